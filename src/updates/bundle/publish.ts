@@ -1,7 +1,7 @@
 /** Makes the directory of an update server: gathers files, verifies each, and only then replaces the catalog. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { create, extract } from 'tar';
 import { z } from 'zod';
@@ -113,8 +113,7 @@ async function hashOf(path: string): Promise<string> {
 
 async function publish(directory: string, catalog: catalogs.Catalog): Promise<void> {
   const next = join(directory, `${catalogs.CATALOG_FILE}.new`);
-  await using handle = await open(next, 'w');
-  await handle.writeFile(`${JSON.stringify(catalog, undefined, 2)}\n`);
+  await writeFile(next, `${JSON.stringify(catalog, undefined, 2)}\n`);
   await settle(next, join(directory, catalogs.CATALOG_FILE));
 }
 
