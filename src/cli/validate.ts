@@ -61,19 +61,16 @@ function judgeManifest({ version, hosts }: Manifest): Judgement {
 function judgeCattlePlan(plan: CattlePlan): Judgement {
   const { name, namespace = 'default' } = plan.metadata;
   const title = `Plan ${namespace}/${name} can be carried out`;
-  const { spec } = plan;
+  const { channel = '', version = '', nodeSelector, concurrency } = plan.spec ?? {};
   const { problems } = resolveLatest(plan, undefined);
   // A channel answers only the controller.
   const own = problems.filter(({ code }) => code !== 'ChannelUnanswered').map(({ message }) => message);
-  const { channel = '', version = '' } = spec ?? {};
   if (version === '' && channel !== '' && !/^https?:$/.test(URL.parse(channel)?.protocol ?? ''))
     own.push(`spec.channel: "${channel}" is not a URL of http or https`);
   const nobody = 'so the Plan selects no node and is Complete at once';
   const warnings = [
-    ...(spec?.nodeSelector ? [] : [`spec.nodeSelector: is missing, ${nobody}; use {} for all nodes`]),
-    ...((spec?.concurrency ?? 0) > 0
-      ? []
-      : [`spec.concurrency: is ${spec?.concurrency ?? 'missing'}, ${nobody}; use 1`]),
+    ...(nodeSelector ? [] : [`spec.nodeSelector: is missing, ${nobody}; use {} for all nodes`]),
+    ...((concurrency ?? 0) > 0 ? [] : [`spec.concurrency: is ${concurrency ?? 'missing'}, ${nobody}; use 1`]),
   ];
   return { title, problems: own, warnings, page: 'docs/guides/system-upgrade-controller.md' };
 }
