@@ -57,10 +57,8 @@ export async function readAddon({ name, path }: { readonly name: string; readonl
       const { apiVersion, kind, metadata } = object;
       for (const [field, found] of Object.entries({ apiVersion, kind, 'metadata.name': metadata?.name }))
         if (typeof found !== 'string') fail(file, `document ${index + 1}: ${field}: found ${found}, expected a text`);
-      objects.push({
-        ...object,
-        metadata: { ...metadata, labels: { ...metadata.labels, 'upgrade.refit.dev/addon': name } },
-      });
+      const labels = { ...metadata.labels, 'upgrade.refit.dev/addon': name };
+      objects.push({ ...object, metadata: { ...metadata, labels } });
     }
   }
   if (objects.length === 0) fail(path, 'found no object, expected YAML or JSON of Kubernetes');
