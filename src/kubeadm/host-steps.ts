@@ -92,8 +92,7 @@ export async function untilEtcdIsHealthy(on: HostStepsParts): Promise<void> {
 export async function untilVerified(on: HostStepsParts): Promise<void> {
   const { shells, host, version, parts, clock } = on;
   await until(on, VERIFY_MS, async () => {
-    const reads = [readFacts(shells, host), on.node(), on.pods()] as const;
-    const [facts, node, pods] = await Promise.all(reads);
+    const [facts, node, pods] = await Promise.all([readFacts(shells, host), on.node(), on.pods()]);
     expectNone(problemsOf(hostChecks({ facts, node, pods }, version, parts, clock.now())));
   });
 }

@@ -96,8 +96,8 @@ export function absentOf(nodes: readonly kube.Node[]): string[] {
 
 /** `version`: undefined if it may have any. `absent`: Nodes that no pod can be expected on. */
 export function addonCheck(workload: Workload, kind: string, version?: string, absent: readonly string[] = []): Check {
-  const { metadata, spec, status = {} } = workload;
-  const { name: component } = metadata;
+  const { spec, status = {} } = workload;
+  const { name: component, generation = 0 } = workload.metadata;
   const wanted = status['desiredNumberScheduled'] ?? spec?.replicas ?? 0;
   const updated = status['updatedNumberScheduled'] ?? status['updatedReplicas'] ?? 0;
   const ready = Math.min(updated, status['numberAvailable'] ?? status['availableReplicas'] ?? 0);
@@ -108,10 +108,9 @@ export function addonCheck(workload: Workload, kind: string, version?: string, a
     const cure = `expected ${version}; run kubeadm upgrade apply phase addon ${component} ${version}`;
     return { component, found, cure };
   }
-  if (ready >= wanted - absent.length && (status['observedGeneration'] ?? 0) >= (metadata.generation ?? 0))
-    return { component, found };
-  const watch = `kubectl -n kube-system rollout status ${kind.toLowerCase()}/${component}`;
-  return { component, found, cure: `see ${watch}` };
+  const isSeen = (status['observedGeneration'] ?? 0) >= generation;
+  if (isSeen && ready >= wanted - absent.length) return { component, found };
+  return { component, found, cure: `see kubectl -n kube-system rollout status ${kind.toLowerCase()}/${component}` };
 }
 
 export function etcdChecks(hosts: readonly HostFacts[]): Check[] {
