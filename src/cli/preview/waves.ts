@@ -9,7 +9,7 @@ import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { nextStart } from '../../util/maintenance-windows.ts';
 import type { Inspection } from '../status/observe.ts';
-import { isMoving } from '../status/sentences.ts';
+import { isMoving, timesIn } from '../status/sentences.ts';
 import type { PlanView } from '../status/view.ts';
 
 export type StagePreview = ReturnType<typeof stagePreviews>[number];
@@ -144,14 +144,10 @@ function startOf(policy: RolloutPolicy, from: number, ms: number): number | unde
 
 /** What each target reported of its last successful update, of this plan or an earlier one; sorted. */
 function measured({ dialect, world, snapshot }: Inspection): number[] {
-  return withStages(snapshot.rollout)
-    .flatMap(({ stage, target }) => {
-      const annotations = dialect.objectOf(stage, target, world)?.metadata.annotations;
-      const signal = decodeSignal(annotations);
-      if (signal?.status?.status !== 'Completed') return [];
-      const { spent } = decodeReport(annotations, signal.created) ?? {};
-      return spent === undefined ? [] : [Object.values(spent).reduce((sum, ms) => sum + ms, 0)];
-    })
-    .filter((ms) => ms > 0)
-    .toSorted((a, b) => a - b);
+  const reports = withStages(snapshot.rollout).flatMap(({ stage, target }) => {
+    const annotations = dialect.objectOf(stage, target, world)?.metadata.annotations;
+    const signal = decodeSignal(annotations);
+    return signal?.status?.status === 'Completed' ? (decodeReport(annotations, signal.created) ?? []) : [];
+  });
+  return timesIn(reports);
 }

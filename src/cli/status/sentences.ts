@@ -172,10 +172,12 @@ export function remainingOf(plan: PlanView): number | undefined {
 
 /** The median of what finished nodes took, as their agents report it. */
 function typicalTime(plan: PlanView): number | undefined {
-  const times = targetsOf(plan)
-    .filter(({ phase }) => phase === 'done')
-    .map(({ spent = {} }) => Object.values(spent).reduce((sum, ms) => sum + ms, 0))
-    .filter((ms) => ms > 0)
-    .toSorted((a, b) => a - b);
+  const times = timesIn(targetsOf(plan).filter(({ phase }) => phase === 'done'));
   return times[Math.floor(times.length / 2)];
+}
+
+/** Milliseconds of all steps together, of each that tells them; sorted. */
+export function timesIn(reports: readonly Pick<TargetView, 'spent'>[]): number[] {
+  const times = reports.map(({ spent = {} }) => Object.values(spent).reduce((sum, ms) => sum + ms, 0));
+  return times.filter((ms) => ms > 0).toSorted((a, b) => a - b);
 }
