@@ -1,5 +1,5 @@
 /** Decides what the agent does next: a pure table over the signal's status, the journal's phase and the host's facts. */
-import type { SignalData } from '../signal/annotations.ts';
+import type { SignalCommand, SignalData } from '../signal/annotations.ts';
 import { sameJson } from '../util/json.ts';
 import type { ActiveJournal, BundleJournal, Journal } from './journal.ts';
 import * as journals from './journal.ts';
@@ -36,8 +36,7 @@ export function isAtRest(signal: SignalData | undefined, journal: Journal): bool
 
 /** True while the object carries the signal that the journal is about, with a status that is not final. */
 export function isCurrentSignal(signal: SignalData | undefined, { work }: ActiveJournal): boolean {
-  if (!isOpen(signal)) return false;
-  return sameJson(work.signal, journals.signalKeyOf(signal));
+  return isOpen(signal) && sameJson(work.signal, journals.signalKeyOf(signal));
 }
 
 /** An airgap bundle does not touch the service. While a leader drains, which may take hours, nothing depends on it. */
@@ -77,14 +76,12 @@ function nextBundleStep({ phase, failure, work }: BundleJournal, status: string 
 }
 
 /** Signals with any other status are final or unknown; original agents leave them alone too. */
-const OPEN = {
+const OPEN: Readonly<Record<SignalCommand['kind'], readonly (string | undefined)[]>> = {
   k0supdate: [undefined, 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'RollingBack'],
   airgapupdate: [undefined, 'Downloading'],
   kubeadmupdate: [undefined, 'Downloading', 'Cordoning', 'ApplyingUpdate', 'UnCordoning'],
-} as const;
+};
 
 function isOpen(signal: SignalData | undefined): signal is SignalData {
-  if (signal === undefined) return false;
-  const open: readonly (string | undefined)[] = OPEN[signal.command.kind];
-  return open.includes(signal.status?.status);
+  return signal !== undefined && OPEN[signal.command.kind].includes(signal.status?.status);
 }
