@@ -57,7 +57,7 @@ const unit = ({
 
 function systemd(cgroup = IN_UNIT): ServiceManager {
   const env = { ...process.env, PATH: `${directory}:${process.env['PATH']}` };
-  return managerOf(createCommands(env, systemClock), async () => await Promise.resolve(cgroup));
+  return managerOf(createCommands(env, systemClock), () => cgroup);
 }
 const units = async (...texts: string[]): Promise<void> => await writeFile(join(directory, 'units'), texts.join('\n'));
 const calls = async (): Promise<string[]> =>

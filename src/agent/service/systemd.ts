@@ -1,9 +1,8 @@
 /** Restarts a service that systemd runs. Finds its unit from the process, else from the binary. */
-import { readFile } from 'node:fs/promises';
 import type { Commands } from './commands.ts';
 import type { SupervisorAccount } from './crash-story.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
-import { findProcess, leadTo } from './processes.ts';
+import { findProcess, kernelText, leadTo } from './processes.ts';
 import type { ServiceManager } from './service-manager.ts';
 
 type Unit = ReturnType<typeof parseUnits>[number];
@@ -13,13 +12,13 @@ const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart,StateChangeTimes
 /** A file that is started as k0s: by the unit, or by its shell or interpreter. */
 const STARTED_AS_K0S = /(\/[^\s;"']+)(?: -\S+)* (?:controller|server|worker)\s/g;
 
-export function systemd(commands: Commands, readCgroup = readCgroupOf): ServiceManager {
+export function systemd(commands: Commands, cgroupOf = cgroupNow): ServiceManager {
   /** The unit that ran the service last. */
   let last: string | undefined;
   return {
     async find(process, binary) {
       const isAlive = isSameProcess(findProcess(process.pid), process);
-      const unit = await (isAlive ? unitOf(process, binary, commands, readCgroup) : unitFor(binary, commands, last));
+      const unit = await (isAlive ? unitOf(process, binary, commands, cgroupOf) : unitFor(binary, commands, last));
       if (unit === undefined) return undefined;
       last = unit.id;
       return {
@@ -33,8 +32,8 @@ export function systemd(commands: Commands, readCgroup = readCgroupOf): ServiceM
 }
 
 /** A cgroup also holds children of the service: the unit must name the process, or its shell and the binary. */
-async function unitOf({ pid, parent }: ProcessId, binary: string, { ask }: Commands, readCgroup = readCgroupOf) {
-  const name = unitNameIn(await readCgroup(pid));
+async function unitOf({ pid, parent }: ProcessId, binary: string, { ask }: Commands, cgroupOf: typeof cgroupNow) {
+  const name = unitNameIn(cgroupOf(pid));
   if (name === undefined) return undefined;
   const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, name));
   const unit = units.find(({ mainPid }) => mainPid === pid || (mainPid === parent && mainPid > 1));
@@ -106,6 +105,4 @@ function fieldsOf(block: string): Map<string, string> {
   return new Map(block.split('\n').map((line) => [line.split('=')[0] ?? '', line.slice(line.indexOf('=') + 1)]));
 }
 
-async function readCgroupOf(pid: number): Promise<string> {
-  return await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
-}
+const cgroupNow = (pid: number): string => kernelText(`/proc/${pid}/cgroup`);
