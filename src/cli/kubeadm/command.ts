@@ -191,13 +191,8 @@ export async function confirmInPerson(question: string, session: KubeadmSession)
 
 async function ask(question: string, { output, abort }: KubeadmSession, unasked: string): Promise<boolean> {
   if (!process.stdin.isTTY) throw new RefitError('REFIT_USAGE', unasked);
-  const terminal = createInterface({
-    input: process.stdin,
-    output: output === plainErrors ? process.stderr : process.stdout,
-  });
-  const answer = await terminal
-    .question(printable(`${question} Type yes: `), { signal: abort })
-    .finally(() => terminal.close());
+  using terminal = createInterface(process.stdin, output === plainErrors ? process.stderr : process.stdout);
+  const answer = await terminal.question(printable(`${question} Type yes: `), { signal: abort });
   if (answer.trim() === 'yes') return true;
   output.write('Nothing was changed.\n');
   return false;
