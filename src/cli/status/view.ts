@@ -152,10 +152,8 @@ function endOf(snapshot: Snapshot): string | undefined {
   // k0s's own leader records only when it signalled a target: when that was done its node says.
   const moments = targets.flatMap((target) => {
     const { observation } = factsOf(snapshot, target);
-    return [
-      target.since,
-      ...(observation.kind === 'succeeded' || observation.kind === 'failed' ? [observation.since] : []),
-    ];
+    const isOver = observation.kind === 'succeeded' || observation.kind === 'failed';
+    return isOver ? [target.since, observation.since] : [target.since];
   });
   return moments.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
 }
