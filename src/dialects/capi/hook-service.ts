@@ -45,9 +45,8 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
     case 'UpdateMachine': {
       const request = decode(hooks.updateMachineRequest, body);
       const work = async (abort: AbortSignal) => await updateInSteps({ ...parts, abort }, request).catch(explained);
-      const answered = await within(parts.clock, withinMs, work, () =>
-        underWay('waiting for the API server or an updater: no answer in time'),
-      );
+      const late = () => underWay('waiting for the API server or an updater: no answer in time');
+      const answered = await within(parts.clock, withinMs, work, late);
       void parts.tell(request.desired.machine, updateNote(request, answered));
       return answered;
     }
@@ -55,13 +54,11 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
 }
 
 async function can(parts: ServiceParts, hook: CanHook, request: CanRequest, withinMs: number): Promise<HookResponse> {
+  const failed = (error: unknown) => refusal(hook, messageOf(error));
+  const late = () => refusal(hook, 'an updater or an API server did not answer in time');
   const work = async (abort: AbortSignal): Promise<HookResponse> =>
-    await canUpdate({ ...parts, abort }, hook, request, withinMs).catch((error: unknown) =>
-      refusal(hook, messageOf(error)),
-    );
-  const answered = await within(parts.clock, withinMs, work, () =>
-    refusal(hook, 'an updater or an API server did not answer in time'),
-  );
+    await canUpdate({ ...parts, abort }, hook, request, withinMs).catch(failed);
+  const answered = await within(parts.clock, withinMs, work, late);
   const { machine, machineSet } = request.current;
   const asked = machine ?? machineSet;
   if (asked) void parts.tell(asked, canNote(answered));
