@@ -108,9 +108,8 @@ function keyOf(hook: UpdaterHook) {
 async function handlerOf({ handlers = {} }: Updater, hook: UpdaterHook, call: Post): Promise<string> {
   const given = handlers[keyOf(hook)];
   if (given !== undefined && handlers.updateMachine !== undefined) return given;
-  const { data, error } = discoverySchema.safeParse(
-    await call('discovery', { apiVersion: HOOK_GROUP, kind: 'DiscoveryRequest' }),
-  );
+  const found = await call('discovery', { apiVersion: HOOK_GROUP, kind: 'DiscoveryRequest' });
+  const { data, error } = discoverySchema.safeParse(found);
   if (error) throw new Error(`its discovery is not valid: ${describeIssue(error)}`);
   const nameFor = (wanted: UpdaterHook): string => {
     const name = handlers[keyOf(wanted)] ?? data.handlers?.find(({ requestHook }) => requestHook.hook === wanted)?.name;
@@ -132,7 +131,6 @@ async function post(
   abort: AbortSignal,
 ): Promise<unknown> {
   const { timeoutSeconds = CALL_SECONDS, caBundle = '' } = updater;
-  const base = baseOf(updater);
   const text = JSON.stringify(content);
   const signal = AbortSignal.any([abort, AbortSignal.timeout(timeoutSeconds * 1000)]);
   const options = {
@@ -145,7 +143,7 @@ async function post(
     signal,
     ...(await clientCertificate(updater, certificates)),
   } as const;
-  const address = new URL(`${base.replace(/\/+$/, '')}${path}?timeout=${timeoutSeconds}s`);
+  const address = new URL(`${baseOf(updater).replace(/\/+$/, '')}${path}?timeout=${timeoutSeconds}s`);
   const answering = async (): Promise<string> => {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     request(address, options, resolve).on('error', reject).end(text);
