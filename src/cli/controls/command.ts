@@ -28,10 +28,8 @@ export async function applyControl(control: Control, flags: ControlFlags, parts:
     const { change, view } = await carryOut(control, session, flags.plan, now);
     const leader = await askLeader(session, now);
     const { columns } = output.size();
-    const lines = [...change.said, ...noteLines({ leader, plans: [view] }, now)].flatMap((text) =>
-      wrapped(printable(text), columns),
-    );
-    output.write(`${lines.join('\n')}\n`);
+    const said = [...change.said, ...noteLines({ leader, plans: [view] }, now)];
+    output.write(`${said.flatMap((text) => wrapped(printable(text), columns)).join('\n')}\n`);
   });
 }
 

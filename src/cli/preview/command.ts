@@ -38,8 +38,7 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
     const plans =
       read && seen ? [await previewNew(read.object, seen, viewParts, now)] : await previewOpen(loaded, viewParts, now);
     const view = harmless({ leader: await askLeader(session, now), plans });
-    const json = flags.output === 'json';
-    parts.output.write(json ? `${JSON.stringify(view, undefined, 2)}\n` : renderPreview(view, now));
+    parts.output.write(flags.output === 'json' ? `${JSON.stringify(view, undefined, 2)}\n` : renderPreview(view, now));
     const problem = file === undefined ? undefined : plans[0]?.reason;
     if (problem !== undefined)
       throw new RefitError('REFIT_FILE', `${file}: ${problem}`, { hint: 'what is shown above is this plan' });
