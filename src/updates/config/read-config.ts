@@ -44,7 +44,7 @@ export interface PeriodicSchedule {
 
 type Lead = { readonly text: string; readonly ms: number } | undefined;
 
-type Fail = (field: string, found: unknown, advice: string) => void;
+type Fail = (field: string, found: unknown, advice: string) => undefined;
 
 type Strategy = NonNullable<UpdateConfig['spec']['upgradeStrategy']>;
 
@@ -62,7 +62,7 @@ export function readUpdateConfig(
 ): { readonly settings?: UpdateSettings; readonly problems: readonly string[] } {
   const problems: string[] = [];
   const fail: Fail = (field, found, advice) =>
-    problems.push(`${field}: ${JSON.stringify(found) ?? 'nothing'} ${advice}`);
+    void problems.push(`${field}: ${JSON.stringify(found) ?? 'nothing'} ${advice}`);
   const annotations = metadata.annotations ?? {};
   for (const key of Object.keys(annotations))
     if (key.startsWith(COMMON_PREFIX) && ![...SETTINGS, ...KEPT_ANNOTATIONS].includes(key))
@@ -113,10 +113,8 @@ function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefi
   const address = withScheme(text);
   const shown = printableUrl(text);
   const { protocol = '', search = '', hash = '' } = URL.parse(address) ?? {};
-  if (!/^https?:$/.test(protocol) || search !== '' || hash !== '') {
-    fail('spec.updateServer', shown, 'is no server; use for example https://updates.k0sproject.io');
-    return undefined;
-  }
+  if (!/^https?:$/.test(protocol) || search !== '' || hash !== '')
+    return fail('spec.updateServer', shown, 'is no server; use for example https://updates.k0sproject.io');
   if (protocol === 'http:' && !allowHttp) {
     const why = 'is plain http, so anybody on the way decides what runs on every node; use https';
     fail('spec.updateServer', shown, `${why}, or start the controller with --insecure-updates`);
@@ -127,15 +125,11 @@ function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefi
 function scheduleOf(strategy: Strategy = {}, timeZone: string, lead: Lead, fail: Fail): Schedule | undefined {
   const { type, cron = '' } = strategy;
   if (type === 'periodic') return periodicOf(strategy, timeZone, lead, fail);
-  if (type !== 'cron') {
-    fail('spec.upgradeStrategy.type', type, 'is no strategy; use periodic or cron');
-    return undefined;
-  }
+  if (type !== 'cron') return fail('spec.upgradeStrategy.type', type, 'is no strategy; use periodic or cron');
   try {
     return { kind: 'cron', cron: readCron(cron || '@hourly', timeZone) };
   } catch (error) {
-    fail('spec.upgradeStrategy.cron', cron, `cannot be used: ${messageOf(error)}`);
-    return undefined;
+    return fail('spec.upgradeStrategy.cron', cron, `cannot be used: ${messageOf(error)}`);
   }
 }
 
