@@ -68,9 +68,8 @@ export class UpdateFollower {
 
   async followAll(all: readonly UpdateConfig[], abort: AbortSignal): Promise<ReconcileResult> {
     const live = all.filter(({ metadata }) => metadata.deletionTimestamp === undefined).toSorted(byAge);
-    const released = await Promise.allSettled(
-      all.filter((config) => !live.includes(config)).map(async (config) => await this.#release(config, abort)),
-    );
+    const ending = all.filter((config) => !live.includes(config));
+    const released = await Promise.allSettled(ending.map(async (config) => await this.#release(config, abort)));
     if (live.length === 0) this.#parts.metrics.keepUpdates([]);
     const current = await this.#observe(abort);
     const next = live.length === 0 ? await this.#probe?.(current, abort) : await this.#followLive(live, current, abort);

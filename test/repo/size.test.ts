@@ -26,7 +26,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/process': 280,
   'src/runtime': 787,
   'src/signal': 584,
-  'src/updates': 1_834,
+  'src/updates': 1_833,
   'src/install': 836,
   'src/util': 835,
   'src/versions': 469,
