@@ -67,7 +67,8 @@ export class Agent {
   #refusals = 0;
   readonly #shouldLog: (text: string) => boolean;
   #isUnheard = false;
-  #warned = '';
+  /** The signal that was left to k0s's own agent last. */
+  #left: SignalData['created'] | undefined;
   #awaited: AwaitStep['kind'] | undefined;
   #isResting = false;
   /** Waits for the socket of a service that starts. */
@@ -137,7 +138,10 @@ export class Agent {
     const input = { ...gathered, ...unread, now: this.#now(), isUnheard: this.#isUnheard };
     const step = await this.#withStory(nextStep(input), input);
     if (step.kind === 'stand-aside') {
-      this.#warnOnce("standing aside for k0s's own agent", signal, step.reason);
+      const { created = '' } = signal ?? {};
+      const { reason } = step;
+      if (this.#left !== created) this.#parts.log.warn("standing aside for k0s's own agent", { created, reason });
+      this.#left = created;
       // How k0s was started is not watched.
       if (this.#journal.phase === 'idle') return LEADER_POLL_MS;
     }
@@ -236,13 +240,6 @@ export class Agent {
     const end = kind === 'stand-aside' ? 'left' : status?.status?.status;
     const isOver = kind === 'stand-aside' || (kind === 'clean-up' && isSame);
     if (isOver && (end === 'left' || isFinal(end))) await finished?.add(work.signal, end);
-  }
-
-  #warnOnce(message: string, signal: SignalData | undefined, reason: string): void {
-    const text = `${message} ${signal?.created}`;
-    if (this.#warned === text) return;
-    this.#warned = text;
-    this.#parts.log.warn(message, { created: signal?.created, reason });
   }
 
   /** Aborts a long step as soon as its signal is over or replaced. */
