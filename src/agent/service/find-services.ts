@@ -63,20 +63,17 @@ export function readServiceArguments(argv: readonly string[]) {
   const at = [1, 2].find((index) => isRole(argv[index]));
   if (at === undefined) return undefined;
   const rest = argv.slice(at + 1);
-  const statusSocket = valueOf(rest, ['--status-socket']);
-  const dataDirectory = valueOf(rest, ['--data-dir', '-d']);
   const extra = valueOf(rest, ['--kubelet-extra-args']) ?? '';
   const words = [...extra.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)].map(([word]) => word.replaceAll(/["']/g, ''));
-  const hostnameOverride = valueOf(words, ['--hostname-override']);
   const disabled = valuesOf(rest, ['--disable-components']).flatMap((list) => list.split(','));
   return defined({
     isController: argv[at] !== 'worker',
     disabled: disabled.length > 0 ? disabled : undefined,
     /** As given: both may be relative to the process's working directory. */
-    statusSocket,
-    dataDirectory,
+    statusSocket: valueOf(rest, ['--status-socket']),
+    dataDirectory: valueOf(rest, ['--data-dir', '-d']),
     /** Name that the kubelet was told to register under. */
-    hostnameOverride,
+    hostnameOverride: valueOf(words, ['--hostname-override']),
   });
 }
 
