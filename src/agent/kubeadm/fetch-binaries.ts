@@ -24,12 +24,11 @@ export async function fetchBinaries(command: SignalCommand, parts: FetchParts): 
     throw new Error('kubeadm hosts need a sha256 of the list of binaries: start capi-extension with --checksum-url');
   const short = { ...limits, maxBytes: Math.min(limits.maxBytes, MOST_LIST_BYTES) };
   const list = await fetched('list', command.url, command.sha256, { ...parts, limits: short });
-  const hashes = hashesIn(await files.readFile(list, 'utf8'));
+  const { kubeadm, kubelet, kubectl } = hashesIn(await files.readFile(list, 'utf8'));
   const binary = async (name: string, sha256: string) => {
     const path = await fetched(name, new URL(name, command.url).href, sha256, parts);
     return { path: path.slice(root.length), sha256 };
   };
-  const { kubeadm, kubelet, kubectl } = hashes;
   if (!kubeadm || !kubelet) throw new Error('the list of binaries lacks kubeadm or kubelet');
   const both = { kubeadm: await binary('kubeadm', kubeadm), kubelet: await binary('kubelet', kubelet) };
   return kubectl === undefined ? both : { ...both, kubectl: await binary('kubectl', kubectl) };
