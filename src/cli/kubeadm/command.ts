@@ -82,7 +82,6 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     const hosts = await probeAll(session);
     for (const line of repairLines(hosts)) output.write(`${line}\n`);
     const isBroken = hosts.some(({ missing }) => missing.some(({ backup }) => backup !== 'refused'));
-    if (isBroken) await stopOnRoles(session);
     if (isBroken && !(await repair(hosts, session))) return EXIT.failed;
     const survey = await throughOutages(session, surveyCluster, isBroken ? undefined : hosts);
     const shown = await show(session, survey);
@@ -164,12 +163,6 @@ async function show(session: KubeadmSession, survey: preflight.Survey) {
   return shown;
 }
 
-/** Before any repair. The API server may be what is missing: then the host's own files must show its role. */
-async function stopOnRoles({ client, manifest, abort }: KubeadmSession): Promise<void> {
-  const list = await client.listAll(nodes, { abort }).catch(() => undefined);
-  if (list) stopOn({ findings: preflight.membershipFindings({ manifest, nodes: list.items }) });
-}
-
 function refusedIn({ findings }: Pick<preflight.Assessment, 'findings'>): Finding[] {
   return findings.filter(({ severity }) => severity !== 'warn');
 }
@@ -200,6 +193,10 @@ async function ask(question: string, { output, abort }: KubeadmSession, unasked:
 
 /** Without its API server the cluster cannot be asked for anything, not even for the lock: each host repairs itself. */
 async function repair(hosts: readonly HostFacts[], session: ApplySession): Promise<boolean> {
+  const { client, manifest, abort } = session;
+  // The API server may be what is missing: then the host's own files must show its role.
+  const list = await client.listAll(nodes, { abort }).catch(() => undefined);
+  if (list) stopOn({ findings: preflight.membershipFindings({ manifest, nodes: list.items }) });
   const broken = hosts.filter(({ missing }) => missing.some(({ backup }) => backup === 'run'));
   if (broken.length > 0 && !(await confirm('Restore the manifests from their backups?', session))) return false;
   for (const { host } of broken) await restore(host, session);
