@@ -102,10 +102,7 @@ function eventsOf(plan: PlanView, isFirst = false): string[] {
       }),
     ...waits
       .filter((wait) => !isRoutine(wait))
-      .map(
-        ({ target, reason: { code, message } }) =>
-          `${target === undefined ? '' : `${target} `}waits (${code}): ${message}`,
-      ),
+      .map(({ target = '', reason: { code, message } }) => `${target && `${target} `}waits (${code}): ${message}`),
     `${stateOf(plan)}${reason ? `: ${reason}` : ''}`,
   ];
 }

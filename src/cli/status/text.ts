@@ -121,9 +121,7 @@ export function progressOf(plan: PlanView): string[] {
   return [
     ...(percent > 0 ? [`${percent} %`] : []),
     ...(plan.paused === undefined ? [] : ['paused']),
-    ...(left === undefined || left === 0
-      ? []
-      : [`about ${formatDuration(Math.ceil(left / COARSE_MS) * COARSE_MS)} left`]),
+    ...(left ? [`about ${formatDuration(Math.ceil(left / COARSE_MS) * COARSE_MS)} left`] : []),
   ];
 }
 

@@ -130,8 +130,7 @@ function progress(status: StatusView, plan: PlanView, now: number): text.Section
 function deadlineLines(plan: PlanView, now: number): string[] {
   const moving = sentences.movingNames(plan);
   const waiting = plan.waits.filter(
-    ({ target, reason }) =>
-      target !== undefined && moving.has(target) && !['Intended', 'Resting'].includes(reason.code),
+    ({ target = '', reason }) => moving.has(target) && !['Intended', 'Resting'].includes(reason.code),
   );
   if (waiting.length === 0) return [];
   const [first] = waiting
