@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_708,
   'src/api': 954,
-  'src/cli': 4_733,
+  'src/cli': 4_731,
   'src/cmd': 976,
   'src/dialects': 312,
   'src/dialects/autopilot': 962,

@@ -159,8 +159,7 @@ function endOf(snapshot: Snapshot): string | undefined {
 }
 
 function stageView(stage: Stage, look: ViewInput): StageView {
-  const { snapshot, explanation } = look;
-  const { rollout } = snapshot;
+  const { rollout } = look.snapshot;
   // A refused plan has no targets, and an unread record says nothing.
   const isEmpty = stage.targets.length === 0 && rollout.phase !== 'invalid' && rollout.unread === undefined;
   return {
@@ -171,13 +170,12 @@ function stageView(stage: Stage, look: ViewInput): StageView {
     active: !isFinal(rollout) && stage === activeStage(rollout),
     // Shown because it may be a mistake in the selector.
     selection: isEmpty ? stage.selection : undefined,
-    targets: stage.targets.map((target) =>
-      targetView(stage, target, look, explanation.phases.get(target.key) ?? 'pending'),
-    ),
+    targets: stage.targets.map((target) => targetView(stage, target, look)),
   };
 }
 
-function targetView(stage: Stage, target: Target, { snapshot, policy }: ViewInput, phase: TargetPhase): TargetView {
+function targetView(stage: Stage, target: Target, { snapshot, explanation, policy }: ViewInput): TargetView {
+  const phase = explanation.phases.get(target.key) ?? 'pending';
   const facts = factsOf(snapshot, target);
   const { exists, observation, drainDelegation, agent, node } = facts;
   const isThere = facts.isThere === true || isUpgradedByLaterStage(snapshot.rollout, stage, target);
