@@ -101,18 +101,16 @@ test('an object that is a plan no longer wakes its key once more, so that what i
   expect(await wokenBy(changes, { ...tableDialect, scope: { isPlan } })).toEqual(['plan']);
 });
 
-test('what only advises is read once it is needed, and what it then shows wakes the plan', async () => {
-  let isNeeded = false;
-  const pods = { resource: nodes, advisory: true, isNeeded: () => isNeeded };
+/** The sources of a controller that watches Nodes, which only advise, from the moment on at which they are needed. */
+function buildAdvised(clock: FakeClock, isNeeded: () => boolean) {
   const isRelevant = (before: KubeObject, after: KubeObject) => before.metadata.labels !== after.metadata.labels;
-  const clock = new FakeClock(T0);
-  let watched = 0;
-  const watch = (): AsyncIterable<WatchEvent<KubeObject>> => {
-    watched++;
+  const watched: string[] = [];
+  const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> => {
+    watched.push(plural);
     return play(buildNode('w1', { labels: { stalled: 'yes' } }), [], Promise.resolve());
   };
   const { sources } = rolloutController(
-    { ...tableDialect, watched: [{ ...pods, isRelevant }] },
+    { ...tableDialect, watched: [{ resource: nodes, advisory: true, isNeeded, isRelevant }] },
     {
       reader: { watch } as unknown as KubeClient,
       writer: {} as unknown as KubeClient,
@@ -123,20 +121,33 @@ test('what only advises is read once it is needed, and what it then shows wakes 
       recordEvent: () => undefined,
     },
   );
-  const [plans, late] = sources;
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  plans?.informer.run(stop.signal).catch(() => undefined);
-  await settle();
+  const [plans, advice] = sources;
+  if (!plans || !advice) throw new Error('the plans and the Nodes are sources');
+  for (const { informer } of [plans, advice]) void informer.run(stop.signal);
+  return { plans, advice, watched };
+}
+
+test('what only advises is read once it is needed, and what it then shows wakes the plan', async () => {
+  let isNeeded = false;
+  const clock = new FakeClock(T0);
+  const { plans, advice, watched } = buildAdvised(clock, () => isNeeded);
+  await plans.informer.whenSynced();
+  await advice.informer.whenSynced();
   const woken: string[] = [];
-  late?.start((key) => woken.push(key));
-  void late?.informer.run(stop.signal);
-  expect(late?.informer.synced()).toBe(true);
+  advice.start((key) => woken.push(key));
   await clock.advance(MINUTE);
-  expect([watched, late?.informer.list(), woken]).toEqual([1, [], []]);
+  expect([watched, advice.informer.synced(), advice.informer.list(), woken]).toEqual([['plans'], true, [], []]);
   isNeeded = true;
   await clock.advance(MINUTE);
-  expect([watched, late?.informer.list().length, woken.length]).toEqual([2, 1, 1]);
+  expect([watched, advice.informer.list().length, woken.length]).toEqual([['plans', 'nodes'], 1, 1]);
+});
+
+test('what is needed from the start on is there when the caches are', async () => {
+  const { advice } = buildAdvised(new FakeClock(T0), () => true);
+  await advice.informer.whenSynced();
+  expect(advice.informer.list()).toHaveLength(1);
 });
 
 test('plans that are targets too share one informer', () => {

@@ -48,8 +48,13 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   const { namespace, fieldSelector } = dialect.scope ?? {};
   const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
   const inTime = (each: Watched, informer: Informer): Informer => {
-    const isDue = (): boolean => each.isNeeded?.(effects.world, clock.now()) !== false;
-    return each.isNeeded ? lateInformer(informer, { isDue, everyMs: LOOK_MS, clock }) : informer;
+    if (!each.isNeeded) return informer;
+    const isDue = async (abort: AbortSignal): Promise<boolean> => {
+      const others = watched.filter((other) => !other.isNeeded);
+      await Promise.all(others.map(async ({ informer: other }) => await other.whenSynced(abort)));
+      return each.isNeeded?.(effects.world, clock.now()) === true;
+    };
+    return lateInformer(informer, { isDue, everyMs: LOOK_MS, clock });
   };
   const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
   const watched = dialect.watched

@@ -10,9 +10,8 @@ const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
 /** Milliseconds in which the pods of most Jobs run. */
 const STARTS_WITHIN_MS = 10_000;
 
-/** True if its pod does not run yet, or failed. By a clock that differs every Job waits long. */
-export function waitsLong({ metadata, status = {} }: Job, now: number): boolean {
-  const { ready = 0, failed = 0, startTime = metadata.creationTimestamp ?? '' } = status;
+/** True if its pod does not run yet, or failed. By a clock that differs every Job waits long. One that has not started has no pod. */
+export function waitsLong({ status: { ready = 0, failed = 0, startTime = '' } = {} }: Job, now: number): boolean {
   return failed > 0 || (ready === 0 && Math.abs(now - Date.parse(startTime)) > STARTS_WITHIN_MS);
 }
 

@@ -1,6 +1,7 @@
 /** A local copy of one collection that a watch keeps up to date, as in client-go. */
 import { type Clock, sleep } from '../../util/clock.ts';
 import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
+import { untilAborted } from '../../util/waits.ts';
 import type { KubeClient, Selection } from '../client.ts';
 import type { KubeObject, Resource } from '../resources.ts';
 import { reflect } from './reflector.ts';
@@ -53,15 +54,25 @@ export function createInformer<T extends KubeObject>(
   };
 }
 
-/** Reads nothing, and looks empty, until `isDue`, which is asked every `everyMs` milliseconds. Nobody waits for it. */
+/** Reads nothing, and looks empty, until `isDue`, which is asked every `everyMs` milliseconds. Nobody waits for it after the first answer. */
 export function lateInformer<T extends KubeObject>(
   informer: Informer<T>,
-  { isDue, everyMs, clock }: { isDue: () => boolean | Promise<boolean>; everyMs: number; clock: Clock },
+  { isDue, everyMs, clock }: { isDue: (abort: AbortSignal) => Promise<boolean>; everyMs: number; clock: Clock },
 ): Informer<T> {
+  const looked = Promise.withResolvers<void>();
+  let isLate = false;
   const run = async (abort: AbortSignal): Promise<void> => {
-    do await sleep(clock, everyMs, abort).catch(() => undefined);
-    while (!abort.aborted && !(await isDue()));
+    while (!abort.aborted && !(await isDue(abort).catch(() => false))) {
+      isLate = true;
+      looked.resolve();
+      await sleep(clock, everyMs, abort).catch(() => undefined);
+    }
+    looked.resolve();
     await informer.run(abort);
   };
-  return { ...informer, synced: () => true, whenSynced: async () => await Promise.resolve(), run };
+  const whenSynced = async (abort?: AbortSignal): Promise<void> => {
+    await untilAborted(looked.promise, abort);
+    if (!isLate) await informer.whenSynced(abort);
+  };
+  return { ...informer, synced: () => isLate || informer.synced(), whenSynced, run };
 }
