@@ -103,6 +103,26 @@ test('the next target starts while the end of the one before is still to be reco
   expect(record()?.targets.map(({ state }) => state)).toEqual(['done', 'done', 'intended', 'pending']);
 });
 
+test('while nothing is on its way, other plans have their turn before the next record', async () => {
+  const { api, clock, end, record } = buildScene(6, 2, 1);
+  const { look, catchUp, reconcile } = buildReconciler(tableDialect, api, { clock });
+  await look();
+  await clock.advance(10_000);
+  end('w1');
+  catchUp();
+  const ended: (number | undefined)[] = [];
+  // Its own write makes it due again, as in the queue.
+  const going = reconcile('plan', { isDue: () => true }).then(({ requeueAfterMs }) => ended.push(requeueAfterMs));
+  for (let waited = 0; waited < 500; waited += 50) {
+    await clock.advance(50);
+    catchUp();
+  }
+  expect(record()?.targets[0]?.state).toBe('done');
+  expect(ended).toEqual([expect.any(Number)]);
+  expect(ended[0]).toBeLessThan(1_000);
+  await going;
+});
+
 test.each([1, 2, 3, 4, 5, 6, 7, 8])(
   'never more start than there are slots, by two leaders at once (seed %i)',
   async (seed) => {
@@ -183,24 +203,29 @@ test('a record that fails ends the reconcile with its error and an Event, after 
   expect(told.mock.calls.map(([, { code }]) => code)).toEqual(['RecordRefused']);
 });
 
-test('what the API server refuses for good is recorded, however fast others end', async () => {
-  const { api, clock, end, atWork, record } = buildScene(12, 2, 3, { failedHoldSlots: true });
+/** One target is started by a Job, which the API server refuses each time. */
+function refusedJob(api: MemoryApi, name: string): typeof tableDialect {
   const jobs = { group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', namespaced: false };
   const send: typeof tableDialect.signal.send = (world, rollout, signalling, plan) =>
-    signalling.target.name === 'w3'
-      ? { kind: 'create', resource: jobs, object: { metadata: { name: 'w3' } } }
+    signalling.target.name === name
+      ? { kind: 'create', resource: jobs, object: { metadata: { name } } }
       : tableDialect.signal.send(world, rollout, signalling, plan);
   const refuse = (): void =>
-    api.before('create jobs/w3', () => {
+    api.before(`create jobs/${name}`, () => {
       refuse();
       throw new StatusError({ kind: 'Status', code: 422, reason: 'Invalid', message: 'no' });
     });
   refuse();
+  return { ...tableDialect, signal: { ...tableDialect.signal, send } };
+}
+
+test('what the API server refuses for good is recorded, however fast others end', async () => {
+  const { api, clock, end, atWork, record } = buildScene(12, 2, 3, { failedHoldSlots: true });
+  const dialect = refusedJob(api, 'w3');
   const replace: KubeClient['replace'] = async (resource, object, options) => {
     if (resource.plural === 'plans') await new Promise<void>((resolve) => clock.schedule(50, resolve));
     return await api.client.replace(resource, object, options);
   };
-  const dialect = { ...tableDialect, signal: { ...tableDialect.signal, send } };
   const { look } = buildReconciler(dialect, api, { client: { ...api.client, replace }, clock });
   await clock.runUntil(look());
   for (let looks = 0; looks < 3; looks++) {
@@ -208,6 +233,42 @@ test('what the API server refuses for good is recorded, however fast others end'
     await clock.runUntil(look());
   }
   expect(record()?.targets[2]?.state).toBe('unsupported');
+});
+
+test('while a refusal is recorded no other record begins', async () => {
+  const { api, clock, end, record } = buildScene(9, 3, 3);
+  let [isSlow, refusing, begun] = [false, 0, 0];
+  const replace: KubeClient['replace'] = async (resource, object, options) => {
+    if (resource.plural !== 'plans' || !isSlow) return await api.client.replace(resource, object, options);
+    if (refusing > 0) begun++;
+    const refusals = JSON.stringify(object).includes('unsupported') ? 1 : 0;
+    refusing += refusals;
+    await new Promise<void>((resolve) => clock.schedule(2_500, resolve));
+    return await api.client.replace(resource, object, options).finally(() => (refusing -= refusals));
+  };
+  const { catchUp, look, reconcile } = buildReconciler(refusedJob(api, 'w5'), api, {
+    client: { ...api.client, replace },
+    clock,
+  });
+  await clock.runUntil(look());
+  await clock.runUntil(look());
+  await clock.advance(3_000);
+  end('w1');
+  catchUp();
+  const going = reconcile('plan', { isDue: () => true });
+  await clock.advance(50);
+  isSlow = true;
+  end('w2');
+  catchUp();
+  for (let steps = 0; steps < 40; steps++) {
+    await clock.advance(100);
+    if (steps === 12) end('w3');
+    catchUp();
+    if (record()?.targets[4]?.state === 'unsupported') break;
+  }
+  expect(record()?.targets[4]?.state).toBe('unsupported');
+  expect(begun).toBe(0);
+  await clock.runUntil(going);
 });
 
 test('a controller that must stop starts nothing more, though targets follow one another', async () => {

@@ -120,8 +120,12 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
   const { rollout } = snapshot;
   if (beside.isRunning() && rollout.phase !== 'running') return 'beside';
   // The rest is decided with the next record, which is soon.
-  if (rollout.phase === 'running' && !beside.isRecordDue())
-    return await startBeside(options, turn, { signals: signalsOf(turn), nodeActions: [] });
+  const dueMs = beside.recordDueMs();
+  if (rollout.phase === 'running' && (beside.isRunning() ? !beside.isRecordDue() : dueMs > 0)) {
+    await startBeside(options, turn, { signals: signalsOf(turn), nodeActions: [] });
+    // With nothing on its way, other plans have their turn.
+    return beside.isRunning() ? 'beside' : { requeueAfterMs: dueMs, restMs: restOf(rollout) };
+  }
   const decision = decideOn(turn);
   if (decision.probes.length > 0) {
     // One without an answer blocks only the targets that need it. It is reported once and asked again later.
@@ -200,9 +204,10 @@ async function act(options: TermOptions, turn: Turn, decision: Acts): Promise<Re
   const [sent, isChanged] = await Promise.all([sending, running]);
   options.reporter?.sent(turn, sent);
   const refused = withRefusals(rollout, sent, rfc3339(options.clock.now()));
-  options.beside.holdRecords(refused !== rollout);
-  if (refused !== rollout) {
-    if (!(await record(options, { plan, before: rollout, after: refused }, options.clock.now()))) return RECHECK_SOON;
+  if (refused === rollout) options.beside.allowRecords();
+  else {
+    const recording = record(options, { plan, before: rollout, after: refused }, options.clock.now());
+    if (!(await options.beside.recordRefusals(recording))) return RECHECK_SOON;
     options.reporter?.recorded(turn, refused, []);
     return undefined;
   }

@@ -14,19 +14,28 @@ export function workBeside(clock: Clock) {
   const running = new Map<Promise<boolean>, readonly Signalling[]>();
   let recordedAt = Number.NEGATIVE_INFINITY;
   let recording: Promise<boolean> | undefined;
-  let isHeld = false;
+  let [isHeld, refusing] = [false, 0];
   const begin = (work: Promise<boolean>, signals: readonly Signalling[]): void => {
     running.set(work, signals);
     // `next` and `end` hear of a failure.
     work.catch(() => undefined);
   };
   /** One record at a time. */
-  const isRecordDue = (): boolean => !recording && !isHeld && clock.monotonic() >= recordedAt + RECORD_EVERY_MS;
+  const recordDueMs = (): number => Math.max(0, recordedAt + RECORD_EVERY_MS - clock.monotonic());
+  const isRecordDue = (): boolean => !recording && !isHeld && recordDueMs() === 0;
   return {
     isRunning: () => running.size > 0,
     isRecordDue,
+    /** Milliseconds from the last record to the next. */
+    recordDueMs,
     /** What the API server refuses for good is recorded with the signals, which no other record may disturb. */
-    holdRecords: (is: boolean): void => void (isHeld = is),
+    async recordRefusals(work: Promise<boolean>): Promise<boolean> {
+      isHeld = true;
+      refusing++;
+      return await work.finally(() => refusing--);
+    },
+    /** Nothing was refused this time. */
+    allowRecords: (): void => void (isHeld = refusing > 0),
     record(work: Promise<boolean>): void {
       [recordedAt, recording] = [clock.monotonic(), work];
       begin(work, []);
