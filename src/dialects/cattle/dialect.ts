@@ -20,7 +20,7 @@ import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve.ts';
 import { isPaused, isUnfinished, jobSignal, jobsAt, occupantOf, trimJob } from './signal.ts';
 import { windowsOf } from './window.ts';
-import { hostOf, project } from './write-status.ts';
+import { hostOf, project, recordedNext } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
 const watchedJobs: Watched = { resource: jobs, labelSelector: PLAN_LABEL, isRelevant: isJobChange, transform: trimJob };
@@ -137,10 +137,12 @@ export function cattleEvents(before: CattlePlan, after: CattlePlan, rollout: Rol
   const { latestVersion, latestHash, applying = [] } = after.status ?? {};
   const target = `version ${latestVersion}, hash ${latestHash}`;
   const earlier = new Set(before.status?.applying);
-  const ended = targetsIn(rollout, 'done')
-    .map(hostOf)
-    .filter((host) => earlier.has(host) && !applying.includes(host));
-  const started = applying.filter((host) => !earlier.has(host));
+  const ahead = new Set(recordedNext(before));
+  const done = targetsIn(rollout, 'done').filter((target) => !applying.includes(hostOf(target)));
+  // It started and ended between two records.
+  const both = done.filter(({ name }) => ahead.has(name)).map(hostOf);
+  const ended = [...done.map(hostOf).filter((host) => earlier.has(host)), ...both];
+  const started = [...applying.filter((host) => !earlier.has(host)), ...both];
   const events: ReportedEvent[] = [];
   const add = (type: ReportedEvent['type'], code: string, message: string): number =>
     events.push({ type, reason: { code, message } });

@@ -75,13 +75,14 @@ function areRecorded(plan: CattlePlan, targets: readonly Target[]): boolean {
   return targets.every((target) => target.state !== 'intended' || isKnown(target));
 }
 
-/** Nodes for each that is recorded ahead. */
+/** Slots for each node that is recorded ahead. With fewer than three there is none: each end is recorded at once. */
 const SLOTS_PER_AHEAD = 2;
 
 /** A node that is cordoned holds up the next one until it is uncordoned, which comes with its record. */
 function aheadOf(plan: CattlePlan, world: World, judgement: Latest): Pick<Stage, 'ahead' | 'next'> {
-  const ahead = Math.floor((plan.spec?.concurrency ?? 0) / SLOTS_PER_AHEAD);
-  if (ahead === 0 || cordons(plan) || areClaimed(world.list(nodes))) return {};
+  const { concurrency = 0 } = plan.spec ?? {};
+  const ahead = Math.floor(concurrency / SLOTS_PER_AHEAD);
+  if (concurrency <= SLOTS_PER_AHEAD || cordons(plan) || areClaimed(world.list(nodes))) return {};
   const names = isRecorded(plan, judgement) ? recordedNext(plan) : [];
   return { ahead, next: names.flatMap((name) => world.get(nodes, name) ?? []).map(keyOfNode) };
 }
