@@ -11,10 +11,23 @@ import type { KubeClient, WatchEvent } from '../kube/client.ts';
 import { type KubeObject, nodes, type Resource } from '../kube/resources.ts';
 import { runController } from '../runtime/controller.ts';
 import { silentLogger } from '../util/log.ts';
-import { rolloutController } from './controller.ts';
+import { type RolloutParts, rolloutController } from './controller.ts';
 import type { Dialect } from './dialect.ts';
 import type { Target } from './model/rollout.ts';
 import { DEFAULT_POLICY } from './policy/rollout-policy.ts';
+
+/** Nothing can be read or written, unless told otherwise. */
+const buildController = (dialect: Dialect, parts: Partial<RolloutParts> = {}) =>
+  rolloutController(dialect, {
+    reader: {} as unknown as KubeClient,
+    writer: {} as unknown as KubeClient,
+    policyFor: () => DEFAULT_POLICY,
+    clock: new FakeClock(T0),
+    log: silentLogger,
+    prober: { askControlPlane: async () => await Promise.resolve([]) },
+    recordEvent: () => undefined,
+    ...parts,
+  });
 
 /** What one watch shows: an object, and once somebody listens, these changes of it. */
 async function* play(
@@ -45,15 +58,7 @@ async function wokenBy(
     play(shown[plural] ?? plan, changes[plural as keyof typeof changes] ?? [], heard.promise);
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  const controller = rolloutController(dialect, {
-    reader: { watch } as unknown as KubeClient,
-    writer: {} as unknown as KubeClient,
-    policyFor: () => DEFAULT_POLICY,
-    clock: new FakeClock(T0),
-    log: silentLogger,
-    prober: { askControlPlane: async () => await Promise.resolve([]) },
-    recordEvent: () => undefined,
-  });
+  const controller = buildController(dialect, { reader: { watch } as unknown as KubeClient });
   for (const { informer } of controller.sources) void informer.run(stop.signal);
   await Promise.all(controller.sources.map(async ({ informer }) => await informer.whenSynced(stop.signal)));
   const woken: string[] = [];
@@ -109,17 +114,9 @@ function buildAdvised(clock: FakeClock, isNeeded: () => boolean) {
     watched.push(plural);
     return play(buildNode('w1', { labels: { stalled: 'yes' } }), [], Promise.resolve());
   };
-  const { sources } = rolloutController(
+  const { sources } = buildController(
     { ...tableDialect, watched: [{ resource: nodes, advisory: true, isNeeded, isRelevant }] },
-    {
-      reader: { watch } as unknown as KubeClient,
-      writer: {} as unknown as KubeClient,
-      policyFor: () => DEFAULT_POLICY,
-      clock,
-      log: silentLogger,
-      prober: { askControlPlane: async () => await Promise.resolve([]) },
-      recordEvent: () => undefined,
-    },
+    { reader: { watch } as unknown as KubeClient, clock },
   );
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
@@ -151,18 +148,7 @@ test('what is needed from the start on is there when the caches are', async () =
 });
 
 test('plans that are targets too share one informer', () => {
-  const { sources } = rolloutController(
-    { ...tableDialect, plans: nodes },
-    {
-      reader: {} as unknown as KubeClient,
-      writer: {} as unknown as KubeClient,
-      policyFor: () => DEFAULT_POLICY,
-      clock: new FakeClock(T0),
-      log: silentLogger,
-      prober: { askControlPlane: async () => await Promise.resolve([]) },
-      recordEvent: () => undefined,
-    },
-  );
+  const { sources } = buildController({ ...tableDialect, plans: nodes });
   const [plans, ...watched] = sources.map(({ informer }) => informer);
   expect(watched.map(({ resource }) => resource.plural)).toEqual(['hosts', 'nodes']);
   expect(watched[1]).toBe(plans);
@@ -180,14 +166,11 @@ async function leaderOn(worker: Target, node: KubeObject, clock: FakeClock, poli
     written.push(object);
     return await Promise.resolve(newer(object));
   };
-  const controller = rolloutController(tableDialect, {
+  const controller = buildController(tableDialect, {
     reader: { watch } as unknown as KubeClient,
     writer: { replace } as unknown as KubeClient,
     policyFor: () => policy,
     clock,
-    log: silentLogger,
-    prober: { askControlPlane: async () => await Promise.resolve([]) },
-    recordEvent: () => undefined,
   });
   const ending = new AbortController();
   onTestFinished(() => ending.abort());
