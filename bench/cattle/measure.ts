@@ -5,6 +5,7 @@ import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
 import { jobOf } from '../../src/dialects/cattle/job.ts';
 import { type Job, jobs, type Node, pods } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
+import { boundedClient } from '../../src/kube/transport/bounded-client.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
@@ -69,7 +70,7 @@ async function carryOut(rig: CattleRig, name: string, slots: number, parts: Catt
     const plan = examplePlan(slots, name);
     const end = untilComplete(rig, name, clock, abort);
     let begunAt = 0;
-    const followed = followJobs(client, { plan: plan.metadata.name, count: nodes.length, clock, abort }, () => {
+    const followed = followJobs(client, { plan: name, count: nodes.length, clock, abort }, () => {
       begunAt = clock.monotonic();
       void client.create(cattlePlans, plan);
     });
@@ -90,28 +91,22 @@ async function carryOut(rig: CattleRig, name: string, slots: number, parts: Catt
 }
 
 /** Deletes all Jobs, and waits until their pods are gone too: else each run would find a fuller server. */
-async function clear({ client }: CattleRig, clock: Clock): Promise<void> {
+async function clear(rig: CattleRig, clock: Clock): Promise<void> {
+  const client = boundedClient(rig.client, AT_ONCE);
   const { items } = await client.listAll(jobs, { namespace: NAMESPACE });
   const deletion = { namespace: NAMESPACE, propagationPolicy: 'Background' } as const;
-  for (let first = 0; first < items.length; first += AT_ONCE)
-    await settleAll(
-      items
-        .slice(first, first + AT_ONCE)
-        .map(async ({ metadata }) => await ifFound(client.delete(jobs, metadata.name, deletion))),
-    );
+  await settleAll(items.map(async ({ metadata }) => await ifFound(client.delete(jobs, metadata.name, deletion))));
   while ((await client.list(pods, { namespace: NAMESPACE, limit: 1 })).items.length > 0) await sleep(clock, CLEARED_MS);
 }
 
 /** The moment at which a watch shows it. */
 async function untilComplete({ client }: CattleRig, name: string, clock: Clock, abort: AbortSignal): Promise<number> {
   const over = new AbortController();
-  const informer = createInformer(client, cattlePlans, { namespace: NAMESPACE, clock });
+  const fieldSelector = `metadata.name=${name}`;
+  const informer = createInformer(client, cattlePlans, { namespace: NAMESPACE, fieldSelector, clock });
   informer.addHandler({
-    updated: ({ metadata, status }) => {
-      if (
-        metadata.name === name &&
-        status?.conditions?.some(({ type, status: is }) => type === 'Complete' && is === 'True') === true
-      )
+    updated: ({ status }) => {
+      if (status?.conditions?.some(({ type, status: is }) => type === 'Complete' && is === 'True') === true)
         over.abort();
     },
   });

@@ -7,6 +7,7 @@ import { cattlePlans } from '../../src/api/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { type Node, nodes, readyCondition } from '../../src/kube/resources.ts';
+import { boundedClient } from '../../src/kube/transport/bounded-client.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
@@ -105,10 +106,8 @@ async function createNodes(client: KubeClient, count: number, abort: AbortSignal
   abort.addEventListener('abort', () => reject(new Error('interrupted')), { once: true });
   informer.addHandler({ updated: () => areReady() && resolve() });
   const following = informer.run(stop.signal);
-  for (let first = 0; first < count; first += AT_ONCE)
-    await settleAll(
-      names.slice(first, first + AT_ONCE).map(async (name) => await client.create(nodes, simulatedNode(name))),
-    );
+  const bounded = boundedClient(client, AT_ONCE);
+  await settleAll(names.map(async (name) => await bounded.create(nodes, simulatedNode(name))));
   await promise.finally(() => stop.abort());
   await following;
   return informer.list().toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
