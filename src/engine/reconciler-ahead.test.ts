@@ -123,6 +123,26 @@ test('while nothing is on its way, other plans have their turn before the next r
   await going;
 });
 
+test('slots that are not recorded ahead are filled at once, not with the next record', async () => {
+  const { api, clock, names, atWork, end, record } = buildScene(18, 6, 3);
+  const { look, catchUp, reconcile } = buildReconciler(tableDialect, api, { clock });
+  await look();
+  for (let turn = 0; turn < 2; turn++) {
+    const before = atWork();
+    expect(before).toHaveLength(6);
+    for (const name of before) end(name);
+    catchUp();
+    const going = reconcile('plan', { isDue: () => true });
+    for (let waited = 0; waited < 400; waited += 50) {
+      await clock.advance(50);
+      catchUp();
+    }
+    expect(atWork()).toHaveLength(6);
+    await going;
+  }
+  expect(record()?.targets.map(({ state }) => state)).toEqual(names.map((_, at) => (at < 12 ? 'done' : 'intended')));
+});
+
 test.each([1, 2, 3, 4, 5, 6, 7, 8])(
   'never more start than there are slots, by two leaders at once (seed %i)',
   async (seed) => {

@@ -10,7 +10,7 @@ import { endIdleDrains, runNodeActions } from './act/run-node-actions.ts';
 import { allowsStarts, batchMs, restOf } from './act/status-shards.ts';
 import { type WorkBeside, workBeside } from './act/work-beside.ts';
 import { type Effects, isCurrent, type Sent, send } from './act/writes.ts';
-import { decideOn, recordedWork, signalsOf } from './decide/decide.ts';
+import { decideOn, needsRecord, recordedWork, signalsOf } from './decide/decide.ts';
 import { evaluationsFor } from './decide/evaluate-target.ts';
 import type { Decision, NodeAction } from './model/decision.ts';
 import { because } from './model/reasons.ts';
@@ -119,6 +119,7 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
   const { beside } = options;
   const { rollout } = snapshot;
   if (beside.isRunning() && rollout.phase !== 'running') return 'beside';
+  if (needsRecord(turn)) beside.hastenRecord();
   // The rest is decided with the next record, which is soon.
   const dueMs = beside.recordDueMs();
   if (rollout.phase === 'running' && (beside.isRunning() ? !beside.isRecordDue() : dueMs > 0)) {

@@ -28,6 +28,10 @@ export function workBeside(clock: Clock) {
     isRecordDue,
     /** Milliseconds from the last record to the next. */
     recordDueMs,
+    /** It is due at once, or after the one that is on its way. */
+    hastenRecord(): void {
+      if (!recording) recordedAt = Number.NEGATIVE_INFINITY;
+    },
     /** What the API server refuses for good is recorded with the signals, which no other record may disturb. */
     async recordRefusals(work: Promise<boolean>): Promise<boolean> {
       isHeld = true;

@@ -1,9 +1,10 @@
 /** The decision: one pure function, which the controller, `refit status`, the tests and the explorer all run. */
+import { onceForEach } from '../../util/memo.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Signalling, Snapshot } from '../model/decision.ts';
 import { activeStage, isFinal, ownerOf, type Stage, type Target, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { nextIn, startableAhead } from '../schedule/ahead.ts';
+import { candidatesIn, nextIn, startableAhead } from '../schedule/ahead.ts';
 import { openSlots } from '../schedule/slots.ts';
 import { advance } from './advance.ts';
 import { isStopping } from './budget.ts';
@@ -43,17 +44,24 @@ export function signalsOf(evaluations: Evaluations): Signalling[] {
   if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];
   const intended = targetsIn({ stages: [stage] }, 'intended');
   const due = intended.filter((target) => evaluations.of(stage, target).effect === 'signal');
-  return [...due, ...startedAhead(evaluations, stage)].flatMap((target) => signalFor(evaluations, stage, target));
+  const { started } = startedAhead(evaluations);
+  return [...due, ...started].flatMap((target) => signalFor(evaluations, stage, target));
+}
+
+/** True if more targets can start than are recorded ahead. */
+export function needsRecord(evaluations: Evaluations): boolean {
+  return startedAhead(evaluations).isShort;
 }
 
 /** Those that are recorded ahead take the place of targets that are done, unless these must be uncordoned first. */
-function startedAhead(evaluations: Evaluations, stage: Stage): Target[] {
+const startedAhead = onceForEach((evaluations: Evaluations): { started: Target[]; isShort: boolean } => {
   const { snapshot, policy, now } = evaluations;
-  if (stage.next === undefined || isStopping(snapshot, policy)) return [];
-  const started = new Set(nextIn(stage).filter((target) => !isAtRest(snapshot, target)));
+  const stage = activeStage(snapshot.rollout);
+  if (!stage?.next?.length || isStopping(snapshot, policy)) return { started: [], isShort: false };
+  const begun = new Set(nextIn(stage).filter((target) => !isAtRest(snapshot, target)));
   const held = stage.targets.flatMap((target): Target[] => {
     // What has started is not always recorded yet.
-    if (target.state === 'pending') return started.has(target) ? [{ ...target, state: 'intended' }] : [];
+    if (target.state === 'pending') return begun.has(target) ? [{ ...target, state: 'intended' }] : [];
     if (target.state !== 'intended') return [target];
     const { next } = evaluations.of(stage, target);
     if (next === 'done' && factsOf(snapshot, target).node?.unschedulable !== true) return [];
@@ -61,12 +69,10 @@ function startedAhead(evaluations: Evaluations, stage: Stage): Target[] {
   });
   const slots = openSlots(evaluations, { ...stage, targets: held });
   const since = (target: Target): string => momentOf(snapshot, target, now);
-  return startableAhead(evaluations, stage, slots).map((each) => ({
-    ...each,
-    state: 'intended',
-    since: since(each),
-  }));
-}
+  const startable = startableAhead(evaluations, stage, slots);
+  const isShort = startable.length < Math.min(slots, candidatesIn(stage).length - begun.size);
+  return { started: startable.map((each) => ({ ...each, state: 'intended', since: since(each) })), isShort };
+});
 
 function signalFor({ snapshot, policy }: Evaluations, stage: Stage, target: Target): Signalling[] {
   const { node, platform = '' } = factsOf(snapshot, target);
