@@ -197,7 +197,8 @@ function assertExpected({ check }: Call, answer: unknown): void {
 }
 
 async function* alive(response: IncomingMessage, limit: TimeLimit, idleMs: number): AsyncGenerator<Buffer> {
-  const onChunk = (): void => limit.allow(idleMs, `the watch sent nothing for ${formatDuration(idleMs)}`);
+  const whenIdle = `the watch sent nothing for ${formatDuration(idleMs)}`;
+  const onChunk = (): void => limit.allow(idleMs, whenIdle);
   onChunk();
   for await (const chunk of response as AsyncIterable<Buffer>) {
     onChunk();
@@ -232,8 +233,16 @@ export function timeLimit(clock: Clock, outer: AbortSignal | undefined, closed?:
   listening.use(onAbort(outer, byCaller));
   listening.use(onAbort(closed, () => controller.abort(new Error('the client was closed'))));
   let stopTimer = (): void => undefined;
-  let expiresAt = Number.POSITIVE_INFINITY;
+  let [expiresAt, firesAt] = [Infinity, Infinity];
+  let complaint = '';
   let late: Error | null = null;
+  const arm = (): void => {
+    firesAt = expiresAt;
+    stopTimer = clock.schedule(expiresAt - clock.monotonic(), () => {
+      if (expiresAt > clock.monotonic()) arm();
+      else controller.abort((late = new Error(complaint)));
+    });
+  };
   return {
     abort: controller.signal,
     /** True if the time ran out, and nobody gave up before. */
@@ -241,11 +250,12 @@ export function timeLimit(clock: Clock, outer: AbortSignal | undefined, closed?:
     get remaining() {
       return expiresAt - clock.monotonic();
     },
-    /** Allows `ms` from now, instead of any earlier limit. */
-    allow(ms: number, complaint: string): void {
+    /** Allows `ms` from now, instead of any earlier limit. Costs little: a timer that fires sooner is left as it is. */
+    allow(ms: number, whenLate: string): void {
+      [expiresAt, complaint] = [clock.monotonic() + ms, whenLate];
+      if (expiresAt >= firesAt) return;
       stopTimer();
-      expiresAt = clock.monotonic() + ms;
-      stopTimer = clock.schedule(ms, () => controller.abort((late = new Error(complaint))));
+      arm();
     },
     /** Throws after the limit, even when its timer has not fired yet. */
     enforce(): void {

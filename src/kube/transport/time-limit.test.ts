@@ -1,5 +1,5 @@
 /** Shows what ends a request: time, the caller, or the client; and that nothing is left behind. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { SkewedClock } from '../../../test/faults/skewed-clock.ts';
 import { timeLimit } from './requester.ts';
@@ -16,6 +16,27 @@ test('time ends it, counted from the last permission', async () => {
   await clock.advance(1);
   expect(limit.abort.reason).toMatchObject({ message: 'later' });
   expect(() => limit.enforce()).toThrow('later');
+});
+
+test('a shorter limit ends it sooner than the one before', async () => {
+  const clock = new FakeClock();
+  const limit = timeLimit(clock, undefined);
+  limit.allow(1_000, 'too late');
+  limit.allow(10, 'idle');
+  await clock.advance(10);
+  expect(limit.abort.reason).toMatchObject({ message: 'idle' });
+});
+
+test('a stream of many parts holds one timer, and no part makes a new one', async () => {
+  const clock = new FakeClock();
+  const schedule = vi.spyOn(clock, 'schedule');
+  const limit = timeLimit(clock, undefined);
+  for (let part = 0; part < 1_000; part++) limit.allow(1_000, 'idle');
+  expect(clock.pending).toBe(1);
+  await clock.advance(999);
+  limit.allow(1_000, 'idle');
+  await clock.advance(999);
+  expect([limit.abort.aborted, schedule.mock.calls.length]).toEqual([false, 2]);
 });
 
 test('the caller ends it, before or after it began', () => {
