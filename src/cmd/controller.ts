@@ -11,6 +11,7 @@ import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { timesOf } from '../kube/election/election.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { createRoamingClient } from '../kube/transport/roaming-client.ts';
+import { tryList } from '../kube/try-list.ts';
 import { keepHeapSmall, type LeaderTools, prepareControllerProcess } from '../process/controller-process.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { createMetrics } from '../runtime/metrics.ts';
@@ -71,9 +72,9 @@ async function prepareUpdates(
   const intervalMs = intervalIn('K0S_UPDATE_CHECK_INTERVAL', 30 * 60_000);
   const server = environment['K0S_UPDATE_SERVER']?.replace(/\/+$/, '');
   // A server that has just started may deny everything: this must not turn updates off.
-  await tools.client.list(plans, { limit: 1, abort });
+  await tryList(tools.client, plans, { abort });
   try {
-    await tools.client.list(updateConfigs, { limit: 1, abort });
+    await tryList(tools.client, updateConfigs, { abort });
   } catch (error) {
     if (!isNotFound(error) && !isForbidden(error)) throw error;
     tools.log.warn('automatic updates are off', { problem: messageOf(error) });

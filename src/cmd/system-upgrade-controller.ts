@@ -13,6 +13,7 @@ import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../kube/resources.ts';
 import { ifFound, ifNew } from '../kube/status-error.ts';
 import { createClient } from '../kube/transport/http-client.ts';
+import { tryList } from '../kube/try-list.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import { keepHeapSmall, prepareControllerProcess } from '../process/controller-process.ts';
 import { createMetrics } from '../runtime/metrics.ts';
@@ -81,7 +82,7 @@ const PATIENCE_MS = 60_000;
 /** Never changes an existing CRD: it may have labels of a package manager, or newer fields. Resolves once Plans are served. */
 async function installPlans(client: KubeClient, namespace: string, abort: AbortSignal) {
   const isServed = async (): Promise<boolean> =>
-    (await ifFound(client.list(cattlePlans, { limit: 1, namespace, abort }))) !== undefined;
+    (await ifFound(tryList(client, cattlePlans, { namespace, abort }))) === true;
   if (await isServed()) return;
   const definition = parse(deployFile('chart/manifests/cattle/kinds.yaml')) as CustomResourceDefinition;
   await ifNew(client.create(customResourceDefinitions, definition, { abort }));

@@ -20,6 +20,7 @@ import { type KubeObject, leases } from '../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../kube/status-error.ts';
 import { boundedClient } from '../kube/transport/bounded-client.ts';
 import { askerOf } from '../kube/transport/http-client.ts';
+import { tryList } from '../kube/try-list.ts';
 import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { createHealthServer } from '../runtime/health.ts';
@@ -135,7 +136,7 @@ export async function prepareControllerProcess(
 async function findPolicies(options: ControllerProcessOptions, abort: AbortSignal): Promise<Informer<UpgradePolicy>> {
   const { client, policies = 'required', log, clock = systemClock } = options;
   const informer = createInformer(client, upgradePolicies, { log, clock });
-  const ask = async (): Promise<unknown> => await client.list(upgradePolicies, { limit: 1, abort });
+  const ask = async (): Promise<true> => await tryList(client, upgradePolicies, { abort });
   try {
     await ask();
     return informer;
@@ -148,7 +149,7 @@ async function findPolicies(options: ControllerProcessOptions, abort: AbortSigna
     log[level]('cannot read UpgradePolicies: their windows, pauses, blackouts and limits do not apply', { problem });
   }
   const isDue = async (): Promise<boolean> => {
-    const isReadable = await ask().then(Boolean, () => false);
+    const isReadable = await ask().catch(() => false);
     if (isReadable) log.info('UpgradePolicies can be read now, and apply');
     return isReadable;
   };
@@ -165,7 +166,7 @@ async function askForNeeded(dialects: readonly Dialect[], options: ControllerPro
     await Promise.all([
       ...needed.map(
         async ({ resource, namespace, fieldSelector }) =>
-          await client.list(resource, { limit: 1, abort, namespace, fieldSelector }),
+          await tryList(client, resource, { abort, namespace, fieldSelector }),
       ),
       // The first leader creates it.
       lease && ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort })),
@@ -186,7 +187,7 @@ async function readable(dialects: readonly Dialect[], { client, log }: Controlle
   const triedOn = async (each: Watched): Promise<Watched> => {
     const { resource, namespace, advisory } = each;
     try {
-      if (advisory === true) await client.list(resource, { limit: 1, abort, namespace });
+      if (advisory === true) await tryList(client, resource, { abort, namespace });
       return each;
     } catch (error) {
       if (!isForbidden(error)) throw error;

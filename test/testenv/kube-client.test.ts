@@ -1,11 +1,13 @@
 /** Tests the client on a real API server: what a node may watch, how Events are counted, the error for an expired user. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { upgradePolicies } from '../../src/api/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { eventRecorder } from '../../src/kube/event-recorder.ts';
 import { events, nodes, type Resource } from '../../src/kube/resources.ts';
-import { describeProblem } from '../../src/kube/status-error.ts';
+import { describeProblem, isForbidden, isNotFound } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
+import { tryList } from '../../src/kube/try-list.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { startLoopbackProxy } from '../agent/loopback-proxy.ts';
 import { controlPlane, expiredKubeconfig, kubeconfigFor, type User } from './control-plane.ts';
@@ -43,6 +45,16 @@ test('a node follows its own object with no right but its own, and no other', as
   await expect.poll(() => informer.get(NODE)?.metadata.annotations?.['seen']).toBe('yes');
   const refused = await client.list(nodes).catch(describeProblem);
   expect(refused).toMatchObject({ code: 'REFIT_FORBIDDEN' });
+});
+
+test('whether a kind may be listed, is known without an object of it', async () => {
+  const client = await clientOf({ node: NODE });
+  const fieldSelector = `metadata.name=${NODE}`;
+  expect(await tryList(admin, nodes)).toBe(true);
+  expect(await tryList(admin, upgradePolicies)).toBe(true);
+  expect(await tryList(client, nodes, { fieldSelector })).toBe(true);
+  expect(await tryList(client, nodes).catch(isForbidden)).toBe(true);
+  expect(await tryList(admin, { ...upgradePolicies, plural: 'others' }).catch(isNotFound)).toBe(true);
 });
 
 test('through the proxy of a kubeconfig, with the certificate of its user', async () => {

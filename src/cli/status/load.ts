@@ -10,6 +10,7 @@ import type { KubeClient, Selection } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
 import { type KubeObject, keyAt, keyOf, type Lease, leases } from '../../kube/resources.ts';
 import { ifAllowed, ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { tryList } from '../../kube/try-list.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -46,7 +47,7 @@ export async function follow({ client, abort }: Reading, dialect: Dialect, onCha
     const { resource, namespace, fieldSelector, labelSelector } = followed;
     const selection = { namespace, fieldSelector, labelSelector };
     // Fails at once if the kind is missing: an informer would wait for it.
-    await client.list(resource, { limit: 1, ...selection, abort });
+    await tryList(client, resource, { namespace, fieldSelector, abort });
     const informer = createInformer(client, resource, selection);
     void informer.run(abort);
     // Whoever may list pods need not be allowed to watch them.
@@ -80,9 +81,8 @@ async function load(reading: Reading, dialect: Dialect, view: ViewOf): Promise<L
 
 /** Also false without the right to list it. */
 async function isReadable(reading: Reading, resource: Watched['resource'], scope: Scope = {}): Promise<boolean> {
-  const { namespace, fieldSelector } = scope;
-  const asked = reading.client.list(resource, { limit: 1, namespace, fieldSelector, abort: reading.abort });
-  return (await ifFound(ifAllowed(asked))) !== undefined;
+  const asked = tryList(reading.client, resource, { ...scope, abort: reading.abort });
+  return (await ifFound(ifAllowed(asked))) === true;
 }
 
 /** The dialects whose kinds the cluster serves. All if there is none, so that the user learns what is missing. */
