@@ -1,5 +1,6 @@
 /** Proves when a controller process works without UpgradePolicies. */
-import { expect, test } from 'vitest';
+import { createServer } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
 import { refusal } from '../../test/builders/memory-api.ts';
 import { buildUpgradePolicy } from '../../test/builders/policies.ts';
 import { buildTablePlan, tableDialect } from '../../test/builders/table-dialect.ts';
@@ -7,9 +8,12 @@ import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { upgradePolicies } from '../api/kinds.ts';
 import type { RolloutPolicy } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { listen } from '../util/listen.ts';
 import { silentLogger } from '../util/log.ts';
 import { aborted } from '../util/waits.ts';
 import { prepareControllerProcess } from './controller-process.ts';
+
+const CONFIG = { server: 'https://127.0.0.1:6443', user: {}, namespace: '', files: [] } as const;
 
 /** What the process asked for, and what it warned of. */
 async function prepared(
@@ -26,8 +30,7 @@ async function prepared(
   const client = { list } as unknown as KubeClient;
   const log = { ...silentLogger, warn: (words: string) => void warnings.push(words.split(':')[0] ?? '') };
   const dialects = [{ ...tableDialect, watched: [] }];
-  const config = { server: 'https://127.0.0.1:6443', user: {}, namespace: '', files: [] } as const;
-  const options = { component: 'test', config, client, dialects, log, clock, policies: 'if-allowed' } as const;
+  const options = { component: 'test', config: CONFIG, client, dialects, log, clock, policies: 'if-allowed' } as const;
   await clock.runUntil(prepareControllerProcess(options, new AbortController().signal));
   return { asked, warnings };
 }
@@ -51,6 +54,29 @@ test('a process that may not read plans says so', async () => {
   await expect(prepared((kind) => kind === PLANS)).rejects.toThrow('Forbidden');
 });
 
+test('an address that is taken ends the process, and says so', async () => {
+  const taken = createServer();
+  const address = `127.0.0.1:${(await listen(taken, '127.0.0.1:0')).port}`;
+  onTestFinished(() => void taken.close());
+  const stop = new AbortController();
+  const list = async (): Promise<object> => await Promise.resolve({ items: [] });
+  const watch = async function* (_: unknown, { abort }: { abort: AbortSignal }): AsyncGenerator {
+    await aborted(abort);
+    yield* [];
+  };
+  const client = { list, watch } as unknown as KubeClient;
+  const options = {
+    component: 'test',
+    config: CONFIG,
+    client,
+    dialects: [],
+    log: silentLogger,
+    healthAddress: address,
+  };
+  const running = await prepareControllerProcess(options, stop.signal);
+  await expect(running.run(stop.signal)).rejects.toThrow(`cannot listen at ${address}: listen EADDRINUSE`);
+});
+
 test('policies that can be read only later apply from then on', async () => {
   const clock = new FakeClock();
   const stop = new AbortController();
@@ -67,9 +93,16 @@ test('policies that can be read only later apply from then on', async () => {
     await aborted(stop.signal);
   };
   const client = { list, watch } as unknown as KubeClient;
-  const config = { server: 'https://127.0.0.1:6443', user: {}, namespace: '', files: [] } as const;
   const log = silentLogger;
-  const options = { component: 'test', config, client, dialects: [], log, clock, policies: 'if-installed' } as const;
+  const options = {
+    component: 'test',
+    config: CONFIG,
+    client,
+    dialects: [],
+    log,
+    clock,
+    policies: 'if-installed',
+  } as const;
   const running = await prepareControllerProcess(options, stop.signal);
   const end = running.run(stop.signal);
   const policy = (): RolloutPolicy => running.policyFor(tableDialect, buildTablePlan({}));
@@ -77,7 +110,7 @@ test('policies that can be read only later apply from then on', async () => {
   expect(policy().name).toBeUndefined();
   isAllowed = true;
   await clock.advance(120_000);
-  expect(policy().name).toBe('calm');
+  await expect.poll(() => policy().name).toBe('calm');
   stop.abort();
   await clock.runUntil(end);
 });

@@ -9,7 +9,8 @@ import { createDrains, type Drains } from '../drain/running-drains.ts';
 import { type RolloutController, rolloutController } from '../engine/controller.ts';
 import type { Dialect, Watched } from '../engine/dialect.ts';
 import { type AskReadyz, askControlPlane, type Prober } from '../engine/observe/probes.ts';
-import type { RolloutPolicy } from '../engine/policy/rollout-policy.ts';
+import type { policyOfPlan } from '../engine/policy/choose-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ClusterConfig } from '../kube/config/cluster-config.ts';
 import { createElection, type Election, type ElectionOptions } from '../kube/election/election.ts';
@@ -106,22 +107,24 @@ export async function prepareControllerProcess(
   const events = eventRecorder({ client, component, clock, random, log });
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
-  // The schema of policies takes as long to load as the API server needs for an answer.
-  const loading = import('../engine/policy/choose-policy.ts');
-  const [{ policyOfPlan }] = await Promise.all([loading, askForNeeded(given, options, abort)]);
+  await askForNeeded(given, options, abort);
   // A refusal counts from here on: an API server that has just started refuses everything for some seconds.
   const [policies, dialects] = await Promise.all([findPolicies(options, abort), readable(given, options, abort)]);
+  let choose: typeof policyOfPlan | undefined;
+  // Nobody decides before it is loaded.
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
-    policyOfPlan(dialect, policies.list(), plan, options.policy);
+    choose?.(dialect, policies.list(), plan, options.policy) ?? options.policy ?? DEFAULT_POLICY;
   const shared = { reader: client, writer, policies, clock, random, log, metrics };
   const parts = { ...options, election, ...shared, ...tools, dialects, policyFor, abort };
-  const rollouts = await addControllers(manager, parts);
+  const rollouts = addControllers(manager, parts);
   const plans = rollouts.map((rollout) => rollout.plans);
   for (const controller of options.controllers?.(tools, plans) ?? []) manager.addController(controller);
-  if (options.healthAddress !== undefined) {
+  manager.addPreparation(async () => {
+    const { healthAddress: address } = options;
     const waitingFor = (): string[] => manager.waitingFor();
-    manager.addRunnable(await createHealthServer({ address: options.healthAddress, metrics, waitingFor }));
-  }
+    if (address !== undefined) manager.addRunnable(await createHealthServer({ address, metrics, waitingFor }));
+    ({ policyOfPlan: choose } = await import('../engine/policy/choose-policy.ts'));
+  });
   const names = dialects.map(({ name }) => name);
   log.info(`${component} starts`, { identity, server: printableUrl(config.server), dialects: names });
   return {
@@ -212,7 +215,7 @@ interface ControllerParts
   readonly abort: AbortSignal;
 }
 
-async function addControllers(manager: Manager, parts: ControllerParts): Promise<RolloutController[]> {
+function addControllers(manager: Manager, parts: ControllerParts): RolloutController[] {
   const { dialects, clock, writer, events, policies, drainsNodes = true } = parts;
   // Stops after the controllers, and writes what they reported last.
   manager.addRunnable(events);
@@ -234,8 +237,12 @@ async function addControllers(manager: Manager, parts: ControllerParts): Promise
   const plans = Object.fromEntries(rollouts.map((rollout) => [rollout.name, rollout.plans]));
   const isPlan = (name: string, object: KubeObject): boolean =>
     dialects.find((dialect) => dialect.name === name)?.scope?.isPlan?.(object) ?? true;
-  const { policyController } = await import('../engine/policy/policy-controller.ts');
-  manager.addController(policyController({ writer, clock, policies, plans, isPlan }));
+  manager.addInformer(policies);
+  // The schema of policies takes long to load.
+  manager.addPreparation(async () => {
+    const { policyController } = await import('../engine/policy/policy-controller.ts');
+    manager.addController(policyController({ writer, clock, policies, plans, isPlan }));
+  });
   return rollouts;
 }
 

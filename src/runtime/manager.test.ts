@@ -91,6 +91,30 @@ test('caches come first; the end goes the other way round', async () => {
   expect(diary.slice(3).join(' ')).toBe('-worker -server -informer');
 });
 
+test('what is prepared while the caches are read comes before all work, and may add some', async () => {
+  const { diary, manager, sync, stop } = rig();
+  const loaded = Promise.withResolvers<void>();
+  manager.addPreparation(async () => {
+    diary.push('preparing');
+    await loaded.promise;
+    manager.addRunnable(runnable(diary, 'worker'), 'leading');
+  });
+  const running = manager.run(stop.signal);
+  sync();
+  await expect.poll(() => diary.join(' ')).toBe('+informer preparing');
+  loaded.resolve();
+  await expect.poll(() => diary.join(' ')).toBe('+informer preparing +worker');
+  stop.abort();
+  await running;
+});
+
+test('a preparation that fails ends what runs, and its error is the result', async () => {
+  const { diary, manager, stop } = rig();
+  manager.addPreparation(async () => await Promise.reject(new Error('no room')));
+  await expect(manager.run(stop.signal)).rejects.toThrow('no room');
+  expect(diary.join(' ')).toBe('+informer -informer');
+});
+
 test('who is stopped before the caches are there starts nothing', async () => {
   const { diary, manager, stop } = rig();
   manager.addRunnable(runnable(diary, 'server'));

@@ -1,4 +1,5 @@
 /** Starts and stops the parts of a controller process in order: caches, then work, then work that only the leader does. */
+import { setImmediate } from 'node:timers/promises';
 import { type Election, NOT_RELEASED } from '../kube/election/election.ts';
 import type { Term } from '../kube/election/write-guard.ts';
 import type { Informer } from '../kube/watch/informer.ts';
@@ -27,14 +28,22 @@ export type Manager = ReturnType<typeof createManager>;
 export function createManager({ election, ...given }: ManagerOptions = {}) {
   const parts: Required<ControllerParts> = { ...DEFAULT_PARTS, ...given };
   const informers = new Set<Informer>();
+  const preparations: (() => Promise<void>)[] = [];
   const runnables: Readonly<Record<When, Runnable[]>> = { always: [], leading: [] };
   /** Call before `run`. `addController` adds the informers of its sources. */
   const addInformer = (informer: Informer): void => void informers.add(informer);
+  /** What can be done while the server answers the first lists. It may add runnables, and controllers of informers that are there. */
+  const addPreparation = (prepare: () => Promise<void>): void => void preparations.push(prepare);
   const addRunnable = (runnable: Runnable, when: When = 'always'): void => void runnables[when].push(runnable);
+  const prepared = async (): Promise<void> => {
+    // Once the lists are sent: what loads code holds the event loop.
+    await setImmediate();
+    await Promise.all(preparations.map(async (prepare) => await prepare()));
+  };
   /** False if the manager must stop before every cache is synced. */
   const synced = async (stop: AbortSignal): Promise<boolean> => {
     try {
-      await Promise.all([...informers].map(async (informer) => await informer.whenSynced(stop)));
+      await Promise.all([...[...informers].map(async (informer) => await informer.whenSynced(stop)), prepared()]);
     } catch (error) {
       if (stop.aborted) return false;
       throw error;
@@ -44,6 +53,7 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
   };
   return {
     addInformer,
+    addPreparation,
     addRunnable,
     addController(controller: Controller): void {
       for (const { informer } of controller.sources) addInformer(informer);
@@ -65,7 +75,7 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
       const leading = leadership({ ...group, election, runnables: runnables.leading });
       for (const informer of informers)
         caches.start({ name: informer.resource.plural, run: async (end) => await informer.run(end) });
-      if (await synced(stop)) {
+      if (await synced(stop).catch(group.onFailure)) {
         for (const runnable of runnables.always) always.start(runnable);
         leading.start();
         await aborted(stop);
