@@ -79,7 +79,7 @@ function callFigures({ plans, nodes }: CattleRun): Figure[] {
 }
 
 function processFigures({ plans, starts, nodes }: CattleRun): Figure[] {
-  const [ours, bare] = [median(starts.ours), median(starts.bare)];
+  const [ours, client, script] = [median(starts.ours), median(starts.client), median(starts.script)];
   return [
     {
       key: 'cattle.peakRssMiB',
@@ -97,10 +97,16 @@ function processFigures({ plans, starts, nodes }: CattleRun): Figure[] {
     },
     {
       key: 'cattle.startRatio',
-      value: ours / bare,
+      value: ours / client,
       unit: '×',
       goal: { bound: 'most', limit: 1.5 },
-      madeOf: `${formatNumber(ours)} ms until it is ready ÷ ${formatNumber(bare)} ms for a bare process that lists the same`,
+      madeOf: `${formatNumber(ours)} ms until it is ready ÷ ${formatNumber(client)} ms for a bare client that lists the same`,
+    },
+    {
+      key: 'cattle.startRatioVsScript',
+      value: ours / script,
+      unit: '×',
+      madeOf: `the same ÷ ${formatNumber(script)} ms for a script that is told what a kubeconfig holds`,
     },
   ];
 }

@@ -44,12 +44,12 @@ export interface PlanRun {
 }
 
 export async function measureCattle(parts: CattleParts, say: (line: string) => void): Promise<CattleRun> {
-  const { nodes: count = NODES, clock } = parts;
+  const { nodes: count = NODES } = parts;
   const slots = Math.ceil(count / SHARE);
   say(`starting a control plane with ${count} simulated nodes`);
   await using rig = await startRig(parts, count);
-  say('starting the controller and a bare client in turns');
-  const starts = await measureStarts(rig, clock);
+  say('starting the controller, a bare client and a script in turns');
+  const starts = await measureStarts(rig, parts);
   say(`creating ${count} bare Jobs, ${slots} at a time`);
   const bareSeconds = [await createBare(rig, 'before', slots, parts)];
   const plans: PlanRun[] = [];

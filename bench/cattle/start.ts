@@ -1,25 +1,32 @@
-/** From the start of a process until its caches are there, beside a bare process that lists the same. */
+/** From the start of a process until its caches are there, beside programs that only list the same. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { cattlePlans } from '../../src/api/kinds.ts';
 import { credentialsOf } from '../../src/kube/config/credentials.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { jobs, nodes, pathOf, pods } from '../../src/kube/resources.ts';
-import { type Clock, systemClock } from '../../src/util/clock.ts';
+import { systemClock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
-import { type CattleRig, NAMESPACE } from './rig.ts';
+import { NODE_FLAGS } from '../../tools/build/node-flags.ts';
+import { buildRefit } from '../../tools/build/refit.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
+import { type CattleParts, type CattleRig, NAMESPACE } from './rig.ts';
 
 /** Odd, so that the median is one that was. */
-const ROUNDS = 5;
+const ROUNDS = 9;
 
 /** Milliseconds. */
 export interface Starts {
   readonly ours: readonly number[];
-  readonly bare: readonly number[];
+  /** Of Refit's client alone, in a program that is built and started as Refit is. */
+  readonly client: readonly number[];
+  /** Of a script without a client. */
+  readonly script: readonly number[];
 }
 
-/** The least that anybody could do with Node.js. */
-const BARE_LIST = `
+/** The least that anybody could do with Node.js: it gets what a client reads from a kubeconfig. */
+const SCRIPT = `
 const { get, Agent } = require('node:https');
 let input = '';
 process.stdin.on('data', (text) => (input += text)).on('end', () => {
@@ -36,17 +43,25 @@ process.stdin.on('data', (text) => (input += text)).on('end', () => {
     });
 });`;
 
-export async function measureStarts(rig: CattleRig, clock: Clock): Promise<Starts> {
-  const starts = { ours: [] as number[], bare: [] as number[] };
-  const input = await inputOf(await rig.plane.kubeconfig('cattle'));
+export async function measureStarts(rig: CattleRig, { clock, directory }: CattleParts): Promise<Starts> {
+  const kubeconfig = await rig.plane.kubeconfig('cattle');
+  const program = join(import.meta.dirname, 'bare-client.ts');
+  const client = await buildRefit(join(directory, 'bare-client'), 'minified', program);
+  const input = await inputOf(kubeconfig);
+  const starts = { ours: [] as number[], client: [] as number[], script: [] as number[] };
+  const timed = async (of: keyof Starts, work: () => Promise<Process | void>): Promise<void> => {
+    const before = clock.monotonic();
+    const started = await work();
+    starts[of].push(clock.monotonic() - before);
+    await started?.stop();
+  };
+  // The first start of each fills Node's cache of compiled code.
+  await untilDone([...NODE_FLAGS, client, kubeconfig, NAMESPACE]);
+  await (await rig.start()).stop();
   for (let round = 0; round < ROUNDS; round++) {
-    const beforeOurs = clock.monotonic();
-    const controller = await rig.start();
-    starts.ours.push(clock.monotonic() - beforeOurs);
-    await controller.stop();
-    const beforeBare = clock.monotonic();
-    await list(input);
-    starts.bare.push(clock.monotonic() - beforeBare);
+    await timed('ours', rig.start);
+    await timed('client', async () => await untilDone([...NODE_FLAGS, client, kubeconfig, NAMESPACE]));
+    await timed('script', async () => await untilDone(['--eval', SCRIPT], input));
   }
   return starts;
 }
@@ -61,10 +76,10 @@ async function inputOf(kubeconfig: string): Promise<string> {
   return JSON.stringify({ headers, tls, urls });
 }
 
-async function list(input: string): Promise<void> {
-  const child = spawn(process.execPath, ['--eval', BARE_LIST], { stdio: ['pipe', 'ignore', 'inherit'] });
+async function untilDone(args: readonly string[], input = ''): Promise<void> {
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'inherit'] });
   const ended = once(child, 'exit');
   child.stdin?.end(input);
   const [code] = await ended;
-  if (code !== 0) throw new RefitError('REFIT_INTERNAL', `the bare list ended with ${String(code)}`);
+  if (code !== 0) throw new RefitError('REFIT_INTERNAL', `a bare list ended with ${String(code)}`);
 }

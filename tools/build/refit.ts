@@ -5,6 +5,7 @@ import { build, type Plugin } from 'rolldown';
 import { textsInside } from './texts-inside.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
+const REFIT = join(ROOT, 'src', 'cmd', 'refit.ts');
 const LAUNCHER = join(import.meta.dirname, 'launch.cjs');
 
 /** The file in the directory that `buildProgram` writes which loads the others. */
@@ -15,10 +16,10 @@ export type Form = 'minified' | 'readable';
 
 /**
  * Empties `directory`, writes the command and its chunks into it, and resolves with the path of the command. Node can run
- * the source, too, but its type stripper stays in memory: 40 MiB in every agent.
+ * the source, too, but its type stripper stays in memory: 40 MiB in every agent. `input`: another program, built alike.
  */
-export async function buildRefit(directory: string, form?: Form): Promise<string> {
-  await buildProgram(directory, form);
+export async function buildRefit(directory: string, form?: Form, input?: string): Promise<string> {
+  await buildProgram(directory, form, input);
   // Else Node.js would read the files as the package's type says.
   await writeFile(join(directory, 'package.json'), '{"type":"commonjs"}\n');
   const launcher = await readFile(LAUNCHER, 'utf8');
@@ -31,11 +32,11 @@ export async function buildRefit(directory: string, form?: Form): Promise<string
  * Empties `directory` and writes the program into it. Each subcommand loads only its own chunks. CommonJS, because Node's
  * loader of ES modules needs 5 MiB in every agent, and because a single executable application loads nothing else by name.
  */
-export async function buildProgram(directory: string, form: Form = 'minified'): Promise<void> {
+export async function buildProgram(directory: string, form: Form = 'minified', input = REFIT): Promise<void> {
   const names = { entryFileNames: PROGRAM, chunkFileNames: '[name]-[hash].js' } as const;
   const output = { dir: directory, format: 'cjs', minify: form === 'minified', cleanDir: true, ...names } as const;
   await build({
-    input: join(ROOT, 'src', 'cmd', 'refit.ts'),
+    input,
     platform: 'node',
     logLevel: 'warn',
     plugins: [textsInside, forgetful, ascii],
