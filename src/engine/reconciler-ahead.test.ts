@@ -143,6 +143,24 @@ test('slots that are not recorded ahead are filled at once, not with the next re
   expect(record()?.targets.map(({ state }) => state)).toEqual(names.map((_, at) => (at < 12 ? 'done' : 'intended')));
 });
 
+test('the end of the last targets is recorded at once, not with the next record', async () => {
+  const { api, clock, end, atWork } = buildScene(6, 3, 3);
+  const { look, catchUp, reconcile } = buildReconciler(tableDialect, api, { clock });
+  await look();
+  for (let wave = 0; wave < 2; wave++) {
+    expect(atWork()).toHaveLength(3);
+    for (const name of atWork()) end(name);
+    catchUp();
+    const going = reconcile('plan', { isDue: () => true });
+    for (let waited = 0; waited < 400; waited += 50) {
+      await clock.advance(50);
+      catchUp();
+    }
+    await going;
+  }
+  expect(api.read<TablePlan>(tableDialect.plans, 'plan').status?.phase).toBe('done');
+});
+
 test.each([1, 2, 3, 4, 5, 6, 7, 8])(
   'never more start than there are slots, by two leaders at once (seed %i)',
   async (seed) => {

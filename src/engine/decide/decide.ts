@@ -2,7 +2,7 @@
 import { onceForEach } from '../../util/memo.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Signalling, Snapshot } from '../model/decision.ts';
-import { activeStage, isFinal, ownerOf, type Stage, type Target, targetsIn } from '../model/rollout.ts';
+import { activeStage, isFinal, isSettled, ownerOf, type Stage, type Target, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { candidatesIn, nextIn, startableAhead } from '../schedule/ahead.ts';
 import { openSlots } from '../schedule/slots.ts';
@@ -48,9 +48,16 @@ export function signalsOf(evaluations: Evaluations): Signalling[] {
   return [...due, ...started].flatMap((target) => signalFor(evaluations, stage, target));
 }
 
-/** True if more targets can start than are recorded ahead. */
+/** True if more targets can start than are recorded ahead, or if all of the stage are done: nothing more comes for that record. */
 export function needsRecord(evaluations: Evaluations): boolean {
-  return startedAhead(evaluations).isShort;
+  return startedAhead(evaluations).isShort || endsStage(evaluations);
+}
+
+function endsStage(evaluations: Evaluations): boolean {
+  const stage = activeStage(evaluations.snapshot.rollout);
+  if (!stage) return false;
+  const isDone = (target: Target): boolean => evaluations.of(stage, target).next === 'done';
+  return stage.targets.every((target) => isSettled(target) || (target.state === 'intended' && isDone(target)));
 }
 
 /** Those that are recorded ahead take the place of targets that are done, unless these must be uncordoned first. */
