@@ -59,7 +59,7 @@ export async function measureStarts(rig: CattleRig, { clock, directory }: Cattle
   await untilDone([...NODE_FLAGS, client, kubeconfig, NAMESPACE]);
   await (await rig.start()).stop();
   for (let round = 0; round < ROUNDS; round++) {
-    await timed('ours', rig.start);
+    await timed('ours', async () => await rig.start());
     await timed('client', async () => await untilDone([...NODE_FLAGS, client, kubeconfig, NAMESPACE]));
     await timed('script', async () => await untilDone(['--eval', SCRIPT], input));
   }
