@@ -29,17 +29,20 @@ const buildController = (dialect: Dialect, parts: Partial<RolloutParts> = {}) =>
     ...parts,
   });
 
-/** What one watch shows: an object, and once somebody listens, these changes of it. */
-async function* play(
-  object: KubeObject,
-  changes: readonly Step[],
-  heard: Promise<void>,
-): AsyncGenerator<WatchEvent<KubeObject>> {
-  yield { type: 'ADDED', object };
-  yield initialEnd;
-  await heard;
-  yield* changes;
-  await Promise.withResolvers<never>().promise;
+/** Lists one object of each kind, and shows these changes of it once somebody listens. */
+function readerOf(
+  shown: (plural: string) => KubeObject,
+  changes: (plural: string) => readonly Step[] = () => [],
+  heard = Promise.resolve(),
+): KubeClient {
+  const listAll = async ({ plural }: Resource) =>
+    await Promise.resolve({ metadata: { resourceVersion: '1' }, items: [shown(plural)] });
+  const watch = async function* ({ plural }: Resource): AsyncGenerator<WatchEvent<KubeObject>> {
+    await heard;
+    yield* changes(plural);
+    await Promise.withResolvers<never>().promise;
+  };
+  return { listAll, watch } as unknown as KubeClient;
 }
 
 /** The keys that are put into the queue while a server shows one plan, one host and one node, and then these changes. */
@@ -54,11 +57,14 @@ async function wokenBy(
     nodes: buildNode('w1'),
   };
   const heard = Promise.withResolvers<void>();
-  const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> =>
-    play(shown[plural] ?? plan, changes[plural as keyof typeof changes] ?? [], heard.promise);
+  const reader = readerOf(
+    (plural) => shown[plural] ?? plan,
+    (plural) => changes[plural as keyof typeof changes] ?? [],
+    heard.promise,
+  );
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  const controller = buildController(dialect, { reader: { watch } as unknown as KubeClient });
+  const controller = buildController(dialect, { reader });
   for (const { informer } of controller.sources) void informer.run(stop.signal);
   await Promise.all(controller.sources.map(async ({ informer }) => await informer.whenSynced(stop.signal)));
   const woken: string[] = [];
@@ -71,10 +77,6 @@ async function wokenBy(
 }
 
 type Step = WatchEvent<KubeObject>;
-const initialEnd: Step = {
-  type: 'BOOKMARK',
-  object: { metadata: { name: '', resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } } },
-};
 
 const newer = <T extends KubeObject>(object: T, more: Partial<T> = {}): T => ({
   ...object,
@@ -110,13 +112,13 @@ test('an object that is a plan no longer wakes its key once more, so that what i
 function buildAdvised(clock: FakeClock, isNeeded: () => boolean) {
   const isRelevant = (before: KubeObject, after: KubeObject) => before.metadata.labels !== after.metadata.labels;
   const watched: string[] = [];
-  const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> => {
+  const reader = readerOf((plural) => {
     watched.push(plural);
-    return play(buildNode('w1', { labels: { stalled: 'yes' } }), [], Promise.resolve());
-  };
+    return buildNode('w1', { labels: { stalled: 'yes' } });
+  });
   const { sources } = buildController(
     { ...tableDialect, watched: [{ resource: nodes, advisory: true, isNeeded, isRelevant }] },
-    { reader: { watch } as unknown as KubeClient, clock },
+    { reader, clock },
   );
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
@@ -159,15 +161,13 @@ async function leaderOn(worker: Target, node: KubeObject, clock: FakeClock, poli
   const rollout = buildRollout([buildStage('worker', [worker])], { blocked: worker.state === 'pending' });
   const plan = { ...buildTablePlan({}), status: rollout };
   const shown: Readonly<Record<string, KubeObject>> = { plans: plan, nodes: node };
-  const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> =>
-    play(shown[plural] ?? buildControlNode('c1'), [], Promise.resolve());
   const written: TablePlan[] = [];
   const replace = async (_resource: Resource, object: TablePlan): Promise<TablePlan> => {
     written.push(object);
     return await Promise.resolve(newer(object));
   };
   const controller = buildController(tableDialect, {
-    reader: { watch } as unknown as KubeClient,
+    reader: readerOf((plural) => shown[plural] ?? buildControlNode('c1')),
     writer: { replace } as unknown as KubeClient,
     policyFor: () => policy,
     clock,

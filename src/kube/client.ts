@@ -22,6 +22,11 @@ export interface ListOptions extends RequestOptions, Selection {
   readonly continue?: string | undefined;
 }
 
+export interface ListAllOptions<T extends KubeObject> extends ListOptions {
+  /** Changes each object before the next page is read: thousands of complete ones may not fit into memory. */
+  readonly transform?: (object: T) => T;
+}
+
 export interface WatchOptions extends RequestOptions, Selection {
   readonly resourceVersion?: string | undefined;
   /** The server first streams the current state, and ends it with an annotated bookmark. */
@@ -65,7 +70,7 @@ export interface KubeClient {
   /** One page; follow `metadata.continue`, or use `listAll`. */
   list<T extends KubeObject>(resource: Resource<T>, options?: ListOptions): Promise<KubeList<T>>;
   /** All pages of one consistent list. */
-  listAll<T extends KubeObject>(resource: Resource<T>, options?: ListOptions): Promise<KubeList<T>>;
+  listAll<T extends KubeObject>(resource: Resource<T>, options?: ListAllOptions<T>): Promise<KubeList<T>>;
   /** Ends when the server closes the stream; throws a TransportError when it breaks or sends nothing for minutes. */
   watch<T extends KubeObject>(resource: Resource<T>, options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
   create<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;

@@ -2,7 +2,7 @@
 import type {
   EvictOptions,
   KubeClient,
-  ListOptions,
+  ListAllOptions,
   RequestOptions,
   WatchEvent,
   WatchOptions,
@@ -97,11 +97,12 @@ export class PodApi {
         if (!this.daemonSets.has(name)) throw refuse({ code: 404, reason: 'NotFound', details: { name } });
         return { metadata: { name, namespace } };
       },
-      listAll: async (resource: Resource, { fieldSelector = '' }: ListOptions = {}): Promise<KubeList<KubeObject>> => {
+      listAll: async (resource: Resource, options: ListAllOptions<KubeObject> = {}): Promise<KubeList<KubeObject>> => {
+        const { fieldSelector = '', transform = (each) => each } = options;
         await Promise.resolve();
         this.reads.push(`list ${resource.plural} ${fieldSelector}`.trimEnd());
         const items = resource.plural === 'pods' ? this.#selected(fieldSelector) : this.budgets;
-        return { metadata: { resourceVersion: String(this.#version) }, items };
+        return { metadata: { resourceVersion: String(this.#version) }, items: items.map(transform) };
       },
       watch: (_resource: unknown, options: WatchOptions) => this.#watch(options),
     };

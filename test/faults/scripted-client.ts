@@ -1,5 +1,5 @@
 /** A KubeClient whose lists and watches are written down beforehand. */
-import type { KubeClient, ListOptions, WatchEvent, WatchOptions } from '../../src/kube/client.ts';
+import type { KubeClient, ListAllOptions, ListOptions, WatchEvent, WatchOptions } from '../../src/kube/client.ts';
 import type { KubeList, KubeObject } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 
@@ -22,12 +22,12 @@ export function scriptedClient({ watches = [], lists = [] }: Scripts): ScriptedC
   const [nextWatches, nextLists] = [[...watches], [...lists]];
   const asked: ScriptedClient['asked'] = [];
   const client = {
-    listAll: async (_resource: unknown, given: ListOptions) => {
-      const { abort: _, ...options } = given;
+    listAll: async (_resource: unknown, given: ListAllOptions<KubeObject>) => {
+      const { abort: _, transform = (each) => each, ...options } = given;
       asked.push({ verb: 'list', ...options });
       const answer = await Promise.resolve(nextLists.shift() ?? new Error('no list is scripted'));
       if (answer instanceof Error) throw answer;
-      return answer;
+      return { ...answer, items: answer.items.map(transform) };
     },
     watch: (_resource: unknown, { abort, ...options }: WatchOptions) => {
       asked.push({ verb: 'watch', ...options });

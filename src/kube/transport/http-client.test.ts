@@ -6,7 +6,7 @@ import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type SeenRequest, sendJson, sendStatus, startStubServer } from '../../../test/faults/stub-server.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { KubeClient } from '../client.ts';
-import { leases, nodes, pods } from '../resources.ts';
+import { leases, type Node, nodes, pods } from '../resources.ts';
 import { isConflict, isNotFound, StatusError, TransportError } from '../status-error.ts';
 import { createClient } from './http-client.ts';
 import type { RequestRecord } from './requester.ts';
@@ -142,6 +142,17 @@ test('listAll follows the pages of one list, whose version only the first may na
     'labelSelector=a&limit=500&continue=1',
     'labelSelector=a&limit=500&continue=2',
   ]);
+});
+
+test('listAll changes the objects of each page', async () => {
+  await using server = await startStubServer(({ url }, response) => {
+    const isFirst = !url.includes('continue');
+    sendJson(response, 200, { metadata: isFirst ? { continue: '1' } : {}, items: [OBJECT] });
+  });
+  const transform = ({ metadata: { name } }: Node): Node => ({ metadata: { name: `${name}-small` } });
+  const { items } = await createClient(server.config).listAll(nodes, { transform });
+  const small = { metadata: { name: `${OBJECT.metadata.name}-small` } };
+  expect(items).toEqual([small, small]);
 });
 
 test('200 requests need one connection', async () => {

@@ -34,6 +34,8 @@ const PAGE_SIZE = 500;
 const MOST_EMPTY_PAGES = 1_000;
 const MOST_READYZ_BYTES = 1024 * 1024;
 
+const same = <T>(object: T): T => object;
+
 export function createClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient & Disposable {
   return clientOver(requesterTo(config, options), options);
 }
@@ -69,16 +71,16 @@ function readsOver(caller: Caller, own: ClientOptions): Pick<KubeClient, 'get' |
   };
   return {
     list,
-    async listAll(resource, options = {}) {
+    async listAll(resource, { transform = same, ...options } = {}) {
       let page = await list(resource, { limit: PAGE_SIZE, ...options });
-      const items = [...page.items];
+      const items = page.items.map(transform);
       for (let pages = 1; page.metadata.continue; pages++) {
         // Many more pages than objects: nobody pages like that but to keep us busy.
         if (items.length > mostItems || pages > items.length + MOST_EMPTY_PAGES)
           throw new TransportError(`the list of ${resource.plural} does not end: ${items.length} in ${pages} pages`);
         const rest = { ...options, continue: page.metadata.continue, resourceVersion: undefined };
         page = await list(resource, { limit: PAGE_SIZE, ...rest });
-        items.push(...page.items);
+        items.push(...page.items.map(transform));
       }
       return { ...page, items };
     },

@@ -8,7 +8,7 @@ import { reflect } from './reflector.ts';
 import { createStore, type Handler } from './store.ts';
 
 export interface InformerOptions<T extends KubeObject> extends Selection, Partial<Tools> {
-  /** `streamed` by default, which needs less memory; `paged` is sooner there. */
+  /** `streamed` by default: one request instead of two; `paged` is sooner there. */
   readonly firstList?: 'streamed' | 'paged';
   /** Makes objects smaller before they are stored; `metadata.managedFields` is always dropped. */
   readonly transform?: ((object: T) => T) | undefined;
