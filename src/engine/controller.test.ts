@@ -29,20 +29,17 @@ const buildController = (dialect: Dialect, parts: Partial<RolloutParts> = {}) =>
     ...parts,
   });
 
-/** Lists one object of each kind, and shows these changes of it once somebody listens. */
-function readerOf(
-  shown: (plural: string) => KubeObject,
-  changes: (plural: string) => readonly Step[] = () => [],
-  heard = Promise.resolve(),
-): KubeClient {
-  const listAll = async ({ plural }: Resource) =>
-    await Promise.resolve({ metadata: { resourceVersion: '1' }, items: [shown(plural)] });
-  const watch = async function* ({ plural }: Resource): AsyncGenerator<WatchEvent<KubeObject>> {
-    await heard;
-    yield* changes(plural);
-    await Promise.withResolvers<never>().promise;
-  };
-  return { listAll, watch } as unknown as KubeClient;
+/** What one watch shows: an object, and once somebody listens, these changes of it. */
+async function* play(
+  object: KubeObject,
+  changes: readonly Step[],
+  heard: Promise<void>,
+): AsyncGenerator<WatchEvent<KubeObject>> {
+  yield { type: 'ADDED', object };
+  yield initialEnd;
+  await heard;
+  yield* changes;
+  await Promise.withResolvers<never>().promise;
 }
 
 /** The keys that are put into the queue while a server shows one plan, one host and one node, and then these changes. */
@@ -57,14 +54,11 @@ async function wokenBy(
     nodes: buildNode('w1'),
   };
   const heard = Promise.withResolvers<void>();
-  const reader = readerOf(
-    (plural) => shown[plural] ?? plan,
-    (plural) => changes[plural as keyof typeof changes] ?? [],
-    heard.promise,
-  );
+  const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> =>
+    play(shown[plural] ?? plan, changes[plural as keyof typeof changes] ?? [], heard.promise);
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  const controller = buildController(dialect, { reader });
+  const controller = buildController(dialect, { reader: { watch } as unknown as KubeClient });
   for (const { informer } of controller.sources) void informer.run(stop.signal);
   await Promise.all(controller.sources.map(async ({ informer }) => await informer.whenSynced(stop.signal)));
   const woken: string[] = [];
@@ -77,6 +71,10 @@ async function wokenBy(
 }
 
 type Step = WatchEvent<KubeObject>;
+const initialEnd: Step = {
+  type: 'BOOKMARK',
+  object: { metadata: { name: '', resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } } },
+};
 
 const newer = <T extends KubeObject>(object: T, more: Partial<T> = {}): T => ({
   ...object,
@@ -112,13 +110,13 @@ test('an object that is a plan no longer wakes its key once more, so that what i
 function buildAdvised(clock: FakeClock, isNeeded: () => boolean) {
   const isRelevant = (before: KubeObject, after: KubeObject) => before.metadata.labels !== after.metadata.labels;
   const watched: string[] = [];
-  const reader = readerOf((plural) => {
+  const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> => {
     watched.push(plural);
-    return buildNode('w1', { labels: { stalled: 'yes' } });
-  });
+    return play(buildNode('w1', { labels: { stalled: 'yes' } }), [], Promise.resolve());
+  };
   const { sources } = buildController(
     { ...tableDialect, watched: [{ resource: nodes, advisory: true, isNeeded, isRelevant }] },
-    { reader, clock },
+    { reader: { watch } as unknown as KubeClient, clock },
   );
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
@@ -161,13 +159,15 @@ async function leaderOn(worker: Target, node: KubeObject, clock: FakeClock, poli
   const rollout = buildRollout([buildStage('worker', [worker])], { blocked: worker.state === 'pending' });
   const plan = { ...buildTablePlan({}), status: rollout };
   const shown: Readonly<Record<string, KubeObject>> = { plans: plan, nodes: node };
+  const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> =>
+    play(shown[plural] ?? buildControlNode('c1'), [], Promise.resolve());
   const written: TablePlan[] = [];
   const replace = async (_resource: Resource, object: TablePlan): Promise<TablePlan> => {
     written.push(object);
     return await Promise.resolve(newer(object));
   };
   const controller = buildController(tableDialect, {
-    reader: readerOf((plural) => shown[plural] ?? buildControlNode('c1')),
+    reader: { watch } as unknown as KubeClient,
     writer: { replace } as unknown as KubeClient,
     policyFor: () => policy,
     clock,

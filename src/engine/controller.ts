@@ -46,7 +46,7 @@ export interface RolloutController extends runtime.Controller {
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
   const { reader, writer, log, drains, clock, metrics = noMetrics } = parts;
   const { namespace, fieldSelector } = dialect.scope ?? {};
-  const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector, firstList: 'paged' });
+  const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
   const inTime = (each: Watched, informer: Informer): Informer => {
     if (!each.isNeeded) return informer;
     const isDue = async (abort: AbortSignal): Promise<boolean> => {
@@ -114,7 +114,6 @@ function informerOf(watched: Watched, plans: Informer, { reader, log, clock }: R
   // Plans that are targets too share one informer: two would be stale at different times.
   if (resource === plans.resource) return plans;
   const options = { log, clock, namespace, transform };
-  const selected = { ...options, labelSelector, fieldSelector, firstList: 'paged' } as const;
-  if (namesIn === undefined) return createInformer(reader, resource, selected);
+  if (namesIn === undefined) return createInformer(reader, resource, { ...options, labelSelector, fieldSelector });
   return createNamedInformer(reader, resource, { ...options, owners: plans, namesIn });
 }

@@ -23,7 +23,7 @@ const SILENT_MS = 150_000;
 const SHORTEST_WATCH_MS = 1_000;
 
 export interface ReflectorOptions<T extends KubeObject> extends Selection, Tools {
-  /** `streamed` is one request instead of two; a server holds it back until its next mark of progress, up to 0.1 s. */
+  /** `streamed` is one request, from the server's cache; it is held back until the next mark of progress, up to 0.1 s. */
   readonly firstList: 'streamed' | 'paged';
   /** Makes objects smaller as they arrive: thousands of complete ones may not fit into memory. */
   readonly transform: (object: T) => T;
