@@ -111,7 +111,7 @@ export async function prepareControllerProcess(
   // A refusal counts from here on: an API server that has just started refuses everything for some seconds.
   const [policies, dialects] = await Promise.all([findPolicies(options, abort), readable(given, options, abort)]);
   let choose: typeof policyOfPlan | undefined;
-  // Nobody decides before it is loaded.
+  // Loaded before any controller starts: only hooks may be asked sooner.
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
     choose?.(dialect, policies.list(), plan, options.policy) ?? options.policy ?? DEFAULT_POLICY;
   const shared = { reader: client, writer, policies, clock, random, log, metrics };
@@ -119,10 +119,10 @@ export async function prepareControllerProcess(
   const rollouts = addControllers(manager, parts);
   const plans = rollouts.map((rollout) => rollout.plans);
   for (const controller of options.controllers?.(tools, plans) ?? []) manager.addController(controller);
-  manager.addPreparation(async () => {
+  manager.addPreparation(async (start) => {
     const { healthAddress: address } = options;
     const waitingFor = (): string[] => manager.waitingFor();
-    if (address !== undefined) manager.addRunnable(await createHealthServer({ address, metrics, waitingFor }));
+    if (address !== undefined) start(await createHealthServer({ address, metrics, waitingFor }));
     ({ policyOfPlan: choose } = await import('../engine/policy/choose-policy.ts'));
   });
   const names = dialects.map(({ name }) => name);

@@ -108,6 +108,16 @@ test('what is prepared while the caches are read comes before all work, and may 
   await running;
 });
 
+test('what a preparation starts ends with the caches, also if they are never there', async () => {
+  const { diary, manager, stop } = rig();
+  manager.addPreparation(async (start) => await Promise.resolve(start(runnable(diary, 'server'))));
+  const running = manager.run(stop.signal);
+  await expect.poll(() => diary.join(' ')).toBe('+informer +server');
+  stop.abort();
+  await running;
+  expect(diary.join(' ')).toBe('+informer +server -informer -server');
+});
+
 test('a preparation that fails ends what runs, and its error is the result', async () => {
   const { diary, manager, stop } = rig();
   manager.addPreparation(async () => await Promise.reject(new Error('no room')));

@@ -20,6 +20,10 @@ export interface ManagerOptions extends ControllerParts {
 /** Milliseconds that each group may take to stop: the kubelet kills a pod after 30 s. */
 const STOP_WITHIN_MS = 20_000;
 
+/** What `start` gets ends with the caches, also if nothing else ever starts. */
+type Preparation = (start: Start) => Promise<void>;
+type Start = (runnable: Runnable) => void;
+
 /** `always`: from synced caches to the end. `leading`: while the lease is held. */
 type When = 'always' | 'leading';
 
@@ -28,22 +32,22 @@ export type Manager = ReturnType<typeof createManager>;
 export function createManager({ election, ...given }: ManagerOptions = {}) {
   const parts: Required<ControllerParts> = { ...DEFAULT_PARTS, ...given };
   const informers = new Set<Informer>();
-  const preparations: (() => Promise<void>)[] = [];
+  const preparations: Preparation[] = [];
   const runnables: Readonly<Record<When, Runnable[]>> = { always: [], leading: [] };
   /** Call before `run`. `addController` adds the informers of its sources. */
   const addInformer = (informer: Informer): void => void informers.add(informer);
   /** What can be done while the server answers the first lists. It may add runnables, and controllers of informers that are there. */
-  const addPreparation = (prepare: () => Promise<void>): void => void preparations.push(prepare);
+  const addPreparation = (prepare: Preparation): void => void preparations.push(prepare);
   const addRunnable = (runnable: Runnable, when: When = 'always'): void => void runnables[when].push(runnable);
-  const prepared = async (): Promise<void> => {
+  const prepared = async (start: Start): Promise<void> => {
     // Once the lists are sent: what loads code holds the event loop.
     await setImmediate();
-    await Promise.all(preparations.map(async (prepare) => await prepare()));
+    await Promise.all(preparations.map(async (prepare) => await prepare(start)));
   };
   /** False if the manager must stop before every cache is synced. */
-  const synced = async (stop: AbortSignal): Promise<boolean> => {
+  const synced = async (stop: AbortSignal, start: Start): Promise<boolean> => {
     try {
-      await Promise.all([...[...informers].map(async (informer) => await informer.whenSynced(stop)), prepared()]);
+      await Promise.all([...[...informers].map(async (informer) => await informer.whenSynced(stop)), prepared(start)]);
     } catch (error) {
       if (stop.aborted) return false;
       throw error;
@@ -75,7 +79,7 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
       const leading = leadership({ ...group, election, runnables: runnables.leading });
       for (const informer of informers)
         caches.start({ name: informer.resource.plural, run: async (end) => await informer.run(end) });
-      if (await synced(stop).catch(group.onFailure)) {
+      if (await synced(stop, (runnable) => caches.start(runnable)).catch(group.onFailure)) {
         for (const runnable of runnables.always) always.start(runnable);
         leading.start();
         await aborted(stop);
