@@ -47,6 +47,7 @@ export async function measureStarts(rig: CattleRig, { clock, directory }: Cattle
   const kubeconfig = await rig.plane.kubeconfig('cattle');
   const program = join(import.meta.dirname, 'bare-client.ts');
   const client = await buildRefit(join(directory, 'bare-client'), 'minified', program);
+  const list = async (): Promise<void> => await untilDone([...NODE_FLAGS, client, kubeconfig, NAMESPACE]);
   const input = await inputOf(kubeconfig);
   const starts = { ours: [] as number[], client: [] as number[], script: [] as number[] };
   const timed = async (of: keyof Starts, work: () => Promise<Process | void>): Promise<void> => {
@@ -56,11 +57,11 @@ export async function measureStarts(rig: CattleRig, { clock, directory }: Cattle
     await started?.stop();
   };
   // The first start of each fills Node's cache of compiled code.
-  await untilDone([...NODE_FLAGS, client, kubeconfig, NAMESPACE]);
+  await list();
   await (await rig.start()).stop();
   for (let round = 0; round < ROUNDS; round++) {
     await timed('ours', async () => await rig.start());
-    await timed('client', async () => await untilDone([...NODE_FLAGS, client, kubeconfig, NAMESPACE]));
+    await timed('client', list);
     await timed('script', async () => await untilDone(['--eval', SCRIPT], input));
   }
   return starts;
