@@ -13,7 +13,8 @@ import {
   nodes,
   type Resource,
 } from '../../src/kube/resources.ts';
-import { isAlreadyExists, isNotFound } from '../../src/kube/status-error.ts';
+import { ifFound, isAlreadyExists, isNotFound } from '../../src/kube/status-error.ts';
+import { tryList } from '../../src/kube/try-list.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../src/signal/names.ts';
 import { type Clock, rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
@@ -57,13 +58,7 @@ export async function untilServed(
 }
 
 async function isServed(client: KubeClient, resource: Resource): Promise<boolean> {
-  try {
-    await client.list(resource, { limit: 1 });
-    return true;
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
+  return (await ifFound(tryList(client, resource))) === true;
 }
 
 export async function createMissing(client: KubeClient, resource: Resource, object: KubeObject): Promise<void> {
