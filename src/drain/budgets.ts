@@ -39,18 +39,15 @@ function obstaclesFor(pods: readonly Pod[], budgets: readonly PodDisruptionBudge
       .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     const [first, ...others] = guards;
     if (first === undefined || pod.status?.phase === 'Pending') continue;
-    const reason = others.length > 0 ? tooManyBudgets(others) : judge(first, pod);
+    // The API server refuses to evict a pod with several budgets.
+    const several = `its pods are also covered by PodDisruptionBudget ${others.map(keyOf).join(', ')}, and no pod under more than one can be evicted`;
+    const reason = others.length > 0 ? several : judge(first, pod);
     if (reason === undefined) continue;
     held.getOrInsert(`${keyOf(first)}\n${reason}`, { reason, pods: [] }).pods.push(keyOf(pod));
   }
   return [...held]
     .map(([key, { reason, pods }]) => ({ budget: key.split('\n')[0] ?? '', pods: pods.toSorted(), reason }))
     .toSorted((a, b) => (a.budget < b.budget ? -1 : 1));
-}
-
-/** The API server refuses to evict a pod with several budgets. */
-function tooManyBudgets(others: readonly PodDisruptionBudget[]): string {
-  return `its pods are also covered by PodDisruptionBudget ${others.map(keyOf).join(', ')}, and no pod under more than one can be evicted`;
 }
 
 function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {

@@ -162,18 +162,14 @@ export function percentOf(plan: PlanView): number {
 export function remainingOf(plan: PlanView): number | undefined {
   const { phase, paused, waits, stages } = plan;
   if (phase !== 'running' || paused !== undefined || !waits.every(isRoutine)) return undefined;
-  const each = typicalTime(plan);
+  // The median of what finished nodes took, as their agents report it.
+  const times = timesIn(targetsOf(plan).filter((target) => target.phase === 'done'));
+  const each = times[Math.floor(times.length / 2)];
   const rounds = stages.map(({ targets, maxInFlight }) => {
     const open = targets.filter((target) => target.phase === 'pending' || isMoving(target)).length;
     return Math.ceil(open / Math.max(1, maxInFlight));
   });
   return each === undefined ? undefined : each * rounds.reduce((sum, count) => sum + count, 0);
-}
-
-/** The median of what finished nodes took, as their agents report it. */
-function typicalTime(plan: PlanView): number | undefined {
-  const times = timesIn(targetsOf(plan).filter(({ phase }) => phase === 'done'));
-  return times[Math.floor(times.length / 2)];
 }
 
 /** Milliseconds of all steps together, of each that tells them; sorted. */

@@ -6,7 +6,7 @@ import type { PlannedCommand, UpdateConfig } from '../../api/autopilot/update-co
 import { LEAD_TIME_ANNOTATION, PLAN_WINDOWS_ANNOTATION } from '../../engine/policy/plan-windows.ts';
 import { parseJson } from '../../util/json.ts';
 import type { Release } from '../channel/read-index.ts';
-import type { PeriodicSchedule, UpdateSettings } from '../config/read-config.ts';
+import type { UpdateSettings } from '../config/read-config.ts';
 
 /** JSON on a Plan that Refit created by itself; a Plan without it belongs to a person. */
 const ORIGIN_ANNOTATION = 'upgrade.refit.dev/update';
@@ -25,17 +25,15 @@ export function makePlan(config: UpdateConfig, settings: UpdateSettings, release
   // Two leaders that see the same give the same Plan the same id; the Plan that replaces it has another one.
   const id = createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16);
   const origin = { config: name, version: release.version };
-  const windows = schedule.kind === 'periodic' ? windowAnnotations(schedule) : {};
+  const { written, lead } = schedule.kind === 'periodic' ? schedule : {};
+  const window = written && { [PLAN_WINDOWS_ANNOTATION]: JSON.stringify([written]) };
+  const ahead = lead && { [LEAD_TIME_ANNOTATION]: lead.text };
   return {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',
     kind: 'Plan',
-    metadata: { name: PLAN_NAME, annotations: { [ORIGIN_ANNOTATION]: JSON.stringify(origin), ...windows } },
+    metadata: { name: PLAN_NAME, annotations: { [ORIGIN_ANNOTATION]: JSON.stringify(origin), ...window, ...ahead } },
     spec: { id, timestamp: id, commands: (settings.commands ?? EVERYTHING).map((command) => filled(command, release)) },
   };
-}
-
-function windowAnnotations({ written, lead }: PeriodicSchedule): Record<string, string> {
-  return { [PLAN_WINDOWS_ANNOTATION]: JSON.stringify([written]), ...(lead && { [LEAD_TIME_ANNOTATION]: lead.text }) };
 }
 
 const ALL = { discovery: { selector: {} } };
