@@ -1,5 +1,5 @@
 /** Encodes and decodes a signal, two annotations exactly as k0s has them, and our policy and report beside it. */
-import { escapeLikeGo, isRecord, parseJson } from '../util/json.ts';
+import { escapeLikeGo, isRecord, isText, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import { anAmount, aText, exactly, type Members, readMembers, recordOf } from './members.ts';
 import * as names from './names.ts';
@@ -81,10 +81,6 @@ export function decodeCommand(value: unknown): SignalCommand | undefined {
     ...(isText(body['sha256']) ? { sha256: body['sha256'] } : {}),
     ...(body['forceupdate'] === true ? { forceupdate: true } : {}),
   };
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
 }
 
 export const REASON_LIMIT = 512;

@@ -27,6 +27,11 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** False for an empty one. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
 export function parseJson(text: string | undefined): unknown {
   return text === undefined ? undefined : ifPossible((): unknown => JSON.parse(text));
 }

@@ -5,7 +5,7 @@ import { basename, dirname } from 'node:path';
 import { textIn } from '../../util/bounded-file.ts';
 import { ifPossible } from '../../util/errors.ts';
 import { http } from '../../util/http.ts';
-import { defined, isRecord } from '../../util/json.ts';
+import { defined, isRecord, isText } from '../../util/json.ts';
 
 export interface ServiceStatus {
   readonly version: string;
@@ -33,21 +33,18 @@ export async function askStatus(socketPath: string, timeoutMs: number): Promise<
   const value: unknown = JSON.parse(text);
   if (!isRecord(value) || typeof value['Version'] !== 'string' || !Number.isInteger(value['Pid']))
     throw new Error('the status socket answered without Version and Pid');
-  const { Version: version, Pid: pid, Workloads, SingleNode } = value;
+  const { Version: version, Pid: pid, Role: role, Workloads, SingleNode } = value;
   // Workers have no configuration, or an empty one.
   const config = value['ClusterConfig'] as { spec?: { api?: { address?: unknown } | null } | null } | null | undefined;
+  const apiAddress = config?.spec?.api?.address;
   return defined({
     version,
     pid: pid as number,
-    role: nonEmpty(value['Role']),
+    role: isText(role) ? role : undefined,
     // A single node runs workloads too, whatever its Workloads says.
     workloads: typeof Workloads === 'boolean' ? Workloads || SingleNode === true : undefined,
-    apiAddress: nonEmpty(config?.spec?.api?.address),
+    apiAddress: isText(apiAddress) ? apiAddress : undefined,
   });
-}
-
-function nonEmpty(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 /** Calls `listener` when the file comes, until it is unsubscribed. Undefined: ask, it is there or cannot be watched. */

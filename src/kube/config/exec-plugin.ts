@@ -2,7 +2,7 @@
 import { type ExecFileException, execFile } from 'node:child_process';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
-import { isRecord, parseJson } from '../../util/json.ts';
+import { isRecord, isText, parseJson } from '../../util/json.ts';
 import { type ClusterConfig, clusterEntry, type ExecConfig } from './cluster-config.ts';
 
 type ExecCredential = ReturnType<typeof readCredential>;
@@ -67,10 +67,7 @@ function readCredential(stdout: string, command: string) {
   const answer = parseJson(stdout);
   const status = isRecord(answer) ? answer['status'] : undefined;
   if (!isRecord(status)) throw pluginError(command, 'printed no ExecCredential with a status');
-  const text = (field: string): string | undefined => {
-    const value = status[field];
-    return typeof value === 'string' && value !== '' ? value : undefined;
-  };
+  const text = (field: string) => (isText(status[field]) ? status[field] : undefined);
   const [token, certificate, key] = [text('token'), text('clientCertificateData'), text('clientKeyData')];
   if (!token && !certificate) throw pluginError(command, 'printed neither token nor certificate');
   const expiresAt = Date.parse(text('expirationTimestamp') ?? '');
