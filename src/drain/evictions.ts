@@ -1,5 +1,5 @@
 /** Evicts pods: all at once, but only one at a time of those refused for the same reason. */
-import type { KubeClient } from '../kube/client.ts';
+import type { Reading } from '../kube/client.ts';
 import { keyOf, type Pod } from '../kube/resources.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import { backoffDelay, sleep } from '../util/clock.ts';
@@ -9,9 +9,7 @@ import { semaphore } from '../util/waits.ts';
 import { blockedByBudget, nameSome } from './budgets.ts';
 import type { DrainOptions } from './pods.ts';
 
-export interface EvictionParts extends Tools {
-  readonly client: KubeClient;
-  readonly abort: AbortSignal;
+export interface EvictionParts extends Tools, Reading {
   readonly options: DrainOptions;
   /** Called when `blockedBy` may have changed. */
   readonly onChange: () => void;

@@ -1,5 +1,5 @@
 /** Applies the objects of manifests to a cluster, and removes them. Both leave alone what somebody else brought. */
-import type { KubeClient } from '../kube/client.ts';
+import type { Reading } from '../kube/client.ts';
 import * as kube from '../kube/resources.ts';
 import { ifFound } from '../kube/status-error.ts';
 import { sleep, systemClock } from '../util/clock.ts';
@@ -14,9 +14,7 @@ const OWNER = 'refit';
 /** The API server may take minutes to delete a definition that it has just made. */
 const GONE_WITHIN_S = 300;
 
-export interface ObjectsRun {
-  readonly client: KubeClient;
-  readonly abort: AbortSignal;
+export interface ObjectsRun extends Reading {
   readonly write: (text: string) => void;
 }
 

@@ -85,6 +85,12 @@ export interface KubeClient {
   close(): void;
 }
 
+/** A connection that is used until `abort`. */
+export interface Reading {
+  readonly client: KubeClient;
+  readonly abort: AbortSignal;
+}
+
 export interface Call {
   /** As RBAC names it: get, list, watch, create, update, patch, delete. */
   readonly verb: string;

@@ -1,12 +1,13 @@
 /** Reads from a k0s cluster what a migration from its own autopilot depends on: versions, agents, worker profiles, the leader. */
 import { plans } from '../../api/autopilot/plan.ts';
 import type { Role } from '../../engine/model/rollout.ts';
+import type { Reading } from '../../kube/client.ts';
 import { configMaps, type KubeObject, type Lease, leases, nodes } from '../../kube/resources.ts';
 import { ifAllowed, ifFound } from '../../kube/status-error.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
-import { askLeader, type Reading } from '../status/load.ts';
+import { askLeader } from '../status/load.ts';
 
 export type MigratingHost = ReturnType<typeof hostOf>;
 

@@ -6,7 +6,7 @@ import type { Dialect, Watched, World } from '../../engine/dialect.ts';
 import { freshWorld, NOTHING, OwnWrites, type View, viewsOf } from '../../engine/observe/world.ts';
 import { listPolicies } from '../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import type { KubeClient, Selection } from '../../kube/client.ts';
+import type { KubeClient, Reading, Selection } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
 import { type KubeObject, keyAt, keyOf, type Lease, leases } from '../../kube/resources.ts';
 import { ifAllowed, ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
@@ -15,12 +15,6 @@ import { createInformer } from '../../kube/watch/informer.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
-
-/** A connection that reads until `abort`. */
-export interface Reading {
-  readonly client: KubeClient;
-  readonly abort: AbortSignal;
-}
 
 /** The plans of one dialect, and what decisions on them depend on. */
 export interface Loaded {

@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { documentsOf } from '../../api/read-object.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeClient, Reading } from '../../kube/client.ts';
 import * as kube from '../../kube/resources.ts';
 import { ifFound, isConflict, StatusError } from '../../kube/status-error.ts';
 import { absentOf, addonCheck, untilRight, type Workload } from '../../kubeadm/verify.ts';
@@ -24,15 +24,13 @@ export interface AddonPlan extends Addon, Pick<AddonTools, 'force'> {
   readonly notes: readonly string[];
 }
 
-export interface AddonTools {
-  readonly client: KubeClient;
+export interface AddonTools extends Reading {
   /** To apply, it must write only while the lock is held. */
   readonly writer: KubeClient;
   /** Whether to take over fields that others manage. */
   readonly force: boolean | undefined;
   readonly dryRun?: true;
   readonly clock: Clock;
-  readonly abort: AbortSignal;
 }
 
 /** Has a key for each addon: the identities of what was applied. */

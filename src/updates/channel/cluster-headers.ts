@@ -1,6 +1,6 @@
 /** What an update server is told about the cluster, in the headers of k0s. Nothing is sent unless somebody asks for it. */
 import { arch } from 'node:process';
-import type { KubeClient } from '../../kube/client.ts';
+import type { Reading } from '../../kube/client.ts';
 import { namespaces, nodes } from '../../kube/resources.ts';
 import { controlNodes } from '../../signal/names.ts';
 
@@ -14,17 +14,12 @@ export interface ClusterInfo {
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
 
-export interface Asking {
-  readonly client: KubeClient;
-  readonly abort: AbortSignal;
-}
-
-export async function clusterIdOf({ client, abort }: Asking): Promise<string> {
+export async function clusterIdOf({ client, abort }: Reading): Promise<string> {
   return (await client.get(namespaces, 'kube-system', { abort })).metadata.uid ?? '';
 }
 
 /** Spelt as Go sends them, underscores included. */
-export async function clusterHeaders({ client, abort }: Asking, { storage, network }: ClusterInfo, version: string) {
+export async function clusterHeaders({ client, abort }: Reading, { storage, network }: ClusterInfo, version: string) {
   const [clusterId, controllers, workers] = await Promise.all([
     clusterIdOf({ client, abort }),
     client.listAll(controlNodes, { abort }),

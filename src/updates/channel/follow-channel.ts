@@ -1,14 +1,13 @@
 /** Asks a channel for its release, in the way of the strategy, and remembers the answer until it changes. */
-import type { KubeClient } from '../../kube/client.ts';
+import type { Reading } from '../../kube/client.ts';
 import { secrets } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { UpdateSettings } from '../config/read-config.ts';
 import { askServer, type ServerTools } from './ask-server.ts';
-import { type Asking, type ClusterInfo, clusterHeaders, clusterIdOf } from './cluster-headers.ts';
+import { type ClusterInfo, clusterHeaders, clusterIdOf } from './cluster-headers.ts';
 import { type Release, readIndex } from './read-index.ts';
 
-export interface ChannelTools extends Omit<ServerTools, 'abort'> {
-  readonly client: KubeClient;
+export interface ChannelTools extends Omit<ServerTools, 'abort'>, Pick<Reading, 'client'> {
   /** Undefined: update servers are told nothing about the cluster. */
   readonly clusterInfo: ClusterInfo | undefined;
 }
@@ -52,7 +51,7 @@ export function channelMemory(tools: ChannelTools) {
   };
 }
 
-async function addressOf(asking: Asking, settings: UpdateSettings, { version, planState }: Current, minor?: string) {
+async function addressOf(asking: Reading, settings: UpdateSettings, { version, planState }: Current, minor?: string) {
   const { server, channel, schedule } = settings;
   if (schedule.kind === 'periodic' || minor !== undefined)
     return `${server}/${channel}${minor === undefined ? '' : `/${minor}`}/index.yaml`;
@@ -64,7 +63,7 @@ async function addressOf(asking: Asking, settings: UpdateSettings, { version, pl
   return url.href;
 }
 
-async function tokenOf({ client, abort }: Asking): Promise<Texts> {
+async function tokenOf({ client, abort }: Reading): Promise<Texts> {
   const secret = await ifFound(client.get(secrets, TOKEN.name, { namespace: TOKEN.namespace, abort }));
   const token = String(Buffer.from(secret?.data?.['token'] ?? '', 'base64')).trim();
   return token === '' ? {} : { authorization: `Bearer ${token}` };
