@@ -3,11 +3,11 @@ import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { CertificationRequest, CertificationRequestInfo } from '@peculiar/asn1-csr';
 import { AsnConvert } from '@peculiar/asn1-schema';
 import * as x509 from '@peculiar/asn1-x509';
+import type { Reading } from '../../kube/client.ts';
 import { approved, signingRequests } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
-import type { ObjectsRun } from '../cluster-objects.ts';
 
 /** Both in PEM. */
 export interface ClientCertificate {
@@ -19,26 +19,20 @@ export interface ClientCertificate {
 const PATIENCE_MS = 30_000;
 const POLL_MS = 200;
 
-export type IssueParts = Pick<ObjectsRun, 'client' | 'abort'> & { readonly clock: Clock };
+export type IssueParts = Reading & { readonly clock: Clock };
 
 /** The request is deleted again. The signer may choose a shorter time than `seconds`. */
 export async function issueCertificate(user: string, seconds: number, parts: IssueParts): Promise<ClientCertificate> {
   const { client, clock, abort } = parts;
   const { key, request } = requestFor(user);
   const name = `refit-${randomUUID()}`;
-  const created = await client.create(
-    signingRequests,
-    {
-      metadata: { name },
-      spec: {
-        request: Buffer.from(request).toString('base64'),
-        signerName: 'kubernetes.io/kube-apiserver-client',
-        expirationSeconds: seconds,
-        usages: ['client auth', 'digital signature'],
-      },
-    },
-    { abort },
-  );
+  const spec = {
+    request: Buffer.from(request).toString('base64'),
+    signerName: 'kubernetes.io/kube-apiserver-client',
+    expirationSeconds: seconds,
+    usages: ['client auth', 'digital signature'],
+  };
+  const created = await client.create(signingRequests, { metadata: { name }, spec }, { abort });
   try {
     const message = `refit credentials made this request for ${user}`;
     const answer = approved(created, message, rfc3339(clock.now()));

@@ -185,9 +185,8 @@ function parseAnswer(response: IncomingMessage, body: string): unknown {
   } catch (error) {
     const type = response.headers['content-type'] ?? 'text without a type';
     const start = body.trim().slice(0, 60);
-    throw new AnswerError(`it answered ${response.statusCode} with ${type}, not with JSON: "${start}"`, {
-      cause: error,
-    });
+    const message = `it answered ${response.statusCode} with ${type}, not with JSON: "${start}"`;
+    throw new AnswerError(message, { cause: error });
   }
 }
 

@@ -135,11 +135,8 @@ function downloadVerdict({ release, settings, allowUnverified }: UpdateFacts): U
     const what = kind === 'k0s' ? 'k0s binary' : 'image bundle';
     if (files.length === 0) return none('NoDownload', `the index has no ${what} of ${release.version}`);
     const bad = files.find(([, { url, sha256 }]) => sha256 === undefined && !/^https:/i.test(url));
-    if (bad && !allowUnverified)
-      return none(
-        'Unverified',
-        `the ${what} of ${release.version} for ${bad[0]} has neither https nor a sha256 in the index`,
-      );
+    const unproven = `the ${what} of ${release.version} for ${bad?.[0]} has neither https nor a sha256 in the index`;
+    if (bad && !allowUnverified) return none('Unverified', unproven);
   }
   return undefined;
 }
