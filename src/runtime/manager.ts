@@ -36,8 +36,6 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
   const runnables: Readonly<Record<When, Runnable[]>> = { always: [], leading: [] };
   /** Call before `run`. `addController` adds the informers of its sources. */
   const addInformer = (informer: Informer): void => void informers.add(informer);
-  /** What can be done while the server answers the first lists. It may add runnables, and controllers of informers that are there. */
-  const addPreparation = (prepare: Preparation): void => void preparations.push(prepare);
   const addRunnable = (runnable: Runnable, when: When = 'always'): void => void runnables[when].push(runnable);
   const prepared = async (start: Start): Promise<void> => {
     // Once the lists are sent: what loads code holds the event loop.
@@ -57,7 +55,8 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
   };
   return {
     addInformer,
-    addPreparation,
+    /** What can be done while the server answers the first lists. It may add runnables, and controllers of informers that are there. */
+    addPreparation: (prepare: Preparation): void => void preparations.push(prepare),
     addRunnable,
     addController(controller: Controller): void {
       for (const { informer } of controller.sources) addInformer(informer);

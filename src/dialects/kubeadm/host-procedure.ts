@@ -186,7 +186,7 @@ function reportOf({ writer, clock, log }: ProcedureParts, { target, rollout }: H
   let report: Report = { rollout, target: key, attempt: since, state: 'working', step: '', since, spent: {} };
   let began = clock.monotonic();
   let written: Promise<void> = Promise.resolve();
-  let found: Found | undefined;
+  let found: ReturnType<typeof foundOn> | undefined;
 
   /** One write after the other, so that the last report wins. */
   async function add(more: Partial<Report>, until = abort): Promise<void> {
@@ -232,10 +232,8 @@ function reportOf({ writer, clock, log }: ProcedureParts, { target, rollout }: H
   };
 }
 
-type Found = Pick<Report, 'from' | 'touched'>;
-
 /** Version and `touched` of an earlier attempt that was killed stay valid. */
-function foundOn(node: Node, { rollout, target }: Report): Found {
+function foundOn(node: Node, { rollout, target }: Report) {
   const earlier = reportOn(node);
   const isSame = earlier?.rollout === rollout && earlier.target === target;
   return {
