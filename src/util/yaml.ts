@@ -1,6 +1,7 @@
 /** Parses YAML that anybody may have written: in linear time, and every error blames the text. */
 import { isScalar, LineCounter, type Pair, parseAllDocuments, type SchemaOptions, visit } from 'yaml';
 import { messageOf } from './errors.ts';
+import { firstRepeated } from './repeated.ts';
 
 /** The documents of `text`; `fail` gets one sentence. */
 export function parseYaml(
@@ -24,15 +25,12 @@ export function parseYaml(
 }
 
 function refuseTwice(items: readonly Pair[], lines: LineCounter): void {
-  const known = new Set<unknown>();
-  for (const { key } of items) {
-    if (!isScalar(key) || key.value === '<<') continue;
-    if (known.has(key.value)) {
-      const { line, col } = lines.linePos(key.range?.[0] ?? 0);
-      throw new Error(`Map keys must be unique at line ${line}, column ${col}`);
-    }
-    known.add(key.value);
-  }
+  const keys = items.map(({ key }) => key).filter(isScalar);
+  const own = keys.filter(({ value }) => value !== '<<');
+  const twice = firstRepeated(own, ({ value }) => value);
+  if (!twice) return;
+  const { line, col } = lines.linePos(twice.range?.[0] ?? 0);
+  throw new Error(`Map keys must be unique at line ${line}, column ${col}`);
 }
 
 function sentenceOf(error: unknown): string {
