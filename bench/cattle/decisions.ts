@@ -5,6 +5,7 @@ import { cattle } from '../../src/dialects/cattle/dialect.ts';
 import { jobOf } from '../../src/dialects/cattle/job.ts';
 import { decideOn } from '../../src/engine/decide/decide.ts';
 import { evaluationsFor } from '../../src/engine/decide/evaluate-target.ts';
+import type { Decision } from '../../src/engine/model/decision.ts';
 import { gather, type Known } from '../../src/engine/observe/gather.ts';
 import { targetTimes } from '../../src/engine/observe/watch-times.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
@@ -18,8 +19,11 @@ import { median } from '../statistics.ts';
 import { examplePlan, NAMESPACE } from './rig.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
-/** One in ten is at work, half of the others are done. */
-const SHARE = 10;
+const LATER = NOW + 60_000;
+/** At work in a plan of any size; half of the others are done. */
+export const AT_WORK = 20;
+/** Of these, the Jobs that no watch shows yet. */
+const UNSEEN = 2;
 /** Odd, so that the median is one that was. */
 const ROUNDS = 41;
 
@@ -36,9 +40,9 @@ export function timeDecision(count: number): number {
   return median(times);
 }
 
-function sceneOf(count: number): { change(round: number): void; decide(): void } {
-  const config = { name: 'suc', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
-  const dialect = cattle(config);
+const config = { name: 'suc', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
+
+export function sceneOf(count: number, dialect = cattle(config)): { change(round: number): void; decide(): Decision } {
   const stores = new Map(
     [nodes, jobs, pods, secrets].map((kind) => [kind, createStore<KubeObject>(silentLogger)] as const),
   );
@@ -51,12 +55,12 @@ function sceneOf(count: number): { change(round: number): void; decide(): void }
   );
   const ownWrites = new OwnWrites();
   const world = freshWorld(views, ownWrites);
-  const draft = examplePlan(Math.ceil(count / SHARE));
+  const draft = examplePlan(AT_WORK);
   const plan: CattlePlan = { ...draft, metadata: { ...draft.metadata, uid: 'plan', creationTimestamp: rfc3339(NOW) } };
   const resolved = dialect.resolve(plan, world, NOW);
   const { version = '' } = resolved.stages[0] ?? {};
   const all = Array.from({ length: count }, (_, index) => nodeOf(index, index % 2 === 0 ? resolved.id : undefined));
-  const working = all.filter((_, index) => index % 2 === 1).slice(0, Math.ceil(count / SHARE));
+  const working = all.filter((_, index) => index % 2 === 1).slice(0, AT_WORK);
   const jobFor = (node: Node, active: number): Job => {
     const job = jobOf(config, { plan, node, version, hash: resolved.id, settings: config.job });
     const metadata = {
@@ -68,23 +72,25 @@ function sceneOf(count: number): { change(round: number): void; decide(): void }
     return { ...job, metadata, status: { active, startTime: rfc3339(NOW) } };
   };
   for (const node of all) stores.get(nodes)?.apply('ADDED', node);
-  const writtenOnly = Math.ceil(working.length / SHARE);
-  for (const node of working.slice(writtenOnly)) stores.get(jobs)?.apply('ADDED', jobFor(node, 1));
+  for (const node of working.slice(UNSEEN)) stores.get(jobs)?.apply('ADDED', jobFor(node, 1));
   // The watch does not show them yet.
   stores.get(jobs)?.advance('0');
-  for (const node of working.slice(0, writtenOnly)) ownWrites.remember(jobs, jobFor(node, 1));
-  const recorded = dialect.project({ ...dialect.resolve(plan, world, NOW), phase: 'running' }, plan, NOW);
+  for (const node of working.slice(0, UNSEEN)) ownWrites.remember(jobs, jobFor(node, 1));
   const watch = targetTimes();
+  const decide = (recorded: CattlePlan): Decision => {
+    const now = systemClock.monotonic();
+    const known: Known = { watch: (target, observation) => watch(target, observation, now) };
+    return decideOn(evaluationsFor(gather(dialect, recorded, world, LATER, known), DEFAULT_POLICY, LATER));
+  };
+  let recorded = plan;
+  for (let record = decide(plan).record; record; record = decide(recorded).record)
+    recorded = dialect.project(record, recorded, NOW);
   return {
     change: (round) => {
-      const node = working[writtenOnly + (round % (working.length - writtenOnly))];
+      const node = working[UNSEEN + (round % (working.length - UNSEEN))];
       if (node) stores.get(jobs)?.apply('MODIFIED', jobFor(node, 2 + round));
     },
-    decide: () => {
-      const now = systemClock.monotonic();
-      const known: Known = { watch: (target, observation) => watch(target, observation, now) };
-      decideOn(evaluationsFor(gather(dialect, recorded, world, NOW, known), DEFAULT_POLICY, NOW));
-    },
+    decide: () => decide(recorded),
   };
 }
 

@@ -2,7 +2,7 @@
 import { RefitError } from '../../src/util/errors.ts';
 import { type Figure, type Findings, formatNumber } from '../figures.ts';
 import { median, percentile } from '../statistics.ts';
-import { timeDecision } from './decisions.ts';
+import { AT_WORK, timeDecision } from './decisions.ts';
 import type { CattleRun } from './measure.ts';
 
 export function cattleFindings(run: CattleRun): Findings {
@@ -119,6 +119,6 @@ function decisionFigure(): Figure {
     key: 'cattle.decisionRatio10k',
     value: most / many,
     unit: '×',
-    madeOf: `one decision after one change: ${[few, many, most].map(formatNumber).join(', ')} ms of CPU at 100, 1,000 and 10,000 nodes`,
+    madeOf: `one decision after one change, ${AT_WORK} nodes at work: ${[few, many, most].map(formatNumber).join(', ')} ms of CPU at 100, 1,000 and 10,000 nodes`,
   };
 }

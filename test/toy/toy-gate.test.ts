@@ -58,7 +58,7 @@ test('a wait of the whole rollout is asked for once', () => {
 test('a stop of the plan that comes late lets nothing start before it', () => {
   const { record } = decideWith(
     {
-      mayRefusePlan: true,
+      mayRefusePlan: () => true,
       evaluate: ({ facts }) => (facts.version === OLD ? { kind: 'stop', reason: REASON, ofPlan: true } : PASS),
     },
     { w1: {}, w2: {}, w3: { version: OLD } },

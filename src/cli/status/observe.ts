@@ -83,9 +83,10 @@ export async function inspect(of: Pick<Loaded, 'dialect' | 'world'>, plan: KubeO
 /** Explains what is recorded, not what would be recorded next: without a controller that never happens. */
 export function viewAt({ dialect, plan, snapshot, policy, unseen }: Inspection, now: number): PlanView {
   const upcoming = decide(snapshot, policy, now).record ?? snapshot.rollout;
-  const explanation = explainToPeople(evaluationsFor(snapshot, policy, now));
+  const evaluations = evaluationsFor(snapshot, policy, now);
+  const explanation = explainToPeople(evaluations);
   const [{ namespace }, cluster] = [plan.metadata, dialect.clusterOf?.(plan)];
-  return viewOf(dialect, { namespace, cluster, snapshot, explanation, upcoming, policy, unseen });
+  return viewOf(dialect, { ...evaluations, namespace, cluster, explanation, upcoming, unseen });
 }
 
 /** Of what is recorded and of what would be recorded next: a new plan has gates too. */

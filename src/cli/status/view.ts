@@ -1,6 +1,6 @@
 /** The JSON form of `refit status` (docs/reference/cli.md), from which all other outputs are made. */
 import { isStopping } from '../../engine/decide/budget.ts';
-import { stepEnd } from '../../engine/decide/evaluate-target.ts';
+import { type Evaluations, phaseOf, stepEnd } from '../../engine/decide/evaluate-target.ts';
 import type { Explanation } from '../../engine/decide/explain.ts';
 import { isUpgradedByLaterStage } from '../../engine/decide/retry.ts';
 import type { Dialect } from '../../engine/dialect.ts';
@@ -84,11 +84,9 @@ export interface StatusView {
 }
 
 /** What is recorded and seen now, and what the controller would record next. */
-export interface ViewInput extends Pick<PlanView, 'namespace' | 'cluster'> {
-  readonly snapshot: Snapshot;
-  readonly explanation: Pick<Explanation, 'waits' | 'phases'>;
+export interface ViewInput extends Evaluations, Pick<PlanView, 'namespace' | 'cluster'> {
+  readonly explanation: Pick<Explanation, 'waits'>;
   readonly upcoming: Rollout;
-  readonly policy: RolloutPolicy;
   readonly unseen: readonly string[];
 }
 
@@ -174,8 +172,9 @@ function stageView(stage: Stage, look: ViewInput): StageView {
   };
 }
 
-function targetView(stage: Stage, target: Target, { snapshot, explanation, policy }: ViewInput): TargetView {
-  const phase = explanation.phases.get(target.key) ?? 'pending';
+function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
+  const { snapshot, policy } = look;
+  const phase = phaseOf(look, stage, target);
   const facts = factsOf(snapshot, target);
   const { exists, observation, drainDelegation, agent, node } = facts;
   const isThere = facts.isThere === true || isUpgradedByLaterStage(snapshot.rollout, stage, target);

@@ -47,13 +47,16 @@ const labelArbitrary = fc.constantFrom(undefined, HASH, 'earlier', DISABLED);
 const nodeArbitrary = (name: string): fc.Arbitrary<Node | undefined> =>
   fc.option(
     fc
-      .record({ hash: labelArbitrary, role: fc.constantFrom('worker', 'other'), unschedulable: fc.boolean() })
-      .map(({ hash, role, unschedulable }) => {
+      .record({
+        hash: labelArbitrary,
+        role: fc.constantFrom('worker', 'other'),
+        unschedulable: fc.boolean(),
+        uid: fc.constantFrom(`${name}-uid`, `another-${name}`),
+      })
+      .map(({ hash, role, unschedulable, uid }) => {
         const own = hash === undefined ? {} : { [hashLabelOf('p')]: hash };
-        return {
-          ...buildNode(name, { labels: { 'kubernetes.io/hostname': name, role, ...own } }),
-          spec: { unschedulable },
-        };
+        const labels = { 'kubernetes.io/hostname': name, role, ...own };
+        return { ...buildNode(name, { labels, uid }), spec: { unschedulable } };
       }),
     { nil: undefined },
   );
@@ -111,7 +114,8 @@ test('what is kept equals what is resolved anew', () => {
           [pods, []],
           [secrets, scene.secret ? [scene.secret] : []],
         );
-        const now = T0 + (round + 5) * MINUTE;
+        // Two decisions in a second.
+        const now = T0 + 5 * MINUTE + round * (SECOND / 2);
         const resolved = dialect.resolve(plan, world, now);
         expect(resolved).toEqual(dialect.resolve(structuredClone(plan), world, now));
         const targets = resolved.stages.flatMap((stage) => stage.targets);

@@ -6,6 +6,8 @@ import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { decide } from '../../engine/decide/decide.ts';
+import { evaluationsFor, phaseOf } from '../../engine/decide/evaluate-target.ts';
+import { withStages } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
 import { type Job, jobs, nodes, pods, secrets } from '../../kube/resources.ts';
@@ -41,9 +43,10 @@ function statesWhenRecordedAfter(minutes: number): unknown[] {
   let plan: CattlePlan = { ...bare, status: running };
   const at = (time: number, made: readonly Job[]): unknown => {
     const world = buildWorldOf([nodes, [node]], [jobs, made], [pods, []], [secrets, []]);
-    const { record, phases } = decide(gather(dialect, plan, world, time), DEFAULT_POLICY, time);
+    const { record } = decide(gather(dialect, plan, world, time), DEFAULT_POLICY, time);
     if (record) plan = dialect.project(record, plan, time);
-    return [...phases.values()];
+    const after = evaluationsFor(gather(dialect, plan, world, time), DEFAULT_POLICY, time);
+    return withStages(after.snapshot.rollout).map(({ stage, target }) => phaseOf(after, stage, target));
   };
   return [at(T0 + minutes * MINUTE, [failed]), at(T0 + 17 * MINUTE, [])];
 }

@@ -6,6 +6,7 @@ import type { World } from '../../engine/dialect.ts';
 import { controlsOn } from '../../engine/model/controls.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import {
+  inState,
   type RecordedState,
   type Rollout,
   type RolloutPhase,
@@ -17,6 +18,7 @@ import { type Job, type Node, nodes } from '../../kube/resources.ts';
 import { mayBeSignalled } from '../../signal/at-work.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
+import { sameJson } from '../../util/json.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
 import { conditionOf, holds } from './conditions.ts';
@@ -25,7 +27,7 @@ import { isCordonedBy } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { cordons, isHeld, markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, hashLabelOf, selects } from './names.ts';
-import { jobFor, jobsAt, jobsOn, nodesAtWork } from './signal.ts';
+import { jobFor, jobsByNode, jobsOn, nodesAtWork } from './signal.ts';
 import { ABORTED_TYPE, hostOf, recordedNext, WAITING_TYPE } from './write-status.ts';
 
 /** What read-only commands lack. */
@@ -62,8 +64,9 @@ export function resolve(plan: CattlePlan, world: World, now: number, { secretOf,
 function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]): RolloutPhase {
   const wasAborted = !isAborted(plan) && conditionOf(plan, ABORTED_TYPE) !== undefined;
   if (wasAborted || !isRecorded(plan, judgement) || !areRecorded(plan, targets)) return 'new';
-  if (judgement.problems.length > 0) return targets.some(({ state }) => state === 'intended') ? 'running' : 'invalid';
-  if (isAborted(plan) && !targets.some(({ state }) => state === 'intended')) return 'failed';
+  const isWorking = inState({ targets }, 'intended').length > 0;
+  if (judgement.problems.length > 0) return isWorking ? 'running' : 'invalid';
+  if (isAborted(plan) && !isWorking) return 'failed';
   const isComplete = conditionOf(plan, 'Complete')?.status === 'True';
   return isComplete && targets.every(({ state }) => state === 'done') ? 'done' : 'running';
 }
@@ -71,8 +74,7 @@ function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]
 /** False for a Job that runs, and that the status does not tell of: another controller made it. */
 function areRecorded(plan: CattlePlan, targets: readonly Target[]): boolean {
   const [applying, next] = [new Set(plan.status?.applying), recordedNext(plan)];
-  const isKnown = (target: Target): boolean => applying.has(hostOf(target)) || next.includes(target.name);
-  return targets.every((target) => target.state !== 'intended' || isKnown(target));
+  return inState({ targets }, 'intended').every((target) => applying.has(hostOf(target)) || next.includes(target.name));
 }
 
 /** Slots for each node that is recorded ahead. With fewer than three there is none: each end is recorded at once. */
@@ -117,26 +119,42 @@ function targetsOf(scene: Scene): Target[] {
   const { hash, problems } = judgement;
   const time = rfc3339(now);
   const targetOf = targetReader(scene, time);
-  const known = problems.length === 0 ? knownOf(plan) : undefined;
-  const targets: Target[] = [];
-  for (const node of inOrder(world.list(nodes), `${plan.metadata.uid ?? ''}${hash}`)) {
+  // What is wrong may stand elsewhere: nothing is kept.
+  const known = knownOf(problems.length === 0 ? plan : { ...plan }, hash);
+  const { ordered: before, targets } = known;
+  order(known, world.list(nodes), `${plan.metadata.uid ?? ''}${hash}`);
+  const atNode = jobsByNode(world);
+  return known.ordered.flatMap((node, place) => {
     const { name } = node.metadata;
-    const own = jobsAt(world, name);
-    const last = known?.get(node);
-    const isSame =
-      last?.hash === hash && last.own.length === own.length && last.own.every((job, at) => job === own[at]);
-    const target = isSame ? last.target : targetOf(node);
-    if (target) targets.push(target);
-    // What depends on more than the node and its Jobs is not kept.
-    if (!isSame && target?.since !== time && !failures.nodes.has(name)) known?.set(node, { hash, own, target });
-  }
-  return targets;
+    const own = atNode.get(name) ?? [];
+    const last = before[place] === node ? targets[place] : undefined;
+    const isSame = last && sameJson(last.own, own) && (last.time === time || last.target?.since !== last.time);
+    if (isSame) return last.target ?? [];
+    const target = targetOf(node);
+    // What depends on more than the node, its Jobs and the time is not kept.
+    targets[place] = failures.nodes.has(name) ? undefined : { own, time, target };
+    return target ?? [];
+  });
 }
 
-/** For one version of a Plan: most nodes are as they were at its last decision. */
-const knownOf = onceForEach(
-  (_plan: CattlePlan) => new WeakMap<Node, { hash: string; own: readonly Job[]; target: Target | undefined }>(),
-);
+/** What the last decision on this version of a Plan found: most nodes are as they were. */
+interface Known {
+  listed: readonly Node[];
+  ordered: readonly Node[];
+  /** In that order. */
+  readonly targets: ({ own: readonly Job[]; time: string; target: Target | undefined } | undefined)[];
+}
+
+const knownOf = onceForEachWith((_plan: CattlePlan, _hash): Known => ({ listed: [], ordered: [], targets: [] }));
+
+/** Random, but always the same for a plan and hash. Sorts again only where nodes came or went. */
+function order(known: Known, all: readonly Node[], salt: string): void {
+  const { listed, ordered } = known;
+  const changed = new Map(all.flatMap((node, at) => (listed[at] === node ? [] : [[listed[at], node]])));
+  const areStill = listed.length === all.length && [...changed].every(([a, b]) => a?.metadata.uid === b?.metadata.uid);
+  known.ordered = areStill ? ordered.map((node) => changed.get(node) ?? node) : sorted(all, salt);
+  known.listed = all;
+}
 
 /** Undefined for a node that the Plan leaves alone. */
 function targetReader(scene: Scene, time: string): (node: Node) => Target | undefined {
@@ -158,12 +176,12 @@ function targetReader(scene: Scene, time: string): (node: Node) => Target | unde
 function sinceReader({ plan, world, judgement, failures }: Scene, time: string) {
   const resolvedAt = conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp ?? time;
   const { status, lastUpdateTime = time } = conditionOf(plan, 'Complete') ?? {};
-  const completedAt = status === 'True' ? lastUpdateTime : time;
+  const completedAt = status === 'True' ? lastUpdateTime : resolvedAt;
   return ({ metadata: { name } }: Node, state: RecordedState): string => {
     if (state === 'pending') return resolvedAt;
     if (state === 'failed' || state === 'unsupported') return failures.nodes.get(name)?.since ?? time;
     if (state !== 'done') return time;
-    // If its Job is deleted, when the plan completed.
+    // Without its Job, when the plan completed, or was found so.
     return jobFor(world, { id: judgement.hash }, name, plan)?.status?.completionTime ?? completedAt;
   };
 }
@@ -204,13 +222,11 @@ function isOver(node: Node, { plan, world, now, judgement, attempts, failures }:
 
 const keyOfNode = onceForEach((node: Node) => `${hostnameOf(node)}/${node.metadata.name}`);
 
-/** Random, but always the same for a plan and hash. */
-const inOrder = onceForEachWith((all: readonly Node[], salt) =>
+const sorted = (all: readonly Node[], salt: string): readonly Node[] =>
   all
     .map((node) => ({ node, rank: rankOf(node, salt) }))
     .toSorted((a, b) => a.rank - b.rank)
-    .map(({ node }) => node),
-);
+    .map(({ node }) => node);
 
 /** As many digits as a number holds. */
 const rankOf = onceForEachWith(({ metadata }: Node, salt) =>

@@ -47,6 +47,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
     },
 
+    observable: jobsByNode,
+
     remember(world, _rollout, _stage, target, plan) {
       const node = world.get(nodes, target.name);
       const isClaimed = target.state === 'intended' && config.plansShareNodes !== true && node && mayBeSignalled(node);
@@ -136,10 +138,13 @@ function freeName(world: World, nodeName: string, { metadata }: CattlePlan, { id
 
 /** Of any Plan. */
 export function jobsAt(world: World, nodeName: string): readonly Job[] {
-  return byNode(world.list(jobs)).get(nodeName) ?? [];
+  return jobsByNode(world).get(nodeName) ?? [];
 }
 
-/** Asked for each node of a plan. */
+export function jobsByNode(world: World): ReadonlyMap<string | undefined, readonly Job[]> {
+  return byNode(world.list(jobs));
+}
+
 const byNode = onceForEach((all: readonly Job[]) => Map.groupBy(all, nodeOf));
 
 function nodeOf({ metadata }: Job): string | undefined {

@@ -16,7 +16,7 @@ import {
 } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { chooseDrainAction, uncordonOf } from './choose-drain-action.ts';
-import { type Evaluations, failureReason } from './evaluate-target.ts';
+import { type Evaluations, failureReason, touchedIn } from './evaluate-target.ts';
 import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 
 /** Taints per decision: targets later in the list have time. */
@@ -25,8 +25,8 @@ const TAINTS_AT_ONCE = 20;
 export function nodeActionsOf(evaluations: Evaluations): NodeAction[] {
   const { snapshot, policy } = evaluations;
   if (snapshot.rollout.unread) return [];
-  const nodeActions = snapshot.rollout.stages.flatMap((stage) =>
-    stage.targets.flatMap((target) => nodeActionFor(evaluations, stage, target) ?? []),
+  const nodeActions = touchedIn(snapshot).flatMap(({ stage, targets }) =>
+    targets.flatMap((target) => nodeActionFor(evaluations, stage, target) ?? []),
   );
   return [...nodeActions, ...taints(snapshot, policy), ...downloadChecksOf(evaluations), ...prefetchesOf(evaluations)];
 }

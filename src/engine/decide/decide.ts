@@ -2,7 +2,7 @@
 import { onceForEach } from '../../util/memo.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Signalling, Snapshot } from '../model/decision.ts';
-import { activeStage, isFinal, isSettled, ownerOf, type Stage, type Target, targetsIn } from '../model/rollout.ts';
+import { activeStage, inState, isFinal, ownerOf, type Stage, type Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { candidatesIn, nextIn, startableAhead } from '../schedule/ahead.ts';
 import { openSlots } from '../schedule/slots.ts';
@@ -42,8 +42,7 @@ export function signalsOf(evaluations: Evaluations): Signalling[] {
   const { snapshot } = evaluations;
   const stage = activeStage(snapshot.rollout);
   if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];
-  const intended = targetsIn({ stages: [stage] }, 'intended');
-  const due = intended.filter((target) => evaluations.of(stage, target).effect === 'signal');
+  const due = inState(stage, 'intended').filter((target) => evaluations.of(stage, target).effect === 'signal');
   const { started } = startedAhead(evaluations);
   return [...due, ...started].flatMap((target) => signalFor(evaluations, stage, target));
 }
@@ -57,7 +56,7 @@ function endsStage(evaluations: Evaluations): boolean {
   const stage = activeStage(evaluations.snapshot.rollout);
   if (!stage) return false;
   const isDone = (target: Target): boolean => evaluations.of(stage, target).next === 'done';
-  return stage.targets.every((target) => isSettled(target) || (target.state === 'intended' && isDone(target)));
+  return inState(stage, 'pending').length === 0 && inState(stage, 'intended').every(isDone);
 }
 
 /** Those that are recorded ahead take the place of targets that are done, unless these must be uncordoned first. */
@@ -66,15 +65,14 @@ const startedAhead = onceForEach((evaluations: Evaluations): { started: Target[]
   const stage = activeStage(snapshot.rollout);
   if (!stage?.next?.length || isStopping(snapshot, policy)) return { started: [], isShort: false };
   const begun = new Set(nextIn(stage).filter((target) => !isAtRest(snapshot, target)));
-  const held = stage.targets.flatMap((target): Target[] => {
-    // What has started is not always recorded yet.
-    if (target.state === 'pending') return begun.has(target) ? [{ ...target, state: 'intended' }] : [];
-    if (target.state !== 'intended') return [target];
+  // What has started is not always recorded yet.
+  const started = [...begun].map((target): Target => ({ ...target, state: 'intended' }));
+  const recorded = inState(stage, 'intended').flatMap((target): Target[] => {
     const { next } = evaluations.of(stage, target);
     if (next === 'done' && factsOf(snapshot, target).node?.unschedulable !== true) return [];
     return next === 'failed' ? [{ ...target, state: next }] : [target];
   });
-  const slots = openSlots(evaluations, { ...stage, targets: held });
+  const slots = openSlots(evaluations, { ...stage, targets: [...inState(stage, 'failed'), ...started, ...recorded] });
   const since = (target: Target): string => momentOf(snapshot, target, now);
   const startable = startableAhead(evaluations, stage, slots);
   const isShort = startable.length < Math.min(slots, candidatesIn(stage).length - begun.size);

@@ -1,4 +1,6 @@
 /** Evaluates one target: its observation, deadlines, row in the transition table, gates, and the state to record. */
+import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
+import { onceForEach } from '../../util/memo.ts';
 import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../gates/registry.ts';
 import { censusOfIntent, type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
@@ -31,11 +33,26 @@ export function evaluationsFor(snapshot: Snapshot, policy: RolloutPolicy, now: n
 }
 
 /** True if its phase is its state, and nothing moves it before a gate lets it start or a person has it retried. */
-export function isAtRest({ facts }: Pick<Snapshot, 'facts'>, target: Target): boolean {
+export function isAtRest({ facts, observable }: Pick<Snapshot, 'facts' | 'observable'>, target: Target): boolean {
   if (target.state !== 'pending') return isSettled(target);
+  if (observable?.has(target.name) === false) return true;
   const { exists, observation } = factsOf({ facts }, target);
   return exists && observation.kind === 'none';
 }
+
+export function phaseOf(evaluations: Evaluations, stage: Stage, target: Target): TargetPhase {
+  return isAtRest(evaluations.snapshot, target) ? target.state : evaluations.of(stage, target).phase;
+}
+
+/** Without targets at rest of which nothing can be seen, nor a cordon or taint of Refit on their nodes. */
+export const touchedIn = onceForEach(({ rollout, observable, fleet = [] }: Snapshot) => {
+  const marked = fleet.filter((node) => (cordonOwner(node) ?? pendingOwner(node)) !== undefined);
+  const names = new Set(marked.map(({ metadata }) => metadata.name));
+  const isAsBefore = ({ state, name }: Target): boolean =>
+    state === 'done' || (state === 'pending' && observable?.has(name) === false);
+  const isTouched = (target: Target): boolean => !observable || names.has(target.name) || !isAsBefore(target);
+  return rollout.stages.map((stage) => ({ stage, targets: stage.targets.filter(isTouched) }));
+});
 
 function evaluateTarget(context: TargetContext): TargetEvaluation {
   const { snapshot, target, policy, now } = context;

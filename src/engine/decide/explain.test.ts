@@ -8,9 +8,9 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { EndpointHealth, Snapshot, TargetFacts, Wait } from '../model/decision.ts';
-import type { Rollout } from '../model/rollout.ts';
+import { type Rollout, withStages } from '../model/rollout.ts';
 import { decide } from './decide.ts';
-import { evaluationsFor } from './evaluate-target.ts';
+import { evaluationsFor, phaseOf } from './evaluate-target.ts';
 import { explain } from './explain.ts';
 
 const POLICY = buildPolicy();
@@ -180,8 +180,12 @@ describe('what stops everything', () => {
 });
 
 describe('where each target is', () => {
-  const phasesOf = (snapshot: Snapshot): object =>
-    Object.fromEntries(explain(evaluationsFor(snapshot, POLICY, NOW)).phases);
+  const phasesOf = (snapshot: Snapshot): object => {
+    const phaseIn = phaseOf.bind(undefined, evaluationsFor(snapshot, POLICY, NOW));
+    return Object.fromEntries(
+      withStages(snapshot.rollout).map(({ stage, target }) => [target.key, phaseIn(stage, target)]),
+    );
+  };
   const stage = buildStage('worker', [
     'w1',
     flying('w2'),

@@ -5,22 +5,18 @@ import { type DecisionContext, factsOf, type Waiting } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import { type Decision, isUnanswered, type TargetPhase, untilAsked, type Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import { activeStage, isFinal, type Rollout, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
+import { activeStage, inState, isFinal, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
 import * as slots from '../schedule/slots.ts';
 import { choose } from './advance.ts';
 import { isStopping } from './budget.ts';
-import { type Evaluations, isAtRest, timeLeft } from './evaluate-target.ts';
+import { type Evaluations, timeLeft } from './evaluate-target.ts';
 
-export type Explanation = Pick<Decision, 'waits' | 'phases' | 'recheckAfterMs' | 'probes'>;
+export type Explanation = Pick<Decision, 'waits' | 'recheckAfterMs' | 'probes'>;
 
 export function explain(evaluations: Evaluations): Explanation {
   const { snapshot, now } = evaluations;
   const { rollout } = snapshot;
-  const phases = new Map<string, TargetPhase>();
-  for (const stage of rollout.stages)
-    for (const target of stage.targets)
-      phases.set(target.key, isAtRest(snapshot, target) ? target.state : evaluations.of(stage, target).phase);
-  if (isFinal(rollout)) return { waits: [], phases, recheckAfterMs: undefined, probes: [] };
+  if (isFinal(rollout)) return { waits: [], recheckAfterMs: undefined, probes: [] };
   const stage = activeStage(rollout);
   const first = preconditionsWait(evaluations);
   const inFlight = stage && !first ? inFlightWaits(evaluations, stage) : [];
@@ -32,7 +28,6 @@ export function explain(evaluations: Evaluations): Explanation {
   return {
     // Its targets have no time of their own before they are recorded.
     waits: all.map(({ wait }) => (rollout.phase === 'new' ? { ...wait, since: rollout.source.created } : wait)),
-    phases,
     recheckAfterMs: Number.isFinite(soonest) ? soonest : undefined,
     probes: all.flatMap(({ probe }) => probe ?? []),
   };
@@ -63,25 +58,23 @@ const IN_FLIGHT_ENDS: Partial<Record<TargetPhase, string>> = {
 
 function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] {
   const { snapshot, policy, now } = evaluations;
-  return stage.targets
-    .filter(({ state }) => state === 'intended')
-    .map((target) => {
-      const evaluation = evaluations.of(stage, target);
-      const { phase, reason, ends = IN_FLIGHT_ENDS[phase], gate, recheckMs, until: known, probe } = evaluation;
-      const facts = factsOf(snapshot, target);
-      const { observation } = facts;
-      // The deadline runs from the signal.
-      const isSignalled = observation.kind !== 'none';
-      // The clock of the node may be ahead of ours, and anything may stand there.
-      const latest = now - (facts.watchedMs ?? 0);
-      const reported = isSignalled && Date.parse(observation.since) <= latest ? observation.since : rfc3339(latest);
-      const since = isSignalled ? reported : target.since;
-      const deadline = now + timeLeft(target, facts, policy, now);
-      const hasDeadline = isSignalled && Number.isFinite(deadline);
-      const until = hasDeadline || known !== undefined ? { until: known ?? rfc3339(deadline) } : {};
-      const wait = { target: target.name, gate: gate ?? phase, reason, ends, since, ...until };
-      return { wait, recheckMs, probe, ...(hasDeadline ? { deadline } : {}) };
-    });
+  return inState(stage, 'intended').map((target) => {
+    const evaluation = evaluations.of(stage, target);
+    const { phase, reason, ends = IN_FLIGHT_ENDS[phase], gate, recheckMs, until: known, probe } = evaluation;
+    const facts = factsOf(snapshot, target);
+    const { observation } = facts;
+    // The deadline runs from the signal.
+    const isSignalled = observation.kind !== 'none';
+    // The clock of the node may be ahead of ours, and anything may stand there.
+    const latest = now - (facts.watchedMs ?? 0);
+    const reported = isSignalled && Date.parse(observation.since) <= latest ? observation.since : rfc3339(latest);
+    const since = isSignalled ? reported : target.since;
+    const deadline = now + timeLeft(target, facts, policy, now);
+    const hasDeadline = isSignalled && Number.isFinite(deadline);
+    const until = hasDeadline || known !== undefined ? { until: known ?? rfc3339(deadline) } : {};
+    const wait = { target: target.name, gate: gate ?? phase, reason, ends, since, ...until };
+    return { wait, recheckMs, probe, ...(hasDeadline ? { deadline } : {}) };
+  });
 }
 
 /** Why pending targets do not start; one wait for all with the same reason. */
@@ -100,13 +93,13 @@ function pendingWaits(context: DecisionContext, stage: Stage | undefined): Expla
   const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
   // Behind the first targets of free slots, which wait, others were not asked: they wait for no slot.
   const isTaken = chosen.length > 0 || free < slots.limitOf(stage);
-  const unslotted = isHeldAsOne || !isTaken ? 0 : pendingIn(stage).length - waiting.length - chosen.length;
+  const unslotted = isHeldAsOne || !isTaken ? 0 : inState(stage, 'pending').length - waiting.length - chosen.length;
   const queued = slotWait(context, stage, unslotted, since);
-  return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout, stage)];
+  return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout.stages, stage)];
 }
 
 function heldAsOne(context: DecisionContext, stage: Stage) {
-  const choice = slots.chooseTargets(context, stage, pendingIn(stage).slice(0, 1), 1);
+  const choice = slots.chooseTargets(context, stage, inState(stage, 'pending').slice(0, 1), 1);
   const [held] = choice.waiting.filter(({ ofRollout, probe }) => ofRollout === true && !probe);
   return held && held.reason.code !== 'EarlierNodes' ? choice : undefined;
 }
@@ -140,7 +133,7 @@ function slotWait({ snapshot, policy, now }: DecisionContext, stage: Stage, coun
   if (count <= 0) return [];
   const { maxFailures } = policy;
   const queued = `${counted(count, stage.role)} queued`;
-  const kept = stage.failedHoldSlots === true ? stage.targets.filter(({ state }) => state === 'failed') : [];
+  const kept = stage.failedHoldSlots === true ? inState(stage, 'failed') : [];
   const keepers = listed(kept.map(({ name }) => name));
   const retried = 'a failed node is tried again: run refit retry NODE';
   if (maxFailures > 0 && kept.length > maxFailures) {
@@ -154,17 +147,17 @@ function slotWait({ snapshot, policy, now }: DecisionContext, stage: Stage, coun
   const keeping = kept.length === 0 ? '' : `; failed and keeping a slot: ${keepers}`;
   const reason = because('NoFreeSlot', `${queued} (${slots.limitOf(stage)} at a time)${failed}${keeping}`);
   const recheckMs = Math.min(...atWork.map(({ leftMs }) => leftMs).filter(Number.isFinite));
-  const isAtWork = kept.length === 0 || stage.targets.some(({ state }) => state === 'intended');
+  const isAtWork = kept.length === 0 || inState(stage, 'intended').length > 0;
   const wait = { gate: 'slots', reason, ends: isAtWork ? 'a node in progress is done' : retried, since } as const;
   return [{ wait: { ...wait, ofStage: true as const }, ...(Number.isFinite(recheckMs) ? { recheckMs } : {}) }];
 }
 
-function laterWaits({ stages }: Rollout, active: Stage): ExplainedWait[] {
+function laterWaits(stages: readonly Stage[], active: Stage): ExplainedWait[] {
   const several = new Set(stages.map(({ command }) => command)).size > 1;
   const titleOf = ({ role, command }: Stage, plural: boolean): string =>
     `${role}${plural ? 's' : ''}${several ? ` of command ${command}` : ''}`;
   return stages.slice(stages.indexOf(active) + 1).flatMap((stage) => {
-    const { length, 0: first } = pendingIn(stage);
+    const { length, 0: first } = inState(stage, 'pending');
     if (!first) return [];
     const who = `${length} ${titleOf(stage, length > 1)} ${length > 1 ? 'wait' : 'waits'}`;
     const message = `${who} until the ${titleOf(active, true)} are done`;
@@ -187,10 +180,6 @@ export function groupWaits(
     const more = { ...(until === undefined ? {} : { until }), ...(isOfAll ? { ofStage: true as const } : {}) };
     return { wait: { target: target.name, gate, reason, ends, since, ...more }, recheckMs, probe };
   });
-}
-
-function pendingIn({ targets }: Pick<Stage, 'targets'>): Target[] {
-  return targets.filter(({ state }) => state === 'pending');
 }
 
 /** When anything last began or was recorded: the earliest known start of a wait. */
@@ -229,7 +218,7 @@ function skippedWaits(context: DecisionContext): ExplainedWait[] {
   if (!stage || isFinal(rollout) || rollout.unread || isStopping(snapshot, policy)) return [];
   const last = stage.targets.findLastIndex(({ state }) => state !== 'pending');
   // Pending, although a later target has started.
-  const waiting = pendingIn({ targets: stage.targets.slice(0, Math.max(0, last)) })
+  const waiting = inState({ targets: stage.targets.slice(0, Math.max(0, last)) }, 'pending')
     .slice(0, MAX_TARGETS)
     .flatMap((target) => slots.chooseTargets(context, stage, [target], 1).waiting)
     // `explain` has the waits of the whole rollout.

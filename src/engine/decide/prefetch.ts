@@ -6,7 +6,7 @@ import type { NodeAction } from '../model/decision.ts';
 import { activeStage, isFinal, type Stage, type Target } from '../model/rollout.ts';
 import { groupsOf } from '../schedule/turns.ts';
 import { isStopping } from './budget.ts';
-import type { Evaluations } from './evaluate-target.ts';
+import { type Evaluations, touchedIn } from './evaluate-target.ts';
 
 /** Targets that hold a payload before their turn. */
 const MOST_AHEAD = 20;
@@ -19,8 +19,8 @@ type Pair = readonly [Stage, Target];
 export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
   const { snapshot, policy } = evaluations;
   const stateOf = (target: Target) => factsOf(snapshot, target).prefetch;
-  const pairs = snapshot.rollout.stages.flatMap((stage) => {
-    const able = stage.targets.filter((target) => stateOf(target) !== undefined);
+  const pairs = touchedIn(snapshot).flatMap(({ stage, targets }) => {
+    const able = targets.filter((target) => stateOf(target) !== undefined);
     return groupsOf(evaluations, able).flatMap((all) => all.map((one): Pair => [stage, one]));
   });
   if (pairs.length === 0) return [];

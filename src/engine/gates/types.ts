@@ -52,7 +52,7 @@ export interface Gate {
   /** True if each target needs its own probe: the scheduler then tries only some targets at a time. */
   readonly probesEachTarget?: boolean;
   /** True if it may stop with `ofPlan`. It must then pass either all targets of a stage with the same version, or none. */
-  readonly mayRefusePlan?: boolean;
+  mayRefusePlan?(snapshot: Snapshot): boolean;
   evaluate(input: GateInput): Verdict;
 }
 

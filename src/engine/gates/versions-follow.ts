@@ -6,7 +6,7 @@ import { type Gate, PASS } from './types.ts';
 
 export const versionsFollow: Gate = {
   name: 'versions-follow',
-  mayRefusePlan: true,
+  mayRefusePlan: ({ apiServers }) => apiServers !== undefined,
   evaluate({ stage, target: { name }, facts, earlier, apiServers, policy: { allow }, now }) {
     if (!apiServers || stage.keepsVersion === true) return PASS;
     const judge = (current: string | undefined): Reason | undefined =>

@@ -142,6 +142,8 @@ export interface ObservedForeignWork extends ForeignWork {
 export interface Snapshot {
   readonly rollout: Rollout;
   readonly facts: Pick<ReadonlyMap<string, TargetFacts>, 'get'>;
+  /** The only names of pending targets that may do something already; absent: all may. */
+  readonly observable?: Pick<ReadonlyMap<string | undefined, unknown>, 'has'> | undefined;
   /** Of every controller of the cluster, in the plan or not; undefined before the probe. */
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
@@ -214,7 +216,6 @@ export interface Decision {
   readonly signals: readonly Signalling[];
   readonly nodeActions: readonly NodeAction[];
   readonly waits: readonly Wait[];
-  readonly phases: ReadonlyMap<string, TargetPhase>;
   readonly probes: readonly Probe[];
   /** Milliseconds after which to decide again without an event. */
   readonly recheckAfterMs?: number | undefined;

@@ -86,10 +86,23 @@ export interface Rollout {
   readonly unread?: Reason | undefined;
 }
 
-/** Computed once per rollout: every target needs it. */
-export const hasStarted = onceForEach(({ stages }: Rollout) =>
-  stages.some(({ targets }) => targets.some(({ state }) => state !== 'pending')),
-);
+/** Those of a stage in one state, in the order of its list. */
+export function inState({ targets }: Pick<Stage, 'targets'>, state: RecordedState): readonly Target[] {
+  return byState(targets).get(state) ?? [];
+}
+
+/** Computed once for each list: every decision asks many times. */
+const byState = onceForEach((targets: readonly Target[]) => Map.groupBy(targets, ({ state }) => state));
+
+export function targetIn({ targets }: Stage, key: string): Target | undefined {
+  return targets[placesOf(targets).get(key) ?? -1];
+}
+
+const placesOf = onceForEach((targets: readonly Target[]) => new Map(targets.map(({ key }, place) => [key, place])));
+
+export function hasStarted({ stages }: Rollout): boolean {
+  return stages.some((stage) => inState(stage, 'pending').length < stage.targets.length);
+}
 
 export function isFinal(rollout: Pick<Rollout, 'phase'>): boolean {
   return rollout.phase !== 'new' && rollout.phase !== 'running';
@@ -109,8 +122,10 @@ export function isSettled({ state }: Target): boolean {
 
 /** The first stage that is not over: only there anything moves. */
 export function activeStage({ stages }: Rollout): Stage | undefined {
-  return stages.find(({ targets, failedHoldSlots }) =>
-    targets.some((target) => (failedHoldSlots === true ? target.state !== 'done' : !isSettled(target))),
+  return stages.find((stage) =>
+    stage.failedHoldSlots === true
+      ? inState(stage, 'done').length < stage.targets.length
+      : inState(stage, 'pending').length + inState(stage, 'intended').length > 0,
   );
 }
 
@@ -120,7 +135,7 @@ export function stagesBefore({ stages }: Pick<Rollout, 'stages'>, { id }: Stage)
 }
 
 export function targetsIn({ stages }: Pick<Rollout, 'stages'>, ...states: readonly RecordedState[]): Target[] {
-  return stages.flatMap(({ targets }) => targets.filter(({ state }) => states.includes(state)));
+  return states.flatMap((state) => stages.flatMap((stage) => inState(stage, state)));
 }
 
 /** Every target with its stage. Computed once per rollout: each decision needs it. */

@@ -18,7 +18,7 @@ import type {
   Unanswered,
 } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import { hasStarted, ownerOf, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
+import { hasStarted, ownerOf, type Rollout, type Stage, type Target, targetIn, withStages } from '../model/rollout.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
 
@@ -61,17 +61,18 @@ interface Scene {
 
 export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls'> {
   const { dialect, rollout, world } = scene;
-  const all = new Map(withStages(rollout).map((each) => [each.target.key, each]));
-  const facts = new Map<string, TargetFacts>();
+  const facts = new Map<string, TargetFacts | undefined>();
   // Most targets may be done, and not every decision needs the facts of all others.
-  const get = (key: string): TargetFacts | undefined => {
-    const each = all.get(key);
-    return each && facts.getOrInsertComputed(key, () => factsOf(scene, each.stage, each.target));
+  const find = (key: string): TargetFacts | undefined => {
+    const stage = rollout.stages.find((each) => targetIn(each, key));
+    const target = stage && targetIn(stage, key);
+    return target && factsOf(scene, stage, target);
   };
   const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
   return {
     rollout,
-    facts: { get },
+    facts: { get: (key) => facts.getOrInsertComputed(key, find) },
+    observable: dialect.signal.observable?.(world),
     controlPlane: scene.known.controlPlane,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) => freshWork(work, scene.known, now)),
     fleet: watchesNodes ? world.list(nodes) : undefined,
@@ -146,6 +147,8 @@ const viewOf = onceForEach(
 
 /** The 90th percentile of what finished targets took, as their agents say; never the longest: one that lies must not count. */
 function paceOf({ dialect, plan, world, rollout }: Scene): number | undefined {
+  // Nobody reports.
+  if (dialect.signal.observable) return undefined;
   const spent = withStages(rollout)
     .flatMap(({ stage, target }) => {
       if (target.state !== 'done') return [];

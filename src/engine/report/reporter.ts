@@ -5,7 +5,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import type { LogFields, Logger } from '../../util/log.ts';
 import type { Effects, Sent } from '../act/writes.ts';
 import { uncheckedReason } from '../decide/advance.ts';
-import type { Evaluations } from '../decide/evaluate-target.ts';
+import { type Evaluations, phaseOf } from '../decide/evaluate-target.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Snapshot, TargetPhase, Wait } from '../model/decision.ts';
 import { isUnasked, type Reason, type ReportedEvent } from '../model/reasons.ts';
@@ -74,7 +74,7 @@ export function createReporter(parts: ReporterParts) {
       onTargets(keyOf(plan), stalled);
       for (const event of dialect.planEvents?.(plan, plan, snapshot.rollout, rests) ?? []) onPlan(plan, event);
       const stalledMs = await writeStalls(parts, plan, stalls, now);
-      measurePlan(metrics, dialect.name, keyOf(plan), snapshot, decision);
+      measurePlan(metrics, dialect.name, turn, decision);
       if (dialect.statusRecord !== 'without-conditions') return stalledMs;
       const writing = { ...parts, onEvent: (event: ReportedEvent) => onPlan(plan, event), writtenAt, now };
       return await writeConditions(writing, plan, snapshot.rollout, decision.waits);
@@ -119,12 +119,14 @@ function actionMessage(evaluations: Evaluations, nodeAction: NodeAction): string
 const none = <P extends string>(phases: readonly P[]) =>
   Object.fromEntries(phases.map((phase) => [phase, 0])) as Record<P, number>;
 
-function measurePlan(metrics: Metrics, dialect: string, plan: string, { rollout }: Snapshot, decision: Decision) {
+function measurePlan(metrics: Metrics, dialect: string, turn: Turn, decision: Decision): void {
+  const { rollout } = turn.snapshot;
   const targets = none<TargetPhase>([...model.RECORDED_STATES, 'signalled', 'working', 'verifying']);
-  for (const phase of decision.phases.values()) targets[phase]++;
+  for (const stage of rollout.stages) for (const target of stage.targets) targets[phaseOf(turn, stage, target)]++;
   const held = decision.waits.filter(({ reason }) => !isUnasked(reason));
   const waits = held.map(({ gate, reason }) => ({ gate, reason: reason.code }));
-  metrics.plan({ dialect, plan, phases: { ...none(model.ROLLOUT_PHASES), [rollout.phase]: 1 }, targets, waits });
+  const phases = { ...none(model.ROLLOUT_PHASES), [rollout.phase]: 1 };
+  metrics.plan({ dialect, plan: keyOf(turn.plan), phases, targets, waits });
 }
 
 /** Measures the steps of every target that `after` newly records as done. */
@@ -167,8 +169,7 @@ function wordsOf({ target, reason }: TargetEvent): string {
 function heldTargets(evaluations: Evaluations): TargetEvent[] {
   const stage = model.activeStage(evaluations.snapshot.rollout);
   if (!stage) return [];
-  const inProgress = stage.targets.filter(({ state }) => state === 'intended');
-  return inProgress.flatMap((target): TargetEvent[] => {
+  return model.inState(stage, 'intended').flatMap((target): TargetEvent[] => {
     const { reason, gate } = evaluations.of(stage, target);
     // A refused write has its Event already.
     if (reason.code === 'Stalled' || gate === 'write') return [{ type: 'Warning', reason, stage, target }];

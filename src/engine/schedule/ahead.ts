@@ -2,12 +2,12 @@
 import { sameJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { type DecisionContext, factsOf } from '../gates/types.ts';
-import type { Rollout, Stage, Target } from '../model/rollout.ts';
+import { inState, type Rollout, type Stage, type Target, targetIn } from '../model/rollout.ts';
 import { type Choice, chooseTargets } from './slots.ts';
 
 /** The pending targets of a stage: first those that are recorded ahead. */
 export const candidatesIn = onceForEach((stage: Stage): readonly Target[] => {
-  const pending = stage.targets.filter(({ state }) => state === 'pending');
+  const pending = inState(stage, 'pending');
   const next = nextIn(stage);
   if (next.length === 0) return pending;
   const isNext = new Set(next);
@@ -15,12 +15,9 @@ export const candidatesIn = onceForEach((stage: Stage): readonly Target[] => {
 });
 
 /** The pending targets that are recorded ahead, in the order in which they start. */
-export const nextIn = onceForEach(({ next = [], targets }: Stage): readonly Target[] => {
-  const places = new Map(next.map((key, place) => [key, place]));
-  const placeOf = ({ key }: Target): number => places.get(key) ?? -1;
-  const found = targets.filter((target) => target.state === 'pending' && placeOf(target) >= 0);
-  return found.toSorted((a, b) => placeOf(a) - placeOf(b));
-});
+export const nextIn = onceForEach((stage: Stage): readonly Target[] =>
+  (stage.next ?? []).flatMap((key) => targetIn(stage, key) ?? []).filter(({ state }) => state === 'pending'),
+);
 
 /** Which of them may start without another record. Only in their order: then two leaders never start more than there are slots. */
 export function startableAhead(context: DecisionContext, stage: Stage, slots: number): readonly Target[] {

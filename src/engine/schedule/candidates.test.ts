@@ -115,7 +115,7 @@ test('after fifty targets whose probe found them blocked, no further target is a
 test('an invalid plan starts nothing, even when the target that shows it waits for something else', () => {
   const why = 'w2 is wrong for this plan';
   askLast({
-    mayRefusePlan: true,
+    mayRefusePlan: () => true,
     evaluate: ({ facts }) => (facts.version === 'old' ? { ...refusal(why), ofPlan: true } : PASS),
   });
   const choice = choose('worker', ['w1', 'w2'], 2, { w2: { version: 'old', ready: false } });
@@ -125,7 +125,10 @@ test('an invalid plan starts nothing, even when the target that shows it waits f
 });
 
 test('a stop of one target by a gate that may refuse the plan refuses no plan', () => {
-  askLast({ mayRefusePlan: true, evaluate: ({ target }) => (target.name === 'w2' ? refusal('w2 failed') : PASS) });
+  askLast({
+    mayRefusePlan: () => true,
+    evaluate: ({ target }) => (target.name === 'w2' ? refusal('w2 failed') : PASS),
+  });
   const { chosen, refusal: ofPlan } = choose('worker', ['w1', 'w2'], 1);
   expect([chosen.map(({ name }) => name), ofPlan]).toEqual([['w1'], undefined]);
 });
@@ -133,7 +136,7 @@ test('a stop of one target by a gate that may refuse the plan refuses no plan', 
 test('a plan is judged once for each version, not for each target', () => {
   const judged: string[] = [];
   askLast({
-    mayRefusePlan: true,
+    mayRefusePlan: () => true,
     evaluate({ target }) {
       judged.push(target.name);
       return PASS;
@@ -147,7 +150,7 @@ test('a plan is judged once for each version, not for each target', () => {
 test('a version that is refused for one target is checked again for the next', () => {
   const judged: string[] = [];
   askLast({
-    mayRefusePlan: true,
+    mayRefusePlan: () => true,
     evaluate({ target }) {
       judged.push(target.name);
       return target.name === 'w1' ? PASS : refusal('failed earlier');

@@ -1,10 +1,9 @@
 /** How many targets of a stage may start now, failed ones at work counted, and which: in list order, so that a repeated decision is the same. */
-import { onceForEach } from '../../util/memo.ts';
 import { BEFORE_TARGET, evaluate, type Refusal } from '../gates/registry.ts';
 import * as gating from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import type { RecordedState, Stage, Target } from '../model/rollout.ts';
+import { inState, type Stage, type Target } from '../model/rollout.ts';
 import { STALE_AFTER_MS } from '../observe/gather.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { groupsOf, turnsOf } from './turns.ts';
@@ -27,21 +26,18 @@ export function openSlots({ snapshot, policy, now }: gating.DecisionContext, sta
 /** Where failed targets hold their slots, a failure budget frees them, up to its end: then nothing starts. */
 export function freeWithin(stage: Stage, { maxFailures }: RolloutPolicy): number {
   if (stage.failedHoldSlots !== true || maxFailures === 0) return freeSlots(stage);
-  const failed = stage.targets.filter(({ state }) => state === 'failed').length;
-  return failed > maxFailures ? 0 : freeSlots({ ...stage, failedHoldSlots: false });
+  return inState(stage, 'failed').length > maxFailures ? 0 : freeSlots({ ...stage, failedHoldSlots: false });
 }
 
-/** Computed once per stage: every target in flight needs it. */
-const heldSlots = onceForEach(({ targets, failedHoldSlots }: Stage): number => {
-  const holding: readonly RecordedState[] = failedHoldSlots === true ? ['intended', 'failed'] : ['intended'];
-  return targets.filter(({ state }) => holding.includes(state)).length;
-});
+function heldSlots(stage: Stage): number {
+  return inState(stage, 'intended').length + (stage.failedHoldSlots === true ? inState(stage, 'failed').length : 0);
+}
 
 /** Of all stages but those whose failed targets hold their slots. Nodes that are not Ready do not work any more. */
 export function failedInFlightIn(snapshot: Snapshot, now: number) {
   return snapshot.rollout.stages
     .filter(({ failedHoldSlots }) => failedHoldSlots !== true)
-    .flatMap(({ targets }) => targets.filter(({ state }) => state === 'failed'))
+    .flatMap((stage) => inState(stage, 'failed'))
     .flatMap((target) => {
       const { observation, ready } = gating.factsOf(snapshot, target);
       const isAtWork = observation.kind === 'sent' || observation.kind === 'working';
@@ -116,9 +112,9 @@ export function chooseTargets(
 
 /** The first candidate for which the plan is wrong, however late its turn is: the targets before it would start in vain. */
 function planRefusal(context: gating.DecisionContext, stage: Stage, candidates: readonly Target[]) {
-  const refusing = BEFORE_TARGET.filter(({ mayRefusePlan }) => mayRefusePlan === true);
+  const refusing = BEFORE_TARGET.filter((gate) => gate.mayRefusePlan?.(context.snapshot) === true);
   const passed = new Set<string | undefined>();
-  for (const target of candidates) {
+  for (const target of refusing.length > 0 ? candidates : []) {
     const { version } = gating.factsOf(context.snapshot, target);
     if (passed.has(version)) continue;
     const verdict = evaluate(refusing, gating.gateInput({ ...context, stage, target }, 1));

@@ -1,0 +1,27 @@
+/** What a decision costs follows what changed, not the size of the Plan: by counting, as times are for the benchmark. */
+import { expect, test } from 'vitest';
+import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
+import { cattle } from '../../src/dialects/cattle/dialect.ts';
+import { sceneOf } from './decisions.ts';
+import { NAMESPACE } from './rig.ts';
+
+/** How many targets one decision reads, once a Job has changed. */
+function readsAt(count: number): number {
+  const dialect = cattle({ name: 'suc', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS });
+  let reads = 0;
+  const read: typeof dialect.signal.read = (...args) => {
+    reads++;
+    return dialect.signal.read(...args);
+  };
+  const scene = sceneOf(count, { ...dialect, signal: { ...dialect.signal, read } });
+  scene.change(0);
+  reads = 0;
+  scene.decide();
+  return reads;
+}
+
+test('a Plan of 10,000 nodes reads as many as one of 100', () => {
+  const few = readsAt(100);
+  expect(few).toBeGreaterThan(0);
+  expect([readsAt(1_000), readsAt(10_000)]).toEqual([few, few]);
+});
