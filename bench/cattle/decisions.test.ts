@@ -1,4 +1,4 @@
-/** What a decision costs follows what changed, not the size of the Plan: by counting, as times are for the benchmark. */
+/** How many targets a decision reads follows what is at work, not the size of the Plan. What it costs, the benchmark says. */
 import { expect, test } from 'vitest';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
 import { cattle } from '../../src/dialects/cattle/dialect.ts';

@@ -20,7 +20,7 @@ import { examplePlan, NAMESPACE } from './rig.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const LATER = NOW + 60_000;
-/** At work in a plan of any size; half of the others are done. */
+/** At work in a plan of any size; half of all nodes are done. */
 export const AT_WORK = 20;
 /** Of these, the Jobs that no watch shows yet. */
 const UNSEEN = 2;

@@ -126,7 +126,7 @@ export interface Endpoint {
 /** How a target is signalled and how its report is read. Pure: the engine carries out the instructions. */
 export interface Signal<P extends KubeObject = KubeObject> {
   read(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Observation;
-  /** Where work is no report of the target itself: the names of targets with any. The others exist, and do nothing. */
+  /** Where targets are Nodes that report nothing themselves: the names of those with work. The others exist, and do nothing. */
   observable?(world: World): Pick<ReadonlyMap<string | undefined, unknown>, 'has'>;
   /** Starts the attempt named by the target's `since`; undefined if its object does not exist. */
   send(world: World, rollout: Rollout, signalling: Signalling, plan: P): MaybeInstruction;

@@ -16,7 +16,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects': 312,
   'src/dialects/autopilot': 962,
   'src/dialects/capi': 2_482,
-  'src/dialects/cattle': 2_007,
+  'src/dialects/cattle': 2_002,
   'src/dialects/kubeadm': 2_138,
   'src/drain': 822,
   'src/engine': 5_417,

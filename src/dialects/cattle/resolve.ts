@@ -121,39 +121,40 @@ function targetsOf(scene: Scene): Target[] {
   const targetOf = targetReader(scene, time);
   // What is wrong may stand elsewhere: nothing is kept.
   const known = knownOf(problems.length === 0 ? plan : { ...plan }, hash);
-  const { ordered: before, targets } = known;
-  order(known, world.list(nodes), `${plan.metadata.uid ?? ''}${hash}`);
   const atNode = jobsByNode(world);
-  return known.ordered.flatMap((node, place) => {
+  return inOrder(known, world.list(nodes), `${plan.metadata.uid ?? ''}${hash}`).flatMap((node) => {
     const { name } = node.metadata;
     const own = atNode.get(name) ?? [];
-    const last = before[place] === node ? targets[place] : undefined;
+    const last = known.targets.get(node);
     const isSame = last && sameJson(last.own, own) && (last.time === time || last.target?.since !== last.time);
     if (isSame) return last.target ?? [];
     const target = targetOf(node);
     // What depends on more than the node, its Jobs and the time is not kept.
-    targets[place] = failures.nodes.has(name) ? undefined : { own, time, target };
+    if (!failures.nodes.has(name)) known.targets.set(node, { own, time, target });
     return target ?? [];
   });
 }
 
-/** What the last decision on this version of a Plan found: most nodes are as they were. */
+/** What the last decision on this version of a Plan found: most nodes are as they were. Keeps no Node that is gone or outdated. */
 interface Known {
-  listed: readonly Node[];
-  ordered: readonly Node[];
-  /** In that order. */
-  readonly targets: ({ own: readonly Job[]; time: string; target: Target | undefined } | undefined)[];
+  uids: readonly (string | undefined)[];
+  places: readonly number[];
+  readonly targets: WeakMap<Node, { own: readonly Job[]; time: string; target: Target | undefined }>;
 }
 
-const knownOf = onceForEachWith((_plan: CattlePlan, _hash): Known => ({ listed: [], ordered: [], targets: [] }));
+const knownOf = onceForEachWith(
+  (_plan: CattlePlan, _hash): Known => ({ uids: [], places: [], targets: new WeakMap() }),
+);
 
 /** Random, but always the same for a plan and hash. Sorts again only where nodes came or went. */
-function order(known: Known, all: readonly Node[], salt: string): void {
-  const { listed, ordered } = known;
-  const changed = new Map(all.flatMap((node, at) => (listed[at] === node ? [] : [[listed[at], node]])));
-  const areStill = listed.length === all.length && [...changed].every(([a, b]) => a?.metadata.uid === b?.metadata.uid);
-  known.ordered = areStill ? ordered.map((node) => changed.get(node) ?? node) : sorted(all, salt);
-  known.listed = all;
+function inOrder(known: Known, all: readonly Node[], salt: string): readonly Node[] {
+  const areStill = known.uids.length === all.length && all.every(({ metadata }, at) => metadata.uid === known.uids[at]);
+  if (!areStill) {
+    const ranks = all.map((node) => rankOf(node, salt));
+    known.uids = all.map(({ metadata }) => metadata.uid);
+    known.places = [...all.keys()].toSorted((a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0));
+  }
+  return known.places.flatMap((place) => all[place] ?? []);
 }
 
 /** Undefined for a node that the Plan leaves alone. */
@@ -175,13 +176,13 @@ function targetReader(scene: Scene, time: string): (node: Node) => Target | unde
 
 function sinceReader({ plan, world, judgement, failures }: Scene, time: string) {
   const resolvedAt = conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp ?? time;
-  const { status, lastUpdateTime = time } = conditionOf(plan, 'Complete') ?? {};
-  const completedAt = status === 'True' ? lastUpdateTime : resolvedAt;
+  // While that is False, when this version began.
+  const completedAt = conditionOf(plan, 'Complete')?.lastUpdateTime ?? resolvedAt;
   return ({ metadata: { name } }: Node, state: RecordedState): string => {
     if (state === 'pending') return resolvedAt;
     if (state === 'failed' || state === 'unsupported') return failures.nodes.get(name)?.since ?? time;
     if (state !== 'done') return time;
-    // Without its Job, when the plan completed, or was found so.
+    // If its Job is deleted, when the plan completed.
     return jobFor(world, { id: judgement.hash }, name, plan)?.status?.completionTime ?? completedAt;
   };
 }
@@ -221,12 +222,6 @@ function isOver(node: Node, { plan, world, now, judgement, attempts, failures }:
 }
 
 const keyOfNode = onceForEach((node: Node) => `${hostnameOf(node)}/${node.metadata.name}`);
-
-const sorted = (all: readonly Node[], salt: string): readonly Node[] =>
-  all
-    .map((node) => ({ node, rank: rankOf(node, salt) }))
-    .toSorted((a, b) => a.rank - b.rank)
-    .map(({ node }) => node);
 
 /** As many digits as a number holds. */
 const rankOf = onceForEachWith(({ metadata }: Node, salt) =>

@@ -44,7 +44,7 @@ export function phaseOf(evaluations: Evaluations, stage: Stage, target: Target):
   return isAtRest(evaluations.snapshot, target) ? target.state : evaluations.of(stage, target).phase;
 }
 
-/** Without targets at rest of which nothing can be seen, nor a cordon or taint of Refit on their nodes. */
+/** Without targets that are done, or pending without work, whose nodes bear no cordon or taint of Refit. */
 export const touchedIn = onceForEach(({ rollout, observable, fleet = [] }: Snapshot) => {
   const marked = fleet.filter((node) => (cordonOwner(node) ?? pendingOwner(node)) !== undefined);
   const names = new Set(marked.map(({ metadata }) => metadata.name));

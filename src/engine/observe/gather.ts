@@ -64,7 +64,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
   const facts = new Map<string, TargetFacts | undefined>();
   // Most targets may be done, and not every decision needs the facts of all others.
   const find = (key: string): TargetFacts | undefined => {
-    const stage = rollout.stages.find((each) => targetIn(each, key));
+    const stage = rollout.stages.findLast((each) => targetIn(each, key));
     const target = stage && targetIn(stage, key);
     return target && factsOf(scene, stage, target);
   };

@@ -16,7 +16,7 @@ export const candidatesIn = onceForEach((stage: Stage): readonly Target[] => {
 
 /** The pending targets that are recorded ahead, in the order in which they start. */
 export const nextIn = onceForEach((stage: Stage): readonly Target[] =>
-  (stage.next ?? []).flatMap((key) => targetIn(stage, key) ?? []).filter(({ state }) => state === 'pending'),
+  [...new Set(stage.next)].flatMap((key) => targetIn(stage, key) ?? []).filter(({ state }) => state === 'pending'),
 );
 
 /** Which of them may start without another record. Only in their order: then two leaders never start more than there are slots. */
