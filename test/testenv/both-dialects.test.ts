@@ -122,7 +122,7 @@ test('one budget: each waits for the node of the other, and says so', async () =
   await vi.waitFor(async () => expect(signallerOf(await admin.get(nodes, 'both-2'))).toBe('id1'), PATIENCE);
   await apply(JSON.stringify(planOf('second', only)));
   await waitsWith(`cattle/${NAMESPACE}/second`, /nodes (?:is|are) not Ready, unschedulable or at work \(both-2\)/);
-  // It may be recorded by who has not seen the signal yet; the gate is asked again before the Job.
+  expect((await cattlePlan('second')).status?.applying).toBeUndefined();
   const labelSelector = 'upgrade.cattle.io/plan=second';
   expect((await admin.list(jobs, { namespace: NAMESPACE, labelSelector })).items).toEqual([]);
   await completes('both-2');
