@@ -1,13 +1,11 @@
 /** How many targets a decision reads follows what is at work, not the size of the Plan. What it costs, the benchmark says. */
 import { expect, test } from 'vitest';
-import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
 import { cattle } from '../../src/dialects/cattle/dialect.ts';
-import { sceneOf } from './decisions.ts';
-import { NAMESPACE } from './rig.ts';
+import { CONFIG, sceneOf } from './decisions.ts';
 
 /** How many targets one decision reads, once a Job has changed. */
 function readsAt(count: number): number {
-  const dialect = cattle({ name: 'suc', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS });
+  const dialect = cattle(CONFIG);
   let reads = 0;
   const read: typeof dialect.signal.read = (...args) => {
     reads++;

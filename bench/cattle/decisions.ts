@@ -40,9 +40,9 @@ export function timeDecision(count: number): number {
   return median(times);
 }
 
-const config = { name: 'suc', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
+export const CONFIG = { name: 'suc', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
 
-export function sceneOf(count: number, dialect = cattle(config)): { change(round: number): void; decide(): Decision } {
+export function sceneOf(count: number, dialect = cattle(CONFIG)): { change(round: number): void; decide(): Decision } {
   const stores = new Map(
     [nodes, jobs, pods, secrets].map((kind) => [kind, createStore<KubeObject>(silentLogger)] as const),
   );
@@ -62,7 +62,7 @@ export function sceneOf(count: number, dialect = cattle(config)): { change(round
   const all = Array.from({ length: count }, (_, index) => nodeOf(index, index % 2 === 0 ? resolved.id : undefined));
   const working = all.filter((_, index) => index % 2 === 1).slice(0, AT_WORK);
   const jobFor = (node: Node, active: number): Job => {
-    const job = jobOf(config, { plan, node, version, hash: resolved.id, settings: config.job });
+    const job = jobOf(CONFIG, { plan, node, version, hash: resolved.id, settings: CONFIG.job });
     const metadata = {
       ...job.metadata,
       uid: `job-${node.metadata.name}`,
