@@ -37,6 +37,8 @@ const KUBELET_CONFIG = 'var/lib/kubelet/config.yaml';
 const KUBELET_FLAGS = 'var/lib/kubelet/kubeadm-flags.env';
 /** Milliseconds that each component takes to come up anew. */
 const COMPONENT_MS = 60;
+/** Milliseconds between two looks whether a program may go on. */
+const HOLD_MS = 20;
 const TMPFS = 0x01021994;
 const KUBEADM_CONFIG = { namespace: 'kube-system', name: 'kubeadm-config' };
 
@@ -90,6 +92,7 @@ async function kubeadm(root: string, own: string, args: readonly string[]): Prom
       `[preflight] Some fatal errors occurred:\n\t[ERROR ImagePull]: failed to pull image ${readFileSync(images, 'utf8')}`,
     );
   if (phase) return '';
+  await untilReleased(root, 'kubeadm');
   if (isController) await replaceManifests(root, target, client);
   if (kind === 'apply') await recordVersion(client, config, target);
   await configureKubelet(root, own, client);
@@ -224,6 +227,11 @@ async function mirror(root: string, client: KubeClient, name: string, manifest: 
   await client.patch(pods, pod, { spec: { containers: [{ name, image }] } }, options);
 }
 
+/** A file `hooks/hold-PROGRAM` holds an upgrade up, or a new kubelet. */
+async function untilReleased(root: string, program: string): Promise<void> {
+  while (existsSync(join(root, `hooks/hold-${program}`))) await sleep(systemClock, HOLD_MS);
+}
+
 /** As a power cut would, once. */
 function dieWhereAsked(root: string, component: string): void {
   const hook = join(root, 'hooks/die-without', component);
@@ -254,6 +262,7 @@ async function containerd(root: string, own: string, [name = '']: readonly strin
 /** What a kubelet tells of itself after its start. */
 async function kubelet(root: string, own: string, [name = '']: readonly string[]): Promise<string> {
   const log = (line: string): void => appendFileSync(join(root, 'var/log/kubelet'), `${line}\n`);
+  await untilReleased(root, 'kubelet');
   const isStrict = minorOf(own) >= 35;
   if (isStrict && flagsOf(root).includes('--pod-infra-container-image')) {
     log('unknown flag: --pod-infra-container-image');

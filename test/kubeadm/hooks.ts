@@ -38,3 +38,10 @@ export async function lose({ root }: StandInHost): Promise<void> {
 export async function cutOffWithout({ root }: StandInHost, component: string): Promise<void> {
   await writeFile(join(root, 'hooks/die-without', component), '');
 }
+
+/** No kubeadm, or no new kubelet, gets anywhere on the host until what is returned is called. */
+export async function holdUp({ root }: StandInHost, program: 'kubeadm' | 'kubelet'): Promise<() => Promise<void>> {
+  const hook = join(root, `hooks/hold-${program}`);
+  await writeFile(hook, '');
+  return async () => await rm(hook);
+}

@@ -18,6 +18,7 @@ import { decodeReport, decodeSignal } from '../../src/signal/annotations.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { type AgentProcess, startAgentProcess } from '../agent/agent-process.ts';
 import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
+import { holdUp } from '../kubeadm/hooks.ts';
 import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
 import { apply, controlPlane, kubeconfigFor } from './control-plane.ts';
 import { kubeconfigVia } from './kubeconfig-variants.ts';
@@ -42,6 +43,8 @@ let scene: Scene;
 let leader: Run;
 let proxy: TcpProxy;
 let mirror = '';
+/** Each download waits for it. */
+let mayServe = Promise.resolve();
 /** Of the list of binaries. */
 let sha256 = '';
 const agents: AgentProcess[] = [];
@@ -50,6 +53,7 @@ const server = createServer((request, response) => void serve(request.url ?? '')
 const sha = (body: Buffer | string): string => createHash('sha256').update(body).digest('hex');
 
 async function serve(path: string): Promise<Buffer | string> {
+  await mayServe;
   const name = path.slice(1);
   const file = async (each: string) => await readFile(join(scene.cluster.host('w1').root, 'opt/kubernetes', TO, each));
   if (name === 'kubeadm' || name === 'kubelet') return await file(name);
@@ -178,6 +182,8 @@ test('rules of the agent hold for every file of the list', async () => {
 });
 
 test('a control-plane host, whose API server is away while kubeadm works, with an agent that is killed then', async () => {
+  const host = scene.cluster.host('cp1');
+  const release = await holdUp(host, 'kubeadm');
   const first = await startAgent('cp1');
   await request('cp1');
   await hasLogged(first, 'kubeadm begins');
@@ -185,7 +191,8 @@ test('a control-plane host, whose API server is away while kubeadm works, with a
   proxy.partition();
   const second = await startAgent('cp1');
   await hasLogged(second, 'resuming');
-  const { root } = scene.cluster.host('cp1');
+  await release();
+  const { root } = host;
   const kubelet = async () => await readFile(join(root, 'usr/bin/kubelet'), 'utf8');
   await vi.waitFor(async () => expect(await kubelet()).toContain(`Kubernetes ${TO}`), PATIENCE);
   proxy.heal();
@@ -194,18 +201,30 @@ test('a control-plane host, whose API server is away while kubeadm works, with a
   const signal = decodeSignal(node.metadata.annotations);
   expect([kubeletVersionOf(node), node.spec?.unschedulable ?? false]).toEqual([TO, false]);
   expect(decodeReport(node.metadata.annotations, signal?.created ?? '')?.from).toBe(FROM);
-  expect(await logOf(scene.cluster.host('cp1'), 'kubeadm')).toEqual(['upgrade node']);
+  expect(await logOf(host, 'kubeadm')).toEqual(['upgrade node']);
 });
 
 test('a worker whose agent is killed in each step', async () => {
+  const host = scene.cluster.host('w1');
   await request('w1');
-  for (const moment of ['"step":"fetch-bundle"', '"status":"Cordoning"', 'kubeadm begins', 'the kubelet is replaced']) {
+  // None comes further before it is killed.
+  const killedAt = async (moment: string): Promise<void> => {
     const agent = await startAgent('w1');
     await hasLogged(agent, moment);
     await agent.stop('SIGKILL');
-  }
+  };
+  const download = Promise.withResolvers<void>();
+  mayServe = download.promise;
+  const releaseKubeadm = await holdUp(host, 'kubeadm');
+  await killedAt('"step":"fetch-bundle"');
+  download.resolve();
+  await killedAt('"status":"Cordoning"');
+  await killedAt('kubeadm begins');
+  const releaseKubelet = await holdUp(host, 'kubelet');
+  await releaseKubeadm();
+  await killedAt('the kubelet is replaced');
+  await releaseKubelet();
   await startAgent('w1');
   expect(await ended('w1')).toEqual(['done', '']);
-  const host = scene.cluster.host('w1');
   expect([await logOf(host, 'kubeadm'), await logOf(host, 'kubelet')]).toEqual([['upgrade node'], [`started ${TO}`]]);
 });
