@@ -3,19 +3,15 @@ import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
 import { type CustomKind, flag, list, object, optional, text, time } from '../crd.ts';
 
-const staticNodesSchema = object('Names the nodes one by one.', {
-  nodes: list('Names, in any order.', z.string().describe('Name of a node.')),
-});
-
-const selectorSchema = object('Selects the nodes that match both selectors; an empty selector matches all nodes.', {
-  labels: text('A label selector as in `kubectl get -l`, such as `pool=blue,!canary`.'),
-  fields: text('A field selector as in `kubectl get --field-selector`, such as `metadata.name=worker0`.'),
-});
-
 export const targetSchema = object('Nodes, selected once when the plan starts.', {
   discovery: object('How nodes are selected: `static` or `selector`. Without either, no node is selected.', {
-    static: staticNodesSchema.exactOptional(),
-    selector: selectorSchema.exactOptional(),
+    static: object('Names the nodes one by one.', {
+      nodes: list('Names, in any order.', z.string().describe('Name of a node.')),
+    }).exactOptional(),
+    selector: object('Selects the nodes that match both selectors; an empty selector matches all nodes.', {
+      labels: text('A label selector as in `kubectl get -l`, such as `pool=blue,!canary`.'),
+      fields: text('A field selector as in `kubectl get --field-selector`, such as `metadata.name=worker0`.'),
+    }).exactOptional(),
   }),
   limits: object('Limits of the rollout.', {
     concurrent: z
@@ -84,20 +80,16 @@ const commandStatusSchema = object('The progress of one command.', {
   airgapupdate: object('The nodes of an `airgapupdate`.', { workers: workersStatus }).exactOptional(),
 });
 
-const specSchema = object('What the plan does.', {
-  id: z.string().describe('Identifies this run; nodes get it with each signal. Must not be empty.'),
-  timestamp: z.string().describe('Free text; not interpreted.'),
-  commands: z.array(commandSchema).describe('The steps, in order.'),
-});
-
-const statusSchema = object('The progress of the plan; written by the controller only.', {
-  state: z.string().describe('`SchedulableWait`, `Schedulable`, `Completed`, or the reason why the plan stopped.'),
-  commands: z.array(commandStatusSchema).describe('One entry for each command.'),
-});
-
 export const planSchema = object('Updates the nodes of a cluster. Only the Plan named `autopilot` runs.', {
-  spec: specSchema,
-  status: statusSchema.exactOptional(),
+  spec: object('What the plan does.', {
+    id: z.string().describe('Identifies this run; nodes get it with each signal. Must not be empty.'),
+    timestamp: z.string().describe('Free text; not interpreted.'),
+    commands: z.array(commandSchema).describe('The steps, in order.'),
+  }),
+  status: object('The progress of the plan; written by the controller only.', {
+    state: z.string().describe('`SchedulableWait`, `Schedulable`, `Completed`, or the reason why the plan stopped.'),
+    commands: z.array(commandStatusSchema).describe('One entry for each command.'),
+  }).exactOptional(),
 });
 
 export type K0sUpdate = z.input<typeof k0sUpdateSchema>;

@@ -11,13 +11,6 @@ const DAYS = [
   '4 th thu thursday 5 fr fri friday 6 sa sat saturday',
 ].flatMap((line) => line.split(' '));
 
-const windowSchema = object('When nodes may start; nodes in progress finish.', {
-  days: optional('Days of the week.', z.array(z.enum(DAYS)).min(1)),
-  startTime: text('Time of day, such as `22:00`.'),
-  endTime: text('Time of day, such as `06:00`.'),
-  timeZone: text('IANA name; UTC by default.'),
-});
-
 const specSchema = object('What runs on which nodes.', {
   concurrency: integer(
     'int64',
@@ -34,7 +27,12 @@ const specSchema = object('What runs on which nodes.', {
   secrets: list('Secrets to mount in the containers.', secretSchema),
   tolerations: list('Core Tolerations, in addition to that for cordoned nodes.', tolerationSchema),
   exclusive: flag('Runs on no node together with another exclusive Plan.'),
-  window: windowSchema.exactOptional(),
+  window: object('When nodes may start; nodes in progress finish.', {
+    days: optional('Days of the week.', z.array(z.enum(DAYS)).min(1)),
+    startTime: text('Time of day, such as `22:00`.'),
+    endTime: text('Time of day, such as `06:00`.'),
+    timeZone: text('IANA name; UTC by default.'),
+  }).exactOptional(),
   prepare: optional('Runs before the node is cordoned or drained.', containerSchema),
   upgrade: containerSchema.describe('Does the upgrade.'),
   cordon: flag('Cordons the node before the upgrade; no effect with `drain`.'),
@@ -57,19 +55,17 @@ const conditionSchema = object('One condition.', {
   message: text('The reason, as a sentence.'),
 });
 
-const statusSchema = object('The progress of the Plan; written by the controller only.', {
-  conditions: list('The current conditions.', conditionSchema).meta({
-    'x-kubernetes-list-type': 'map',
-    'x-kubernetes-list-map-keys': ['type'],
-  }),
-  latestVersion: text('The version to install.'),
-  latestHash: text('The label value of upgraded nodes.'),
-  applying: list('Host names of the nodes in progress.', z.string()),
-});
-
 export const cattlePlanSchema = object('Runs a Job on each selected node, a limited number at a time.', {
   spec: specSchema.exactOptional(),
-  status: statusSchema.exactOptional(),
+  status: object('The progress of the Plan; written by the controller only.', {
+    conditions: list('The current conditions.', conditionSchema).meta({
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['type'],
+    }),
+    latestVersion: text('The version to install.'),
+    latestHash: text('The label value of upgraded nodes.'),
+    applying: list('Host names of the nodes in progress.', z.string()),
+  }).exactOptional(),
 });
 
 export type CattleCondition = z.input<typeof conditionSchema>;

@@ -13,19 +13,6 @@ const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const label = (what: string) => z.string().regex(LABEL).max(63).describe(what);
 const handler = (hook: string) => label(`The handler for ${hook}.`).exactOptional();
 
-const serviceSchema = object('A Service in the cluster of the extension.', {
-  namespace: label('Its namespace.'),
-  name: label('Its name.'),
-  path: optional('What comes before the path of each hook.', z.string().regex(/^\//).max(512)),
-  port: optional('Its port; 443 by default.', z.int().min(1).max(65_535)),
-});
-
-const handlersSchema = object('Names of handlers; those of its own discovery by default.', {
-  canUpdateMachine: handler('CanUpdateMachine'),
-  canUpdateMachineSet: handler('CanUpdateMachineSet'),
-  updateMachine: handler('UpdateMachine'),
-});
-
 const isOwn = '(has(self.refit) || has(self.nodeConfiguration))';
 const isOneServer =
   '[has(self.refit), has(self.nodeConfiguration), has(self.url), has(self.service)].exists_one(given, given)';
@@ -46,7 +33,12 @@ const updaterSchema = object('One updater.', {
       .regex(URL_PATTERN, 'expected an https URL without user, query and fragment, such as https://updater.example.com')
       .max(512),
   ),
-  service: serviceSchema.exactOptional(),
+  service: object('A Service in the cluster of the extension.', {
+    namespace: label('Its namespace.'),
+    name: label('Its name.'),
+    path: optional('What comes before the path of each hook.', z.string().regex(/^\//).max(512)),
+    port: optional('Its port; 443 by default.', z.int().min(1).max(65_535)),
+  }).exactOptional(),
   caBundle: optional(
     'The CA of its certificate, as base64 of PEM. No other CA counts.',
     z.string().regex(BASE64).min(4).max(51_200).meta({ format: 'byte' }),
@@ -54,7 +46,11 @@ const updaterSchema = object('One updater.', {
   clientCertificate: label(
     'The folder below `--updater-certs` with the `tls.crt` and `tls.key` that Refit shows it; none by default.',
   ).exactOptional(),
-  handlers: handlersSchema.exactOptional(),
+  handlers: object('Names of handlers; those of its own discovery by default.', {
+    canUpdateMachine: handler('CanUpdateMachine'),
+    canUpdateMachineSet: handler('CanUpdateMachineSet'),
+    updateMachine: handler('UpdateMachine'),
+  }).exactOptional(),
   selector: optional(
     'It is asked only about Machines with these labels, and MachineSets whose template has them.',
     labelSelectorSchema,
