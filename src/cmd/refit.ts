@@ -52,9 +52,7 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
 const STAND_IN = 'system-upgrade-controller';
 
 run(basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2)).then(
-  (code) => {
-    process.exitCode = code ?? EXIT.ok;
-  },
+  (code) => void (process.exitCode = code ?? EXIT.ok),
   async (thrown: unknown) => {
     const { describeProblem } = await import('../kube/status-error.ts');
     const { line, exitCode } = describeProblem(thrown);

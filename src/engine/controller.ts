@@ -94,9 +94,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
         ? [{ informer: plans, start: (wake: runtime.Enqueue) => drains.onChange(() => keys().forEach(wake)) }]
         : []),
     ],
-    begin: () => {
-      reconcile = createReconciler(options);
-    },
+    begin: () => void (reconcile = createReconciler(options)),
     reconcile: async (key, context) => {
       // What a new plan names may not have been read yet.
       for (const informer of named) await informer.whenSynced(context.abort);

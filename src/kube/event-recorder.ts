@@ -109,9 +109,7 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
       series.event.lastTimestamp = now;
       remember(key, series);
       unwritten.add(series);
-      writing ??= writeAll().finally(() => {
-        writing = undefined;
-      });
+      writing ??= writeAll().finally(() => void (writing = undefined));
     },
     /** Resolves some seconds after `abort` at the latest; Events that are not written by then are dropped. */
     async run(abort: AbortSignal): Promise<void> {

@@ -180,10 +180,7 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
   });
   outgoing.once('socket', (socket: Socket) => {
     if (outgoing.reusedSocket) sent = true;
-    else
-      socket.once(connected, () => {
-        sent = true;
-      });
+    else socket.once(connected, () => void (sent = true));
   });
   outgoing.end(request.body);
   return {
