@@ -6,7 +6,7 @@ import type { Procedure } from '../signal/agent-presence.ts';
 import { SIGNAL_OBJECTS } from '../signal/names.ts';
 import { isAllowance } from '../signal/node-configuration.ts';
 import { parseDuration } from '../util/duration.ts';
-import { messageOf, RefitError, usageError } from '../util/errors.ts';
+import { failing, messageOf, RefitError, usageError } from '../util/errors.ts';
 import type { LogLevel } from '../util/log.ts';
 import { parseVersion } from '../util/version.ts';
 import type { DownloadLimits } from './download/fetch.ts';
@@ -68,7 +68,7 @@ export function parseAgentOptions(args: readonly string[]) {
   const flags = readFlags(args);
   if (flags.help === true) return undefined;
   const [empty] = Object.entries(flags).find(([name, value]) => value === '' && name !== 'node-configuration') ?? [];
-  if (empty !== undefined) throw new RefitError('REFIT_USAGE', `--${empty} is empty: give it a value, or leave it out`);
+  if (empty !== undefined) refuse(`--${empty} is empty: give it a value, or leave it out`);
   const limits: DownloadLimits = {
     maxBytes: toCount('max-download-bytes', flags['max-download-bytes']),
     reserveBytes: flags['disk-reserve'] === '0' ? 0 : toCount('disk-reserve', flags['disk-reserve']),
@@ -77,10 +77,8 @@ export function parseAgentOptions(args: readonly string[]) {
     stallMs: toMilliseconds('stall-timeout', flags['stall-timeout']),
   };
   const isKubeadm = flags.procedure === 'kubeadm';
-  if (isKubeadm && flags.object !== 'node')
-    throw new RefitError('REFIT_USAGE', '--procedure kubeadm works on a Node: leave out --object');
-  if (!isKubeadm && flags['kubeadm-config'] !== undefined)
-    throw new RefitError('REFIT_USAGE', '--kubeadm-config needs --procedure kubeadm');
+  if (isKubeadm && flags.object !== 'node') refuse('--procedure kubeadm works on a Node: leave out --object');
+  if (!isKubeadm && flags['kubeadm-config'] !== undefined) refuse('--kubeadm-config needs --procedure kubeadm');
   return {
     kubeconfig: flags.kubeconfig,
     /** Kind of the object that carries the signals: Node for workers, ControlNode for controllers. */
@@ -170,39 +168,36 @@ function readFlags(args: readonly string[]) {
   }
 }
 
+const refuse = failing('REFIT_USAGE');
+
 function toMilliseconds(flag: string, text: string): number {
-  const ms = parseDuration(text);
-  if (ms !== undefined) return ms;
   const advice = 'write a number with ms, s, m or h, such as 90s';
-  throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not a time: ${advice}`);
+  return parseDuration(text) ?? refuse(`--${flag} ${text} is not a time: ${advice}`);
 }
 
 function toCount(flag: string, text: string): number {
   const count = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(count) && count > 0) return count;
-  throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not a whole number above 0`);
+  const isRight = /^\d+$/.test(text) && Number.isSafeInteger(count) && count > 0;
+  return isRight ? count : refuse(`--${flag} ${text} is not a whole number above 0`);
 }
 
 function toAllowances(list: string, { object, procedure }: { object: string; procedure: string }): string[] {
   const allowed = list.split(',').filter((text) => text !== '');
   const wrong = allowed.find((text) => !isAllowance(text) || (text === 'kubelet' && procedure !== 'kubeadm'));
   const rule = `${wrong}: expected user:NAME, kubelet with --procedure kubeadm, or a plain path that neither kubeadm, k0s nor Refit manages`;
-  if (wrong !== undefined) throw new RefitError('REFIT_USAGE', `--node-configuration ${rule}`);
+  if (wrong !== undefined) refuse(`--node-configuration ${rule}`);
   if (allowed.length === 0 || object === 'node') return allowed;
-  throw new RefitError('REFIT_USAGE', '--node-configuration works on a Node: leave out --object');
+  return refuse('--node-configuration works on a Node: leave out --object');
 }
 
 const isVersion = (text: string): boolean => parseVersion(text) !== undefined;
 
 function checked(flag: string, text: string | undefined, isRight: (text: string) => boolean, wanted: string) {
-  if (text === undefined || isRight(text)) return text;
-  throw new RefitError('REFIT_USAGE', `--${flag} ${text} is not ${wanted}`);
+  return text === undefined || isRight(text) ? text : refuse(`--${flag} ${text} is not ${wanted}`);
 }
 
 function oneOf<T extends string>(flag: string, text: string, choices: readonly T[]): T {
-  const choice = choices.find((candidate) => candidate === text);
-  if (choice !== undefined) return choice;
-  throw new RefitError('REFIT_USAGE', `--${flag} ${text} is none of ${choices.join(', ')}`);
+  return choices.find((choice) => choice === text) ?? refuse(`--${flag} ${text} is none of ${choices.join(', ')}`);
 }
 
 /** The lines of a file of root's, one `name: value` each, as arguments; none when it is missing. Throws REFIT_FILE when others could change it. */

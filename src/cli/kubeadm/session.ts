@@ -28,7 +28,7 @@ import { type HostFacts, probeHost, readFacts } from '../../kubeadm/probe.ts';
 import { LOCK_WAIT } from '../../kubeadm/scripts.ts';
 import { readBounded } from '../../util/bounded-file.ts';
 import { sleep, systemClock } from '../../util/clock.ts';
-import { RefitError } from '../../util/errors.ts';
+import { failing, RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
 import { stderrLogger } from '../../util/log.ts';
 import { firstRepeated } from '../../util/repeated.ts';
@@ -246,8 +246,7 @@ async function kubeconfigFindings({ config, clock }: KubeadmSession): Promise<Fi
 /** Of one field of the YAML document under `key`. */
 function valueIn(config: ConfigMap | undefined, key: string, field: string): unknown {
   const { metadata, data } = config ?? {};
-  const [value] = parseYaml(data?.[key] ?? '', (why) => {
-    throw new RefitError('REFIT_REFUSED', `ConfigMap ${metadata?.namespace}/${metadata?.name}: data.${key}: ${why}`);
-  });
+  const place = `ConfigMap ${metadata?.namespace}/${metadata?.name}: data.${key}: `;
+  const [value] = parseYaml(data?.[key] ?? '', failing('REFIT_REFUSED', place));
   return isRecord(value) ? value[field] : undefined;
 }

@@ -25,6 +25,7 @@ import { serviceManager } from './service-managers.ts';
 type AgentInstallFlags = Partial<Readonly<Record<'credentials' | 'procedure', string>>>;
 type Write = (text: string) => void;
 
+const refuse = failing('REFIT_INSTALL');
 const CONFIG = '/etc/refit';
 const CREDENTIALS = join(CONFIG, 'agent.kubeconfig');
 const FLAGS = join(CONFIG, 'agent.yaml');
@@ -76,7 +77,7 @@ export const installAgent = onHost(async ({ credentials, procedure }: AgentInsta
 });
 
 function ownService() {
-  if (process.getuid?.() !== 0) throw new RefitError('REFIT_INSTALL', 'the agent runs as root: run this as root, too');
+  if (process.getuid?.() !== 0) refuse('the agent runs as root: run this as root, too');
   return serviceManager();
 }
 
@@ -96,14 +97,13 @@ async function credentialsFor(k0s: RunningK0s | undefined, refit: readonly strin
   }
   if (k0s?.role !== 'controller') {
     const file = k0s ? join(k0s.dataDirectory, 'kubelet.conf') : '/etc/kubernetes/kubelet.conf';
-    if (!existsSync(file))
-      throw new RefitError('REFIT_INSTALL', `${file} is missing: this host has not joined its cluster yet`);
+    if (!existsSync(file)) refuse(`${file} is missing: this host has not joined its cluster yet`);
     await loadTrustedConfig(file);
     return { file };
   }
   const admin = join(k0s.dataDirectory, 'pki', 'admin.conf');
   const missing = `${admin} is missing: pass --credentials with the output of \`refit credentials\``;
-  if (!existsSync(admin)) throw new RefitError('REFIT_INSTALL', missing);
+  if (!existsSync(admin)) refuse(missing);
   const config = await loadTrustedConfig(admin);
   // As the agent will find them: its unit sets no variable.
   const name = (await ownOptions()).name ?? controlNodeName(k0s, {});
@@ -124,11 +124,9 @@ async function assertIdle(state: string): Promise<void> {
   const { journal, airgapJournal, configurationJournal } = pathsIn(state);
   for (const path of [journal, airgapJournal]) {
     const { phase } = await loadJournal(path);
-    if (phase !== 'idle')
-      throw new RefitError('REFIT_INSTALL', `the agent is upgrading this node (${phase}): wait until that has ended`);
+    if (phase !== 'idle') refuse(`the agent is upgrading this node (${phase}): wait until that has ended`);
   }
-  if (existsSync(configurationJournal))
-    throw new RefitError('REFIT_INSTALL', 'the agent is changing files of this host: wait until that has ended');
+  if (existsSync(configurationJournal)) refuse('the agent is changing files of this host: wait until that has ended');
   await assertUnused(state);
 }
 

@@ -39,10 +39,9 @@ const indexSchema = z.object({
 /** Throws an error with one sentence: what the index has, and what would be right. */
 export function readIndex(body: string): Release {
   if (/^\s*</.test(body)) throw new Error('the update server sent HTML instead of an index; is it a login page?');
-  const fail = (why: string): never => {
+  const [document] = parseYaml(body, (why) => {
     throw new Error(`the index is not YAML: ${why}`);
-  };
-  const [document] = parseYaml(body, fail);
+  });
   if (!isRecord(document)) throw new Error('the index is no object; it needs version and downloadURLs');
   const { data, error } = indexSchema.safeParse(withLowerKeys(document));
   if (error) {
