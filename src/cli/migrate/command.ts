@@ -1,4 +1,5 @@
 /** Runs `refit migrate k0s`: says how far a cluster is on its way from k0s's own autopilot, or prints the steps. Changes nothing. */
+import type { Role } from '../../engine/model/rollout.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { isK0sLeader } from '../../signal/names.ts';
@@ -64,7 +65,7 @@ export function problemsOf({ hosts, isRunning }: MigrationFacts): string[] {
 /** In order, with commands for the nodes of this cluster. */
 export function stepsOf({ hosts, balancer = 'https://LOAD_BALANCER:6443' }: MigrationFacts): string[] {
   const controllers = hosts.filter(({ role }) => role === 'controller');
-  const workers = hosts.filter(({ role }) => role === 'worker');
+  const leftOf = (wanted: Role) => hosts.filter(({ role, isOurs }) => role === wanted && !isOurs);
   const roles = controllers.map(
     ({ name }) => `sed s/CONTROL_NODE/${name}/g deploy/rbac-controlnode.yaml | kubectl apply -f -`,
   );
@@ -81,19 +82,15 @@ export function stepsOf({ hosts, balancer = 'https://LOAD_BALANCER:6443' }: Migr
       'Start refit controller on two hosts. They wait for the Lease, which k0s holds.',
       'refit controller --kubeconfig refit-controller.conf',
     ],
-    ...controllers
-      .filter(({ isOurs }) => !isOurs)
-      .map((host): [string, ...string[]] => [
-        `On ${host.name}: add the flag to the command line of k0s, restart it, and wait until its API server is ready. Then start Refit's agent. After the last controller Refit has the Lease.`,
-        '--disable-components=autopilot',
-        `refit agent --object controlnode --name ${host.name} --kubeconfig ${userOf(host)}.conf`,
-      ]),
-    ...workers
-      .filter(({ isOurs }) => !isOurs)
-      .map(({ name }): [string, ...string[]] => [
-        `On ${name}: restart k0s, which learns only then that its own agent is off. Then start Refit's agent.`,
-        'refit agent --kubeconfig /var/lib/k0s/kubelet.conf',
-      ]),
+    ...leftOf('controller').map((host): [string, ...string[]] => [
+      `On ${host.name}: add the flag to the command line of k0s, restart it, and wait until its API server is ready. Then start Refit's agent. After the last controller Refit has the Lease.`,
+      '--disable-components=autopilot',
+      `refit agent --object controlnode --name ${host.name} --kubeconfig ${userOf(host)}.conf`,
+    ]),
+    ...leftOf('worker').map(({ name }): [string, ...string[]] => [
+      `On ${name}: restart k0s, which learns only then that its own agent is off. Then start Refit's agent.`,
+      'refit agent --kubeconfig /var/lib/k0s/kubelet.conf',
+    ]),
     ['Every node must show Refit as its agent.', 'refit migrate k0s --check'],
   ];
   return [
