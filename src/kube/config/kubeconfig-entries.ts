@@ -23,10 +23,8 @@ export function readCluster(entry: Entry) {
 }
 
 export function readUser(entry: Entry): UserConfig {
-  for (const field of ['auth-provider', 'username']) {
-    if (entry.fields[field])
-      throw complaint(entry, field, 'is set, but only certificates, tokens and exec are supported');
-  }
+  const field = ['auth-provider', 'username'].find((name) => entry.fields[name]);
+  if (field) throw complaint(entry, field, 'is set, but only certificates, tokens and exec are supported');
   const user = defined({
     clientCertificate: pemField(entry, 'client-certificate'),
     clientKey: pemField(entry, 'client-key'),

@@ -93,9 +93,8 @@ export async function reflect<T extends KubeObject>(
     else log.warn('watch failed', fields);
     await sleep(clock, pauseMs, abort).catch(() => undefined);
   };
-  while (!abort.aborted) {
+  while (!abort.aborted)
     await follow().catch(async (error: unknown) => (abort.aborted ? undefined : await recover(error)));
-  }
 }
 
 /** Counts failures in a row: the more of them, the longer the pause. */
