@@ -33,7 +33,7 @@ export function findServices(than?: ProcessId): FoundService[] {
 function describeProcess(pid: number): FoundService | undefined {
   const args = whyForeign(pid) === undefined ? readServiceArguments(processes.argumentsOf(pid)) : undefined;
   if (args === undefined) return undefined;
-  const directory = processes.workingDirectoryOf(pid) ?? '/';
+  const directory = processes.linkOf(`/proc/${pid}/cwd`) ?? '/';
   const dataDirectory = resolve(directory, args.dataDirectory ?? DEFAULT_PLACE.dataDirectory);
   const isRoot = usersOf(pid)?.[1] === 0;
   const usualSocket = isRoot ? DEFAULT_PLACE.statusSocket : resolve(dataDirectory, 'run', 'status.sock');

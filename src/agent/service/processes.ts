@@ -62,10 +62,6 @@ export function variableOf(pid: number, name: string): string | undefined {
   return entry?.slice(name.length + 1);
 }
 
-export function workingDirectoryOf(pid: number): string | undefined {
-  return linkOf(`/proc/${pid}/cwd`);
-}
-
 /** From proc_pid_task_children(5); undefined when the kernel does not have it. */
 export function childrenOf(parent: number): number[] | undefined {
   return ifPossible(() =>
@@ -111,7 +107,7 @@ export function kernelText(path: string): string {
   return ifPossible(() => readFileSync(path, 'utf8')) ?? '';
 }
 
-function linkOf(path: string): string | undefined {
+export function linkOf(path: string): string | undefined {
   return ifPossible(() => readlinkSync(path));
 }
 
