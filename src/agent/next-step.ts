@@ -8,7 +8,7 @@ import type { StepInput } from './step-input.ts';
 import { beforeRollBack, besideK0s } from './steps/beside-k0s.ts';
 import type { Step } from './steps/step.ts';
 import { answerEnded, takeUp } from './steps/take-up.ts';
-import { nextUpdateStep, windDown } from './steps/update-steps.ts';
+import { ADVANCE, windDown } from './steps/update-steps.ts';
 
 export function nextStep(input: StepInput): Step {
   const { signal, journal } = input;
@@ -20,7 +20,7 @@ export function nextStep(input: StepInput): Step {
   if (journals.isBundle(journal))
     return isCurrent ? nextBundleStep(journal, signal?.status?.status) : { kind: 'clean-up' };
   if (!isCurrent) return windDown({ ...input, journal });
-  const step = besideK0s(input) ?? nextUpdateStep({ ...input, journal });
+  const step = besideK0s(input) ?? ADVANCE[journal.phase]({ ...input, journal });
   // What we cordoned we uncordon, even for a signal that is somebody else's work.
   if (step.kind === 'stand-aside' && journals.mayBeCordoned(journal)) return { kind: 'uncordon' };
   if (step.kind === 'roll-back') return beforeRollBack(input, step.reason) ?? step;

@@ -5,10 +5,6 @@ import { afterRestart, isStillThere, proveOld, rewatch, runsNew, runsOld, soak, 
 import type { UpdateInput } from '../step-input.ts';
 import { rollBack, type Step } from './step.ts';
 
-export function nextUpdateStep(input: UpdateInput): Step {
-  return ADVANCE[input.journal.phase](input);
-}
-
 /** For a signal that is over or replaced. An update that touched the service is brought to a proven end; our cordon goes. */
 export function windDown(input: UpdateInput): Step {
   const { journal } = input;
@@ -26,7 +22,7 @@ export function windDown(input: UpdateInput): Step {
 const UNTOUCHED: readonly UpdatePhase[] = ['started', 'downloaded', 'ready', 'kept', 'proven', 'failed'];
 const TOUCHING: readonly Step['kind'][] = ['await-service', 'restart', 'kill', 'soak', 'roll-back'];
 
-const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>> = {
+export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>> = {
   started: ({ signal }) => (signal?.status === undefined ? report('Downloading') : { kind: 'download' }),
   downloaded: () => ({ kind: 'trial-run' }),
   ready(input) {
