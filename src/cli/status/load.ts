@@ -5,11 +5,10 @@ import { LEADER_LEASE } from '../../dialects/registry.ts';
 import type { Dialect, Watched, World } from '../../engine/dialect.ts';
 import { freshWorld, NOTHING, OwnWrites, type View, viewsOf } from '../../engine/observe/world.ts';
 import { listPolicies } from '../../engine/policy/choose-policy.ts';
-import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient, Reading, Selection } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
 import { type KubeObject, keyAt, keyOf, type Lease, leases } from '../../kube/resources.ts';
-import { ifAllowed, ifFound, isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { ifAllowed, ifFound, isForbidden } from '../../kube/status-error.ts';
 import { tryList } from '../../kube/try-list.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -105,9 +104,6 @@ export interface Policies {
 
 const NO_POLICIES: Policies = { list: () => [] };
 
-/** For plans without a policy: the controller's `--target-deadline` is not visible here; steps have the default deadlines. */
-export const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
-
 /** A cluster without the kind has none. */
 export async function loadPolicies({ client, abort }: Reading): Promise<Policies> {
   try {
@@ -143,13 +139,8 @@ const { name, namespace } = LEADER_LEASE;
 
 /** A user who may not read the lease still gets the rest. */
 export async function askLeader({ client, abort }: Reading, now: number): Promise<LeaderView> {
-  try {
-    return leaderOf(await client.get(leases, name, { namespace, abort }), now);
-  } catch (error) {
-    if (isNotFound(error)) return { state: 'none' };
-    if (isForbidden(error)) return { state: 'unknown' };
-    throw error;
-  }
+  const found = ifFound(client.get(leases, name, { namespace, abort }));
+  return (await ifAllowed(found.then((lease) => leaderOf(lease, now)))) ?? { state: 'unknown' };
 }
 
 /** Follows the lease; returns `first` until it is loaded. */

@@ -7,12 +7,12 @@ import type { Snapshot } from '../../engine/model/decision.ts';
 import { isFinal, targetsIn, withStages, withTargets } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
-import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { listed } from '../../util/phrases.ts';
 import { type DrainProbe, type InspectionAnswers, inspectionAnswers, type Question, type Sources } from './answers.ts';
-import { type Loaded, type Policies, UNCOVERED } from './load.ts';
+import type { Loaded, Policies } from './load.ts';
 import { isKept, type PlanFilter } from './plan-names.ts';
 import { type PlanView, viewOf } from './view.ts';
 
@@ -41,6 +41,9 @@ export async function inspectAll(loaded: readonly Loaded[], parts: ViewParts, no
     await Promise.all(each.plans().map(async (plan) => await inspect(each, plan, parts, now)));
   return (await Promise.all(loaded.map(plansOf))).flat();
 }
+
+/** For plans without a policy: the controller's `--target-deadline` is not visible here; steps have the default deadlines. */
+const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.POSITIVE_INFINITY };
 
 /** More than there are gates that ask, so that a fault cannot loop. */
 const MAX_ROUNDS = 10;
