@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { annotated, type Job } from '../../kube/resources.ts';
+import { ifPossible } from '../../util/errors.ts';
 import { isRecord, parseJson, sameJson } from '../../util/json.ts';
 import { isZero } from './latest.ts';
 
@@ -43,13 +44,11 @@ export function isOutdated(job: Job, wanted: Job): boolean {
 }
 
 function templateOf({ metadata }: Job): unknown {
-  try {
+  return ifPossible(() => {
     const packed = Buffer.from(metadata.annotations?.[STAMP_ANNOTATION] ?? '', 'base64');
     const applied = parseJson(gunzipSync(packed, { maxOutputLength: MOST_JSON_BYTES }).toString()) as Job | undefined;
     return withoutZeros(applied?.spec?.['template']);
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 function cut(value: unknown, isKept = false, isInList = false): unknown {
