@@ -7,13 +7,8 @@ export function object<S extends z.core.$ZodLooseShape>(what: string, fields: S)
   return z.strictObject(fields).describe(what);
 }
 
-export function text(what: string): z.ZodExactOptional<z.ZodString> {
-  return z.string().exactOptional().describe(what);
-}
-
-export function flag(what: string): z.ZodExactOptional<z.ZodBoolean> {
-  return z.boolean().exactOptional().describe(what);
-}
+export const text = (what: string): z.ZodExactOptional<z.ZodString> => optional(what, z.string());
+export const flag = (what: string): z.ZodExactOptional<z.ZodBoolean> => optional(what, z.boolean());
 
 export function optional<T extends z.ZodType>(what: string, schema: T): z.ZodExactOptional<T> {
   return schema.exactOptional().describe(what);
@@ -29,15 +24,15 @@ export function time(what: string): z.ZodString {
 
 /** As Go has it; `whole` is for what has limits of its own. */
 export function integer(format: 'int32' | 'int64', what: string): z.ZodExactOptional<z.ZodInt> {
-  return z.int().meta({ format }).exactOptional().describe(what);
+  return optional(what, z.int().meta({ format }));
 }
 
 export function whole(what: string, most = Number.MAX_SAFE_INTEGER): z.ZodExactOptional<z.ZodInt> {
-  return z.int().min(0).max(most).exactOptional().describe(what);
+  return optional(what, z.int().min(0).max(most));
 }
 
 export function choice<const T extends string>(what: string, ...values: readonly T[]) {
-  return z.enum(values).exactOptional().describe(what);
+  return optional(what, z.enum(values));
 }
 
 export interface CustomKind {
