@@ -22,7 +22,9 @@ export function recordedNext(plan: CattlePlan): readonly string[] {
 }
 
 export function project(rollout: Rollout, plan: CattlePlan, now: number): CattlePlan {
-  const applying = applyingOf(rollout);
+  // Failed nodes, too: they keep their slots.
+  const holders = targetsIn(rollout, 'intended', 'failed').toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const applying = holders.map(hostOf);
   const own = ownConditions(rollout, plan);
   const verdicts = [completeness(rollout, plan, applying, now), ...conditionsOf(plan, rollout.problems), ...own];
   const holding = new Set(own.map(({ type }) => type));
@@ -39,13 +41,6 @@ export function project(rollout: Rollout, plan: CattlePlan, now: number): Cattle
       ...(applying.length === 0 ? {} : { applying }),
     },
   };
-}
-
-/** Host names in the order of node names, failed nodes included: they keep their slots. */
-function applyingOf(rollout: Rollout): string[] {
-  return targetsIn(rollout, 'intended', 'failed')
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .map(hostOf);
 }
 
 export function hostOf({ key }: Target): string {
