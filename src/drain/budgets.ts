@@ -1,5 +1,4 @@
 /** What blocks a drain: PodDisruptionBudgets, now or for ever as they are, and pods that do not terminate. */
-
 import { keyOf, type Pod, type PodDisruptionBudget, readyCondition } from '../kube/resources.ts';
 import { matchesLabels } from '../kube/selectors.ts';
 import { listed } from '../util/phrases.ts';

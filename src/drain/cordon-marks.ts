@@ -1,5 +1,4 @@
 /** Cordons and taints of Refit on a Node, each with its owner. */
-
 import { annotated, managersOf, type Node, withoutAnnotations } from '../kube/resources.ts';
 
 /** Set also after somebody else uncordoned the node: a mark that stays would claim a later cordon of a person. */

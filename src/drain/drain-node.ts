@@ -1,5 +1,4 @@
 /** Drains one node: evicts pods until none is left that a drain evicts. */
-
 import { keyOf, type Pod, pods } from '../kube/resources.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import { messageOf } from '../util/errors.ts';

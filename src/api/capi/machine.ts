@@ -1,5 +1,4 @@
 /** The fields that Refit reads of a Cluster API Machine. */
-
 import { type KubeObject, type LabelSelector, namespaced } from '../../kube/resources.ts';
 import { MACHINE_ANNOTATION } from '../../signal/names.ts';
 

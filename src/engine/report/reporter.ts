@@ -1,5 +1,4 @@
 /** Reports what the engine does: in the log, as Events, metrics and conditions, in the same words. */
-
 import { type KubeObject, keyOf, nodes } from '../../kube/resources.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { LogFields, Logger } from '../../util/log.ts';

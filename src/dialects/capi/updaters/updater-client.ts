@@ -75,10 +75,7 @@ const ANSWERS = {
 
 const requestHook = z.looseObject({ hook: z.string() });
 const handlerSchema = z.looseObject({ name: z.string().regex(/^[a-z0-9-]{1,63}$/), requestHook });
-const discoverySchema = z.object({
-  ...common,
-  handlers: z.array(handlerSchema).max(100).nullish(),
-});
+const discoverySchema = z.object({ ...common, handlers: z.array(handlerSchema).max(100).nullish() });
 
 type Post = (path: string, content: object) => Promise<unknown>;
 
