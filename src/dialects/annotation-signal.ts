@@ -17,7 +17,7 @@ import {
   type SignalCommand,
   type SignalData,
 } from '../signal/annotations.ts';
-import { claimantOn, isOver } from '../signal/at-work.ts';
+import { isOver, otherClaimantOn } from '../signal/at-work.ts';
 import {
   AGENT_POLICY_ANNOTATION,
   ATTEMPT_LABEL,
@@ -198,9 +198,9 @@ export function belongs(
   return planId === id && Date.parse(created) >= Date.parse(source.created);
 }
 
-export function occupantOf(world: World, { name }: Target): string | undefined {
+export function occupantOf(world: World, { name }: Target, plan: KubeObject): string | undefined {
   const node = world.get(nodes, name);
-  return node && claimantOn(node);
+  return node && otherClaimantOn(node, plan);
 }
 
 /** Nodes that work on a signal of another rollout, even if that rollout is gone. */

@@ -12,6 +12,8 @@ import type { RolloutPolicy } from './policy/rollout-policy.ts';
 export interface World {
   list<T extends KubeObject>(resource: Resource<T>): readonly T[];
   get<T extends KubeObject>(resource: Resource<T>, name: string, namespace?: string): T | undefined;
+  /** True while the watch has not shown our own write of the object: it may lack earlier writes of others, too. */
+  lacks?(resource: Resource, name: string): boolean;
 }
 
 export interface Dialect<P extends KubeObject = KubeObject> extends Capabilities<P> {
@@ -62,6 +64,10 @@ interface Capabilities<P extends KubeObject> {
   readonly preconditions?: { unmet(client: KubeClient, plan: P, abort?: AbortSignal): Promise<readonly Reason[]> };
   readonly drainDelegation?: DrainDelegation;
   readonly foreignWork?: ForeignWorkFinder;
+  /** True if the Node of a target is claimed before it starts: other processes may start on it, or share a limit. */
+  claims?(node: Node, policy: RolloutPolicy): boolean;
+  /** Of two that wait for each other's claims it gives way. */
+  readonly yieldsClaims?: true;
   /** Names the other plan that works on the node of the target, where one plan at a time may. */
   occupantOf?(world: World, target: Target, plan: P): string | undefined;
   /** Agents on nodes carry out the signals: which one a target's object speaks of. */

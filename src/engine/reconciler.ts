@@ -135,7 +135,7 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
     return undefined;
   }
   const writing = async (after: Rollout): Promise<boolean> => {
-    const isRecorded = await record(options, { plan, before: rollout, after }, now);
+    const isRecorded = await record(options, { plan, policy, before: rollout, after }, now);
     if (isRecorded) options.reporter?.recorded(turn, after, decision.waits);
     return isRecorded;
   };
@@ -196,7 +196,7 @@ type Acts = Pick<Decision, 'signals' | 'nodeActions' | 'recheckAfterMs'>;
 /** Undefined if something was written, or a drain begun, that changes the next decision. */
 async function act(options: TermOptions, turn: Turn, decision: Acts): Promise<ReconcileResult | undefined> {
   const { signals, nodeActions, recheckAfterMs } = decision;
-  const { plan, snapshot } = turn;
+  const { plan, policy, snapshot } = turn;
   const { rollout } = snapshot;
   endIdleDrains(options, turn);
   // At once: a node that waits for us is not held up by the start of another.
@@ -207,7 +207,7 @@ async function act(options: TermOptions, turn: Turn, decision: Acts): Promise<Re
   const refused = withRefusals(rollout, sent, rfc3339(options.clock.now()));
   if (refused === rollout) options.beside.allowRecords();
   else {
-    const recording = record(options, { plan, before: rollout, after: refused }, options.clock.now());
+    const recording = record(options, { plan, policy, before: rollout, after: refused }, options.clock.now());
     if (!(await options.beside.recordRefusals(recording))) return RECHECK_SOON;
     options.reporter?.recorded(turn, refused, []);
     return undefined;

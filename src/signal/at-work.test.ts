@@ -3,7 +3,16 @@ import { expect, test } from 'vitest';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { buildSignal } from '../../test/builders/signals.ts';
 import { encodePresence } from './agent-presence.ts';
-import { claimantOn, claimOn, isTaken, mayBeSignalled, signallerOf, withClaim, withoutClaim } from './at-work.ts';
+import {
+  claimOf,
+  claimOn,
+  isTaken,
+  mayBeSignalled,
+  otherClaimantOn,
+  signallerOf,
+  withClaim,
+  withoutClaim,
+} from './at-work.ts';
 import { AGENT_ANNOTATION, ATTEMPT_LABEL } from './names.ts';
 
 const OWN = 'cattle/system-upgrade/k3s/uid-1';
@@ -16,16 +25,24 @@ const ATTEMPT = { [ATTEMPT_LABEL]: 'uid.2026' };
 test('a claim is set, found again and removed; nothing is written where nothing changes', () => {
   const claimed = withClaim(free, OWN);
   expect(claimOn(claimed)).toBe(OWN);
-  expect(claimantOn(claimed)).toBe('plan cattle/system-upgrade/k3s');
+  expect(otherClaimantOn(claimed, { metadata: { name: 'k3s', uid: 'uid-9' } })).toBe('plan cattle/system-upgrade/k3s');
+  expect(otherClaimantOn(claimed, { metadata: { name: 'k3s', uid: 'uid-1' } })).toBeUndefined();
   expect(withClaim(claimed, OWN)).toBe(claimed);
   expect(claimOn(withoutClaim(claimed, OWN))).toBeUndefined();
+});
+
+test('a plan without a namespace claims, and is named, without one', () => {
+  const plan = { metadata: { name: 'autopilot', uid: 'uid-3' } };
+  const claimed = withClaim(free, claimOf('autopilot', plan));
+  expect(claimOn(claimed)).toBe('autopilot//autopilot/uid-3');
+  expect(otherClaimantOn(claimed, { metadata: { name: 'k3s', uid: 'uid-1' } })).toBe('plan autopilot/autopilot');
 });
 
 test('the claim of another plan stays', () => {
   const claimed = withClaim(free, OTHER);
   expect(withoutClaim(claimed, OWN)).toBe(claimed);
   expect(withoutClaim(free, OWN)).toBe(free);
-  expect(claimantOn(free)).toBeUndefined();
+  expect(otherClaimantOn(free, { metadata: { name: 'k3s', uid: 'uid-9' } })).toBeUndefined();
 });
 
 test.each([

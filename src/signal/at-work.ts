@@ -6,15 +6,22 @@ import { AGENT_ANNOTATION, ATTEMPT_LABEL, isFinal, SIGNAL_VERSION_ANNOTATION } f
 /** Written in one step with the version of the Node that was observed: so two dialects never start on a Node at once. */
 const CLAIM_ANNOTATION = 'upgrade.refit.dev/claimed-by';
 
-/** `<dialect>/<namespace>/<name>/<uid>` of a plan; undefined without a claim. */
+/** How a plan claims: `<dialect>/<namespace>/<name>/<uid>`. */
+export function claimOf(dialect: string, { metadata: { namespace = '', name, uid = '' } }: KubeObject): string {
+  return `${dialect}/${namespace}/${name}/${uid}`;
+}
+
+/** Undefined without a claim. */
 export function claimOn({ metadata }: KubeObject): string | undefined {
   return metadata.annotations?.[CLAIM_ANNOTATION];
 }
 
-/** For people. */
-export function claimantOn(node: KubeObject): string | undefined {
+/** For people; undefined if no plan but this one claims the node. */
+export function otherClaimantOn(node: KubeObject, { metadata: { uid } }: KubeObject): string | undefined {
   const claim = claimOn(node);
-  return claim && `plan ${claim.split('/').slice(0, -1).join('/')}`;
+  return claim && !claim.endsWith(`/${uid}`)
+    ? `plan ${claim.split('/').slice(0, -1).filter(Boolean).join('/')}`
+    : undefined;
 }
 
 export function withClaim(node: Node, claim: string): Node {

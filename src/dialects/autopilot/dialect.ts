@@ -45,6 +45,7 @@ export const autopilot: Dialect<Plan> = {
   agents: { of: agentOf },
   foreignWork,
   occupantOf,
+  claims: (_node, policy) => policy.maxUnavailable !== undefined,
   drainDelegation,
   orphanedWork: { plans: orphanedPlans },
   signal,

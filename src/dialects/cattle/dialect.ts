@@ -7,6 +7,7 @@ import { type Rollout, targetsIn } from '../../engine/model/rollout.ts';
 import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
 import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../engine/policy/rollout-policy.ts';
 import { type Job, jobs, type KubeObject, nodes, pods, type Secret, secrets } from '../../kube/resources.ts';
+import { mayBeSignalled } from '../../signal/at-work.ts';
 import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
 import { attemptsOf } from './attempts.ts';
@@ -45,6 +46,8 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
     ...viewOf(config),
     signal: jobSignal(config, attempts),
     occupantOf: config.plansShareNodes === true ? () => undefined : occupantOf,
+    claims: (node) => config.plansShareNodes !== true && mayBeSignalled(node),
+    yieldsClaims: true,
     scope: { namespace },
     watched: [
       watchedNodes,

@@ -30,11 +30,6 @@ export const hashLabelOf = (planName: string): string => `plan.${GROUP}/${planNa
 /** On nodes: whose cordon it is. The original ignores it. */
 export const cordonMarkOf = (planName: string): string => `cordon.refit.${GROUP}/${planName}`;
 
-/** On nodes that a plan of another dialect may have too: which Plan works there. */
-export function claimOf({ metadata: { namespace, name, uid } }: KubeObject): string {
-  return `cattle/${namespace}/${name}/${uid}`;
-}
-
 /** A node with this value in its hash label is never upgraded by the plan. */
 export const DISABLED = 'disabled';
 

@@ -7,20 +7,19 @@ import { later, T0 } from '../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
+import { claimsLeft } from '../../engine/act/claims.ts';
 import { decide } from '../../engine/decide/decide.ts';
-import { NO_CONTROLS } from '../../engine/model/controls.ts';
-import { gather, gatherFacts } from '../../engine/observe/gather.ts';
+import { gather } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { annotated, type Job, jobs, type Node, nodes, pods, secrets } from '../../kube/resources.ts';
 import { encodePresence } from '../../signal/agent-presence.ts';
-import { claimOn, withClaim } from '../../signal/at-work.ts';
+import { withClaim } from '../../signal/at-work.ts';
 import { AGENT_ANNOTATION } from '../../signal/names.ts';
-import { occupantOf } from '../annotation-signal.ts';
+import { autopilot } from '../autopilot/dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 import { jobOf } from './job.ts';
 import { latestHash } from './latest.ts';
-import { finished } from './signal.ts';
 
 const config = { name: 'c', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
 const node = (name: string): Node => buildNode(name, { labels: { 'kubernetes.io/hostname': name } });
@@ -62,6 +61,7 @@ function pass(
 }
 
 const other = buildCattlePlan('other');
+const SPEC = { id: 'id1', timestamp: '', commands: [] };
 const held = (job: Job): Job => ({ ...job, spec: { ...job.spec, suspend: true } });
 
 const elsewhere = (job: Job): Job => ({ ...job, metadata: { ...job.metadata, namespace: 'elsewhere' } });
@@ -108,31 +108,33 @@ test.each<[string, Record<string, string>, boolean, readonly string[]]>([
   expect(pass(buildCattlePlan('p'), [marked], [])).toMatchObject({ started: waits.length > 0 ? [] : ['a'], waits });
 });
 
-test('a node that plans of other dialects may have is claimed before its Job, until its end or failure', () => {
-  const plan = buildCattlePlan('p');
-  const dialect = cattle(config);
+test('a node that plans of other dialects may have is claimed, unless plans share nodes', () => {
   const shared = annotated(node('a'), { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: CREATED }) });
-  const world = (each: Node) => buildWorldOf([nodes, [each]], [jobs, []], [pods, []], [secrets, []]);
-  const told = (each: Node, state: 'intended' | 'failed', of = dialect): string | undefined => {
-    const rollout = of.resolve(plan, world(each), T0);
-    const [stage] = rollout.stages;
-    const target = { key: 'a', name: 'a', state, since: CREATED };
-    const written = stage && of.signal.remember?.(world(each), rollout, stage, target, plan);
-    return claimOn(written?.kind === 'replace' ? written.object : each);
+  const claimed = (each: Node, of = cattle(config)) => of.claims?.(each, DEFAULT_POLICY);
+  expect([claimed(shared), claimed(node('a'))]).toEqual([true, false]);
+  expect(claimed(shared, cattle({ ...config, plansShareNodes: true }))).toBe(false);
+});
+
+const CLAIM = 'cattle/system-upgrade/p/p-uid';
+
+test('a claim is left over once its Plan is gone or does not want the node; those of other controllers never are', () => {
+  const plan = buildCattlePlan('p');
+  const status = { latestVersion: 'v1.2.3', latestHash: hashOf(plan), applying: ['a'] };
+  const left = (plans: readonly CattlePlan[], claim = CLAIM): string[] => {
+    const world = buildWorldOf([nodes, [withClaim(node('a'), claim)]], [jobs, []], [pods, []], [secrets, []]);
+    return claimsLeft({ dialect: cattle(config), world }, plans, T0).map(({ metadata }) => metadata.name);
   };
-  const claim = 'cattle/system-upgrade/p/p-uid';
-  expect([told(shared, 'intended'), told(node('a'), 'intended')]).toEqual([claim, undefined]);
-  expect(told(withClaim(shared, claim), 'failed')).toBeUndefined();
-  expect(told(shared, 'intended', cattle({ ...config, plansShareNodes: true }))).toBeUndefined();
-  expect(claimOn(finished(withClaim(shared, claim), plan, 'h', 'v1'))).toBeUndefined();
-  const left = dialect.orphanedWork?.plans(world(withClaim(shared, claim)), [plan]) ?? [];
-  const actions = left.flatMap(({ rollout, plan: of }) => {
-    const facts = gatherFacts({ dialect, plan: of, rollout, world: world(withClaim(shared, claim)), known: {} }, T0);
-    return decide({ ...facts, controls: NO_CONTROLS }, DEFAULT_POLICY, T0).nodeActions;
-  });
-  expect(actions.map(({ kind }) => kind)).toEqual(['cancel']);
+  expect([left([]), left([plan]), left([{ ...plan, status }])]).toEqual([['a'], ['a'], []]);
+  expect([left([], 'cattle/elsewhere/p/p-uid'), left([], 'autopilot//autopilot/uid')]).toEqual([[], []]);
+});
+
+test('plans of k0s respect a claim that is not their own, and claim where UpgradePolicies limit unavailable nodes', () => {
+  const world = buildWorldOf([nodes, [withClaim(node('a'), CLAIM)]]);
   const target = { key: 'a', name: 'a', state: 'pending', since: '' } as const;
-  expect(occupantOf(world(withClaim(shared, claim)), target)).toBe('plan cattle/system-upgrade/p');
+  const occupant = (uid: string) => autopilot.occupantOf?.(world, target, { metadata: { name: 'x', uid }, spec: SPEC });
+  expect([occupant('uid'), occupant('p-uid')]).toEqual(['plan cattle/system-upgrade/p', undefined]);
+  const limited = { ...DEFAULT_POLICY, maxUnavailable: { nodes: 1 } };
+  expect([DEFAULT_POLICY, limited].map((policy) => autopilot.claims?.(node('a'), policy))).toEqual([false, true]);
 });
 
 test('with the switch of the original both work on it', () => {

@@ -5,12 +5,11 @@ import { cordonOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
 import { sourceOf, type Target } from '../../engine/model/rollout.ts';
 import { type Job, jobs, type Node, nodes } from '../../kube/resources.ts';
-import { claimOn } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { orphanedRollout } from '../orphaned-rollout.ts';
 import { hostnameOf } from './job.ts';
 import { CORDON_KIND, isHeld, markOf } from './leader-drain.ts';
-import { claimOf, hashLabelOf, NODE_LABEL } from './names.ts';
+import { hashLabelOf, NODE_LABEL } from './names.ts';
 import { isUnfinished, nodesAtWork } from './signal.ts';
 
 type Orphaned = OrphanedPlan<CattlePlan>;
@@ -18,7 +17,7 @@ type Orphaned = OrphanedPlan<CattlePlan>;
 /** Of the controller of one namespace: each as a rollout that is over. `plans` still exist. */
 export function orphanedPlans(namespace: string, world: World, plans: readonly CattlePlan[]): Orphaned[] {
   const alive = new Map(plans.map((plan) => [plan.metadata.uid ?? '', plan]));
-  return [...cordonsLeft(namespace, world, alive), ...jobsLeft(world, alive), ...claimsLeft(namespace, world, alive)];
+  return [...cordonsLeft(namespace, world, alive), ...jobsLeft(world, alive)];
 }
 
 type Alive = ReadonlyMap<string, CattlePlan>;
@@ -39,16 +38,6 @@ function isWanted(plan: CattlePlan, node: Node, world: World): boolean {
   return plan.status?.applying?.includes(hostnameOf(node)) === true || nodesAtWork(plan, world).has(node.metadata.name);
 }
 
-function claimsLeft(namespace: string, world: World, alive: Alive): Orphaned[] {
-  return claimedAmong(world.list(nodes)).flatMap((node) => {
-    const claim = claimOn(node) ?? '';
-    const [, , name = '', uid = ''] = claim.split('/');
-    const plan = alive.get(uid) ?? { metadata: { name, namespace, uid } };
-    if (claim !== claimOf(plan) || isWanted(plan, node, world)) return [];
-    return orphaned(plan, '', { name: node.metadata.name, state: 'intended', since: '' }, DROPPED);
-  });
-}
-
 /** Jobs of a deleted Plan are deleted by Kubernetes. */
 function jobsLeft(world: World, alive: Alive): Orphaned[] {
   return openAmong(world.list(jobs)).flatMap((job) => {
@@ -67,7 +56,6 @@ function jobsLeft(world: World, alive: Alive): Orphaned[] {
 const openAmong = onceForEach((all: readonly Job[]) => all.filter((job) => isHeld(job) || isUnfinished(job)));
 
 const cordonedAmong = onceForEach((all: readonly Node[]) => all.filter((node) => cordonOwner(node) !== undefined));
-const claimedAmong = onceForEach((all: readonly Node[]) => all.filter((node) => claimOn(node) !== undefined));
 
 const DROPPED = 'its plan no longer selects it, or has another version';
 

@@ -5,7 +5,7 @@ import type { Signal, World } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
 import { isFinal, type Rollout, type Target } from '../../engine/model/rollout.ts';
 import { type Condition, type Job, jobs, type Node, nodes, withoutAnnotations } from '../../kube/resources.ts';
-import { claimantOn, claimOn, mayBeSignalled, signallerOf, withClaim, withoutClaim } from '../../signal/at-work.ts';
+import { otherClaimantOn, signallerOf } from '../../signal/at-work.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { type Attempts, withMachine } from './attempts.ts';
 import { holds } from './conditions.ts';
@@ -43,19 +43,16 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
         return { kind: 'working', step, ...timesOf(earlier) };
       }
       if (state !== 'intended' || !node) return NOTHING;
-      if (isFinal(rollout)) return claimOn(node) === names.claimOf(plan) ? CLAIMED : NOTHING;
-      return isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
+      return !isFinal(rollout) && isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
     },
 
     observable: jobsByNode,
 
     remember(world, _rollout, _stage, target, plan) {
       const node = world.get(nodes, target.name);
-      const isClaimed = target.state === 'intended' && config.plansShareNodes !== true && node && mayBeSignalled(node);
-      const claim = isClaimed ? withClaim : withoutClaim;
       const own = jobsOn(target.name, plan, world);
       const last = own.toSorted((a, b) => createdAt(a).localeCompare(createdAt(b))).at(-1);
-      const marked = node && claim(withCordonMark(node, plan, target, last), names.claimOf(plan));
+      const marked = node && withCordonMark(node, plan, target, last);
       return marked && marked !== node ? { kind: 'replace', resource: nodes, object: marked } : undefined;
     },
 
@@ -80,12 +77,10 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return node && { kind: 'replace', resource: nodes, object: withoutAnyCordon(node) };
     },
 
-    /** Only a held Job can be cancelled, one whose node was deleted, and a claim without a Job. */
+    /** Only a held Job can be cancelled, and one whose node was deleted. */
     cancel(world, rollout, _stage, { name }) {
       const job = jobFor(world, rollout, name, planOf(rollout));
-      if (job) return { kind: 'delete', resource: jobs, object: job };
-      const node = world.get(nodes, name);
-      return node && { kind: 'replace', resource: nodes, object: withoutClaim(node, names.claimOf(planOf(rollout))) };
+      return job && { kind: 'delete', resource: jobs, object: job };
     },
 
     finish(world, rollout, stage, { name }, plan) {
@@ -105,7 +100,8 @@ export function occupantOf(world: World, { name, state }: Target, plan: CattlePl
   if (other) return `Plan ${other.metadata.namespace}/${other.metadata.labels?.[names.PLAN_LABEL]}`;
   const node = world.get(nodes, name);
   if (!node) return undefined;
-  if (claimOn(node) !== undefined && claimOn(node) !== names.claimOf(plan)) return claimantOn(node);
+  const claimant = otherClaimantOn(node, plan);
+  if (claimant !== undefined) return claimant;
   const [signaller, owner] = [signallerOf(node), cordonOwner(node)];
   if (signaller !== undefined) return `plan ${signaller}, which signalled it,`;
   const isForeign = node.spec?.unschedulable === true && owner !== undefined && !isCordonOf(node, plan);
@@ -179,8 +175,6 @@ function isOf({ metadata }: Job, plan: CattlePlan): boolean {
 }
 
 const NOTHING: Observation = { kind: 'none' };
-/** A claim that is left over can be cancelled. */
-const CLAIMED: Observation = { kind: 'working', step: 'Claim', cancellable: true, attempt: '', since: '' };
 /** It gets no other Job: only its cordon ends. */
 const LEFT_OUT: Observation = { kind: 'succeeded', attempt: '', since: '' };
 
@@ -231,8 +225,7 @@ export function finished(node: Node, plan: CattlePlan, hash: string, version: st
 
 /** Uncordons if a Job of the plan cordoned. */
 function freed(node: Node, plan: CattlePlan): Node {
-  const unclaimed = withoutClaim(node, names.claimOf(plan));
-  return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(unclaimed) : unclaimed, plan);
+  return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(node) : node, plan);
 }
 
 /** What the cache keeps of it: templates are most of its size. A paused Job is written back as a whole, and the stamp of a failed one is compared. */

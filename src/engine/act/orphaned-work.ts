@@ -11,6 +11,7 @@ import type { RefusedWrites } from '../observe/refused-writes.ts';
 import type { View } from '../observe/world.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import type { Reporter } from '../report/reporter.ts';
+import { claimsLeft, dropClaim } from './claims.ts';
 import { runNodeActions } from './run-node-actions.ts';
 import type { Effects } from './writes.ts';
 
@@ -30,10 +31,12 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: Pick<View<KubeOb
     (dialect.orphanedWork?.plans(world, plans) ?? [])
       .filter(({ plan }) => keyOf(plan) === key || plans.every(({ metadata }) => metadata.uid !== plan.metadata.uid))
       .map((orphanedPlan) => nodeActionsFor(parts, orphanedPlan));
-  if (nodeActionsAmong(cached.list()).every(({ nodeActions }) => nodeActions.length === 0)) return {};
+  const isNone = nodeActionsAmong(cached.list()).every(({ nodeActions }) => nodeActions.length === 0);
+  if (isNone && claimsLeft(parts, cached.list(), clock.now()).length === 0) return {};
   const { plans, scope: { namespace, fieldSelector } = {} } = dialect;
   const found = await ifFound(client.listAll(plans, { abort, namespace, fieldSelector }));
   // Plans go with their CRD.
+  for (const node of claimsLeft(parts, found?.items ?? cached.list(), clock.now())) await dropClaim(parts, node);
   const left = nodeActionsAmong(found?.items ?? cached.list()).filter(({ nodeActions }) => nodeActions.length > 0);
   for (const { rollout, nodeActions } of left)
     await runNodeActions({ ...parts, rollout, now: clock.now() }, nodeActions, {

@@ -10,6 +10,7 @@ import { jobs, nodes } from '../../kube/resources.ts';
 import type { Dialect, Instruction, World } from '../dialect.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
 import { OwnWrites } from '../observe/world.ts';
+import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import { areNotYetSignalled } from './record.ts';
 
 const WORLD: World = { get: () => undefined, list: () => [] };
@@ -24,7 +25,12 @@ function telling(instruction: Instruction | undefined): Dialect<ReturnType<typeo
 
 async function mayRelease(api: MemoryApi, instruction: Instruction | undefined, after: RecordedState) {
   const parts = { dialect: telling(instruction), client: api.client, world: WORLD, ownWrites: new OwnWrites() };
-  const change = { plan: buildTablePlan({}), before: rolloutWith('intended'), after: rolloutWith(after) };
+  const change = {
+    plan: buildTablePlan({}),
+    policy: DEFAULT_POLICY,
+    before: rolloutWith('intended'),
+    after: rolloutWith(after),
+  };
   return await areNotYetSignalled(parts, change);
 }
 

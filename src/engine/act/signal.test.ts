@@ -13,6 +13,7 @@ import type { Dialect, World } from '../dialect.ts';
 import type { Signalling } from '../model/decision.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { OwnWrites } from '../observe/world.ts';
+import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import { record } from './record.ts';
 import { send } from './writes.ts';
 
@@ -127,7 +128,11 @@ test('every request ends with the signal of its reconcile', async () => {
   const world = buildWorld([], [buildNode('w1')]);
   const effects = { dialect: tableDialect as unknown as Dialect, client, world, ownWrites: new OwnWrites(), abort };
   const rollout = buildRollout([stage]);
-  await record(effects, { plan: buildTablePlan({ workers: ['w1'] }), before: rollout, after: rollout }, 0);
+  await record(
+    effects,
+    { plan: buildTablePlan({ workers: ['w1'] }), policy: DEFAULT_POLICY, before: rollout, after: rollout },
+    0,
+  );
   await send(effects, plan, rollout, signals.slice(0, 1));
   expect(given.map((options) => options.abort)).toEqual([abort, abort, abort]);
 });

@@ -123,6 +123,7 @@ function intend(context: TargetContext): TargetEvaluation {
     return { phase, effect: 'none', next: 'pending', reason: because('Aborted', `${target.name} was not started`) };
   const [problem] = snapshot.rollout.problems;
   if (problem) return { phase, effect: 'none', reason: problem, ends: 'the plan is corrected', gate: 'plan-valid' };
+  const { claim } = facts.node ?? {};
   // The target has a slot of its own already.
   const input = gateInput(context, freeSlots(stage) + 1, censusOfIntent(context));
   const verdict = evaluate(isBegun ? [] : BEFORE_TARGET, input);
@@ -131,7 +132,10 @@ function intend(context: TargetContext): TargetEvaluation {
     if (verdict.kind === 'stop')
       return { phase, effect: 'none', next: verdict.ofPlan ? 'pending' : refusedState(reason), reason };
     const { ends, recheckMs, probe } = verdict;
-    return { phase, effect: 'none', reason, ends, gate, recheckMs, probe };
+    // The other one may wait for this claim.
+    const yields = gate === 'nodes-available' && claim !== undefined && claim === snapshot.yieldedClaim;
+    const back = yields ? { next: 'pending' as const } : {};
+    return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe };
   }
   const reason = restingReason(target, phase, facts);
   const isOld = now - Date.parse(target.since) >= Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs));

@@ -73,6 +73,8 @@ export interface TargetFacts {
   readonly isThere?: boolean | undefined;
   /** The Node that its pods run on; undefined if the leader must not cordon it. */
   readonly node?: NodeView | undefined;
+  /** True until the watch shows the claim that was written: claims of before may be missing, too. */
+  readonly isClaimUnseen?: boolean | undefined;
   readonly drainDelegation?: boolean | 'unasked' | Unanswered | undefined;
   /** Undefined if there is nothing to drain. */
   readonly drainPreview?: DrainPreview | 'unasked' | Unanswered | undefined;
@@ -114,6 +116,8 @@ export interface NodeView {
   readonly cordonOwner: string | undefined;
   /** The rollout that our taint is for, if it has one. */
   readonly taintOwner: string | undefined;
+  /** Of the plan that has it, in whatever dialect. */
+  readonly claim?: string | undefined;
 }
 
 /** Whether the API server of one controller answered `/readyz` with 2xx. */
@@ -148,6 +152,8 @@ export interface Snapshot {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
+  /** The claim of the plan, if that gives way to others. */
+  readonly yieldedClaim?: string | undefined;
   /** Unmet preconditions of a new plan; undefined if the dialect has none. */
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
   /** Of every API server; undefined if the version skew rules do not apply. */

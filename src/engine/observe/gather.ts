@@ -3,6 +3,7 @@ import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import { type KubeObject, kubeletVersionOf, type Node, nodes, readyCondition } from '../../kube/resources.ts';
+import { claimOf, claimOn } from '../../signal/at-work.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Dialect, World, WorldObject } from '../dialect.ts';
@@ -48,7 +49,8 @@ export function gather(dialect: Dialect, plan: KubeObject, views: World, now: nu
   const waitsFor = dialect.preconditions !== undefined && known.isReadOnly !== true;
   const preconditions = known.preconditions ?? (waitsFor ? 'unasked' : undefined);
   const facts = gatherFacts({ dialect, plan, rollout, world, known }, now);
-  return { ...facts, controls: controlsOn(plan, dialect.controlPrefix), preconditions };
+  const yieldedClaim = dialect.yieldsClaims && claimOf(dialect.name, plan);
+  return { ...facts, controls: controlsOn(plan, dialect.controlPrefix), preconditions, yieldedClaim };
 }
 
 interface Scene {
@@ -108,6 +110,7 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     occupant: () => dialect.occupantOf?.(world, target, plan),
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
+    isClaimUnseen: node && claimOn(node) !== undefined && world.lacks?.(nodes, node.metadata.name),
     drainPreview: node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),
     drain: node && known.drainOf?.(node.metadata.name, ownerOf(rollout, target)),
     watchedMs: watched?.watchedMs,
@@ -142,6 +145,7 @@ const viewOf = onceForEach(
     unschedulable: node.spec?.unschedulable === true,
     cordonOwner: cordonOwner(node),
     taintOwner: pendingOwner(node),
+    claim: claimOn(node),
   }),
 );
 

@@ -21,6 +21,7 @@ export function freshWorld(views: Views, ownWrites: OwnWrites): World {
   return {
     get: (resource, name, namespace) => ownWrites.latest(resource, views(resource), name, namespace),
     list: (resource) => ownWrites.latestOfAll(resource, views(resource)),
+    lacks: (resource, name) => ownWrites.latest(resource, views(resource), name) !== views(resource).get(name),
   };
 }
 
