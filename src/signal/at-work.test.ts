@@ -48,6 +48,7 @@ test('the claim of another plan stays', () => {
 test.each([
   ['free', free, false],
   ['claimed', withClaim(free, OTHER), true],
+  ['claimed by the plan that asks', withClaim(free, OWN), false],
   ['signalled by a leader', signalled(undefined, ATTEMPT), true],
   ['at work for a leader', signalled('Restart', ATTEMPT), true],
   ['done', signalled('Completed', ATTEMPT), false],
@@ -55,7 +56,7 @@ test.each([
   ['signalled by its own kubelet', signalled(), false],
   ['signalled once', buildNode('w1', { labels: ATTEMPT }), false],
 ])('a Node that is %s: taken or not', (_what, node, is) => {
-  expect(isTaken(node)).toBe(is);
+  expect(isTaken(node, OWN)).toBe(is);
 });
 
 test('who signalled a Node counts until it is done there', () => {

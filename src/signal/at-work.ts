@@ -11,17 +11,15 @@ export function claimOf(dialect: string, { metadata: { namespace = '', name, uid
   return `${dialect}/${namespace}/${name}/${uid}`;
 }
 
-/** Undefined without a claim. */
 export function claimOn({ metadata }: KubeObject): string | undefined {
   return metadata.annotations?.[CLAIM_ANNOTATION];
 }
 
 /** For people; undefined if no plan but this one claims the node. */
 export function otherClaimantOn(node: KubeObject, { metadata: { uid } }: KubeObject): string | undefined {
-  const claim = claimOn(node);
-  return claim && !claim.endsWith(`/${uid}`)
-    ? `plan ${claim.split('/').slice(0, -1).filter(Boolean).join('/')}`
-    : undefined;
+  const parts = claimOn(node)?.split('/') ?? [];
+  const isOther = parts.length > 0 && parts.pop() !== uid;
+  return isOther ? `plan ${parts.filter(Boolean).join('/')}` : undefined;
 }
 
 export function withClaim(node: Node, claim: string): Node {
@@ -50,8 +48,8 @@ export function signallerOf({ metadata: { annotations } }: KubeObject): string |
   return signal && !isOver(signal) ? signal.planId : undefined;
 }
 
-/** True if a plan has the Node: it will be unavailable. A signal counts that a leader sent: kubelets write annotations. */
-export function isTaken(node: Node): boolean {
+/** True if a plan has the Node, other than by the claim `besides`: it will be unavailable. A signal counts that a leader sent: kubelets write annotations. */
+export function isTaken(node: Node, besides?: string): boolean {
   const { labels = {} } = node.metadata;
-  return claimOn(node) !== undefined || (signallerOf(node) !== undefined && ATTEMPT_LABEL in labels);
+  return (claimOn(node) ?? besides) !== besides || (signallerOf(node) !== undefined && ATTEMPT_LABEL in labels);
 }

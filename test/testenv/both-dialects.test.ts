@@ -170,7 +170,8 @@ test.each([0, 60, 150])('one budget, whoever comes first: the plan of k0s comes 
   await Promise.all([...NODES.map(completes), isDone(name)]);
   await k0sIs('Completed');
   expect(most()).toBe(1);
-  for (const name of NODES) expect(claimOn(await admin.get(nodes, name))).toBeUndefined();
+  for (const name of NODES)
+    await vi.waitFor(async () => expect(claimOn(await admin.get(nodes, name))).toBeUndefined(), PATIENCE);
 });
 
 test('never two plans on one node, whoever comes first', async () => {

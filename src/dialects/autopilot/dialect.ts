@@ -8,7 +8,7 @@ import { withPlanWindows } from '../../engine/policy/plan-windows.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
-import { type ControlNode, controlNodes } from '../../signal/names.ts';
+import { type ControlNode, controlNodes, nodeNameOf } from '../../signal/names.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { occupantOf } from '../annotation-signal.ts';
 import { endpointOf } from '../node-endpoints.ts';
@@ -44,7 +44,9 @@ export const autopilot: Dialect<Plan> = {
   versions: { of: versionOf, runs },
   agents: { of: agentOf },
   foreignWork,
-  occupantOf,
+  // The Node of a controller may have another name.
+  occupantOf: (world, target, plan) =>
+    occupantOf(world, { ...target, name: nodeNameOf(world.get(controlNodes, target.name)) ?? target.name }, plan),
   claims: (_node, policy) => policy.maxUnavailable !== undefined,
   drainDelegation,
   orphanedWork: { plans: orphanedPlans },

@@ -7,14 +7,14 @@ import { later, T0 } from '../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
-import { claimsLeft } from '../../engine/act/claims.ts';
+import { claimsFor, claimsLeft } from '../../engine/act/claims.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { annotated, type Job, jobs, type Node, nodes, pods, secrets } from '../../kube/resources.ts';
 import { encodePresence } from '../../signal/agent-presence.ts';
 import { withClaim } from '../../signal/at-work.ts';
-import { AGENT_ANNOTATION } from '../../signal/names.ts';
+import { AGENT_ANNOTATION, controlNodes } from '../../signal/names.ts';
 import { autopilot } from '../autopilot/dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
@@ -45,9 +45,17 @@ function pass(
   dialect = cattle(config),
   policy: RolloutPolicy = DEFAULT_POLICY,
 ): Outcome {
-  const world = buildWorldOf([nodes, all], [jobs, made], [pods, []], [secrets, []]);
-  const first = decide(gather(dialect, plan, world, T0), policy, T0);
-  const recorded = first.record ? dialect.project(first.record, plan, T0) : plan;
+  const worldOf = (present: readonly Node[]) => buildWorldOf([nodes, present], [jobs, made], [pods, []], [secrets, []]);
+  const before = gather(dialect, plan, worldOf(all), T0);
+  const { record: after = before.rollout } = decide(before, policy, T0);
+  const claims = claimsFor({ dialect, world: worldOf(all) }, { plan, policy, before: before.rollout, after });
+  const claimed = new Map(claims.map(({ target, instruction }) => [target.name, instruction]));
+  const present = all.map((each): Node => {
+    const written = claimed.get(each.metadata.name);
+    return written?.kind === 'replace' ? written.object : each;
+  });
+  const world = worldOf(present);
+  const recorded = dialect.project(after, plan, T0);
   const snapshot = gather(dialect, recorded, world, T0);
   const { signals, waits } = decide(snapshot, policy, T0);
   const sent = signals.map((signalling) => dialect.signal.send(world, snapshot.rollout, signalling, recorded));
@@ -115,21 +123,36 @@ test('a node that plans of other dialects may have is claimed, unless plans shar
   expect(claimed(shared, cattle({ ...config, plansShareNodes: true }))).toBe(false);
 });
 
+test('a node without its claim gets no Job, though the Plan applies it', () => {
+  const shared = annotated(node('a'), { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: CREATED }) });
+  const dialect = cattle(config);
+  const plan = buildCattlePlan('p');
+  const started = (each: Node): number => {
+    const world = buildWorldOf([nodes, [each]], [jobs, []], [pods, []], [secrets, []]);
+    const { record } = decide(gather(dialect, plan, world, T0), DEFAULT_POLICY, T0);
+    const recorded = record ? dialect.project(record, plan, T0) : plan;
+    expect(recorded.status?.applying).toEqual(['a']);
+    return decide(gather(dialect, recorded, world, T0), DEFAULT_POLICY, T0).signals.length;
+  };
+  expect([started(shared), started(withClaim(shared, CLAIM)), started(node('a'))]).toEqual([0, 1, 1]);
+});
+
 const CLAIM = 'cattle/system-upgrade/p/p-uid';
+const KEY = 'system-upgrade/p';
 
 test('a claim is left over once its Plan is gone or does not want the node; those of other controllers never are', () => {
   const plan = buildCattlePlan('p');
   const status = { latestVersion: 'v1.2.3', latestHash: hashOf(plan), applying: ['a'] };
   const left = (plans: readonly CattlePlan[], claim = CLAIM): string[] => {
     const world = buildWorldOf([nodes, [withClaim(node('a'), claim)]], [jobs, []], [pods, []], [secrets, []]);
-    return claimsLeft({ dialect: cattle(config), world }, plans, T0).map(({ metadata }) => metadata.name);
+    return claimsLeft({ dialect: cattle(config), world }, plans, KEY, T0).map(({ metadata }) => metadata.name);
   };
   expect([left([]), left([plan]), left([{ ...plan, status }])]).toEqual([['a'], ['a'], []]);
   expect([left([], 'cattle/elsewhere/p/p-uid'), left([], 'autopilot//autopilot/uid')]).toEqual([[], []]);
 });
 
 test('plans of k0s respect a claim that is not their own, and claim where UpgradePolicies limit unavailable nodes', () => {
-  const world = buildWorldOf([nodes, [withClaim(node('a'), CLAIM)]]);
+  const world = buildWorldOf([nodes, [withClaim(node('a'), CLAIM)]], [controlNodes, []]);
   const target = { key: 'a', name: 'a', state: 'pending', since: '' } as const;
   const occupant = (uid: string) => autopilot.occupantOf?.(world, target, { metadata: { name: 'x', uid }, spec: SPEC });
   expect([occupant('uid'), occupant('p-uid')]).toEqual(['plan cattle/system-upgrade/p', undefined]);

@@ -30,12 +30,10 @@ function cordonsLeft(namespace: string, world: World, alive: Alive): Orphaned[] 
     const plan = alive.get(uid);
     const target = { name: node.metadata.name, state: 'failed', since } as const;
     if (!plan) return orphaned({ metadata: { name: 'deleted', namespace, uid } }, '', target, 'its plan was deleted');
-    return isWanted(plan, node, world) ? [] : orphaned(plan, '', target, DROPPED);
+    const isApplying = plan.status?.applying?.includes(hostnameOf(node)) === true;
+    const isWanted = isApplying || nodesAtWork(plan, world).has(node.metadata.name);
+    return isWanted ? [] : orphaned(plan, '', target, DROPPED);
   });
-}
-
-function isWanted(plan: CattlePlan, node: Node, world: World): boolean {
-  return plan.status?.applying?.includes(hostnameOf(node)) === true || nodesAtWork(plan, world).has(node.metadata.name);
 }
 
 /** Jobs of a deleted Plan are deleted by Kubernetes. */

@@ -5,7 +5,7 @@ import type { Signal, World } from '../../engine/dialect.ts';
 import type { Observation } from '../../engine/model/decision.ts';
 import { isFinal, type Rollout, type Target } from '../../engine/model/rollout.ts';
 import { type Condition, type Job, jobs, type Node, nodes, withoutAnnotations } from '../../kube/resources.ts';
-import { otherClaimantOn, signallerOf } from '../../signal/at-work.ts';
+import { claimOf, otherClaimantOn, signallerOf, withoutClaim } from '../../signal/at-work.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { type Attempts, withMachine } from './attempts.ts';
 import { holds } from './conditions.ts';
@@ -225,7 +225,8 @@ export function finished(node: Node, plan: CattlePlan, hash: string, version: st
 
 /** Uncordons if a Job of the plan cordoned. */
 function freed(node: Node, plan: CattlePlan): Node {
-  return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(node) : node, plan);
+  const unclaimed = withoutClaim(node, claimOf('cattle', plan));
+  return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(unclaimed) : unclaimed, plan);
 }
 
 /** What the cache keeps of it: templates are most of its size. A paused Job is written back as a whole, and the stamp of a failed one is compared. */

@@ -1,15 +1,21 @@
 /** Two leaders in different processes, whose caches lag, share one limit: never more nodes at work, and both get done. */
 import { expect, test } from 'vitest';
-import { MemoryApi } from '../../../test/builders/memory-api.ts';
+import { MemoryApi, refusal } from '../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { succeeded } from '../../../test/builders/observations.ts';
 import { buildReconciler } from '../../../test/builders/reconcilers.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../../test/builders/table-dialect.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { later } from '../../../test/builders/times.ts';
 import { seededRandom } from '../../../test/faults/random.ts';
-import { type Node, nodes } from '../../kube/resources.ts';
-import { claimOn } from '../../signal/at-work.ts';
+import { annotated, type Node, nodes } from '../../kube/resources.ts';
+import { claimOn, withClaim } from '../../signal/at-work.ts';
 import type { Dialect } from '../dialect.ts';
+import type { Observation } from '../model/decision.ts';
+import type { Stage } from '../model/rollout.ts';
 
 const OWN = { patient: ['n1', 'n2'], yielding: ['n3', 'n4'] };
 const NAMES = Object.values(OWN).flat();
@@ -63,5 +69,79 @@ test.each(Array.from({ length: 200 }, (_, seed) => seed))('whatever happens in b
     expect(atWork().length).toBeLessThan(2);
   }
   expect(isDone()).toBe(true);
+  for (const { catchUp, reconcile } of leaders) {
+    catchUp();
+    await reconcile('plan');
+  }
   expect(read().map(claimOn)).toEqual(NAMES.map(() => undefined));
+});
+
+/** A leader of the patient dialect alone, with what the server has. */
+function leaderOf(stages: Parameters<typeof buildRollout>[0], phase: 'new' | 'running', dialect = DIALECTS.patient) {
+  const api = new MemoryApi();
+  for (const name of NAMES) api.put(nodes, buildNode(name));
+  const { metadata } = buildTablePlan({});
+  api.put(dialect.plans, { metadata, spec: buildRollout(stages, { phase }) });
+  const { look } = buildReconciler(dialect, api, { policyFor });
+  const claimed = () => NAMES.filter((name) => claimOn(api.read(nodes, name)) !== undefined);
+  const isSent = () => JSON.stringify(api.read(nodes, 'n1').metadata).includes('sent');
+  return { api, look, claimed, isSent };
+}
+
+test('an intent that has no claim gets it before its signal', async () => {
+  const { look, claimed, isSent } = leaderOf(
+    [buildStage('worker', [buildTarget('n1', 'intended', { since: later(-60_000) })])],
+    'running',
+  );
+  await look();
+  expect([claimed(), isSent()]).toEqual([['n1'], false]);
+  await look();
+  expect([claimed(), isSent()]).toEqual([['n1'], true]);
+});
+
+test('a Node that is done in one stage and starts in the next keeps its claim', async () => {
+  const stageOf = (id: string): Stage => ({
+    ...buildStage('worker', []),
+    id,
+    targets: [buildTarget('n1', 'pending', { key: `${id}/n1` })],
+  });
+  const at = (id: string) => `example.com/${id}`;
+  const dialect: typeof DIALECTS.patient = {
+    ...DIALECTS.patient,
+    signal: {
+      read: (world, _rollout, { id }, { name }) =>
+        JSON.parse(world.get(nodes, name)?.metadata.annotations?.[at(id)] ?? '{"kind":"none"}') as Observation,
+      send(world, _rollout, { stage: { id }, target: { name, since } }) {
+        const sent = JSON.stringify({ kind: 'sent', attempt: since, since });
+        const node = world.get(nodes, name);
+        return node && { kind: 'replace', resource: nodes, object: annotated(node, { [at(id)]: sent }) };
+      },
+    },
+  };
+  const { api, look, claimed } = leaderOf([stageOf('a'), stageOf('b')], 'new', dialect);
+  for (let looks = 0; looks < 3; looks++) await look();
+  api.change(nodes, 'n1', (node) => annotated(node, { [at('a')]: JSON.stringify(succeeded()) }));
+  await look();
+  expect(api.read(nodes, 'n1').metadata.annotations).toHaveProperty([at('b')]);
+  expect(claimed()).toEqual(['n1']);
+});
+
+const GONE = 'patient//plan/gone-uid';
+
+test('a claim that is left over is dropped, once more after a conflict, and whatever is refused elsewhere', async () => {
+  const { api, look, claimed } = leaderOf([buildStage('worker', [])], 'new');
+  for (const name of ['n1', 'n2']) api.change(nodes, name, (node) => withClaim(node, GONE));
+  api.change(nodes, 'n3', (node) => withClaim(node, 'yielding//plan/gone-uid'));
+  let conflicts = 1;
+  api.before('replace nodes/n1', () => {
+    if (conflicts-- > 0) api.put(nodes, api.read(nodes, 'n1'));
+  });
+  expect(await look()).toMatchObject({ requeueAfterMs: 1000 });
+  expect(claimed()).toEqual(['n1', 'n3']);
+  api.change(nodes, 'n2', (node) => withClaim(node, GONE));
+  api.before('replace nodes/n1', () => {
+    throw refusal(403, 'Forbidden');
+  });
+  expect(await look()).toMatchObject({ requeueAfterMs: 1000 });
+  expect(claimed()).toEqual(['n1', 'n3']);
 });

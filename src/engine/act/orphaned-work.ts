@@ -25,26 +25,29 @@ interface Parts extends Effects {
 const RECHECK_MS = 1000;
 
 /** Of plans that are gone, and of that of `key`. Asks the API server first: no cache may show a plan that exists. */
-export async function cleanUpOrphanedWork(parts: Parts, cached: Pick<View<KubeObject>, 'list'>, key: string) {
-  const { dialect, client, world, clock, reporter, abort } = parts;
+export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>, key: string) {
+  const { dialect, client, world, ownWrites, clock, reporter, abort } = parts;
   const nodeActionsAmong = (plans: readonly KubeObject[]) =>
     (dialect.orphanedWork?.plans(world, plans) ?? [])
       .filter(({ plan }) => keyOf(plan) === key || plans.every(({ metadata }) => metadata.uid !== plan.metadata.uid))
       .map((orphanedPlan) => nodeActionsFor(parts, orphanedPlan));
-  const isNone = nodeActionsAmong(cached.list()).every(({ nodeActions }) => nodeActions.length === 0);
-  if (isNone && claimsLeft(parts, cached.list(), clock.now()).length === 0) return {};
+  const claimsAmong = (plans: readonly KubeObject[]) => claimsLeft(parts, plans, key, clock.now());
+  const known = ownWrites.latestOfAll(dialect.plans, cached);
+  const isNone = nodeActionsAmong(known).every(({ nodeActions }) => nodeActions.length === 0);
+  if (isNone && claimsAmong(known).length === 0) return {};
   const { plans, scope: { namespace, fieldSelector } = {} } = dialect;
   const found = await ifFound(client.listAll(plans, { abort, namespace, fieldSelector }));
   // Plans go with their CRD.
-  for (const node of claimsLeft(parts, found?.items ?? cached.list(), clock.now())) await dropClaim(parts, node);
-  const left = nodeActionsAmong(found?.items ?? cached.list()).filter(({ nodeActions }) => nodeActions.length > 0);
+  const claims = claimsAmong(found?.items ?? known);
+  for (const node of claims) await dropClaim(parts, node);
+  const left = nodeActionsAmong(found?.items ?? known).filter(({ nodeActions }) => nodeActions.length > 0);
   for (const { rollout, nodeActions } of left)
     await runNodeActions({ ...parts, rollout, now: clock.now() }, nodeActions, {
       isCurrent: async () => await Promise.resolve(true),
       onDone: (nodeAction) => reporter?.cleared(rollout, nodeAction),
       onRefused: (nodeAction, words) => parts.refusals.add(rollout, nodeAction, words),
     });
-  return left.length > 0 ? { requeueAfterMs: RECHECK_MS } : {};
+  return left.length + claims.length > 0 ? { requeueAfterMs: RECHECK_MS } : {};
 }
 
 function nodeActionsFor({ dialect, world, clock, drains, refusals }: Parts, { rollout, plan }: OrphanedPlan) {

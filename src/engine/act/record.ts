@@ -3,28 +3,20 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, ifUnchanged, isOfObject } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction, ShardedRecord } from '../dialect.ts';
-import type { Signalling } from '../model/decision.ts';
 import { type Rollout, stateChanges, targetsIn, withStages } from '../model/rollout.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { withItsClaim } from './claims.ts';
+import { claimsFor } from './claims.ts';
 import { restingOn } from './status-shards.ts';
-import { areUnchanged, carryOut, type Effects } from './writes.ts';
-
-/** The record of a plan, as it is and as it shall be. */
-export interface RecordChange {
-  readonly plan: KubeObject;
-  readonly policy: RolloutPolicy;
-  readonly before: Rollout;
-  readonly after: Rollout;
-}
+import { type Accompanying, areUnchanged, carryOut, type Effects, type RecordChange } from './writes.ts';
 
 /** False if the plan, or an object that must be finished first, has changed: nothing is recorded then. `now` in ms. */
 export async function record(effects: Effects, change: RecordChange, now: number): Promise<boolean> {
   const { dialect, world } = effects;
   const { plan, after } = change;
   if (!(await areNotYetSignalled(effects, change))) return false;
-  const written = accompanying(effects, change).map(async (each) => await carryOutFor(effects, after, each));
-  if ((await settleAll(written)).includes(false)) return false;
+  for (const found of [claimsFor, accompanying]) {
+    const written = found(effects, change).map(async (each) => await carryOutFor(effects, after, each));
+    if ((await settleAll(written)).includes(false)) return false;
+  }
   const projected = dialect.project(after, plan, now);
   const spread = dialect.shards?.spread(plan, projected, world, now) ?? { plan: projected, writes: [] };
   if (!(await writeShards(effects, change, spread.writes))) return false;
@@ -52,27 +44,17 @@ async function writePlan(effects: Effects, { plan, counted }: ShardedRecord<Kube
   return written !== undefined;
 }
 
-type Accompanying = Pick<Signalling, 'stage' | 'target'> & { readonly instruction: Instruction };
-
 /** What stands on the targets' objects before the record says that they start, failed or are done. */
-function accompanying(effects: Effects, change: RecordChange): Accompanying[] {
-  const {
-    world,
-    dialect: { signal },
-  } = effects;
-  const { plan, before, after: rollout } = change;
+function accompanying({ dialect: { signal }, world }: Effects, { plan, before, after }: RecordChange): Accompanying[] {
   // What is recorded ahead may start at any moment from then on.
-  const ahead = placedAhead(before, rollout).map(({ stage, target }) => {
+  const ahead = placedAhead(before, after).map(({ stage, target }) => {
     return { stage, target: { ...target, state: 'intended' as const }, before: target };
   });
-  return [...stateChanges(before, rollout), ...ahead].flatMap(({ stage, target, before: was }) => {
-    const told = (own?: Instruction): Accompanying[] => {
-      const instruction = withItsClaim(effects, change, { stage, target }, own);
-      return instruction ? [{ stage, target, instruction }] : [];
-    };
-    if (target.state === 'done') return told(signal.finish?.(world, rollout, stage, target, plan));
+  return [...stateChanges(before, after), ...ahead].flatMap(({ stage, target, before: was }) => {
+    const told = (instruction?: Instruction) => (instruction ? [{ stage, target, instruction }] : []);
+    if (target.state === 'done') return told(signal.finish?.(world, after, stage, target, plan));
     const matters = target.state === 'failed' || (target.state === 'intended' && was?.state === 'pending');
-    return told(matters ? signal.remember?.(world, rollout, stage, target, plan) : undefined);
+    return matters ? told(signal.remember?.(world, after, stage, target, plan)) : [];
   });
 }
 

@@ -9,6 +9,7 @@ import type { Signalling } from '../model/decision.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
 import type { RefusedWrites } from '../observe/refused-writes.ts';
 import type { OwnWrites } from '../observe/world.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export interface Effects {
   readonly dialect: Dialect;
@@ -22,6 +23,16 @@ export interface Effects {
   /** Ends every request when it aborts. */
   readonly abort?: AbortSignal | undefined;
 }
+
+/** The record of a plan, as it is and as it shall be. */
+export interface RecordChange {
+  readonly plan: KubeObject;
+  readonly policy: RolloutPolicy;
+  readonly before: Rollout;
+  readonly after: Rollout;
+}
+
+export type Accompanying = Pick<Signalling, 'stage' | 'target'> & { readonly instruction: Instruction };
 
 /** False if the object has changed since it was observed; nothing is written then. */
 export async function carryOut(effects: Effects, instruction: Instruction): Promise<boolean> {

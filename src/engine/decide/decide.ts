@@ -44,8 +44,7 @@ export function signalsOf(evaluations: Evaluations): Signalling[] {
   if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];
   const due = inState(stage, 'intended').filter((target) => evaluations.of(stage, target).effect === 'signal');
   const { started } = startedAhead(evaluations);
-  const ready = [...due, ...started].filter((target) => factsOf(snapshot, target).isClaimUnseen !== true);
-  return ready.flatMap((target) => signalFor(evaluations, stage, target));
+  return [...due, ...started].flatMap((target) => signalFor(evaluations, stage, target));
 }
 
 /** True if more targets can start than are recorded ahead, or if all of the stage are done: nothing more comes for that record. */

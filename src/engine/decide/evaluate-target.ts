@@ -123,7 +123,6 @@ function intend(context: TargetContext): TargetEvaluation {
     return { phase, effect: 'none', next: 'pending', reason: because('Aborted', `${target.name} was not started`) };
   const [problem] = snapshot.rollout.problems;
   if (problem) return { phase, effect: 'none', reason: problem, ends: 'the plan is corrected', gate: 'plan-valid' };
-  const { claim } = facts.node ?? {};
   // The target has a slot of its own already.
   const input = gateInput(context, freeSlots(stage) + 1, censusOfIntent(context));
   const verdict = evaluate(isBegun ? [] : BEFORE_TARGET, input);
@@ -133,13 +132,16 @@ function intend(context: TargetContext): TargetEvaluation {
       return { phase, effect: 'none', next: verdict.ofPlan ? 'pending' : refusedState(reason), reason };
     const { ends, recheckMs, probe } = verdict;
     // The other one may wait for this claim.
-    const yields = gate === 'nodes-available' && claim !== undefined && claim === snapshot.yieldedClaim;
+    const yields = snapshot.yieldsClaims && gate === 'nodes-available' && facts.node?.claim === snapshot.claim;
     const back = yields ? { next: 'pending' as const } : {};
     return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe };
   }
   const reason = restingReason(target, phase, facts);
-  const isOld = now - Date.parse(target.since) >= Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs));
-  return isOld ? { phase, effect: 'none', next: 'intended', reason } : { phase, effect: 'signal', reason };
+  const isUnclaimed = facts.isUnclaimed?.(policy) === true;
+  const freshMs = isUnclaimed ? SECOND : Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs));
+  // The next record claims, too.
+  if (now - Date.parse(target.since) >= freshMs) return { phase, effect: 'none', next: 'intended', reason };
+  return isUnclaimed ? { phase, effect: 'none', reason, recheckMs: SECOND } : { phase, effect: 'signal', reason };
 }
 
 function verify(context: TargetContext, phase: TargetPhase, late: boolean): TargetEvaluation {

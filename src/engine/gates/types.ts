@@ -121,7 +121,7 @@ export function nodeNameOf(target: Target, { node }: TargetFacts): string {
 const censusIn = onceForEach((snapshot: Snapshot): NodeCensus | undefined => {
   const intended = targetsIn(snapshot.rollout, 'intended');
   const inFlight = intended.map((target) => nodeNameOf(target, factsOf(snapshot, target)));
-  return snapshot.fleet && censusOf(snapshot.fleet, inFlight);
+  return snapshot.fleet && censusOf(snapshot.fleet, inFlight, snapshot.claim);
 });
 
 export interface NodeCensus {
@@ -132,12 +132,12 @@ export interface NodeCensus {
   readonly busy: ReadonlySet<string>;
 }
 
-/** `inFlight`: names of targets in progress; those that are no nodes do not count. */
-export function censusOf(nodes: readonly Node[], inFlight: readonly string[]): NodeCensus {
+/** `inFlight`: names of targets in progress; those that are no nodes do not count. `claim`: of the plan that asks. */
+export function censusOf(nodes: readonly Node[], inFlight: readonly string[], claim?: string): NodeCensus {
   const all = new Set(nodes.map(({ metadata }) => metadata.name));
   const away = nodes.filter((node) => readyCondition(node)?.status !== 'True' || node.spec?.unschedulable === true);
   const unavailable = new Set(away.map(({ metadata }) => metadata.name));
-  const taken = nodes.filter(isTaken).map(({ metadata }) => metadata.name);
+  const taken = nodes.filter((node) => isTaken(node, claim)).map(({ metadata }) => metadata.name);
   return { all, unavailable, busy: new Set([...unavailable, ...taken, ...inFlight.filter((name) => all.has(name))]) };
 }
 

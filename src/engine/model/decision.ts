@@ -6,7 +6,7 @@ import type { Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
-import type { TimedStep } from '../policy/rollout-policy.ts';
+import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
 import type { Reason } from './reasons.ts';
 import type { Payload, RecordedState, Role, Rollout, Stage, Target } from './rollout.ts';
@@ -73,8 +73,8 @@ export interface TargetFacts {
   readonly isThere?: boolean | undefined;
   /** The Node that its pods run on; undefined if the leader must not cordon it. */
   readonly node?: NodeView | undefined;
-  /** True until the watch shows the claim that was written: claims of before may be missing, too. */
-  readonly isClaimUnseen?: boolean | undefined;
+  /** True as long as it needs a claim, and the watch does not show that: claims of before may be missing, too. */
+  readonly isUnclaimed?: ((policy: RolloutPolicy) => boolean) | undefined;
   readonly drainDelegation?: boolean | 'unasked' | Unanswered | undefined;
   /** Undefined if there is nothing to drain. */
   readonly drainPreview?: DrainPreview | 'unasked' | Unanswered | undefined;
@@ -152,8 +152,10 @@ export interface Snapshot {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
-  /** The claim of the plan, if that gives way to others. */
-  readonly yieldedClaim?: string | undefined;
+  /** How the plan claims Nodes; absent if it does not. */
+  readonly claim?: string | undefined;
+  /** True if it gives way to other claims. */
+  readonly yieldsClaims?: true | undefined;
   /** Unmet preconditions of a new plan; undefined if the dialect has none. */
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
   /** Of every API server; undefined if the version skew rules do not apply. */

@@ -49,8 +49,7 @@ export function gather(dialect: Dialect, plan: KubeObject, views: World, now: nu
   const waitsFor = dialect.preconditions !== undefined && known.isReadOnly !== true;
   const preconditions = known.preconditions ?? (waitsFor ? 'unasked' : undefined);
   const facts = gatherFacts({ dialect, plan, rollout, world, known }, now);
-  const yieldedClaim = dialect.yieldsClaims && claimOf(dialect.name, plan);
-  return { ...facts, controls: controlsOn(plan, dialect.controlPrefix), preconditions, yieldedClaim };
+  return { ...facts, controls: controlsOn(plan, dialect.controlPrefix), preconditions };
 }
 
 interface Scene {
@@ -75,6 +74,8 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     rollout,
     facts: { get: (key) => facts.getOrInsertComputed(key, find) },
     observable: dialect.signal.observable?.(world),
+    claim: dialect.claims && claimOf(dialect.name, scene.plan),
+    yieldsClaims: dialect.yieldsClaims,
     controlPlane: scene.known.controlPlane,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) => freshWork(work, scene.known, now)),
     fleet: watchesNodes ? world.list(nodes) : undefined,
@@ -110,7 +111,10 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     occupant: () => dialect.occupantOf?.(world, target, plan),
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
-    isClaimUnseen: node && claimOn(node) !== undefined && world.lacks?.(nodes, node.metadata.name),
+    isUnclaimed: (policy) => {
+      if (!node || dialect.claims?.(node, policy) !== true) return false;
+      return claimOn(node) !== claimOf(dialect.name, plan) || world.lacks?.(nodes, node.metadata.name) === true;
+    },
     drainPreview: node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),
     drain: node && known.drainOf?.(node.metadata.name, ownerOf(rollout, target)),
     watchedMs: watched?.watchedMs,
