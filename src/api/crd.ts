@@ -35,6 +35,9 @@ export function choice<const T extends string>(what: string, ...values: readonly
   return optional(what, z.enum(values));
 }
 
+/** Of a list of conditions: one of each type. */
+export const BY_TYPE = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] };
+
 export interface CustomKind {
   readonly resource: Resource;
   /** The fields beside `apiVersion`, `kind` and `metadata`; a `status` is a subresource. */

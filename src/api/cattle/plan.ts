@@ -1,7 +1,7 @@
 /** Schema and types of the Plan of Rancher's system-upgrade-controller, `upgrade.cattle.io/v1`. */
 import { z } from 'zod';
 import type { KubeObject } from '../../kube/resources.ts';
-import { flag, integer, list, object, optional, text } from '../crd.ts';
+import { BY_TYPE, flag, integer, list, object, optional, text } from '../crd.ts';
 import { referenceSchema, tolerationSchema } from './core-types.ts';
 import { containerSchema, drainSchema, labelSelectorSchema, secretSchema } from './workload.ts';
 
@@ -58,10 +58,7 @@ const conditionSchema = object('One condition.', {
 export const cattlePlanSchema = object('Runs a Job on each selected node, a limited number at a time.', {
   spec: specSchema.exactOptional(),
   status: object('The progress of the Plan; written by the controller only.', {
-    conditions: list('The current conditions.', conditionSchema).meta({
-      'x-kubernetes-list-type': 'map',
-      'x-kubernetes-list-map-keys': ['type'],
-    }),
+    conditions: list('The current conditions.', conditionSchema).meta(BY_TYPE),
     latestVersion: text('The version to install.'),
     latestHash: text('The label value of upgraded nodes.'),
     applying: list('Host names of the nodes in progress.', z.string()),

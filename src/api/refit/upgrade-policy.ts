@@ -1,7 +1,7 @@
 /** Schema and types of the UpgradePolicy: the settings of Refit that no plan has. */
 import { z } from 'zod';
 import type { KubeObject } from '../../kube/resources.ts';
-import { choice, flag, list, object, optional, text, time, whole } from '../crd.ts';
+import { BY_TYPE, choice, flag, list, object, optional, text, time, whole } from '../crd.ts';
 
 const conditionSchema = object('One condition.', {
   type: z.string().describe('What the condition is about.'),
@@ -12,10 +12,7 @@ const conditionSchema = object('One condition.', {
   message: text('The reason, as a sentence.'),
 });
 
-export const conditionsSchema = z
-  .array(conditionSchema)
-  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
-  .describe('The current conditions.');
+export const conditionsSchema = z.array(conditionSchema).meta(BY_TYPE).describe('The current conditions.');
 
 const DURATION = /^([0-9]+(ms|s|m|h))+$/;
 const TIME_ZONE = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/;
