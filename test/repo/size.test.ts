@@ -10,14 +10,14 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 /** Lines that the product may have, a little more than it has. To raise one, give the reason in docs/internals/size.md. */
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_692,
-  'src/api': 932,
+  'src/api': 929,
   'src/cli': 4_713,
   'src/cmd': 978,
   'src/dialects': 312,
   'src/dialects/autopilot': 965,
   'src/dialects/capi': 2_479,
   'src/dialects/cattle': 1_974,
-  'src/dialects/kubeadm': 2_132,
+  'src/dialects/kubeadm': 2_134,
   'src/drain': 822,
   'src/engine': 5_510,
   'src/http': 307,

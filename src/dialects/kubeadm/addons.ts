@@ -9,7 +9,7 @@ import { ifFound, isConflict, StatusError } from '../../kube/status-error.ts';
 import { absentOf, addonCheck, untilRight, type Workload } from '../../kubeadm/verify.ts';
 import { readBounded } from '../../util/bounded-file.ts';
 import type { Clock } from '../../util/clock.ts';
-import { failing, messageOf, RefitError } from '../../util/errors.ts';
+import { messageOf, RefitError } from '../../util/errors.ts';
 import { parseJson, sameJson } from '../../util/json.ts';
 
 export interface Addon {
@@ -40,24 +40,26 @@ const FIELD_MANAGER = 'refit-kubeadm-addons';
 
 /** @throws RefitError REFIT_FILE with file, field, found and expected */
 export async function readAddon({ name, path }: { readonly name: string; readonly path: string }): Promise<Addon> {
-  const failIn = (file: string) => failing('REFIT_FILE', `addon ${name}: ${file}: `);
-  const unread = (error: unknown): never => failIn(path)(`cannot be read: ${messageOf(error)}`);
+  const fail = (file: string, why: string): never => {
+    throw new RefitError('REFIT_FILE', `addon ${name}: ${file}: ${why}`);
+  };
+  const unread = (error: unknown): never => fail(path, `cannot be read: ${messageOf(error)}`);
   const isFolder = (await stat(path).catch(unread)).isDirectory();
   const inside = isFolder ? (await readdir(path)).toSorted().filter((file) => /\.(ya?ml|json)$/.test(file)) : [];
   const objects: kube.KubeObject[] = [];
   for (const file of isFolder ? inside.map((each) => join(path, each)) : [path]) {
     const text = await readBounded(file).catch(unread);
-    for (const [index, value] of documentsOf(text, failIn(file)).entries()) {
+    for (const [index, value] of documentsOf(text, (why) => fail(file, why)).entries()) {
       if (value === null) continue;
       const object = value as kube.KubeObject;
       const { apiVersion, kind, metadata } = object;
       for (const [field, found] of Object.entries({ apiVersion, kind, 'metadata.name': metadata?.name }))
-        if (typeof found !== 'string') failIn(file)(`document ${index + 1}: ${field}: found ${found}, expected a text`);
+        if (typeof found !== 'string') fail(file, `document ${index + 1}: ${field}: found ${found}, expected a text`);
       const labels = { ...metadata.labels, 'upgrade.refit.dev/addon': name };
       objects.push({ ...object, metadata: { ...metadata, labels } });
     }
   }
-  if (objects.length === 0) failIn(path)('found no object, expected YAML or JSON of Kubernetes');
+  if (objects.length === 0) fail(path, 'found no object, expected YAML or JSON of Kubernetes');
   // Others need them.
   const first = objects.filter(({ kind = '' }) => /^(Namespace|CustomResourceDefinition)$/.test(kind));
   return { name, objects: [...new Set([...first, ...objects])] };
