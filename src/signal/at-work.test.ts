@@ -59,6 +59,10 @@ test.each([
   expect(isTaken(node, OWN)).toBe(is);
 });
 
+test('without a plan that asks, every claim takes the Node', () => {
+  expect([isTaken(free), isTaken(withClaim(free, OWN))]).toEqual([false, true]);
+});
+
 test('who signalled a Node counts until it is done there', () => {
   expect(signallerOf(signalled())).toBe('id1');
   expect(signallerOf(signalled('RollingBack'))).toBe('id1');

@@ -13,13 +13,15 @@ import { gather } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { annotated, type Job, jobs, type Node, nodes, pods, secrets } from '../../kube/resources.ts';
 import { encodePresence } from '../../signal/agent-presence.ts';
-import { withClaim } from '../../signal/at-work.ts';
+import { claimOn, withClaim } from '../../signal/at-work.ts';
 import { AGENT_ANNOTATION, controlNodes } from '../../signal/names.ts';
 import { autopilot } from '../autopilot/dialect.ts';
+import { FAILED_TYPE } from './attempts.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 import { jobOf } from './job.ts';
 import { latestHash } from './latest.ts';
+import { finished } from './signal.ts';
 
 const config = { name: 'c', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
 const node = (name: string): Node => buildNode(name, { labels: { 'kubernetes.io/hostname': name } });
@@ -140,6 +142,11 @@ test('a node without its claim gets no Job, though the Plan applies it', () => {
 const CLAIM = 'cattle/system-upgrade/p/p-uid';
 const KEY = 'system-upgrade/p';
 
+test('a node that is done has no claim: it goes with the write of its labels', () => {
+  const claimed = withClaim(node('a'), CLAIM);
+  expect(claimOn(finished(claimed, buildCattlePlan('p'), 'h', 'v1'))).toBeUndefined();
+});
+
 test('a claim is left over once its Plan is gone or does not want the node; those of other controllers never are', () => {
   const plan = buildCattlePlan('p');
   const status = { latestVersion: 'v1.2.3', latestHash: hashOf(plan), applying: ['a'] };
@@ -148,6 +155,9 @@ test('a claim is left over once its Plan is gone or does not want the node; thos
     return claimsLeft({ dialect: cattle(config), world }, plans, KEY, T0).map(({ metadata }) => metadata.name);
   };
   expect([left([]), left([plan]), left([{ ...plan, status }])]).toEqual([['a'], ['a'], []]);
+  const failure = { type: FAILED_TYPE, status: 'True', message: `a at ${CREATED}; generation 1` };
+  const stopped = { ...plan, status: { ...status, conditions: [failure] } };
+  expect(left([stopped])).toEqual(['a']);
   expect([left([], 'cattle/elsewhere/p/p-uid'), left([], 'autopilot//autopilot/uid')]).toEqual([[], []]);
 });
 
