@@ -17,9 +17,9 @@ export function claimOn({ metadata }: KubeObject): string | undefined {
 
 /** For people; undefined if no plan but this one claims the node. */
 export function otherClaimantOn(node: KubeObject, { metadata: { uid } }: KubeObject): string | undefined {
-  const parts = claimOn(node)?.split('/') ?? [];
-  const isOther = parts.length > 0 && parts.pop() !== uid;
-  return isOther ? `plan ${parts.filter(Boolean).join('/')}` : undefined;
+  const claim = claimOn(node);
+  if (claim === undefined || claim.endsWith(`/${uid}`)) return undefined;
+  return `plan ${claim.split('/').slice(0, -1).filter(Boolean).join('/')}`;
 }
 
 export function withClaim(node: Node, claim: string): Node {

@@ -8,7 +8,15 @@ import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';
 import { holds } from '../../src/dialects/cattle/conditions.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { annotated, type Job, jobs, type KubeObject, type Node, nodes } from '../../src/kube/resources.ts';
+import {
+  annotated,
+  compareResourceVersions,
+  type Job,
+  jobs,
+  type KubeObject,
+  type Node,
+  nodes,
+} from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { encodePresence } from '../../src/signal/agent-presence.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
@@ -95,9 +103,9 @@ async function waitsWith(plan: string, words: RegExp): Promise<void> {
 
 /** The most nodes that worked at once, by the versions that the server gave to Nodes and Jobs; ends with `abort`. */
 async function followWork(abort: AbortSignal): Promise<() => number> {
-  const steps: { readonly version: number; readonly who: string; readonly works: boolean }[] = [];
-  const note = ({ metadata: { resourceVersion } }: KubeObject, who: string, works: boolean) =>
-    void steps.push({ version: Number(resourceVersion), who, works });
+  const steps: { readonly version: string; readonly who: string; readonly works: boolean }[] = [];
+  const note = ({ metadata: { resourceVersion: version = '' } }: KubeObject, who: string, works: boolean) =>
+    void steps.push({ version, who, works });
   const noteNode = (node: Node) => note(node, `k0s ${node.metadata.name}`, signallerOf(node) !== undefined);
   const noteJob = (job: Job) => note(job, `Job ${job.metadata.name}`, !holds(job, 'Complete'));
   const byNodes = createInformer<Node>(admin, nodes, { labelSelector: 'pool=both' });
@@ -109,7 +117,7 @@ async function followWork(abort: AbortSignal): Promise<() => number> {
   return () => {
     const working = new Set<string>();
     const counts = steps
-      .toSorted((a, b) => a.version - b.version)
+      .toSorted((a, b) => compareResourceVersions(a.version, b.version))
       .map(({ who, works }) => {
         if (works) working.add(who);
         else working.delete(who);
@@ -170,8 +178,8 @@ test.each([0, 60, 150])('one budget, whoever comes first: the plan of k0s comes 
   await Promise.all([...NODES.map(completes), isDone(name)]);
   await k0sIs('Completed');
   expect(most()).toBe(1);
-  for (const name of NODES)
-    await vi.waitFor(async () => expect(claimOn(await admin.get(nodes, name))).toBeUndefined(), PATIENCE);
+  for (const each of NODES)
+    await vi.waitFor(async () => expect(claimOn(await admin.get(nodes, each))).toBeUndefined(), PATIENCE);
 });
 
 test('never two plans on one node, whoever comes first', async () => {

@@ -10,7 +10,7 @@ import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later } from '../../../test/builders/times.ts';
-import { seededRandom } from '../../../test/faults/random.ts';
+import { pick, seededRandom } from '../../../test/faults/random.ts';
 import { annotated, type Node, nodes } from '../../kube/resources.ts';
 import { claimOn, withClaim } from '../../signal/at-work.ts';
 import type { Dialect } from '../dialect.ts';
@@ -55,10 +55,10 @@ test.each(Array.from({ length: 200 }, (_, seed) => seed))('whatever happens in b
   const random = seededRandom(seed);
   const { api, leaders, read, atWork, isDone } = scene();
   for (let step = 0; step < 5_000 && !isDone(); step++) {
-    const leader = leaders[Math.floor(random() * leaders.length)];
+    const leader = pick(random, leaders);
     const what = random();
-    if (leader && what < 0.3) leader.catchUp();
-    else if (leader && what < 0.6 && !leader.running) {
+    if (what < 0.3) leader.catchUp();
+    else if (what < 0.6 && !leader.running) {
       leader.running = true;
       void leader.reconcile('plan').finally(() => (leader.running = false));
     } else if (what > 0.95) {
