@@ -6,7 +6,7 @@ import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/spr
 import type { Instruction, StatusSharding } from '../../../src/engine/dialect.ts';
 import type { Call, Caller } from '../../../src/kube/client.ts';
 import { WHOLE } from '../../whole.ts';
-import { seededRandom } from '../random.ts';
+import { pick, seededRandom } from '../random.ts';
 import { throwDice } from './dice.ts';
 import { isFine, play, describe as tell } from './mishaps.ts';
 import { callTrials, SCENE, SHARDS, SWEEPS, type Trial, tryOut } from './sweeps.ts';
@@ -18,9 +18,7 @@ const MIXTURES = WHOLE ? 6 : 3;
 
 function some(trials: readonly Trial[]): Trial[] {
   const random = seededRandom(SEED);
-  return Array.from({ length: TRIALS }, () => trials[Math.floor(random() * trials.length)]).filter(
-    (trial) => trial !== undefined,
-  );
+  return Array.from({ length: TRIALS }, () => pick(random, trials));
 }
 
 test.each(SWEEPS)(`${TRIALS} faults: $name`, async (sweep) => {
