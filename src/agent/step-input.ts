@@ -53,7 +53,6 @@ export interface StepInput {
   readonly beside?: BesideK0s;
 }
 
-/** A signal that the journal does not know. */
 export interface NewSignalInput extends StepInput {
   readonly signal: SignalData;
 }

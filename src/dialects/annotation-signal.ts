@@ -183,7 +183,6 @@ function kindOf({ procedure }: Stage): SignalCommand['kind'] {
   return procedure === 'airgapupdate' || procedure === 'kubeadmupdate' ? procedure : 'k0supdate';
 }
 
-/** True if this rollout sent the signal. */
 export function belongs(
   { metadata }: KubeObject,
   { created, planId }: Pick<SignalData, 'created' | 'planId'>,
@@ -223,7 +222,6 @@ export function foreignTargetsAmong(objects: Readonly<Record<Role, Resource>>): 
 /** Characters of a step or a time: the node writes them, and the plan repeats them. */
 const LONGEST = 64;
 
-/** Cached for each version of the object. */
 const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
   const signal = decodeSignal(metadata.annotations);
   if (!signal) return { kind: 'none' };

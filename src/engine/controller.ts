@@ -89,7 +89,6 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
         ),
       ),
       ...(parts.policies ? [runtime.fromMapping(parts.policies, keys, runtime.generationChanged)] : []),
-      // Progress of a drain wakes every plan.
       ...(drains
         ? [{ informer: plans, start: (wake: runtime.Enqueue) => drains.onChange(() => keys().forEach(wake)) }]
         : []),

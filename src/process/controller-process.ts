@@ -59,7 +59,6 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   readonly metrics?: Metrics;
 }
 
-/** What only the leader uses. */
 export interface LeaderTools {
   /** Writes only while the lease is held. */
   readonly writer: KubeClient;

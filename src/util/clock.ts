@@ -1,7 +1,6 @@
 /** Time as a parameter, pauses, rates, and how times are written. */
 import { untilAborted } from './waits.ts';
 
-/** Tests bring their own. */
 export interface Clock {
   /** Wall-clock milliseconds since the Unix epoch: for what people and other machines read. */
   now(): number;

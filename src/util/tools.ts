@@ -9,5 +9,4 @@ export interface Tools {
   readonly log: Logger;
 }
 
-/** Of this machine, and silent. */
 export const DEFAULT_TOOLS: Tools = { clock: systemClock, random: Math.random, log: silentLogger };

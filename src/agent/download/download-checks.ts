@@ -17,7 +17,6 @@ export interface DownloadChecksParts
   readonly placeFor: (kind: SignalCommand['kind']) => Promise<DownloadPlace | undefined>;
 }
 
-/** Where the payload of a command goes. */
 export interface DownloadPlace {
   readonly directory: string;
   /** Files of an earlier download that the next one goes on from, or replaces. */

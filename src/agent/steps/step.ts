@@ -38,7 +38,6 @@ export type Step =
   | { readonly kind: 'uncordon' }
   /** Puts the verified bundle into the images directory, and removes older bundles of ours. Of kubeadm: stages, and checks the host. */
   | { readonly kind: 'fetch-bundle' }
-  /** Upgrades a kubeadm host, and proves it. */
   | { readonly kind: 'upgrade-host' }
   /** Leaves the signal to k0s's own agent: removes staged and partial files and forgets the work. */
   | { readonly kind: 'stand-aside'; readonly reason: string }

@@ -23,7 +23,6 @@ export function orphanedPlans(world: World, plans: readonly Plan[]): OrphanedPla
   );
 }
 
-/** An object that carries signals. */
 interface Carrier {
   readonly object: KubeObject;
   readonly role: Role;

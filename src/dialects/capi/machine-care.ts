@@ -64,7 +64,6 @@ function isOfCluster({ list }: CareParts['seen'], { metadata, spec }: Machine): 
   return list().some(isThere);
 }
 
-/** `key` is that of a Machine. */
 async function care({ management, writer, seen, rulesOf }: CareParts, key: string, { abort }: ReconcileContext) {
   const { name, namespace } = splitKey(key);
   const machine = await ifFound(management.get(machines, name, { namespace, abort }));

@@ -15,7 +15,6 @@ import type { Clock } from '../../util/clock.ts';
 import { CONTROL_PLANE, endpointOf, isController } from '../node-endpoints.ts';
 import { capi } from './dialect.ts';
 
-/** The cluster with the Node of a Machine. */
 export interface NodeCluster {
   readonly workload: KubeClient;
   /** As last seen by the watch of this process; undefined where it has not begun, too. */

@@ -5,7 +5,6 @@ import { parseVersion } from '../../util/version.ts';
 import { judgePlan, type VersionRule, type VersionStage } from '../../versions/plan-rules.ts';
 import type { ProgressParts } from './progress.ts';
 
-/** Lifts rules by their names. */
 const ALLOW = 'allowedVersionRules';
 
 /** Which rule is broken, and how to lift it; undefined if none is. Rejects if the API server does not answer. */

@@ -24,7 +24,6 @@ export type JobSettings = Readonly<typeof DEFAULT_JOB_SETTINGS>;
 export interface CattleConfig {
   /** Used in a label of its Jobs, and as name of its lease. */
   readonly name: string;
-  /** Where its Plans, Jobs and Secrets are. */
   readonly namespace: string;
   readonly job: JobSettings;
   /** As in the original: Jobs of several Plans may run on a node at once. */

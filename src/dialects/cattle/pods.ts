@@ -23,7 +23,6 @@ export function stallOf({ metadata, status: { ready = 0, active = 0 } = {} }: Jo
   return last?.status?.phase === 'Failed' && active > 0 ? undefined : last && stallIn(last);
 }
 
-/** The pod that was made last for each Job. */
 const lastByOwner = onceForEach((all: readonly Pod[]) => {
   const made = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
   const inOrder = all.toSorted((a, b) => made(a).localeCompare(made(b)));

@@ -20,7 +20,6 @@ const PACKING = { windowBits: 12, memLevel: 3, chunkSize: 4096 };
 /** Anybody who may write Jobs may write the stamp. */
 const MOST_JSON_BYTES = 1 << 20;
 
-/** `controller` is the name of the controller. */
 export function stamped(job: Job, controller: string, { metadata }: CattlePlan): Job {
   const { name, namespace = '' } = metadata;
   const digest = hash('sha1', `${controller}${OWNER_KIND}${name}${namespace}`);

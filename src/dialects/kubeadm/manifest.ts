@@ -35,13 +35,11 @@ const kubeadmOptions = z.strictObject({
     .min(1)
     .exactOptional(),
   patches: absolute.exactOptional(),
-  /** File with an UpgradeConfiguration. */
   config: absolute.exactOptional(),
   certificateRenewal: z.boolean().exactOptional(),
   etcdUpgrade: z.boolean().exactOptional(),
 });
 
-/** How to log in, to one host or to all. */
 const access = {
   user: z.string().min(1).exactOptional(),
   port: port.exactOptional(),
@@ -69,7 +67,6 @@ const host = z.strictObject({
     .exactOptional(),
 });
 
-/** kubectl is replaced where a host has it. */
 const binaries = z.strictObject({ kubeadm: binary, kubelet: binary, kubectl: binary.exactOptional() });
 
 /** On hosts that get a new version of Kubernetes, before that. */

@@ -58,7 +58,6 @@ export interface Assessment {
   readonly digest: string;
   /** MachineDeployments to upgrade, once all hosts are done. */
   readonly toRoll: readonly Pool[];
-  /** Before them. */
   readonly toApply: readonly AddonPlan[];
   readonly findings: readonly Finding[];
 }
@@ -66,7 +65,6 @@ export interface Assessment {
 /** KubeOne sets this label on each node, also on workers, during its upgrade. */
 const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
 const LOGIN = ['user', 'identityFile', 'knownHostsFile', 'configFile'];
-/** Rules that apply to each host separately. */
 const OF_ONE_HOST = new Set(['Kd', 'cgroup', 'containerd', 'kernel']);
 /** Minor of v1: the oldest of the three maintained releases. */
 const OLDEST_MAINTAINED = 34;
@@ -135,7 +133,6 @@ export function isEmpty(request: Request): boolean {
   return hostsOf(request).length + request.certificates.length === 0;
 }
 
-/** Those to upgrade. */
 export function hostsOf({ leader, followers, kubelets, workers }: Request): string[] {
   return [...new Set([...leader, ...followers, ...kubelets, ...workers])];
 }

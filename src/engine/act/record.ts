@@ -58,7 +58,6 @@ function accompanying({ dialect: { signal }, world }: Effects, { plan, before, a
   });
 }
 
-/** The targets that only `after` records ahead. */
 function placedAhead(before: Rollout, after: Rollout) {
   const known = new Set(before.stages.flatMap(({ next = [] }) => next));
   const placed = new Set(after.stages.flatMap(({ next = [] }) => next.filter((key) => !known.has(key))));

@@ -21,7 +21,6 @@ import { writeAllowed } from './write-allowed.ts';
 /** Asked for every target before the rollout starts: one stop refuses the whole plan. */
 export const BEFORE_ROLLOUT: readonly Gate[] = [targetExists, platformSupported];
 
-/** Asked before each target starts. */
 export const BEFORE_TARGET: readonly Gate[] = [
   policyReadable,
   downloadsAllowed,

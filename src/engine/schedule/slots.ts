@@ -18,7 +18,6 @@ export function freeSlots(stage: Stage): number {
   return Math.max(0, limitOf(stage) - heldSlots(stage));
 }
 
-/** How many targets may start now. */
 export function openSlots({ snapshot, policy, now }: gating.DecisionContext, stage: Stage): number {
   return Math.max(0, freeWithin(stage, policy) - failedInFlightIn(snapshot, now).length);
 }

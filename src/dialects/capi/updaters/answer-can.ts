@@ -149,7 +149,6 @@ async function nodesOf({ management, clusterOf, clock, abort }: CanParts, { mach
   return { workload: cluster?.workload, labels, own, lacking };
 }
 
-/** Why Refit cannot update the Machines. */
 async function obstacleTo(parts: CanParts, { current, desired, settings }: CanRequest) {
   const { workload, labels, own, lacking } = await nodesOf(parts, current);
   const wanted = [valueAt(desired['machine'], ['spec', 'version']), valueAt(desired['machineSet'], SET_VERSION)];

@@ -57,7 +57,6 @@ async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<stepR
   return stepRecord.acceptedBy(set, others.length > 0 ? others : all);
 }
 
-/** One call about one Machine, as it is now. */
 interface StepCall extends StepParts {
   readonly machine: Machine;
   readonly request: UpdateMachineRequest;

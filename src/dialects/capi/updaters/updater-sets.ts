@@ -10,7 +10,6 @@ import { ifPossible, RefitError } from '../../../util/errors.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** Of one call of a hook. */
 export interface CallParts {
   /** Of the cluster with the Machines and the UpdaterSets. */
   readonly management: KubeClient;
