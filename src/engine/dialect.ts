@@ -66,8 +66,8 @@ interface Capabilities<P extends KubeObject> {
   readonly foreignWork?: ForeignWorkFinder;
   /** True if the Node of a target is claimed before it starts: other processes may start on it, or share a limit. */
   claims?(node: Node, policy: RolloutPolicy): boolean;
-  /** Of two that wait for each other's claims it gives way. */
-  readonly yieldsClaims?: true;
+  /** True if some plan, deleted or not, works on the Node, whatever is recorded: then its claim stays. */
+  isAtWork?(world: World, node: Node): boolean;
   /** Names the other plan that works on the node of the target, where one plan at a time may. */
   occupantOf?(world: World, target: Target, plan: P): string | undefined;
   /** Agents on nodes carry out the signals: which one a target's object speaks of. */
@@ -156,7 +156,6 @@ export interface Signal<P extends KubeObject = KubeObject> {
   finish?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): MaybeInstruction;
 }
 
-/** Undefined if there is nothing to write. */
 type MaybeInstruction = Instruction | undefined;
 
 /** An effect as data; it does no harm when repeated. */

@@ -4,6 +4,7 @@ import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
 import { isOfObject } from '../kube/status-error.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';
 import { type Clock, rfc3339 } from '../util/clock.ts';
+import { claimsFor } from './act/claims.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { record } from './act/record.ts';
 import { endIdleDrains, runNodeActions } from './act/run-node-actions.ts';
@@ -147,7 +148,13 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
   }
   if (beside.isRunning()) return 'beside';
   const heldMs = decision.record ? batchMs(rollout, decision.record, now, records) : 0;
-  if (decision.record && heldMs === 0) return (await writing(decision.record)) ? 'recorded' : 'outdated';
+  const isClaiming = !decision.record && rollout.phase === 'running';
+  const claims = isClaiming ? claimsFor(options, { plan, policy, before: rollout, after: rollout }) : [];
+  // A record claims, too.
+  const after = claims.some(({ stage, target }) => turn.of(stage, target).gate === undefined)
+    ? rollout
+    : decision.record;
+  if (after && heldMs === 0) return (await writing(after)) ? 'recorded' : 'outdated';
   // While the record waits for its batch, signals and node actions for what is recorded already are not delayed.
   const isHeld = heldMs > 0;
   const outcome = await act(options, turn, isHeld ? { ...decision, ...recordedWork(turn) } : decision);

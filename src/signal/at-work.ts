@@ -12,7 +12,8 @@ export function claimOf(dialect: string, { metadata: { namespace = '', name, uid
 }
 
 export function claimOn({ metadata }: KubeObject): string | undefined {
-  return metadata.annotations?.[CLAIM_ANNOTATION];
+  // One that is empty is nobody's.
+  return metadata.annotations?.[CLAIM_ANNOTATION] || undefined;
 }
 
 /** For people; undefined if no plan but this one claims the node. */

@@ -38,7 +38,6 @@ const watchedPods: Watched = {
   isNeeded: (world, now) => world.list(jobs).some((job) => isUnfinished(job) && waitsLong(job, now)),
 };
 
-/** For the controller of one namespace. */
 export function cattle(config: CattleConfig): Dialect<CattlePlan> {
   const { namespace } = config;
   const attempts = attemptsOf(config);
@@ -46,8 +45,9 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
     ...viewOf(config),
     signal: jobSignal(config, attempts),
     occupantOf: config.plansShareNodes === true ? () => undefined : occupantOf,
-    claims: (node) => config.plansShareNodes !== true && mayBeSignalled(node),
-    yieldsClaims: true,
+    claims: (node, { maxUnavailable }) =>
+      config.plansShareNodes !== true && (maxUnavailable !== undefined || mayBeSignalled(node)),
+    isAtWork: (world, { metadata: { name } }) => jobsAt(world, name).some(isUnfinished),
     scope: { namespace },
     watched: [
       watchedNodes,

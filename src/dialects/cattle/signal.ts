@@ -223,7 +223,6 @@ export function finished(node: Node, plan: CattlePlan, hash: string, version: st
   return freed({ ...node, metadata: { ...node.metadata, labels } }, plan);
 }
 
-/** Uncordons if a Job of the plan cordoned. */
 function freed(node: Node, plan: CattlePlan): Node {
   const unclaimed = withoutClaim(node, claimOf('cattle', plan));
   return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(unclaimed) : unclaimed, plan);

@@ -15,7 +15,8 @@ import { annotated, type Node, nodes } from '../../kube/resources.ts';
 import { claimOn, withClaim } from '../../signal/at-work.ts';
 import type { Dialect } from '../dialect.ts';
 import type { Observation } from '../model/decision.ts';
-import type { Stage } from '../model/rollout.ts';
+import type { RolloutPhase, Stage } from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 const OWN = { patient: ['n1', 'n2'], yielding: ['n3', 'n4'] };
 const NAMES = Object.values(OWN).flat();
@@ -31,17 +32,18 @@ function dialectOf(name: keyof typeof OWN, more: Partial<Dialect<TablePlan>>): D
   };
 }
 
-const DIALECTS = { patient: dialectOf('patient', {}), yielding: dialectOf('yielding', { yieldsClaims: true }) };
-const policyFor = () => buildPolicy({ maxUnavailable: { nodes: 1 } });
+const DIALECTS = { patient: dialectOf('patient', {}), yielding: dialectOf('yielding', {}) };
+const limitedTo = (nodes: number) => () => buildPolicy({ maxUnavailable: { nodes } });
+const policyFor = limitedTo(1);
 
-function scene() {
+function scene(limit = 1) {
   const api = new MemoryApi();
   for (const name of NAMES) api.put(nodes, buildNode(name));
   const leaders = (['patient', 'yielding'] as const).map((name) => {
     const dialect = DIALECTS[name];
     const { metadata, ...plan } = buildTablePlan({ workers: OWN[name] });
     api.put(dialect.plans, { ...plan, metadata: { ...metadata, uid: `${name}-uid` } });
-    const { reconcile, catchUp } = buildReconciler(dialect, api, { policyFor });
+    const { reconcile, catchUp } = buildReconciler(dialect, api, { policyFor: limitedTo(limit) });
     return { dialect, reconcile, catchUp, running: false };
   });
   const read = (): Node[] => NAMES.map((name) => api.read(nodes, name));
@@ -76,13 +78,42 @@ test.each(Array.from({ length: 200 }, (_, seed) => seed))('whatever happens in b
   expect(read().map(claimOn)).toEqual(NAMES.map(() => undefined));
 });
 
+/** Caches that catch up at the same moments: neither sees what the other writes meanwhile. */
+async function lookTogether({ leaders }: ReturnType<typeof scene>, times: number): Promise<void> {
+  for (let turn = 0; turn < times; turn++) {
+    for (const { catchUp } of leaders) catchUp();
+    await Promise.all(leaders.map(async ({ reconcile }) => await reconcile('plan')));
+  }
+}
+
+test('in lockstep, one of two that wait for each other starts', async () => {
+  const both = scene();
+  await lookTogether(both, 4);
+  expect(both.atWork().map(({ metadata }) => metadata.name)).toEqual(['n1']);
+});
+
+test('one of two that claimed starts, though a third Node takes one place', async () => {
+  const both = scene(2);
+  const { api, atWork } = both;
+  await lookTogether(both, 1);
+  expect(['n1', 'n3'].every((name) => claimOn(api.read(nodes, name)) !== undefined)).toBe(true);
+  api.put(nodes, buildNode('n5', {}, 'False'));
+  await lookTogether(both, 4);
+  expect(atWork().map(({ metadata }) => metadata.name)).toEqual(['n1']);
+});
+
 /** A leader of the patient dialect alone, with what the server has. */
-function leaderOf(stages: Parameters<typeof buildRollout>[0], phase: 'new' | 'running', dialect = DIALECTS.patient) {
+function leaderOf(
+  stages: Parameters<typeof buildRollout>[0],
+  phase: RolloutPhase,
+  dialect = DIALECTS.patient,
+  more: Partial<RolloutPolicy> = {},
+) {
   const api = new MemoryApi();
   for (const name of NAMES) api.put(nodes, buildNode(name));
   const { metadata } = buildTablePlan({});
   api.put(dialect.plans, { metadata, spec: buildRollout(stages, { phase }) });
-  const { look } = buildReconciler(dialect, api, { policyFor });
+  const { look } = buildReconciler(dialect, api, { policyFor: () => ({ ...policyFor(), ...more }) });
   const claimed = () => NAMES.filter((name) => claimOn(api.read(nodes, name)) !== undefined);
   const isSent = () => JSON.stringify(api.read(nodes, 'n1').metadata).includes('sent');
   return { api, look, claimed, isSent };
@@ -144,4 +175,67 @@ test('a claim that is left over is dropped, once more after a conflict, and what
   });
   expect(await look()).toMatchObject({ requeueAfterMs: 1000 });
   expect(claimed()).toEqual(['n1', 'n3']);
+  api.before('replace nodes/n1', () => {
+    throw refusal(403, 'Forbidden');
+  });
+  // Nothing else is left to do.
+  expect(await look()).toMatchObject({ requeueAfterMs: 60_000 });
+});
+
+test('a claim that is refused holds up its own target alone, and is not asked for with each decision', async () => {
+  const targets = [buildTarget('n2', 'intended', { since: later(0) }), buildTarget('n1', 'pending')];
+  const { api, look, isSent, claimed } = leaderOf(
+    [buildStage('worker', targets, { maxInFlight: 2 })],
+    'running',
+    undefined,
+    {
+      maxUnavailable: { nodes: 2 },
+    },
+  );
+  const refuse = (): void =>
+    api.before('replace nodes/n2', () => {
+      refuse();
+      throw refusal(403, 'Forbidden');
+    });
+  refuse();
+  for (let looks = 0; looks < 4; looks++) await look();
+  expect([claimed(), isSent()]).toEqual([['n1'], true]);
+  const asked = () => api.calls.filter((call) => call.startsWith('replace')).length;
+  const before = asked();
+  for (let looks = 0; looks < 4; looks++) await look();
+  expect(asked()).toBe(before);
+});
+
+const PATIENT = 'patient//plan/plan-uid';
+
+test.each<[string, readonly string[], Observation]>([
+  ['works on', ['n1'], { kind: 'working', step: 'Restart', attempt: later(0), since: later(0) }],
+  ['has ended', [], { kind: 'failed', attempt: later(0), since: later(0), message: 'the binary does not start' }],
+])('a target that is recorded as late and %s: claims %j', async (_what, left, answer) => {
+  for (const phase of ['running', 'failed'] as const) {
+    const { api, look, claimed } = leaderOf([buildStage('worker', [buildTarget('n1', 'failed')])], phase);
+    api.change(nodes, 'n1', (node) => withAnswer(withClaim(node, PATIENT), answer));
+    for (let looks = 0; looks < 2; looks++) await look();
+    expect(claimed()).toEqual(left);
+  }
+});
+
+test('a plan that is paused before its signal, or is over, leaves the Node to others', async () => {
+  const paused = leaderOf([buildStage('worker', [buildTarget('n1', 'intended')])], 'running', undefined, {
+    paused: true,
+  });
+  const over = leaderOf([buildStage('worker', [buildTarget('n1', 'intended')])], 'failed');
+  for (const { api, look, claimed, isSent } of [paused, over]) {
+    api.change(nodes, 'n1', (node) => withClaim(node, PATIENT));
+    for (let looks = 0; looks < 3; looks++) await look();
+    expect([claimed(), isSent()]).toEqual([[], false]);
+  }
+});
+
+test('a later target of the plan counts as at work once another plan has its Node', async () => {
+  const targets = ['n1', 'n2'].map((name) => buildTarget(name, 'intended', { since: later(-60_000) }));
+  const { api, look, isSent } = leaderOf([buildStage('worker', targets, { maxInFlight: 2 })], 'running');
+  api.change(nodes, 'n2', (node) => withClaim(node, 'yielding//plan/other-uid'));
+  for (let looks = 0; looks < 3; looks++) await look();
+  expect(isSent()).toBe(false);
 });

@@ -3,6 +3,7 @@
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
+import { settleAll } from '../../util/waits.ts';
 import { decide } from '../decide/decide.ts';
 import type { OrphanedPlan } from '../dialect.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
@@ -23,6 +24,8 @@ interface Parts extends Effects {
 
 /** After a conflicting write, or while a node has yet to answer. */
 const RECHECK_MS = 1000;
+/** After every claim was refused to be dropped. */
+const REFUSED_MS = 60_000;
 
 /** Of plans that are gone, and of that of `key`. Asks the API server first: no cache may show a plan that exists. */
 export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>, key: string) {
@@ -39,7 +42,7 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
   const found = await ifFound(client.listAll(plans, { abort, namespace, fieldSelector }));
   // Plans go with their CRD.
   const claims = claimsAmong(found?.items ?? known);
-  for (const node of claims) await dropClaim(parts, node);
+  const dropped = await settleAll(claims.map(async (node) => await dropClaim(parts, node)));
   const left = nodeActionsAmong(found?.items ?? known).filter(({ nodeActions }) => nodeActions.length > 0);
   for (const { rollout, nodeActions } of left)
     await runNodeActions({ ...parts, rollout, now: clock.now() }, nodeActions, {
@@ -47,7 +50,8 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
       onDone: (nodeAction) => reporter?.cleared(rollout, nodeAction),
       onRefused: (nodeAction, words) => parts.refusals.add(rollout, nodeAction, words),
     });
-  return left.length + claims.length > 0 ? { requeueAfterMs: RECHECK_MS } : {};
+  const requeueAfterMs = left.length > 0 || dropped.includes(true) ? RECHECK_MS : REFUSED_MS;
+  return left.length + dropped.length > 0 ? { requeueAfterMs } : {};
 }
 
 function nodeActionsFor({ dialect, world, clock, drains, refusals }: Parts, { rollout, plan }: OrphanedPlan) {

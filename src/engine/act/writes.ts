@@ -19,7 +19,7 @@ export interface Effects {
   /** Without it nothing is drained. */
   readonly drains?: Drains | undefined;
   /** Without it a refused write rejects. */
-  readonly refusals?: Pick<RefusedWrites, 'add'>;
+  readonly refusals?: Pick<RefusedWrites, 'add' | 'of'>;
   /** Ends every request when it aborts. */
   readonly abort?: AbortSignal | undefined;
 }

@@ -1,5 +1,6 @@
 /** Evaluates one target: its observation, deadlines, row in the transition table, gates, and the state to record. */
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
+import { claimOn } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../gates/registry.ts';
 import { censusOfIntent, type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
@@ -131,18 +132,24 @@ function intend(context: TargetContext): TargetEvaluation {
     if (verdict.kind === 'stop')
       return { phase, effect: 'none', next: verdict.ofPlan ? 'pending' : refusedState(reason), reason };
     const { ends, recheckMs, probe } = verdict;
-    // The other one may wait for this claim.
-    const yields = snapshot.yieldsClaims && gate === 'nodes-available' && facts.node?.claim === snapshot.claim;
-    const back = yields ? { next: 'pending' as const } : {};
+    // Others wait for its claim.
+    const isClaimed = snapshot.claim !== undefined && facts.node?.claim === snapshot.claim;
+    const givesWay =
+      gate === 'not-paused' || gate === 'window-open' || (gate === 'nodes-available' && isBehind(snapshot));
+    const back = isClaimed && givesWay ? { next: 'pending' as const } : {};
     return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe };
   }
   const reason = restingReason(target, phase, facts);
-  const isUnclaimed = facts.isUnclaimed?.(policy) === true;
-  const freshMs = isUnclaimed ? SECOND : Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs));
-  // The next record claims, too.
-  if (now - Date.parse(target.since) >= freshMs) return { phase, effect: 'none', next: 'intended', reason };
-  return isUnclaimed ? { phase, effect: 'none', reason, recheckMs: SECOND } : { phase, effect: 'signal', reason };
+  if (facts.isUnclaimed?.(policy) === true) return { phase, effect: 'none', reason, recheckMs: SECOND };
+  const freshMs = Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs));
+  const isFresh = now - Date.parse(target.since) < freshMs;
+  return isFresh ? { phase, effect: 'signal', reason } : { phase, effect: 'none', next: 'intended', reason };
 }
+
+/** Of plans that wait for each other's claims, the first in the order of these keeps its own. */
+const isBehind = onceForEach(({ claim = '', fleet = [] }: Snapshot) =>
+  fleet.some((node) => (claimOn(node) ?? claim) < claim),
+);
 
 function verify(context: TargetContext, phase: TargetPhase, late: boolean): TargetEvaluation {
   const { stage, target } = context;

@@ -105,9 +105,9 @@ export function censusOfIntent({ snapshot, stage: { targets }, target, policy }:
   if (!census) return undefined;
   const names = targets.slice(targets.indexOf(target) + 1).flatMap((each) => {
     const facts = factsOf(snapshot, each);
-    const { observation } = facts;
+    const { observation, node: { claim = snapshot.claim } = {} } = facts;
     const isUnsent = each.state === 'intended' && observation.kind === 'none' && observation.begun !== true;
-    return isUnsent ? nodeNameOf(each, facts) : [];
+    return isUnsent && claim === snapshot.claim ? nodeNameOf(each, facts) : [];
   });
   return { ...census, busy: census.busy.difference(new Set(names)).union(census.unavailable) };
 }
@@ -119,9 +119,10 @@ export function nodeNameOf(target: Target, { node }: TargetFacts): string {
 
 /** Computed once per snapshot: it reads every node, and each target in flight needs it. */
 const censusIn = onceForEach((snapshot: Snapshot): NodeCensus | undefined => {
-  const intended = targetsIn(snapshot.rollout, 'intended');
-  const inFlight = intended.map((target) => nodeNameOf(target, factsOf(snapshot, target)));
-  return snapshot.fleet && censusOf(snapshot.fleet, inFlight, snapshot.claim);
+  const { rollout, fleet, isAtWork = () => false } = snapshot;
+  const inFlight = targetsIn(rollout, 'intended').map((target) => nodeNameOf(target, factsOf(snapshot, target)));
+  const atWork = fleet?.filter(isAtWork).map(({ metadata }) => metadata.name) ?? [];
+  return fleet && censusOf(fleet, [...inFlight, ...atWork], snapshot.claim);
 });
 
 export interface NodeCensus {

@@ -112,7 +112,6 @@ export interface DownloadState {
 export interface NodeView {
   readonly name: string;
   readonly unschedulable: boolean;
-  /** Set if Refit cordoned it. */
   readonly cordonOwner: string | undefined;
   /** The rollout that our taint is for, if it has one. */
   readonly taintOwner: string | undefined;
@@ -154,14 +153,14 @@ export interface Snapshot {
   readonly controls: Controls;
   /** How the plan claims Nodes; absent if it does not. */
   readonly claim?: string | undefined;
-  /** True if it gives way to other claims. */
-  readonly yieldsClaims?: true | undefined;
   /** Unmet preconditions of a new plan; undefined if the dialect has none. */
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
   /** Of every API server; undefined if the version skew rules do not apply. */
   readonly apiServers?: readonly ApiServer[] | undefined;
   /** All Nodes: other plans and dialects make them unavailable too. Undefined if they are not watched. */
   readonly fleet?: readonly Node[] | undefined;
+  /** True if its work shows there, whoever began it. */
+  readonly isAtWork?: ((node: Node) => boolean) | undefined;
   /** Milliseconds within which 90 % of the finished targets were done; undefined before the first. */
   readonly paceMs?: number | undefined;
   /** Milliseconds for which this leader has watched plan and policy ask for the same payloads; undefined for read-only commands. */

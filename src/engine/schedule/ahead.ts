@@ -19,11 +19,13 @@ export const nextIn = onceForEach((stage: Stage): readonly Target[] =>
   [...new Set(stage.next)].flatMap((key) => targetIn(stage, key) ?? []).filter(({ state }) => state === 'pending'),
 );
 
-/** Which of them may start without another record. Only in their order: then two leaders never start more than there are slots. */
+/** Which of them may start without another record, which claims. Only in their order: then two leaders never start more than there are slots. */
 export function startableAhead(context: DecisionContext, stage: Stage, slots: number): readonly Target[] {
   const next = nextIn(stage).filter((target) => factsOf(context.snapshot, target).observation.kind === 'none');
   const { chosen } = chooseTargets(context, stage, next.slice(0, slots), slots);
-  const end = chosen.findIndex((target, index) => target !== next[index]);
+  const isUnclaimed = (target: Target): boolean =>
+    factsOf(context.snapshot, target).isUnclaimed?.(context.policy) === true;
+  const end = chosen.findIndex((target, index) => target !== next[index] || isUnclaimed(target));
   return end < 0 ? chosen : chosen.slice(0, end);
 }
 
