@@ -10,6 +10,7 @@ import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
 import { jobOf } from '../../src/dialects/cattle/job.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type Job, jobs, nodes, type ObjectMeta, secrets } from '../../src/kube/resources.ts';
+import { claimOn } from '../../src/signal/at-work.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import type { CattleSpec } from '../builders/cattle-plans.ts';
 import { secretReader } from '../builders/secret-reader.ts';
@@ -309,8 +310,8 @@ describe('at a take-over', () => {
 });
 
 describe('a policy', () => {
-  async function policy(name: string, spec: object): Promise<void> {
-    const plans = [{ dialect: 'cattle', namespace: NAMESPACE, name }];
+  async function policy(name: string, spec: object, bound: readonly string[] = [name]): Promise<void> {
+    const plans = bound.map((each) => ({ dialect: 'cattle', namespace: NAMESPACE, name: each }));
     const metadata = { name: `suite-${name}` };
     const object = { apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata };
     await applyManifest(JSON.stringify({ ...object, spec: { plans, ...spec } }));
@@ -393,6 +394,27 @@ describe('a policy', () => {
     expect(await jobsOf('away')).toEqual([]);
     await kubectlAs('admin', ['uncordon', 'suite-3']);
     await until('away', 'Complete', 'True', 'Complete');
+  });
+
+  test('keeps its limit over two Plans, and gets back a claim and a Job that somebody deleted', async () => {
+    const claim = async (name: string) => claimOn(await admin.get(nodes, name));
+    const release = await hold('suite-1', 'suite-2');
+    await policy('limited', { maxUnavailable: 1 }, ['first', 'second']);
+    await apply('first', { ...only('suite-1') });
+    const { metadata } = await onlyJobOf('first');
+    const claimed = await claim('suite-1');
+    expect(claimed).toContain(`cattle/${NAMESPACE}/first/`);
+    await apply('second', { ...only('suite-2') });
+    await until('second', 'RefitWaits', 'True', 'Gate');
+    await kubectlAs('admin', ['annotate', 'node', 'suite-1', 'upgrade.refit.dev/claimed-by-']);
+    await kubectlAs('admin', ['delete', 'job', '-n', NAMESPACE, metadata.name]);
+    await vi.waitFor(async () => expect((await onlyJobOf('first')).metadata.uid).not.toBe(metadata.uid), PATIENCE);
+    await vi.waitFor(async () => expect(await claim('suite-1')).toBe(claimed), PATIENCE);
+    expect(await jobsOf('second')).toEqual([]);
+    await release();
+    await until('first', 'Complete', 'True', 'Complete');
+    await until('second', 'Complete', 'True', 'Complete');
+    for (const name of NODES) await vi.waitFor(async () => expect(await claim(name)).toBeUndefined(), PATIENCE);
   });
 });
 
