@@ -52,6 +52,11 @@ test.each<[string, Tamper]>([
   ['loses a deletion', losing(({ type }) => type === 'DELETED')],
   ['loses an edit', losing(({ type }) => type === 'MODIFIED')],
 ])('a view that now and then %s is found out', async (_name, tamper) => {
-  const outcomes = [21, 22, 23, 24].map(async (seed) => await runTrial({ ...trial(seed, 300), tamper }));
-  expect((await Promise.all(outcomes)).flatMap(({ violations }) => violations)).not.toEqual([]);
+  const found: string[] = [];
+  // A list that is made again, as on a busy machine, may bring back what was lost.
+  for (let seed = 21; found.length === 0 && seed < 41; seed += 4) {
+    const running = [0, 1, 2, 3].map(async (more) => await runTrial({ ...trial(seed + more, 300), tamper }));
+    found.push(...(await Promise.all(running)).flatMap(({ violations }) => violations));
+  }
+  expect(found).not.toEqual([]);
 });
