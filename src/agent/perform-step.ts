@@ -30,7 +30,6 @@ export interface EffectTools extends Omit<FetchTools, 'abort'>, Pick<FetchReques
   readonly tried?: Map<string, string>;
 }
 
-/** Time limit for a binary to print its version. */
 const TRIAL_TIMEOUT_MS = 10_000;
 /** About ten seconds in all: the rest of the roll-back time is for the restart. */
 const ROLL_BACK_RETRY = { times: 8, base: 100, cap: 2_000 };

@@ -8,7 +8,6 @@ import type { LogLevel } from '../util/log.ts';
 export interface ConnectionFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
-  /** Port of the API server on every controller; the kubeconfig's if not set. */
   readonly apiPort?: number;
 }
 
@@ -64,7 +63,6 @@ export interface ControllerFlags extends ConnectionFlags {
   readonly leaseDuration: number;
   /** Milliseconds; Infinity for no deadline. */
   readonly targetDeadline: number;
-  /** `host:port`; no HTTP server if not set. */
   readonly healthAddress?: string;
   readonly logLevel: LogLevel;
 }

@@ -30,19 +30,14 @@ import { EXIT, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
 interface ExtensionFlags extends ControllerFlags {
-  /** Of the cluster with the Machines; the other one's if not set. */
   readonly managementKubeconfig?: string;
-  /** The namespace of the Clusters to serve, or true for all; one cluster with the Nodes if not set. */
   readonly workloadClusters?: string | true;
-  /** `host:port`. */
   readonly address: string;
   readonly certDir: string;
   readonly clientCa?: string;
-  /** Anybody who reaches the address may call. */
   readonly insecureNoClientAuth?: boolean;
   readonly payloadUrl: string;
   readonly checksumUrl?: string;
-  /** The folder with the client certificates for updaters. */
   readonly updaterCerts?: string;
   /** Milliseconds. */
   readonly callTimeout: number;

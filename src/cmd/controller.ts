@@ -25,9 +25,7 @@ import { messageOf, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
 
 interface UpdateFlags extends ControllerFlags {
-  /** Plain http for update servers, and downloads with neither https nor a sha256. */
   readonly insecureUpdates?: boolean;
-  /** What update servers are told beside what the API says; nothing at all if not set. */
   readonly clusterInfo?: ClusterInfo;
 }
 

@@ -14,14 +14,10 @@ import { messageOf, RefitError } from '../util/errors.ts';
 import { type LogLevel, stderrLogger } from '../util/log.ts';
 
 interface ServeFlags {
-  /** `host:port`. */
   readonly address: string;
-  /** What clients reach the server by; as they ask if not set. */
   readonly url?: string;
-  /** Directory of `tls.crt` and `tls.key`; plain http if not set. */
   readonly certDir?: string;
   readonly tokenFile?: string;
-  /** `host:port`; no HTTP server if not set. */
   readonly healthAddress?: string;
   readonly logLevel: LogLevel;
 }

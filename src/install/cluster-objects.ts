@@ -121,7 +121,6 @@ function isOurs({ metadata }: kube.KubeObject): boolean {
   return metadata.labels?.[LABEL] === OWNER;
 }
 
-/** The object as the cluster has it, and where that is. */
 async function lookUp({ apiVersion = '', kind = '', metadata }: kube.KubeObject, { client, abort }: ObjectsRun) {
   const { name, namespace } = metadata;
   const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');

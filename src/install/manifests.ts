@@ -10,9 +10,7 @@ export type Component = keyof typeof FOLDERS;
 export const COMPONENTS = Object.keys(FOLDERS) as readonly Component[];
 
 export interface ManifestFlags {
-  /** As in `registry.example.com/refit:1.2.3`. */
   readonly image?: string;
-  /** Of capi-extension. */
   readonly payloadUrl?: string;
   readonly checksumUrl?: string;
 }

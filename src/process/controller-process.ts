@@ -34,7 +34,6 @@ import { printableUrl } from '../util/printable-url.ts';
 import type { Tools } from '../util/tools.ts';
 
 export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Omit<Tools, 'log'>> {
-  /** Names the process in Events and in the log. */
   readonly component: string;
   readonly config: ClusterConfig;
   readonly client: KubeClient;

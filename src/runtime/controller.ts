@@ -34,7 +34,6 @@ export interface Controller {
   begin?(): void;
   reconcile(key: string, context: ReconcileContext): Promise<ReconcileResult | void>;
   readonly concurrency: number;
-  /** Milliseconds that one reconcile may take. */
   readonly timeoutMs: number;
 }
 

@@ -59,7 +59,6 @@ export class WorkQueue {
     this.addAfter(key, Math.max(own, this.#takeToken()));
   }
 
-  /** Resets the backoff of a key that succeeded. */
   forget(key: string): void {
     this.#failures.delete(key);
   }

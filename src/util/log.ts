@@ -7,7 +7,6 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFields = Readonly<Record<string, unknown>>;
 
 export interface Logger extends Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>> {
-  /** A log that adds `fields` to every line. */
   child(fields: LogFields): Logger;
 }
 

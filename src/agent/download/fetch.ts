@@ -186,7 +186,6 @@ function tooBig({ limits }: FetchRequest): Error {
 export interface DownloadLimits {
   readonly maxBytes: number;
   readonly reserveBytes: number;
-  /** Milliseconds for all attempts together. */
   readonly totalMs: number;
   /** Milliseconds without a received byte, connecting included. */
   readonly stallMs: number;

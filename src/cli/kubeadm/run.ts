@@ -37,7 +37,6 @@ const RECHECK_MS = 50;
 /** Milliseconds for the last writes. */
 const CLEAN_UP_WITHIN_MS = 10_000;
 
-/** Waits for the lock, and gives it back at the end. */
 export async function underLock<T>(session: ApplySession, work: (election: Election) => Promise<T>): Promise<T> {
   const { client, clock, log, identity, flags } = session;
   const stop = new AbortController();

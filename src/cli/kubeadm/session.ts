@@ -46,20 +46,15 @@ const ENDED = ': end that process if it hangs';
 
 export interface KubeadmFlags extends ConnectionFlags {
   readonly manifest: string;
-  /** With json all other output goes to standard error. */
   readonly output: 'text' | 'json';
-  /** Upgrades those of machine-controller, after all hosts. */
   readonly upgradeMachineDeployments?: boolean;
   readonly skipAddons?: boolean;
-  /** Addons take over fields that others manage. */
   readonly forceConflicts?: boolean;
-  /** File for the report; only an apply writes one. */
   readonly report?: string;
 }
 
 export interface KubeadmApplyFlags extends KubeadmFlags {
   readonly yes?: boolean;
-  /** Digest of the only plan that may be carried out. */
   readonly digest?: string;
   /** Milliseconds. */
   readonly leaseDuration: number;

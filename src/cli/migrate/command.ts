@@ -62,7 +62,6 @@ export function problemsOf({ hosts, isRunning }: MigrationFacts): string[] {
   ];
 }
 
-/** In order, with commands for the nodes of this cluster. */
 export function stepsOf({ hosts, balancer = 'https://LOAD_BALANCER:6443' }: MigrationFacts): string[] {
   const controllers = hosts.filter(({ role }) => role === 'controller');
   const leftOf = (wanted: Role) => hosts.filter(({ role, isOurs }) => role === wanted && !isOurs);

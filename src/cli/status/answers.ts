@@ -146,7 +146,6 @@ export function sourcesOf(client: KubeClient, askControlPlane: AskControlPlane, 
         `preconditions ${dialect.name} ${plan.metadata.uid ?? ''}`,
         async () => (await dialect.preconditions?.unmet(client, plan, abort)) ?? [],
       ),
-    /** Whether the leader cordons, drains and uncordons for the target. */
     drainDelegation: async (dialect: Dialect, stage: Stage, target: Target, world: World) =>
       await once(
         `drain delegation ${dialect.name} ${target.key}`,

@@ -105,7 +105,6 @@ export function isOpen({ phase }: Pick<PlanView, 'phase'>): boolean {
   return phase === 'new' || phase === 'running';
 }
 
-/** A new plan that the controller is about to refuse. */
 export function isRefused({ phase, reason }: Pick<PlanView, 'phase' | 'reason'>): boolean {
   return phase === 'new' && reason !== undefined;
 }

@@ -27,7 +27,6 @@ const POLL_MS = 200;
 /** Nothing was learned from the channel. */
 const BAD = ['CheckFailed', 'InvalidConfig'];
 
-/** Asks the leader to check now, and shows what it found. */
 export async function checkUpdates(name: string | undefined, flags: UpdatesFlags, parts: Parts): Promise<number> {
   const { clock, abort } = parts;
   using client = await connect(flags, 'refit-updates');

@@ -10,7 +10,6 @@ import { issueCertificate } from './issue.ts';
 import { execCredential, kubeconfigWith, withCertificate } from './kubeconfig.ts';
 
 interface CredentialsFlags extends ClusterFlags {
-  /** Name of the Node on that host, if pods run there. */
   readonly node?: string;
   /** Milliseconds. */
   readonly duration: number;
