@@ -68,6 +68,8 @@ interface Capabilities<P extends KubeObject> {
   claims?(node: Node, policy: RolloutPolicy): boolean;
   /** True if some plan, deleted or not, works on the Node, whatever is recorded: then its claim stays. */
   isAtWork?(world: World, node: Node): boolean;
+  /** Names the plan that the work of this one would wait for. */
+  awaits?(plan: P, world: World): string | undefined;
   /** Names the other plan that works on the node of the target, where one plan at a time may. */
   occupantOf?(world: World, target: Target, plan: P): string | undefined;
   /** Agents on nodes carry out the signals: which one a target's object speaks of. */

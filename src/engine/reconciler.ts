@@ -92,10 +92,13 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const turn = { plan, ...evaluationsFor(snapshot, policy, now) };
       const outcome = await take(effects, answers, turn, records)
         .then(async (taken) => (taken === 'beside' && !(await beside.next(isDue)) ? 'outdated' : taken))
-        .catch((error: unknown) => {
+        .catch(async (error: unknown) => {
+          if (!isOfObject(error)) throw error;
           // Only an Event can say it: the status is what cannot be written.
-          if (isOfObject(error))
-            options.reporter?.failed(plan, because('RecordRefused', `${REFUSED}: ${error.message}`));
+          options.reporter?.failed(plan, because('RecordRefused', `${REFUSED}: ${error.message}`));
+          await beside.end();
+          // Others wait for what it claimed.
+          await cleanUp();
           throw error;
         });
       if (outcome === 'beside') answers = newAnswers();
@@ -148,7 +151,7 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
   }
   if (beside.isRunning()) return 'beside';
   const heldMs = decision.record ? batchMs(rollout, decision.record, now, records) : 0;
-  const isClaiming = !decision.record && rollout.phase === 'running';
+  const isClaiming = !decision.record && decision.nodeActions.length === 0 && rollout.phase === 'running';
   const claims = isClaiming ? claimsFor(options, { plan, policy, before: rollout, after: rollout }) : [];
   // A record claims, too.
   const after = claims.some(({ stage, target }) => turn.of(stage, target).gate === undefined)

@@ -396,6 +396,24 @@ describe('a policy', () => {
     await until('away', 'Complete', 'True', 'Complete');
   });
 
+  test('starts no Plan under a limit whose `prepare` would wait for another one', async () => {
+    const release = await hold('suite-2');
+    await policy('prepared', { maxUnavailable: 1 }, ['agents', 'servers']);
+    await apply('servers', { ...only('suite-2') });
+    await apply('agents', {
+      ...only('suite-1'),
+      prepare: { image: 'example.com/upgrade', args: ['prepare', 'servers'] },
+    });
+    await until('agents', 'RefitWaits', 'True', 'Gate');
+    await onlyJobOf('servers');
+    const words = 'suite-1 would take a place of maxUnavailable, and wait for Plan system-upgrade/servers';
+    expect(await gateOf('agents')).toContain(words);
+    expect(await jobsOf('agents')).toEqual([]);
+    await release();
+    await until('agents', 'Complete', 'True', 'Complete');
+    await until('servers', 'Complete', 'True', 'Complete');
+  });
+
   test('keeps its limit over two Plans, and gets back a claim and a Job that somebody deleted', async () => {
     const claim = async (name: string) => claimOn(await admin.get(nodes, name));
     const release = await hold('suite-1', 'suite-2');

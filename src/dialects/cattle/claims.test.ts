@@ -1,71 +1,21 @@
 /** Proves that a Plan gets the claims it needs, holds no more than that, and keeps one limit with other Plans. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
-import { MemoryApi } from '../../../test/builders/memory-api.ts';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { buildReconciler } from '../../../test/builders/reconcilers.ts';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { later, T0 } from '../../../test/builders/times.ts';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { buildCattleScene, LIMITED, selecting } from '../../../test/builders/cattle-scenes.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cattlePlans } from '../../api/kinds.ts';
-import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { annotated, type Job, jobs, type KubeObject, nodes } from '../../kube/resources.ts';
-import { claimOn, withClaim } from '../../signal/at-work.ts';
+import { annotated, type Job, jobs, type Node, nodes } from '../../kube/resources.ts';
+import { withClaim } from '../../signal/at-work.ts';
 import { SIGNAL_VERSION_ANNOTATION } from '../../signal/names.ts';
-import { DEFAULT_JOB_SETTINGS } from './config.ts';
-import { cattle } from './dialect.ts';
-import { NODE_LABEL } from './names.ts';
+import { conditionOf } from './conditions.ts';
+import { NODE_LABEL, PLAN_LABEL } from './names.ts';
 
-const CONFIG = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
-
-/** One controller for all Plans. */
-function scene(
-  plans: readonly CattlePlan[],
-  names: readonly string[],
-  policy: Partial<RolloutPolicy> = {},
-  isLimited = (_plan: KubeObject): boolean => true,
-) {
-  const api = new MemoryApi();
-  const clock = new FakeClock(T0);
-  for (const name of names) api.put(nodes, buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
-  for (const plan of plans) api.put(cattlePlans, plan);
-  const policyFor = (plan: KubeObject): RolloutPolicy => buildPolicy(isLimited(plan) ? policy : {});
-  const { catchUp, reconcile } = buildReconciler(cattle(CONFIG), api, { clock, policyFor });
-  const view = api.view(jobs);
-  const made = (): readonly Job[] => {
-    view.catchUp();
-    return view.list();
-  };
-  return {
-    api,
-    made,
-    /** Every Plan has its turn so many times. */
-    look: async (times = 4): Promise<void> => {
-      for (let turn = 0; turn < times; turn++) {
-        for (const { metadata } of plans) {
-          catchUp();
-          await clock.runUntil(reconcile(`${metadata.namespace}/${metadata.name}`));
-        }
-        await clock.advance(1_000);
-      }
-    },
-    atWork: () => made().flatMap(({ metadata, status }) => (status ? [] : (metadata.labels?.[NODE_LABEL] ?? []))),
-    claims: () => names.flatMap((name) => claimOn(api.read(nodes, name)) ?? []),
-    complete: (name: string): void => {
-      const condition = { type: 'Complete', status: 'True', lastTransitionTime: later(clock.monotonic()) } as const;
-      for (const job of made())
-        if (job.metadata.labels?.[NODE_LABEL] === name) api.put(jobs, { ...job, status: { conditions: [condition] } });
-    },
-  };
-}
-
-const signalled = <T extends object>(node: T): T =>
-  annotated(node as never, { [SIGNAL_VERSION_ANNOTATION]: 'v2' }) as T;
-const LIMITED = { maxUnavailable: { nodes: 1 } };
+const limited = { policyOf: () => LIMITED };
+const signalled = (node: Node): Node => annotated(node, { [SIGNAL_VERSION_ANNOTATION]: 'v2' });
+const nodesOf = (all: readonly Job[]) => all.flatMap(({ metadata }) => metadata.labels?.[NODE_LABEL] ?? []).toSorted();
 
 test('a node that is recorded without its claim gets it, and then its Job', async () => {
-  const { api, made, look, atWork, claims } = scene([buildCattlePlan('plan')], ['a']);
+  const { api, made, look, atWork, claims } = buildCattleScene([buildCattlePlan('plan')], ['a']);
   await look();
   expect(claims()).toEqual([]);
   // An agent of k0s is installed, and somebody deletes the Job.
@@ -77,19 +27,16 @@ test('a node that is recorded without its claim gets it, and then its Job', asyn
 });
 
 test('a node at work gets a claim, too, once one is needed', async () => {
-  const { api, look, claims } = scene([buildCattlePlan('plan')], ['a']);
+  const { api, look, claims } = buildCattleScene([buildCattlePlan('plan')], ['a']);
   await look();
   api.change(nodes, 'a', signalled);
   await look();
   expect(claims()).toHaveLength(1);
 });
 
-const selecting = (name: string, node: string): CattlePlan =>
-  buildCattlePlan(name, { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': node } } });
-
 test('two Plans keep one limit, on nodes without an agent too', async () => {
   const plans = [selecting('first', 'a'), selecting('second', 'b')];
-  const { look, atWork, complete, claims } = scene(plans, ['a', 'b'], LIMITED);
+  const { look, atWork, complete, claims } = buildCattleScene(plans, ['a', 'b'], limited);
   for (const name of ['a', 'b']) {
     await look();
     expect(atWork()).toEqual([name]);
@@ -101,36 +48,60 @@ test('two Plans keep one limit, on nodes without an agent too', async () => {
 
 test('a Job of a Plan that no policy limits counts, too', async () => {
   const plans = [selecting('free', 'a'), selecting('limited', 'b')];
-  const { look, atWork, complete } = scene(plans, ['a', 'b'], LIMITED, ({ metadata }) => metadata.name === 'limited');
+  const policyOf = ({ metadata }: CattlePlan) => (metadata.name === 'limited' ? LIMITED : {});
+  const { look, atWork, complete } = buildCattleScene(plans, ['a', 'b'], { policyOf });
+  for (const name of ['a', 'b']) {
+    await look();
+    expect(atWork()).toEqual([name]);
+    complete(name);
+  }
+});
+
+test('the Plan for which `prepare` of another one waits has its turn first', async () => {
+  const prepare = { image: 'img', args: ['prepare', 'servers'] };
+  const { api, look, atWork, complete } = buildCattleScene(
+    [selecting('agents', 'a', { prepare }), selecting('servers', 's')],
+    ['a', 's'],
+    limited,
+  );
+  const isWaiting = () => conditionOf(api.read<CattlePlan>(cattlePlans, 'agents'), 'RefitWaits') !== undefined;
   await look();
-  expect(atWork()).toEqual(['a']);
-  complete('a');
+  expect([atWork(), isWaiting()]).toEqual([['s'], true]);
+  complete('s');
   await look();
-  expect(atWork()).toEqual(['b']);
+  expect([atWork(), isWaiting()]).toEqual([['a'], false]);
+});
+
+test('without a limit its Job waits on the node, as in the original', async () => {
+  const prepare = { image: 'img', args: ['prepare', 'servers'] };
+  const plans = [selecting('agents', 'a', { prepare }), selecting('servers', 's')];
+  const { look, atWork } = buildCattleScene(plans, ['a', 's']);
+  await look();
+  expect(atWork()).toEqual(['a', 's']);
 });
 
 test('what is recorded ahead waits for its claim', async () => {
   const names = Array.from({ length: 9 }, (_, index) => `n${index}`);
+  const policyOf = () => ({ maxUnavailable: { nodes: 4 } });
   const plan = buildCattlePlan('plan', { concurrency: 4 });
-  const { look, atWork, claims, complete, made } = scene([plan], names, { maxUnavailable: { nodes: 4 } });
+  const { look, atWork, claims, complete, made } = buildCattleScene([plan], names, { policyOf });
   for (let turn = 0; turn < 40; turn++) {
     await look(1);
     expect(claims().length).toBeGreaterThanOrEqual(atWork().length);
-    const [first] = atWork();
-    if (first !== undefined) complete(first);
+    complete(atWork()[0]);
   }
   expect([made().length, claims()]).toEqual([9, []]);
 });
 
 test.each(['other/plan-uid', ''])('a claim that names no other plan is replaced: %j', async (claim) => {
-  const { api, look, atWork } = scene([buildCattlePlan('plan')], ['a']);
+  const { api, look, atWork } = buildCattleScene([buildCattlePlan('plan')], ['a']);
   api.change(nodes, 'a', (node) => withClaim(signalled(node), claim));
   await look();
   expect(atWork()).toEqual(['a']);
 });
 
 test('a claim stays while the Job runs, though its Plan went back to the version before, or is gone', async () => {
-  const { api, look, atWork, claims, complete } = scene([buildCattlePlan('plan')], ['a'], LIMITED);
+  const { api, look, atWork, claims, complete } = buildCattleScene([buildCattlePlan('plan')], ['a'], limited);
   const ask = (version: string): void =>
     api.change<CattlePlan>(cattlePlans, 'plan', ({ spec: _spec, ...plan }) => ({
       ...buildCattlePlan('plan', { version }),
@@ -151,4 +122,44 @@ test('a claim stays while the Job runs, though its Plan went back to the version
   complete('a');
   await look();
   expect(claims()).toEqual([]);
+});
+
+function jobOf(node: string, owner?: string): Job {
+  const labels = { [PLAN_LABEL]: 'any', [NODE_LABEL]: node };
+  const ownerReferences = owner ? [{ apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', name: 'any', uid: owner }] : [];
+  const metadata = { name: `any-on-${node}`, namespace: 'elsewhere', uid: node, labels, ownerReferences };
+  return { metadata, status: { active: 1 } };
+}
+
+test('a Job that no Plan owns neither counts nor keeps a claim', async () => {
+  const { api, look, atWork, claims } = buildCattleScene([selecting('plan', 'a')], ['a', 'b'], limited);
+  api.change(nodes, 'b', (node) => withClaim(node, 'cattle/system-upgrade/gone/gone-uid'));
+  api.put(jobs, jobOf('b'));
+  await look();
+  expect([atWork(), claims()]).toEqual([['a'], ['cattle/system-upgrade/plan/plan-uid']]);
+});
+
+test('a later target counts while a Job of another Plan is at work there', async () => {
+  const plan = buildCattlePlan('plan', { concurrency: 2 });
+  const policyOf = () => ({ maxUnavailable: { nodes: 2 } });
+  const { api, look, made, claims } = buildCattleScene([plan], ['a', 'b', 'c'], { policyOf });
+  await look(1);
+  expect(claims()).toHaveLength(2);
+  // `a` is the second in the order of the Plan.
+  for (const name of ['a', 'c']) api.put(jobs, jobOf(name, 'any-uid'));
+  await look();
+  expect(nodesOf(made())).toEqual(['a', 'c']);
+});
+
+test('a Plan that is not valid any more leaves its node to others', async () => {
+  const plans = [selecting('first', 'a'), selecting('second', 'b')];
+  const { api, look, atWork, claims } = buildCattleScene(plans, ['a', 'b'], limited);
+  await look(1);
+  expect(claims()).toHaveLength(1);
+  api.change<CattlePlan>(cattlePlans, 'first', ({ spec: _spec, ...plan }) => ({
+    ...selecting('first', 'a', { postCompleteDelay: '-30s' }),
+    ...plan,
+  }));
+  await look(20);
+  expect([atWork(), claims()]).toEqual([['b'], ['cattle/system-upgrade/second/second-uid']]);
 });

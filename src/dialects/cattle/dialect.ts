@@ -19,12 +19,17 @@ import { CONTROL_PREFIX, HELD_ANNOTATION, PLAN_LABEL } from './names.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve.ts';
-import { isPaused, isUnfinished, jobSignal, jobsAt, occupantOf, trimJob } from './signal.ts';
+import { isOfSomePlan, isPaused, isUnfinished, jobSignal, jobsAt, occupantOf, trimJob } from './signal.ts';
 import { windowsOf } from './window.ts';
 import { hostOf, project, recordedNext } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
 const watchedJobs: Watched = { resource: jobs, labelSelector: PLAN_LABEL, isRelevant: isJobChange, transform: trimJob };
+const isComplete = (plan: CattlePlan): boolean => conditionOf(plan, 'Complete')?.status === 'True';
+const watchedPlans: Watched = {
+  resource: cattlePlans,
+  isRelevant: (before, after) => isComplete(before) !== isComplete(after),
+};
 /** The original's rights do not let the controller read them. */
 const watchedPods: Watched = {
   resource: pods,
@@ -47,11 +52,13 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
     occupantOf: config.plansShareNodes === true ? () => undefined : occupantOf,
     claims: (node, { maxUnavailable }) =>
       config.plansShareNodes !== true && (maxUnavailable !== undefined || mayBeSignalled(node)),
-    isAtWork: (world, { metadata: { name } }) => jobsAt(world, name).some(isUnfinished),
+    isAtWork: (world, { metadata: { name } }) =>
+      jobsAt(world, name).some((job) => isUnfinished(job) && isOfSomePlan(job)),
     scope: { namespace },
     watched: [
       watchedNodes,
       watchedJobs,
+      { ...watchedPlans, namespace },
       { ...watchedPods, namespace },
       { resource: secrets, namespace, isRelevant: isSecretChange, namesIn: hashedSecrets },
     ],
@@ -73,7 +80,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     plans: cattlePlans,
     statusRecord: 'with-conditions',
     controlPrefix: CONTROL_PREFIX,
-    watched: [watchedNodes, watchedJobs, watchedPods],
+    watched: [watchedNodes, watchedJobs, watchedPlans, watchedPods],
     resolve: (plan, world, now) => resolve(plan, world, now, {}),
     project,
     planEvents: cattleEvents,
@@ -86,12 +93,20 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
     drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
     occupantOf,
+    awaits: awaitedBy,
     // Its Job stands for a node that was deleted.
     objectOf: (_stage, { name }, world) => world.get(nodes, name) ?? jobsAt(world, name)[0],
     // A Plan does not say which nodes are controllers, so API server health is not checked.
     endpoints: () => [],
     signal: jobSignal(config),
   };
+}
+
+/** As `prepare` in the images of K3s and RKE2: the Job would wait on its node until that Plan is complete. */
+function awaitedBy({ metadata: { namespace }, spec }: CattlePlan, world: World): string | undefined {
+  const [command, name = ''] = spec?.prepare?.args ?? [];
+  const other = command === 'prepare' ? world.get(cattlePlans, name, namespace) : undefined;
+  return other && !isComplete(other) ? `Plan ${namespace}/${name}` : undefined;
 }
 
 /** Jobs have deadlines of their own. As in the original, the window is checked only until the first node is in progress. */

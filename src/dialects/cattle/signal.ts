@@ -109,7 +109,7 @@ export function occupantOf(world: World, { name, state }: Target, plan: CattlePl
 }
 
 /** Kubernetes deletes a Job that names a Plan which is not in its namespace, so nobody else can hold up a node. */
-function isOfSomePlan({ metadata }: Job): boolean {
+export function isOfSomePlan({ metadata }: Job): boolean {
   return (metadata.ownerReferences ?? []).some(
     ({ kind, apiVersion }) => kind === 'Plan' && apiVersion.startsWith('upgrade.cattle.io/'),
   );

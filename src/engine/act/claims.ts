@@ -17,7 +17,8 @@ export function claimsFor(on: Knowledge, { plan, policy, after }: RecordChange):
   return claimable(on, after, 'intended').flatMap(({ node, ...at }) => {
     const isClaimed = claimOn(node) === claim || otherClaimantOn(node, plan) !== undefined;
     if (isClaimed || dialect.claims?.(node, policy) !== true || refusals?.of(after, at.target)) return [];
-    return { ...at, instruction: replaced(withClaim(node, claim)) };
+    // Without it the target waits: the next one would be refused, too.
+    return { ...at, instruction: replaced(withClaim(node, claim)), mayLack: true };
   });
 }
 
@@ -48,11 +49,11 @@ export function claimsLeft(on: Knowledge, plans: readonly KubeObject[], key: str
 
 /** Those at work, recorded as late or not, and those about to start. A record that cannot be read wants all. */
 function wantedBy(on: Knowledge, plan: KubeObject, now: number): (node: Node) => boolean {
-  const { dialect, world } = on;
+  const { dialect, world, refusals } = on;
   const rollout = dialect.resolve(plan, world, now);
   const names = claimable(on, rollout, 'intended', 'failed').map(({ stage, target, node }) => {
     const { kind } = dialect.signal.read(world, rollout, stage, target, plan);
-    const isAboutToStart = target.state === 'intended' && !isFinal(rollout);
+    const isAboutToStart = target.state === 'intended' && !isFinal(rollout) && !refusals?.of(rollout, target);
     return isAboutToStart || kind === 'sent' || kind === 'working' ? node.metadata.name : undefined;
   });
   return ({ metadata }) => rollout.unread !== undefined || names.includes(metadata.name);

@@ -51,9 +51,10 @@ function accompanying({ dialect: { signal }, world }: Effects, { plan, before, a
     return { stage, target: { ...target, state: 'intended' as const }, before: target };
   });
   return [...stateChanges(before, after), ...ahead].flatMap(({ stage, target, before: was }) => {
-    const told = (instruction?: Instruction) => (instruction ? [{ stage, target, instruction }] : []);
+    const mayLack = target.state === 'failed';
+    const told = (instruction?: Instruction) => (instruction ? [{ stage, target, instruction, mayLack }] : []);
     if (target.state === 'done') return told(signal.finish?.(world, after, stage, target, plan));
-    const matters = target.state === 'failed' || (target.state === 'intended' && was?.state === 'pending');
+    const matters = mayLack || (target.state === 'intended' && was?.state === 'pending');
     return matters ? told(signal.remember?.(world, after, stage, target, plan)) : [];
   });
 }
@@ -65,14 +66,14 @@ function placedAhead(before: Rollout, after: Rollout) {
 }
 
 /** A refused one holds up its own target only: it waits from then on, and the others are recorded. */
-async function carryOutFor(effects: Effects, rollout: Rollout, { instruction, ...at }: Accompanying): Promise<boolean> {
+async function carryOutFor(effects: Effects, rollout: Rollout, accompanying: Accompanying): Promise<boolean> {
+  const { instruction, mayLack, ...at } = accompanying;
   try {
     return await carryOut(effects, instruction);
   } catch (error) {
     if (!effects.refusals || !isOfObject(error)) throw error;
     effects.refusals.add(rollout, at, error.message);
-    // What the object lacks then, the record says.
-    return at.target.state === 'failed';
+    return mayLack;
   }
 }
 

@@ -26,7 +26,6 @@ export function workBeside(clock: Clock) {
   return {
     isRunning: () => running.size > 0,
     isRecordDue,
-    /** Milliseconds from the last record to the next. */
     recordDueMs,
     /** It is due at once, or after the one that is on its way. */
     hastenRecord(): void {
@@ -38,7 +37,6 @@ export function workBeside(clock: Clock) {
       refusing++;
       return await work.finally(() => refusing--);
     },
-    /** Nothing was refused this time. */
     allowRecords: (): void => void (isHeld = refusing > 0),
     record(work: Promise<boolean>): void {
       [recordedAt, recording] = [clock.monotonic(), work];

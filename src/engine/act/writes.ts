@@ -16,7 +16,6 @@ export interface Effects {
   readonly client: KubeClient;
   readonly world: World;
   readonly ownWrites: OwnWrites;
-  /** Without it nothing is drained. */
   readonly drains?: Drains | undefined;
   /** Without it a refused write rejects. */
   readonly refusals?: Pick<RefusedWrites, 'add' | 'of'>;
@@ -24,7 +23,6 @@ export interface Effects {
   readonly abort?: AbortSignal | undefined;
 }
 
-/** The record of a plan, as it is and as it shall be. */
 export interface RecordChange {
   readonly plan: KubeObject;
   readonly policy: RolloutPolicy;
@@ -32,7 +30,11 @@ export interface RecordChange {
   readonly after: Rollout;
 }
 
-export type Accompanying = Pick<Signalling, 'stage' | 'target'> & { readonly instruction: Instruction };
+/** `mayLack`: the record says what the object lacks if this is refused. */
+export type Accompanying = Pick<Signalling, 'stage' | 'target'> & {
+  readonly instruction: Instruction;
+  readonly mayLack: boolean;
+};
 
 /** False if the object has changed since it was observed; nothing is written then. */
 export async function carryOut(effects: Effects, instruction: Instruction): Promise<boolean> {
@@ -104,7 +106,6 @@ export interface Sent {
   readonly signalling: Signalling;
   /** `invalid`: refused as it is, so sending it again would not help. `refused`: rules or rights forbid it now. */
   readonly result: 'written' | 'outdated' | 'refused' | 'invalid';
-  /** The API server's words, if it refuses. */
   readonly refusal?: string;
 }
 

@@ -2,8 +2,16 @@
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import { claimOn } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
+import { nodesAvailable } from '../gates/nodes-available.ts';
 import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../gates/registry.ts';
-import { censusOfIntent, type DecisionContext, factsOf, gateInput, type TargetContext } from '../gates/types.ts';
+import {
+  censusOfIntent,
+  type DecisionContext,
+  factsOf,
+  type GateInput,
+  gateInput,
+  type TargetContext,
+} from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
 import { isSettled, type RecordedState, SECOND, type Stage, type Target, targetsIn } from '../model/rollout.ts';
@@ -135,7 +143,7 @@ function intend(context: TargetContext): TargetEvaluation {
     // Others wait for its claim.
     const isClaimed = snapshot.claim !== undefined && facts.node?.claim === snapshot.claim;
     const givesWay =
-      gate === 'not-paused' || gate === 'window-open' || (gate === 'nodes-available' && isBehind(snapshot));
+      gate === 'not-paused' || gate === 'window-open' || (gate === 'nodes-available' && isBehind(input, snapshot));
     const back = isClaimed && givesWay ? { next: 'pending' as const } : {};
     return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe };
   }
@@ -146,10 +154,12 @@ function intend(context: TargetContext): TargetEvaluation {
   return isFresh ? { phase, effect: 'signal', reason } : { phase, effect: 'none', next: 'intended', reason };
 }
 
-/** Of plans that wait for each other's claims, the first in the order of these keeps its own. */
-const isBehind = onceForEach(({ claim = '', fleet = [] }: Snapshot) =>
-  fleet.some((node) => (claimOn(node) ?? claim) < claim),
-);
+/** True if the limit would not hold even without claims that are later in alphabetical order. */
+function isBehind({ census, ...input }: GateInput, { claim = '', fleet = [] }: Snapshot): boolean {
+  const later = fleet.filter((node) => (claimOn(node) ?? claim) > claim).map(({ metadata }) => metadata.name);
+  const busy = census?.busy.difference(new Set(later)).union(census.unavailable);
+  return nodesAvailable.evaluate({ ...input, census: census && busy && { ...census, busy } }).kind === 'wait';
+}
 
 function verify(context: TargetContext, phase: TargetPhase, late: boolean): TargetEvaluation {
   const { stage, target } = context;

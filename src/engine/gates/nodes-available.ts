@@ -2,11 +2,15 @@
 import { listed } from '../../util/phrases.ts';
 import { type GateInput, nodeNameOf, nodesAllowedAway, PASS, type Verdict, wait } from './types.ts';
 
+type Input = Pick<GateInput, 'target' | 'facts' | 'policy' | 'census' | 'awaits'>;
+
 export const nodesAvailable = {
   name: 'nodes-available',
-  evaluate({ target, facts, policy, census }: Pick<GateInput, 'target' | 'facts' | 'policy' | 'census'>): Verdict {
+  evaluate({ target, facts, policy, census, awaits }: Input): Verdict {
     const { maxUnavailable, name } = policy;
     if (!maxUnavailable || !census) return PASS;
+    const early = `${target.name} would take a place of maxUnavailable, and wait for ${awaits}`;
+    if (awaits !== undefined) return wait('ForeignWork', early, `${awaits} is complete`);
     const node = nodeNameOf(target, facts);
     const { all, unavailable, busy } = census;
     // A node that is unavailable already costs nothing more; a target that is no node takes no pods.

@@ -287,3 +287,12 @@ test('a controller with another name than its Node counts by its Node', () => {
   const snapshot = { ...buildSnapshot(rollout, { a: { node } }), fleet };
   expect([...(censusFor(snapshot, given)?.busy ?? [])]).toEqual(['w1']);
 });
+
+test('a target whose work would only wait for another plan takes no place of a limit', () => {
+  const input = { target: buildTarget('a'), facts: { exists: true, observation: NONE }, awaits: 'Plan upgrades/b' };
+  const given = { ...input, census: census({}) };
+  expect(said(nodesAvailable.evaluate({ ...given, policy: policy({ maxUnavailable: TWO }) }))).toBe(
+    'wait ForeignWork: a would take a place of maxUnavailable, and wait for Plan upgrades/b',
+  );
+  expect(said(nodesAvailable.evaluate({ ...given, policy: policy() }))).toBe('pass');
+});

@@ -43,7 +43,6 @@ export const BEFORE_TARGET: readonly Gate[] = [
 /** Asked after a target reported success. Its slot is free once they pass. */
 export const AFTER_TARGET: readonly Gate[] = [apiServersReady, nodeReady, writeAllowed, restOver];
 
-/** Asked where the leader acts on the node of a target. */
 export const BEFORE_NODE_ACTION: readonly Gate[] = [writeAllowed];
 
 export type Refusal = Exclude<Verdict, { kind: 'pass' }> &

@@ -11,7 +11,7 @@ import { type CheckedTarget, targetsToCheck } from './checked-targets.ts';
 
 export interface GateInput
   extends Omit<TargetContext, 'snapshot'>,
-    Pick<Snapshot, 'controlPlane' | 'apiServers' | 'foreignWork' | 'controls' | 'payloadsWatchedMs'> {
+    Pick<Snapshot, 'controlPlane' | 'apiServers' | 'foreignWork' | 'controls' | 'payloadsWatchedMs' | 'awaits'> {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];
   /** How many targets of the stage may still start, this one included. */
@@ -104,10 +104,11 @@ export function censusOfIntent({ snapshot, stage: { targets }, target, policy }:
   const census = censusFor(snapshot, policy);
   if (!census) return undefined;
   const names = targets.slice(targets.indexOf(target) + 1).flatMap((each) => {
+    if (each.state !== 'intended') return [];
     const facts = factsOf(snapshot, each);
     const { observation, node: { claim = snapshot.claim } = {} } = facts;
-    const isUnsent = each.state === 'intended' && observation.kind === 'none' && observation.begun !== true;
-    return isUnsent && claim === snapshot.claim ? nodeNameOf(each, facts) : [];
+    const isUnsent = observation.kind === 'none' && observation.begun !== true;
+    return isUnsent && claim === snapshot.claim && facts.occupant?.() === undefined ? nodeNameOf(each, facts) : [];
   });
   return { ...census, busy: census.busy.difference(new Set(names)).union(census.unavailable) };
 }

@@ -153,6 +153,8 @@ export interface Snapshot {
   readonly controls: Controls;
   /** How the plan claims Nodes; absent if it does not. */
   readonly claim?: string | undefined;
+  /** The plan that the work of this one would wait for, on nodes that count as unavailable meanwhile. */
+  readonly awaits?: string | undefined;
   /** Unmet preconditions of a new plan; undefined if the dialect has none. */
   readonly preconditions?: readonly Reason[] | 'unasked' | Unanswered | undefined;
   /** Of every API server; undefined if the version skew rules do not apply. */
@@ -231,7 +233,6 @@ export interface Decision {
 /** A probe without an answer: the targets that need one wait until it is repeated. */
 export interface Unanswered {
   readonly unanswered: Reason;
-  /** Milliseconds until the probe is repeated. */
   readonly recheckMs: number;
 }
 

@@ -86,7 +86,6 @@ export interface Rollout {
   readonly unread?: Reason | undefined;
 }
 
-/** Those of a stage in one state, in the order of its list. */
 export function inState({ targets }: Pick<Stage, 'targets'>, state: RecordedState): readonly Target[] {
   return byState(targets).get(state) ?? [];
 }

@@ -28,7 +28,6 @@ export interface Row {
 
 /** `ends`, `recheckMs`, `until` and `probe` if it waits. */
 export interface TargetEvaluation extends Row, Partial<Pick<Waiting, 'ends' | 'recheckMs' | 'until' | 'probe'>> {
-  /** The state to record, if it changes. */
   readonly next?: RecordedState;
   readonly reason: Reason;
   readonly gate?: string;

@@ -75,6 +75,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     facts: { get: (key) => facts.getOrInsertComputed(key, find) },
     observable: dialect.signal.observable?.(world),
     claim: dialect.claims && claimOf(dialect.name, scene.plan),
+    awaits: dialect.awaits?.(scene.plan, world),
     controlPlane: scene.known.controlPlane,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) => freshWork(work, scene.known, now)),
     fleet: watchesNodes ? world.list(nodes) : undefined,

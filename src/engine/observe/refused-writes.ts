@@ -24,7 +24,6 @@ export function refusedWrites(
       const { isNew } = backoff.add(keyOf(rollout, at.target), reason, clock.monotonic());
       if (isNew) report(rollout, at, reason);
     },
-    /** Milliseconds until one is tried again. */
     nextMs: () => backoff.nextMs(clock.monotonic()),
   };
 }

@@ -33,7 +33,6 @@ export interface RolloutPolicy extends Timetable {
   readonly name?: string;
   /** Why it is invalid: nothing starts until it is corrected. */
   readonly problems: readonly Reason[];
-  /** Nothing starts; nodes in progress finish. */
   readonly paused: boolean;
   /** Who holds up the plan: no next step begins; what an agent has begun ends. */
   readonly heldBy?: string;

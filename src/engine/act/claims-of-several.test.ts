@@ -1,0 +1,128 @@
+/** Three leaders in different processes share one limit: whatever is refused, one of them always goes on, and no claim is in vain. */
+import { expect, test } from 'vitest';
+import { MemoryApi, refusal } from '../../../test/builders/memory-api.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { succeeded } from '../../../test/builders/observations.ts';
+import { buildReconciler } from '../../../test/builders/reconcilers.ts';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../../test/builders/table-dialect.ts';
+import { T0 } from '../../../test/builders/times.ts';
+import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { pick, seededRandom } from '../../../test/faults/random.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { type Node, nodes } from '../../kube/resources.ts';
+import { claimOn, withClaim } from '../../signal/at-work.ts';
+import type { Dialect } from '../dialect.ts';
+
+interface Shape {
+  readonly limit: number;
+  /** Names of its workers. */
+  readonly own: readonly string[];
+  readonly maxInFlight?: number;
+}
+
+/** By dialect. `meet` is called with each write before it is carried out. */
+function scene(shapes: Readonly<Record<string, Shape>>, meet: () => void = () => undefined) {
+  const api = new MemoryApi();
+  const replace: KubeClient['replace'] = async (...args) => {
+    await Promise.resolve().then(meet);
+    return await api.client.replace(...args);
+  };
+  const leaders = Object.entries(shapes).map(([name, { limit, own, maxInFlight = 1 }]) => {
+    const dialect: Dialect<TablePlan> = {
+      ...tableDialect,
+      name,
+      plans: { ...tableDialect.plans, plural: `plansof${name}` },
+      claims: () => true,
+      drainDelegation: { always: true, nodeOf: (_stage, target, world) => world.get(nodes, target.name) },
+    };
+    for (const each of own) api.put(nodes, buildNode(each));
+    const { metadata, spec, ...plan } = buildTablePlan({ workers: own });
+    const stages = spec.stages.map((stage) => ({ ...stage, maxInFlight }));
+    api.put(dialect.plans, { ...plan, spec: { ...spec, stages }, metadata: { ...metadata, uid: `${name}-uid` } });
+    const clock = new FakeClock(T0);
+    const client = { ...api.client, replace };
+    const policyFor = () => buildPolicy({ maxUnavailable: { nodes: limit } });
+    return { name, dialect, clock, ...buildReconciler(dialect, api, { clock, client, policyFor }), running: false };
+  });
+  const all = Object.values(shapes).flatMap(({ own }) => own);
+  const read = (): Node[] => all.map((name) => api.read(nodes, name));
+  return {
+    api,
+    leaders,
+    read,
+    atWork: () => read().flatMap(({ metadata }) => (JSON.stringify(metadata).includes('sent') ? metadata.name : [])),
+    isDone: () => leaders.every(({ dialect }) => api.read<TablePlan>(dialect.plans, 'plan').status?.phase === 'done'),
+    /** Caches catch up at the same moments: nobody sees what the others write meanwhile. */
+    lockstep: async (times: number, names = Object.keys(shapes)): Promise<void> => {
+      const those = leaders.filter(({ name }) => names.includes(name));
+      for (let turn = 0; turn < times; turn++) {
+        for (const { catchUp } of those) catchUp();
+        await Promise.all(those.map(async ({ reconcile }) => await reconcile('plan')));
+      }
+    },
+  };
+}
+
+test('in lockstep, one of two that wait for each other starts, beside a third that is at work', async () => {
+  const three = { a: { limit: 2, own: ['a1'] }, b: { limit: 2, own: ['b1'] }, c: { limit: 2, own: ['c1'] } };
+  const { api, atWork, lockstep } = scene(three);
+  await lockstep(4, ['a']);
+  expect(atWork()).toEqual(['a1']);
+  await lockstep(10, ['b', 'c']);
+  const before = api.calls.length;
+  await lockstep(10, ['b', 'c']);
+  expect(atWork()).toEqual(['a1', 'b1']);
+  expect(api.calls.slice(before).filter((call) => call.startsWith('replace'))).toEqual([]);
+});
+
+test('a plan that its own limit holds leaves the place to one with a higher limit', async () => {
+  const { api, atWork, lockstep } = scene({ a: { limit: 1, own: ['a1'] }, b: { limit: 2, own: ['b1'] } });
+  await lockstep(1, ['a']);
+  api.put(nodes, buildNode('broken', {}, 'False'));
+  await lockstep(10);
+  expect(atWork()).toEqual(['b1']);
+});
+
+test('a claim that a kubelet wrote on its own Node takes one place, and no more', async () => {
+  const { api, atWork, lockstep } = scene({ b: { limit: 2, own: ['b1'] }, c: { limit: 2, own: ['c1'] } });
+  api.put(nodes, withClaim(buildNode('evil'), 'a'));
+  await lockstep(20);
+  expect(atWork()).toEqual(['b1']);
+});
+
+test.each(Array.from({ length: 40 }, (_, seed) => seed))('whatever happens in between: %i', async (seed) => {
+  const random = seededRandom(seed);
+  const limit = 1 + (seed % 3);
+  const shapeOf = (name: string, maxInFlight: number): Shape => ({
+    limit,
+    own: [1, 2, 3].map((each) => `${name}${each}`),
+    maxInFlight,
+  });
+  const shapes = { a: shapeOf('a', 1 + (seed % 2)), b: shapeOf('b', 2), c: shapeOf('c', 1) };
+  const { api, leaders, read, atWork, isDone } = scene(shapes, () => {
+    if (seed % 2 === 1 && random() < 0.1) throw random() < 0.5 ? refusal(403, 'Forbidden') : refusal(409, 'Conflict');
+  });
+  for (let step = 0; step < 20_000 && !isDone(); step++) {
+    const leader = pick(random, leaders);
+    const what = random();
+    if (what < 0.3) leader.catchUp();
+    else if (what < 0.6 && !leader.running) {
+      leader.running = true;
+      const looking = leader.reconcile('plan').catch(() => undefined);
+      void leader.clock.runUntil(looking).finally(() => (leader.running = false));
+    } else if (what > 0.95 && atWork().length > 0)
+      api.change(nodes, pick(random, atWork()), (node) => withAnswer(node, succeeded()));
+    else if (what > 0.9) await leader.clock.advance(5_000);
+    for (let turns = random() * 10; turns > 0; turns--) await Promise.resolve();
+    expect(atWork().length).toBeLessThanOrEqual(limit);
+  }
+  expect(isDone()).toBe(true);
+  for (let turn = 0; turn < 10; turn++)
+    for (const { catchUp, reconcile, clock } of leaders) {
+      catchUp();
+      await clock.runUntil(reconcile('plan').catch(() => undefined));
+      await clock.advance(200_000);
+    }
+  expect(read().flatMap((node) => claimOn(node) ?? [])).toEqual([]);
+});
