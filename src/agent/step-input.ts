@@ -45,7 +45,6 @@ export interface StepInput {
   readonly isUnheard?: boolean;
   /** The agent has not read its object, or it is gone: how long a roll-back waits for it (steady milliseconds). */
   readonly unreadUntil?: number;
-  /** How this very signal ended before. */
   readonly ended?: SignalEnd;
   /** True when the payload of a new signal was fetched ahead, and tried out. */
   readonly isStaged?: boolean;

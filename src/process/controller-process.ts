@@ -51,7 +51,6 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   readonly drainsNodes?: boolean;
   /** Port of the API servers on every controller; that of the connection if absent. */
   readonly apiPort?: number | undefined;
-  /** Changes how API servers are asked. */
   readonly askThrough?: (ask: AskReadyz) => AskReadyz;
   /** `host:port` for /healthz, /readyz and /metrics. */
   readonly healthAddress?: string | undefined;

@@ -16,11 +16,12 @@ export function claimOn({ metadata }: KubeObject): string | undefined {
   return metadata.annotations?.[CLAIM_ANNOTATION] || undefined;
 }
 
-/** For people; undefined if no plan but this one claims the node. */
-export function otherClaimantOn(node: KubeObject, { metadata: { uid } }: KubeObject): string | undefined {
+/** For people; undefined if no plan but this one, or a deleted one that it replaces, claims the node. */
+export function otherClaimantOn(node: KubeObject, { metadata: { namespace = '', name, uid } }: KubeObject) {
   const claim = claimOn(node);
-  if (claim === undefined || claim.endsWith(`/${uid}`)) return undefined;
-  return `plan ${claim.split('/').slice(0, -1).filter(Boolean).join('/')}`;
+  const whose = claim?.split('/').slice(0, -1) ?? [];
+  const isOwn = claim?.endsWith(`/${uid}`) === true || whose.slice(1).join('/') === `${namespace}/${name}`;
+  return claim === undefined || isOwn ? undefined : `plan ${whose.filter(Boolean).join('/')}`;
 }
 
 export function withClaim(node: Node, claim: string): Node {

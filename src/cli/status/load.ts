@@ -15,7 +15,6 @@ import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
 
-/** The plans of one dialect, and what decisions on them depend on. */
 export interface Loaded {
   readonly dialect: Dialect;
   plans(): readonly KubeObject[];

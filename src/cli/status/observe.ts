@@ -16,7 +16,6 @@ import type { Loaded, Policies } from './load.ts';
 import { isKept, type PlanFilter } from './plan-names.ts';
 import { type PlanView, viewOf } from './view.ts';
 
-/** Where inspections get what the objects do not show. */
 export interface ViewParts {
   readonly sources: Sources;
   readonly policies: Policies;

@@ -8,6 +8,7 @@ import { withPlanWindows } from '../../engine/policy/plan-windows.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
+import { signallerOf } from '../../signal/at-work.ts';
 import { type ControlNode, controlNodes, nodeNameOf } from '../../signal/names.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { occupantOf } from '../annotation-signal.ts';
@@ -48,6 +49,9 @@ export const autopilot: Dialect<Plan> = {
   occupantOf: (world, target, plan) =>
     occupantOf(world, { ...target, name: nodeNameOf(world.get(controlNodes, target.name)) ?? target.name }, plan),
   claims: (_node, policy) => policy.maxUnavailable !== undefined,
+  // The signal of a controller stands on its ControlNode.
+  isAtWork: (world, { metadata: { name } }) =>
+    world.list(controlNodes).some((each) => nodeNameOf(each) === name && signallerOf(each) !== undefined),
   drainDelegation,
   orphanedWork: { plans: orphanedPlans },
   signal,

@@ -2,17 +2,19 @@
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
 import { buildCattleScene, LIMITED, selecting } from '../../../test/builders/cattle-scenes.ts';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildSignal } from '../../../test/builders/signals.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cattlePlans } from '../../api/kinds.ts';
+import { because } from '../../engine/model/reasons.ts';
+import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { annotated, type Job, jobs, type Node, nodes } from '../../kube/resources.ts';
 import { withClaim } from '../../signal/at-work.ts';
-import { SIGNAL_VERSION_ANNOTATION } from '../../signal/names.ts';
-import { conditionOf } from './conditions.ts';
+import { ATTEMPT_LABEL, SIGNAL_VERSION_ANNOTATION } from '../../signal/names.ts';
 import { NODE_LABEL, PLAN_LABEL } from './names.ts';
 
 const limited = { policyOf: () => LIMITED };
 const signalled = (node: Node): Node => annotated(node, { [SIGNAL_VERSION_ANNOTATION]: 'v2' });
-const nodesOf = (all: readonly Job[]) => all.flatMap(({ metadata }) => metadata.labels?.[NODE_LABEL] ?? []).toSorted();
 
 test('a node that is recorded without its claim gets it, and then its Job', async () => {
   const { api, made, look, atWork, claims } = buildCattleScene([buildCattlePlan('plan')], ['a']);
@@ -44,40 +46,6 @@ test('two Plans keep one limit, on nodes without an agent too', async () => {
   }
   await look();
   expect([atWork(), claims()]).toEqual([[], []]);
-});
-
-test('a Job of a Plan that no policy limits counts, too', async () => {
-  const plans = [selecting('free', 'a'), selecting('limited', 'b')];
-  const policyOf = ({ metadata }: CattlePlan) => (metadata.name === 'limited' ? LIMITED : {});
-  const { look, atWork, complete } = buildCattleScene(plans, ['a', 'b'], { policyOf });
-  for (const name of ['a', 'b']) {
-    await look();
-    expect(atWork()).toEqual([name]);
-    complete(name);
-  }
-});
-
-test('the Plan for which `prepare` of another one waits has its turn first', async () => {
-  const prepare = { image: 'img', args: ['prepare', 'servers'] };
-  const { api, look, atWork, complete } = buildCattleScene(
-    [selecting('agents', 'a', { prepare }), selecting('servers', 's')],
-    ['a', 's'],
-    limited,
-  );
-  const isWaiting = () => conditionOf(api.read<CattlePlan>(cattlePlans, 'agents'), 'RefitWaits') !== undefined;
-  await look();
-  expect([atWork(), isWaiting()]).toEqual([['s'], true]);
-  complete('s');
-  await look();
-  expect([atWork(), isWaiting()]).toEqual([['a'], false]);
-});
-
-test('without a limit its Job waits on the node, as in the original', async () => {
-  const prepare = { image: 'img', args: ['prepare', 'servers'] };
-  const plans = [selecting('agents', 'a', { prepare }), selecting('servers', 's')];
-  const { look, atWork } = buildCattleScene(plans, ['a', 's']);
-  await look();
-  expect(atWork()).toEqual(['a', 's']);
 });
 
 test('what is recorded ahead waits for its claim', async () => {
@@ -124,31 +92,49 @@ test('a claim stays while the Job runs, though its Plan went back to the version
   expect(claims()).toEqual([]);
 });
 
-function jobOf(node: string, owner?: string): Job {
-  const labels = { [PLAN_LABEL]: 'any', [NODE_LABEL]: node };
-  const ownerReferences = owner ? [{ apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', name: 'any', uid: owner }] : [];
-  const metadata = { name: `any-on-${node}`, namespace: 'elsewhere', uid: node, labels, ownerReferences };
-  return { metadata, status: { active: 1 } };
-}
-
 test('a Job that no Plan owns neither counts nor keeps a claim', async () => {
   const { api, look, atWork, claims } = buildCattleScene([selecting('plan', 'a')], ['a', 'b'], limited);
   api.change(nodes, 'b', (node) => withClaim(node, 'cattle/system-upgrade/gone/gone-uid'));
-  api.put(jobs, jobOf('b'));
+  const labels = { [PLAN_LABEL]: 'any', [NODE_LABEL]: 'b' };
+  api.put<Job>(jobs, { metadata: { name: 'any', namespace: 'elsewhere', uid: 'any', labels }, status: { active: 1 } });
   await look();
   expect([atWork(), claims()]).toEqual([['a'], ['cattle/system-upgrade/plan/plan-uid']]);
 });
 
-test('a later target counts while a Job of another Plan is at work there', async () => {
+test('a later target counts while a plan of k0s has its node', async () => {
   const plan = buildCattlePlan('plan', { concurrency: 2 });
   const policyOf = () => ({ maxUnavailable: { nodes: 2 } });
   const { api, look, made, claims } = buildCattleScene([plan], ['a', 'b', 'c'], { policyOf });
   await look(1);
   expect(claims()).toHaveLength(2);
   // `a` is the second in the order of the Plan.
-  for (const name of ['a', 'c']) api.put(jobs, jobOf(name, 'any-uid'));
+  api.change(nodes, 'a', ({ metadata, ...node }) => ({
+    ...node,
+    metadata: {
+      ...metadata,
+      annotations: { ...metadata.annotations, ...buildSignal({}) },
+      labels: { [ATTEMPT_LABEL]: 'x' },
+    },
+  }));
+  api.put(nodes, buildNode('c', {}, 'False'));
   await look();
-  expect(nodesOf(made())).toEqual(['a', 'c']);
+  expect(made()).toEqual([]);
+});
+
+test.each<[string, Partial<RolloutPolicy>]>([
+  ['its policy cannot be read', { problems: [because('PolicyUnreadable', 'spec.windows')] }],
+  ['somebody holds it', { heldBy: 'Cluster c' }],
+])('a Plan that %s leaves its node to others', async (_what, change) => {
+  let changed: Partial<RolloutPolicy> = {};
+  const plans = [selecting('first', 'a'), selecting('second', 'b')];
+  const { look, atWork, claims } = buildCattleScene(plans, ['a', 'b'], {
+    policyOf: ({ metadata }) => ({ ...LIMITED, ...(metadata.name === 'first' ? changed : {}) }),
+  });
+  await look(1);
+  expect(claims()).toHaveLength(1);
+  changed = change;
+  await look();
+  expect([atWork(), claims()]).toEqual([['b'], ['cattle/system-upgrade/second/second-uid']]);
 });
 
 test('a Plan that is not valid any more leaves its node to others', async () => {

@@ -102,11 +102,13 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
   };
 }
 
-/** As `prepare` in the images of K3s and RKE2: the Job would wait on its node until that Plan is complete. */
-function awaitedBy({ metadata: { namespace }, spec }: CattlePlan, world: World): string | undefined {
-  const [command, name = ''] = spec?.prepare?.args ?? [];
-  const other = command === 'prepare' ? world.get(cattlePlans, name, namespace) : undefined;
-  return other && !isComplete(other) ? `Plan ${namespace}/${name}` : undefined;
+/** As `prepare` in the images of K3s and RKE2: the Job would wait on its node until that Plan has the same version, and is complete. */
+function awaitedBy({ metadata: { namespace }, spec, status }: CattlePlan, world: World): string | undefined {
+  const [command, name] = spec?.prepare?.args ?? [];
+  if (command !== 'prepare' || name === undefined) return undefined;
+  const other = world.get(cattlePlans, name, namespace);
+  const isOver = other && isComplete(other) && other.status?.latestVersion === status?.latestVersion;
+  return isOver ? undefined : `Plan ${namespace}/${name}`;
 }
 
 /** Jobs have deadlines of their own. As in the original, the window is checked only until the first node is in progress. */

@@ -9,10 +9,12 @@ import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../
 import { T0 } from '../../../test/builders/times.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { pick, seededRandom } from '../../../test/faults/random.ts';
+import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { type Node, nodes } from '../../kube/resources.ts';
+import { type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import { claimOn, withClaim } from '../../signal/at-work.ts';
 import type { Dialect } from '../dialect.ts';
+import type { Prober } from '../observe/probes.ts';
 
 interface Shape {
   readonly limit: number;
@@ -21,12 +23,22 @@ interface Shape {
   readonly maxInFlight?: number;
 }
 
-/** By dialect. `meet` is called with each write before it is carried out. */
-function scene(shapes: Readonly<Record<string, Shape>>, meet: () => void = () => undefined) {
+/** By dialect. `meet` is called with each write before it is carried out; `refused` says why a node cannot be drained. */
+function scene(
+  shapes: Readonly<Record<string, Shape>>,
+  meet: (object: KubeObject) => void = () => undefined,
+  refused: (node: string) => DrainPreview['refused'] = () => [],
+) {
   const api = new MemoryApi();
-  const replace: KubeClient['replace'] = async (...args) => {
-    await Promise.resolve().then(meet);
-    return await api.client.replace(...args);
+  const replace: KubeClient['replace'] = async (resource, object, options) => {
+    await Promise.resolve(object).then(meet);
+    return await api.client.replace(resource, object, options);
+  };
+  const ahead = async (node: string): Promise<DrainPreview> =>
+    await Promise.resolve({ obstacles: [], refused: refused(node), evictable: 0 });
+  const prober: Prober = {
+    askControlPlane: async () => await Promise.resolve([]),
+    previewDrains: () => ({ ahead }),
   };
   const leaders = Object.entries(shapes).map(([name, { limit, own, maxInFlight = 1 }]) => {
     const dialect: Dialect<TablePlan> = {
@@ -43,7 +55,13 @@ function scene(shapes: Readonly<Record<string, Shape>>, meet: () => void = () =>
     const clock = new FakeClock(T0);
     const client = { ...api.client, replace };
     const policyFor = () => buildPolicy({ maxUnavailable: { nodes: limit } });
-    return { name, dialect, clock, ...buildReconciler(dialect, api, { clock, client, policyFor }), running: false };
+    return {
+      name,
+      dialect,
+      clock,
+      ...buildReconciler(dialect, api, { clock, client, policyFor, prober }),
+      running: false,
+    };
   });
   const all = Object.values(shapes).flatMap(({ own }) => own);
   const read = (): Node[] => all.map((name) => api.read(nodes, name));
@@ -58,7 +76,8 @@ function scene(shapes: Readonly<Record<string, Shape>>, meet: () => void = () =>
       const those = leaders.filter(({ name }) => names.includes(name));
       for (let turn = 0; turn < times; turn++) {
         for (const { catchUp } of those) catchUp();
-        await Promise.all(those.map(async ({ reconcile }) => await reconcile('plan')));
+        await Promise.all(those.map(async ({ clock, reconcile }) => await clock.runUntil(reconcile('plan'))));
+        for (const { clock } of those) await clock.advance(2_000);
       }
     },
   };
@@ -76,6 +95,25 @@ test('in lockstep, one of two that wait for each other starts, beside a third th
   expect(api.calls.slice(before).filter((call) => call.startsWith('replace'))).toEqual([]);
 });
 
+test('one of two starts beside a later third that is at work', async () => {
+  const three = { a: { limit: 2, own: ['a1'] }, b: { limit: 2, own: ['b1'] }, c: { limit: 2, own: ['c1'] } };
+  const { atWork, lockstep } = scene(three);
+  await lockstep(4, ['c']);
+  expect(atWork()).toEqual(['c1']);
+  await lockstep(40, ['a', 'b']);
+  expect(atWork()).toEqual(['a1', 'c1']);
+});
+
+test('a plan whose node cannot be drained any more leaves the place to another', async () => {
+  const shapes = { a: { limit: 1, own: ['a1'] }, b: { limit: 1, own: ['b1'] } };
+  let isClaimed = false;
+  const meet = ({ metadata }: KubeObject): void => void (isClaimed ||= metadata.name === 'a1');
+  const why = (node: string) => (isClaimed && node === 'a1' ? [{ pod: 'n/p', reason: 'has no controller' }] : []);
+  const { read, atWork, lockstep } = scene(shapes, meet, why);
+  await lockstep(40);
+  expect([atWork(), read().map(claimOn)]).toEqual([['b1'], [undefined, 'b//plan/b-uid']]);
+});
+
 test('a plan that its own limit holds leaves the place to one with a higher limit', async () => {
   const { api, atWork, lockstep } = scene({ a: { limit: 1, own: ['a1'] }, b: { limit: 2, own: ['b1'] } });
   await lockstep(1, ['a']);
@@ -84,10 +122,10 @@ test('a plan that its own limit holds leaves the place to one with a higher limi
   expect(atWork()).toEqual(['b1']);
 });
 
-test('a claim that a kubelet wrote on its own Node takes one place, and no more', async () => {
+test.each(['a', 'z//gone/uid'])('a claim that nobody ends takes one place, and no more: %s', async (claim) => {
   const { api, atWork, lockstep } = scene({ b: { limit: 2, own: ['b1'] }, c: { limit: 2, own: ['c1'] } });
-  api.put(nodes, withClaim(buildNode('evil'), 'a'));
-  await lockstep(20);
+  api.put(nodes, withClaim(buildNode('evil'), claim));
+  await lockstep(40);
   expect(atWork()).toEqual(['b1']);
 });
 

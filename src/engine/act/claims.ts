@@ -14,6 +14,8 @@ type Knowledge = Pick<Effects, 'dialect' | 'world' | 'refusals'>;
 export function claimsFor(on: Knowledge, { plan, policy, after }: RecordChange): Accompanying[] {
   const { dialect, refusals } = on;
   const claim = claimOf(dialect.name, plan);
+  // Their work waits for that plan, which needs the place.
+  if (policy.maxUnavailable && dialect.awaits?.(plan, on.world) !== undefined) return [];
   return claimable(on, after, 'intended').flatMap(({ node, ...at }) => {
     const isClaimed = claimOn(node) === claim || otherClaimantOn(node, plan) !== undefined;
     if (isClaimed || dialect.claims?.(node, policy) !== true || refusals?.of(after, at.target)) return [];

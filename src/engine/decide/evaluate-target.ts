@@ -139,12 +139,11 @@ function intend(context: TargetContext): TargetEvaluation {
     const { reason, gate } = verdict;
     if (verdict.kind === 'stop')
       return { phase, effect: 'none', next: verdict.ofPlan ? 'pending' : refusedState(reason), reason };
-    const { ends, recheckMs, probe } = verdict;
-    // Others wait for its claim.
     const isClaimed = snapshot.claim !== undefined && facts.node?.claim === snapshot.claim;
-    const givesWay =
-      gate === 'not-paused' || gate === 'window-open' || (gate === 'nodes-available' && isBehind(input, snapshot));
-    const back = isClaimed && givesWay ? { next: 'pending' as const } : {};
+    const { ends, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined, probe } = verdict;
+    // Others wait for its claim. One that is refused is dropped without the intent.
+    const isKept = gate === 'nodes-available' ? !isBehind(input, snapshot) : gate === 'write' || probe !== undefined;
+    const back = isClaimed && !isKept ? { next: 'pending' as const } : {};
     return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe };
   }
   const reason = restingReason(target, phase, facts);
@@ -154,8 +153,9 @@ function intend(context: TargetContext): TargetEvaluation {
   return isFresh ? { phase, effect: 'signal', reason } : { phase, effect: 'none', next: 'intended', reason };
 }
 
-/** True if the limit would not hold even without claims that are later in alphabetical order. */
+/** True if the limit holds it even without claims that are later in alphabetical order: within a minute, they are given up or at work. */
 function isBehind({ census, ...input }: GateInput, { claim = '', fleet = [] }: Snapshot): boolean {
+  if ((input.facts.followedMs ?? 0) > INTENT_FRESH_MS) return fleet.some((node) => (claimOn(node) ?? claim) < claim);
   const later = fleet.filter((node) => (claimOn(node) ?? claim) > claim).map(({ metadata }) => metadata.name);
   const busy = census?.busy.difference(new Set(later)).union(census.unavailable);
   return nodesAvailable.evaluate({ ...input, census: census && busy && { ...census, busy } }).kind === 'wait';

@@ -108,7 +108,7 @@ export function censusOfIntent({ snapshot, stage: { targets }, target, policy }:
     const facts = factsOf(snapshot, each);
     const { observation, node: { claim = snapshot.claim } = {} } = facts;
     const isUnsent = observation.kind === 'none' && observation.begun !== true;
-    return isUnsent && claim === snapshot.claim && facts.occupant?.() === undefined ? nodeNameOf(each, facts) : [];
+    return isUnsent && claim === snapshot.claim ? nodeNameOf(each, facts) : [];
   });
   return { ...census, busy: census.busy.difference(new Set(names)).union(census.unavailable) };
 }
@@ -120,10 +120,9 @@ export function nodeNameOf(target: Target, { node }: TargetFacts): string {
 
 /** Computed once per snapshot: it reads every node, and each target in flight needs it. */
 const censusIn = onceForEach((snapshot: Snapshot): NodeCensus | undefined => {
-  const { rollout, fleet, isAtWork = () => false } = snapshot;
-  const inFlight = targetsIn(rollout, 'intended').map((target) => nodeNameOf(target, factsOf(snapshot, target)));
-  const atWork = fleet?.filter(isAtWork).map(({ metadata }) => metadata.name) ?? [];
-  return fleet && censusOf(fleet, [...inFlight, ...atWork], snapshot.claim);
+  const intended = targetsIn(snapshot.rollout, 'intended');
+  const inFlight = intended.map((target) => nodeNameOf(target, factsOf(snapshot, target)));
+  return snapshot.fleet && censusOf(snapshot.fleet, inFlight, snapshot.claim);
 });
 
 export interface NodeCensus {

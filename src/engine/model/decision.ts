@@ -161,8 +161,6 @@ export interface Snapshot {
   readonly apiServers?: readonly ApiServer[] | undefined;
   /** All Nodes: other plans and dialects make them unavailable too. Undefined if they are not watched. */
   readonly fleet?: readonly Node[] | undefined;
-  /** True if its work shows there, whoever began it. */
-  readonly isAtWork?: ((node: Node) => boolean) | undefined;
   /** Milliseconds within which 90 % of the finished targets were done; undefined before the first. */
   readonly paceMs?: number | undefined;
   /** Milliseconds for which this leader has watched plan and policy ask for the same payloads; undefined for read-only commands. */

@@ -79,7 +79,6 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     controlPlane: scene.known.controlPlane,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) => freshWork(work, scene.known, now)),
     fleet: watchesNodes ? world.list(nodes) : undefined,
-    isAtWork: (node) => dialect.isAtWork?.(world, node) === true,
     apiServers: dialect.versions ? dialect.endpoints(world) : undefined,
     paceMs: paceOf(scene),
     payloadsWatchedMs: hasStarted(rollout) ? undefined : scene.known.watchPayloads?.(rollout),

@@ -13,7 +13,6 @@ export interface CheckHistory {
 }
 
 export interface CheckPace {
-  /** Milliseconds between two checks in a window. */
   readonly periodMs: number;
   readonly random: () => number;
 }
