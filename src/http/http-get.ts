@@ -120,7 +120,6 @@ export function stallGuard(stallMs: number, remainingMs: number, clock: Clock, p
   return {
     /** Aborts with a TransientError after a stall, with an Error when the time is up, and with its parent. */
     abort: AbortSignal.any([parent, own.signal]),
-    /** Call it when bytes arrive. */
     touch(): void {
       cancelStall();
       cancelStall = clock.schedule(stallMs, stalled);

@@ -138,7 +138,6 @@ export interface KubeList<T extends KubeObject> {
   items: T[];
 }
 
-/** What an API server answers instead of an object when a request fails. */
 export interface Status {
   apiVersion?: string;
   kind: 'Status';
@@ -307,7 +306,6 @@ export function approved(request: SigningRequest, message: string, now: string):
   return { ...request, status: { ...request.status, conditions: [approval] } };
 }
 
-/** What its readers need of it. */
 export interface CustomResourceDefinition extends KubeObject {
   readonly spec: {
     readonly group: string;

@@ -90,7 +90,6 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
 }
 
 interface LeadershipParts extends GroupParts {
-  /** Absent where this process is always the leader. */
   readonly election: Candidacy | undefined;
   readonly runnables: readonly Runnable[];
   readonly metrics: Metrics;

@@ -6,13 +6,14 @@ import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { buildReconciler } from '../../../test/builders/reconcilers.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildSignal } from '../../../test/builders/signals.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
 import { cattlePlans } from '../../api/kinds.ts';
 import { annotated, jobs, type KubeObject, nodes } from '../../kube/resources.ts';
 import { decodeSignal, encodeSignal } from '../../signal/annotations.ts';
-import { claimOn } from '../../signal/at-work.ts';
+import { claimOn, withClaim } from '../../signal/at-work.ts';
 import { controlNodes, MODE_ANNOTATION, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { DEFAULT_JOB_SETTINGS } from '../cattle/config.ts';
 import { cattle } from '../cattle/dialect.ts';
@@ -97,4 +98,16 @@ test('the next Plan takes it over', async () => {
   api.put(plans, planOf('second-uid'));
   await lookAtK0s();
   expect([claim(), rolloutOf()]).toEqual(['autopilot//autopilot/second-uid', expect.stringMatching(/^second-uid/)]);
+});
+
+test('a signal of another plan keeps no claim', async () => {
+  const { api, lookAtK0s, claim } = scene();
+  const { metadata, ...node } = buildControlNode('c1', {
+    annotations: buildSignal({ planId: 'former', status: 'Restart' }),
+  });
+  const annotations = { ...metadata.annotations, [MODE_ANNOTATION]: 'controller+worker' };
+  api.put(controlNodes, { ...node, metadata: { ...metadata, annotations } });
+  api.change(nodes, 'c1', (each) => withClaim(each, 'autopilot//autopilot/former-uid'));
+  await lookAtK0s();
+  expect(claim()).toBeUndefined();
 });

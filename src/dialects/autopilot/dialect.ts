@@ -8,8 +8,8 @@ import { withPlanWindows } from '../../engine/policy/plan-windows.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
-import { signallerOf } from '../../signal/at-work.ts';
-import { type ControlNode, controlNodes, nodeNameOf } from '../../signal/names.ts';
+import { claimOn, signallerOf } from '../../signal/at-work.ts';
+import { type ControlNode, controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { occupantOf } from '../annotation-signal.ts';
 import { endpointOf } from '../node-endpoints.ts';
@@ -49,13 +49,18 @@ export const autopilot: Dialect<Plan> = {
   occupantOf: (world, target, plan) =>
     occupantOf(world, { ...target, name: nodeNameOf(world.get(controlNodes, target.name)) ?? target.name }, plan),
   claims: (_node, policy) => policy.maxUnavailable !== undefined,
-  // The signal of a controller stands on its ControlNode.
-  isAtWork: (world, { metadata: { name } }) =>
-    world.list(controlNodes).some((each) => nodeNameOf(each) === name && signallerOf(each) !== undefined),
+  isAtWork: (world, node) => world.list(controlNodes).some((each) => isAtWorkOn(node, each)),
   drainDelegation,
   orphanedWork: { plans: orphanedPlans },
   signal,
 };
+
+/** The signal of a controller stands on its ControlNode. */
+function isAtWorkOn(node: Node, controller: ControlNode): boolean {
+  const uid = claimOn(node)?.split('/').at(-1);
+  const isOfClaim = controller.metadata.annotations?.[ROLLOUT_ANNOTATION]?.startsWith(`${uid}/`) === true;
+  return isOfClaim && nodeNameOf(controller) === node.metadata.name && signallerOf(controller) !== undefined;
+}
 
 /** A kubelet does not say which build of a release it is, but the last update that its agent completed does. */
 function runs(object: KubeObject, version: string): boolean {

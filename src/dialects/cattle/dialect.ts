@@ -25,10 +25,10 @@ import { hostOf, project, recordedNext } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
 const watchedJobs: Watched = { resource: jobs, labelSelector: PLAN_LABEL, isRelevant: isJobChange, transform: trimJob };
-const isComplete = (plan: CattlePlan): boolean => conditionOf(plan, 'Complete')?.status === 'True';
+const endOf = (plan: CattlePlan) => [conditionOf(plan, 'Complete')?.status, plan.status?.latestVersion];
 const watchedPlans: Watched = {
   resource: cattlePlans,
-  isRelevant: (before, after) => isComplete(before) !== isComplete(after),
+  isRelevant: (before, after) => !sameJson(endOf(before), endOf(after)),
 };
 /** The original's rights do not let the controller read them. */
 const watchedPods: Watched = {
@@ -107,7 +107,7 @@ function awaitedBy({ metadata: { namespace }, spec, status }: CattlePlan, world:
   const [command, name] = spec?.prepare?.args ?? [];
   if (command !== 'prepare' || name === undefined) return undefined;
   const other = world.get(cattlePlans, name, namespace);
-  const isOver = other && isComplete(other) && other.status?.latestVersion === status?.latestVersion;
+  const isOver = other && sameJson(endOf(other), ['True', status?.latestVersion]);
   return isOver ? undefined : `Plan ${namespace}/${name}`;
 }
 

@@ -5,6 +5,8 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cattlePlans } from '../../api/kinds.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { conditionOf } from './conditions.ts';
+import { DEFAULT_JOB_SETTINGS } from './config.ts';
+import { cattle } from './dialect.ts';
 
 const AGENTS = selecting('agents', 'a', { prepare: { image: 'img', args: ['prepare', 'servers'] } });
 const SERVERS = selecting('servers', 's');
@@ -71,4 +73,14 @@ test('its Job was there before the limit: it takes no place then', async () => {
   isLimited = true;
   await look();
   expect(atWork()).toEqual(['a', 's']);
+});
+
+test('it is woken when that one is complete with another version, too', () => {
+  const dialect = cattle({ name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS });
+  const watched = dialect.watched.find(({ resource }) => resource === cattlePlans);
+  const complete = (latestVersion: string): CattlePlan => {
+    return { ...SERVERS, status: { latestVersion, conditions: [{ type: 'Complete', status: 'True' }] } };
+  };
+  const woken = (after: CattlePlan) => watched?.isRelevant(complete('v1'), after);
+  expect([woken(complete('v1')), woken(complete('v2')), woken(SERVERS)]).toEqual([false, true, true]);
 });

@@ -114,12 +114,38 @@ test('a plan whose node cannot be drained any more leaves the place to another',
   expect([atWork(), read().map(claimOn)]).toEqual([['b1'], [undefined, 'b//plan/b-uid']]);
 });
 
-test('a plan that its own limit holds leaves the place to one with a higher limit', async () => {
-  const { api, atWork, lockstep } = scene({ a: { limit: 1, own: ['a1'] }, b: { limit: 2, own: ['b1'] } });
-  await lockstep(1, ['a']);
-  api.put(nodes, buildNode('broken', {}, 'False'));
-  await lockstep(10);
+test('in lockstep, two of four that wait beside two at work do not change places for ever', async () => {
+  const shape = (name: string): Shape => ({ limit: 3, own: [`${name}1`] });
+  const { atWork, lockstep } = scene({ a: shape('a'), b: shape('b'), c: shape('c'), d: shape('d') });
+  await lockstep(4, ['a']);
+  await lockstep(4, ['d']);
+  expect(atWork()).toEqual(['a1', 'd1']);
+  await lockstep(100, ['b', 'c']);
+  expect(atWork()).toHaveLength(3);
+});
+
+test.each([1, 45])(
+  'a plan that its own limit holds leaves the place to one with a higher limit, after %i looks',
+  async (looks) => {
+    const { api, atWork, lockstep } = scene({ a: { limit: 1, own: ['a1'] }, b: { limit: 2, own: ['b1'] } });
+    api.put(nodes, buildNode('z1'));
+    await lockstep(1, ['a']);
+    api.change(nodes, 'z1', (node) => withClaim(node, 'z//plan/z-uid'));
+    await lockstep(looks, ['a']);
+    // What was at work there does not come back.
+    api.put(nodes, buildNode('z1', {}, 'False'));
+    await lockstep(10);
+    expect(atWork()).toEqual(['b1']);
+  },
+);
+
+test('a plan that a higher limit of another one holds does not keep a third one waiting', async () => {
+  const shapes = { a: { limit: 1, own: ['a1'] }, b: { limit: 2, own: ['b1'] }, c: { limit: 2, own: ['c1'] } };
+  const { atWork, lockstep } = scene(shapes);
+  await lockstep(5, ['a', 'b']);
   expect(atWork()).toEqual(['b1']);
+  await lockstep(100);
+  expect(atWork()).toEqual(['b1', 'c1']);
 });
 
 test.each(['a', 'z//gone/uid'])('a claim that nobody ends takes one place, and no more: %s', async (claim) => {

@@ -153,11 +153,11 @@ function intend(context: TargetContext): TargetEvaluation {
   return isFresh ? { phase, effect: 'signal', reason } : { phase, effect: 'none', next: 'intended', reason };
 }
 
-/** True if the limit holds it even without claims that are later in alphabetical order: within a minute, they are given up or at work. */
+/** True if the limit holds it even without alphabetically later claims; or after a minute for each of those plans: the last gives way first. */
 function isBehind({ census, ...input }: GateInput, { claim = '', fleet = [] }: Snapshot): boolean {
-  if ((input.facts.followedMs ?? 0) > INTENT_FRESH_MS) return fleet.some((node) => (claimOn(node) ?? claim) < claim);
-  const later = fleet.filter((node) => (claimOn(node) ?? claim) > claim).map(({ metadata }) => metadata.name);
-  const busy = census?.busy.difference(new Set(later)).union(census.unavailable);
+  const later = fleet.filter((node) => (claimOn(node) ?? claim) > claim);
+  if ((input.facts.followedMs ?? 0) > INTENT_FRESH_MS * new Set(later.map(claimOn)).size) return true;
+  const busy = census?.busy.difference(new Set(later.map(({ metadata }) => metadata.name))).union(census.unavailable);
   return nodesAvailable.evaluate({ ...input, census: census && busy && { ...census, busy } }).kind === 'wait';
 }
 

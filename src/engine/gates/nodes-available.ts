@@ -10,7 +10,7 @@ export const nodesAvailable = {
     const { maxUnavailable, name } = policy;
     if (!maxUnavailable || !census) return PASS;
     const early = `${target.name} would take a place of maxUnavailable, and wait for ${awaits}`;
-    if (awaits !== undefined) return wait('ForeignWork', early, `${awaits} is complete`);
+    if (awaits !== undefined) return wait('ForeignWork', early, `${awaits} is complete with the same version`);
     const node = nodeNameOf(target, facts);
     const { all, unavailable, busy } = census;
     // A node that is unavailable already costs nothing more; a target that is no node takes no pods.

@@ -78,7 +78,6 @@ function hashesOf({ releases }: Pick<catalogs.Catalog, 'releases'>): string[] {
   return [...new Set(Object.values(releases).flatMap((files) => files.map(({ sha256 }) => sha256)))];
 }
 
-/** Resolves once the file lies under its hash. */
 async function gather(wanted: WantedFile, { file, directory, download }: Publishing) {
   const { version, platform, source, sha256 } = wanted;
   try {
