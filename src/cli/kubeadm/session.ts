@@ -100,7 +100,6 @@ export async function inSession<Flags extends KubeadmFlags>(
   return await work({ ...here, ...hop });
 }
 
-/** Chooses the hosts of the manifest, and its hop. */
 type Choose = (manifest: Manifest, shells: SshShells, client: KubeClient) => Promise<Hop>;
 
 const nextStep: Choose = async (read, shells, client) => {

@@ -139,7 +139,8 @@ function intend(context: TargetContext): TargetEvaluation {
     const { reason, gate } = verdict;
     if (verdict.kind === 'stop')
       return { phase, effect: 'none', next: verdict.ofPlan ? 'pending' : refusedState(reason), reason };
-    const isClaimed = snapshot.claim !== undefined && facts.node?.claim === snapshot.claim;
+    // A cordoned node counts anyway, and its cordon may be that of a Job that is gone.
+    const isClaimed = facts.node?.unschedulable === false && facts.node.claim === (snapshot.claim ?? '');
     const { ends, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined, probe } = verdict;
     // Others wait for its claim. One that is refused is dropped without the intent.
     const isKept = gate === 'nodes-available' ? !isBehind(input, snapshot) : gate === 'write' || probe !== undefined;

@@ -27,6 +27,7 @@ describe('found by the lab', () => {
   const versionChangesIn = (second: number) => ({ kind: 'interference', second, what: 'the version changes' }) as const;
   const failsAt = (point: string, fault: Fault) => ({ kind: 'call', point: `controller: ${point}`, fault }) as const;
   const setBack = { kind: 'trouble', actor: 'controller', second: 22, trouble: { kind: 'jump', hours: -1 } } as const;
+  const notReady = { kind: 'interference', second: 2, what: 'a node is not Ready for a while' } as const;
   const lateNodes = failsAt('watch nodes #1', 'stale');
 
   test.each([
@@ -40,6 +41,7 @@ describe('found by the lab', () => {
       { scene: { ...FIXED.scene, nodes: ['n1', 'n2', 'n3'], failsOn: ['n3'], ttlS: 4 }, course: [setBack] },
       versionChangesIn(28),
     ],
+    ['a node that is not Ready until its Job is deleted keeps its claim, and no cordon at the end', CORDONS, notReady],
     ['a drain ends whose watch begins as it ends', SCENARIOS['Jobs after drains'], failsAt('watch pods #4', '410')],
   ])('%s', async (_name, { scene, course = [] }: JobScenario, mishap) => {
     expect((await tryJobs({ scene, mishaps: [...course, mishap] }, 1)).wrong).toBe('');
