@@ -44,6 +44,17 @@ export const tableDialect: Dialect<TablePlan> = {
   },
 };
 
+/** The same for another kind of plans, which claim Nodes before their targets start. */
+export function claimingDialect(name: string): Dialect<TablePlan> {
+  return {
+    ...tableDialect,
+    name,
+    plans: { ...tableDialect.plans, plural: `plansof${name}` },
+    claims: (_node, { maxUnavailable }) => maxUnavailable !== undefined,
+    drainDelegation: { always: true, nodeOf: (_stage, target, world) => world.get(nodes, target.name) },
+  };
+}
+
 /** The same, whose signals can be cancelled: a target then answers this. */
 export function cancellable(answer: Observation): Dialect<TablePlan> {
   const cancel: Dialect<TablePlan>['signal']['cancel'] = (world, _rollout, { role }, { name }) => {

@@ -5,7 +5,7 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { succeeded } from '../../../test/builders/observations.ts';
 import { buildReconciler } from '../../../test/builders/reconcilers.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../../test/builders/table-dialect.ts';
+import { buildTablePlan, claimingDialect, type TablePlan, withAnswer } from '../../../test/builders/table-dialect.ts';
 import { T0 } from '../../../test/builders/times.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { pick, seededRandom } from '../../../test/faults/random.ts';
@@ -13,7 +13,6 @@ import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import { claimOn, withClaim } from '../../signal/at-work.ts';
-import type { Dialect } from '../dialect.ts';
 import type { Prober } from '../observe/probes.ts';
 
 interface Shape {
@@ -41,13 +40,7 @@ function scene(
     previewDrains: () => ({ ahead }),
   };
   const leaders = Object.entries(shapes).map(([name, { limit, own, maxInFlight = 1 }]) => {
-    const dialect: Dialect<TablePlan> = {
-      ...tableDialect,
-      name,
-      plans: { ...tableDialect.plans, plural: `plansof${name}` },
-      claims: () => true,
-      drainDelegation: { always: true, nodeOf: (_stage, target, world) => world.get(nodes, target.name) },
-    };
+    const dialect = claimingDialect(name);
     for (const each of own) api.put(nodes, buildNode(each));
     const { metadata, spec, ...plan } = buildTablePlan({ workers: own });
     const stages = spec.stages.map((stage) => ({ ...stage, maxInFlight }));
@@ -82,6 +75,22 @@ function scene(
     },
   };
 }
+
+test('in lockstep, one of two that wait for each other starts', async () => {
+  const shapes = { a: { limit: 1, own: ['n1', 'n2'] }, b: { limit: 1, own: ['n3', 'n4'] } };
+  const { atWork, lockstep } = scene(shapes);
+  await lockstep(4);
+  expect(atWork()).toEqual(['n1']);
+});
+
+test('one of two that claimed starts, though a third Node takes one place', async () => {
+  const { api, atWork, lockstep } = scene({ a: { limit: 2, own: ['n1', 'n2'] }, b: { limit: 2, own: ['n3', 'n4'] } });
+  await lockstep(1);
+  expect(['n1', 'n3'].every((name) => claimOn(api.read(nodes, name)) !== undefined)).toBe(true);
+  api.put(nodes, buildNode('n5', {}, 'False'));
+  await lockstep(4);
+  expect(atWork()).toEqual(['n1']);
+});
 
 test('in lockstep, one of two that wait for each other starts, beside a third that is at work', async () => {
   const three = { a: { limit: 2, own: ['a1'] }, b: { limit: 2, own: ['b1'] }, c: { limit: 2, own: ['c1'] } };

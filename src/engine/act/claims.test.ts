@@ -7,13 +7,12 @@ import { buildReconciler } from '../../../test/builders/reconcilers.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../../test/builders/table-dialect.ts';
+import { buildTablePlan, claimingDialect, type TablePlan, withAnswer } from '../../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later } from '../../../test/builders/times.ts';
 import { pick, seededRandom } from '../../../test/faults/random.ts';
 import { annotated, type Node, nodes } from '../../kube/resources.ts';
 import { claimOn, withClaim } from '../../signal/at-work.ts';
-import type { Dialect } from '../dialect.ts';
 import type { Observation } from '../model/decision.ts';
 import type { RolloutPhase, Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
@@ -21,29 +20,17 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 const OWN = { patient: ['n1', 'n2'], yielding: ['n3', 'n4'] };
 const NAMES = Object.values(OWN).flat();
 
-function dialectOf(name: keyof typeof OWN, more: Partial<Dialect<TablePlan>>): Dialect<TablePlan> {
-  return {
-    ...tableDialect,
-    name,
-    plans: { ...tableDialect.plans, plural: `plansof${name}` },
-    claims: (_node, { maxUnavailable }) => maxUnavailable !== undefined,
-    drainDelegation: { always: true, nodeOf: (_stage, target, world) => world.get(nodes, target.name) },
-    ...more,
-  };
-}
+const DIALECTS = { patient: claimingDialect('patient'), yielding: claimingDialect('yielding') };
+const policyFor = () => buildPolicy({ maxUnavailable: { nodes: 1 } });
 
-const DIALECTS = { patient: dialectOf('patient', {}), yielding: dialectOf('yielding', {}) };
-const limitedTo = (nodes: number) => () => buildPolicy({ maxUnavailable: { nodes } });
-const policyFor = limitedTo(1);
-
-function scene(limit = 1) {
+function scene() {
   const api = new MemoryApi();
   for (const name of NAMES) api.put(nodes, buildNode(name));
   const leaders = (['patient', 'yielding'] as const).map((name) => {
     const dialect = DIALECTS[name];
     const { metadata, ...plan } = buildTablePlan({ workers: OWN[name] });
     api.put(dialect.plans, { ...plan, metadata: { ...metadata, uid: `${name}-uid` } });
-    const { reconcile, catchUp } = buildReconciler(dialect, api, { policyFor: limitedTo(limit) });
+    const { reconcile, catchUp } = buildReconciler(dialect, api, { policyFor });
     return { dialect, reconcile, catchUp, running: false };
   });
   const read = (): Node[] => NAMES.map((name) => api.read(nodes, name));
@@ -76,30 +63,6 @@ test.each(Array.from({ length: 200 }, (_, seed) => seed))('whatever happens in b
     await reconcile('plan');
   }
   expect(read().map(claimOn)).toEqual(NAMES.map(() => undefined));
-});
-
-/** Caches that catch up at the same moments: neither sees what the other writes meanwhile. */
-async function lookTogether({ leaders }: ReturnType<typeof scene>, times: number): Promise<void> {
-  for (let turn = 0; turn < times; turn++) {
-    for (const { catchUp } of leaders) catchUp();
-    await Promise.all(leaders.map(async ({ reconcile }) => await reconcile('plan')));
-  }
-}
-
-test('in lockstep, one of two that wait for each other starts', async () => {
-  const both = scene();
-  await lookTogether(both, 4);
-  expect(both.atWork().map(({ metadata }) => metadata.name)).toEqual(['n1']);
-});
-
-test('one of two that claimed starts, though a third Node takes one place', async () => {
-  const both = scene(2);
-  const { api, atWork } = both;
-  await lookTogether(both, 1);
-  expect(['n1', 'n3'].every((name) => claimOn(api.read(nodes, name)) !== undefined)).toBe(true);
-  api.put(nodes, buildNode('n5', {}, 'False'));
-  await lookTogether(both, 4);
-  expect(atWork().map(({ metadata }) => metadata.name)).toEqual(['n1']);
 });
 
 /** A leader of the patient dialect alone, with what the server has. */
