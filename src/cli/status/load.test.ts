@@ -6,7 +6,7 @@ import type { Dialect } from '../../engine/dialect.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { nodes } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
-import { installedOf } from './load.ts';
+import { installedOf, loadOnce } from './load.ts';
 
 const own = tableDialect as unknown as Dialect;
 const other: Dialect = { ...own, name: 'other', plans: { ...own.plans, group: 'other.example.com' } };
@@ -52,4 +52,17 @@ test('of kinds that every API server has, those that are kept from whoever asks 
 
 test('a group without the kind of the plans is not there', async () => {
   expect(await installed(['example.com'], 'planned', true, 'others')).toEqual(['on-nodes']);
+});
+
+test('plans that decisions depend on, too, are listed once', async () => {
+  const listed: string[] = [];
+  const listAll: KubeClient['listAll'] = async ({ plural }) => {
+    listed.push(plural);
+    return await Promise.resolve({ items: [], metadata: {} });
+  };
+  const watched = [...own.watched, { resource: own.plans, isRelevant: () => true }];
+  const client = { listAll } as unknown as KubeClient;
+  const { world } = await loadOnce(client, { ...own, watched }, new AbortController().signal);
+  expect(world.list(own.plans)).toEqual([]);
+  expect(listed.toSorted()).toEqual(['hosts', 'nodes', 'plans']);
 });

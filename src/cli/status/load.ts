@@ -64,6 +64,7 @@ async function load(reading: Reading, dialect: Dialect, view: ViewOf): Promise<L
   const own = await view(plans);
   const others = await Promise.all(
     dialect.watched.map(async (followed) => {
+      if (followed.resource === resource) return [resource, own] as const;
       const isThere = followed.optional !== true || (await isReadable(reading, followed.resource));
       return [followed.resource, (isThere && (await ifFound(view(followed)))) || NOTHING] as const;
     }),

@@ -11,7 +11,6 @@ import { picture } from './picture.ts';
 import * as sentences from './sentences.ts';
 import type { PlanView, StageView, StatusView, TargetView } from './view.ts';
 
-/** Lines under one heading, such as `waits`. */
 export interface Section {
   readonly heading: string;
   readonly lines: readonly string[];
