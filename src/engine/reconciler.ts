@@ -1,5 +1,4 @@
 /** The loop of one plan: gather, decide, act, until nothing is left to do now. */
-
 import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
 import { isOfObject } from '../kube/status-error.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';

@@ -1,7 +1,7 @@
 /** Composes a controller process: what `refit controller` and every other process that carries out plans have in common. */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { setFlagsFromString } from 'node:v8';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { upgradePolicies } from '../api/kinds.ts';
 import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
 import { drainPreviewer } from '../drain/drain-preview.ts';
@@ -81,10 +81,19 @@ const LOOK_AGAIN_MS = 60_000;
 /** Enough to keep an API server busy. The first wave of a large plan would send thousands at once. */
 const REQUESTS_AT_ONCE = 32;
 
+/** Bytes: little memory, and each collection costs as much CPU time as several decisions. */
+const SMALL_HEAP = 48 * 1024 * 1024;
+const LOOK_AT_HEAP_MS = 1_000;
+
 /** With 15,000 nodes, 196 of 466 MiB are saved for 7 % more CPU. As an option at the start, V8 would compile again what is compiled into Node. */
 export function keepHeapSmall(): void {
-  // It grows by 30 % before V8 collects.
-  setFlagsFromString('--heap-growing-percent=30');
+  const look = (): void => {
+    // It grows by so much before V8 collects.
+    const percent = getHeapStatistics().used_heap_size < SMALL_HEAP ? 100 : 30;
+    setFlagsFromString(`--heap-growing-percent=${percent}`);
+  };
+  look();
+  setInterval(look, LOOK_AT_HEAP_MS).unref();
 }
 
 /** Rejects if something that must be watched cannot be listed: an informer would retry forever without an error. */

@@ -60,7 +60,6 @@ export type Heartbeat = Members<typeof HEARTBEAT>;
 export type Procedure = 'k0s' | 'kubeadm';
 
 export interface NodeAgent {
-  /** True if Refit's agent acts on this node's signals. */
   readonly ours: boolean;
   /** For people, such as `Refit 0.9.0`. */
   readonly title: string;

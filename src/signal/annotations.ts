@@ -156,7 +156,6 @@ const POLICY = {
 };
 export type AgentPolicy = Members<typeof POLICY>;
 
-/** No annotation for an empty policy. */
 export function encodeAgentPolicy(policy: AgentPolicy): Record<string, string> {
   return Object.keys(policy).length === 0 ? {} : { [names.AGENT_POLICY_ANNOTATION]: JSON.stringify(policy) };
 }

@@ -13,7 +13,6 @@ import { type DownloadLimits, type FetchRequest, type FetchTools, limitsFor, req
 export interface DownloadChecksParts
   extends Pick<FetchRequest, 'limits' | 'userAgent'>,
     Pick<FetchTools, 'clock' | 'environment'> {
-  /** Undefined while it is not known. */
   readonly placeFor: (kind: SignalCommand['kind']) => Promise<DownloadPlace | undefined>;
 }
 

@@ -15,7 +15,6 @@ import { kubeletName } from './host-name.ts';
 export interface RegistrationParts extends Tools {
   /** Somebody else follows it; it stays unknown until the API server knows its kind. */
   readonly object: OwnObject;
-  /** Undefined while the role of this host is unknown. */
   readonly describe: () => Promise<controlNode.ControllerFacts | undefined>;
 }
 

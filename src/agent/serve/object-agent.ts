@@ -43,7 +43,6 @@ export interface HostParts extends Tools {
   readonly delegation: LeaseDelegation;
   readonly userAgent: string;
   readonly version: string;
-  /** With --procedure kubeadm. */
   readonly kubeadm?: Host;
 }
 

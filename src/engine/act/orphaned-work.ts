@@ -1,5 +1,4 @@
 /** Ends orphaned work: cancels the signals of plans that are gone, and removes our cordons. */
-
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';

@@ -1,5 +1,4 @@
 /** The contract of gates and verifiers: they answer pass, wait or stop with a reason, from gathered input only, which is made here. */
-
 import { type Node, readyCondition } from '../../kube/resources.ts';
 import { isTaken } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';

@@ -1,5 +1,4 @@
 /** Informer predicates and transforms: which changes can change a decision, and what the cache keeps of a Node. */
-
 import { type KubeObject, type Node, readyCondition, withoutAnnotations } from '../../kube/resources.ts';
 import { HEARTBEAT_ANNOTATION } from '../../signal/names.ts';
 import { isRecord, sameJson } from '../../util/json.ts';

@@ -1,5 +1,4 @@
 /** The controller's World: informer caches, corrected by this process's own writes, which they may lack. */
-
 import { compareResourceVersions, type KubeObject, keyAt, keyOf, pathOf, type Resource } from '../../kube/resources.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';

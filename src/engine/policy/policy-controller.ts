@@ -18,7 +18,6 @@ export interface PolicyParts {
   readonly clock: Clock;
   readonly policies: Informer<UpgradePolicy>;
   readonly plans: Readonly<Record<string, Informer>>;
-  /** False for an object of a plan's kind that is no plan. */
   isPlan(dialect: string, object: KubeObject): boolean;
 }
 

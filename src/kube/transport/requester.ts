@@ -30,7 +30,6 @@ export interface RequesterOptions {
   readonly userAgent?: string;
   /** Bytes of the largest answer that is read; 128 MiB by default, for pages of large objects. */
   readonly mostBytes?: number;
-  /** More places where the server answers. */
   readonly addresses?: ServerAddresses;
   /** Those of the connection by default. Clients that come and go share them: a plugin may ask a person. */
   readonly credentials?: Credentials;
