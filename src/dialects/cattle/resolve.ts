@@ -114,7 +114,7 @@ interface Scene {
   readonly attempts: Attempts | undefined;
 }
 
-function targetsOf(scene: Scene): Target[] {
+function targetsOf(scene: Scene): readonly Target[] {
   const { plan, judgement, world, failures, now } = scene;
   const { hash, problems } = judgement;
   const time = rfc3339(now);
@@ -122,9 +122,9 @@ function targetsOf(scene: Scene): Target[] {
   // What is wrong may stand elsewhere: nothing is kept.
   const known = knownOf(problems.length === 0 ? plan : { ...plan }, hash);
   const atNode = jobsByNode(world);
-  return inOrder(known, world.list(nodes), `${plan.metadata.uid ?? ''}${hash}`).flatMap((node) => {
+  const targets = inOrder(known, world.list(nodes), `${plan.metadata.uid ?? ''}${hash}`).flatMap((node) => {
     const { name } = node.metadata;
-    const own = atNode.get(name) ?? [];
+    const own = atNode.get(name);
     const last = known.targets.get(node);
     const isSame = last && sameJson(last.own, own) && (last.time === time || last.target?.since !== last.time);
     if (isSame) return last.target ?? [];
@@ -133,28 +133,31 @@ function targetsOf(scene: Scene): Target[] {
     if (!failures.nodes.has(name)) known.targets.set(node, { own, time, target });
     return target ?? [];
   });
+  return (known.all = sameJson(known.all, targets) ? known.all : targets);
 }
 
 /** What the last decision on this version of a Plan found: most nodes are as they were. Keeps no Node that is gone or outdated. */
 interface Known {
   uids: readonly (string | undefined)[];
   places: readonly number[];
-  readonly targets: WeakMap<Node, { own: readonly Job[]; time: string; target: Target | undefined }>;
+  readonly targets: WeakMap<Node, { own: readonly Job[] | undefined; time: string; target: Target | undefined }>;
+  /** The same list until one changes: what depends on all of them is computed once for it. */
+  all: readonly Target[];
 }
 
 const knownOf = onceForEachWith(
-  (_plan: CattlePlan, _hash): Known => ({ uids: [], places: [], targets: new WeakMap() }),
+  (_plan: CattlePlan, _hash): Known => ({ uids: [], places: [], targets: new WeakMap(), all: [] }),
 );
 
 /** Random, but always the same for a plan and hash. Sorts again only where nodes came or went. */
 function inOrder(known: Known, all: readonly Node[], salt: string): readonly Node[] {
-  const areStill = known.uids.length === all.length && all.every(({ metadata }, at) => metadata.uid === known.uids[at]);
-  if (!areStill) {
+  const uids = all.map(({ metadata }) => metadata.uid);
+  if (!sameJson(known.uids, uids)) {
     const ranks = all.map((node) => rankOf(node, salt));
-    known.uids = all.map(({ metadata }) => metadata.uid);
+    known.uids = uids;
     known.places = [...all.keys()].toSorted((a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0));
   }
-  return known.places.flatMap((place) => all[place] ?? []);
+  return known.places.map((place) => all[place] as Node);
 }
 
 /** Undefined for a node that the Plan leaves alone. */
