@@ -118,7 +118,7 @@ test('what is kept equals what is resolved anew', () => {
         const now = T0 + 5 * MINUTE + Math.floor(round / 2) * 3 * MINUTE + (round % 2) * (SECOND / 2);
         const resolved = dialect.resolve(plan, world, now);
         expect(resolved).toEqual(dialect.resolve(structuredClone(plan), world, now));
-        const [{ targets = [] } = {}] = resolved.stages;
+        const targets = resolved.stages[0]?.targets ?? [];
         if (targets === before) lists++;
         kept += targets.filter((target) => before.includes(target)).length;
         before = targets;
