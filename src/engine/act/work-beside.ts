@@ -5,7 +5,7 @@ import type { Signalling } from '../model/decision.ts';
 /** Milliseconds between the starts of two records: each lists all that is in flight. */
 const RECORD_EVERY_MS = 1_000;
 /** Between two decisions meanwhile, so that one follows many changes. */
-const DECIDE_EVERY_MS = 150;
+const DECIDE_EVERY_MS = 175;
 
 export type WorkBeside = ReturnType<typeof workBeside>;
 
