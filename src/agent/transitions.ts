@@ -104,8 +104,7 @@ function bundleAfter({ kind }: Step, journal: BundleJournal, outcome: StepOutcom
   const { error, reason } = outcome;
   // An API server that is away, overloaded, or does not know a renewed certificate yet is asked again.
   const isPassing = error instanceof StatusError && (error.code >= 500 || error.code === 429 || error.code === 401);
-  const isAway = error instanceof TransportError || isPassing;
-  if (isFetch && isAway) return journal;
+  if (isFetch && (error instanceof TransportError || isPassing)) return journal;
   return { ...journal, phase: 'missed', failure: { status: isFetch ? 'FailedDownload' : 'Failed', reason } };
 }
 

@@ -451,3 +451,23 @@ test('a pause and an abort leave no node without an end: what runs ends, nothing
   const found = await jobsOf('aborted');
   expect(found.map(({ status }) => status?.succeeded)).toEqual([1]);
 });
+
+test('a Plan that goes back to an earlier version upgrades its nodes again', async () => {
+  const uidsOnceComplete = async (version: string): Promise<unknown[]> => {
+    await vi.waitFor(async () => {
+      const { status } = await until('back', 'Complete', 'True', 'Complete');
+      expect(status?.latestVersion).toBe(version);
+    }, PATIENCE);
+    const own = (await jobsOf('back')).filter(
+      ({ metadata }) => metadata.labels?.['upgrade.cattle.io/version'] === version,
+    );
+    return own.map(({ metadata }) => metadata.uid);
+  };
+  await apply('back', { ...ALL, concurrency: NODES.length });
+  const before = await uidsOnceComplete('v1');
+  await patch('back', { spec: { version: 'v2' } });
+  expect(await uidsOnceComplete('v2')).toHaveLength(NODES.length);
+  await patch('back', { spec: { version: 'v1' } });
+  const again = await uidsOnceComplete('v1');
+  expect([again.length, again.filter((uid) => before.includes(uid))]).toEqual([NODES.length, []]);
+});

@@ -72,8 +72,7 @@ export function ownObject({ client, resource, name, clock, random, log }: OwnObj
       return () => listeners.delete(listener);
     },
     async follow(abort: AbortSignal): Promise<void> {
-      const fieldSelector = `metadata.name=${name}`;
-      const informer = createInformer(client, resource, { fieldSelector, clock, random, log });
+      const informer = createInformer(client, resource, { fieldSelector: `metadata.name=${name}`, clock, random, log });
       const live = (object: KubeObject): void => saw(object, object);
       informer.addHandler({ added: live, updated: live, deleted: (object) => saw(object, undefined) });
       const following = informer.run(abort);

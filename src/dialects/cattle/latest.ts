@@ -160,8 +160,7 @@ function versionOf(plan: CattlePlan): string | undefined {
   const { version = '', channel = '' } = plan.spec ?? {};
   if (version !== '') return mungeVersion(version);
   const { status, reason } = conditionOf(plan, 'LatestResolved') ?? {};
-  const isResolved = channel !== '' && status === 'True' && reason === 'Channel';
-  return isResolved ? plan.status?.latestVersion : undefined;
+  return channel !== '' && status === 'True' && reason === 'Channel' ? plan.status?.latestVersion : undefined;
 }
 
 const NEITHER = 'cannot resolve plan: missing channel and version';

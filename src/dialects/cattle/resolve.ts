@@ -133,7 +133,8 @@ function targetsOf(scene: Scene): readonly Target[] {
     if (!failures.nodes.has(name)) known.targets.set(node, { own, time, target });
     return target ?? [];
   });
-  return (known.all = sameJson(known.all, targets) ? known.all : targets);
+  const isSame = targets.length === known.all.length && targets.every((target, place) => target === known.all[place]);
+  return (known.all = isSame ? known.all : targets);
 }
 
 /** What the last decision on this version of a Plan found: most nodes are as they were. Keeps no Node that is gone or outdated. */
@@ -199,8 +200,11 @@ function stateReader(scene: Scene, isSelected: (node: Node) => boolean): (node: 
   const label = hashLabelOf(plan.metadata.name);
   return (node) => {
     const { name, labels = {} } = node.metadata;
-    if (hash !== '' && labels[label] === hash) return 'done';
     if (working.has(name)) return 'intended';
+    // Whoever labelled it, the end of its Job is told first: its cordon may have to end.
+    const isUntold = (): boolean =>
+      applying.has(hostnameOf(node)) && !failures.nodes.has(name) && jobsOn(name, plan, world).length > 0;
+    if (hash !== '' && labels[label] === hash) return isUntold() ? 'intended' : 'done';
     // It keeps its place until its failure no longer counts.
     const failure = failures.nodes.get(name);
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
@@ -211,8 +215,7 @@ function stateReader(scene: Scene, isSelected: (node: Node) => boolean): (node: 
     const job = jobFor(world, { id: hash }, name, plan);
     const isAnswered = labels[label] !== DISABLED && job !== undefined && !isHeld(job);
     const endedWell = job ? holds(job, 'Complete') : !jobsOn(name, plan, world).some((each) => holds(each, 'Failed'));
-    const mayBeOurs = problems.length > 0 || endedWell;
-    return isAnswered || (mayBeOurs && isCordonedBy(node, plan)) ? 'intended' : 'pending';
+    return isAnswered || ((problems.length > 0 || endedWell) && isCordonedBy(node, plan)) ? 'intended' : 'pending';
   };
 }
 

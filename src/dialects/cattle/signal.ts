@@ -28,6 +28,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       if (state === 'done') return NOTHING;
       const [job, node] = [jobFor(world, rollout, name, plan), world.get(nodes, name)];
       if (job && node && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id })) return NOTHING;
+      if (job && isSuperseded(job, jobsOn(name, plan, world))) return NOTHING;
       if (job && isFinal(rollout) && !node)
         return { kind: 'working', step: 'Gone', cancellable: true, ...timesOf(job) };
       if (job && isHeld(job))
@@ -50,8 +51,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 
     remember(world, _rollout, _stage, target, plan) {
       const node = world.get(nodes, target.name);
-      const own = jobsOn(target.name, plan, world);
-      const last = own.toSorted((a, b) => createdAt(a).localeCompare(createdAt(b))).at(-1);
+      const [last] = jobsOn(target.name, plan, world).toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)));
       const marked = node && withCordonMark(node, plan, target, last);
       return marked && marked !== node ? { kind: 'replace', resource: nodes, object: marked } : undefined;
     },
@@ -121,6 +121,12 @@ export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: stri
 
 export function jobsOn(nodeName: string, plan: CattlePlan, world: World): readonly Job[] {
   return jobsAt(world, nodeName).filter((job) => isOf(job, plan));
+}
+
+/** True for one that ended, and after which the node got another one: going back to its version is a new upgrade. */
+function isSuperseded(job: Job, all: readonly Job[]): boolean {
+  const isOver = holds(job, 'Complete') ?? holds(job, 'Failed');
+  return isOver !== undefined && all.some((other) => isUnfinished(other) || createdAt(other) > createdAt(job));
 }
 
 const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';

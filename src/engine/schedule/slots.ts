@@ -15,7 +15,8 @@ export function limitOf({ role, maxInFlight }: Stage): number {
 
 /** A target holds its slot from its recorded intent to its recorded end. */
 export function freeSlots(stage: Stage): number {
-  return Math.max(0, limitOf(stage) - heldSlots(stage));
+  const failed = stage.failedHoldSlots === true ? inState(stage, 'failed').length : 0;
+  return Math.max(0, limitOf(stage) - inState(stage, 'intended').length - failed);
 }
 
 export function openSlots({ snapshot, policy, now }: gating.DecisionContext, stage: Stage): number {
@@ -26,10 +27,6 @@ export function openSlots({ snapshot, policy, now }: gating.DecisionContext, sta
 export function freeWithin(stage: Stage, { maxFailures }: RolloutPolicy): number {
   if (stage.failedHoldSlots !== true || maxFailures === 0) return freeSlots(stage);
   return inState(stage, 'failed').length > maxFailures ? 0 : freeSlots({ ...stage, failedHoldSlots: false });
-}
-
-function heldSlots(stage: Stage): number {
-  return inState(stage, 'intended').length + (stage.failedHoldSlots === true ? inState(stage, 'failed').length : 0);
 }
 
 /** Of all stages but those whose failed targets hold their slots. Nodes that are not Ready do not work any more. */
