@@ -96,8 +96,7 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
       const isTried = then !== undefined && then === `${await stampOf(staged)} ${wanted}`;
       await replaceDurably(staged, work.binary, files, async (path) => {
         // Where there are no hard links it is a copy.
-        const isSame = isTried && identityOf(path) === identityOf(staged);
-        if (!isSame) await checkHash(path, wanted, files);
+        if (!isTried || identityOf(path) !== identityOf(staged)) await checkHash(path, wanted, files);
       });
     },
     'roll-back': async () => {

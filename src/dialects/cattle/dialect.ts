@@ -10,7 +10,7 @@ import { type Job, jobs, type KubeObject, nodes, pods, type Secret, secrets } fr
 import { mayBeSignalled } from '../../signal/at-work.ts';
 import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
-import { attemptsOf } from './attempts.ts';
+import { attemptsOf, recordedFailures } from './attempts.ts';
 import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
 import { hashedSecrets } from './latest.ts';
@@ -30,6 +30,8 @@ const watchedPlans: Watched = {
   resource: cattlePlans,
   isRelevant: (before, after) => !sameJson(endOf(before), endOf(after)),
 };
+const isSecretChange = (before: Secret, after: Secret): boolean =>
+  before.type !== after.type || !sameJson(before.data, after.data);
 /** The original's rights do not let the controller read them. */
 const watchedPods: Watched = {
   resource: pods,
@@ -135,21 +137,10 @@ function isJobChange(before: KubeObject, after: KubeObject): boolean {
   return before.metadata.uid !== after.metadata.uid || !sameJson(decisive(before), decisive(after));
 }
 
-function isSecretChange(before: Secret, after: Secret): boolean {
-  return before.type !== after.type || !sameJson(before.data, after.data);
-}
-
 /** Ours say the same. */
-const REPLACED = new Set([
-  'Started',
-  'Completed',
-  'TargetFailed',
-  'TargetRefused',
-  'InvalidPlan',
-  'VersionUnknown',
-  'ChannelUnanswered',
-  'NoTargets',
-]);
+const REPLACED = new Set(
+  'Started Completed TargetFailed TargetRefused InvalidPlan VersionUnknown ChannelUnanswered NoTargets'.split(' '),
+);
 const MOST_NAMES = 10;
 
 /** What a record changes, with the reasons of the original: alerts search for them. `ours` are the engine's. */
@@ -180,6 +171,12 @@ export function cattleEvents(before: CattlePlan, after: CattlePlan, rollout: Rol
   if (latestVersion !== undefined && latestVersion !== before.status?.latestVersion)
     add('Normal', 'Resolved', `resolved to ${target}`);
   if (complete === 'False JobFailed') add('Warning', 'JobFailed', told('Complete'));
+  const known = recordedFailures(before).nodes;
+  for (const [name, { since, state }] of recordedFailures(after).nodes) {
+    const isTold = complete === 'False JobFailed' && told('Complete').includes(` on Node ${name}:`);
+    const isNew = name !== '' && state === 'failed' && known.get(name)?.since !== since;
+    if (isNew && !isTold) add('Warning', 'JobFailed', `a Job failed on Node ${name}: run refit why ${name}`);
+  }
   if (complete === 'False ValidationFailed') add('Warning', 'ValidationFailed', told('Complete'));
   if (ended.length > 0) add('Normal', 'JobComplete', `Jobs ended on ${listed(ended, MOST_NAMES)}`);
   if (started.length > 0) add('Normal', 'SyncJob', `Jobs start on ${listed(started, MOST_NAMES)}: ${target}`);

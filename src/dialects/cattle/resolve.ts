@@ -102,7 +102,9 @@ function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefi
   const isFailure =
     (reason === 'JobFailed' || reason === 'ValidationFailed') &&
     targets.some(({ state }) => state === 'failed' || state === 'unsupported');
-  return isFailure ? because('TargetFailed', message) : undefined;
+  const [, named] = / on Node (\S+):/.exec(message) ?? [];
+  const isOutdated = named !== undefined && !targets.some(({ name, state }) => name === named && state === 'failed');
+  return isFailure && !isOutdated ? because('TargetFailed', message) : undefined;
 }
 
 interface Scene {

@@ -87,3 +87,22 @@ test('a node that is left out while its Job works gets its cordon back, and stay
   expect(finish).toMatchObject({ object: { metadata: { labels }, spec: {} } });
   expect(finish).not.toMatchObject({ object: { spec: { unschedulable: true } } });
 });
+
+test('the node that was told is tried again: the Plan tells another one that failed, and each failure has an Event', () => {
+  const failures = (names: string) => ({ ...FAILED, message: `${names}; generation 0` });
+  const before = failedPlan({}, [FAILED]);
+  const saying = (message: string, names = `a at ${later(0)}`): CattlePlan => {
+    const [complete, ...others] = (before.status?.conditions ?? []).slice(0, 3);
+    const conditions = [{ ...complete, type: 'Complete', status: 'False', message }, ...others, failures(names)];
+    return { ...before, status: { ...before.status, conditions } };
+  };
+  const plan = saying('Job s/x failed on Node b: BackoffLimitExceeded: ');
+  const job = jobFor(plan, [{ type: 'Failed', status: 'True', lastTransitionTime: later(0) }]);
+  const { rollout } = gather(dialect, plan, worldOf(open, [job]), NOW);
+  const words = 'a Job failed on Node a: run refit why a';
+  expect(told(dialect.project(rollout, plan, NOW), 'Complete')).toBe(`JobFailed ${words}`);
+  const both = saying(words, `a at ${later(0)}, c at ${later(0)}`);
+  const messages = dialect.planEvents?.(saying(words), both, rollout, []).map(({ reason }) => reason.message);
+  expect(messages).toContain('a Job failed on Node c: run refit why c');
+  expect(messages).not.toContain(words);
+});

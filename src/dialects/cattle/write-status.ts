@@ -58,7 +58,9 @@ function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly str
   // Without the node's name, which the engine adds: the sentence of the original contains it already.
   const failed = rollout.reason?.message.replace(/^\S+: (?=Job )/, '') ?? '';
   const failure = rollout.reason?.code === 'Aborted' ? message : failed;
-  if (targetsIn(rollout, 'failed').length > 0) return open('JobFailed', failure);
+  const [first] = targetsIn(rollout, 'failed');
+  const other = `a Job failed on Node ${first?.name}: run refit why ${first?.name}`;
+  if (first) return open('JobFailed', failure === '' ? other : failure);
   // The original's word for a Job that cannot be made.
   if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failure);
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
