@@ -202,11 +202,8 @@ function stateReader(scene: Scene, isSelected: (node: Node) => boolean): (node: 
   const label = hashLabelOf(plan.metadata.name);
   return (node) => {
     const { name, labels = {} } = node.metadata;
+    if (hash !== '' && labels[label] === hash) return 'done';
     if (working.has(name)) return 'intended';
-    // Whoever labelled it, the end of its Job is told first: its cordon may have to end.
-    const isUntold = (): boolean =>
-      applying.has(hostnameOf(node)) && !failures.nodes.has(name) && jobsOn(name, plan, world).length > 0;
-    if (hash !== '' && labels[label] === hash) return isUntold() ? 'intended' : 'done';
     // It keeps its place until its failure no longer counts.
     const failure = failures.nodes.get(name);
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
