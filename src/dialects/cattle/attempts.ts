@@ -30,6 +30,9 @@ export function failuresText(failed: readonly Target[], { metadata }: CattlePlan
 
 const REFUSED = ' refused';
 
+/** Where the words of its Job are not known any more, or not told. */
+export const failureOn = (name: string): string => `a Job failed on Node ${name}: run refit why ${name}`;
+
 export function recordedFailures(plan: CattlePlan): Failures {
   const [names = '', generation] = conditionOf(plan, FAILED_TYPE)?.message?.split('; generation ') ?? [];
   const entries = names.split(', ').map((entry): [string, Failure] => {

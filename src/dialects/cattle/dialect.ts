@@ -10,7 +10,7 @@ import { type Job, jobs, type KubeObject, nodes, pods, type Secret, secrets } fr
 import { mayBeSignalled } from '../../signal/at-work.ts';
 import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
-import { attemptsOf, recordedFailures } from './attempts.ts';
+import { attemptsOf, failureOn, recordedFailures } from './attempts.ts';
 import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
 import { hashedSecrets } from './latest.ts';
@@ -175,7 +175,7 @@ export function cattleEvents(before: CattlePlan, after: CattlePlan, rollout: Rol
   for (const [name, { since, state }] of recordedFailures(after).nodes) {
     const isTold = complete === 'False JobFailed' && told('Complete').includes(` on Node ${name}:`);
     const isNew = name !== '' && state === 'failed' && known.get(name)?.since !== since;
-    if (isNew && !isTold) add('Warning', 'JobFailed', `a Job failed on Node ${name}: run refit why ${name}`);
+    if (isNew && !isTold) add('Warning', 'JobFailed', failureOn(name));
   }
   if (complete === 'False ValidationFailed') add('Warning', 'ValidationFailed', told('Complete'));
   if (ended.length > 0) add('Normal', 'JobComplete', `Jobs ended on ${listed(ended, MOST_NAMES)}`);

@@ -28,7 +28,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       if (state === 'done') return NOTHING;
       const [job, node] = [jobFor(world, rollout, name, plan), world.get(nodes, name)];
       if (job && node && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id })) return NOTHING;
-      if (isSuperseded(job, jobsOn(name, plan, world))) return NOTHING;
+      if (job && isSuperseded(job, name, plan, world)) return NOTHING;
       if (job && isFinal(rollout) && !node)
         return { kind: 'working', step: 'Gone', cancellable: true, ...timesOf(job) };
       if (job && isHeld(job))
@@ -124,9 +124,9 @@ export function jobsOn(nodeName: string, plan: CattlePlan, world: World): readon
 }
 
 /** True for one that ended, and after which the node got another one: going back to its version is a new upgrade. */
-function isSuperseded(job: Job | undefined, all: readonly Job[]): boolean {
-  if (!job || (!holds(job, 'Complete') && !holds(job, 'Failed'))) return false;
-  return all.some((other) => isUnfinished(other) || createdAt(other) > createdAt(job));
+function isSuperseded(job: Job, nodeName: string, plan: CattlePlan, world: World): boolean {
+  if (!holds(job, 'Complete') && !holds(job, 'Failed')) return false;
+  return jobsOn(nodeName, plan, world).some((other) => isUnfinished(other) || createdAt(other) > createdAt(job));
 }
 
 const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';

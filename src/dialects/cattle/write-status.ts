@@ -5,7 +5,7 @@ import { keyOf } from '../../kube/resources.ts';
 import type { ConditionUpdate } from '../../runtime/conditions.ts';
 import { sameJson } from '../../util/json.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
-import { FAILED_TYPE, failuresText } from './attempts.ts';
+import { FAILED_TYPE, failureOn, failuresText } from './attempts.ts';
 import { conditionOf, withVerdicts } from './conditions.ts';
 import { conditionsOf, NOT_READY } from './latest.ts';
 import { windowsOf } from './window.ts';
@@ -59,8 +59,7 @@ function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly str
   const failed = rollout.reason?.message.replace(/^\S+: (?=Job )/, '') ?? '';
   const failure = rollout.reason?.code === 'Aborted' ? message : failed;
   const [first] = targetsIn(rollout, 'failed');
-  const other = `a Job failed on Node ${first?.name}: run refit why ${first?.name}`;
-  if (first) return open('JobFailed', failure === '' ? other : failure);
+  if (first) return open('JobFailed', failure === '' ? failureOn(first.name) : failure);
   // The original's word for a Job that cannot be made.
   if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failure);
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
