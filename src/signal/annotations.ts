@@ -52,12 +52,12 @@ export function encodeCommand({ id, kind, url, version, sha256, forceupdate }: S
 }
 
 function toSignal(value: unknown): SignalData | undefined {
-  if (!isRecord(value) || !isText(value['planId']) || !isText(value['created'])) return undefined;
+  if (!isRecord(value)) return undefined;
+  const { planId, created, status } = value;
   const command = decodeCommand(value['command']);
-  if (!command) return undefined;
-  const signal = { planId: value['planId'], created: value['created'], command };
-  if (value['status'] === undefined || value['status'] === null) return signal;
-  const status = value['status'];
+  if (!isText(planId) || !isText(created) || !command) return undefined;
+  const signal = { planId, created, command };
+  if (status === undefined || status === null) return signal;
   if (!isRecord(status) || !isText(status['status']) || !isText(status['timestamp'])) return undefined;
   return { ...signal, status: { status: status['status'], timestamp: status['timestamp'] } };
 }
@@ -65,22 +65,15 @@ function toSignal(value: unknown): SignalData | undefined {
 /** Undefined when no k0s node would accept it. */
 export function decodeCommand(value: unknown): SignalCommand | undefined {
   if (!isRecord(value) || !Number.isInteger(value['id'])) return undefined;
-  const kinds = KINDS.filter((kind) => isRecord(value[kind]));
-  const [kind] = kinds;
-  const body = kind && kinds.length === 1 ? value[kind] : undefined;
-  if (!kind || !isRecord(body) || !isText(body['version']) || !isText(body['url']) || !URL.canParse(body['url']))
-    return undefined;
+  const [kind, ...others] = KINDS.filter((each) => isRecord(value[each]));
+  const body = kind && value[kind];
+  if (!kind || !isRecord(body) || others.length > 0) return undefined;
+  const { url, version, sha256, forceupdate } = body;
+  if (!isText(version) || !isText(url) || !URL.canParse(url)) return undefined;
   // As Go: null counts as absent, and another type is refused. Ignoring a bad sha256 would skip the verification.
-  if (typeof (body['sha256'] ?? '') !== 'string' || typeof (body['forceupdate'] ?? false) !== 'boolean')
-    return undefined;
-  return {
-    id: value['id'] as number,
-    kind,
-    url: body['url'],
-    version: body['version'],
-    ...(isText(body['sha256']) ? { sha256: body['sha256'] } : {}),
-    ...(body['forceupdate'] === true ? { forceupdate: true } : {}),
-  };
+  if (typeof (sha256 ?? '') !== 'string' || typeof (forceupdate ?? false) !== 'boolean') return undefined;
+  const more = { ...(isText(sha256) && { sha256 }), ...(forceupdate === true && { forceupdate }) };
+  return { id: value['id'] as number, kind, url, version, ...more };
 }
 
 export const REASON_LIMIT = 512;
