@@ -179,34 +179,29 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
   const { exists, observation, drainDelegation, agent, node } = facts;
   const isThere = facts.isThere === true || isUpgradedByLaterStage(snapshot.rollout, stage, target);
   const isTold = isThere && (phase === 'pending' || phase === 'failed');
-  const fetchesAhead = phase === 'pending' && facts.prefetch === 'asked';
-  const always = {
-    agent,
-    ...(fetchesAhead && { fetchesAhead }),
-    ...(isTold ? { isThere } : {}),
-    ...(exists ? {} : { gone: true }),
-  };
+  const fetchesAhead = (phase === 'pending' && facts.prefetch === 'asked') || undefined;
+  const always = { agent, fetchesAhead, isThere: isTold || undefined, gone: !exists || undefined };
   if (observation.kind === 'none') return { name: target.name, phase, since: target.since, ...always };
-  const { from, spent, rolledBack } = observation.report ?? {};
+  const { from, spent, rolledBack, reason } = observation.report ?? {};
   const isOpen = target.state === 'intended' || target.state === 'pending';
+  const working = observation.kind === 'working' ? observation : undefined;
+  const isDrained = isOpen && working?.waitsFor !== undefined && node !== undefined && policy.drain.enabled;
   return {
     name: target.name,
     phase,
     ...always,
-    ...(observation.kind === 'working' && phase !== 'done' ? { step: observation.step } : {}),
+    step: phase === 'done' ? undefined : working?.step,
     since: isOpen ? observation.since : target.since,
     // A later attempt is not the one that is recorded.
-    ...(isOpen || Date.parse(observation.attempt) <= Date.parse(target.since) ? { began: observation.attempt } : {}),
+    began: isOpen || Date.parse(observation.attempt) <= Date.parse(target.since) ? observation.attempt : undefined,
     from,
     spent,
-    ...(observation.kind === 'failed' && phase === 'failed' ? { failure: observation.message } : {}),
-    ...(observation.kind === 'sent' && observation.report?.reason && { delay: observation.report.reason }),
-    ...(observation.kind === 'working' && observation.stalled && { stalled: observation.stalled }),
+    failure: observation.kind === 'failed' && phase === 'failed' ? observation.message : undefined,
+    delay: (observation.kind === 'sent' && reason) || undefined,
+    stalled: working?.stalled || undefined,
     rolledBack,
     rollsBack: phase === 'working' ? rollBackTimes(facts, policy) : undefined,
-    ...(observation.kind === 'working' && observation.waitsFor !== undefined && isOpen && node && policy.drain.enabled
-      ? { drains: drainDelegation === false ? 'node' : 'leader' }
-      : {}),
+    drains: isDrained ? (drainDelegation === false ? 'node' : 'leader') : undefined,
   };
 }
 
