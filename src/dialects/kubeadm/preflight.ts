@@ -5,10 +5,10 @@ import { cordonOwner, isMarkStale, readOwner } from '../../drain/cordon-marks.ts
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import { controlsOn } from '../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { type ConfigMap, configMaps, kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
+import { type ConfigMap, configMaps, kubeletVersionOf, type Node } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { hasPhases, optionsFor } from '../../kubeadm/scripts.ts';
-import { etcdChecks, problemsOf, STATIC_PODS } from '../../kubeadm/verify.ts';
+import { absentOf, etcdChecks, problemsOf, STATIC_PODS } from '../../kubeadm/verify.ts';
 import { compareVersions, minorsBetween, parseVersion } from '../../util/version.ts';
 import { etcdFacts, type Finding, hard, textOf, type VersionFacts, warn } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
@@ -222,10 +222,8 @@ function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
 
 /** F3: a host that is not Ready before the upgrade looks like one that the upgrade broke. */
 function readyFindings({ manifest, nodes }: Survey): Finding[] {
-  return manifest.hosts
-    .flatMap(({ name }) => nodeNamed(name, nodes) ?? [])
-    .filter((node) => readyCondition(node)?.status !== 'True')
-    .map(({ metadata: { name } }) => hard('F3', `node ${name} is not Ready`));
+  const listed = manifest.hosts.flatMap(({ name }) => nodeNamed(name, nodes) ?? []);
+  return absentOf(listed).map((name) => hard('F3', `node ${name} is not Ready`));
 }
 
 /** Each control-plane host restarts its member. */
