@@ -35,13 +35,11 @@ function* upgradeNodeFindings(own: Version, cluster: Version | undefined, manage
       'Kd',
       `the node was last managed by kubeadm 1.${before.minor}: 1.${own.minor} is more than one minor version on`,
     );
-  if (cluster && own.minor < cluster.minor)
+  if (!cluster) return;
+  if (own.minor < cluster.minor)
     yield hard('Kd', `kubeadm 1.${own.minor} is older than the cluster at 1.${cluster.minor}`);
-  if (cluster && own.minor > cluster.minor)
-    yield hard(
-      'Kd',
-      `the cluster is still recorded at 1.${cluster.minor}: \`kubeadm upgrade apply\` on the first control-plane host comes first`,
-    );
+  const first = `the cluster is still recorded at 1.${cluster.minor}: \`kubeadm upgrade apply\` on the first control-plane host comes first`;
+  if (own.minor > cluster.minor) yield hard('Kd', first);
 }
 
 const IGNORE = 'kubeadm needs ignorePreflightErrors: [SystemVerification]';

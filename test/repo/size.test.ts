@@ -29,7 +29,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/updates': 1_822,
   'src/install': 828,
   'src/util': 838,
-  'src/versions': 469,
+  'src/versions': 467,
 };
 
 const CODE = ['src', 'sandbox', 'test', 'tools', 'bench'];
