@@ -11,6 +11,7 @@ import { textIn } from '../../../util/bounded-file.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isRecord, parseJson } from '../../../util/json.ts';
 import { untilAborted } from '../../../util/waits.ts';
+import { MACHINE_SHAPE, SET_SHAPE, type Shape } from '../can-update.ts';
 import { brief, describeIssue } from './hook-patch.ts';
 
 export type UpdaterHook = Exclude<HookName, 'Discovery'>;
@@ -56,19 +57,10 @@ const patch = z.preprocess(
   (given) => (isRecord(given) && Object.keys(given).length === 0 ? null : given),
   z.object({ patchType: z.enum(['JSONPatch', 'JSONMergePatch']), patch: z.base64() }).nullish(),
 );
+const patchesOf = ({ parts }: Shape) => Object.fromEntries(parts.map(({ object }) => [`${object}Patch`, patch]));
 const ANSWERS = {
-  CanUpdateMachine: z.object({
-    ...common,
-    machinePatch: patch,
-    infrastructureMachinePatch: patch,
-    bootstrapConfigPatch: patch,
-  }),
-  CanUpdateMachineSet: z.object({
-    ...common,
-    machineSetPatch: patch,
-    infrastructureMachineTemplatePatch: patch,
-    bootstrapConfigTemplatePatch: patch,
-  }),
+  CanUpdateMachine: z.object({ ...common, ...patchesOf(MACHINE_SHAPE) }),
+  CanUpdateMachineSet: z.object({ ...common, ...patchesOf(SET_SHAPE) }),
   /** A missing or negative number would count as done, so neither is an answer. */
   UpdateMachine: z.object({ ...common, retryAfterSeconds: z.int().min(0).max(2_147_483_647) }),
 } as const;
@@ -93,7 +85,7 @@ export function updaterClient(certificates: string | undefined): CallUpdater {
     });
     const { data, error } = ANSWERS[hook].safeParse(answer);
     if (error) throw new Error(`its answer is not valid: ${describeIssue(error)}`);
-    return data as UpdaterAnswer;
+    return data;
   };
 }
 
