@@ -17,7 +17,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/autopilot': 973,
   'src/dialects/capi': 2_471,
   'src/dialects/cattle': 1_999,
-  'src/dialects/kubeadm': 2_132,
+  'src/dialects/kubeadm': 2_124,
   'src/drain': 822,
   'src/engine': 5_552,
   'src/http': 307,

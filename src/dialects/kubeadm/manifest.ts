@@ -15,6 +15,9 @@ import { parseYaml } from '../../util/yaml.ts';
 import { nodeName, port, version, withV } from './fields.ts';
 import { type KubeOneParts, kubeOneManifest } from './kubeone.ts';
 
+const filledText = z.string().min(1);
+const optionalText = filledText.exactOptional();
+
 const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/);
 
 const absolute = z.string().regex(/^\/\P{Cc}*$/u, 'is not an absolute path on the host');
@@ -41,9 +44,9 @@ const kubeadmOptions = z.strictObject({
 });
 
 const access = {
-  user: z.string().min(1).exactOptional(),
+  user: optionalText,
   port: port.exactOptional(),
-  identityFile: z.string().min(1).exactOptional(),
+  identityFile: optionalText,
   /** PATH of scripts; sudo may have set a shorter one. */
   path: absolute.exactOptional(),
   /** Passed to ssh as `-o NAME=VALUE`; those for all count for each, too. */
@@ -52,18 +55,13 @@ const access = {
 
 const host = z.strictObject({
   name: nodeName,
-  address: z.string().min(1).exactOptional(),
+  address: optionalText,
   role: z.enum(['controlPlane', 'worker']),
   ...access,
   kubeadm: kubeadmOptions.exactOptional(),
   /** The way to the host leads through it. User and key are by default those of the host. */
   bastion: z
-    .strictObject({
-      address: z.string().min(1),
-      port: port.default(22),
-      user: z.string().min(1).exactOptional(),
-      identityFile: z.string().min(1).exactOptional(),
-    })
+    .strictObject({ address: filledText, port: port.default(22), user: optionalText, identityFile: optionalText })
     .exactOptional(),
 });
 
@@ -89,7 +87,7 @@ const manifest = z.strictObject({
   hops: z.array(z.strictObject({ version, binaries })).default([]),
   /** They stay while control planes go through the hops, as long as API servers allow their kubelets. */
   workersSkipMinors: z.boolean().default(false),
-  kubeconfig: z.string().min(1).exactOptional(),
+  kubeconfig: optionalText,
   concurrent: z.int().min(1).default(1),
   hosts: z.array(host).min(1),
   binaries,
@@ -98,18 +96,12 @@ const manifest = z.strictObject({
   /** How many are kept on the host that takes them; 0: none is taken. */
   etcdSnapshots: z.int().min(0).max(100).default(2),
   /** File with a certificate for which they are encrypted; once it is loaded, the certificate. */
-  etcdSnapshotCertificate: z.string().min(1).exactOptional(),
+  etcdSnapshotCertificate: optionalText,
   /** Requests of kubelets with serverTLSBootstrap. */
   approveServingCertificates: z.boolean().default(false),
   /** Files or folders of plain manifests. */
-  addons: z.array(z.strictObject({ name: nodeName, path: z.string().min(1) })).default([]),
-  ssh: z
-    .strictObject({
-      ...access,
-      knownHostsFile: z.string().min(1).exactOptional(),
-      configFile: z.string().min(1).exactOptional(),
-    })
-    .prefault({}),
+  addons: z.array(z.strictObject({ name: nodeName, path: filledText })).default([]),
+  ssh: z.strictObject({ ...access, knownHostsFile: optionalText, configFile: optionalText }).prefault({}),
 });
 
 /** `kubeOne` if it was written for KubeOne. */
