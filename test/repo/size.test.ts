@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_692,
   'src/api': 929,
-  'src/cli': 4_708,
+  'src/cli': 4_707,
   'src/cmd': 978,
   'src/dialects': 312,
   'src/dialects/autopilot': 973,

@@ -74,19 +74,18 @@ function momentOf(failed: readonly [Target, ...Target[]], snapshot: Snapshot): n
 }
 
 function effectsOf(name: string, { snapshot, view }: ControlledPlan): string[] {
-  const targets = snapshot.rollout.stages.flatMap((stage) => stage.targets);
-  const isAtWork = targets.some((target) => {
+  const failed = targetsIn(snapshot.rollout, 'failed');
+  const isAtWork = failed.some((target) => {
     const { kind } = factsOf(snapshot, target).observation;
-    return target.name === name && target.state === 'failed' && (kind === 'sent' || kind === 'working');
+    return target.name === name && (kind === 'sent' || kind === 'working');
   });
-  const others = targets.filter((target) => target.state === 'failed' && target.name !== name);
+  const others = failed.filter((target) => target.name !== name);
+  const startsNone = snapshot.rollout.stages.every(({ maxInFlight }) => maxInFlight === 0);
   return [
     isAtWork
       ? 'Its agent is still at work: the retry starts when that has ended.'
       : 'It starts when it is its turn, its gates pass and the failure budget allows it.',
-    ...(snapshot.rollout.stages.every(({ maxInFlight }) => maxInFlight === 0)
-      ? ['The plan lets no node start: its concurrency is 0.']
-      : []),
+    ...(startsNone ? ['The plan lets no node start: its concurrency is 0.'] : []),
     ...(others.length > 0 ? [`Still failed: ${others.map((each) => each.name).join(', ')}.`] : []),
     ...(view.paused === undefined ? [] : ['The plan is paused: no node starts until it is resumed.']),
   ];

@@ -1,5 +1,6 @@
 /** What a preview finds beside the decision: the rule of the policy, and drains. */
 import { factsOf } from '../../engine/gates/types.ts';
+import { targetsIn } from '../../engine/model/rollout.ts';
 import { coveringPolicies, describeEntry } from '../../engine/policy/choose-policy.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -31,9 +32,8 @@ const AT_ONCE = 8;
 export async function lookAtDrains({ snapshot, policy }: Inspection, sources: Pick<Sources, 'drainPreview'>) {
   const { enabled, byWork = false, cordonOnly = false } = policy.drain;
   if (cordonOnly || !(enabled || byWork)) return undefined;
-  const pending = snapshot.rollout.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'pending'));
   const byNode = new Map(
-    pending.flatMap((target) => {
+    targetsIn(snapshot.rollout, 'pending').flatMap((target) => {
       const { node } = factsOf(snapshot, target);
       return node ? [[node.name, target.name] as const] : [];
     }),

@@ -7,7 +7,7 @@ import type { Dialect } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot, TargetFacts, TargetPhase, TargetReport, Wait } from '../../engine/model/decision.ts';
 import { isUnasked } from '../../engine/model/reasons.ts';
-import { activeStage, isFinal, type Rollout, type Stage, type Target } from '../../engine/model/rollout.ts';
+import { activeStage, isFinal, type Rollout, type Stage, type Target, targetsIn } from '../../engine/model/rollout.ts';
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
@@ -128,7 +128,7 @@ export function harmless<T>(view: T): T {
 /** An end that is about to be recorded is no wait. */
 function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): Wait[] {
   if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
-  const moving = snapshot.rollout.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'intended'));
+  const moving = targetsIn(snapshot.rollout, 'intended');
   const ends = new Map(moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]));
   return waits
     .filter(({ gate, reason }) => gate !== 'done' && gate !== 'failed' && !isUnasked(reason))
