@@ -1,6 +1,6 @@
 /** Reads the certificates of a host, and says which of them end soon. */
 import { X509Certificate } from 'node:crypto';
-import { rfc3339 } from '../util/clock.ts';
+import { DAY_MS, rfc3339 } from '../util/clock.ts';
 import { ifPossible } from '../util/errors.ts';
 import type { Problem } from './etcd.ts';
 
@@ -17,7 +17,6 @@ export interface Certificate {
   readonly nodeName?: string | undefined;
 }
 
-const DAY_MS = 86_400_000;
 /** kubelets renew their own certificate months before its end: one that is nearer to it does not. */
 const [SOON_MS, AUTHORITY_SOON_MS] = [30 * DAY_MS, 180 * DAY_MS];
 export const OF_KUBELET = '/var/lib/kubelet/';

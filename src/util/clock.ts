@@ -62,7 +62,7 @@ export function createTokenBucket(clock: Clock, rate: { readonly perSecond: numb
   };
 }
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /** As `Date.prototype.toISOString`, but without Date, which loads all time zones: 1 MiB in each agent. */
 export function isoTime(ms: number): string {

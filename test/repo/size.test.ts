@@ -22,7 +22,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/engine': 5_552,
   'src/http': 307,
   'src/kube': 3_026,
-  'src/kubeadm': 1_037,
+  'src/kubeadm': 1_036,
   'src/process': 294,
   'src/runtime': 801,
   'src/signal': 580,
