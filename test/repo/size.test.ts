@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_692,
   'src/api': 929,
-  'src/cli': 4_707,
+  'src/cli': 4_706,
   'src/cmd': 978,
   'src/dialects': 312,
   'src/dialects/autopilot': 973,
@@ -19,7 +19,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'src/dialects/cattle': 1_999,
   'src/dialects/kubeadm': 2_124,
   'src/drain': 822,
-  'src/engine': 5_552,
+  'src/engine': 5_549,
   'src/http': 307,
   'src/kube': 3_026,
   'src/kubeadm': 1_036,

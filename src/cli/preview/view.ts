@@ -80,10 +80,9 @@ function stageLines(stage: StagePreview): string[] {
 
 function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): string[] {
   const rest = blocked.length - MOST_BLOCKED;
+  const evictions = `${counted(evictable, 'pod')} would be evicted from ${counted(nodes, 'node')}`;
   return [
-    ...(evictable > 0
-      ? [line('drains', `${counted(evictable, 'pod')} would be evicted from ${counted(nodes, 'node')}`)]
-      : []),
+    ...(evictable > 0 ? [line('drains', evictions)] : []),
     ...blocked.slice(0, MOST_BLOCKED).map(({ target, budgets, refused }) => {
       const why = [...budgets.map(describeBlockingBudget), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
       return line('blocked', `${target} cannot be drained: ${why.join('; ')}`);

@@ -121,14 +121,11 @@ export function policyWithin(targetDeadlineMs: number): RolloutPolicy {
 /** Why the policy refuses the plan's downloads, one reason for each. */
 export function payloadProblems(stages: readonly Stage[], policy: RolloutPolicy): Reason[] {
   const { name, requireSha256, requireHttps } = policy;
-  return downloadsOf(stages).flatMap(({ where, hasHash, isPlain }) => [
-    ...(requireSha256 && !hasHash
-      ? [because('Unverified', `${where} has no sha256, and UpgradePolicy ${name} requires one`)]
-      : []),
-    ...(requireHttps && isPlain
-      ? [because('Unverified', `${where} comes over plain http, and UpgradePolicy ${name} requires https`)]
-      : []),
-  ]);
+  return downloadsOf(stages).flatMap(({ where, hasHash, isPlain }) => {
+    const noHash = because('Unverified', `${where} has no sha256, and UpgradePolicy ${name} requires one`);
+    const plain = because('Unverified', `${where} comes over plain http, and UpgradePolicy ${name} requires https`);
+    return [...(requireSha256 && !hasHash ? [noHash] : []), ...(requireHttps && isPlain ? [plain] : [])];
+  });
 }
 
 /** A warning about downloads without a sha256; undefined if all have one. */
