@@ -9,7 +9,6 @@ export type Times = Required<Pick<AgentPolicy, 'restartTimeoutMs' | 'soakMs' | '
 
 /** Facts about the host's Node; a fact is absent when it was not asked for or has no answer. */
 export interface OwnNodeFacts {
-  /** Asked only when `asksWhoCordons` says so. */
   readonly cordoner?: Cordoner;
   /** True when Refit cordoned the node: asked only when `asksForCordon` says so. */
   readonly isCordoned?: boolean;

@@ -19,10 +19,7 @@ const EXTENSION_OPTIONS: readonly Option[] = [
   ),
   new Option('--client-ca <file>', 'CA of the client certificates of Cluster API; nobody else may call'),
   new Option('--insecure-no-client-auth', 'instead of --client-ca: anybody who reaches the address may call'),
-  new Option(
-    '--updater-certs <directory>',
-    'a directory of tls.crt and tls.key for each clientCertificate of an UpdaterSet',
-  ),
+  new Option('--updater-certs <directory>', 'directories of tls.crt and tls.key, by clientCertificate of UpdaterSets'),
   new Option('--call-timeout <time>', 'time for a call, unless its caller allows more')
     .argParser(common.parseTime)
     .default(10_000, '10s'),
@@ -30,10 +27,7 @@ const EXTENSION_OPTIONS: readonly Option[] = [
     '--delete-stuck-after <time>',
     'delete a worker Machine whose node says nothing this long after the deadline; default: none is deleted',
   ).argParser(common.parseTime),
-  new Option(
-    '--management-kubeconfig <file>',
-    'kubeconfig of the cluster with the Machines; default: that of the Nodes',
-  ),
+  new Option('--management-kubeconfig <file>', 'kubeconfig for the Machines; default: that for the Nodes'),
   new Option(
     '--workload-clusters [namespace]',
     "serve all Clusters, or those of one namespace, by their Secrets NAME-kubeconfig; --kubeconfig is then the Machines'",
@@ -69,10 +63,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         if (storage !== '' && network !== '' && more.length === 0) return { storage, network };
         throw new InvalidArgumentError('write storage and network, such as etcd,kuberouter');
       }),
-      new Option(
-        '--insecure-updates',
-        'allow update servers with plain http, and downloads with neither https nor a sha256',
-      ),
+      new Option('--insecure-updates', 'allow plain http for update servers, and for downloads without a sha256'),
     ],
     run: async (flags, { abort }) => await (await import('./controller.ts')).runController(flags, abort),
   },
@@ -200,8 +191,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'validate',
-    summary:
-      'Checks a file with a Plan, an UpgradePolicy, an UpdateConfig or the hosts of a kubeadm cluster, without a cluster.',
+    summary: 'Checks a Plan, an UpgradePolicy, an UpdateConfig or the hosts of kubeadm, without a cluster.',
     argument: new Argument('<file>', 'file with one of them, or - for stdin'),
     run: async (_flags, { argument = '', write }) =>
       await (await import('../cli/validate.ts')).validate(argument, write),
@@ -221,10 +211,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         summary: 'Replaces the data of etcd on all control-plane hosts by a snapshot. Asks in a terminal first.',
         options: [
           ...KUBEADM_OPTIONS,
-          new Option(
-            '--snapshot <path>',
-            'the snapshot, at the same absolute path on every control-plane host',
-          ).makeOptionMandatory(),
+          new Option('--snapshot <path>', 'at this absolute path on every control-plane host').makeOptionMandatory(),
         ],
         run: async (flags, { abort }) =>
           await (await import('../cli/kubeadm/restore-etcd.ts')).restoreEtcd(flags, abort),
@@ -236,10 +223,7 @@ export const COMMANDS: readonly CommandSpec[] = [
           ...KUBEADM_OPTIONS,
           ...KUBEADM_STAGES,
           new Option('-y, --yes', 'do not ask'),
-          new Option(
-            '--digest <digest>',
-            'refuse every plan but the one of this digest, which refit kubeadm plan shows',
-          ),
+          new Option('--digest <digest>', 'refuse every plan but this one; refit kubeadm plan shows its digest'),
           new Option('--report <file>', 'write what was done to this file: Markdown for *.md, otherwise JSON'),
           common.leaseDuration('how long a run that was killed keeps the lock, in whole seconds'),
         ],
@@ -289,7 +273,6 @@ interface ControlSpec extends Pick<CommandSpec, 'argument' | 'options'> {
   readonly load: (flags: ControlFlags & { reason?: string }, call: CommandCall) => Promise<Control | undefined>;
 }
 
-/** A command that changes one plan. */
 function control(name: string, summary: string, { options = [], load, ...rest }: ControlSpec): CommandSpec {
   const which = 'the plan; default: the only one that has not ended, else the last one';
   const plan = new Option('--plan <kind/name>', which);

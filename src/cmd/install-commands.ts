@@ -59,10 +59,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           summary: `Removes ${what} from the cluster.`,
           options: [
             ...CLUSTER_OPTIONS,
-            new Option(
-              '--delete-plans',
-              'also delete the namespaces and definitions that install made, and so all Plans',
-            ),
+            new Option('--delete-plans', 'also delete namespaces and definitions that install made, so all Plans'),
           ],
           run: async (flags, call) => {
             const { assertNoOpenPlan } = await import('../cli/status/session.ts');

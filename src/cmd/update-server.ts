@@ -22,7 +22,6 @@ interface ServeFlags {
   readonly logLevel: LogLevel;
 }
 
-/** Runs until `abort`. */
 export async function runServe(directory: string, flags: ServeFlags, abort: AbortSignal): Promise<void> {
   const { address, url, certDir, tokenFile, healthAddress, logLevel } = flags;
   const metrics = createMetrics(VERSION);

@@ -32,7 +32,6 @@ export function createDrains(parts: DrainsParts) {
   const entries = new Map<string, Entry>();
   const listeners = new Set<(node: string) => void>();
   const running = new Set<Promise<void>>();
-  /** Undefined between terms. */
   let term: AbortSignal | undefined;
 
   const report = (node: string, entry: Entry, stage: DrainStage): void => {

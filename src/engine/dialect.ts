@@ -50,7 +50,6 @@ interface Capabilities<P extends KubeObject> {
   /** What was written so, for read-only commands. */
   stallsOf?(plan: P): string | undefined;
   readonly shards?: StatusSharding<P>;
-  /** The order of targets depends on the plan's uid. */
   readonly ordersByUid?: true;
   /** The plan's versions are Kubernetes versions, so the version skew rules apply. */
   readonly versions?: {

@@ -12,7 +12,6 @@ export function readMembers<R extends Readers>(record: Record<string, unknown>, 
   return defined(Object.fromEntries(members)) as Members<R>;
 }
 
-/** For a member that is a record itself. */
 export function recordOf<R extends Readers>(readers: R): (value: unknown) => Members<R> | undefined {
   return (value) => (isRecord(value) ? readMembers(value, readers) : undefined);
 }

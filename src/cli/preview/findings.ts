@@ -11,7 +11,6 @@ import type { Inspection } from '../status/observe.ts';
 
 export type PolicyRule = ReturnType<typeof policyRule>;
 
-/** Undefined if no policy covers the plan. */
 export function policyRule(policies: Policies, dialect: string, { metadata: { name, namespace } }: KubeObject) {
   const [first, ...others] = coveringPolicies(policies.list(), { dialect, namespace, name });
   if (!first) return undefined;

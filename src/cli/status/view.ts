@@ -23,7 +23,6 @@ export interface TargetView extends Pick<TargetReport, 'from' | 'spent' | 'rolle
   readonly since: string;
   /** RFC 3339: when it was signalled, if its object shows that. */
   readonly began?: string | undefined;
-  /** Why it failed, as its agent says. */
   readonly failure?: string | undefined;
   /** Why its agent has not begun yet, as it says. */
   readonly delay?: string | undefined;

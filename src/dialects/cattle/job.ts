@@ -17,7 +17,6 @@ export function jobNamesOf(planName: string, nodeName: string, hash: string): re
   return [nameOf(nodeName.split('.')[0] ?? ''), nameOf(nodeName)];
 }
 
-/** The hostname label, or else the name of the Node. */
 export function hostnameOf({ metadata }: Node): string {
   return metadata.labels?.[names.HOSTNAME_LABEL] ?? metadata.name;
 }

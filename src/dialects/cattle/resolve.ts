@@ -163,11 +163,9 @@ function inOrder(known: Known, all: readonly Node[], salt: string): readonly Nod
   return known.places.map((place) => all[place] as Node);
 }
 
-/** Undefined for a node that the Plan leaves alone. */
 function targetReader(scene: Scene, time: string): (node: Node) => Target | undefined {
   const { plan, judgement } = scene;
   const { concurrency = 0 } = plan.spec ?? {};
-  // Without a valid selector, no node is selected.
   const isSelected = (node: Node): boolean => judgement.problems.length === 0 && selects(plan, node);
   const stateOf = stateReader(scene, isSelected);
   const sinceOf = sinceReader(scene, time);

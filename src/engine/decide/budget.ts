@@ -17,7 +17,6 @@ export function isStopping(snapshot: Snapshot, policy: RolloutPolicy): boolean {
 export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const { rollout } = snapshot;
   const namesIn = (stage: Stage) => failedIn(snapshot, stage).map(({ name }) => `${stage.role} ${name}`);
-  // Failures that hold their slots do not count.
   const counted = rollout.stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
   // Once for all commands.
   const failures = new Set(counted.flatMap(namesIn));

@@ -24,7 +24,6 @@ export function decideOn(evaluations: Evaluations): Decision {
   return { ...explain(settled), record: settled.snapshot.rollout, signals: [], nodeActions: [] };
 }
 
-/** Signals and node actions for what is recorded already. */
 export function recordedWork(evaluations: Evaluations): Pick<Decision, 'signals' | 'nodeActions'> {
   const { snapshot } = evaluations;
   const isAllowed = ({ target }: NodeAction) => factsOf(snapshot, target).refusal === undefined;

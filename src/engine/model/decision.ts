@@ -100,7 +100,6 @@ export type PrefetchState = 'possible' | 'asked' | 'outdated';
 /** Whether the target can download what it needs, as its agent says. */
 export interface DownloadState {
   readonly answer: 'unasked' | 'asked' | 'possible' | 'impossible';
-  /** With which it was asked. */
   readonly policy?: AgentPolicy | undefined;
   readonly problem?: string | undefined;
   /** Size of the largest file, if it was asked and the server says it. */

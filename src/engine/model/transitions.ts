@@ -26,7 +26,6 @@ export interface Row {
   readonly effect: Effect;
 }
 
-/** `ends`, `recheckMs`, `until` and `probe` if it waits. */
 export interface TargetEvaluation extends Row, Partial<Pick<Waiting, 'ends' | 'recheckMs' | 'until' | 'probe'>> {
   readonly next?: RecordedState;
   readonly reason: Reason;

@@ -128,7 +128,6 @@ function measurePlan(metrics: Metrics, dialect: string, turn: Turn, decision: De
   metrics.plan({ dialect, plan: keyOf(turn.plan), phases, targets, waits });
 }
 
-/** Measures the steps of every target that `after` newly records as done. */
 function measureSteps(metrics: Metrics, dialect: string, snapshot: Snapshot, after: model.Rollout): void {
   for (const { target } of model.stateChanges(snapshot.rollout, after)) {
     if (target.state !== 'done') continue;

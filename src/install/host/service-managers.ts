@@ -45,7 +45,6 @@ export function serviceManager() {
   return MANAGERS.find(({ sign }) => existsSync(sign)) ?? failing('REFIT_INSTALL')(message);
 }
 
-/** `command`: the program and its arguments. */
 export function systemdUnit(command: readonly string[]): string {
   // systemd expands both in arguments.
   const words = command.map((word) => JSON.stringify(word).replaceAll('%', '%%').replaceAll('$', '$$$$'));
