@@ -61,8 +61,11 @@ export function throwFaultDice(random: () => number): FaultDice {
   let calm = false;
   const roll = <T extends ChunkFault | ApiFault>(faults: readonly [number, () => T][]): T | undefined => {
     let chance = calm ? 1 : random();
-    const hit = faults.find(([share]) => (chance -= share) < 0)?.[1]();
-    if (hit) count(counts, nameOf(hit));
+    const thrown = faults.find(([share]) => (chance -= share) < 0)?.[1]();
+    if (!thrown) return undefined;
+    // A busy machine makes few requests: what has not happened yet comes first.
+    const hit = faults.map(([, fault]) => fault()).find((fault) => !counts.has(nameOf(fault))) ?? thrown;
+    count(counts, nameOf(hit));
     return hit;
   };
   return {
