@@ -83,7 +83,6 @@ function failureOf({ status }: PodDisruptionBudget): string | undefined {
   return failed && `Kubernetes cannot tell how many pods it should cover: ${failed.message ?? 'it does not say why'}`;
 }
 
-/** True when the disruption controller has observed the current budget. */
 function hasCurrentStatus({ metadata, status }: PodDisruptionBudget): boolean {
   return status?.observedGeneration !== undefined && status.observedGeneration === metadata.generation;
 }

@@ -89,7 +89,6 @@ export const ADDONS = [
   { resource: kube.namespaced<Workload>('apps/v1', 'Deployment'), name: 'coredns' },
 ] as const;
 
-/** Names of Nodes that are not Ready. */
 export function absentOf(nodes: readonly kube.Node[]): string[] {
   return nodes.filter((node) => kube.readyCondition(node)?.status !== 'True').map(({ metadata }) => metadata.name);
 }

@@ -11,7 +11,7 @@ import { filesOf, isTest, linesOf, percentile, productFiles } from './tree.ts';
 const LIMITS: Readonly<Record<string, number>> = {
   'src/agent': 5_692,
   'src/api': 929,
-  'src/cli': 4_704,
+  'src/cli': 4_705,
   'src/cmd': 947,
   'src/dialects': 312,
   'src/dialects/autopilot': 973,

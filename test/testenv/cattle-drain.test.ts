@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -32,7 +32,7 @@ beforeAll(async () => {
   const web = {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: 'web', namespace: NAMESPACE, finalizers: ['example.com/hold'] },
+    metadata: { name: 'web', namespace: NAMESPACE, labels: { app: 'web' }, finalizers: ['example.com/hold'] },
     spec: { nodeName: NODE, serviceAccountName: 'web', containers: [{ name: 'web', image: 'example.com/web' }] },
   };
   for (const object of [account, web]) await apply(JSON.stringify(object));
@@ -75,6 +75,27 @@ test('a Plan whose selector of pods is invalid is told, and every command goes o
   expect(stdout.join('\n')).toContain(message);
   expect(code).toBe(0);
   await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', 'wrong', '-n', NAMESPACE]);
+});
+
+test('a budget that allows no eviction is named before there is any Job', async () => {
+  const selector = { matchLabels: { app: 'web' } };
+  const metadata = { name: 'web', namespace: NAMESPACE };
+  const budget = {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata,
+    spec: { selector, maxUnavailable: 0 },
+  };
+  await apply(JSON.stringify(budget));
+  onTestFinished(async () => void (await kubectlAs('admin', ['delete', 'pdb', 'web', '-n', NAMESPACE])));
+  await apply(JSON.stringify(planOf('blocked', { ...HERE, drain: { force: true } })));
+  await vi.waitFor(async () => {
+    expect(conditionOf(await plan('blocked'), 'RefitWaits')).toMatchObject({ reason: 'GateBeforeDrain' });
+  }, PATIENCE);
+  const { stdout } = await runRefit('why', NODE, '--kubeconfig', await kubeconfigFor('viewer'));
+  expect(stdout.join('\n')).toContain(`PodDisruptionBudget ${NAMESPACE}/web`);
+  expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]);
+  await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', 'blocked', '-n', NAMESPACE]);
 });
 
 test('a drain that a pod holds up fails at its deadline, and the node is schedulable again', async () => {

@@ -51,6 +51,8 @@ function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): re
   const places = found.map((each) => placeOf(each, view));
   if (places.includes('failed'))
     return refuse(`${name} of ${title} failed, but the leader has not recorded it yet: run this again in some seconds`);
+  if (places.includes('unsupported'))
+    return refuse(`${name} of ${title} was refused, and would be again: correct the plan (see: refit why ${name})`);
   return refuse(`${name} of ${title} has not failed: it is ${places.join(', ')}`);
 }
 

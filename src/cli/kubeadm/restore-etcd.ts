@@ -66,7 +66,6 @@ async function untilHealthy(session: KubeadmSession, hosts: readonly ManifestHos
   for (const alarm of alarms) session.output.write(`The snapshot has it, too: ${alarm}.\n`);
 }
 
-/** A host without an answer is a problem, too. */
 function problemsIn(answers: ReadonlyMap<string, EtcdAnswer>, hosts: readonly ManifestHost[]): string[] {
   const silent = hosts.filter(({ name }) => typeof answers.get(name) !== 'object');
   return [

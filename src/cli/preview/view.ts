@@ -16,7 +16,6 @@ export interface PlanPreview
   readonly present?: RolloutPhase | undefined;
   readonly stages: readonly StagePreview[];
   readonly policy?: PolicyRule;
-  /** Absent if the plan drains no Node. */
   readonly drains?: PlanDrainPreview | undefined;
   /** Absent if nothing is left to do. */
   readonly duration?: Duration | undefined;
@@ -52,7 +51,9 @@ function renderPlan(plan: PlanPreview): string[] {
     ...(plan.drains ? drainLines(plan.drains) : []),
     ...(plan.duration ? durationLines(plan.duration) : []),
     ...unseen.map((what) => line('unknown', what)),
-    ...(found.length === 0 && reason === undefined ? [line('nothing', 'no target is left')] : []),
+    ...(found.length === 0 && reason === undefined
+      ? [line('nothing', 'the plan lists or selects no target: check its selectors and limits')]
+      : []),
   ];
 }
 

@@ -153,6 +153,11 @@ test('a node whose Job succeeded, and whose label is refused, is not done and sa
   });
 });
 
+test('a Job that somebody suspended does not look as if it starts', async () => {
+  const { stages } = await viewWith({ ...RUNS, spec: { suspend: true } });
+  expect(stages.flatMap(({ targets }) => targets.map(({ step }) => step))).toEqual(['Suspended', undefined]);
+});
+
 test('while its channel is down a Plan can be paused: it is not over', async () => {
   const conditions = [NOT_READY, ...VALID].map(([type, is, reason, message = '']) => ({
     type,
@@ -183,4 +188,18 @@ test('a Plan that was aborted and has ended is neither paused, nor is a node ret
   expect(() => pause(stopped, NOW)).toThrow('nothing is left to pause');
   const { said } = retry('a')(await given({ concurrency: 0 }), NOW);
   expect(said).toContain('The plan lets no node start: its concurrency is 0.');
+});
+
+test('a node whose Job was refused is not retried: its Plan is corrected', async () => {
+  const told: Told[] = [
+    ['Complete', 'False', 'ValidationFailed', 'a: Job is invalid'],
+    ['RefitFailedNodes', 'True', 'JobFailed', `a refused at ${later(0)}; generation 0`],
+  ];
+  const conditions = told.map(([type, status, reason, message = '']) => ({ type, status, reason, message }));
+  const status = { latestVersion: 'v1.2.3', latestHash: HASH, conditions: [...RUNNING.slice(1), ...conditions] };
+  const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
+  const plan: CattlePlan = { ...buildCattlePlan('p'), status };
+  const inspection = await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW);
+  const refused = 'was refused, and would be again: correct the plan (see: refit why a)';
+  expect(() => retry('a')({ ...inspection, view: viewAt(inspection, NOW) }, NOW)).toThrow(refused);
 });

@@ -44,7 +44,6 @@ export function stallsOf(plan: CattlePlan): string | undefined {
   return conditionOf(plan, STALLED_TYPE)?.message;
 }
 
-/** The condition of a Job, while it is true. */
 export function holds({ status }: Job, type: string): Condition | undefined {
   return status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
 }

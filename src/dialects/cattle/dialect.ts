@@ -21,7 +21,7 @@ import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve.ts';
 import { isOfSomePlan, isPaused, isUnfinished, jobSignal, jobsAt, occupantOf, trimJob } from './signal.ts';
 import { windowsOf } from './window.ts';
-import { hostOf, project, recordedNext } from './write-status.ts';
+import { GATE_BEFORE_DRAIN, hostOf, project, recordedNext, WAITING_TYPE } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
 const watchedJobs: Watched = { resource: jobs, labelSelector: PLAN_LABEL, isRelevant: isJobChange, transform: trimJob };
@@ -77,6 +77,7 @@ export const cattleView: Dialect<CattlePlan> = viewOf({
 });
 
 function viewOf(config: CattleConfig): Dialect<CattlePlan> {
+  const gate = config.job.drainInJob ? undefined : GATE_BEFORE_DRAIN;
   return {
     name: 'cattle',
     plans: cattlePlans,
@@ -84,13 +85,13 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     controlPrefix: CONTROL_PREFIX,
     watched: [watchedNodes, watchedJobs, watchedPlans, watchedPods],
     resolve: (plan, world, now) => resolve(plan, world, now, {}),
-    project,
+    project: (rollout, plan, now) => project(rollout, plan, now, gate),
     planEvents: cattleEvents,
     ordersByUid: true,
     unknownOf: (plan) => conditionOf(plan, CHANNEL_TYPE)?.message,
     withStalls,
     stallsOf,
-    planRules: { apply: (plan, policy, world) => policyOf(plan, policy, world ? settingsIn(world) : config.job) },
+    planRules: { apply: (plan, policy, world) => policyOf(plan, policy, world ? settingsIn(plan, world) : config.job) },
     orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
     // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
     drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
@@ -121,10 +122,11 @@ function policyOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings
   return withDrainOf(plan, { ...policy, ...WITHOUT_DEADLINES, ...planWindows }, settings);
 }
 
-/** As far as the Jobs of their controller show them. */
-function settingsIn(world: World): JobSettings {
+/** As far as the Plan and the Jobs of its controller show them. */
+function settingsIn(plan: CattlePlan, world: World): JobSettings {
   const isHeldFirst = ({ metadata }: Job): boolean => metadata.annotations?.[HELD_ANNOTATION] !== undefined;
-  return { ...DEFAULT_JOB_SETTINGS, drainInJob: !world.list(jobs).some(isHeldFirst) };
+  const isTold = conditionOf(plan, WAITING_TYPE)?.reason === GATE_BEFORE_DRAIN;
+  return { ...DEFAULT_JOB_SETTINGS, drainInJob: !isTold && !world.list(jobs).some(isHeldFirst) };
 }
 
 /** That its pod begins or ends decides nothing, unless one failed: a stall begins then, or is over. */

@@ -40,7 +40,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       }
       const earlier = state === 'intended' ? jobsOn(name, plan, world).find(isUnfinished) : undefined;
       if (earlier) {
-        const step = `the Job for ${earlier.metadata.labels?.[names.VERSION_LABEL] ?? 'an earlier version'}`;
+        const step = `the earlier Job for ${earlier.metadata.labels?.[names.VERSION_LABEL] ?? 'an earlier version'}`;
         return { kind: 'working', step, ...timesOf(earlier) };
       }
       if (state !== 'intended' || !node) return NOTHING;
@@ -203,7 +203,8 @@ const observe = onceForEachWith((job: Job, stall): Observation => {
   }
   const completion = holds(job, 'Complete');
   if (completion) return { kind: 'succeeded', ...timesOf(job, completion) };
-  const step = (job.status?.active ?? 0) > 0 && stalled === undefined ? 'Running' : 'Starting';
+  const begun = (job.status?.active ?? 0) > 0 && stalled === undefined ? 'Running' : 'Starting';
+  const step = job.spec?.['suspend'] === true ? 'Suspended' : begun;
   return { kind: 'working', step, stalled, ...timesOf(job) };
 });
 

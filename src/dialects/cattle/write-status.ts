@@ -21,11 +21,14 @@ export function recordedNext(plan: CattlePlan): readonly string[] {
   return conditionOf(plan, NEXT_TYPE)?.message?.split(', ') ?? [];
 }
 
-export function project(rollout: Rollout, plan: CattlePlan, now: number): CattlePlan {
+/** Which gate may hold nodes back: who drains looks at budgets before, and read-only commands do, too. */
+export const GATE_BEFORE_DRAIN = 'GateBeforeDrain';
+
+export function project(rollout: Rollout, plan: CattlePlan, now: number, gate = 'Gate'): CattlePlan {
   // Failed nodes, too: they keep their slots.
   const holders = targetsIn(rollout, 'intended', 'failed').toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const applying = holders.map(hostOf);
-  const own = ownConditions(rollout, plan);
+  const own = ownConditions(rollout, plan, gate);
   const verdicts = [completeness(rollout, plan, applying, now), ...conditionsOf(plan, rollout.problems), ...own];
   const holding = new Set(own.map(({ type }) => type));
   const kept = (plan.status?.conditions ?? []).filter(({ type }) => !OWN_TYPES.has(type) || holding.has(type));
@@ -74,7 +77,7 @@ function isOpenAt({ spec }: CattlePlan, now: number): boolean {
 }
 
 /** Our own, as far as they are true. The one of an abort ends with its annotation: the next record clears it. */
-function ownConditions(rollout: Rollout, plan: CattlePlan): ConditionUpdate[] {
+function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): ConditionUpdate[] {
   const { phase, reason, blocked } = rollout;
   const failed = targetsIn(rollout, 'failed', 'unsupported');
   const waits = `a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/${keyOf(plan)}`;
@@ -83,7 +86,7 @@ function ownConditions(rollout: Rollout, plan: CattlePlan): ConditionUpdate[] {
   const isAborted = phase === 'failed' && reason?.code === 'Aborted';
   const own = [
     failed.length > 0 && { type: FAILED_TYPE, reason: 'JobFailed', message: failuresText(failed, plan) },
-    blocked && { type: WAITING_TYPE, reason: 'Gate', message: waits },
+    blocked && { type: WAITING_TYPE, reason: gate, message: waits },
     isAborted && { type: ABORTED_TYPE, reason: 'Aborted', message: reason.message },
     next.length > 0 && { type: NEXT_TYPE, reason: 'Queued', message: next.join(', ') },
   ];
