@@ -42,7 +42,8 @@ export function buildCattleScene(plans: readonly CattlePlan[], names: readonly s
   };
   const create: KubeClient['create'] = async (resource, object, more) => {
     check(object);
-    return await api.client.create(resource, object, more);
+    const metadata = { ...object.metadata, creationTimestamp: later(clock.monotonic()) };
+    return await api.client.create(resource, { ...object, metadata }, more);
   };
   const replace: KubeClient['replace'] = async (resource, object, more) => {
     check(object, more?.subresource);

@@ -31,15 +31,14 @@ function node(name: string, labels: Record<string, string> = {}, ready: 'True' |
   return buildNode(name, { labels: { 'kubernetes.io/hostname': `host-${name}`, ...labels } }, ready);
 }
 
-function job(name: string, conditions: Partial<Condition>[] = [], version = 'v1.2.3'): Job {
-  const rendering = {
-    plan: buildCattlePlan('p'),
-    node: node(name),
-    version,
-    hash: hashOf(version),
-    settings: config.job,
-  };
-  const rendered = jobOf(config, rendering);
+function job(
+  name: string,
+  conditions: Partial<Condition>[] = [],
+  version = 'v1.2.3',
+  spec: Partial<CattleSpec> = {},
+): Job {
+  const [plan, settings] = [buildCattlePlan('p', spec), config.job];
+  const rendered = jobOf(config, { plan, node: node(name), version, hash: hashOf(version), settings });
   const status = { startTime: later(0), active: 1, conditions: conditions as Condition[] };
   return { ...rendered, metadata: { ...rendered.metadata, uid: name, creationTimestamp: later(0) }, status };
 }
@@ -436,7 +435,7 @@ test.each<[string, Partial<CattleSpec>, boolean]>([
   const labels = { 'example.com/version': 'at-$(LATEST_VERSION)' };
   const cordoned = { ...node('a', { mine: 'yes' }), spec: { unschedulable: true } };
   const plan = of({ ...spec, postCompleteLabels: labels }, running(['host-a']));
-  const [finished] = pass({ plan, nodes: [cordoned], jobs: [job('a', [complete])] }).finished;
+  const [finished] = pass({ plan, nodes: [cordoned], jobs: [job('a', [complete], 'v1.2.3', spec)] }).finished;
   expect(finished?.metadata.labels).toMatchObject({
     mine: 'yes',
     [LABEL]: HASH,
@@ -446,9 +445,10 @@ test.each<[string, Partial<CattleSpec>, boolean]>([
 });
 
 test('a node that rests carries pods again, and is labelled only afterwards', () => {
-  const plan = of({ cordon: true, postCompleteDelay: '10m' }, running(['host-a']));
+  const spec = { cordon: true, postCompleteDelay: '10m' };
+  const plan = of(spec, running(['host-a']));
   const cordoned = { ...node('a'), spec: { unschedulable: true } };
-  const world = worldOf({ plan, nodes: [cordoned], jobs: [job('a', [complete])] });
+  const world = worldOf({ plan, nodes: [cordoned], jobs: [job('a', [complete], 'v1.2.3', spec)] });
   const { nodeActions } = decide(gather(dialect, plan, world, NOW), policyOf(plan), NOW);
   const [nodeAction] = nodeActions;
   expect([nodeActions.length, nodeAction?.kind]).toEqual([1, 'acknowledge']);

@@ -5,7 +5,7 @@ import { annotated, type Job, type Node, withoutAnnotations } from '../../kube/r
 import { recordedFailures } from './attempts.ts';
 import { hostnameOf } from './job.ts';
 import { cordons, isCordonOf } from './leader-drain.ts';
-import { cordonMarkOf, hashLabelOf } from './names.ts';
+import { cordonMarkOf, HELD_ANNOTATION, hashLabelOf } from './names.ts';
 
 /** Somebody else had cordoned the node before the first Job of the plan. */
 const FOUND = 'found';
@@ -17,7 +17,8 @@ export function withCordonMark(node: Node, plan: CattlePlan, { state }: Target, 
   const isMarked = markOn(node, plan) !== undefined;
   if (node.spec?.unschedulable !== true) return state === 'intended' ? withoutCordonMark(node, plan) : node;
   // A cordon by the leader names its owner, and ends with it.
-  if (isMarked || !cordons(plan) || isCordonOf(node, plan)) return node;
+  const isOurs = isCordonOf(node, plan);
+  if (isMarked || isOurs || !(cordons(plan) || (last && cordonsIn(last)))) return node;
   const mark = state === 'failed' || wasTried(node, plan, last) ? OURS : FOUND;
   return annotated(node, { [cordonMarkOf(plan.metadata.name)]: mark });
 }
@@ -26,10 +27,27 @@ export function withoutCordonMark(node: Node, plan: CattlePlan): Node {
   return markOn(node, plan) === undefined ? node : withoutAnnotations(node, cordonMarkOf(plan.metadata.name));
 }
 
-/** True if a Job of the plan made the node unschedulable. Without a mark it did: the original leaves none. */
-export function isCordonedBy(node: Node | undefined, plan: CattlePlan): boolean {
-  return node?.spec?.unschedulable === true && cordons(plan) && markOn(node, plan) !== FOUND;
+/** True if one of these Jobs of the plan made the node unschedulable. Without a mark it did: the original leaves none. */
+export function isCordonedBy(node: Node | undefined, plan: CattlePlan, all: readonly Job[]): boolean {
+  if (node?.spec?.unschedulable !== true || markOn(node, plan) === FOUND) return false;
+  // The Plan may say something else by now.
+  return isLeftCordoned(node, plan) || (all.length === 0 ? cordons(plan) : all.some(cordonsIn));
 }
+
+/** True while the cordon of a failed Job of the plan is there. */
+export function isLeftCordoned(node: Node, plan: CattlePlan): boolean {
+  return node.spec?.unschedulable === true && markOn(node, plan) === OURS;
+}
+
+/** True if it cordons its node, or waited until the leader did. */
+export function cordonsIn({ metadata, spec }: Job): boolean {
+  const { initContainers = [] } = (spec?.['template'] as typeof CORDONS | undefined)?.spec ?? {};
+  const isHere = initContainers.some(({ name }) => name === 'cordon' || name === 'drain');
+  return isHere || metadata.annotations?.[HELD_ANNOTATION] !== undefined;
+}
+
+/** What is left of the template of a Job that does, where only that counts. */
+export const CORDONS = { spec: { initContainers: [{ name: 'cordon' }] } };
 
 function markOn({ metadata }: Node, plan: CattlePlan): string | undefined {
   return metadata.annotations?.[cordonMarkOf(plan.metadata.name)];

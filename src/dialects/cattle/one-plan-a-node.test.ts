@@ -21,7 +21,7 @@ import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 import { jobOf } from './job.ts';
 import { latestHash } from './latest.ts';
-import { finished } from './signal.ts';
+import { freed } from './signal.ts';
 
 const config = { name: 'c', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
 const node = (name: string): Node => buildNode(name, { labels: { 'kubernetes.io/hostname': name } });
@@ -144,7 +144,7 @@ const KEY = 'system-upgrade/p';
 
 test('a node that is done has no claim: it goes with the write of its labels', () => {
   const claimed = withClaim(node('a'), CLAIM);
-  expect(claimOn(finished(claimed, buildCattlePlan('p'), 'h', 'v1'))).toBeUndefined();
+  expect(claimOn(freed(claimed, buildCattlePlan('p'), []))).toBeUndefined();
 });
 
 test('a claim is left over once its Plan is gone or does not want the node; those of other controllers never are', () => {

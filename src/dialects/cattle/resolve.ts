@@ -23,18 +23,18 @@ import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
 import { conditionOf, holds } from './conditions.ts';
 import { hostnameOf } from './job.ts';
-import { isCordonedBy } from './job-cordons.ts';
+import { isCordonedBy, isLeftCordoned } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { cordons, isHeld, markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, hashLabelOf, selects } from './names.ts';
-import { jobFor, jobsByNode, jobsOn, nodesAtWork } from './signal.ts';
+import { createdAt, isPaused, jobFor, jobsByNode, jobsOn, nodesAtWork } from './signal.ts';
 import { ABORTED_TYPE, hostOf, recordedNext, WAITING_TYPE } from './write-status.ts';
 
 /** What read-only commands lack. */
 type Knowledge = { readonly secretOf?: SecretLookup; readonly attempts?: Attempts };
 
 export function resolve(plan: CattlePlan, world: World, now: number, { secretOf, attempts }: Knowledge): Rollout {
-  const judgement = resolveLatest(plan, secretOf);
+  const judgement = resolveLatest(plan, secretOf, world.list(nodes));
   const targets = targetsOf({ plan, world, now, judgement, attempts, failures: recordedFailures(plan) });
   return {
     source: { ...sourceOf(cattlePlans, plan), mark: markOf(plan.metadata) },
@@ -200,20 +200,36 @@ function stateReader(scene: Scene, isSelected: (node: Node) => boolean): (node: 
   const label = hashLabelOf(plan.metadata.name);
   return (node) => {
     const { name, labels = {} } = node.metadata;
-    if (hash !== '' && labels[label] === hash) return 'done';
     if (working.has(name)) return 'intended';
+    const isAt = (wanted: string | undefined): boolean => labels[label] === wanted && isLabelRight(node, scene);
+    if (hash !== '' && isAt(hash)) return 'done';
     // It keeps its place until its failure no longer counts.
     const failure = failures.nodes.get(name);
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
     // Also for an earlier hash.
-    if (!applying.has(hostnameOf(node)) || labels[label] === latestHash) return 'pending';
+    if (!applying.has(hostnameOf(node)) || isAt(latestHash)) return 'pending';
     if (isSelected(node)) return 'intended';
     // One that is left out while its Job works, or whose plan became invalid, ends first: it may be cordoned.
     const job = jobFor(world, { id: hash }, name, plan);
     const isAnswered = labels[label] !== DISABLED && job !== undefined && !isHeld(job);
-    const endedWell = job ? holds(job, 'Complete') : !jobsOn(name, plan, world).some((each) => holds(each, 'Failed'));
-    return isAnswered || ((problems.length > 0 || endedWell) && isCordonedBy(node, plan)) ? 'intended' : 'pending';
+    const all = jobsOn(name, plan, world);
+    const endedWell = job ? holds(job, 'Complete') : !all.some((each) => holds(each, 'Failed'));
+    return isAnswered || ((problems.length > 0 || endedWell) && isCordonedBy(node, plan, all)) ? 'intended' : 'pending';
   };
+}
+
+/** True if its label still tells what is on the node, and nothing of the Job for it is left to end. */
+function isLabelRight(node: Node, { plan, world, failures }: Scene): boolean {
+  const { name, labels = {} } = node.metadata;
+  const label = hashLabelOf(plan.metadata.name);
+  const all = jobsOn(name, plan, world).filter((job) => !isHeld(job) && !isPaused(job));
+  // The cordon of a failed Job stays longer than that.
+  if (all.length === 0) return !isLeftCordoned(node, plan);
+  const own = all.filter(({ metadata }) => metadata.labels?.[label] === labels[label]);
+  if (all.some((job) => own.every((mine) => createdAt(mine) < createdAt(job)))) return false;
+  // Somebody wrote the label, or it was there before.
+  const isOpen = isCordonedBy(node, plan, own) && plan.status?.applying?.includes(hostnameOf(node)) === true;
+  return !isOpen || failures.nodes.has(name);
 }
 
 /** True if the recorded failure of the node counts no longer. */

@@ -11,7 +11,7 @@ import { type Attempts, withMachine } from './attempts.ts';
 import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { jobNamesOf, jobOf } from './job.ts';
-import { isCordonedBy, withCordonMark, withoutCordonMark } from './job-cordons.ts';
+import { CORDONS, cordonsIn, isCordonedBy, withCordonMark, withoutCordonMark } from './job-cordons.ts';
 import { isCordonOf, isHeld } from './leader-drain.ts';
 import * as names from './names.ts';
 import { stallOf } from './pods.ts';
@@ -23,28 +23,34 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
   const planOf = ({ source: { name, uid } }: Rollout): CattlePlan => ({
     metadata: { name, uid, namespace: config.namespace },
   });
+  const seenOf: Signal<CattlePlan>['read'] = (world, rollout, { version, restMs = 0 }, { name, state }, plan) => {
+    if (state === 'done') return NOTHING;
+    const [job, node] = [jobFor(world, rollout, name, plan), world.get(nodes, name)];
+    if (job && node && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id })) return NOTHING;
+    if (job && isSuperseded(job, name, plan, world)) return NOTHING;
+    if (job && isFinal(rollout) && !node) return { kind: 'working', step: 'Gone', cancellable: true, ...timesOf(job) };
+    if (job && isHeld(job))
+      return state === 'intended' && (drainsHere || isFinal(rollout)) ? awaitingDrain(job) : NOTHING;
+    if (job && !isPaused(job)) {
+      const completion = restMs > 0 && isCordonedBy(node, plan, jobsOn(name, plan, world)) && holds(job, 'Complete');
+      if (!completion) return observe(job, stallOf(job, world) ?? '');
+      return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
+    }
+    const earlier = state === 'intended' ? jobsOn(name, plan, world).find(isUnfinished) : undefined;
+    if (earlier) {
+      const step = `the earlier Job for ${earlier.metadata.labels?.[names.VERSION_LABEL] ?? 'an earlier version'}`;
+      return { kind: 'working', step, ...timesOf(earlier) };
+    }
+    if (state !== 'intended' || !node) return NOTHING;
+    return !isFinal(rollout) && isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
+  };
   return {
-    read(world, rollout, { version, restMs = 0 }, { name, state }, plan) {
-      if (state === 'done') return NOTHING;
-      const [job, node] = [jobFor(world, rollout, name, plan), world.get(nodes, name)];
-      if (job && node && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id })) return NOTHING;
-      if (job && isSuperseded(job, name, plan, world)) return NOTHING;
-      if (job && isFinal(rollout) && !node)
-        return { kind: 'working', step: 'Gone', cancellable: true, ...timesOf(job) };
-      if (job && isHeld(job))
-        return state === 'intended' && (drainsHere || isFinal(rollout)) ? awaitingDrain(job) : NOTHING;
-      if (job && !isPaused(job)) {
-        const completion = restMs > 0 && isCordonedBy(node, plan) && holds(job, 'Complete');
-        if (!completion) return observe(job, stallOf(job, world) ?? '');
-        return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
-      }
-      const earlier = state === 'intended' ? jobsOn(name, plan, world).find(isUnfinished) : undefined;
-      if (earlier) {
-        const step = `the earlier Job for ${earlier.metadata.labels?.[names.VERSION_LABEL] ?? 'an earlier version'}`;
-        return { kind: 'working', step, ...timesOf(earlier) };
-      }
-      if (state !== 'intended' || !node) return NOTHING;
-      return !isFinal(rollout) && isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
+    read(world, rollout, stage, target, plan) {
+      const seen = seenOf(world, rollout, stage, target, plan);
+      const node = world.get(nodes, target.name);
+      if (target.state !== 'intended' || !node || !attempts) return seen;
+      const isGone = jobsOn(target.name, plan, world).length === 0;
+      return attempts.recalled(plan, node, rollout.id, isGone ? undefined : seen) ?? seen;
     },
 
     observable: jobsByNode,
@@ -86,8 +92,9 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
     finish(world, rollout, stage, { name }, plan) {
       const node = world.get(nodes, name);
       if (!node) return undefined;
-      const change = isLeftOut(world, rollout, node, plan) ? freed : finished;
-      return { kind: 'replace', resource: nodes, object: change(node, plan, rollout.id, stage.version) };
+      const all = jobsOn(name, plan, world);
+      const labelled = isLeftOut(world, rollout, node, plan) ? node : finished(node, plan, rollout.id, stage.version);
+      return { kind: 'replace', resource: nodes, object: freed(labelled, plan, all) };
     },
   };
 }
@@ -129,7 +136,7 @@ function isSuperseded(job: Job, nodeName: string, plan: CattlePlan, world: World
   return jobsOn(nodeName, plan, world).some((other) => isUnfinished(other) || createdAt(other) > createdAt(job));
 }
 
-const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';
+export const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';
 
 /** The original's name, unless the Job of a node whose name agrees up to the first dot has it. */
 function freeName(world: World, nodeName: string, { metadata }: CattlePlan, { id }: Rollout): string | undefined {
@@ -227,17 +234,19 @@ export function finished(node: Node, plan: CattlePlan, hash: string, version: st
   const before = node.metadata.labels ?? {};
   const label = names.hashLabelOf(metadata.name);
   const labels = before[label] === names.DISABLED ? before : { ...before, ...own, [label]: hash };
-  return freed({ ...node, metadata: { ...node.metadata, labels } }, plan);
+  return { ...node, metadata: { ...node.metadata, labels } };
 }
 
-function freed(node: Node, plan: CattlePlan): Node {
+export function freed(node: Node, plan: CattlePlan, all: readonly Job[]): Node {
   const unclaimed = withoutClaim(node, claimOf('cattle', plan));
-  return withoutCordonMark(isCordonedBy(node, plan) ? withoutAnyCordon(unclaimed) : unclaimed, plan);
+  // The mark of the cordon of somebody else stays: the node may look unfinished before this is recorded.
+  return isCordonedBy(node, plan, all) ? withoutCordonMark(withoutAnyCordon(unclaimed), plan) : unclaimed;
 }
 
 /** What the cache keeps of it: templates are most of its size. A paused Job is written back as a whole, and the stamp of a failed one is compared. */
 export function trimJob(job: Job): Job {
   if (isPaused(job) || isHeld(job) || holds(job, 'Failed')) return job;
   const { template: _t, selector: _s, ...spec } = job.spec ?? {};
-  return { ...withoutAnnotations(job, STAMP_ANNOTATION), spec };
+  const kept = cordonsIn(job) ? { ...spec, template: CORDONS } : spec;
+  return { ...withoutAnnotations(job, STAMP_ANNOTATION), spec: kept };
 }

@@ -15,6 +15,7 @@ export interface Observed {
   readonly cordoned: readonly string[];
 }
 
+const PLANS = ['plan', 'other'];
 /** Seconds for which a node may be in `applying` without a Job and without a reason: longer than any trouble. */
 const PATIENCE_S = 150;
 /** Seconds in which a Job may follow an earlier `concurrency`: an edit may come between a decision and its write. */
@@ -35,6 +36,8 @@ export class JobObserver {
   /** Nodes where a Job went with its Plan: the next Plan takes its cordon for somebody else's. */
   readonly #abandoned = new Set<string>();
   readonly #failed = new Set<string>();
+  /** By name of the Plan and node: the hash of the last Job that started and was not lost. */
+  readonly #ran = new Map<string, string>();
   /** Seconds without a Job, by Plan and host name. */
   readonly #jobless = new Map<string, number>();
   /** By Plan: nodes at work a second ago. A lowered limit stops nobody. */
@@ -91,15 +94,20 @@ export class JobObserver {
     const node = world.nodes.find(({ metadata }) => metadata.name === nodeNameOf(job));
     const isForLostNode = this.#nodeUids.get(uid) !== node?.metadata.uid;
     this.#hold(isOurs || isForLostNode || !isAtWork(job), `running Job deleted: ${job.metadata.name}`);
-    this.#hold(isOurs || !holds(job, 'Complete'), `completed Job deleted: ${job.metadata.name}`);
+    // One makes room where another came after it, and the Plan goes back.
+    const isLast = (this.#ran.get(placeOf(job)) ?? hashOf(job)) === hashOf(job);
+    const makesRoom = isForLostNode || !isLast;
+    this.#hold(isOurs || makesRoom || !holds(job, 'Complete'), `completed Job deleted: ${job.metadata.name}`);
     // Nobody can know that it completed: the next one repeats it.
-    if (isOurs && this.#labelOn(nodeNameOf(job), job) !== hashOf(job)) this.#succeeded.delete(keyOf(job));
+    if (!isOurs || this.#labelOn(nodeNameOf(job), job) === hashOf(job)) return;
+    this.#succeeded.delete(keyOf(job));
+    this.#ran.delete(placeOf(job));
   }
 
   lookAtNode(node: Node, before: Node | undefined): void {
     const { name, labels = {} } = node.metadata;
     if (this.#observed.world.replaced.has(name) && before?.metadata.uid !== node.metadata.uid) this.#forget(name);
-    for (const plan of ['plan', 'other']) {
+    for (const plan of PLANS) {
       const hash = labels[hashLabelOf(plan)];
       const isNew = hash !== undefined && hash !== before?.metadata.labels?.[hashLabelOf(plan)];
       this.#hold(!isNew || this.#everSucceeded.has(`${plan} ${name} ${hash}`), `done without a Job: ${name}`);
@@ -169,7 +177,13 @@ export class JobObserver {
     const isHeldUp = failed.length >= (this.#limits.get(uid)?.[0] ?? 0);
     const missing = isHeldUp ? failed.slice(0, 0) : undone.filter((node) => !failed.includes(node));
     const wanted = plan.spec?.version ?? world.version;
+    const labelled = world.nodes.filter((node) => !undone.includes(node));
+    const outdated = labelled.filter(({ metadata }) => {
+      const ran = this.#ran.get(`${name} ${metadata.name}`);
+      return ran !== undefined && ran !== latestHash;
+    });
     return [
+      ...outdated.map(({ metadata }) => `${name}: ${metadata.name} has another version than its label says`),
       ...missing.map(({ metadata }) => `${name}: ${metadata.name} is not done`),
       ...(endOf(plan) === 'JobFailed' && failed.length === 0 ? [`${name}: failed without a failed Job`] : []),
       ...(endOf(plan) === 'Complete' && undone.length > 0
@@ -193,6 +207,10 @@ export class JobObserver {
   #lookAtStart(job: Job): void {
     const here = [...this.#living.values()].filter((other) => isAtWork(other) && nodeNameOf(other) === nodeNameOf(job));
     this.#hold(here.length === 1, `two Jobs at work: ${nodeNameOf(job)}`);
+    this.#ran.set(placeOf(job), hashOf(job));
+    // Going back to an earlier version is another upgrade.
+    const others = `${ownerOf(job)} ${nodeNameOf(job)} `;
+    for (const key of this.#succeeded) if (key.startsWith(others) && key !== keyOf(job)) this.#succeeded.delete(key);
     const { allowed, world } = this.#observed;
     const { spec, status } = world.plans.find(({ metadata }) => metadata.uid === ownerOf(job)) ?? {};
     // Whoever was recorded before the limit shrank keeps its place.
@@ -218,6 +236,7 @@ export class JobObserver {
   /** A new machine of the same name has had no Job. */
   #forget(node: string): void {
     for (const key of this.#succeeded) if (key.includes(` ${node} `)) this.#succeeded.delete(key);
+    for (const plan of PLANS) this.#ran.delete(`${plan} ${node}`);
   }
 
   #labelOn(node: string, job: Job): string | undefined {

@@ -29,6 +29,13 @@ export const SCENARIOS = {
     course: [{ kind: 'interference', second: 6, what: 'the template changes' }],
   },
   'two Plans and a channel': { scene: { ...BASE, cordons: 'nobody', hasOther: true, hasChannel: true, restS: 4 } },
+  'a Plan that goes back': {
+    scene: { ...BASE, cordons: 'the Job', cordoned: ['n1'] },
+    course: [
+      { kind: 'interference', second: 12, what: 'the version changes' },
+      { kind: 'interference', second: 16, what: 'the version goes back' },
+    ],
+  },
   'a Plan that is replaced': {
     scene: HELD,
     course: [{ kind: 'interference', second: 2, what: 'the Plan is replaced' }],

@@ -16,6 +16,7 @@ import { pick } from '../random.ts';
 export const NAMESPACE = 'system-upgrade';
 /** As first argument it makes the Job fail. */
 const FAILURE = 'exit 1';
+const FIRST_VERSION = 'v1';
 /** Seconds that the container of a Job works. */
 const JOB_S = 3;
 /** Seconds after which a node or Plan that somebody deleted is there again, and one that is not Ready is again. */
@@ -29,6 +30,7 @@ export const INTERFERENCES = [
   'a node is added',
   'a node is not Ready for a while',
   'the version changes',
+  'the version goes back',
   'the template changes',
   'concurrency grows',
   'concurrency shrinks',
@@ -71,7 +73,7 @@ export class JobWorld {
   /** Names of nodes that were replaced. */
   readonly replaced = new Set<string>();
   /** What the channel says. */
-  version = 'v1';
+  version = FIRST_VERSION;
 
   constructor(parts: JobWorldParts) {
     this.#parts = parts;
@@ -132,6 +134,10 @@ export class JobWorld {
       'a node is not Ready for a while': async () => await this.#unready(some(random, this.nodes)),
       'the version changes': async () => {
         this.version = `${this.version}.1`;
+        if (version !== undefined) await this.#edit(plan, { version: this.version });
+      },
+      'the version goes back': async () => {
+        this.version = FIRST_VERSION;
         if (version !== undefined) await this.#edit(plan, { version: this.version });
       },
       'the template changes': async () =>
