@@ -10,7 +10,6 @@ interface Completed {
   /** Such as `kubeadm plan`; empty for `refit` itself. */
   readonly path: string;
   readonly commands: readonly CommandSpec[];
-  /** Values of the argument. */
   readonly values: readonly string[];
   readonly options: readonly Pick<Option, 'long' | 'short' | 'description' | 'required' | 'argChoices'>[];
 }

@@ -94,7 +94,6 @@ export function parseTime(text: string): number {
   throw new InvalidArgumentError('a duration is a number with ms, s, m or h, such as 90s');
 }
 
-/** Refuses other texts with `advice`. */
 export function matching(pattern: RegExp, advice: string) {
   return (text: string): string => {
     if (pattern.test(text)) return text;

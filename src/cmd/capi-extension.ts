@@ -96,7 +96,6 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
     metrics,
   });
   started.defer(async () => await server.close());
-  // Ready once it serves the hooks.
   const health = address === undefined ? undefined : await createHealthServer({ address, metrics });
   log.info('hooks are served', { port: server.address.port });
   await Promise.all([clusters.run(abort), events.run(abort), health?.run(abort)]);

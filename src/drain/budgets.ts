@@ -24,7 +24,6 @@ export function hopelessBudgets(pods: readonly Pod[], budgets: readonly PodDisru
   return obstaclesFor(pods, budgets, refusalOf);
 }
 
-/** The budgets that block the eviction of `pods` at this moment. */
 export function holdingBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): BlockingBudget[] {
   return obstaclesFor(pods, budgets, (budget, pod) => refusalOf(budget, pod) ?? refusalNow(budget, pod));
 }

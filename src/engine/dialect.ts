@@ -3,7 +3,7 @@ import type { KubeClient, Selection } from '../kube/client.ts';
 import type { KubeObject, Node, Resource } from '../kube/resources.ts';
 import type { NodeAgent } from '../signal/agent-presence.ts';
 import type { AgentPolicy } from '../signal/annotations.ts';
-import type { DownloadState, ForeignWork, Observation, PrefetchState, Signalling } from './model/decision.ts';
+import type { DownloadState, ForeignWork, Observation, Obstacle, PrefetchState, Signalling } from './model/decision.ts';
 import type { Reason, ReportedEvent } from './model/reasons.ts';
 import type { Rollout, Stage, Target } from './model/rollout.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
@@ -69,8 +69,8 @@ interface Capabilities<P extends KubeObject> {
   isAtWork?(world: World, node: Node): boolean;
   /** Names the plan that the work of this one would wait for. */
   awaits?(plan: P, world: World): string | undefined;
-  /** Names the other plan that works on the node of the target, where one plan at a time may. */
-  occupantOf?(world: World, target: Target, plan: P): string | undefined;
+  /** Names the other plan that works on the node of the target, where one plan at a time may, or says what else is in the way. */
+  occupantOf?(world: World, target: Target, plan: P): string | Obstacle | undefined;
   /** Agents on nodes carry out the signals: which one a target's object speaks of. */
   readonly agents?: { of(object: KubeObject): NodeAgent };
   /** Finds work whose plan is gone, each as a rollout that is over, so that the leader can end it; `plans` still exist. */

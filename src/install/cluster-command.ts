@@ -9,7 +9,6 @@ export interface ClusterFlags {
   readonly context?: string;
 }
 
-/** Without `apply` it prints the manifests. */
 type InstallFlags = ClusterFlags & ManifestFlags & { readonly apply?: boolean };
 type UninstallFlags = ClusterFlags & { readonly deletePlans?: boolean };
 

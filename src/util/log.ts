@@ -36,7 +36,6 @@ export function jsonLogger(
   };
 }
 
-/** For a process: to standard error, by the system's clock. */
 export function stderrLogger(level: LogLevel): Logger {
   const write = (line: string): boolean => process.stderr.write(line);
   return jsonLogger(write, () => systemClock.now(), level);

@@ -10,8 +10,9 @@ import { type Job, jobs, nodes } from '../../src/kube/resources.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import type { CattleSpec } from '../builders/cattle-plans.ts';
 import { conditionOf, installKinds, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
-import { apply, kubectlAs } from './control-plane.ts';
+import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { clientOf } from './drain-stage.ts';
+import { runRefit } from './refit-process.ts';
 
 const PATIENCE = { timeout: 120_000, interval: 200 };
 const NODES = ['edge-1', 'edge-2'];
@@ -124,7 +125,10 @@ test('a Plan that goes back while a later version is at work lets that end, and 
   await untilVersions('back', 'v2');
   await cordon('edge-1');
   await edit('back', { version: 'v1' });
-  await until('back', 'LatestResolved', { status: 'True' });
+  await vi.waitFor(async () => {
+    const { status } = await admin.get(cattlePlans, 'back', { namespace: NAMESPACE });
+    expect(status?.latestVersion).toBe('v1');
+  }, PATIENCE);
   const seen = new Set<string | undefined>();
   await release();
   const { status } = await vi.waitFor(async () => {
@@ -148,12 +152,13 @@ test('a cordon ends with its Job, though the Plan does not cordon any more', asy
   expect(await isCordoned('edge-1')).toBe(false);
 });
 
-test('Nodes with the same host name hold their Plan until each has its own', async () => {
+test('Nodes with the same host name wait until each has its own, and refit why names them', async () => {
   await kubectlAs('admin', ['label', 'node', 'edge-2', '--overwrite', 'kubernetes.io/hostname=edge-1']);
   await create('twins', { nodeSelector: { matchLabels: { pool: 'edges' } }, concurrency: 2 });
-  const message =
-    'the Nodes edge-1, edge-2 have the same label kubernetes.io/hostname=edge-1: give each Node its own value';
-  await until('twins', 'Validated', { status: 'False', message });
+  await until('twins', 'RefitWaits', { status: 'True' });
+  const plan = `cattle/${NAMESPACE}/twins`;
+  const { stdout } = await runRefit('why', 'edge-2', '--plan', plan, '--kubeconfig', await kubeconfigFor('viewer'));
+  expect(stdout.join('\n')).toContain('the Nodes edge-1, edge-2 have the same label kubernetes.io/hostname=edge-1');
   expect(await jobsOf('twins')).toEqual([]);
   await kubectlAs('admin', ['label', 'node', 'edge-2', '--overwrite', 'kubernetes.io/hostname=edge-2']);
   await complete('twins');

@@ -3,7 +3,6 @@ import { z } from 'zod';
 
 type Fields = Readonly<Record<string, z.ZodType>>;
 
-/** These optional fields, all of one type. */
 const fields = (type: z.ZodType, ...names: readonly string[]): Fields =>
   Object.fromEntries(names.map((name) => [name, type.exactOptional()]));
 const texts = (...names: readonly string[]): Fields => fields(z.string(), ...names);

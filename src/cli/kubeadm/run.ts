@@ -87,7 +87,6 @@ async function removeStaleMarks(client: KubeClient, abort: AbortSignal): Promise
   }
 }
 
-/** None of a name that is unknown here. */
 async function addressesOf(names: readonly string[]): Promise<string[]> {
   const found = names.map(async (name) => await lookup(name, { all: true }).catch(() => []));
   return (await Promise.all(found)).flat().map(({ address }) => address);

@@ -75,7 +75,6 @@ function setOf({ metadata }: Machine) {
   return metadata.ownerReferences?.find(({ kind }) => kind === 'MachineSet');
 }
 
-/** By the judge of the hooks. */
 async function judge(parts: CanParts, machine: Machine, version: string) {
   const { metadata, spec } = machine;
   if (spec?.version === version) return { outcome: 'stays', why: 'it has that version' };

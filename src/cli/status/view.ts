@@ -33,7 +33,6 @@ export interface TargetView extends Pick<TargetReport, 'from' | 'spent' | 'rolle
   readonly drains?: 'leader' | 'node' | undefined;
   /** Whose agent acts on it; absent if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
-  /** True if its agent fetches its version before its turn. */
   readonly fetchesAhead?: boolean | undefined;
   /** True if nothing is left to do there: it runs the version already, or a later one of the plan. */
   readonly isThere?: boolean | undefined;
@@ -66,7 +65,6 @@ export interface PlanView
   /** Names of the targets that start next, in order. */
   readonly next: readonly string[];
   readonly policy?: string | undefined;
-  /** What pauses it: its own annotation or the policy. */
   readonly paused?: 'plan' | 'policy' | undefined;
   readonly abort?: string | undefined;
   /** What could not be checked, one sentence each. */

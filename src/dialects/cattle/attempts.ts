@@ -1,12 +1,12 @@
 /** Tells which failures are over: the Plan has changed since, or somebody deleted the Job. Then the node is tried again. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import type { Observation } from '../../engine/model/decision.ts';
 import type { Target } from '../../engine/model/rollout.ts';
 import { annotated, type Job, type Node, readyCondition } from '../../kube/resources.ts';
 import { conditionOf, holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
+import { hashOn } from './done-marks.ts';
 import { jobOf, type Rendering, ttlOf } from './job.ts';
-import { hashLabelOf, MACHINE_ANNOTATION } from './names.ts';
+import { MACHINE_ANNOTATION } from './names.ts';
 import { isOutdated } from './stamps.ts';
 
 /** A condition of our own: the nodes whose Job failed. */
@@ -63,19 +63,21 @@ export function attemptsOf(config: CattleConfig) {
   let begun: number | undefined;
   /** When the last Job of a plan on a node failed: that may be recorded much later. */
   const ends = new Map<string, string | undefined>();
-  /** The end that the Job of a plan on a node reported, before which label. */
-  const reports = new Map<string, { readonly made: string; readonly report: Observation }>();
-  const keyOf = (plan: CattlePlan, { metadata }: Node) => `${plan.metadata.uid} ${metadata.name} ${metadata.uid}`;
+  /** By plan and node at work: its Job that completed. */
+  const completed = new Map<unknown, Map<string, Job>>();
+  const keyOf = (plan: CattlePlan, node: Node): string => `${plan.metadata.uid} ${node.metadata.name}`;
   return {
-    /** Remembers what the Jobs of the node show. Without any, what one showed: Kubernetes may delete it while its node rests, or is not Ready. */
-    recalled(plan: CattlePlan, node: Node, hash: string, seen: Observation | undefined): Observation | undefined {
-      const key = keyOf(plan, node);
-      const made = `${hash} ${node.metadata.labels?.[hashLabelOf(plan.metadata.name)]}`;
-      const last = reports.get(key);
-      if (!seen) return last?.made === made ? last.report : undefined;
-      if (seen.kind === 'succeeded') reports.set(key, { made, report: seen });
-      else reports.delete(key);
-      return seen;
+    /** The Job of a node at work, also one that Kubernetes deleted while the node rests, or is not Ready. */
+    recalled(plan: CattlePlan, nodeName: string, hash: string, present: Job | undefined): Job | undefined {
+      const own = completed.getOrInsertComputed(plan.metadata.uid, () => new Map());
+      if (present) own.set(nodeName, present);
+      const last = own.get(nodeName);
+      return last && holds(last, 'Complete') && hashOn(last, plan) === hash ? last : present;
+    },
+    /** Forgets those of other nodes: who starts again gets a Job again. */
+    keep({ metadata: { uid } }: CattlePlan, atWork: readonly Target[]): void {
+      const names = new Set(atWork.map(({ name }) => name));
+      for (const name of completed.get(uid)?.keys() ?? []) if (!names.has(name)) completed.get(uid)?.delete(name);
     },
     /** True for a Job of an earlier Node of that name, and for a failed one that the Plan would no longer make like this. Remembers its end. */
     isObsolete(job: Job, made: Omit<Rendering, 'settings'>): boolean {

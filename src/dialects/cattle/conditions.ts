@@ -10,7 +10,6 @@ export const CHANNEL_TYPE = 'RefitChannelFails';
 
 /** Another: nodes whose Job or pod cannot start, and why. */
 const STALLED_TYPE = 'RefitStalled';
-/** As many as fit a line or two. */
 const MOST_STALLS = 3;
 
 export function conditionOf(plan: CattlePlan, type: string): CattleCondition | undefined {

@@ -19,7 +19,7 @@ import { CONTROL_PREFIX, HELD_ANNOTATION, PLAN_LABEL } from './names.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve.ts';
-import { isOfSomePlan, isPaused, isUnfinished, jobSignal, jobsAt, occupantOf, trimJob } from './signal.ts';
+import { isOfSomePlan, isPaused, isUnfinished, jobSignal, jobsAt, occupantOf, trimJob, twinOf } from './signal.ts';
 import { windowsOf } from './window.ts';
 import { GATE_BEFORE_DRAIN, hostOf, project, recordedNext, WAITING_TYPE } from './write-status.ts';
 
@@ -51,7 +51,7 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
   return {
     ...viewOf(config),
     signal: jobSignal(config, attempts),
-    occupantOf: config.plansShareNodes === true ? () => undefined : occupantOf,
+    occupantOf: config.plansShareNodes === true ? twinOf : occupantOf,
     claims: (node, { maxUnavailable }) =>
       config.plansShareNodes !== true && (maxUnavailable !== undefined || mayBeSignalled(node)),
     isAtWork: (world, { metadata: { name } }) =>

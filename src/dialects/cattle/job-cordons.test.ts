@@ -10,7 +10,7 @@ import { ownerOf } from '../../engine/model/rollout.ts';
 import type { Job, Node } from '../../kube/resources.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { jobOf } from './job.ts';
-import { withCordonMark } from './job-cordons.ts';
+import { CORDONS, withCordonMark } from './job-cordons.ts';
 import { markOf } from './leader-drain.ts';
 import { freed, trimJob } from './signal.ts';
 
@@ -31,7 +31,7 @@ const open = buildNode('a');
 const CONFIG = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
 const LABEL = 'plan.upgrade.cattle.io/p';
 const APPLYING = plan({ cordon: true }, { latestHash: 'old', applying: ['a'] });
-const JOB: Job = { metadata: { name: 'job', labels: { [LABEL]: 'old' } } };
+const JOB: Job = { metadata: { name: 'job', labels: { [LABEL]: 'old' } }, spec: { template: CORDONS } };
 
 /** The Job that this Plan makes. */
 const jobFrom = (spec: Partial<CattleSpec>): Job =>
@@ -50,22 +50,22 @@ const doneBefore = cordon(buildNode('a', { labels: { [LABEL]: 'old' } }));
 
 test.each<[string, string, string]>([
   ['a node that the Job cordons is schedulable after it', end(cordon(start(open))), 'schedulable unmarked'],
-  ['one that somebody had cordoned stays cordoned', end(cordon(start(closed))), 'cordoned found'],
-  ['so for a plan that drains', end(start(closed, plan({ drain: {} })), plan({ drain: {} })), 'cordoned found'],
+  ['one that somebody had cordoned stays cordoned', end(cordon(start(closed))), 'cordoned unmarked'],
+  ['so for a plan that drains', end(start(closed, plan({ drain: {} })), plan({ drain: {} })), 'cordoned unmarked'],
   ['the Job of the original left no mark', end(closed), 'schedulable unmarked'],
   [
     'a Job that failed cordoned it: the next one ends that',
     end(start(fail(cordon(start(open))))),
     'schedulable unmarked',
   ],
-  ['the cordon of somebody else outlives a failure', end(start(fail(cordon(start(closed))))), 'cordoned found'],
+  ['the cordon of somebody else outlives a failure', end(start(fail(cordon(start(closed))))), 'cordoned unmarked'],
   ['one that a failed Job of the original left is ours', end(start(closed, FAILED_BEFORE)), 'schedulable unmarked'],
   ['one of a Job whose end nobody recorded is ours', end(start(closed, plan(), JOB)), 'schedulable unmarked'],
   ['so where the Job is gone', end(start(closed, APPLYING)), 'schedulable unmarked'],
   [
     'one that stayed behind a Job that is done belongs to somebody else, also while the status still lists the node',
     end(start(doneBefore, APPLYING, JOB)),
-    'cordoned found',
+    'cordoned unmarked',
   ],
   [
     'a mark of an earlier attempt does not count when somebody has uncordoned it',
@@ -101,7 +101,7 @@ test.each<[string, string, string]>([
       plan({}),
       jobFrom({ cordon: true }),
     ),
-    'cordoned found',
+    'cordoned unmarked',
   ],
 ])('%s', (_name, told, expected) => {
   expect(told).toBe(expected);
@@ -117,7 +117,7 @@ test('the cordon of the leader ends with its owner: one that somebody sets after
   const owner = { source: { uid: plan().metadata.uid ?? '', kind: 'Plan', mark: markOf(plan().metadata) } };
   const ours = withCordon(open, ownerOf(owner, { since: later(0) }));
   expect([start(ours), fail(ours)]).toEqual([ours, ours]);
-  expect(end(start(cordon(withoutCordon(fail(ours)))))).toBe('cordoned found');
+  expect(end(start(cordon(withoutCordon(fail(ours)))))).toBe('cordoned unmarked');
 });
 
 test('a plan that neither cordons nor drains remembers nothing', () => {

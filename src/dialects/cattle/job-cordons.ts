@@ -3,24 +3,25 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Target } from '../../engine/model/rollout.ts';
 import { annotated, type Job, type Node, withoutAnnotations } from '../../kube/resources.ts';
 import { recordedFailures } from './attempts.ts';
+import { hashOn } from './done-marks.ts';
 import { hostnameOf } from './job.ts';
 import { cordons, isCordonOf } from './leader-drain.ts';
-import { cordonMarkOf, HELD_ANNOTATION, hashLabelOf } from './names.ts';
+import { cordonMarkOf, HELD_ANNOTATION } from './names.ts';
 
 /** Somebody else had cordoned the node before the first Job of the plan. */
 const FOUND = 'found';
-/** A Job of the plan cordoned it, and failed. */
+/** A Job of the plan cordoned it, and failed: that of the hash which follows. */
 const OURS = 'ours';
 
 /** Before it is recorded that the target starts or has failed; `last`: its Job. The same node if nothing changes. */
 export function withCordonMark(node: Node, plan: CattlePlan, { state }: Target, last: Job | undefined): Node {
-  const isMarked = markOn(node, plan) !== undefined;
+  const isMarked = markOn(node, plan) === FOUND || isLeftCordoned(node, plan);
   if (node.spec?.unschedulable !== true) return state === 'intended' ? withoutCordonMark(node, plan) : node;
   // A cordon by the leader names its owner, and ends with it.
-  const isOurs = isCordonOf(node, plan);
-  if (isMarked || isOurs || !(cordons(plan) || (last && cordonsIn(last)))) return node;
-  const mark = state === 'failed' || wasTried(node, plan, last) ? OURS : FOUND;
-  return annotated(node, { [cordonMarkOf(plan.metadata.name)]: mark });
+  if (isMarked || isCordonOf(node, plan) || !(cordons(plan) || (last && cordonsIn(last)))) return node;
+  const isTried = (state === 'failed' || wasTried(node, plan, last)) && (!last || cordonsIn(last));
+  const hash = (last && hashOn(last, plan)) ?? plan.status?.latestHash ?? '';
+  return annotated(node, { [cordonMarkOf(plan.metadata.name)]: isTried ? `${OURS} ${hash}` : FOUND });
 }
 
 export function withoutCordonMark(node: Node, plan: CattlePlan): Node {
@@ -34,9 +35,10 @@ export function isCordonedBy(node: Node | undefined, plan: CattlePlan, all: read
   return isLeftCordoned(node, plan) || (all.length === 0 ? cordons(plan) : all.some(cordonsIn));
 }
 
-/** True while the cordon of a failed Job of the plan is there. */
+/** True while the cordon of a failed Job is there. A Job of the version that the label says is done. */
 export function isLeftCordoned(node: Node, plan: CattlePlan): boolean {
-  return node.spec?.unschedulable === true && markOn(node, plan) === OURS;
+  const [mark, hash] = markOn(node, plan)?.split(' ') ?? [];
+  return node.spec?.unschedulable === true && mark === OURS && hash !== hashOn(node, plan);
 }
 
 /** True if it cordons its node, or waited until the leader did. */
@@ -55,10 +57,9 @@ function markOn({ metadata }: Node, plan: CattlePlan): string | undefined {
 
 /** A Job may have cordoned it: of the original, one that failed, or one whose end was not recorded. */
 function wasTried({ metadata }: Node, plan: CattlePlan, last: Job | undefined): boolean {
-  const label = hashLabelOf(plan.metadata.name);
-  const done = metadata.labels?.[label];
+  const done = hashOn({ metadata }, plan);
   const { applying, latestHash } = plan.status ?? {};
-  if (last && last.metadata.labels?.[label] !== done) return true;
+  if (last && hashOn(last, plan) !== done) return true;
   const failure = recordedFailures(plan).nodes.get(metadata.name);
   return failure?.state === 'failed' || (latestHash !== done && applying?.includes(hostnameOf({ metadata })) === true);
 }

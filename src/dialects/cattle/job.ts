@@ -69,7 +69,6 @@ function labelsOf({ name }: CattleConfig, { plan, node, version, hash }: Renderi
   };
 }
 
-/** Without keys that contain one of `reserved`. */
 function copied(entries: Record<string, string> = {}, ...reserved: readonly string[]): Record<string, string> {
   return Object.fromEntries(Object.entries(entries).filter(([key]) => !reserved.some((part) => key.includes(part))));
 }
@@ -121,7 +120,7 @@ function volumesOf({ plan }: Rendering): unknown[] {
     { name: 'host-root', hostPath: { path: '/', type: 'Directory' } },
     { name: 'pod-info', downwardAPI: { defaultMode: 0o644, items: [ofPod('labels'), ofPod('annotations')] } },
     ...secrets.map(({ name, ignoreUpdates: optional = false, defaultMode }) => ({
-      name: secretVolumeName(name),
+      name: names.shortenedName('secret', name),
       secret: defined({ secretName: name, optional, defaultMode }),
     })),
     ...(upgrade?.volumes ?? []).map(({ name, source }) => ({ name, hostPath: { path: source } })),
@@ -201,13 +200,9 @@ function environment({ envs = [] }: ContainerSpec, { plan, version, hash }: Rend
   ];
 }
 
-export function secretVolumeName(name: string): string {
-  return names.shortenedName('secret', name);
-}
-
 function secretMount({ name, path }: SecretSpec): unknown {
   const mountPath = path.startsWith('/') ? path : `/run/system-upgrade/secrets/${path === '' ? name : path}`;
-  return { name: secretVolumeName(name), mountPath, readOnly: true };
+  return { name: names.shortenedName('secret', name), mountPath, readOnly: true };
 }
 
 export function isWindows({ metadata: { labels } }: Node): boolean {

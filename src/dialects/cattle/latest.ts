@@ -2,15 +2,13 @@
 import { hash } from 'node:crypto';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
-import type { Node, Secret } from '../../kube/resources.ts';
+import type { Secret } from '../../kube/resources.ts';
 import { selectorFault } from '../../kube/selectors.ts';
 import type { ConditionUpdate } from '../../runtime/conditions.ts';
 import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
 import { escapeLikeGo, isRecord, stableStringify } from '../../util/json.ts';
-import { onceForEach } from '../../util/memo.ts';
-import { listed } from '../../util/phrases.ts';
 import { conditionOf, says } from './conditions.ts';
-import { DIGEST_ANNOTATION, expandedLabels, HOSTNAME_LABEL, hashLabelOf, selects } from './names.ts';
+import { DIGEST_ANNOTATION, expandedLabels, hashLabelOf } from './names.ts';
 import { windowsOf } from './window.ts';
 
 /** Makes a version usable as a label value: `v1.2.3+k3s1` becomes `v1.2.3-k3s1`. */
@@ -18,7 +16,6 @@ export function mungeVersion(version: string): string {
   return version.replaceAll('+', '-');
 }
 
-/** Names of the Secrets that are part of the hash. */
 export function hashedSecrets({ spec }: CattlePlan): string[] {
   return (spec?.secrets ?? []).filter(({ ignoreUpdates }) => ignoreUpdates !== true).map(({ name }) => name);
 }
@@ -99,8 +96,7 @@ export interface Latest {
 /** Without access to Secrets, the recorded hash is used. */
 export type SecretLookup = (name: string) => Secret | undefined;
 
-/** `all` Nodes of the cluster. */
-export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefined, all: readonly Node[] = []): Latest {
+export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefined): Latest {
   const { latestVersion = '', latestHash: recordedHash = '' } = plan.status ?? {};
   const recorded = { version: latestVersion, hash: recordedHash };
   const secrets = hashedSecrets(plan).map((name) => ({ name, secret: secretOf?.(name) }));
@@ -108,7 +104,6 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   const fault =
     faultOf(plan) ??
     recordedFault(plan, secretOf) ??
-    sharedHostname(plan, all) ??
     absent.map(({ name }) => `secrets "${name}" not found`).join(', ');
   if (fault !== '') return { ...recorded, problems: [because('InvalidPlan', fault)] };
   const version = versionOf(plan);
@@ -152,18 +147,6 @@ function faultOf(plan: CattlePlan): string | undefined {
     return `spec.postCompleteDelay is invalid, "${postCompleteDelay}" is not a duration; use for example 90s or 1h30m`;
   return delay < 0 ? 'spec.postCompleteDelay is negative' : undefined;
 }
-
-/** Jobs are placed by it, and the status lists it. */
-function sharedHostname(plan: CattlePlan, all: readonly Node[]): string | undefined {
-  const [host, twins = []] = twinsIn(all).find(([, group]) => group.some((node) => selects(plan, node))) ?? [];
-  const names = listed(twins.map(({ metadata }) => metadata.name));
-  return host && `the Nodes ${names} have the same label ${HOSTNAME_LABEL}=${host}: give each Node its own value`;
-}
-
-const twinsIn = onceForEach((all: readonly Node[]) => {
-  const byHost = Map.groupBy(all, ({ metadata }) => metadata.labels?.[HOSTNAME_LABEL]);
-  return [...byHost].filter(([host, group]) => host !== undefined && group.length > 1);
-});
 
 /** Who cannot read Secrets believes the leader, for as long as the Plan names some. */
 function recordedFault(plan: CattlePlan, secretOf: SecretLookup | undefined): string | undefined {

@@ -1,39 +1,17 @@
 /** Proves that a Job which is deleted after its end is not made again, and that one which went before is. */
 import { expect, test } from 'vitest';
-import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
-import { buildCattleScene } from '../../../test/builders/cattle-scenes.ts';
+import { beginOnOneNode as begin } from '../../../test/builders/one-node-plan.ts';
 import { MINUTE } from '../../../test/builders/times.ts';
-import { jobs, type Node, nodes } from '../../kube/resources.ts';
-import { hashLabelOf } from './names.ts';
-
-const LABEL = hashLabelOf('plan');
-
-const readiness =
-  (status: 'True' | 'False') =>
-  (node: Node): Node => ({
-    ...node,
-    status: { ...node.status, conditions: [{ type: 'Ready', status, lastTransitionTime: '2026-01-01T00:00:00Z' }] },
-  });
-
-/** The Job of the only node is at work. */
-async function begin(spec: Partial<CattleSpec> = {}) {
-  const scene = buildCattleScene([buildCattlePlan('plan', spec)], ['a']);
-  await scene.look();
-  const [job] = scene.made();
-  const lose = (): void => scene.api.remove(jobs, job?.metadata.name ?? '');
-  const isDone = (): boolean => scene.api.read<Node>(nodes, 'a').metadata.labels?.[LABEL] !== undefined;
-  return { ...scene, lose, isDone };
-}
 
 test('its node is not Ready for longer than a finished Job lives', async () => {
-  const { api, look, made, complete, lose, isDone } = await begin();
-  api.change(nodes, 'a', readiness('False'));
+  const { look, made, complete, lose, isDone, ready } = await begin();
+  ready('False');
   complete('a');
   await look();
   lose();
   await look();
   expect([made(), isDone()]).toEqual([[], false]);
-  api.change(nodes, 'a', readiness('True'));
+  ready('True');
   await look();
   expect([made(), isDone()]).toEqual([[], true]);
 });
@@ -47,6 +25,63 @@ test('its node rests for longer than that', async () => {
   expect([made(), isDone()]).toEqual([[], false]);
   await look(2, 10 * MINUTE);
   expect([made(), isDone()]).toEqual([[], true]);
+});
+
+test('so for a node that is cordoned, not Ready, and rests', async () => {
+  const { look, made, complete, lose, isDone, isCordoned, ready, cordon } = await begin({
+    cordon: true,
+    postCompleteDelay: '5s',
+  });
+  cordon(true);
+  ready('False');
+  complete('a');
+  await look();
+  lose();
+  await look();
+  ready('True');
+  await look(20);
+  expect([made(), isDone(), isCordoned()]).toEqual([[], true, false]);
+});
+
+test('its cordon ends, though the Plan does not cordon any more', async () => {
+  const { look, complete, lose, edit, isDone, isCordoned, ready, cordon } = await begin({ cordon: true });
+  cordon(true);
+  ready('False');
+  complete('a');
+  await look();
+  lose();
+  edit({ cordon: false });
+  await look();
+  ready('True');
+  await look(8);
+  expect([isDone(), isCordoned()]).toEqual([true, false]);
+});
+
+test('the Job of an earlier version lives longer', async () => {
+  const { look, complete, lose, edit, versions, ready, applying } = await begin();
+  complete('a');
+  await look();
+  edit({ version: 'v2' });
+  await look();
+  ready('False');
+  complete('a');
+  await look();
+  lose('v2');
+  await look();
+  ready('True');
+  await look();
+  expect([versions(), applying()]).toEqual([[], []]);
+});
+
+test('somebody removes the label of a node that is done: it gets another Job', async () => {
+  const { look, made, complete, lose, isDone, label } = await begin();
+  complete('a');
+  await look();
+  lose();
+  await look(4, 20 * MINUTE);
+  label(false);
+  await look();
+  expect([made().length, isDone()]).toEqual([1, false]);
 });
 
 test('somebody deletes it while it runs: it is made again', async () => {

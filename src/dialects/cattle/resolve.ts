@@ -22,20 +22,22 @@ import { sameJson } from '../../util/json.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
 import { conditionOf, holds } from './conditions.ts';
+import { doneUntil, hashOn, openJobs } from './done-marks.ts';
 import { hostnameOf } from './job.ts';
 import { isCordonedBy, isLeftCordoned } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { cordons, isHeld, markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, hashLabelOf, selects } from './names.ts';
-import { createdAt, isPaused, jobFor, jobsByNode, jobsOn, nodesAtWork } from './signal.ts';
+import { isPaused, jobFor, jobsByNode, jobsOn, nodesAtWork, twinOf } from './signal.ts';
 import { ABORTED_TYPE, hostOf, recordedNext, WAITING_TYPE } from './write-status.ts';
 
 /** What read-only commands lack. */
 type Knowledge = { readonly secretOf?: SecretLookup; readonly attempts?: Attempts };
 
 export function resolve(plan: CattlePlan, world: World, now: number, { secretOf, attempts }: Knowledge): Rollout {
-  const judgement = resolveLatest(plan, secretOf, world.list(nodes));
+  const judgement = resolveLatest(plan, secretOf);
   const targets = targetsOf({ plan, world, now, judgement, attempts, failures: recordedFailures(plan) });
+  attempts?.keep(plan, inState({ targets }, 'intended'));
   return {
     source: { ...sourceOf(cattlePlans, plan), mark: markOf(plan.metadata) },
     id: judgement.hash,
@@ -186,7 +188,6 @@ function sinceReader({ plan, world, judgement, failures }: Scene, time: string) 
     if (state === 'pending') return resolvedAt;
     if (state === 'failed' || state === 'unsupported') return failures.nodes.get(name)?.since ?? time;
     if (state !== 'done') return time;
-    // If its Job is deleted, when the plan completed.
     return jobFor(world, { id: judgement.hash }, name, plan)?.status?.completionTime ?? completedAt;
   };
 }
@@ -207,29 +208,30 @@ function stateReader(scene: Scene, isSelected: (node: Node) => boolean): (node: 
     const failure = failures.nodes.get(name);
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
     // Also for an earlier hash.
-    if (!applying.has(hostnameOf(node)) || isAt(latestHash)) return 'pending';
+    const open = openJobs(node, plan, jobsOn(name, plan, world));
+    const isTwin = open.length === 0 && twinOf(world, { name, state: 'pending' }) !== undefined;
+    if (!applying.has(hostnameOf(node)) || isTwin || isAt(latestHash)) return 'pending';
     if (isSelected(node)) return 'intended';
     // One that is left out while its Job works, or whose plan became invalid, ends first: it may be cordoned.
     const job = jobFor(world, { id: hash }, name, plan);
     const isAnswered = labels[label] !== DISABLED && job !== undefined && !isHeld(job);
-    const all = jobsOn(name, plan, world);
-    const endedWell = job ? holds(job, 'Complete') : !all.some((each) => holds(each, 'Failed'));
-    return isAnswered || ((problems.length > 0 || endedWell) && isCordonedBy(node, plan, all)) ? 'intended' : 'pending';
+    const endedWell = job ? holds(job, 'Complete') : !open.some((each) => holds(each, 'Failed'));
+    return isAnswered || ((problems.length > 0 || endedWell) && isCordonedBy(node, plan, open))
+      ? 'intended'
+      : 'pending';
   };
 }
 
-/** True if its label still tells what is on the node, and nothing of the Job for it is left to end. */
-function isLabelRight(node: Node, { plan, world, failures }: Scene): boolean {
-  const { name, labels = {} } = node.metadata;
-  const label = hashLabelOf(plan.metadata.name);
-  const all = jobsOn(name, plan, world).filter((job) => !isHeld(job) && !isPaused(job));
-  // The cordon of a failed Job stays longer than that.
-  if (all.length === 0) return !isLeftCordoned(node, plan);
-  const own = all.filter(({ metadata }) => metadata.labels?.[label] === labels[label]);
-  if (all.some((job) => own.every((mine) => createdAt(mine) < createdAt(job)))) return false;
-  // Somebody wrote the label, or it was there before.
-  const isOpen = isCordonedBy(node, plan, own) && plan.status?.applying?.includes(hostnameOf(node)) === true;
-  return !isOpen || failures.nodes.has(name);
+/** True if its label still tells what is on the node: no Job of another version came later. */
+function isLabelRight(node: Node, { plan, world }: Scene): boolean {
+  // The cordon of a failed one stays longer than that Job.
+  if (isLeftCordoned(node, plan) && conditionOf(plan, 'Complete')?.status !== 'True') return false;
+  const all = jobsOn(node.metadata.name, plan, world).filter((job) => !isHeld(job) && !isPaused(job));
+  if (doneUntil(node, plan) !== undefined) return openJobs(node, plan, all).length === 0;
+  // Somebody wrote it while the Job ran, whose cordon has to end.
+  const own = all.filter((job) => hashOn(job, plan) === hashOn(node, plan) && holds(job, 'Complete'));
+  const isListed = plan.status?.applying?.includes(hostnameOf(node)) === true;
+  return !(isListed && own.length > 0 && isCordonedBy(node, plan, own));
 }
 
 /** True if the recorded failure of the node counts no longer. */

@@ -2,13 +2,8 @@
 import { expect, test } from 'vitest';
 import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
 import { buildCattleScene } from '../../../test/builders/cattle-scenes.ts';
-import type { CattlePlan } from '../../api/cattle/plan.ts';
-import { cattlePlans } from '../../api/kinds.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
-import { conditionOf } from './conditions.ts';
 import { HOSTNAME_LABEL } from './names.ts';
-
-const SHARED = 'the Nodes a, b have the same label kubernetes.io/hostname=a: give each Node its own value';
 
 function begin(spec: Partial<CattleSpec> = {}) {
   const scene = buildCattleScene([buildCattlePlan('plan', spec)], ['a', 'b', 'c']);
@@ -20,37 +15,55 @@ function begin(spec: Partial<CattleSpec> = {}) {
         ...rest,
         metadata: { ...metadata, labels: { ...metadata.labels, [HOSTNAME_LABEL]: host } },
       })),
-    told: () => conditionOf(scene.api.read<CattlePlan>(cattlePlans, 'plan'), 'Validated'),
   };
 }
 
-test('the Plan is held and names both, until each has its own', async () => {
-  const { look, name, told, atWork } = begin({ concurrency: 3 });
-  name('a');
-  await look();
-  expect(atWork()).toEqual([]);
-  expect(told()).toMatchObject({ status: 'False', message: SHARED });
-  name('b');
-  await look();
-  expect(atWork().toSorted()).toEqual(['a', 'b', 'c']);
-  expect(told()).toMatchObject({ status: 'True' });
-});
-
-test('one comes while a Job is at work: that ends first, and no other starts', async () => {
-  const { look, name, told, atWork, complete, made } = begin();
-  await look();
-  const [first] = atWork();
-  name('a');
-  await look();
-  expect([atWork(), told()?.message]).toEqual([[first], SHARED]);
-  complete(first);
-  await look();
-  expect([atWork(), made().length]).toEqual([[], 1]);
-});
-
-test('a Plan that selects neither goes on', async () => {
-  const { look, name, atWork } = begin({ nodeSelector: { matchLabels: { [HOSTNAME_LABEL]: 'c' } } });
+test('both wait until each has its own, and the others go on', async () => {
+  const { look, name, atWork, complete } = begin({ concurrency: 3 });
   name('a');
   await look();
   expect(atWork()).toEqual(['c']);
+  complete('c');
+  await look();
+  expect(atWork()).toEqual([]);
+  name('b');
+  await look();
+  expect(atWork().toSorted()).toEqual(['a', 'b']);
+});
+
+test('one comes while a Job is at work: that ends, and no other starts', async () => {
+  const { look, name, atWork, complete, made, api } = begin({ nodeSelector: { matchLabels: { twin: 'yes' } } });
+  const select = (node: string): void =>
+    api.change(nodes, node, ({ metadata, ...rest }: Node) => ({
+      ...rest,
+      metadata: { ...metadata, labels: { ...metadata.labels, twin: 'yes' } },
+    }));
+  select('a');
+  await look();
+  expect(atWork()).toEqual(['a']);
+  name('a');
+  select('b');
+  await look();
+  complete('a');
+  await look();
+  expect([atWork(), made().length]).toEqual([[], 1]);
+  name('b');
+  await look();
+  expect(atWork()).toEqual(['b']);
+});
+
+test('one gets the host name of a node at work: it does not take its slot, and the others go on', async () => {
+  const { api, look, atWork, complete } = buildCattleScene([buildCattlePlan('plan')], ['a', 'b', 'c']);
+  await look();
+  const [first = ''] = atWork();
+  const [twin = '', other] = ['a', 'b', 'c'].filter((each) => each !== first);
+  api.change(nodes, twin, ({ metadata, ...rest }: Node) => {
+    const labels = { ...metadata.labels, [HOSTNAME_LABEL]: first };
+    return { ...rest, metadata: { ...metadata, labels } };
+  });
+  await look();
+  expect(atWork()).toEqual([first]);
+  complete(first);
+  await look(8);
+  expect(atWork()).toEqual([other]);
 });

@@ -2,14 +2,16 @@
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cordonOwner, readOwner, withoutAnyCordon } from '../../drain/cordon-marks.ts';
 import type { Signal, World } from '../../engine/dialect.ts';
-import type { Observation } from '../../engine/model/decision.ts';
+import type { Observation, Obstacle } from '../../engine/model/decision.ts';
 import { isFinal, type Rollout, type Target } from '../../engine/model/rollout.ts';
 import { type Condition, type Job, jobs, type Node, nodes, withoutAnnotations } from '../../kube/resources.ts';
 import { claimOf, otherClaimantOn, signallerOf, withoutClaim } from '../../signal/at-work.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
+import { listed } from '../../util/phrases.ts';
 import { type Attempts, withMachine } from './attempts.ts';
 import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
+import { createdAt, openJobs, withDoneMark } from './done-marks.ts';
 import { jobNamesOf, jobOf } from './job.ts';
 import { CORDONS, cordonsIn, isCordonedBy, withCordonMark, withoutCordonMark } from './job-cordons.ts';
 import { isCordonOf, isHeld } from './leader-drain.ts';
@@ -20,37 +22,32 @@ import { STAMP_ANNOTATION } from './stamps.ts';
 /** The settings of Jobs are those of one controller: read-only commands, which lack them, believe what is recorded. */
 export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<CattlePlan> {
   const drainsHere = !config.job.drainInJob;
-  const planOf = ({ source: { name, uid } }: Rollout): CattlePlan => ({
-    metadata: { name, uid, namespace: config.namespace },
-  });
-  const seenOf: Signal<CattlePlan>['read'] = (world, rollout, { version, restMs = 0 }, { name, state }, plan) => {
-    if (state === 'done') return NOTHING;
-    const [job, node] = [jobFor(world, rollout, name, plan), world.get(nodes, name)];
-    if (job && node && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id })) return NOTHING;
-    if (job && isSuperseded(job, name, plan, world)) return NOTHING;
-    if (job && isFinal(rollout) && !node) return { kind: 'working', step: 'Gone', cancellable: true, ...timesOf(job) };
-    if (job && isHeld(job))
-      return state === 'intended' && (drainsHere || isFinal(rollout)) ? awaitingDrain(job) : NOTHING;
-    if (job && !isPaused(job)) {
-      const completion = restMs > 0 && isCordonedBy(node, plan, jobsOn(name, plan, world)) && holds(job, 'Complete');
-      if (!completion) return observe(job, stallOf(job, world) ?? '');
-      return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
-    }
-    const earlier = state === 'intended' ? jobsOn(name, plan, world).find(isUnfinished) : undefined;
-    if (earlier) {
-      const step = `the earlier Job for ${earlier.metadata.labels?.[names.VERSION_LABEL] ?? 'an earlier version'}`;
-      return { kind: 'working', step, ...timesOf(earlier) };
-    }
-    if (state !== 'intended' || !node) return NOTHING;
-    return !isFinal(rollout) && isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
-  };
+  const { namespace } = config;
+  const planOf = ({ source: { name, uid } }: Rollout): CattlePlan => ({ metadata: { name, uid, namespace } });
   return {
-    read(world, rollout, stage, target, plan) {
-      const seen = seenOf(world, rollout, stage, target, plan);
-      const node = world.get(nodes, target.name);
-      if (target.state !== 'intended' || !node || !attempts) return seen;
-      const isGone = jobsOn(target.name, plan, world).length === 0;
-      return attempts.recalled(plan, node, rollout.id, isGone ? undefined : seen) ?? seen;
+    read(world, rollout, { version, restMs = 0 }, target, plan) {
+      const { name, state } = target;
+      if (state === 'done') return NOTHING;
+      const [job, node] = [ownJob(world, rollout, target.name, plan, attempts), world.get(nodes, name)];
+      if (job && node && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id })) return NOTHING;
+      if (job && isSuperseded(job, jobsOn(name, plan, world))) return NOTHING;
+      if (job && isFinal(rollout) && !node)
+        return { kind: 'working', step: 'Gone', cancellable: true, ...timesOf(job) };
+      if (job && isHeld(job))
+        return state === 'intended' && (drainsHere || isFinal(rollout)) ? awaitingDrain(job) : NOTHING;
+      if (job && !isPaused(job)) {
+        const isCordoned = restMs > 0 && node && isCordonedBy(node, plan, openOn(node, plan, world, job));
+        const completion = isCordoned && holds(job, 'Complete');
+        if (!completion) return observe(job, stallOf(job, world) ?? '');
+        return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
+      }
+      const earlier = state === 'intended' ? jobsOn(name, plan, world).find(isUnfinished) : undefined;
+      if (earlier) {
+        const step = `the earlier Job for ${earlier.metadata.labels?.[names.VERSION_LABEL] ?? 'an earlier version'}`;
+        return { kind: 'working', step, ...timesOf(earlier) };
+      }
+      if (state !== 'intended' || !node) return NOTHING;
+      return !isFinal(rollout) && isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
     },
 
     observable: jobsByNode,
@@ -89,19 +86,51 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return job && { kind: 'delete', resource: jobs, object: job };
     },
 
-    finish(world, rollout, stage, { name }, plan) {
-      const node = world.get(nodes, name);
+    finish(world, rollout, stage, target, plan) {
+      const node = world.get(nodes, target.name);
       if (!node) return undefined;
-      const all = jobsOn(name, plan, world);
-      const labelled = isLeftOut(world, rollout, node, plan) ? node : finished(node, plan, rollout.id, stage.version);
-      return { kind: 'replace', resource: nodes, object: freed(labelled, plan, all) };
+      const open = openOn(node, plan, world, ownJob(world, rollout, target.name, plan, attempts));
+      const all = jobsOn(target.name, plan, world).concat(open);
+      const free = freed(node, plan, open);
+      const isLeft = isLeftOut(world, rollout, node, plan);
+      const object = isLeft ? free : withDoneMark(finished(free, plan, rollout.id, stage.version), plan, all);
+      return { kind: 'replace', resource: nodes, object };
     },
   };
 }
 
+/** Its Job could run on the other Node: Jobs are placed by the host name, which the status lists, too. */
+export function twinOf(world: World, { name, state }: Pick<Target, 'name' | 'state'>): Obstacle | undefined {
+  const host = world.get(nodes, name)?.metadata.labels?.[names.HOSTNAME_LABEL];
+  const twins = (host !== undefined && state !== 'done' && nodesByHost(world.list(nodes)).get(host)) || [];
+  if (twins.length < 2) return undefined;
+  const all = listed(twins.map(({ metadata }) => metadata.name));
+  const message = `the Nodes ${all} have the same label ${names.HOSTNAME_LABEL}=${host}`;
+  return { message, ends: 'each of them has its own value' };
+}
+
+const nodesByHost = onceForEach((all: readonly Node[]) =>
+  Map.groupBy(all, ({ metadata }) => metadata.labels?.[names.HOSTNAME_LABEL]),
+);
+
+/** Also one that is gone, as long as no other came after it. */
+function ownJob(world: World, rollout: Rollout, nodeName: string, plan: CattlePlan, attempts: Attempts | undefined) {
+  const present = jobFor(world, rollout, nodeName, plan);
+  const job = attempts?.recalled(plan, nodeName, rollout.id, present) ?? present;
+  return job && !present && isSuperseded(job, jobsOn(nodeName, plan, world)) ? undefined : job;
+}
+
+/** Those that may have cordoned the node. */
+function openOn(node: Node, plan: CattlePlan, world: World, own: Job | undefined): readonly Job[] {
+  const all = openJobs(node, plan, jobsOn(node.metadata.name, plan, world));
+  return own && !all.includes(own) ? [...all, own] : all;
+}
+
 /** Another Plan, also of another namespace, or a plan of another dialect. */
-export function occupantOf(world: World, { name, state }: Target, plan: CattlePlan): string | undefined {
-  if (state === 'done') return undefined;
+export function occupantOf(world: World, target: Target, plan: CattlePlan): string | Obstacle | undefined {
+  const { name, state } = target;
+  const twin = twinOf(world, target);
+  if (state === 'done' || twin) return twin;
   const atWork = jobsAt(world, name).filter((job) => isUnfinished(job) || isHeld(job));
   const other = atWork.find((job) => isOfSomePlan(job) && !isOf(job, plan));
   if (other) return `Plan ${other.metadata.namespace}/${other.metadata.labels?.[names.PLAN_LABEL]}`;
@@ -131,12 +160,9 @@ export function jobsOn(nodeName: string, plan: CattlePlan, world: World): readon
 }
 
 /** True for one that ended, and after which the node got another one: going back to its version is a new upgrade. */
-function isSuperseded(job: Job, nodeName: string, plan: CattlePlan, world: World): boolean {
-  if (!holds(job, 'Complete') && !holds(job, 'Failed')) return false;
-  return jobsOn(nodeName, plan, world).some((other) => isUnfinished(other) || createdAt(other) > createdAt(job));
+function isSuperseded(job: Job, all: readonly Job[]): boolean {
+  return isOver(job) && all.some((other) => isUnfinished(other) || createdAt(other) > createdAt(job));
 }
-
-export const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';
 
 /** The original's name, unless the Job of a node whose name agrees up to the first dot has it. */
 function freeName(world: World, nodeName: string, { metadata }: CattlePlan, { id }: Rollout): string | undefined {
@@ -145,7 +171,6 @@ function freeName(world: World, nodeName: string, { metadata }: CattlePlan, { id
   return present && nodeOf(present) !== nodeName ? longer : name;
 }
 
-/** Of any Plan. */
 export function jobsAt(world: World, nodeName: string): readonly Job[] {
   return jobsByNode(world).get(nodeName) ?? [];
 }
@@ -176,9 +201,9 @@ export function nodesAtWork(plan: CattlePlan, world: World): ReadonlySet<string 
 
 const unfinished = onceForEach((all: readonly Job[]) => all.filter(isUnfinished));
 
-export const isUnfinished = onceForEach(
-  (job: Job) => !isPaused(job) && !isHeld(job) && !holds(job, 'Complete') && !holds(job, 'Failed'),
-);
+export const isUnfinished = onceForEach((job: Job) => !isPaused(job) && !isHeld(job) && !isOver(job));
+
+const isOver = (job: Job): boolean => (holds(job, 'Complete') ?? holds(job, 'Failed')) !== undefined;
 
 /** False for the Jobs of a deleted plan of the same name. */
 function isOf({ metadata }: Job, plan: CattlePlan): boolean {
@@ -215,7 +240,6 @@ const observe = onceForEachWith((job: Job, stall): Observation => {
   return { kind: 'working', step, stalled, ...timesOf(job) };
 });
 
-/** Each Job is one attempt. */
 function timesOf({ metadata, status }: Job, condition?: Condition): { attempt: string; since: string } {
   const { creationTimestamp: attempt = '' } = metadata;
   return { attempt, since: condition?.lastTransitionTime ?? status?.startTime ?? attempt };
@@ -239,8 +263,7 @@ export function finished(node: Node, plan: CattlePlan, hash: string, version: st
 
 export function freed(node: Node, plan: CattlePlan, all: readonly Job[]): Node {
   const unclaimed = withoutClaim(node, claimOf('cattle', plan));
-  // The mark of the cordon of somebody else stays: the node may look unfinished before this is recorded.
-  return isCordonedBy(node, plan, all) ? withoutCordonMark(withoutAnyCordon(unclaimed), plan) : unclaimed;
+  return withoutCordonMark(isCordonedBy(node, plan, all) ? withoutAnyCordon(unclaimed) : unclaimed, plan);
 }
 
 /** What the cache keeps of it: templates are most of its size. A paused Job is written back as a whole, and the stamp of a failed one is compared. */

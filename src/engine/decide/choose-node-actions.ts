@@ -88,7 +88,6 @@ function isToCome(snapshot: Snapshot, target: Target, node: NodeView): boolean {
   return target.state === 'pending' || hasOnNode(snapshot, stage ? [stage] : [], node, 'pending');
 }
 
-/** True if a command of the plan has a target in that state on the node. */
 function hasOnNode(snapshot: Snapshot, stages: readonly Stage[], { name }: NodeView, state: RecordedState): boolean {
   return targetsIn({ stages }, state).some((target) => factsOf(snapshot, target).node?.name === name);
 }

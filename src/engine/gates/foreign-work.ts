@@ -5,6 +5,7 @@ export const foreignWork: Gate = {
   name: 'foreign-work',
   evaluate({ stage, target, facts, foreignWork, room }) {
     const occupant = facts.occupant?.();
+    if (typeof occupant === 'object') return wait('ForeignWork', occupant.message, occupant.ends);
     if (occupant !== undefined)
       return wait('ForeignWork', `${occupant} is at work on ${target.name}`, `${occupant} is done with ${target.name}`);
     // The signal replaces whatever its own target was told before.

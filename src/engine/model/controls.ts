@@ -21,7 +21,6 @@ export interface Controls {
 
 export const NO_CONTROLS: Controls = { paused: false, retries: new Map() };
 
-/** The key of a control on plans of a dialect with this prefix. */
 export function controlKey(annotation: string, prefix = COMMON_PREFIX): string {
   return annotation.replace(COMMON_PREFIX, prefix);
 }

@@ -86,12 +86,18 @@ export interface TargetFacts {
   /** Whose agent acts on it; undefined if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
   /** Asked only for targets that may start. */
-  readonly occupant?: (() => string | undefined) | undefined;
+  readonly occupant?: (() => string | Obstacle | undefined) | undefined;
   readonly prefetch?: PrefetchState | undefined;
   readonly downloads?: DownloadState | undefined;
   /** The API server refused to change its object: nothing is written for it before the next try. */
   readonly refusal?: Unanswered | undefined;
   readonly observation: Observation;
+}
+
+export interface Obstacle {
+  readonly message: string;
+  /** When it is out of the way. */
+  readonly ends: string;
 }
 
 /** `outdated`: this rollout asked, but not for what it would ask now. */
@@ -150,7 +156,6 @@ export interface Snapshot {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
-  /** How the plan claims Nodes; absent if it does not. */
   readonly claim?: string | undefined;
   /** The plan that the work of this one would wait for, on nodes that count as unavailable meanwhile. */
   readonly awaits?: string | undefined;

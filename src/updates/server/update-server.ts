@@ -154,7 +154,6 @@ function refuse(response: ServerResponse, code: number, headers: Readonly<Record
   return 0;
 }
 
-/** Closes a new connection of a client that has `most` of them already. */
 export function limitEachClient(server: Server, most: number): void {
   const open = new Map<string, number>();
   server.on('connection', (socket: Socket) => {

@@ -102,6 +102,7 @@ export class JobObserver {
     if (!isOurs || this.#labelOn(nodeNameOf(job), job) === hashOf(job)) return;
     this.#succeeded.delete(keyOf(job));
     this.#ran.delete(placeOf(job));
+    this.#unfinished.add(placeOf(job));
   }
 
   lookAtNode(node: Node, before: Node | undefined): void {
@@ -110,6 +111,8 @@ export class JobObserver {
     for (const plan of PLANS) {
       const hash = labels[hashLabelOf(plan)];
       const isNew = hash !== undefined && hash !== before?.metadata.labels?.[hashLabelOf(plan)];
+      // Whoever removes it wants another upgrade.
+      if (hash === undefined && before?.metadata.labels?.[hashLabelOf(plan)] !== undefined) this.#forget(name);
       this.#hold(!isNew || this.#everSucceeded.has(`${plan} ${name} ${hash}`), `done without a Job: ${name}`);
     }
   }
@@ -158,7 +161,7 @@ export class JobObserver {
     for (const node of world.nodes) {
       const { name } = node.metadata;
       const isCordoned = node.spec?.unschedulable === true;
-      const wasCordoned = cordoned.includes(name) && !world.replaced.has(name);
+      const wasCordoned = (cordoned.includes(name) || world.cordoned.has(name)) && !world.replaced.has(name);
       if (wasCordoned && !isCordoned) left.push(`somebody's cordon is gone: ${name}`);
       const isLeft = world.plans.some(({ metadata }) => this.#unfinished.has(`${metadata.name} ${name}`));
       const isExcused = isLeft || this.#abandoned.has(name);
@@ -173,7 +176,8 @@ export class JobObserver {
     const { name, uid = '' } = plan.metadata;
     const { latestHash, latestVersion } = plan.status ?? {};
     const undone = world.nodes.filter(({ metadata }) => metadata.labels?.[hashLabelOf(name)] !== latestHash);
-    const failed = undone.filter(({ metadata }) => this.#failed.has(`${name} ${metadata.name}`));
+    // Its label may be that of before.
+    const failed = world.nodes.filter(({ metadata }) => this.#failed.has(`${name} ${metadata.name}`));
     const isHeldUp = failed.length >= (this.#limits.get(uid)?.[0] ?? 0);
     const missing = isHeldUp ? failed.slice(0, 0) : undone.filter((node) => !failed.includes(node));
     const wanted = plan.spec?.version ?? world.version;

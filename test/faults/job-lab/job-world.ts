@@ -4,7 +4,7 @@ import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../../src/api/kinds.ts';
 import { holds } from '../../../src/dialects/cattle/conditions.ts';
 import { isHeld } from '../../../src/dialects/cattle/leader-drain.ts';
-import { NODE_LABEL } from '../../../src/dialects/cattle/names.ts';
+import { hashLabelOf, NODE_LABEL } from '../../../src/dialects/cattle/names.ts';
 import { isPaused } from '../../../src/dialects/cattle/signal.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { type Condition, type Job, jobs, type KubeObject, type Node, nodes } from '../../../src/kube/resources.ts';
@@ -31,6 +31,8 @@ export const INTERFERENCES = [
   'a node is not Ready for a while',
   'the version changes',
   'the version goes back',
+  'somebody cordons a node that is done',
+  'the label of a node that is done is removed',
   'the template changes',
   'concurrency grows',
   'concurrency shrinks',
@@ -72,6 +74,8 @@ export class JobWorld {
   readonly removed = new Set<string>();
   /** Names of nodes that were replaced. */
   readonly replaced = new Set<string>();
+  /** Names of nodes that somebody cordoned once they were done. */
+  readonly cordoned = new Set<string>();
   /** What the channel says. */
   version = FIRST_VERSION;
 
@@ -140,6 +144,12 @@ export class JobWorld {
         this.version = FIRST_VERSION;
         if (version !== undefined) await this.#edit(plan, { version: this.version });
       },
+      'somebody cordons a node that is done': async () => await this.#cordon(some(random, this.#done(plan))),
+      'the label of a node that is done is removed': async () => {
+        const node = some(random, this.#done(plan));
+        const labels = { [hashLabelOf(plan?.metadata.name ?? '')]: null };
+        if (node) await this.#patch(nodes, node, { metadata: { labels } });
+      },
       'the template changes': async () =>
         await this.#edit(plan, { upgrade: { image: 'img', ...upgrade, args: [`again-${plan?.metadata.generation}`] } }),
       'concurrency grows': async () => await this.#edit(plan, { concurrency: concurrency + 1 }),
@@ -203,6 +213,19 @@ export class JobWorld {
     const { name, namespace, uid = '' } = job.metadata;
     this.removed.add(uid);
     await this.#parts.admin.delete(jobs, name, { namespace });
+  }
+
+  /** Schedulable nodes of a Plan that is complete: nothing is under way there. */
+  #done(plan: CattlePlan | undefined): Node[] {
+    const isComplete = plan?.status?.conditions?.some(({ type, status }) => type === 'Complete' && status === 'True');
+    const isAsked = plan?.spec?.version === undefined || plan.spec.version === plan.status?.latestVersion;
+    return isComplete === true && isAsked ? this.nodes.filter(({ spec }) => spec?.unschedulable !== true) : [];
+  }
+
+  async #cordon(node: Node | undefined): Promise<void> {
+    if (!node) return;
+    this.cordoned.add(node.metadata.name);
+    await this.#patch(nodes, node, { spec: { unschedulable: true } });
   }
 
   async #replaceNode(node: Node | undefined): Promise<void> {
