@@ -29,7 +29,6 @@ export async function validate(path: string, write: (text: string) => void): Pro
 interface Judgement {
   readonly title: string;
   readonly problems: readonly string[];
-  /** What is allowed, but dangerous. */
   readonly warnings?: readonly string[];
   readonly page: string;
 }

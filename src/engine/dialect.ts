@@ -151,7 +151,7 @@ export interface Signal<P extends KubeObject = KubeObject> {
   downloadsOf?(world: World, rollout: Rollout, stage: Stage, target: Target): DownloadState | undefined;
   /** Asks it. The signal ends that. */
   checkDownloads?(world: World, rollout: Rollout, stage: Stage, target: Target, agent: AgentPolicy): MaybeInstruction;
-  /** Carried out before a pending target is recorded as intended, or one as failed. */
+  /** Carried out before a target is recorded as intended, also by a version that takes it over, or as failed. */
   remember?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): MaybeInstruction;
   /** Carried out after the target is verified and before it is recorded as done. */
   finish?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): MaybeInstruction;

@@ -5,7 +5,6 @@ import { ifPossible } from '../util/errors.ts';
 import type { Problem } from './etcd.ts';
 
 export interface Certificate {
-  /** Its path on the host. */
   readonly file: string;
   readonly isAuthority: boolean;
   /** Milliseconds since the Unix epoch: its end, and from when on that is near. */

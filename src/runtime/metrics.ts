@@ -193,5 +193,4 @@ function updateMetrics({ gauge, counter }: Define) {
   };
 }
 
-/** Measures, but nobody reads it. */
 export const noMetrics = createMetrics();

@@ -13,7 +13,6 @@ const statusSchema = z.object({
   checkedAt: z.string().optional(),
   /** Of the controllers; the lowest one. */
   current: z.string().optional(),
-  /** The release that the channel offers. */
   available: z.string().optional(),
   /** One word: what is done, or why nothing is. */
   reason: z.string(),

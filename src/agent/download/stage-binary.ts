@@ -10,7 +10,6 @@ import { openPartial } from './partial-file.ts';
 export interface DownloadRequest extends FetchRequest {
   /** Where the verified payload goes; in the directory of `paths.part`. */
   readonly staged: string;
-  /** Makes that directory. */
   readonly prepare: () => Promise<void>;
 }
 

@@ -8,7 +8,6 @@ export interface SupervisorAccount {
   readonly restarts?: number | undefined;
   /** Such as `exit code 1`. */
   readonly end?: string | undefined;
-  /** Last lines of its log. */
   readonly log?: readonly string[] | undefined;
 }
 

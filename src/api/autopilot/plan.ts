@@ -24,7 +24,6 @@ export const targetSchema = object('Nodes, selected once when the plan starts.',
 /** As written by users: fields with a default may be absent. */
 export type TargetSpec = z.input<typeof targetSchema>;
 
-/** The two groups of a k0supdate. */
 export const targetsSchema = object('The nodes to update.', {
   controllers: optional('The controllers, one at a time.', targetSchema),
   workers: optional('The workers, after all controllers.', targetSchema),

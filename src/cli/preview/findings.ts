@@ -58,7 +58,6 @@ export async function lookAtDrains({ snapshot, policy }: Inspection, sources: Pi
     blocked: seen
       .filter(({ drainPreview }) => drainPreview.obstacles.length + drainPreview.refused.length > 0)
       .map(({ target, drainPreview: { obstacles, refused } }) => ({ target, budgets: obstacles, refused })),
-    /** Why nodes were not checked. */
     unseen,
   };
 }

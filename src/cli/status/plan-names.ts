@@ -6,7 +6,6 @@ import type { KubeObject } from '../../kube/resources.ts';
 /** What is set must match. */
 export interface PlanFilter {
   readonly namespace?: string | undefined;
-  /** As `isNamed` reads it. */
   readonly plan?: string | undefined;
   readonly dialect?: string | undefined;
 }

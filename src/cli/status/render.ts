@@ -67,7 +67,6 @@ export function changesBetween(before: StatusView | undefined, after: StatusView
   ].map((line) => `${rfc3339(now)} ${line}`);
 }
 
-/** Lines about no single plan. */
 function linesOf(view: StatusView): string[] {
   const none = view.plans.length === 0 ? ['There is no plan.'] : [];
   // Without an age, which would differ each time.

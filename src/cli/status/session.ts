@@ -25,7 +25,6 @@ export interface SessionParts {
   readonly clock: Clock;
   readonly output: Output;
   readonly abort: AbortSignal;
-  /** Changes how API servers are asked. */
   readonly askThrough?: (ask: AskReadyz) => AskReadyz;
 }
 
@@ -38,7 +37,6 @@ export interface Session extends Reading {
 
 const READYZ_TIMEOUT_MS = 3000;
 
-/** For commands that need no plan. */
 export async function connect({ kubeconfig, context }: ConnectionFlags, userAgent: string) {
   return createClient(await loadClusterConfig({ path: kubeconfig, context }), { userAgent });
 }

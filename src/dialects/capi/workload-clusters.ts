@@ -25,7 +25,6 @@ export const KUBECONFIG_SECRETS = {
 };
 
 export interface ServedCluster extends NodeCluster {
-  /** Why it cannot be asked now. */
   problem(): string | undefined;
   /** Until `abort`, or rejects if it cannot go on. Nothing is sent afterwards. */
   run(abort: AbortSignal): Promise<void>;

@@ -4,9 +4,8 @@ import type { Target } from '../../engine/model/rollout.ts';
 import { annotated, type Job, type Node, readyCondition } from '../../kube/resources.ts';
 import { conditionOf, holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
-import { hashOn } from './done-marks.ts';
 import { jobOf, type Rendering, ttlOf } from './job.ts';
-import { MACHINE_ANNOTATION } from './names.ts';
+import { hashOn, MACHINE_ANNOTATION } from './names.ts';
 import { isOutdated } from './stamps.ts';
 
 /** A condition of our own: the nodes whose Job failed. */

@@ -13,7 +13,7 @@ import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 import { jobOf } from './job.ts';
 import { latestHash } from './latest.ts';
-import { doneMarkOf, hashLabelOf } from './names.ts';
+import { hashLabelOf } from './names.ts';
 
 const config = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
 const dialect = cattle(config);
@@ -22,7 +22,6 @@ const draft = buildCattlePlan('p');
 const hashes = { 'v1.2.3': latestHash(draft, 'v1.2.3', []), 'v1.2.4': latestHash(draft, 'v1.2.4', []) };
 const node = buildNode('a', {
   labels: { 'kubernetes.io/hostname': 'a', [hashLabelOf('p')]: hashes['v1.2.4'] },
-  annotations: { [doneMarkOf('p')]: `${hashes['v1.2.4']} ${later(2 * MINUTE)}` },
 });
 
 function endedJob(version: keyof typeof hashes, type: string, minute: number): Job {

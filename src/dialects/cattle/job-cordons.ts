@@ -3,10 +3,9 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Target } from '../../engine/model/rollout.ts';
 import { annotated, type Job, type Node, withoutAnnotations } from '../../kube/resources.ts';
 import { recordedFailures } from './attempts.ts';
-import { hashOn } from './done-marks.ts';
 import { hostnameOf } from './job.ts';
 import { cordons, isCordonOf } from './leader-drain.ts';
-import { cordonMarkOf, HELD_ANNOTATION } from './names.ts';
+import { cordonMarkOf, HELD_ANNOTATION, hashOn } from './names.ts';
 
 /** Somebody else had cordoned the node before the first Job of the plan. */
 const FOUND = 'found';
@@ -15,7 +14,7 @@ const OURS = 'ours';
 
 /** Before it is recorded that the target starts or has failed; `last`: its Job. The same node if nothing changes. */
 export function withCordonMark(node: Node, plan: CattlePlan, { state }: Target, last: Job | undefined): Node {
-  const isMarked = markOn(node, plan) === FOUND || isLeftCordoned(node, plan);
+  const isMarked = markOn(node, plan) === FOUND || isOurs(node, plan);
   if (node.spec?.unschedulable !== true) return state === 'intended' ? withoutCordonMark(node, plan) : node;
   // A cordon by the leader names its owner, and ends with it.
   if (isMarked || isCordonOf(node, plan) || !(cordons(plan) || (last && cordonsIn(last)))) return node;
@@ -32,13 +31,13 @@ export function withoutCordonMark(node: Node, plan: CattlePlan): Node {
 export function isCordonedBy(node: Node | undefined, plan: CattlePlan, all: readonly Job[]): boolean {
   if (node?.spec?.unschedulable !== true || markOn(node, plan) === FOUND) return false;
   // The Plan may say something else by now.
-  return isLeftCordoned(node, plan) || (all.length === 0 ? cordons(plan) : all.some(cordonsIn));
+  return isOurs(node, plan) || (all.length === 0 ? cordons(plan) : all.some(cordonsIn));
 }
 
-/** True while the cordon of a failed Job is there. A Job of the version that the label says is done. */
-export function isLeftCordoned(node: Node, plan: CattlePlan): boolean {
+/** True while a failed Job of the plan may have left it: one of the version that the label says is done. */
+function isOurs(node: Node, plan: CattlePlan): boolean {
   const [mark, hash] = markOn(node, plan)?.split(' ') ?? [];
-  return node.spec?.unschedulable === true && mark === OURS && hash !== hashOn(node, plan);
+  return mark === OURS && hash !== hashOn(node, plan);
 }
 
 /** True if it cordons its node, or waited until the leader did. */

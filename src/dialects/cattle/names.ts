@@ -30,11 +30,12 @@ export const hashLabelOf = (planName: string): string => `plan.${GROUP}/${planNa
 /** On nodes: whose cordon it is. The original ignores it. */
 export const cordonMarkOf = (planName: string): string => `cordon.refit.${GROUP}/${planName}`;
 
-/** On nodes: the hash that the label says, and when the last Job was made whose end it tells. The original ignores it. */
-export const doneMarkOf = (planName: string): string => `done.refit.${GROUP}/${planName}`;
-
 /** A node with this value in its hash label is never upgraded by the plan. */
 export const DISABLED = 'disabled';
+
+export function hashOn({ metadata }: KubeObject, plan: CattlePlan): string | undefined {
+  return metadata.labels?.[hashLabelOf(plan.metadata.name)];
+}
 
 const MAX = 64;
 

@@ -1,7 +1,10 @@
-/** Proves that the label of a version counts until another Job changes the node, and no longer. */
+/** Proves that the label of a version counts no longer once a Plan goes back to it from a version that was at work on the node. */
 import { expect, test } from 'vitest';
 import type { CattleSpec } from '../../../test/builders/cattle-plans.ts';
 import { beginOnOneNode } from '../../../test/builders/one-node-plan.ts';
+import { MINUTE } from '../../../test/builders/times.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import { cattlePlans } from '../../api/kinds.ts';
 
 /** Its node is done, and the Job of the later version is at work. */
 async function begin(spec: Partial<CattleSpec> = {}) {
@@ -28,7 +31,7 @@ test('a Plan goes back while the later version is at work: its Job ends first, t
 
 test.each<[string, boolean]>([
   ['it goes back after the later one failed: the node gets the earlier one again, and is schedulable after it', false],
-  ['so once the failed Job is deleted, as long as its cordon is there', true],
+  ['so once the failed Job is deleted', true],
 ])('%s', async (_name, isLost) => {
   const { look, edit, versions, complete, cordon, isCordoned, fail, lose } = await begin({ cordon: true });
   cordon(true);
@@ -43,7 +46,7 @@ test.each<[string, boolean]>([
   expect([versions(), isCordoned()]).toEqual([[], false]);
 });
 
-test('once somebody made the node schedulable, its label counts', async () => {
+test('so once somebody made the node schedulable: what the failed Job left is not known', async () => {
   const { look, edit, versions, cordon, fail, lose } = await begin({ cordon: true });
   cordon(true);
   fail();
@@ -52,7 +55,49 @@ test('once somebody made the node schedulable, its label counts', async () => {
   lose();
   cordon(false);
   await look(8);
-  expect(versions()).toEqual([]);
+  expect(versions()).toEqual(['v1']);
+});
+
+test.each<[string, boolean]>([
+  ['the Job of the earlier version fails then', false],
+  ['it fails, and is deleted when its time is over', true],
+])('%s: the node has failed, and is tried again once the template changes', async (_name, isLost) => {
+  const { api, look, edit, versions, complete, fail, lose, applying } = await begin();
+  edit({ version: 'v1' });
+  complete('a');
+  await look(8);
+  expect(versions()).toEqual(['v1']);
+  fail();
+  await look();
+  if (isLost) await look(2, 16 * MINUTE);
+  if (isLost) lose();
+  await look(8);
+  expect([versions(), applying()]).toEqual([[], ['a']]);
+  const told = (api.read<CattlePlan>(cattlePlans, 'plan').status?.conditions ?? []).find(
+    ({ type }) => type === 'Complete',
+  );
+  expect(told).toMatchObject({ status: 'False', reason: 'JobFailed' });
+  edit({ version: 'v1', upgrade: { image: 'img', args: ['again'] } });
+  await look(8);
+  expect(versions()).toEqual(['v1']);
+});
+
+test('the later Job is gone before the earlier version starts: the node gets that, and is schedulable after it', async () => {
+  const { look, edit, versions, complete, cordon, isCordoned, lose, ready } = await begin({ cordon: true });
+  cordon(true);
+  edit({ version: 'v1' });
+  await look();
+  ready('False');
+  complete('a');
+  await look();
+  lose();
+  await look();
+  ready('True');
+  await look(8);
+  expect(versions()).toEqual(['v1']);
+  complete('a');
+  await look();
+  expect([versions(), isCordoned()]).toEqual([[], false]);
 });
 
 test('the Job of its version goes before that of the earlier one: the node stays done', async () => {
@@ -64,15 +109,14 @@ test('the Job of its version goes before that of the earlier one: the node stays
   expect([versions(), applying()]).toEqual([[], []]);
 });
 
-test('somebody labels a node while its Job runs: it keeps its slot, and its cordon ends with the Job', async () => {
-  const { look, versions, complete, cordon, isCordoned, label, applying } = await begin({ cordon: true });
-  cordon(true);
+test('somebody labels a node while its Job runs: it keeps its slot until that ends', async () => {
+  const { look, versions, complete, label, applying } = await begin();
   label(true);
   await look();
   expect([versions(), applying()]).toEqual([['v2'], ['a']]);
   complete('a');
   await look();
-  expect([versions(), applying(), isCordoned()]).toEqual([[], [], false]);
+  expect([versions(), applying()]).toEqual([[], []]);
 });
 
 test('somebody labels a node whose Job failed: it is done, and stays so', async () => {

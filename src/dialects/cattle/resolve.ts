@@ -22,16 +22,14 @@ import { sameJson } from '../../util/json.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
 import { conditionOf, holds } from './conditions.ts';
-import { doneUntil, hashOn, openJobs } from './done-marks.ts';
 import { hostnameOf } from './job.ts';
-import { isCordonedBy, isLeftCordoned } from './job-cordons.ts';
+import { isCordonedBy } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { cordons, isHeld, markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, hashLabelOf, selects } from './names.ts';
-import { isPaused, jobFor, jobsByNode, jobsOn, nodesAtWork, twinOf } from './signal.ts';
+import { jobFor, jobsByNode, nodesAtWork, openJobs, twinOf } from './signal.ts';
 import { ABORTED_TYPE, hostOf, recordedNext, WAITING_TYPE } from './write-status.ts';
 
-/** What read-only commands lack. */
 type Knowledge = { readonly secretOf?: SecretLookup; readonly attempts?: Attempts };
 
 export function resolve(plan: CattlePlan, world: World, now: number, { secretOf, attempts }: Knowledge): Rollout {
@@ -202,36 +200,24 @@ function stateReader(scene: Scene, isSelected: (node: Node) => boolean): (node: 
   return (node) => {
     const { name, labels = {} } = node.metadata;
     if (working.has(name)) return 'intended';
-    const isAt = (wanted: string | undefined): boolean => labels[label] === wanted && isLabelRight(node, scene);
-    if (hash !== '' && isAt(hash)) return 'done';
+    // It held a slot for another version, whose Job may have changed it: going back is a new upgrade.
+    const isOutdated = latestHash !== hash && applying.has(hostnameOf(node)) && isSelected(node);
+    if (hash !== '' && labels[label] === hash) return isOutdated ? 'intended' : 'done';
     // It keeps its place until its failure no longer counts.
     const failure = failures.nodes.get(name);
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
     // Also for an earlier hash.
-    const open = openJobs(node, plan, jobsOn(name, plan, world));
-    const isTwin = open.length === 0 && twinOf(world, { name, state: 'pending' }) !== undefined;
-    if (!applying.has(hostnameOf(node)) || isTwin || isAt(latestHash)) return 'pending';
+    if (!applying.has(hostnameOf(node)) || labels[label] === latestHash) return 'pending';
+    const own = openJobs(node, plan, world);
+    const isBegun = own.length > 0 || isCordonedBy(node, plan, own);
+    if (!isBegun && twinOf(world, { name, state: 'pending' })) return 'pending';
     if (isSelected(node)) return 'intended';
     // One that is left out while its Job works, or whose plan became invalid, ends first: it may be cordoned.
     const job = jobFor(world, { id: hash }, name, plan);
     const isAnswered = labels[label] !== DISABLED && job !== undefined && !isHeld(job);
-    const endedWell = job ? holds(job, 'Complete') : !open.some((each) => holds(each, 'Failed'));
-    return isAnswered || ((problems.length > 0 || endedWell) && isCordonedBy(node, plan, open))
-      ? 'intended'
-      : 'pending';
+    const endedWell = job ? holds(job, 'Complete') : !own.some((each) => holds(each, 'Failed'));
+    return isAnswered || ((problems.length > 0 || endedWell) && isCordonedBy(node, plan, own)) ? 'intended' : 'pending';
   };
-}
-
-/** True if its label still tells what is on the node: no Job of another version came later. */
-function isLabelRight(node: Node, { plan, world }: Scene): boolean {
-  // The cordon of a failed one stays longer than that Job.
-  if (isLeftCordoned(node, plan) && conditionOf(plan, 'Complete')?.status !== 'True') return false;
-  const all = jobsOn(node.metadata.name, plan, world).filter((job) => !isHeld(job) && !isPaused(job));
-  if (doneUntil(node, plan) !== undefined) return openJobs(node, plan, all).length === 0;
-  // Somebody wrote it while the Job ran, whose cordon has to end.
-  const own = all.filter((job) => hashOn(job, plan) === hashOn(node, plan) && holds(job, 'Complete'));
-  const isListed = plan.status?.applying?.includes(hostnameOf(node)) === true;
-  return !(isListed && own.length > 0 && isCordonedBy(node, plan, own));
 }
 
 /** True if the recorded failure of the node counts no longer. */

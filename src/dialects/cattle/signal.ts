@@ -11,7 +11,6 @@ import { listed } from '../../util/phrases.ts';
 import { type Attempts, withMachine } from './attempts.ts';
 import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
-import { createdAt, openJobs, withDoneMark } from './done-marks.ts';
 import { jobNamesOf, jobOf } from './job.ts';
 import { CORDONS, cordonsIn, isCordonedBy, withCordonMark, withoutCordonMark } from './job-cordons.ts';
 import { isCordonOf, isHeld } from './leader-drain.ts';
@@ -52,10 +51,11 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 
     observable: jobsByNode,
 
-    remember(world, _rollout, _stage, target, plan) {
+    remember(world, { id }, _stage, target, plan) {
       const node = world.get(nodes, target.name);
       const [last] = jobsOn(target.name, plan, world).toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)));
-      const marked = node && withCordonMark(node, plan, target, last);
+      const isAgain = node && target.state === 'intended' && names.hashOn(node, plan) === id;
+      const marked = node && withCordonMark(isAgain ? withoutLabel(node, plan) : node, plan, target, last);
       return marked && marked !== node ? { kind: 'replace', resource: nodes, object: marked } : undefined;
     },
 
@@ -86,14 +86,12 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return job && { kind: 'delete', resource: jobs, object: job };
     },
 
-    finish(world, rollout, stage, target, plan) {
-      const node = world.get(nodes, target.name);
+    finish(world, rollout, stage, { name }, plan) {
+      const node = world.get(nodes, name);
       if (!node) return undefined;
-      const open = openOn(node, plan, world, ownJob(world, rollout, target.name, plan, attempts));
-      const all = jobsOn(target.name, plan, world).concat(open);
-      const free = freed(node, plan, open);
+      const free = freed(node, plan, openOn(node, plan, world, ownJob(world, rollout, name, plan, attempts)));
       const isLeft = isLeftOut(world, rollout, node, plan);
-      const object = isLeft ? free : withDoneMark(finished(free, plan, rollout.id, stage.version), plan, all);
+      const object = isLeft ? free : finished(free, plan, rollout.id, stage.version);
       return { kind: 'replace', resource: nodes, object };
     },
   };
@@ -115,15 +113,21 @@ const nodesByHost = onceForEach((all: readonly Node[]) =>
 
 /** Also one that is gone, as long as no other came after it. */
 function ownJob(world: World, rollout: Rollout, nodeName: string, plan: CattlePlan, attempts: Attempts | undefined) {
-  const present = jobFor(world, rollout, nodeName, plan);
-  const job = attempts?.recalled(plan, nodeName, rollout.id, present) ?? present;
-  return job && !present && isSuperseded(job, jobsOn(nodeName, plan, world)) ? undefined : job;
+  const [present, all] = [jobFor(world, rollout, nodeName, plan), jobsOn(nodeName, plan, world)];
+  if (!attempts || (present && isSuperseded(present, all))) return present;
+  const job = attempts.recalled(plan, nodeName, rollout.id, present);
+  return job && !isSuperseded(job, all) ? job : undefined;
 }
 
 /** Those that may have cordoned the node. */
 function openOn(node: Node, plan: CattlePlan, world: World, own: Job | undefined): readonly Job[] {
-  const all = openJobs(node, plan, jobsOn(node.metadata.name, plan, world));
+  const all = openJobs(node, plan, world);
   return own && !all.includes(own) ? [...all, own] : all;
+}
+
+/** Those whose end its label does not tell. */
+export function openJobs(node: Node, plan: CattlePlan, world: World): readonly Job[] {
+  return jobsOn(node.metadata.name, plan, world).filter((job) => names.hashOn(job, plan) !== names.hashOn(node, plan));
 }
 
 /** Another Plan, also of another namespace, or a plan of another dialect. */
@@ -163,6 +167,8 @@ export function jobsOn(nodeName: string, plan: CattlePlan, world: World): readon
 function isSuperseded(job: Job, all: readonly Job[]): boolean {
   return isOver(job) && all.some((other) => isUnfinished(other) || createdAt(other) > createdAt(job));
 }
+
+const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';
 
 /** The original's name, unless the Job of a node whose name agrees up to the first dot has it. */
 function freeName(world: World, nodeName: string, { metadata }: CattlePlan, { id }: Rollout): string | undefined {
@@ -252,12 +258,18 @@ function isLeftOut(world: World, rollout: Rollout, node: Node, plan: CattlePlan)
 }
 
 /** Adds the plan's labels, the hash label last, unless the node was left out meanwhile. */
-export function finished(node: Node, plan: CattlePlan, hash: string, version: string): Node {
+function finished(node: Node, plan: CattlePlan, hash: string, version: string): Node {
   const { metadata, spec } = plan;
   const own = names.expandedLabels(spec?.postCompleteLabels, version, hash);
   const before = node.metadata.labels ?? {};
   const label = names.hashLabelOf(metadata.name);
   const labels = before[label] === names.DISABLED ? before : { ...before, ...own, [label]: hash };
+  return { ...node, metadata: { ...node.metadata, labels } };
+}
+
+/** Of one that gets the version of its label again: until then the label would be wrong. */
+function withoutLabel(node: Node, { metadata }: CattlePlan): Node {
+  const { [names.hashLabelOf(metadata.name)]: _, ...labels } = node.metadata.labels ?? {};
   return { ...node, metadata: { ...node.metadata, labels } };
 }
 

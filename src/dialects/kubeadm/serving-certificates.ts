@@ -20,7 +20,6 @@ export interface ApprovalParts extends Pick<Tools, 'clock' | 'log'> {
   readonly shells: Shells;
   /** Writes only while this process holds the lease. */
   readonly client: KubeClient;
-  /** URL of the API server. */
   readonly server: string;
   /** As this machine resolves them; addresses stay. */
   readonly addressesOf: (names: readonly string[]) => Promise<readonly string[]>;

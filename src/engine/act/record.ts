@@ -3,7 +3,7 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, ifUnchanged, isOfObject } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction, ShardedRecord } from '../dialect.ts';
-import { type Rollout, stateChanges, targetsIn, withStages } from '../model/rollout.ts';
+import { type Rollout, stateChanges, type Target, targetsIn, withStages } from '../model/rollout.ts';
 import { claimsFor } from './claims.ts';
 import { restingOn } from './status-shards.ts';
 import { type Accompanying, areUnchanged, carryOut, type Effects, type RecordChange } from './writes.ts';
@@ -48,13 +48,18 @@ async function writePlan(effects: Effects, { plan, counted }: ShardedRecord<Kube
 function accompanying({ dialect: { signal }, world }: Effects, { plan, before, after }: RecordChange): Accompanying[] {
   // What is recorded ahead may start at any moment from then on.
   const ahead = placedAhead(before, after).map(({ stage, target }) => {
-    return { stage, target: { ...target, state: 'intended' as const }, before: target };
+    return { stage, target: { ...target, state: 'intended' as const } };
   });
-  return [...stateChanges(before, after), ...ahead].flatMap(({ stage, target, before: was }) => {
+  const states = new Map(withStages(before).map(({ target }) => [target.key, target.state]));
+  // A version that begins takes over what an earlier one left at work.
+  const isTaken = (target: Target): boolean => target.state === 'intended' && before.phase === 'new';
+  const isChanged = (target: Target): boolean => states.get(target.key) !== target.state || isTaken(target);
+  const changed = withStages(after).filter(({ target }) => isChanged(target));
+  return [...changed, ...ahead].flatMap(({ stage, target }) => {
     const mayLack = target.state === 'failed';
     const told = (instruction?: Instruction) => (instruction ? [{ stage, target, instruction, mayLack }] : []);
     if (target.state === 'done') return told(signal.finish?.(world, after, stage, target, plan));
-    const matters = mayLack || (target.state === 'intended' && was?.state === 'pending');
+    const matters = mayLack || target.state === 'intended';
     return matters ? told(signal.remember?.(world, after, stage, target, plan)) : [];
   });
 }

@@ -70,7 +70,6 @@ function refuseLoss(written: KubeObject, wanted: KubeObject): void {
   if (lost !== undefined) throw new status.StatusError({ kind: 'Status', code: 422, message });
 }
 
-/** What Refit adds to objects. */
 const marksOn = ({ metadata: { annotations = {} }, spec: { taints = [], unschedulable } = {} }: Node): string[] => [
   ...Object.keys(annotations).map((key) => `the annotation ${key}`),
   ...taints.map(({ key }) => `the taint ${key}`),

@@ -94,11 +94,8 @@ export interface TargetFacts {
   readonly observation: Observation;
 }
 
-export interface Obstacle {
-  readonly message: string;
-  /** When it is out of the way. */
-  readonly ends: string;
-}
+/** `ends`: when it is out of the way. */
+export type Obstacle = Readonly<Record<'message' | 'ends', string>>;
 
 /** `outdated`: this rollout asked, but not for what it would ask now. */
 export type PrefetchState = 'possible' | 'asked' | 'outdated';
@@ -214,7 +211,6 @@ export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
   | { readonly kind: 'clean-up'; readonly node: string; readonly cordon: boolean; readonly taint: boolean }
 );
 
-/** A question that no watch answers. */
 export type Probe =
   | { readonly kind: 'control-plane' }
   | { readonly kind: 'preconditions' }

@@ -11,9 +11,7 @@ const MANAGERS = [
   {
     sign: '/run/systemd/system',
     title: `systemd unit ${UNIT}`,
-    /** The agent is run by it. */
     file: `/etc/systemd/system/${UNIT}`,
-    /** Where others put settings. */
     dropIn: `/etc/systemd/system/${UNIT}.d/`,
     mode: 0o644,
     textFor: systemdUnit,

@@ -19,7 +19,6 @@ export interface Publishing {
   readonly file: string;
   readonly directory: string;
   readonly download: FileDownload;
-  /** Gets one line for each file. */
   readonly say: (line: string) => void;
 }
 

@@ -112,7 +112,7 @@ export class JobObserver {
       const hash = labels[hashLabelOf(plan)];
       const isNew = hash !== undefined && hash !== before?.metadata.labels?.[hashLabelOf(plan)];
       // Whoever removes it wants another upgrade.
-      if (hash === undefined && before?.metadata.labels?.[hashLabelOf(plan)] !== undefined) this.#forget(name);
+      if (hash === undefined && before?.metadata.labels?.[hashLabelOf(plan)] !== undefined) this.#mayRepeat(name);
       this.#hold(!isNew || this.#everSucceeded.has(`${plan} ${name} ${hash}`), `done without a Job: ${name}`);
     }
   }
@@ -239,8 +239,12 @@ export class JobObserver {
 
   /** A new machine of the same name has had no Job. */
   #forget(node: string): void {
-    for (const key of this.#succeeded) if (key.includes(` ${node} `)) this.#succeeded.delete(key);
+    this.#mayRepeat(node);
     for (const plan of PLANS) this.#ran.delete(`${plan} ${node}`);
+  }
+
+  #mayRepeat(node: string): void {
+    for (const key of this.#succeeded) if (key.includes(` ${node} `)) this.#succeeded.delete(key);
   }
 
   #labelOn(node: string, job: Job): string | undefined {
