@@ -62,13 +62,13 @@ export function attemptsOf(config: CattleConfig) {
   let begun: number | undefined;
   /** When the last Job of a plan on a node failed: that may be recorded much later. */
   const ends = new Map<string, string | undefined>();
-  /** By plan and node at work: its Job that completed. */
-  const completed = new Map<unknown, Map<string, Job>>();
+  /** By plan and node at work: the last Job that was seen. */
+  const lastJobs = new Map<unknown, Map<string, Job>>();
   const keyOf = (plan: CattlePlan, node: Node): string => `${plan.metadata.uid} ${node.metadata.name}`;
   return {
     /** The Job of a node at work, also one that Kubernetes deleted while the node rests, or is not Ready. */
     recalled(plan: CattlePlan, nodeName: string, hash: string, present: Job | undefined): Job | undefined {
-      const own = completed.getOrInsertComputed(plan.metadata.uid, () => new Map());
+      const own = lastJobs.getOrInsertComputed(plan.metadata.uid, () => new Map());
       if (present) own.set(nodeName, present);
       const last = own.get(nodeName);
       return last && holds(last, 'Complete') && hashOn(last, plan) === hash ? last : present;
@@ -76,7 +76,7 @@ export function attemptsOf(config: CattleConfig) {
     /** Forgets those of other nodes: who starts again gets a Job again. */
     keep({ metadata: { uid } }: CattlePlan, atWork: readonly Target[]): void {
       const names = new Set(atWork.map(({ name }) => name));
-      for (const name of completed.get(uid)?.keys() ?? []) if (!names.has(name)) completed.get(uid)?.delete(name);
+      for (const name of lastJobs.get(uid)?.keys() ?? []) if (!names.has(name)) lastJobs.get(uid)?.delete(name);
     },
     /** True for a Job of an earlier Node of that name, and for a failed one that the Plan would no longer make like this. Remembers its end. */
     isObsolete(job: Job, made: Omit<Rendering, 'settings'>): boolean {

@@ -24,10 +24,9 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
   const { namespace } = config;
   const planOf = ({ source: { name, uid } }: Rollout): CattlePlan => ({ metadata: { name, uid, namespace } });
   return {
-    read(world, rollout, { version, restMs = 0 }, target, plan) {
-      const { name, state } = target;
+    read(world, rollout, { version, restMs = 0 }, { name, state }, plan) {
       if (state === 'done') return NOTHING;
-      const [job, node] = [ownJob(world, rollout, target.name, plan, attempts), world.get(nodes, name)];
+      const [job, node] = [ownJob(world, rollout, name, plan, attempts), world.get(nodes, name)];
       if (job && node && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id })) return NOTHING;
       if (job && isSuperseded(job, jobsOn(name, plan, world))) return NOTHING;
       if (job && isFinal(rollout) && !node)

@@ -50,18 +50,20 @@ function accompanying({ dialect: { signal }, world }: Effects, { plan, before, a
   const ahead = placedAhead(before, after).map(({ stage, target }) => {
     return { stage, target: { ...target, state: 'intended' as const } };
   });
-  const states = new Map(withStages(before).map(({ target }) => [target.key, target.state]));
   // A version that begins takes over what an earlier one left at work.
-  const isTaken = (target: Target): boolean => target.state === 'intended' && before.phase === 'new';
-  const isChanged = (target: Target): boolean => states.get(target.key) !== target.state || isTaken(target);
-  const changed = withStages(after).filter(({ target }) => isChanged(target));
-  return [...changed, ...ahead].flatMap(({ stage, target }) => {
+  const known = before.phase === 'new' ? withoutIntended(before) : before;
+  return [...stateChanges(known, after), ...ahead].flatMap(({ stage, target }) => {
     const mayLack = target.state === 'failed';
     const told = (instruction?: Instruction) => (instruction ? [{ stage, target, instruction, mayLack }] : []);
     if (target.state === 'done') return told(signal.finish?.(world, after, stage, target, plan));
     const matters = mayLack || target.state === 'intended';
     return matters ? told(signal.remember?.(world, after, stage, target, plan)) : [];
   });
+}
+
+function withoutIntended(rollout: Rollout): Rollout {
+  const isOther = ({ state }: Target): boolean => state !== 'intended';
+  return { ...rollout, stages: rollout.stages.map((stage) => ({ ...stage, targets: stage.targets.filter(isOther) })) };
 }
 
 function placedAhead(before: Rollout, after: Rollout) {
