@@ -8,7 +8,6 @@ import { crdYaml, deployFiles } from './deploy/manifests.ts';
 import { fileOf } from './deploy/objects.ts';
 import { crdReference } from './reference/crds.ts';
 import { errorReference } from './reference/errors.ts';
-import { messageReference } from './reference/messages.ts';
 import { metricReference } from './reference/metrics.ts';
 import { reasonReference } from './reference/reasons.ts';
 import { testedReference } from './reference/tested.ts';
@@ -20,7 +19,6 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ...deployFiles(),
     ['docs/reference/crds.md', crdReference(CUSTOM_KINDS)],
     ['docs/reference/errors.md', errorReference()],
-    ['docs/reference/messages.md', messageReference()],
     ['docs/reference/metrics.md', await metricReference()],
     ['docs/reference/reasons.md', reasonReference()],
     ['docs/reference/tested.md', testedReference()],

@@ -57,9 +57,3 @@ export function productFiles(): SourceFile[] {
 export function linesOf({ text }: Pick<SourceFile, 'text'>): number {
   return text.trimEnd().split('\n').length;
 }
-
-/** The percentile of `values` by nearest rank; `share` is from 0 to 1. */
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
-}
