@@ -256,7 +256,8 @@ test('a watch that falls silent is given up', async () => {
   await using server = await startStubServer((_request, response) => {
     response.writeHead(200).write(`${JSON.stringify({ type: 'ADDED', object: OBJECT })}\n`);
   });
-  const watch = createClient(server.config, { clock, watchIdleMs: 1_000 }).watch(nodes)[Symbol.asyncIterator]();
+  const client = createClient(server.config, { clock, watchIdleMs: 1_000 });
+  const watch = client.watch(nodes)[Symbol.asyncIterator]();
   expect((await watch.next()).value).toMatchObject({ type: 'ADDED' });
   const failed = failure(watch.next());
   await clock.advance(1_000);
