@@ -13,7 +13,12 @@ const TURNS = {
   last: { order: 2, workers: 1 },
 } as const;
 
-const project = (name: string, turn: keyof typeof TURNS, include: string[], more: Record<string, unknown> = {}) => ({
+const project = (
+  name: string,
+  turn: keyof typeof TURNS,
+  include: string[],
+  more: Record<string, unknown> = {},
+) => ({
   test: {
     name,
     include,
@@ -27,7 +32,10 @@ const project = (name: string, turn: keyof typeof TURNS, include: string[], more
     sequence: { groupOrder: TURNS[turn].order },
     // Tests start stand-ins hundreds of times: with the first, Node compiles their files once. With the other, short
     // commands in Go, such as kubectl, end before they collect garbage, which takes a quarter of their CPU.
-    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled'), GOGC: '400' },
+    env: {
+      NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled'),
+      GOGC: '400',
+    },
     // Young objects get 64 MiB instead of 16: most of what a test makes is garbage soon, and is then never copied.
     execArgv: ['--max-semi-space-size=64'],
     ...more,
@@ -55,7 +63,10 @@ export default defineConfig({
       project(
         'unit',
         'computing',
-        ['{src,sandbox,tools,bench}/**/*.test.ts', 'test/{repo,faults,toy,doubles,parity}/**/*.test.ts'],
+        [
+          '{src,sandbox,tools,bench}/**/*.test.ts',
+          'test/{repo,faults,toy,doubles,parity}/**/*.test.ts',
+        ],
         sharedProcess,
       ),
       // One exploration takes half a minute, and several times that on a busy machine.

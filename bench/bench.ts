@@ -26,7 +26,17 @@ import { WORKERS as MANY, measureScale } from './scale/measure.ts';
 import { measureServer } from './server/measure.ts';
 import { measureStatus } from './status/measure.ts';
 
-const PARTS = ['drain', 'scale', 'client', 'status', 'plan', 'agent', 'server', 'cattle', 'kubeadm'] as const;
+const PARTS = [
+  'drain',
+  'scale',
+  'client',
+  'status',
+  'plan',
+  'agent',
+  'server',
+  'cattle',
+  'kubeadm',
+] as const;
 type Part = (typeof PARTS)[number];
 
 const HELP = `Usage: npm run bench [-- options] [part]…
@@ -53,7 +63,11 @@ function parse(args: string[]): Options {
     const { values, positionals } = parseArgs({
       args,
       allowPositionals: true,
-      options: { help: { type: 'boolean', short: 'h' }, json: { type: 'boolean' }, only: { type: 'string' } },
+      options: {
+        help: { type: 'boolean', short: 'h' },
+        json: { type: 'boolean' },
+        only: { type: 'string' },
+      },
     });
     const { help, json, only } = values;
     const wanted: readonly string[] = [...positionals, ...(only === undefined ? [] : [only])];
@@ -85,7 +99,10 @@ async function measure(parts: readonly Part[], abort: AbortSignal): Promise<Find
   };
   const found: Findings[] = [];
   for (const part of parts) found.push(await measurePart(part, realPlane, directory, abort));
-  return { figures: found.flatMap(({ figures }) => figures), details: found.flatMap(({ details }) => details) };
+  return {
+    figures: found.flatMap(({ figures }) => figures),
+    details: found.flatMap(({ details }) => details),
+  };
 }
 
 async function startPlane(started: AsyncDisposableStack, abort: AbortSignal): Promise<Plane> {

@@ -14,21 +14,27 @@ async function download(index: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     let body = -1;
     const read = (bytes: number, into: Uint8Array): boolean => {
-      body = body < 0 ? bodyIn(Buffer.from(into.buffer, into.byteOffset, bytes).toString('latin1')) : body + bytes;
+      body =
+        body < 0
+          ? bodyIn(Buffer.from(into.buffer, into.byteOffset, bytes).toString('latin1'))
+          : body + bytes;
       if (body === rangeBytes) resolve();
       if (body > rangeBytes) reject(new Error(`more than ${rangeBytes} bytes came`));
       return true;
     };
     const socket: Socket = connect({ port, host: '127.0.0.1', onread: { buffer, callback: read } });
     socket.once('error', reject).once('close', () => reject(new Error(`only ${body} bytes came`)));
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nRange: ${range}\r\nConnection: close\r\n\r\n`);
+    socket.write(
+      `GET ${path} HTTP/1.1\r\nHost: localhost\r\nRange: ${range}\r\nConnection: close\r\n\r\n`,
+    );
   });
 }
 
 /** The bytes behind the head, which fits into the first piece. */
 function bodyIn(text: string): number {
   const end = text.indexOf('\r\n\r\n');
-  if (!text.startsWith('HTTP/1.1 206 ') || end < 0) throw new Error(`the answer is ${text.slice(0, 100)}`);
+  if (!text.startsWith('HTTP/1.1 206 ') || end < 0)
+    throw new Error(`the answer is ${text.slice(0, 100)}`);
   return text.length - end - 4;
 }
 

@@ -3,8 +3,20 @@ import { expect, test } from 'vitest';
 import { type Figure, formatNumber, renderFindings, renderJson } from './figures.ts';
 
 const figures: readonly Figure[] = [
-  { key: 'a.ratio', value: 5.0004, unit: '×', goal: { bound: 'least', limit: 5 }, madeOf: '10 ms ÷ 2 ms' },
-  { key: 'a.time', value: 100.04, unit: 'ms', goal: { bound: 'most', limit: 100 }, madeOf: 'one write' },
+  {
+    key: 'a.ratio',
+    value: 5.0004,
+    unit: '×',
+    goal: { bound: 'least', limit: 5 },
+    madeOf: '10 ms ÷ 2 ms',
+  },
+  {
+    key: 'a.time',
+    value: 100.04,
+    unit: 'ms',
+    goal: { bound: 'most', limit: 100 },
+    madeOf: 'one write',
+  },
   { key: 'b', value: 3, unit: 'MiB', madeOf: '' },
 ];
 
@@ -26,7 +38,10 @@ test('a goal is met where the JSON says so', () => {
   const goal = { bound: 'most', limit: 1.1 } as const;
   const verdicts = [1.1004, 1.1006].map((value) => {
     const figure = { key: 'a', value, unit: '', goal, madeOf: '' };
-    return [/met|MISSED/.exec(renderFindings({ figures: [figure], details: [] }).join())?.[0], renderJson([figure])];
+    return [
+      /met|MISSED/.exec(renderFindings({ figures: [figure], details: [] }).join())?.[0],
+      renderJson([figure]),
+    ];
   });
   expect(verdicts).toEqual([
     ['met', '{"a":1.1}'],

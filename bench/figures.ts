@@ -41,7 +41,11 @@ export function renderFindings({ figures, details }: Findings): string[] {
   ]);
   return [
     ...table(['FIGURE', 'VALUE', 'UNIT', 'GOAL', '', 'MADE OF'], rows),
-    ...details.flatMap(({ title, header, rows: cells }) => ['', `${title}:`, ...table(header, cells)]),
+    ...details.flatMap(({ title, header, rows: cells }) => [
+      '',
+      `${title}:`,
+      ...table(header, cells),
+    ]),
   ];
 }
 

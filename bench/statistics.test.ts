@@ -7,7 +7,12 @@ test.each([
   ['one value', [7], 0.99, 7],
   ['the lower of two in the middle', [4, 1, 3, 2], 0.5, 2],
   ['the greatest, where there are fewer than a hundred', [5, 9, 1], 0.99, 9],
-  ['the last but one of a hundred', Array.from({ length: 100 }, (_, index) => 100 - index), 0.99, 99],
+  [
+    'the last but one of a hundred',
+    Array.from({ length: 100 }, (_, index) => 100 - index),
+    0.99,
+    99,
+  ],
   ['numbers in the order of numbers', [10, 9, 100], 0.5, 10],
 ])('percentile: %s', (_, values, share, wanted) => {
   expect(percentile(values, share)).toBe(wanted);

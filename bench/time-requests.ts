@@ -29,11 +29,15 @@ const CLIENTS: Readonly<Record<string, (kubeconfig: string) => Promise<Get>>> = 
     const url = `${config.server}/api/v1/namespaces/${NAMESPACE}`;
     return async () =>
       await new Promise((resolve, reject) => {
-        const outgoing = send(url, { agent, headers: { ...headers, accept: 'application/json' } }, (response) => {
-          let body = '';
-          response.setEncoding('utf8').on('data', (text: string) => (body += text));
-          response.once('error', reject).once('end', () => resolve(JSON.parse(body)));
-        });
+        const outgoing = send(
+          url,
+          { agent, headers: { ...headers, accept: 'application/json' } },
+          (response) => {
+            let body = '';
+            response.setEncoding('utf8').on('data', (text: string) => (body += text));
+            response.once('error', reject).once('end', () => resolve(JSON.parse(body)));
+          },
+        );
         outgoing.once('error', reject);
       });
   },

@@ -17,7 +17,9 @@ const HOOKS = ['CanUpdateMachine', 'CanUpdateMachineSet', 'UpdateMachine'];
 
 /** As JSON; undefined if the object does not have it. */
 function valueAt(object: unknown, path: readonly string[]): string | undefined {
-  return JSON.stringify(path.reduce((at, name) => (at as Record<string, unknown> | undefined)?.[name], object));
+  return JSON.stringify(
+    path.reduce((at, name) => (at as Record<string, unknown> | undefined)?.[name], object),
+  );
 }
 
 /** A patch for our field, if it changes. Nothing else may be claimed. */
@@ -27,7 +29,12 @@ const claim =
     const value = valueAt(desired[key], path);
     if (value === undefined || value === valueAt(current[key], path)) return {};
     const operations = `[{"op":"add","path":"/${path.join('/')}","value":${value}}]`;
-    return { [`${key}Patch`]: { patchType: 'JSONPatch', patch: Buffer.from(operations).toString('base64') } };
+    return {
+      [`${key}Patch`]: {
+        patchType: 'JSONPatch',
+        patch: Buffer.from(operations).toString('base64'),
+      },
+    };
   };
 
 /** Called again until it answers 0. The work is known by its result, so a restart does no harm. */
@@ -40,7 +47,10 @@ const update: Answer = ({ desired }) => {
   return { message: `changing ${field}`, retryAfterSeconds: 1 };
 };
 
-const handlers = HOOKS.map((hook) => ({ name: hook.toLowerCase(), requestHook: { apiVersion: GROUP, hook } }));
+const handlers = HOOKS.map((hook) => ({
+  name: hook.toLowerCase(),
+  requestHook: { apiVersion: GROUP, hook },
+}));
 const ANSWERS = new Map<string | undefined, Answer>([
   ['discovery', () => ({ handlers })],
   ['canupdatemachine', claim('bootstrapConfig', ['spec', field])],
@@ -49,7 +59,12 @@ const ANSWERS = new Map<string | undefined, Answer>([
 ]);
 
 const read = (name: string): Buffer => readFileSync(join(certificates, name));
-const options = { cert: read('tls.crt'), key: read('tls.key'), ca: read('ca.crt'), requestCert: true };
+const options = {
+  cert: read('tls.crt'),
+  key: read('tls.key'),
+  ca: read('ca.crt'),
+  requestCert: true,
+};
 const server = createServer({ ...options, rejectUnauthorized: true }, (request, response) => {
   const parts: Buffer[] = [];
   request.on('data', (part: Buffer) => parts.push(part));

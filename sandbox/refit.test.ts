@@ -9,5 +9,7 @@ test.each([
   ['version', [], `refit ${VERSION}\n`],
   ['agent', ['--help'], AGENT_HELP],
 ])('%s', (subcommand, args, output) => {
-  expect(execFileSync(process.execPath, [REFIT_SOURCE, subcommand, ...args], { encoding: 'utf8' })).toBe(output);
+  expect(
+    execFileSync(process.execPath, [REFIT_SOURCE, subcommand, ...args], { encoding: 'utf8' }),
+  ).toBe(output);
 });

@@ -40,7 +40,8 @@ function helpOf({ dialect, about, help }: Demonstration): string {
   const flags = {
     '--dialect <name>': `one of ${others}; this is the help of ${dialect}`,
     ...help,
-    '--keep': 'leave the cluster running at the end, for kubectl and refit; Ctrl-C stops and removes it',
+    '--keep':
+      'leave the cluster running at the end, for kubectl and refit; Ctrl-C stops and removes it',
     '--help': 'show this text',
   };
   const width = Math.max(...Object.keys(flags).map(({ length }) => length));
@@ -49,7 +50,11 @@ function helpOf({ dialect, about, help }: Demonstration): string {
 }
 
 /** Resolves with the exit code when everything is removed again. */
-async function start(demonstration: Demonstration, flags: Flags, abort: AbortSignal): Promise<number> {
+async function start(
+  demonstration: Demonstration,
+  flags: Flags,
+  abort: AbortSignal,
+): Promise<number> {
   const began = systemClock.monotonic();
   await using started = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'refit-start-'));
@@ -57,9 +62,17 @@ async function start(demonstration: Demonstration, flags: Flags, abort: AbortSig
   const guard = guardDirectory(directory);
   started.defer(async () => await guard.release());
   const keeps = flags['keep'] === true;
-  const keep = async (kubeconfig: string): Promise<void> => await keepRunning(kubeconfig, { directory, abort, say });
-  const code = await demonstration.run(flags, { directory, started, abort, say, keep: keeps ? keep : undefined });
-  if (code !== EXIT.interrupted && !keeps) say(`\nTotal time: ${formatDuration(systemClock.monotonic() - began)}.`);
+  const keep = async (kubeconfig: string): Promise<void> =>
+    await keepRunning(kubeconfig, { directory, abort, say });
+  const code = await demonstration.run(flags, {
+    directory,
+    started,
+    abort,
+    say,
+    keep: keeps ? keep : undefined,
+  });
+  if (code !== EXIT.interrupted && !keeps)
+    say(`\nTotal time: ${formatDuration(systemClock.monotonic() - began)}.`);
   return code;
 }
 

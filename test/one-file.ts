@@ -42,8 +42,17 @@ export async function buildOwnFile(directory: string): Promise<string> {
 }
 
 /** Another binary of the program that `buildOneFile` left, as `directory`/`name`; its path. */
-export async function packOneFile(platform: Platform, directory: string, name: string): Promise<string> {
+export async function packOneFile(
+  platform: Platform,
+  directory: string,
+  name: string,
+): Promise<string> {
   const binary = join(directory, name);
-  await buildBinary(platform, await readLock(join(import.meta.dirname, '..')), join(directory, 'program'), binary);
+  await buildBinary(
+    platform,
+    await readLock(join(import.meta.dirname, '..')),
+    join(directory, 'program'),
+    binary,
+  );
   return binary;
 }

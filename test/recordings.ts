@@ -56,7 +56,9 @@ export interface RecordedWrite {
 /** What changed something in one recorded situation of a real k0s cluster, in order of time; `name` is that of the file. */
 export function recordedWrites(name: string): RecordedWrite[] {
   const lines = text(`${name}.jsonl`).trimEnd().split('\n');
-  return lines.map((line) => JSON.parse(line) as RecordedWrite).filter(({ verb }) => verb !== undefined);
+  return lines
+    .map((line) => JSON.parse(line) as RecordedWrite)
+    .filter(({ verb }) => verb !== undefined);
 }
 
 function read(name: string): unknown {
@@ -89,7 +91,9 @@ function canonical(schema: unknown): unknown {
   }
   if (isRecord(node['properties'])) {
     const members = Object.entries(node['properties']);
-    node['properties'] = Object.fromEntries(members.map(([name, inner]) => [name, canonical(inner)]));
+    node['properties'] = Object.fromEntries(
+      members.map(([name, inner]) => [name, canonical(inner)]),
+    );
   }
   return node;
 }

@@ -13,4 +13,6 @@ await writeFile(
   join(dist, 'THIRD-PARTY-LICENSES.txt'),
   await licenceTexts(bundledPackages(await readLock(ROOT)), ROOT),
 );
-process.stdout.write(`${path}\n  node ${path} controller …\n  node ${AGENT_FLAGS.join(' ')} ${path} agent …\n`);
+process.stdout.write(
+  `${path}\n  node ${path} controller …\n  node ${AGENT_FLAGS.join(' ')} ${path} agent …\n`,
+);

@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs';
 import { countLine } from './count-reporter.ts';
 
 const manifest = new URL('../package.json', import.meta.url);
-const { scripts } = JSON.parse(readFileSync(manifest, 'utf8')) as { scripts: Record<string, string> };
+const { scripts } = JSON.parse(readFileSync(manifest, 'utf8')) as {
+  scripts: Record<string, string>;
+};
 const checks = Object.keys(scripts).filter((name) => name.startsWith('check:'));
 
 const failed = checks.filter((name) => {
@@ -13,5 +15,7 @@ const failed = checks.filter((name) => {
   return status !== 0;
 });
 
-console.log(countLine({ passed: checks.length - failed.length, failed: failed.length, skipped: 0 }));
+console.log(
+  countLine({ passed: checks.length - failed.length, failed: failed.length, skipped: 0 }),
+);
 process.exitCode = failed.length > 0 ? 1 : 0;

@@ -11,12 +11,18 @@ function moduleOf(
   suites: readonly (readonly string[])[] = [],
 ): TestModule {
   const tests = states.map((state) => ({
-    result: () => ({ state, errors: flaky ? [{ message: 'expected 1\n  to be 2', stacks: [{ line: 7 }] }] : [] }),
+    result: () => ({
+      state,
+      errors: flaky ? [{ message: 'expected 1\n  to be 2', stacks: [{ line: 7 }] }] : [],
+    }),
     diagnostic: () => ({ flaky }),
     fullName: 'a test',
     module: { relativeModuleId: 'a.test.ts' },
   }));
-  const children = { allTests: () => tests, allSuites: () => suites.map((found) => ({ errors: () => found })) };
+  const children = {
+    allTests: () => tests,
+    allSuites: () => suites.map((found) => ({ errors: () => found })),
+  };
   return { relativeModuleId: 'a.test.ts', errors: () => errors, children } as unknown as TestModule;
 }
 
@@ -29,7 +35,12 @@ test.each([
     '2 passed, 1 failed, 1 skipped',
   ],
   ['a test that never ran', [moduleOf(['pending'])], [], '0 passed, 1 failed, 0 skipped'],
-  ['an error outside of every test', [moduleOf(['passed'])], [{ message: 'x' }], '1 passed, 1 failed, 0 skipped'],
+  [
+    'an error outside of every test',
+    [moduleOf(['passed'])],
+    [{ message: 'x' }],
+    '1 passed, 1 failed, 0 skipped',
+  ],
 ])('%s', (_, modules, errors, expected) => {
   const lines: string[] = [];
   new CountReporter((line) => lines.push(line), false).onTestRunEnd(modules, errors);
@@ -38,7 +49,10 @@ test.each([
 
 test('a test that passed only at its second attempt is named, with what its first one said', () => {
   const lines: string[] = [];
-  new CountReporter((line) => lines.push(line), false).onTestRunEnd([moduleOf(['passed'], [], true)], []);
+  new CountReporter((line) => lines.push(line), false).onTestRunEnd(
+    [moduleOf(['passed'], [], true)],
+    [],
+  );
   expect(lines).toEqual([
     'flaky: passed only at its second attempt: a.test.ts:7 > a test: expected 1 to be 2',
     '1 passed, 0 failed, 0 skipped',
@@ -46,17 +60,24 @@ test('a test that passed only at its second attempt is named, with what its firs
 });
 
 test.each([
-  ['of a file, as when it does not load', moduleOf([], ['SyntaxError']), '0 passed, 1 failed, 0 skipped'],
+  [
+    'of a file, as when it does not load',
+    moduleOf([], ['SyntaxError']),
+    '0 passed, 1 failed, 0 skipped',
+  ],
   [
     'of a suite',
     moduleOf(['passed', 'skipped'], [], false, [['expected 1 to be 2'], []]),
     '1 passed, 1 failed, 1 skipped',
   ],
-])('a set-up that fails counts as a failed test, and its file is named: %s', (_, module, expected) => {
-  const lines: string[] = [];
-  new CountReporter((line) => lines.push(line), false).onTestRunEnd([module], []);
-  expect(lines).toEqual([`set-up failed: a.test.ts: ${expected}`, expected]);
-});
+])(
+  'a set-up that fails counts as a failed test, and its file is named: %s',
+  (_, module, expected) => {
+    const lines: string[] = [];
+    new CountReporter((line) => lines.push(line), false).onTestRunEnd([module], []);
+    expect(lines).toEqual([`set-up failed: a.test.ts: ${expected}`, expected]);
+  },
+);
 
 test('a sample is called one', () => {
   const lines: string[] = [];

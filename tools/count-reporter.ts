@@ -20,12 +20,17 @@ export class CountReporter implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
-    for (const line of flakyOnes(modules)) this.#print(`flaky: passed only at its second attempt: ${line}`);
+    for (const line of flakyOnes(modules))
+      this.#print(`flaky: passed only at its second attempt: ${line}`);
     for (const module of modules)
       if (failedSetups(module) > 0)
-        this.#print(`set-up failed: ${module.relativeModuleId}: ${countLine(countOf([module], []))}`);
+        this.#print(
+          `set-up failed: ${module.relativeModuleId}: ${countLine(countOf([module], []))}`,
+        );
     if (this.#isSample)
-      this.#print('Tests that are alike may have run as a sample. All of them: REFIT_WHOLE=1 npm test');
+      this.#print(
+        'Tests that are alike may have run as a sample. All of them: REFIT_WHOLE=1 npm test',
+      );
     this.#print(countLine(countOf(modules, unhandledErrors)));
   }
 }
@@ -35,7 +40,10 @@ export function countLine({ passed, failed, skipped }: Counts): string {
 }
 
 /** A file that cannot be loaded counts as one failed test, and so does a set-up that fails, or an error outside of all tests. */
-function countOf(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): Counts {
+function countOf(
+  modules: readonly TestModule[],
+  unhandledErrors: readonly SerializedError[],
+): Counts {
   const counts = { passed: 0, failed: unhandledErrors.length, skipped: 0 };
   for (const module of modules) {
     counts.failed += failedSetups(module);
@@ -50,7 +58,8 @@ function countOf(modules: readonly TestModule[], unhandledErrors: readonly Seria
 
 /** Of the file, and of each suite in it. Their tests did not run, and are told as skipped. */
 function failedSetups(module: TestModule): number {
-  return [module, ...module.children.allSuites()].filter((suite) => suite.errors().length > 0).length;
+  return [module, ...module.children.allSuites()].filter((suite) => suite.errors().length > 0)
+    .length;
 }
 
 /** Each with what its first attempt said, in one line: a failure that is rare is not seen again soon. */

@@ -37,14 +37,20 @@ async function install() {
   const progress = setInterval(() => say(`installing: ${seconds()} s`), PROGRESS_MS);
   const code = await npmCi();
   clearInterval(progress);
-  say(code === 0 ? `installed in ${seconds()} s` : `npm ci failed with exit code ${code} after ${seconds()} s`);
+  say(
+    code === 0
+      ? `installed in ${seconds()} s`
+      : `npm ci failed with exit code ${code} after ${seconds()} s`,
+  );
   return code;
 }
 
 /** @returns {Promise<number>} npm's exit code */
 async function npmCi() {
   // Not from node_modules: npm would remove the Node that runs it.
-  const path = (process.env['PATH'] ?? '').split(delimiter).filter((entry) => !entry.startsWith(MODULES));
+  const path = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((entry) => !entry.startsWith(MODULES));
   const child = spawn('npm', ['ci', '--ignore-scripts', '--loglevel=error', '--no-progress'], {
     cwd: ROOT,
     env: { ...process.env, PATH: path.join(delimiter) },

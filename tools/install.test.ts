@@ -33,8 +33,12 @@ function npmDoes(command: string): void {
 }
 
 async function install(): Promise<RunResult> {
-  const path = [join(root, 'node_modules', '.bin'), join(root, 'bin'), '/usr/bin', '/bin'].join(delimiter);
-  return await run(process.execPath, [join(root, 'tools', 'install.mjs')], { environment: { PATH: path } });
+  const path = [join(root, 'node_modules', '.bin'), join(root, 'bin'), '/usr/bin', '/bin'].join(
+    delimiter,
+  );
+  return await run(process.execPath, [join(root, 'tools', 'install.mjs')], {
+    environment: { PATH: path },
+  });
 }
 
 function calls(): string[] {

@@ -2,7 +2,9 @@
 import { EXIT, RefitError } from '../src/util/errors.ts';
 
 /** `main` resolves with the exit code after all that it started has ended, also when `abort` aborts. */
-export async function runMain(main: (args: string[], abort: AbortSignal) => Promise<number>): Promise<void> {
+export async function runMain(
+  main: (args: string[], abort: AbortSignal) => Promise<number>,
+): Promise<void> {
   const interruption = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => interruption.abort(new Error(name)));

@@ -65,7 +65,10 @@ async function main(args: string[], abort: AbortSignal): Promise<number> {
   });
   const unknown = names.find((name) => PARTS[name] === undefined);
   if (unknown !== undefined) {
-    throw new RefitError('REFIT_USAGE', `there is no part "${unknown}": name some of ${Object.keys(PARTS).join(', ')}`);
+    throw new RefitError(
+      'REFIT_USAGE',
+      `there is no part "${unknown}": name some of ${Object.keys(PARTS).join(', ')}`,
+    );
   }
   const low: string[] = [];
   for (const [name, part] of Object.entries(PARTS)) {
@@ -73,14 +76,20 @@ async function main(args: string[], abort: AbortSignal): Promise<number> {
     const report = await mutate(name, part, values.concurrency, abort);
     const { score, lines } = resultOf(name, report);
     for (const line of lines) process.stdout.write(`${line}\n`);
-    if (score < part.least) low.push(`${name} is at ${score.toFixed(1)} %: tests must notice ${part.least} %`);
+    if (score < part.least)
+      low.push(`${name} is at ${score.toFixed(1)} %: tests must notice ${part.least} %`);
   }
   for (const line of low) process.stderr.write(`${line}\n`);
   return low.length === 0 ? EXIT.ok : EXIT.failed;
 }
 
 /** Stryker keeps the results of each part, so that the next run tries only what changed and what no test noticed. */
-async function mutate(name: string, { code, tests }: Part, concurrency: string, abort: AbortSignal): Promise<Report> {
+async function mutate(
+  name: string,
+  { code, tests }: Part,
+  concurrency: string,
+  abort: AbortSignal,
+): Promise<Report> {
   const globs = code.map((path) => (path.endsWith('.ts') ? path : `${path}/**/*.ts`));
   const results = join(RESULTS, `${name}.json`);
   const options = ['--mutate', [...globs, '!**/*.test.ts'].join(','), '--incrementalFile', results];
@@ -96,9 +105,15 @@ async function mutate(name: string, { code, tests }: Part, concurrency: string, 
 }
 
 /** The share of changes that a test noticed, then each one that none did. */
-function resultOf(name: string, { files }: Report): { readonly score: number; readonly lines: readonly string[] } {
-  const mutants = Object.entries(files).flatMap(([path, file]) => file.mutants.map((mutant) => ({ path, ...mutant })));
-  const withStatus = (status: string): typeof mutants => mutants.filter((mutant) => mutant.status === status);
+function resultOf(
+  name: string,
+  { files }: Report,
+): { readonly score: number; readonly lines: readonly string[] } {
+  const mutants = Object.entries(files).flatMap(([path, file]) =>
+    file.mutants.map((mutant) => ({ path, ...mutant })),
+  );
+  const withStatus = (status: string): typeof mutants =>
+    mutants.filter((mutant) => mutant.status === status);
   const [killed, timedOut, survived, uncovered, untried] = [
     withStatus('Killed'),
     withStatus('Timeout'),
@@ -116,10 +131,12 @@ function resultOf(name: string, { files }: Report): { readonly score: number; re
     `${uncovered.length} not covered`,
     `${untried.length} not tried`,
   ];
-  const survivors = missed.map(({ path, status, mutatorName, replacement, location: { start } }) => {
-    const change = replacement?.replaceAll(/\s+/g, ' ').slice(0, 80) ?? '';
-    return `  ${path}:${start.line}:${start.column} ${status} ${mutatorName} → ${change}`;
-  });
+  const survivors = missed.map(
+    ({ path, status, mutatorName, replacement, location: { start } }) => {
+      const change = replacement?.replaceAll(/\s+/g, ' ').slice(0, 80) ?? '';
+      return `  ${path}:${start.line}:${start.column} ${status} ${mutatorName} → ${change}`;
+    },
+  );
   return { score, lines: [`${name}: ${score.toFixed(1)} % (${counts.join(', ')})`, ...survivors] };
 }
 

@@ -8,7 +8,8 @@ import { runMain } from './main.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const [COLUMN, LINE, MARGIN] = [8.4, 20, 20];
-const STYLE = 'font: 14px ui-monospace, Menlo, Consolas, monospace; white-space: pre; fill: #d7dde5';
+const STYLE =
+  'font: 14px ui-monospace, Menlo, Consolas, monospace; white-space: pre; fill: #d7dde5';
 
 async function main(_names: string[], abort: AbortSignal): Promise<number> {
   const child = spawn(process.execPath, ['sandbox/start.ts'], {
@@ -16,7 +17,10 @@ async function main(_names: string[], abort: AbortSignal): Promise<number> {
     stdio: ['ignore', 'pipe', 'inherit'],
     signal: abort,
   });
-  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit') as Promise<[number | null]>]);
+  const [output, [code]] = await Promise.all([
+    text(child.stdout),
+    once(child, 'exit') as Promise<[number | null]>,
+  ]);
   if (code !== 0) throw new Error(`npm start ended with exit code ${code}`);
   writeFileSync(join(ROOT, 'docs', 'picture.svg'), svgOf(['$ npm start', '…', ...endOf(output)]));
   return 0;
@@ -32,7 +36,8 @@ function svgOf(lines: readonly string[]): string {
   const width = Math.ceil(2 * MARGIN + COLUMN * Math.max(...lines.map(({ length }) => length)));
   const height = 2 * MARGIN + LINE * lines.length;
   const rows = lines.map(
-    (line, row) => `<tspan x="${MARGIN}" y="${MARGIN + LINE * (row + 0.7)}">${escaped(line)}</tspan>`,
+    (line, row) =>
+      `<tspan x="${MARGIN}" y="${MARGIN + LINE * (row + 0.7)}">${escaped(line)}</tspan>`,
   );
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" role="img" aria-label="The end of npm start">`,

@@ -32,7 +32,10 @@ function parseCommand(args: string[]): Command {
   }
   const { nodes = '0' } = values;
   if (!/^\d+$/.test(nodes) || Number(nodes) > MAX_NODES) {
-    throw new RefitError('REFIT_USAGE', `--nodes wants a whole number from 0 to ${MAX_NODES}, found "${nodes}"`);
+    throw new RefitError(
+      'REFIT_USAGE',
+      `--nodes wants a whole number from 0 to ${MAX_NODES}, found "${nodes}"`,
+    );
   }
   return { name: 'up', nodes: Number(nodes) };
 }
@@ -52,7 +55,11 @@ function parse(args: string[]) {
 /** Runs until `abort` aborts. */
 async function up(nodes: number, abort: AbortSignal): Promise<void> {
   const controlPlane = await startControlPlane({
-    components: ['kube-controller-manager', 'kube-scheduler', ...(nodes > 0 ? (['kwok'] as const) : [])],
+    components: [
+      'kube-controller-manager',
+      'kube-scheduler',
+      ...(nodes > 0 ? (['kwok'] as const) : []),
+    ],
     abort,
   });
   try {
@@ -68,7 +75,11 @@ async function up(nodes: number, abort: AbortSignal): Promise<void> {
   }
 }
 
-async function populate(controlPlane: ControlPlane, kubeconfig: string, nodes: number): Promise<void> {
+async function populate(
+  controlPlane: ControlPlane,
+  kubeconfig: string,
+  nodes: number,
+): Promise<void> {
   const call = async (args: string[], input?: string): Promise<void> => {
     const { ok, stderr } = await kubectl(controlPlane.kubectl, kubeconfig, args, input);
     if (!ok) throw new RefitError('REFIT_TESTENV', `kubectl ${args.join(' ')}: ${stderr.trim()}`);

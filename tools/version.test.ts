@@ -12,7 +12,8 @@ test('npm version makes the commit and the tag of a release', () => {
   const directory = mkdtempSync(join(tmpdir(), 'refit-version-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const clone = join(directory, 'clone');
-  const git = (...args: string[]): string => execFileSync('git', ['-C', clone, ...args], { encoding: 'utf8' }).trim();
+  const git = (...args: string[]): string =>
+    execFileSync('git', ['-C', clone, ...args], { encoding: 'utf8' }).trim();
   execFileSync('git', ['clone', '--quiet', '--depth=1', `file://${ROOT}`, clone]);
   symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
   for (const [name, value] of [
@@ -37,7 +38,7 @@ test('npm version makes the commit and the tag of a release', () => {
 });
 
 test('a release without anything new is refused', () => {
-  expect(() => withRelease('# Changelog\n\n## Unreleased\n\n## 1.0.0 (2026-01-01)\n', '1.0.1', '2026-01-02')).toThrow(
-    'CHANGELOG.md has nothing under "## Unreleased"',
-  );
+  expect(() =>
+    withRelease('# Changelog\n\n## Unreleased\n\n## 1.0.0 (2026-01-01)\n', '1.0.1', '2026-01-02'),
+  ).toThrow('CHANGELOG.md has nothing under "## Unreleased"');
 });

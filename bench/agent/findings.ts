@@ -6,11 +6,16 @@ import type { ResumeRound } from './resuming.ts';
 
 const MIB = 1024 * 1024;
 
-export function agentFindings(restarts: readonly RestartRound[], resumes: readonly ResumeRound[]): Findings {
+export function agentFindings(
+  restarts: readonly RestartRound[],
+  resumes: readonly ResumeRound[],
+): Findings {
   const whole = median(restarts.map((round) => round.whole));
   const own = median(restarts.map((round) => round.own));
   const worst = Math.max(...resumes.map(({ again }) => again));
-  const [mib, onDisk] = [worst, median(resumes.map(({ had }) => had))].map((bytes) => formatNumber(bytes / MIB));
+  const [mib, onDisk] = [worst, median(resumes.map(({ had }) => had))].map((bytes) =>
+    formatNumber(bytes / MIB),
+  );
   return {
     figures: [
       {
@@ -39,7 +44,10 @@ export function agentFindings(restarts: readonly RestartRound[], resumes: readon
       {
         title: 'Downloads whose agent was killed',
         header: ['ON THE DISK THEN', 'SENT AGAIN'],
-        rows: resumes.map(({ had, again }) => [`${formatNumber(had / MIB)} MiB`, `${formatNumber(again)} bytes`]),
+        rows: resumes.map(({ had, again }) => [
+          `${formatNumber(had / MIB)} MiB`,
+          `${formatNumber(again)} bytes`,
+        ]),
       },
     ],
   };

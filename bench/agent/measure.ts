@@ -37,7 +37,10 @@ export async function measureAgent(parts: AgentParts): Promise<Findings> {
     files[path] = join(payloads, path);
     await buildStandIn({ version, path: files[path], bytes });
   }
-  const server = await startDownloadServer({ files, faults: [{ path: BIG.path, paceMs: PACE_MS, times: Infinity }] });
+  const server = await startDownloadServer({
+    files,
+    faults: [{ path: BIG.path, paceMs: PACE_MS, times: Infinity }],
+  });
   started.defer(async () => await server.stop());
   const restarts = new Restarts(parts.clock, AbortSignal.any([parts.abort, stop.signal]));
   const rig = await AgentRig.start({

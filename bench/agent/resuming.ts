@@ -18,14 +18,25 @@ const POLL_MS = 1;
 /** Kills the agent once in each download, after a share of the bytes that `random` (0 to 1) chooses. */
 export async function measureResumes(
   rig: AgentRig,
-  { server, path, version, bytes }: { server: DownloadServer; path: string; version: string; bytes: number },
+  {
+    server,
+    path,
+    version,
+    bytes,
+  }: { server: DownloadServer; path: string; version: string; bytes: number },
   random: () => number,
 ): Promise<readonly ResumeRound[]> {
   const { part } = pathsBeside(rig.host.binary);
   const rounds: ResumeRound[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const earlier = server.requests.length;
-    await rig.send({ id: 0, kind: 'k0supdate', version, url: server.url + path, sha256: server.sha256(path) });
+    await rig.send({
+      id: 0,
+      kind: 'k0supdate',
+      version,
+      url: server.url + path,
+      sha256: server.sha256(path),
+    });
     await untilSize(part, random() * bytes, rig);
     await rig.replaceAgent();
     const had = server.requests.slice(earlier).at(-1)?.bytesSent ?? 0;

@@ -126,12 +126,15 @@ export class AgentRig implements AsyncDisposable {
   async #watch(): Promise<void> {
     const watching = AbortSignal.any([this.abort, this.#stop.signal]);
     watching.addEventListener('abort', () => this.#wake(), { once: true });
-    const informer = createInformer(this.#cluster.client, nodes, { fieldSelector: `metadata.name=${this.host.name}` });
+    const informer = createInformer(this.#cluster.client, nodes, {
+      fieldSelector: `metadata.name=${this.host.name}`,
+    });
     informer.addHandler({
       updated: ({ metadata }) => {
         const seen = decodeSignal(metadata.annotations);
         const status = seen?.status?.status;
-        if (status === undefined || seen?.created !== this.#sent?.created || this.#seen.has(status)) return;
+        if (status === undefined || seen?.created !== this.#sent?.created || this.#seen.has(status))
+          return;
         this.#seen.set(status, this.clock.monotonic());
         this.#wake();
       },

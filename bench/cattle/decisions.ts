@@ -10,7 +10,15 @@ import { gather, type Known } from '../../src/engine/observe/gather.ts';
 import { targetTimes } from '../../src/engine/observe/watch-times.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
-import { type Job, jobs, type KubeObject, type Node, nodes, pods, secrets } from '../../src/kube/resources.ts';
+import {
+  type Job,
+  jobs,
+  type KubeObject,
+  type Node,
+  nodes,
+  pods,
+  secrets,
+} from '../../src/kube/resources.ts';
 import { createStore } from '../../src/kube/watch/store.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
@@ -42,24 +50,37 @@ export function timeDecision(count: number): number {
 
 export const CONFIG = { name: 'suc', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
 
-export function sceneOf(count: number, dialect = cattle(CONFIG)): { change(round: number): void; decide(): Decision } {
+export function sceneOf(
+  count: number,
+  dialect = cattle(CONFIG),
+): { change(round: number): void; decide(): Decision } {
   const stores = new Map(
-    [nodes, jobs, pods, secrets].map((kind) => [kind, createStore<KubeObject>(silentLogger)] as const),
+    [nodes, jobs, pods, secrets].map(
+      (kind) => [kind, createStore<KubeObject>(silentLogger)] as const,
+    ),
   );
   const views = viewsOf(
     [...stores].map(([kind, store]) => {
       const get = (name: string, namespace?: string) =>
         store.get(namespace === undefined ? name : `${namespace}/${name}`);
-      return [kind, { get, list: () => store.list(), resourceVersion: store.resourceVersion }] as const;
+      return [
+        kind,
+        { get, list: () => store.list(), resourceVersion: store.resourceVersion },
+      ] as const;
     }),
   );
   const ownWrites = new OwnWrites();
   const world = freshWorld(views, ownWrites);
   const draft = examplePlan(AT_WORK);
-  const plan: CattlePlan = { ...draft, metadata: { ...draft.metadata, uid: 'plan', creationTimestamp: rfc3339(NOW) } };
+  const plan: CattlePlan = {
+    ...draft,
+    metadata: { ...draft.metadata, uid: 'plan', creationTimestamp: rfc3339(NOW) },
+  };
   const resolved = dialect.resolve(plan, world, NOW);
   const { version = '' } = resolved.stages[0] ?? {};
-  const all = Array.from({ length: count }, (_, index) => nodeOf(index, index % 2 === 0 ? resolved.id : undefined));
+  const all = Array.from({ length: count }, (_, index) =>
+    nodeOf(index, index % 2 === 0 ? resolved.id : undefined),
+  );
   const working = all.filter((_, index) => index % 2 === 1).slice(0, AT_WORK);
   const jobFor = (node: Node, active: number): Job => {
     const job = jobOf(CONFIG, { plan, node, version, hash: resolved.id, settings: CONFIG.job });
@@ -80,7 +101,9 @@ export function sceneOf(count: number, dialect = cattle(CONFIG)): { change(round
   const decide = (recorded: CattlePlan): Decision => {
     const now = systemClock.monotonic();
     const known: Known = { watch: (target, observation) => watch(target, observation, now) };
-    return decideOn(evaluationsFor(gather(dialect, recorded, world, LATER, known), DEFAULT_POLICY, LATER));
+    return decideOn(
+      evaluationsFor(gather(dialect, recorded, world, LATER, known), DEFAULT_POLICY, LATER),
+    );
   };
   let recorded = plan;
   for (let record = decide(plan).record; record; record = decide(recorded).record)
@@ -96,7 +119,10 @@ export function sceneOf(count: number, dialect = cattle(CONFIG)): { change(round
 
 function nodeOf(index: number, hash: string | undefined): Node {
   const node = simulatedNode(`node-${index}.example.com`);
-  const labels = { ...node.metadata.labels, ...(hash === undefined ? {} : { 'plan.upgrade.cattle.io/bench': hash }) };
+  const labels = {
+    ...node.metadata.labels,
+    ...(hash === undefined ? {} : { 'plan.upgrade.cattle.io/bench': hash }),
+  };
   const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: rfc3339(NOW) }] as const;
   const metadata = { ...node.metadata, labels, uid: `node-${index}`, resourceVersion: '1' };
   return { ...node, metadata, status: { ...node.status, conditions: [...conditions] } };

@@ -7,7 +7,13 @@ import type { CattleRun } from './measure.ts';
 
 export function cattleFindings(run: CattleRun): Findings {
   return {
-    figures: [wallFigure(run), ...latencyFigures(run), ...callFigures(run), ...processFigures(run), decisionFigure()],
+    figures: [
+      wallFigure(run),
+      ...latencyFigures(run),
+      ...callFigures(run),
+      ...processFigures(run),
+      decisionFigure(),
+    ],
     details: [
       {
         title: 'Mutating calls of the controller, of the last Plan',
@@ -23,9 +29,16 @@ export function cattleFindings(run: CattleRun): Findings {
 }
 
 function wallFigure({ nodes, slots, plans, bareSeconds }: CattleRun): Figure {
-  const between = bareSeconds.map((seconds, index) => (seconds + (bareSeconds[index + 1] ?? Number.NaN)) / 2);
-  const all = plans.map(({ wallSeconds }, index) => ({ wallSeconds, bare: between[index] ?? Number.NaN }));
-  const parts = all.map(({ wallSeconds, bare }) => `${formatNumber(wallSeconds)} s ÷ ${formatNumber(bare)} s`);
+  const between = bareSeconds.map(
+    (seconds, index) => (seconds + (bareSeconds[index + 1] ?? Number.NaN)) / 2,
+  );
+  const all = plans.map(({ wallSeconds }, index) => ({
+    wallSeconds,
+    bare: between[index] ?? Number.NaN,
+  }));
+  const parts = all.map(
+    ({ wallSeconds, bare }) => `${formatNumber(wallSeconds)} s ÷ ${formatNumber(bare)} s`,
+  );
   return {
     key: 'cattle.planWall1000Ratio',
     value: median(all.map(({ wallSeconds, bare }) => wallSeconds / bare)),
@@ -40,8 +53,13 @@ function latencyFigures({ slots, plans }: CattleRun): Figure[] {
   const latencies = plans.flatMap(({ times: { created, completed } }) =>
     created.slice(slots).map((at, index) => at - (completed[index] ?? Number.NaN)),
   );
-  if (latencies.some((ms) => ms < 0)) throw new RefitError('REFIT_PLAN_FAILED', `more than ${slots} Jobs at once`);
-  const figure = (share: number) => ({ value: percentile(latencies, share), unit: 'ms', madeOf: '' });
+  if (latencies.some((ms) => ms < 0))
+    throw new RefitError('REFIT_PLAN_FAILED', `more than ${slots} Jobs at once`);
+  const figure = (share: number) => ({
+    value: percentile(latencies, share),
+    unit: 'ms',
+    madeOf: '',
+  });
   return [
     {
       ...figure(0.5),
@@ -79,7 +97,11 @@ function callFigures({ plans, nodes }: CattleRun): Figure[] {
 }
 
 function processFigures({ plans, starts, nodes }: CattleRun): Figure[] {
-  const [ours, client, script] = [median(starts.ours), median(starts.client), median(starts.script)];
+  const [ours, client, script] = [
+    median(starts.ours),
+    median(starts.client),
+    median(starts.script),
+  ];
   return [
     {
       key: 'cattle.peakRssMiB',

@@ -46,16 +46,26 @@ export async function followJobs(
   begin();
   await following;
   if (times.completed.length === count) return times;
-  throw new RefitError('REFIT_PLAN_FAILED', `${times.completed.length} of ${count} Jobs were complete in time`);
+  throw new RefitError(
+    'REFIT_PLAN_FAILED',
+    `${times.completed.length} of ${count} Jobs were complete in time`,
+  );
 }
 
 function isComplete({ status }: Job): boolean {
-  return status?.conditions?.some(({ type, status: is }) => type === 'Complete' && is === 'True') ?? false;
+  return (
+    status?.conditions?.some(({ type, status: is }) => type === 'Complete' && is === 'True') ??
+    false
+  );
 }
 
 function smaller({ metadata: { name, namespace, resourceVersion }, status }: Job): Job {
   return {
-    metadata: { name, ...(namespace ? { namespace } : {}), ...(resourceVersion ? { resourceVersion } : {}) },
+    metadata: {
+      name,
+      ...(namespace ? { namespace } : {}),
+      ...(resourceVersion ? { resourceVersion } : {}),
+    },
     ...(status ? { status } : {}),
   };
 }

@@ -13,7 +13,14 @@ import { settleAll } from '../../src/util/waits.ts';
 import { type AuditEvent, parseAuditLog } from '../plan/audit-log.ts';
 import { cpuSecondsOf, memoryOf } from '../plan/processes.ts';
 import { followJobs, type JobTimes } from './follow-jobs.ts';
-import { AT_ONCE, type CattleParts, type CattleRig, examplePlan, NAMESPACE, startRig } from './rig.ts';
+import {
+  AT_ONCE,
+  type CattleParts,
+  type CattleRig,
+  examplePlan,
+  NAMESPACE,
+  startRig,
+} from './rig.ts';
 import { measureStarts, type Starts } from './start.ts';
 
 export const NODES = 1_000;
@@ -43,7 +50,10 @@ export interface PlanRun {
   readonly calls: ReadonlyMap<string, number>;
 }
 
-export async function measureCattle(parts: CattleParts, say: (line: string) => void): Promise<CattleRun> {
+export async function measureCattle(
+  parts: CattleParts,
+  say: (line: string) => void,
+): Promise<CattleRun> {
   const { nodes: count = NODES } = parts;
   const slots = Math.ceil(count / SHARE);
   say(`starting a control plane with ${count} simulated nodes`);
@@ -62,7 +72,12 @@ export async function measureCattle(parts: CattleParts, say: (line: string) => v
   return { plans, nodes: count, slots, starts, bareSeconds };
 }
 
-async function carryOut(rig: CattleRig, name: string, slots: number, parts: CattleParts): Promise<PlanRun> {
+async function carryOut(
+  rig: CattleRig,
+  name: string,
+  slots: number,
+  parts: CattleParts,
+): Promise<PlanRun> {
   const { clock, abort } = parts;
   const { client, nodes, plane } = rig;
   const controller = await rig.start();
@@ -95,18 +110,33 @@ async function clear(rig: CattleRig, clock: Clock): Promise<void> {
   const client = boundedClient(rig.client, AT_ONCE);
   const { items } = await client.listAll(jobs, { namespace: NAMESPACE });
   const deletion = { namespace: NAMESPACE, propagationPolicy: 'Background' } as const;
-  await settleAll(items.map(async ({ metadata }) => await ifFound(client.delete(jobs, metadata.name, deletion))));
-  while ((await client.list(pods, { namespace: NAMESPACE, limit: 1 })).items.length > 0) await sleep(clock, CLEARED_MS);
+  await settleAll(
+    items.map(async ({ metadata }) => await ifFound(client.delete(jobs, metadata.name, deletion))),
+  );
+  while ((await client.list(pods, { namespace: NAMESPACE, limit: 1 })).items.length > 0)
+    await sleep(clock, CLEARED_MS);
 }
 
 /** The moment at which a watch shows it. */
-async function untilComplete({ client }: CattleRig, name: string, clock: Clock, abort: AbortSignal): Promise<number> {
+async function untilComplete(
+  { client }: CattleRig,
+  name: string,
+  clock: Clock,
+  abort: AbortSignal,
+): Promise<number> {
   const over = new AbortController();
   const fieldSelector = `metadata.name=${name}`;
-  const informer = createInformer(client, cattlePlans, { namespace: NAMESPACE, fieldSelector, clock });
+  const informer = createInformer(client, cattlePlans, {
+    namespace: NAMESPACE,
+    fieldSelector,
+    clock,
+  });
   informer.addHandler({
     updated: ({ status }) => {
-      if (status?.conditions?.some(({ type, status: is }) => type === 'Complete' && is === 'True') === true)
+      if (
+        status?.conditions?.some(({ type, status: is }) => type === 'Complete' && is === 'True') ===
+        true
+      )
         over.abort();
     },
   });
@@ -116,7 +146,12 @@ async function untilComplete({ client }: CattleRig, name: string, clock: Clock, 
 }
 
 /** Seconds for the same Jobs, each created as soon as one is complete, by somebody who does nothing else. */
-async function createBare(rig: CattleRig, name: string, slots: number, { clock, abort }: CattleParts): Promise<number> {
+async function createBare(
+  rig: CattleRig,
+  name: string,
+  slots: number,
+  { clock, abort }: CattleParts,
+): Promise<number> {
   const { client, nodes } = rig;
   const waiting = nodes.map((node) => bareJob(name, node));
   const creating: Promise<unknown>[] = [];
@@ -139,19 +174,32 @@ async function createBare(rig: CattleRig, name: string, slots: number, { clock, 
 function bareJob(name: string, node: Node): Job {
   const plan = { ...examplePlan(1), metadata: { name, namespace: NAMESPACE } };
   const config = { name: 'bare', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
-  const rendering = { plan, node, version: 'v1.36.3-k3s1', hash: '0'.repeat(56), settings: config.job };
+  const rendering = {
+    plan,
+    node,
+    version: 'v1.36.3-k3s1',
+    hash: '0'.repeat(56),
+    settings: config.job,
+  };
   const { ownerReferences: _, ...metadata } = jobOf(config, rendering).metadata;
   return { ...jobOf(config, rendering), metadata };
 }
 
 /** Of the controller since the Plan was created. */
 function callsOf(events: readonly AuditEvent[]): ReadonlyMap<string, number> {
-  const creation = events.findLastIndex(({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans');
-  if (creation < 0) throw new RefitError('REFIT_INTERNAL', 'the audit log lacks the creation of the Plan');
+  const creation = events.findLastIndex(
+    ({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans',
+  );
+  if (creation < 0)
+    throw new RefitError('REFIT_INTERNAL', 'the audit log lacks the creation of the Plan');
   const calls = new Map<string, number>();
   for (const { verb, user, objectRef } of events.slice(creation + 1)) {
-    if (user.username !== 'refit-cattle' || !MUTATING.has(verb) || objectRef?.resource === 'leases') continue;
-    const key = [verb, [objectRef?.resource, objectRef?.subresource].filter(Boolean).join('/')].join(' ');
+    if (user.username !== 'refit-cattle' || !MUTATING.has(verb) || objectRef?.resource === 'leases')
+      continue;
+    const key = [
+      verb,
+      [objectRef?.resource, objectRef?.subresource].filter(Boolean).join('/'),
+    ].join(' ');
     calls.set(key, (calls.get(key) ?? 0) + 1);
   }
   return calls;

@@ -45,7 +45,10 @@ export interface CattleRig extends AsyncDisposable {
   start(): Promise<Process>;
 }
 
-export async function startRig({ directory, clock, abort, ...parts }: CattleParts, count: number): Promise<CattleRig> {
+export async function startRig(
+  { directory, clock, abort, ...parts }: CattleParts,
+  count: number,
+): Promise<CattleRig> {
   await using started = new AsyncDisposableStack();
   const components = ['kube-controller-manager', 'kube-scheduler', 'kwok'] as const;
   const plane = await startControlPlane({ components, audit: true, abort });
@@ -77,7 +80,13 @@ export async function startRig({ directory, clock, abort, ...parts }: CattlePart
     });
   };
   const everything = started.move();
-  return { plane, client, nodes: ready, start, [Symbol.asyncDispose]: async () => await everything.disposeAsync() };
+  return {
+    plane,
+    client,
+    nodes: ready,
+    start,
+    [Symbol.asyncDispose]: async () => await everything.disposeAsync(),
+  };
 }
 
 /** Asks more often than `startProcess` does. */
@@ -101,7 +110,8 @@ async function createNodes(client: KubeClient, count: number, abort: AbortSignal
   const stop = new AbortController();
   const informer = createInformer(client, nodes);
   const areReady = (): boolean =>
-    informer.list().filter((node) => readyCondition(node)?.status === 'True' && !node.spec?.taints).length === count;
+    informer.list().filter((node) => readyCondition(node)?.status === 'True' && !node.spec?.taints)
+      .length === count;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   abort.addEventListener('abort', () => reject(new Error('interrupted')), { once: true });
   informer.addHandler({ updated: () => areReady() && resolve() });
@@ -122,7 +132,9 @@ export function examplePlan(concurrency: number, name = 'bench'): CattlePlan {
     spec: {
       concurrency,
       version: 'v1.36.3+k3s1',
-      nodeSelector: { matchExpressions: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }] },
+      nodeSelector: {
+        matchExpressions: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }],
+      },
       serviceAccountName: 'system-upgrade',
       upgrade: { image: 'rancher/k3s-upgrade' },
     },

@@ -43,11 +43,15 @@ process.stdin.on('data', (text) => (input += text)).on('end', () => {
     });
 });`;
 
-export async function measureStarts(rig: CattleRig, { clock, directory }: CattleParts): Promise<Starts> {
+export async function measureStarts(
+  rig: CattleRig,
+  { clock, directory }: CattleParts,
+): Promise<Starts> {
   const kubeconfig = await rig.plane.kubeconfig('cattle');
   const program = join(import.meta.dirname, 'bare-client.ts');
   const client = await buildRefit(join(directory, 'bare-client'), 'minified', program);
-  const list = async (): Promise<void> => await untilDone([...NODE_FLAGS, client, kubeconfig, NAMESPACE]);
+  const list = async (): Promise<void> =>
+    await untilDone([...NODE_FLAGS, client, kubeconfig, NAMESPACE]);
   const input = await inputOf(kubeconfig);
   const starts = { ours: [] as number[], client: [] as number[], script: [] as number[] };
   const timed = async (of: keyof Starts, work: () => Promise<Process | void>): Promise<void> => {

@@ -67,10 +67,17 @@ export function clientFindings(rounds: readonly Round[]): Findings {
   };
 }
 
-async function time(clients: readonly string[], kubeconfig: string, abort: AbortSignal): Promise<number[]> {
+async function time(
+  clients: readonly string[],
+  kubeconfig: string,
+  abort: AbortSignal,
+): Promise<number[]> {
   const args = [PROGRAM, clients.join(','), kubeconfig, String(REQUESTS)];
   const { ok, stdout, stderr } = await run(process.execPath, args, { abort });
   const medians = stdout.trim().split(' ').map(Number);
   if (ok && medians.every((milliseconds) => milliseconds > 0)) return medians;
-  throw new RefitError('REFIT_INTERNAL', `${REQUESTS} requests by ${clients.join(' and ')} failed: ${stderr.trim()}`);
+  throw new RefitError(
+    'REFIT_INTERNAL',
+    `${REQUESTS} requests by ${clients.join(' and ')} failed: ${stderr.trim()}`,
+  );
 }

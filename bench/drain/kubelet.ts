@@ -7,23 +7,50 @@ import { type Clock, sleep } from '../../src/util/clock.ts';
 
 /** Creates pods on the node, as a ReplicaSet owns them. */
 export async function placePods(client: KubeClient, node: string, count: number): Promise<void> {
-  const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'web', controller: true };
+  const owner = {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    name: 'web',
+    uid: 'web',
+    controller: true,
+  };
   for (let index = 0; index < count; index++) {
-    const metadata = { name: `${node.split('.')[0]}-${index}`, namespace: 'default', ownerReferences: [owner] };
+    const metadata = {
+      name: `${node.split('.')[0]}-${index}`,
+      namespace: 'default',
+      ownerReferences: [owner],
+    };
     const spec = { nodeName: node, containers: [{ name: 'web', image: 'web:1' }] };
-    const created = await client.create<Pod>(pods, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
-    const status: NonNullable<Pod['status']> = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+    const created = await client.create<Pod>(pods, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata,
+      spec,
+    });
+    const status: NonNullable<Pod['status']> = {
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: 'True' }],
+    };
     await client.replace(pods, { ...created, status }, { subresource: 'status' });
   }
 }
 
 /** Every pod whose deletion begins is gone `ms` later; until `signal` aborts. */
-export async function endPods(caller: Caller, ms: number, clock: Clock, abort: AbortSignal): Promise<void> {
+export async function endPods(
+  caller: Caller,
+  ms: number,
+  clock: Clock,
+  abort: AbortSignal,
+): Promise<void> {
   const informer = createInformer(clientOver(caller), pods, { clock });
   const ending = new Set<Promise<void>>();
   informer.addHandler({
     updated: (pod, before) => {
-      if (pod.metadata.deletionTimestamp === undefined || before.metadata.deletionTimestamp !== undefined) return;
+      if (
+        pod.metadata.deletionTimestamp === undefined ||
+        before.metadata.deletionTimestamp !== undefined
+      )
+        return;
       const gone = end(caller, pod, ms, clock, abort).finally(() => ending.delete(gone));
       ending.add(gone);
     },
@@ -33,13 +60,26 @@ export async function endPods(caller: Caller, ms: number, clock: Clock, abort: A
 }
 
 /** With no time left a pod is gone at once, as when its kubelet says that it has ended. */
-async function end(caller: Caller, pod: Pod, ms: number, clock: Clock, abort: AbortSignal): Promise<void> {
+async function end(
+  caller: Caller,
+  pod: Pod,
+  ms: number,
+  clock: Clock,
+  abort: AbortSignal,
+): Promise<void> {
   const { name, namespace } = pod.metadata;
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
   const path = pathOf(pods, { namespace, name });
   try {
     await sleep(clock, ms, abort);
-    await caller.json({ verb: 'delete', resource: 'pods', method: 'DELETE', path, body, deadlineMs: 1000 });
+    await caller.json({
+      verb: 'delete',
+      resource: 'pods',
+      method: 'DELETE',
+      path,
+      body,
+      deadlineMs: 1000,
+    });
   } catch (error) {
     if (!abort.aborted) throw error;
   }

@@ -34,12 +34,22 @@ export async function measureDrains(parts: DrainParts): Promise<DrainRun> {
   return { one: await drainTime(1, parts), many: await drainTime(NODES, parts) };
 }
 
-async function drainTime(workers: number, { directory, clock, abort }: DrainParts): Promise<number> {
+async function drainTime(
+  workers: number,
+  { directory, clock, abort }: DrainParts,
+): Promise<number> {
   await using started = new AsyncDisposableStack();
   const stop = new AbortController();
-  const fleet = await startFleet({ workers, stepMs: STEP_MS, clock, random: () => 0.5, onRequest: () => undefined });
+  const fleet = await startFleet({
+    workers,
+    stepMs: STEP_MS,
+    clock,
+    random: () => 0.5,
+    onRequest: () => undefined,
+  });
   started.defer(async () => await fleet.stop());
-  for (let index = 0; index < workers; index++) await placePods(fleet.client, workerName(index), PODS);
+  for (let index = 0; index < workers; index++)
+    await placePods(fleet.client, workerName(index), PODS);
   const running = [endPods(fleet.server.caller, POD_MS, clock, stop.signal)];
   const times = new DrainTimes(clock);
   running.push(times.follow(fleet.client, stop.signal));

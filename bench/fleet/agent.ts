@@ -6,7 +6,12 @@ import { type OwnObject, ownObject } from '../../src/agent/object/own-object.ts'
 import type { KubeClient } from '../../src/kube/client.ts';
 import type { KubeObject, Resource } from '../../src/kube/resources.ts';
 import { isConflict } from '../../src/kube/status-error.ts';
-import { decodeSignal, encodeReport, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
+import {
+  decodeSignal,
+  encodeReport,
+  encodeSignal,
+  type SignalData,
+} from '../../src/signal/annotations.ts';
 import type { SignalStatus } from '../../src/signal/names.ts';
 import { type Clock, rfc3339, sleep } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
@@ -93,7 +98,11 @@ export class SimulatedAgent {
 
   #withStatus(object: KubeObject, signalled: SignalData, status: SignalStatus): KubeObject {
     const timestamp = rfc3339(this.#parts.clock.now());
-    const report = encodeReport({ created: signalled.created, from: 'v1.36.3+k0s.0', spent: { [status]: 1000 } });
+    const report = encodeReport({
+      created: signalled.created,
+      from: 'v1.36.3+k0s.0',
+      spent: { [status]: 1000 },
+    });
     const signal = encodeSignal({ ...signalled, status: { status, timestamp } });
     const annotations = { ...object.metadata.annotations, ...signal, ...report };
     return { ...object, metadata: { ...object.metadata, annotations } };

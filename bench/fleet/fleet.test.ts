@@ -63,7 +63,10 @@ test('500 workers, 125 at a time: status shards hold them, the plan lists who is
 
   const shards = (await fleet.client.listAll(statusShards)).items;
   const done = shards.flatMap(({ settled = [] }) => settled.flatMap(({ targets }) => targets));
-  expect([new Set(done).size, shards.flatMap(({ pending }) => pending)]).toEqual([WORKERS + CONTROLLERS, []]);
+  expect([new Set(done).size, shards.flatMap(({ pending }) => pending)]).toEqual([
+    WORKERS + CONTROLLERS,
+    [],
+  ]);
   expect(shards).toHaveLength(Math.ceil(WORKERS / SIZES.shard) + 1);
   expect(mostListed).toBeLessThanOrEqual(CONCURRENT);
   const { metadata } = await fleet.client.get(plans, 'autopilot');
@@ -75,7 +78,9 @@ test('500 workers, 125 at a time: status shards hold them, the plan lists who is
     failed: 0,
   });
   // The controller keeps Nodes without their images, and wrote each of them several times.
-  const all = (await fleet.client.listAll(nodes)).items as (Node & { status?: { images?: unknown[] } })[];
+  const all = (await fleet.client.listAll(nodes)).items as (Node & {
+    status?: { images?: unknown[] };
+  })[];
   expect(all.filter((node) => node.status?.images?.length !== IMAGES)).toEqual([]);
   expect(status.of('status shards').writes).toBeGreaterThan(shards.length);
   const events = [...fleet.events.values()];

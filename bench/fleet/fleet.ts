@@ -1,5 +1,9 @@
 /** A large cluster in one process: the API server in memory with all its objects, and an agent for each node. */
-import { type ApiServer, type RequestRecord, startApiServer } from '../../sandbox/api-server/api-server.ts';
+import {
+  type ApiServer,
+  type RequestRecord,
+  startApiServer,
+} from '../../sandbox/api-server/api-server.ts';
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -34,7 +38,13 @@ export interface Fleet {
 }
 
 /** Resolves when every agent watches. */
-export async function startFleet({ workers, stepMs, clock, random, onRequest }: FleetParts): Promise<Fleet> {
+export async function startFleet({
+  workers,
+  stepMs,
+  clock,
+  random,
+  onRequest,
+}: FleetParts): Promise<Fleet> {
   const addresses = Array.from({ length: CONTROLLERS }, (_, index) => controllerAddress(index + 1));
   const server = await startApiServer({ addresses, onRequest, eventHistory: HISTORY });
   const client = clientOver(server.caller);
@@ -46,16 +56,27 @@ export async function startFleet({ workers, stepMs, clock, random, onRequest }: 
   const add = (resource: Resource, name: string): void => {
     const seen = { own: 0, others: 0 };
     events.set(name, seen);
-    const own = clientOver(countingEvents(server.caller, (of) => (of === name ? seen.own++ : seen.others++)));
-    const updated = async (node: string, version: string): Promise<void> => await tellVersion(client, node, version);
+    const own = clientOver(
+      countingEvents(server.caller, (of) => (of === name ? seen.own++ : seen.others++)),
+    );
+    const updated = async (node: string, version: string): Promise<void> =>
+      await tellVersion(client, node, version);
     const stop = new AbortController();
     stops.push(stop);
-    running.push(new SimulatedAgent({ client: own, resource, name, clock, random, stepMs, updated }).run(stop.signal));
+    running.push(
+      new SimulatedAgent({ client: own, resource, name, clock, random, stepMs, updated }).run(
+        stop.signal,
+      ),
+    );
   };
   for (let index = 0; index < CONTROLLERS; index++) {
     const { status, ...object } = controlNode(index, FROM);
     const created = await client.create<ControlNode>(controlNodes, object);
-    await client.replace(controlNodes, { ...created, ...(status ? { status } : {}) }, { subresource: 'status' });
+    await client.replace(
+      controlNodes,
+      { ...created, ...(status ? { status } : {}) },
+      { subresource: 'status' },
+    );
     add(controlNodes, controllerName(index));
   }
   for (let index = 0; index < workers; index++) {

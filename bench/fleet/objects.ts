@@ -2,7 +2,11 @@
 
 import { controllerAddress } from '../../sandbox/cluster/hosts.ts';
 import type { Lease, Node } from '../../src/kube/resources.ts';
-import { CENTRAL_CORDONING_LABEL, type ControlNode, MODE_ANNOTATION } from '../../src/signal/names.ts';
+import {
+  CENTRAL_CORDONING_LABEL,
+  type ControlNode,
+  MODE_ANNOTATION,
+} from '../../src/signal/names.ts';
 
 /** Images that a Node lists: a kubelet tells of 50 at most, a small worker has some 20. Two thirds of a Node are this. */
 export const IMAGES = 20;
@@ -12,7 +16,12 @@ const PLATFORM = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
 export function workerNode(index: number, version: string, now: string): Node {
   const name = workerName(index);
   const address = `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`;
-  const resources = { cpu: '8', 'ephemeral-storage': '101430960Ki', memory: '32780112Ki', pods: '110' };
+  const resources = {
+    cpu: '8',
+    'ephemeral-storage': '101430960Ki',
+    memory: '32780112Ki',
+    pods: '110',
+  };
   const status = {
     addresses: [
       { type: 'InternalIP', address },
@@ -45,7 +54,13 @@ export function workerNode(index: number, version: string, now: string): Node {
     'volumes.kubernetes.io/controller-managed-attach-detach': 'true',
     'projectcalico.org/IPv4Address': `${address}/16`,
   };
-  return { apiVersion: 'v1', kind: 'Node', metadata: { name, labels, annotations }, spec: {}, status };
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, labels, annotations },
+    spec: {},
+    status,
+  };
 }
 
 export function workerName(index: number): string {
@@ -70,7 +85,10 @@ export function controlNode(index: number, version: string): ControlNode {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',
     kind: 'ControlNode',
     metadata: { name, labels: PLATFORM, annotations: { [MODE_ANNOTATION]: 'controller' } },
-    status: { addresses: [{ type: 'InternalIP', address: controllerAddress(index + 1) }], k0sVersion: version },
+    status: {
+      addresses: [{ type: 'InternalIP', address: controllerAddress(index + 1) }],
+      k0sVersion: version,
+    },
   };
 }
 
@@ -79,7 +97,12 @@ export function controllerName(index: number): string {
 }
 
 const CONDITIONS = [
-  ['MemoryPressure', 'False', 'KubeletHasSufficientMemory', 'kubelet has sufficient memory available'],
+  [
+    'MemoryPressure',
+    'False',
+    'KubeletHasSufficientMemory',
+    'kubelet has sufficient memory available',
+  ],
   ['DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'],
   ['PIDPressure', 'False', 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'],
   ['Ready', 'True', 'KubeletReady', 'kubelet is posting ready status'],

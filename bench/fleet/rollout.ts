@@ -20,7 +20,12 @@ export interface Rollout {
 /** All controllers by name, all workers by selector. Throws REFIT_PLAN_FAILED where it does not end well, or in time. */
 export async function rollOut(
   { client }: Pick<Fleet, 'client'>,
-  { concurrent, timeoutMs, clock, abort }: { concurrent: number; timeoutMs: number; clock: Clock; abort: AbortSignal },
+  {
+    concurrent,
+    timeoutMs,
+    clock,
+    abort,
+  }: { concurrent: number; timeoutMs: number; clock: Clock; abort: AbortSignal },
   onProgress: (plan: Plan) => void = () => undefined,
 ): Promise<Rollout> {
   const plan = examplePlan({
@@ -40,8 +45,10 @@ export async function rollOut(
     mostListed = Math.max(mostListed, listedIn(seen));
     onProgress(seen);
     const state = seen.status?.state ?? 'SchedulableWait';
-    if (state === 'Completed') return { wallSeconds: (clock.monotonic() - startedAt) / 1000, mostListed };
-    if (!state.startsWith('Schedulable')) fail(`the plan ended as ${state}: ${JSON.stringify(seen.status)}`);
+    if (state === 'Completed')
+      return { wallSeconds: (clock.monotonic() - startedAt) / 1000, mostListed };
+    if (!state.startsWith('Schedulable'))
+      fail(`the plan ended as ${state}: ${JSON.stringify(seen.status)}`);
   }
   abort.throwIfAborted();
   return fail(`the plan took more than ${timeoutMs / 1000} s`);
@@ -56,14 +63,19 @@ async function* versionsOf(
   resourceVersion: string | undefined,
   abort: AbortSignal,
 ): AsyncGenerator<Plan> {
-  for await (const event of client.watch(plans, { resourceVersion, abort, timeoutSeconds: 86_400 })) {
+  for await (const event of client.watch(plans, {
+    resourceVersion,
+    abort,
+    timeoutSeconds: 86_400,
+  })) {
     if (event.type === 'MODIFIED' || event.type === 'ADDED') yield event.object;
   }
 }
 
 function listedIn({ status }: Plan): number {
   return (status?.commands ?? []).reduce(
-    (sum, { k0supdate: { controllers = [], workers = [] } = {} }) => sum + controllers.length + workers.length,
+    (sum, { k0supdate: { controllers = [], workers = [] } = {} }) =>
+      sum + controllers.length + workers.length,
     0,
   );
 }

@@ -42,13 +42,15 @@ export async function measureSurveys(parts: SurveyParts): Promise<Findings> {
   const manifest = await startHosts(join(parts.directory, 'kubeadm'), started);
   const bare: Survey = {
     name: 'true',
-    work: async ({ hosts }, shells) => await onAll(hosts, async (host) => await shells.run(host, 'true\n')),
+    work: async ({ hosts }, shells) =>
+      await onAll(hosts, async (host) => await shells.run(host, 'true\n')),
     seconds: [],
     busy: [],
   };
   const probe: Survey = {
     name: 'probe',
-    work: async (of, shells) => await onAll(of.hosts, async (host) => await probeHost(shells, of, host, clock.now())),
+    work: async (of, shells) =>
+      await onAll(of.hosts, async (host) => await probeHost(shells, of, host, clock.now())),
     seconds: [],
     busy: [],
   };
@@ -77,7 +79,10 @@ async function startHosts(directory: string, started: AsyncDisposableStack): Pro
     started.defer(async () => await server.stop());
     servers.push({ role, ...server });
   }
-  await writeFile(join(directory, 'known_hosts'), servers.map(({ knownHost }) => knownHost).join(''));
+  await writeFile(
+    join(directory, 'known_hosts'),
+    servers.map(({ knownHost }) => knownHost).join(''),
+  );
   const names = Array.from({ length: HOSTS / servers.length }, (_, index) => index);
   const hosts = names.flatMap((name) =>
     servers.map(({ role, port }) => ({ name: `h${name}-${port}`, role, address: ADDRESS, port })),
@@ -91,7 +96,11 @@ async function startHosts(directory: string, started: AsyncDisposableStack): Pro
 }
 
 /** Over connections of its own, as a run of `refit kubeadm`; their end does not count. */
-async function survey({ work, seconds, busy }: Survey, manifest: Manifest, clock: Clock): Promise<void> {
+async function survey(
+  { work, seconds, busy }: Survey,
+  manifest: Manifest,
+  clock: Clock,
+): Promise<void> {
   await using shells = await openShells(manifest.ssh);
   const [began, before] = [clock.monotonic(), await busySeconds()];
   await work(manifest, shells);

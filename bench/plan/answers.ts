@@ -13,7 +13,11 @@ export interface Answers {
 }
 
 /** `ask` rejects when no answer comes; it is called until `abort`. */
-export function watchAnswers(ask: () => Promise<unknown>, clock: Clock, abort: AbortSignal): Answers {
+export function watchAnswers(
+  ask: () => Promise<unknown>,
+  clock: Clock,
+  abort: AbortSignal,
+): Answers {
   let [last, longest, count] = [Number.NaN, Number.NaN, 0];
   const follow = async (): Promise<void> => {
     while (!abort.aborted) {
@@ -39,7 +43,9 @@ export function askReadyz(server: { host: string; port: number; ca: string | und
   return async (abort: AbortSignal): Promise<void> =>
     await new Promise((resolve, reject) => {
       const signal = AbortSignal.any([abort, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
-      request({ ...server, path: '/readyz', agent, signal }, (answer) => answer.once('end', resolve).resume())
+      request({ ...server, path: '/readyz', agent, signal }, (answer) =>
+        answer.once('end', resolve).resume(),
+      )
         .once('error', reject)
         .end();
     });

@@ -4,7 +4,11 @@ import { type AuditEvent, countMutatingCalls, parseAuditLog, sinceCreation } fro
 
 function event(username: string, verb: string, resource: string, code = 200): AuditEvent {
   const [plural = '', subresource] = resource.split('/');
-  const objectRef = { resource: plural, ...(subresource === undefined ? {} : { subresource }), name: 'n' };
+  const objectRef = {
+    resource: plural,
+    ...(subresource === undefined ? {} : { subresource }),
+    name: 'n',
+  };
   return { verb, user: { username }, objectRef, responseStatus: { code } };
 }
 

@@ -4,7 +4,11 @@
 export interface AuditEvent {
   readonly verb: string;
   readonly user: { readonly username: string };
-  readonly objectRef?: { readonly resource: string; readonly subresource?: string; readonly name?: string };
+  readonly objectRef?: {
+    readonly resource: string;
+    readonly subresource?: string;
+    readonly name?: string;
+  };
   readonly responseStatus?: { readonly code?: number };
 }
 
@@ -38,7 +42,8 @@ export function parseAuditLog(text: string): AuditEvent[] {
 /** What follows the creation of the plan of this name; nothing where it is not in the log. */
 export function sinceCreation(events: readonly AuditEvent[], plan: string): AuditEvent[] {
   const creation = events.findIndex(
-    ({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans' && objectRef.name === plan,
+    ({ verb, objectRef }) =>
+      verb === 'create' && objectRef?.resource === 'plans' && objectRef.name === plan,
   );
   return creation < 0 ? [] : events.slice(creation + 1);
 }
@@ -53,13 +58,20 @@ export function countMutatingCalls(events: readonly AuditEvent[]): CallCount[] {
   const counts = new Map<string, CallCount>();
   for (const { verb, user, objectRef, responseStatus } of events) {
     const side = SIDES.find(([pattern]) => pattern.test(user.username))?.[1];
-    if (side === undefined || objectRef === undefined || NOT_COUNTED.includes(objectRef.resource)) continue;
+    if (side === undefined || objectRef === undefined || NOT_COUNTED.includes(objectRef.resource))
+      continue;
     if (!MUTATING.includes(verb)) continue;
     const resource = [objectRef.resource, objectRef.subresource].filter(Boolean).join('/');
     const key = `${side} ${verb} ${resource}`;
     const { calls, refused } = counts.get(key) ?? { calls: 0, refused: 0 };
     const isRefused = (responseStatus?.code ?? 0) >= 400;
-    counts.set(key, { side, verb, resource, calls: calls + 1, refused: refused + (isRefused ? 1 : 0) });
+    counts.set(key, {
+      side,
+      verb,
+      resource,
+      calls: calls + 1,
+      refused: refused + (isRefused ? 1 : 0),
+    });
   }
   return [...counts.values()].toSorted((a, b) => b.calls - a.calls);
 }

@@ -9,7 +9,10 @@ export interface Unavoidable {
 }
 
 /** The first download, controllers one after the other, then workers over so many slots. */
-export function criticalPath({ download, controllers, workers }: Unavoidable, slots: number): number {
+export function criticalPath(
+  { download, controllers, workers }: Unavoidable,
+  slots: number,
+): number {
   return download + sum(controllers) + listSchedule(workers, slots);
 }
 

@@ -10,10 +10,17 @@ const ANNOTATION = 'upgrade.refit.dev/benchmark';
 const PERIOD_MS = 1_000;
 
 /** Milliseconds from each write to the event that shows it: one write a second, until `signal` aborts. */
-export async function measureEchoes(client: KubeClient, clock: Clock, abort: AbortSignal): Promise<number[]> {
+export async function measureEchoes(
+  client: KubeClient,
+  clock: Clock,
+  abort: AbortSignal,
+): Promise<number[]> {
   const echoes: number[] = [];
   const writtenAt = new Map<string, number>();
-  const informer = createInformer(client, namespaces, { fieldSelector: `metadata.name=${NAMESPACE}`, clock });
+  const informer = createInformer(client, namespaces, {
+    fieldSelector: `metadata.name=${NAMESPACE}`,
+    clock,
+  });
   informer.addHandler({
     updated({ metadata }) {
       const at = writtenAt.get(metadata.annotations?.[ANNOTATION] ?? '');

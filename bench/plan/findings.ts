@@ -37,7 +37,11 @@ function latencyFigures(run: PlanRun): Figure[] {
   const figure = (share: number): Omit<Figure, 'key'> => {
     const value = percentile(latencies, share);
     const times = formatNumber(value / echo);
-    return { value, unit: 'ms', madeOf: `${times} × one write seen by a watch (${formatNumber(echo)} ms)` };
+    return {
+      value,
+      unit: 'ms',
+      madeOf: `${times} × one write seen by a watch (${formatNumber(echo)} ms)`,
+    };
   };
   return [
     { key: 'plan.nextNodeLatencyMsP50', ...figure(0.5), goal: { bound: 'most', limit: 100 } },
@@ -92,7 +96,12 @@ function memoryFigures({ agents, controller, bareNode }: PlanRun): Figure[] {
       unit: 'MiB',
       madeOf: `private dirty; ${formatNumber(own / bareNode.privateDirty)} × that Node process (${formatNumber(bareNode.privateDirty)} MiB)`,
     },
-    { key: 'controller.rssMiB', value: controller.rss, unit: 'MiB', madeOf: beside(controller.rss) },
+    {
+      key: 'controller.rssMiB',
+      value: controller.rss,
+      unit: 'MiB',
+      madeOf: beside(controller.rss),
+    },
   ];
 }
 
@@ -131,7 +140,9 @@ function timeDetail(run: PlanRun): Detail {
       row('restart of a worker, in all', workers),
       row('plan created → first signal', [(sightings[0]?.at ?? Number.NaN) - createdAt]),
       row('a node completed → the next is signalled', latenciesOf(run)),
-      row('last node completed → plan Completed', [completedAt - (sightings.at(-1)?.at ?? Number.NaN)]),
+      row('last node completed → plan Completed', [
+        completedAt - (sightings.at(-1)?.at ?? Number.NaN),
+      ]),
     ],
   };
 }
@@ -160,7 +171,11 @@ function memoryDetail({ agents, controller, bareNode }: PlanRun): Detail {
     title: 'Memory at rest after the plan, in MiB',
     header: ['PROCESS', 'RSS', 'PRIVATE DIRTY', 'PEAK RSS'],
     rows: [
-      row('agent (median)', { rss: medianOf('rss'), privateDirty: medianOf('privateDirty'), peak: medianOf('peak') }),
+      row('agent (median)', {
+        rss: medianOf('rss'),
+        privateDirty: medianOf('privateDirty'),
+        peak: medianOf('peak'),
+      }),
       row('agent (greatest)', agents[rss.indexOf(Math.max(...rss))] ?? bareNode),
       row('controller', controller),
       row('a Node process that does nothing', bareNode),

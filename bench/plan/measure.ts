@@ -78,7 +78,11 @@ async function runWithEchoes(rig: Rig, clock: Clock, abort: AbortSignal) {
 export function unavoidable(hosts: readonly HostTime[]): Unavoidable {
   const of = (role: HostTime['role']): number[] =>
     hosts.filter((host) => host.role === role).map(({ down, start }) => down + start);
-  return { download: hosts[0]?.download ?? Number.NaN, controllers: of('controller'), workers: of('worker') };
+  return {
+    download: hosts[0]?.download ?? Number.NaN,
+    controllers: of('controller'),
+    workers: of('worker'),
+  };
 }
 
 function hostTimes({ cluster, restarts, sightings }: Rig): HostTime[] {
@@ -86,7 +90,9 @@ function hostTimes({ cluster, restarts, sightings }: Rig): HostTime[] {
   return [...order].map((name) => {
     const role = cluster.hosts.find((host) => host.name === name)?.role;
     const restart = restarts.of(name);
-    const served = cluster.downloads.requests.find((request) => request.node === name && request.complete);
+    const served = cluster.downloads.requests.find(
+      (request) => request.node === name && request.complete,
+    );
     if (role === undefined || restart === undefined || served === undefined) {
       throw new RefitError('REFIT_INTERNAL', `nobody saw how ${name} downloaded and restarted`);
     }
@@ -94,7 +100,11 @@ function hostTimes({ cluster, restarts, sightings }: Rig): HostTime[] {
   });
 }
 
-async function measureBareNode(directory: string, clock: Clock, abort: AbortSignal): Promise<Memory> {
+async function measureBareNode(
+  directory: string,
+  clock: Clock,
+  abort: AbortSignal,
+): Promise<Memory> {
   const bare = await startProcess({
     name: 'bare-node',
     command: process.execPath,

@@ -32,7 +32,11 @@ export function mebibytes(text = '', field: string): number {
 const REST = { windowMs: 2_000, mostTicks: 10 };
 
 /** Resolves when none of the processes used more than 5 % of a core for two seconds; there is no other sign of rest. */
-export async function untilAtRest(pids: readonly number[], clock: Clock, abort: AbortSignal): Promise<void> {
+export async function untilAtRest(
+  pids: readonly number[],
+  clock: Clock,
+  abort: AbortSignal,
+): Promise<void> {
   let before = await ticksOf(pids);
   for (;;) {
     await sleep(clock, REST.windowMs, abort);

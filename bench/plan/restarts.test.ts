@@ -18,7 +18,8 @@ function observe() {
     get starts() {
       return service.starts;
     },
-    version: async () => await (service.isUp ? Promise.resolve('v1') : Promise.reject(new Error('nobody answers'))),
+    version: async () =>
+      await (service.isUp ? Promise.resolve('v1') : Promise.reject(new Error('nobody answers'))),
   };
   const restarts = new Restarts(clock, stop.signal);
   const end = (): void => {

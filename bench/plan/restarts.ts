@@ -48,7 +48,10 @@ export class Restarts {
     return this.#restarts.get(name);
   }
 
-  async #await(host: Watched, { down, startedAt }: { down: number; startedAt: number }): Promise<void> {
+  async #await(
+    host: Watched,
+    { down, startedAt }: { down: number; startedAt: number },
+  ): Promise<void> {
     const { starts } = host;
     while (!this.#abort.aborted && host.starts === starts) {
       if (await answers(host)) {

@@ -59,7 +59,10 @@ export interface RigParts {
 }
 
 /** Calls `work` with a cluster at rest, one controller of Refit leading; everything has ended when this resolves. */
-export async function withRig<T>({ plane, directory, clock, abort }: RigParts, work: (rig: Rig) => Promise<T>) {
+export async function withRig<T>(
+  { plane, directory, clock, abort }: RigParts,
+  work: (rig: Rig) => Promise<T>,
+) {
   await using started = new AsyncDisposableStack();
   const stop = new AbortController();
   const watching = AbortSignal.any([abort, stop.signal]);
@@ -93,7 +96,8 @@ export async function withRig<T>({ plane, directory, clock, abort }: RigParts, w
     abort,
   );
   const authority = config.certificateAuthority;
-  const ca = authority && ('text' in authority ? authority.text : await readFile(authority.file, 'utf8'));
+  const ca =
+    authority && ('text' in authority ? authority.text : await readFile(authority.file, 'utf8'));
   const ask = (index: number, until: AbortSignal): Answers => {
     const askHost = askReadyz({ host: controllerAddress(index + 1), port: cluster.apiPort, ca });
     return watchAnswers(async () => await askHost(until), clock, until);
@@ -127,7 +131,8 @@ async function gapOfRestart(
   ask: (until: AbortSignal) => Answers,
   { clock, abort }: { clock: Clock; abort: AbortSignal },
 ): Promise<number> {
-  if (host?.pid === undefined) throw new RefitError('REFIT_INTERNAL', 'the first controller does not run');
+  if (host?.pid === undefined)
+    throw new RefitError('REFIT_INTERNAL', 'the first controller does not run');
   const stop = new AbortController();
   const answers = ask(AbortSignal.any([abort, stop.signal]));
   const until = async (isSo: () => boolean): Promise<void> => {
@@ -152,10 +157,13 @@ async function followPlans(client: KubeClient, clock: Clock, abort: AbortSignal)
   const look = ({ status, metadata }: Plan): void => {
     const state = status?.state;
     if (state === 'Completed') resolve(clock.monotonic());
-    else if (state !== undefined && !state.startsWith('Schedulable')) fail(`plan ${metadata.name} ended as ${state}`);
+    else if (state !== undefined && !state.startsWith('Schedulable'))
+      fail(`plan ${metadata.name} ended as ${state}`);
   };
   const fail = (message: string): void => reject(new RefitError('REFIT_PLAN_FAILED', message));
-  const cancel = clock.schedule(PLAN_TIMEOUT_MS, () => fail(`the plan took more than ${PLAN_TIMEOUT_MS / 1000} s`));
+  const cancel = clock.schedule(PLAN_TIMEOUT_MS, () =>
+    fail(`the plan took more than ${PLAN_TIMEOUT_MS / 1000} s`),
+  );
   abort.addEventListener('abort', () => fail('interrupted'), { once: true });
   const informer = createInformer(client, plans, { clock });
   informer.addHandler({ added: look, updated: look });

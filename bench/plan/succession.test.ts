@@ -3,7 +3,12 @@ import { expect, test } from 'vitest';
 import type { Sighting } from '../../test/expectations/signal-watch.ts';
 import { stepTimes, successions } from './succession.ts';
 
-const seen = (at: number, name: string, status = ''): Sighting => ({ at, name, status, planId: 'p' });
+const seen = (at: number, name: string, status = ''): Sighting => ({
+  at,
+  name,
+  status,
+  planId: 'p',
+});
 const done = (at: number, name: string): Sighting => seen(at, name, 'Completed');
 
 test('one node leaves nothing to wait for', () => {
@@ -29,12 +34,27 @@ test('controllers follow each other, the first workers the last controller, late
 });
 
 test('two that are done before the next is signalled make room for two', () => {
-  const sightings = [seen(0, 'c1'), done(1, 'c1'), seen(2, 'w1'), seen(2, 'w2'), done(10, 'w1'), done(11, 'w2')];
-  expect(successions([...sightings, seen(14, 'w3'), seen(14, 'w4')], ['c1'], 2)).toEqual([1, 1, 4, 3]);
+  const sightings = [
+    seen(0, 'c1'),
+    done(1, 'c1'),
+    seen(2, 'w1'),
+    seen(2, 'w2'),
+    done(10, 'w1'),
+    done(11, 'w2'),
+  ];
+  expect(successions([...sightings, seen(14, 'w3'), seen(14, 'w4')], ['c1'], 2)).toEqual([
+    1, 1, 4, 3,
+  ]);
 });
 
 test('the time of each step is that to the next status of the same node', () => {
-  const sightings = [seen(0, 'a'), seen(1, 'b'), seen(2, 'a', 'Restart'), seen(5, 'b', 'Restart'), done(9, 'a')];
+  const sightings = [
+    seen(0, 'a'),
+    seen(1, 'b'),
+    seen(2, 'a', 'Restart'),
+    seen(5, 'b', 'Restart'),
+    done(9, 'a'),
+  ];
   expect([...stepTimes(sightings)]).toEqual([
     ['signalled → Restart', [2, 4]],
     ['Restart → Completed', [7]],

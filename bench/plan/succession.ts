@@ -8,10 +8,17 @@ const DONE = 'Completed';
  * Milliseconds for every target but the first. A controller follows the one before it; the first workers, as many as there
  * are slots, follow the last controller; each later worker follows the one whose end made room for it.
  */
-export function successions(sightings: readonly Sighting[], controllers: readonly string[], slots: number): number[] {
+export function successions(
+  sightings: readonly Sighting[],
+  controllers: readonly string[],
+  slots: number,
+): number[] {
   const times = (status: string, isController: boolean): number[] =>
     sightings
-      .filter((sighting) => sighting.status === status && controllers.includes(sighting.name) === isController)
+      .filter(
+        (sighting) =>
+          sighting.status === status && controllers.includes(sighting.name) === isController,
+      )
       .map(({ at }) => at)
       .toSorted((a, b) => a - b);
   const controllersDone = times(DONE, true);
@@ -21,7 +28,9 @@ export function successions(sightings: readonly Sighting[], controllers: readonl
     ...times(SIGNALLED, true)
       .slice(1)
       .map((at, index) => at - (controllersDone[index] ?? Number.NaN)),
-    ...times(SIGNALLED, false).map((at, index) => at - (workersDone[index - slots] ?? lastController)),
+    ...times(SIGNALLED, false).map(
+      (at, index) => at - (workersDone[index - slots] ?? lastController),
+    ),
   ];
 }
 

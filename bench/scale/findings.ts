@@ -47,7 +47,9 @@ export function scaleFindings(run: ScaleRun): Findings {
       {
         title: 'The fleet',
         header: ['REQUESTS', 'PER TARGET', 'MOST TARGETS LISTED IN THE PLAN'],
-        rows: [[String(run.requests), formatNumber(run.requests / targets), String(run.mostListed)]],
+        rows: [
+          [String(run.requests), formatNumber(run.requests / targets), String(run.mostListed)],
+        ],
       },
     ],
   };

@@ -35,7 +35,10 @@ export interface ScaleParts {
   readonly workers?: number;
 }
 
-export async function measureScale(parts: ScaleParts, say: (line: string) => void): Promise<ScaleRun> {
+export async function measureScale(
+  parts: ScaleParts,
+  say: (line: string) => void,
+): Promise<ScaleRun> {
   const { clock, abort, directory, workers = WORKERS } = parts;
   await using started = new AsyncDisposableStack();
   const status = new StatusBytes();
@@ -57,7 +60,12 @@ export async function measureScale(parts: ScaleParts, say: (line: string) => voi
   say('carrying out the plan');
   requests = 0;
   const before = await cpuSecondsOf(controller.pid);
-  const rollout = await rollOut(fleet, { concurrent: workers / SHARE, timeoutMs: TIMEOUT_MS, clock, abort });
+  const rollout = await rollOut(fleet, {
+    concurrent: workers / SHARE,
+    timeoutMs: TIMEOUT_MS,
+    clock,
+    abort,
+  });
   const cpuSeconds = (await cpuSecondsOf(controller.pid)) - before;
   const events = [...fleet.events.values()];
   return {

@@ -43,7 +43,12 @@ export async function measureServer(parts: ServerParts): Promise<Findings> {
   const [refitPort, nginxPort] = [await freePort(), await freePort()];
   const served = join(directory, 'releases');
   const serve = [REFIT, 'serve', served, '--address', `127.0.0.1:${refitPort}`];
-  const start = async (name: string, command: string, args: readonly string[], port: number): Promise<Contender> => {
+  const start = async (
+    name: string,
+    command: string,
+    args: readonly string[],
+    port: number,
+  ): Promise<Contender> => {
     const ready = async (): Promise<boolean> => await answers(port);
     const process = await startProcess({ ...parts, name, command, args, directory, ready });
     started.defer(async () => await process.stop());
@@ -56,14 +61,16 @@ export async function measureServer(parts: ServerParts): Promise<Findings> {
   await writeFile(join(root, 'files', hash, 'k0s'), await readFile(join(served, 'files', hash)));
   const [command, args] = await nginxCommand(join(directory, 'nginx'), root, nginxPort);
   const nginx = await start('nginx', command, args, nginxPort);
-  for (let round = 0; round < ROUNDS; round++) for (const each of [nginx, refit]) each.rates.push(await load(each));
+  for (let round = 0; round < ROUNDS; round++)
+    for (const each of [nginx, refit]) each.rates.push(await load(each));
   return findings(refit, nginx, await peakMiB(refit.pid));
 }
 
 /** Resolves with the hash of the file. */
 async function publish(directory: string, abort: AbortSignal): Promise<string> {
   const bytes = Buffer.alloc(FILE_BYTES);
-  for (let at = 0; at < FILE_BYTES; at += 4) bytes.writeUInt32LE(Math.imul(at, 2_654_435_761) >>> 0, at);
+  for (let at = 0; at < FILE_BYTES; at += 4)
+    bytes.writeUInt32LE(Math.imul(at, 2_654_435_761) >>> 0, at);
   await writeFile(join(directory, 'k0s'), bytes);
   const releases = [{ version: VERSION, files: [{ platform: 'linux-amd64', k0s: 'k0s' }] }];
   const file = join(directory, 'bundle.yaml');

@@ -11,7 +11,11 @@ async function findNginx(): Promise<string> {
   const folder = await cacheFolder('nginx');
   const program = join(folder, 'usr', 'sbin', 'nginx');
   if (!existsSync(program))
-    await must('sh', ['-ec', 'apt-get download nginx && dpkg-deb -x nginx_*.deb . && rm nginx_*.deb'], { cwd: folder });
+    await must(
+      'sh',
+      ['-ec', 'apt-get download nginx && dpkg-deb -x nginx_*.deb . && rm nginx_*.deb'],
+      { cwd: folder },
+    );
   return program;
 }
 

@@ -55,7 +55,8 @@ export async function measureStatus(parts: StatusParts): Promise<Findings> {
   const binary = await builtBinary(join(directory, 'status'));
   const log = (line: string): void => void process.stderr.write(`${line}\n`);
   const now = (): number => clock.monotonic();
-  const tool = (await ensureComponents(['kubectl'], { environment: process.env, log, now, abort })).kubectl;
+  const tool = (await ensureComponents(['kubectl'], { environment: process.env, log, now, abort }))
+    .kubectl;
   using client = createClient(await loadClusterConfig({ path: kubeconfig }));
   await using things = new AsyncDisposableStack();
   things.use(await createObjects(client, parts));
@@ -63,7 +64,8 @@ export async function measureStatus(parts: StatusParts): Promise<Findings> {
   const time = async (...command: readonly string[]): Promise<Measured> =>
     await timed([...command, '--kubeconfig', kubeconfig], { environment, abort }, clock);
   const status = async () => await time(binary, 'status');
-  const get = async () => await time(tool, 'get', 'plans.autopilot.k0sproject.io,controlnodes,nodes');
+  const get = async () =>
+    await time(tool, 'get', 'plans.autopilot.k0sproject.io,controlnodes,nodes');
   // Fills kubectl's cache of kinds, and the kernel's of both files.
   await get();
   await status();
@@ -103,7 +105,8 @@ function statusFindings(rounds: readonly StatusRound[]): Findings {
         key: 'status.cpuMs',
         value: medianOf((round) => round.cpu),
         unit: 'ms',
-        madeOf: 'user and system time of `refit status`: what is left on a machine that does nothing else',
+        madeOf:
+          'user and system time of `refit status`: what is left on a machine that does nothing else',
       },
       {
         key: 'status.ratioVsKubectlGet',
@@ -147,9 +150,17 @@ interface Measured extends Span {
 }
 
 /** By bash, because Node.js does not say how long its children kept a core busy. */
-async function timed(command: readonly string[], options: RunOptions, clock: Clock): Promise<Measured> {
+async function timed(
+  command: readonly string[],
+  options: RunOptions,
+  clock: Clock,
+): Promise<Measured> {
   const [from, began] = [clock.now(), clock.monotonic()];
-  const { ok, stderr } = await run('bash', ['-c', 'TIMEFORMAT="%U %S"; time "$@"', 'bash', ...command], options);
+  const { ok, stderr } = await run(
+    'bash',
+    ['-c', 'TIMEFORMAT="%U %S"; time "$@"', 'bash', ...command],
+    options,
+  );
   const to = from + clock.monotonic() - began;
   const seconds = stderr.trim().split('\n').at(-1)?.split(' ').map(Number) ?? [];
   if (!ok || seconds.length !== 2)
@@ -165,7 +176,9 @@ interface TimedEvent {
 
 async function requestsOf(agent: string, auditLog = ''): Promise<Span[]> {
   const lines = (await readFile(auditLog, 'utf8')).split('\n').slice(0, -1);
-  const events = lines.map((line) => JSON.parse(line) as TimedEvent).filter((event) => event.userAgent === agent);
+  const events = lines
+    .map((line) => JSON.parse(line) as TimedEvent)
+    .filter((event) => event.userAgent === agent);
   return events.map(({ requestReceivedTimestamp, stageTimestamp }) => ({
     from: Date.parse(requestReceivedTimestamp),
     to: Date.parse(stageTimestamp),
@@ -174,22 +187,36 @@ async function requestsOf(agent: string, auditLog = ''): Promise<Span[]> {
 
 async function builtBinary(directory: string): Promise<string> {
   const platform = PLATFORMS.find(({ arch }) => arch === process.arch);
-  if (platform === undefined) throw new RefitError('REFIT_INTERNAL', `no binary is made for ${process.arch}`);
+  if (platform === undefined)
+    throw new RefitError('REFIT_INTERNAL', `no binary is made for ${process.arch}`);
   const binary = `${directory}-refit`;
   await buildProgram(directory);
   await buildBinary(platform, await readLock(process.cwd()), directory, binary);
   return binary;
 }
 
-async function createObjects(client: KubeClient, { clock, abort }: StatusParts): Promise<AsyncDisposable> {
+async function createObjects(
+  client: KubeClient,
+  { clock, abort }: StatusParts,
+): Promise<AsyncDisposable> {
   await installDefinitions(client, clock, abort);
   const controllers = Array.from({ length: CONTROLLERS }, (_, index) => `status-c${index + 1}`);
   const workers = Array.from({ length: WORKERS }, (_, index) => `status-w${index + 1}`);
   for (const [index, name] of controllers.entries())
     await createControlNode(client, name, controllerAddress(index + 1));
   for (const name of workers) await createNode(client, name, { bench: 'status' });
-  const release = { id: 'status', version: 'v1.36.3+k0s.2', url: NOBODY_READS, sha256: 'ab'.repeat(32) };
-  const plan = { ...release, controllers, workerSelector: { labels: 'bench=status' }, concurrent: 5 };
+  const release = {
+    id: 'status',
+    version: 'v1.36.3+k0s.2',
+    url: NOBODY_READS,
+    sha256: 'ab'.repeat(32),
+  };
+  const plan = {
+    ...release,
+    controllers,
+    workerSelector: { labels: 'bench=status' },
+    concurrent: 5,
+  };
   await client.create(plans, examplePlan(plan));
   return {
     async [Symbol.asyncDispose]() {

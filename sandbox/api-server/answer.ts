@@ -31,7 +31,11 @@ export interface Service {
 }
 
 /** Never rejects: what a handler throws becomes an answer, a bug in it one with code 500. */
-export async function answer(service: Service, incoming: IncomingMessage, response: Sink): Promise<void> {
+export async function answer(
+  service: Service,
+  incoming: IncomingMessage,
+  response: Sink,
+): Promise<void> {
   respond(service, await readRequest(incoming), response);
 }
 
@@ -44,13 +48,19 @@ export function respond(service: Service, request: ApiRequest | Error, response:
     if ('watch' in outcome) service.hub.serve(outcome.watch, request, outcome.target, response);
     else sent = send(response, outcome, request.warnings);
   } catch (error) {
-    const failure = error instanceof ApiFailure ? error : new ApiFailure(500, 'InternalError', messageOf(error));
+    const failure =
+      error instanceof ApiFailure ? error : new ApiFailure(500, 'InternalError', messageOf(error));
     const { status } = failure;
     const retryAfter = status.details?.retryAfterSeconds;
     if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter);
-    sent = send(response, jsonReply(status.code, status), request instanceof Error ? [] : request.warnings);
+    sent = send(
+      response,
+      jsonReply(status.code, status),
+      request instanceof Error ? [] : request.warnings,
+    );
   }
-  if (!(request instanceof Error)) service.onRequest?.(recordOf(request, response.statusCode, sent));
+  if (!(request instanceof Error))
+    service.onRequest?.(recordOf(request, response.statusCode, sent));
 }
 
 /** The request, or what is wrong with it. */
@@ -71,7 +81,9 @@ async function readRequest(incoming: IncomingMessage): Promise<ApiRequest | Erro
       warnings: [],
     };
   } catch (error) {
-    return error instanceof ApiFailure ? error : new ApiFailure(400, 'BadRequest', messageOf(error));
+    return error instanceof ApiFailure
+      ? error
+      : new ApiFailure(400, 'BadRequest', messageOf(error));
   }
 }
 

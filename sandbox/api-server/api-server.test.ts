@@ -1,7 +1,12 @@
 /** Proves what no real server can be made to show: compaction, forgotten history, bookmarks by the clock, and the server's own API. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
-import { type ApiServer, type ApiServerOptions, type RequestRecord, startApiServer } from './api-server.ts';
+import {
+  type ApiServer,
+  type ApiServerOptions,
+  type RequestRecord,
+  startApiServer,
+} from './api-server.ts';
 
 let server: ApiServer;
 
@@ -16,15 +21,23 @@ async function start(options: ApiServerOptions = {}): Promise<void> {
 }
 
 async function call(method: string, path: string, body?: object, base = server.url) {
-  const headers = { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' };
-  const response = await fetch(`${base}${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  const headers = {
+    'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+  };
+  const response = await fetch(`${base}${path}`, {
+    method,
+    headers,
+    ...(body && { body: JSON.stringify(body) }),
+  });
   return { code: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
 async function createNodes(...names: string[]): Promise<string> {
   const made = [];
   for (const name of names) made.push(await call('POST', NODES, { metadata: { name } }));
-  return String((made.at(-1)?.body['metadata'] as { resourceVersion?: string } | undefined)?.resourceVersion);
+  return String(
+    (made.at(-1)?.body['metadata'] as { resourceVersion?: string } | undefined)?.resourceVersion,
+  );
 }
 
 /** The events of a watch so far, and whether the server has ended it. */
@@ -65,7 +78,9 @@ test('after a compaction an older watch gets 410 as an ERROR event, one from now
   const present = await watch(`resourceVersion=${last}`);
   await createNodes('c');
   await vi.waitFor(() => expect([old.ended, present.events.length]).toEqual([true, 1]), 60_000);
-  expect(old.events).toMatchObject([{ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } }]);
+  expect(old.events).toMatchObject([
+    { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } },
+  ]);
   expect(present.events).toMatchObject([{ type: 'ADDED', object: { metadata: { name: 'c' } } }]);
 });
 
@@ -75,7 +90,8 @@ test('after a compaction the next page is refused, with a token to go on from th
   const page = await call('GET', `${NODES}?limit=1`);
   await createNodes('c');
   server.compact();
-  const token = (list: typeof page): string => (list.body['metadata'] as { continue: string }).continue;
+  const token = (list: typeof page): string =>
+    (list.body['metadata'] as { continue: string }).continue;
   const refused = await call('GET', `${NODES}?limit=1&continue=${token(page)}`);
   expect(refused).toMatchObject({ code: 410, body: { reason: 'Expired' } });
   const rest = await call('GET', `${NODES}?continue=${token(refused)}`);
@@ -96,10 +112,16 @@ test('history beyond its limit is forgotten without a compaction', async () => {
   await start({ eventHistory: 3 });
   const first = await createNodes('a');
   const last = await createNodes('b', 'c', 'd', 'e', 'f', 'g', 'h');
-  const [old, recent] = [await watch(`resourceVersion=${first}`), await watch(`resourceVersion=${last}`)];
+  const [old, recent] = [
+    await watch(`resourceVersion=${first}`),
+    await watch(`resourceVersion=${last}`),
+  ];
   await createNodes('i');
   await vi.waitFor(() => expect(recent.events).toHaveLength(1), 60_000);
-  await vi.waitFor(() => expect(old.events).toMatchObject([{ type: 'ERROR', object: { code: 410 } }]), 60_000);
+  await vi.waitFor(
+    () => expect(old.events).toMatchObject([{ type: 'ERROR', object: { code: 410 } }]),
+    60_000,
+  );
 });
 
 test('bookmarks come at every interval and before the end, with the revision of the whole server', async () => {
@@ -108,10 +130,15 @@ test('bookmarks come at every interval and before the end, with the revision of 
   const bookmarked = await watch('allowWatchBookmarks=true&resourceVersion=1&timeoutSeconds=25');
   const silent = await watch('resourceVersion=1&timeoutSeconds=25');
   await call('POST', '/api/v1/namespaces', { metadata: { name: 'other-resource' } });
-  const revision = server.objects('', 'namespaces').find(({ metadata }) => metadata.name === 'other-resource');
+  const revision = server
+    .objects('', 'namespaces')
+    .find(({ metadata }) => metadata.name === 'other-resource');
   const bookmark = {
     type: 'BOOKMARK',
-    object: { kind: 'Node', metadata: revision && { resourceVersion: revision.metadata.resourceVersion } },
+    object: {
+      kind: 'Node',
+      metadata: revision && { resourceVersion: revision.metadata.resourceVersion },
+    },
   };
   for (const [elapsed, count] of [
     [9_999, 0],
@@ -174,7 +201,10 @@ test.each([
   ['DELETE', '/api/v1/namespaces/default/pods/p?propagationPolicy=Foreground'],
 ])('%s %s is not implemented, and says so', async (method, path) => {
   await start();
-  expect(await call(method, path)).toMatchObject({ code: 501, body: { kind: 'Status', reason: 'NotImplemented' } });
+  expect(await call(method, path)).toMatchObject({
+    code: 501,
+    body: { kind: 'Status', reason: 'NotImplemented' },
+  });
 });
 
 test.each([
@@ -191,7 +221,9 @@ test.each([
         name: 'v1',
         served: true,
         storage: true,
-        schema: { openAPIV3Schema: { type: 'object', properties: { a: { type: 'string', ...schema } } } },
+        schema: {
+          openAPIV3Schema: { type: 'object', properties: { a: { type: 'string', ...schema } } },
+        },
       },
     ],
   };
@@ -199,7 +231,10 @@ test.each([
     metadata: { name: 'widgets.example.com' },
     spec,
   });
-  expect(answer).toMatchObject({ code: 501, body: { message: expect.stringContaining('the schema of v1') as string } });
+  expect(answer).toMatchObject({
+    code: 501,
+    body: { message: expect.stringContaining('the schema of v1') as string },
+  });
 });
 
 test('stopping ends open watches', async () => {

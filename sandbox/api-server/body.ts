@@ -20,7 +20,11 @@ export async function readBody(request: IncomingMessage): Promise<string> {
     if (size <= BODY_LIMIT) chunks.push(chunk);
   }
   if (size <= BODY_LIMIT) return Buffer.concat(chunks).toString();
-  throw new ApiFailure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${BODY_LIMIT}`);
+  throw new ApiFailure(
+    413,
+    'RequestEntityTooLarge',
+    `Request entity too large: limit is ${BODY_LIMIT}`,
+  );
 }
 
 /** Refuses what etcd would refuse, with the message that reaches the client. */
@@ -38,7 +42,10 @@ export const unsupportedMediaType = (accepted: readonly string[]): ApiFailure =>
 const JSON_AND_YAML = ['application/json', 'application/yaml'];
 
 /** Decodes the object of a POST, PUT or DELETE; `kind` is what the server expects. */
-export function decodeObject({ body, contentType }: ApiRequest, kind: string): Record<string, unknown> {
+export function decodeObject(
+  { body, contentType }: ApiRequest,
+  kind: string,
+): Record<string, unknown> {
   if (contentType !== '' && !JSON_AND_YAML.includes(contentType)) {
     throw unsupportedMediaType([...JSON_AND_YAML, 'application/vnd.kubernetes.protobuf']);
   }
@@ -49,11 +56,17 @@ export function decodeObject({ body, contentType }: ApiRequest, kind: string): R
   );
   if (value === null) return {};
   if (isRecord(value)) return value;
-  throw badRequest(`the object provided is unrecognized (must be of type ${kind}): it is no object`);
+  throw badRequest(
+    `the object provided is unrecognized (must be of type ${kind}): it is no object`,
+  );
 }
 
 /** Parses JSON, or YAML where it may be; `refuse` makes the failure out of what is wrong. */
-export function parseText(text: string, yaml: boolean, refuse: (why: string) => ApiFailure): unknown {
+export function parseText(
+  text: string,
+  yaml: boolean,
+  refuse: (why: string) => ApiFailure,
+): unknown {
   try {
     return yaml ? (parse(text) as unknown) : (JSON.parse(text) as unknown);
   } catch {

@@ -7,28 +7,59 @@ import { jsonReply, type Reply } from './reply.ts';
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3' };
 
 /** The order differs between built-in and custom kinds, and clients may show it. */
-const BUILTIN_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
-const CUSTOM_VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+const BUILTIN_VERBS = [
+  'create',
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'update',
+  'watch',
+];
+const CUSTOM_VERBS = [
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'create',
+  'update',
+  'watch',
+];
 
 const json = (value: unknown): Reply => jsonReply(200, value);
-const plain = (code: number, body: string): Reply => ({ code, body, contentType: 'text/plain; charset=utf-8' });
+const plain = (code: number, body: string): Reply => ({
+  code,
+  body,
+  contentType: 'text/plain; charset=utf-8',
+});
 
 /** Answers 404 as plain text for unknown paths, as a real server does. */
 export function discover(cluster: Cluster, path: string): Reply {
   const kinds = cluster.resources().map(({ kind }) => kind);
-  const groups = [...new Set(kinds.map(({ group }) => group))].filter((group) => group !== '').toSorted();
+  const groups = [...new Set(kinds.map(({ group }) => group))]
+    .filter((group) => group !== '')
+    .toSorted();
   if (['/readyz', '/livez', '/healthz'].includes(path)) return plain(200, 'ok');
   if (path === '/version') return json(VERSION);
-  if (path === '/api') return json({ kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] });
+  if (path === '/api')
+    return json({ kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] });
   if (path === '/apis') {
-    return json({ kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map((group) => describeGroup(group, kinds)) });
+    return json({
+      kind: 'APIGroupList',
+      apiVersion: 'v1',
+      groups: groups.map((group) => describeGroup(group, kinds)),
+    });
   }
   const [root = '', group = '', version = '', plural] = path.slice(1).replace(/\/$/, '').split('/');
   // Nothing is known of a resource that is not served.
   if (plural !== undefined) return plain(404, '404 page not found\n');
-  if (root === 'api' && group === 'v1' && version === '') return json(describeVersion(kinds, '', 'v1'));
+  if (root === 'api' && group === 'v1' && version === '')
+    return json(describeVersion(kinds, '', 'v1'));
   if (root === 'apis' && groups.includes(group)) {
-    if (version === '') return json({ kind: 'APIGroup', apiVersion: 'v1', ...describeGroup(group, kinds) });
+    if (version === '')
+      return json({ kind: 'APIGroup', apiVersion: 'v1', ...describeGroup(group, kinds) });
     if (kinds.some((kind) => kind.group === group && kind.version === version)) {
       return json(describeVersion(kinds, group, version));
     }
@@ -38,17 +69,31 @@ export function discover(cluster: Cluster, path: string): Reply {
 
 function describeGroup(name: string, kinds: readonly Kind[]): Record<string, unknown> {
   const own = kinds.filter(({ group }) => group === name).map(({ version }) => version);
-  const versions = [...new Set(own)].map((version) => ({ groupVersion: `${name}/${version}`, version }));
+  const versions = [...new Set(own)].map((version) => ({
+    groupVersion: `${name}/${version}`,
+    version,
+  }));
   return { name, versions, preferredVersion: versions[0] };
 }
 
-function describeVersion(kinds: readonly Kind[], group: string, version: string): Record<string, unknown> {
+function describeVersion(
+  kinds: readonly Kind[],
+  group: string,
+  version: string,
+): Record<string, unknown> {
   const own = kinds.filter((kind) => kind.group === group && kind.version === version);
   const resources = own.flatMap((kind) => [
     describeKind(kind, kind.plural, kind.builtin ? BUILTIN_VERBS : CUSTOM_VERBS),
-    ...(kind.hasStatus ? [describeKind(kind, `${kind.plural}/status`, ['get', 'patch', 'update'])] : []),
+    ...(kind.hasStatus
+      ? [describeKind(kind, `${kind.plural}/status`, ['get', 'patch', 'update'])]
+      : []),
   ]);
-  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: groupVersion({ group, version }), resources };
+  return {
+    kind: 'APIResourceList',
+    apiVersion: 'v1',
+    groupVersion: groupVersion({ group, version }),
+    resources,
+  };
 }
 
 function describeKind(kind: Kind, name: string, verbs: readonly string[]): Record<string, unknown> {

@@ -16,7 +16,15 @@ export class ApiFailure extends Error {
   constructor(code: number, reason: string, message: string, details?: Status['details']) {
     super(message);
     const about = { ...(reason !== '' && { reason }), ...(details && { details }) };
-    this.status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, ...about, code };
+    this.status = {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message,
+      ...about,
+      code,
+    };
   }
 }
 
@@ -35,7 +43,8 @@ const aboutOne = (type: string, group: string, name: string): Details => ({
   kind: type,
 });
 
-const qualified = (type: string, group: string): string => (group === '' ? type : `${type}.${group}`);
+const qualified = (type: string, group: string): string =>
+  group === '' ? type : `${type}.${group}`;
 
 /** A refusal that names one object of the resource, as most do. */
 function refusal(
@@ -49,7 +58,8 @@ function refusal(
   return new ApiFailure(code, reason, message, aboutOne(plural, group, name));
 }
 
-export const badRequest = (message: string): ApiFailure => new ApiFailure(400, 'BadRequest', message);
+export const badRequest = (message: string): ApiFailure =>
+  new ApiFailure(400, 'BadRequest', message);
 
 /** For what this server does not implement: a refusal instead of an invented answer. */
 export const notImplemented = (what: string): ApiFailure =>
@@ -63,14 +73,25 @@ export const noSuchResource = (): ApiFailure =>
   new ApiFailure(404, 'NotFound', 'the server could not find the requested resource', {});
 
 export const methodNotAllowed = (): ApiFailure =>
-  new ApiFailure(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+  new ApiFailure(
+    405,
+    'MethodNotAllowed',
+    'the server does not allow this method on the requested resource',
+    {},
+  );
 
 /** `prefix` goes before the sentence, which is how the server says that a deletion is under way. */
 export const alreadyExists = (kind: Named, name: string, prefix = ''): ApiFailure =>
   refusal(409, 'AlreadyExists', kind, name, (what) => `${prefix}${what} already exists`);
 
 export const conflict = (kind: Named, name: string, why: string): ApiFailure =>
-  refusal(409, 'Conflict', kind, name, (what) => `Operation cannot be fulfilled on ${what}: ${why}`);
+  refusal(
+    409,
+    'Conflict',
+    kind,
+    name,
+    (what) => `Operation cannot be fulfilled on ${what}: ${why}`,
+  );
 
 export function forbidden(kind: Named, name: string, why: string, causes?: Cause[]): ApiFailure {
   const failure = refusal(403, 'Forbidden', kind, name, (what) => `${what} is forbidden: ${why}`);
@@ -79,11 +100,18 @@ export function forbidden(kind: Named, name: string, why: string, causes?: Cause
 }
 
 /** 422 with every cause; the message names equal causes once. */
-export function invalid({ kind, group }: Named, name: string, causes: readonly Cause[]): ApiFailure {
+export function invalid(
+  { kind, group }: Named,
+  name: string,
+  causes: readonly Cause[],
+): ApiFailure {
   const each = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
   const list = each.length === 1 ? each[0] : `[${each.join(', ')}]`;
   const message = `${qualified(kind, group)} "${name}" is invalid: ${list}`;
-  return new ApiFailure(422, 'Invalid', message, { ...aboutOne(kind, group, name), causes: [...causes] });
+  return new ApiFailure(422, 'Invalid', message, {
+    ...aboutOne(kind, group, name),
+    causes: [...causes],
+  });
 }
 
 /** Refuses the options of a request; `kind` is how the server calls them, CreateOptions for one. */
@@ -95,7 +123,11 @@ export const expired = (message: string): ApiFailure => new ApiFailure(410, 'Exp
 
 const causeOf =
   (reason: string, text: string) =>
-  (field: string, detail = ''): Cause => ({ reason, message: detail === '' ? text : `${text}: ${detail}`, field });
+  (field: string, detail = ''): Cause => ({
+    reason,
+    message: detail === '' ? text : `${text}: ${detail}`,
+    field,
+  });
 
 /** The causes, each with the reason and the wording of its kind. */
 export const cause = {
@@ -113,7 +145,10 @@ export const cause = {
       `supported values: ${supported.map(shown).join(', ')}`,
     ),
   tooLong: (field: string, limit: number): Cause =>
-    causeOf('FieldValueTooLong', 'Too long')(field, `may not be more than ${limit} ${limit === 1 ? 'byte' : 'bytes'}`),
+    causeOf('FieldValueTooLong', 'Too long')(
+      field,
+      `may not be more than ${limit} ${limit === 1 ? 'byte' : 'bytes'}`,
+    ),
   tooMany: (field: string, found: number, limit: number): Cause =>
     causeOf('FieldValueTooMany', `Too many: ${found}`)(
       field,

@@ -3,7 +3,13 @@ import { decodeObject } from './body.ts';
 import type { Cluster, Resource } from './cluster.ts';
 import { notFound } from './failure.ts';
 import { evict } from './kinds/eviction.ts';
-import { getObject, listObjects, parseRevision, selectedObjects, tooLargeRevision } from './list.ts';
+import {
+  getObject,
+  listObjects,
+  parseRevision,
+  selectedObjects,
+  tooLargeRevision,
+} from './list.ts';
 import { jsonReply, objectReply, type Reply } from './reply.ts';
 import { type ApiRequest, type Target, writeOptions } from './request.ts';
 import { keyOf } from './store.ts';
@@ -12,17 +18,26 @@ import { patchObject } from './writes/patch-object.ts';
 import { checkAddress, checkUid, createObject, readObject, replaceObject } from './writes/write.ts';
 
 /** Answers one verb on one resource. */
-export type Handler = (cluster: Cluster, resource: Resource, request: ApiRequest, target: Target) => Reply;
+export type Handler = (
+  cluster: Cluster,
+  resource: Resource,
+  request: ApiRequest,
+  target: Target,
+) => Reply;
 
 /** By the verb of the request; the router has checked that path and verb fit together. */
 export const HANDLERS: Readonly<Record<string, Handler>> = {
   get(cluster, resource, { query }, target) {
     const wanted = parseRevision(query.get('resourceVersion')) ?? 0;
-    if (wanted > cluster.revisions.current) throw tooLargeRevision(wanted, cluster.revisions.current);
+    if (wanted > cluster.revisions.current)
+      throw tooLargeRevision(wanted, cluster.revisions.current);
     return objectReply(200, getObject(resource, target));
   },
 
-  list: (cluster, resource, { query }, target) => ({ code: 200, body: listObjects(cluster, resource, query, target) }),
+  list: (cluster, resource, { query }, target) => ({
+    code: 200,
+    body: listObjects(cluster, resource, query, target),
+  }),
 
   create(cluster, resource, request, target) {
     const options = writeOptions(request, 'CreateOptions');
@@ -38,7 +53,11 @@ export const HANDLERS: Readonly<Record<string, Handler>> = {
     const old = collection.get(keyOf(target.namespace, target.name ?? ''));
     if (old === undefined && !kind.createOnUpdate) throw notFound(kind, object.metadata.name);
     checkUid(kind, object, old?.object);
-    if (old) return objectReply(200, replaceObject(cluster, resource, old, object, target.subresource, options));
+    if (old)
+      return objectReply(
+        200,
+        replaceObject(cluster, resource, old, object, target.subresource, options),
+      );
     delete object.metadata.resourceVersion;
     return objectReply(201, createObject(cluster, resource, target.namespace, object, options));
   },

@@ -1,14 +1,25 @@
 /** Reads single objects, and lists with selectors, pages and resource versions. */
 import { isRecord } from '../../src/util/json.ts';
 import type { Cluster, Resource } from './cluster.ts';
-import { ApiFailure, badRequest, type Cause, cause, expired, invalidOptions, notFound } from './failure.ts';
+import {
+  ApiFailure,
+  badRequest,
+  type Cause,
+  cause,
+  expired,
+  invalidOptions,
+  notFound,
+} from './failure.ts';
 import { groupVersion } from './kinds/kind.ts';
 import { flag, integer, type Target } from './request.ts';
 import { fieldPredicate, labelPredicate, nameSelected, type Predicate } from './selector.ts';
 import { keyOf, type Version } from './store.ts';
 
 /** Throws 404 where there is no such object. */
-export function getObject({ kind, collection }: Resource, { namespace, name = '' }: Target): Version {
+export function getObject(
+  { kind, collection }: Resource,
+  { namespace, name = '' }: Target,
+): Version {
   const version = collection.get(keyOf(namespace, name));
   if (!version) throw notFound(kind, name);
   return version;
@@ -34,7 +45,9 @@ export function selectionOf(resource: Resource, query: URLSearchParams, target: 
     namespace,
     only: isOne ? keyOf(namespace, name) : undefined,
     matches: (object) =>
-      (namespace === undefined || object.metadata.namespace === namespace) && labels(object) && fields(object),
+      (namespace === undefined || object.metadata.namespace === namespace) &&
+      labels(object) &&
+      fields(object),
     selective: Boolean(query.get('labelSelector')) || Boolean(query.get('fieldSelector')),
   };
 }
@@ -55,12 +68,17 @@ function listFaults(query: URLSearchParams): Cause[] {
   const causes: Cause[] = [];
   if (match !== '') {
     if (version === '')
-      causes.push(matchForbidden('resourceVersionMatch is forbidden unless resourceVersion is provided'));
+      causes.push(
+        matchForbidden('resourceVersionMatch is forbidden unless resourceVersion is provided'),
+      );
     if (query.get('continue'))
       causes.push(matchForbidden('resourceVersionMatch is forbidden when continue is provided'));
-    if (!MATCHES.includes(match)) causes.push(cause.notSupported('resourceVersionMatch', match, [...MATCHES, '']));
+    if (!MATCHES.includes(match))
+      causes.push(cause.notSupported('resourceVersionMatch', match, [...MATCHES, '']));
     if (match === 'Exact' && version === '0') {
-      causes.push(matchForbidden('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
+      causes.push(
+        matchForbidden('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'),
+      );
     }
   }
   if (query.has('sendInitialEvents')) {
@@ -74,14 +92,22 @@ function watchFaults(query: URLSearchParams): Cause[] {
   const initial = query.has('sendInitialEvents');
   const causes: Cause[] = [];
   if (initial && match !== 'NotOlderThan') {
-    causes.push(matchForbidden('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'));
+    causes.push(
+      matchForbidden('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
+    );
   }
   if (match === '') return causes;
   if (!initial) {
-    causes.push(matchForbidden('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'));
+    causes.push(
+      matchForbidden(
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      ),
+    );
   }
-  if (match !== 'NotOlderThan') causes.push(cause.notSupported('resourceVersionMatch', match, ['NotOlderThan']));
-  if (query.get('continue')) causes.push(matchForbidden('resourceVersionMatch is forbidden when continue is provided'));
+  if (match !== 'NotOlderThan')
+    causes.push(cause.notSupported('resourceVersionMatch', match, ['NotOlderThan']));
+  if (query.get('continue'))
+    causes.push(matchForbidden('resourceVersionMatch is forbidden when continue is provided'));
   return causes;
 }
 
@@ -112,7 +138,12 @@ interface Page {
 }
 
 /** Lists in the order of keys, as text: the texts of the objects are put together, not serialised again. */
-export function listObjects(cluster: Cluster, resource: Resource, query: URLSearchParams, target: Target): string {
+export function listObjects(
+  cluster: Cluster,
+  resource: Resource,
+  query: URLSearchParams,
+  target: Target,
+): string {
   validateListOptions(query);
   const selection = selectionOf(resource, query, target);
   // A list "at any revision" comes from a cache that knows no pages.
@@ -131,30 +162,49 @@ export function listObjects(cluster: Cluster, resource: Resource, query: URLSear
   const more = left > 0 && last !== undefined;
   return listText(resource, picked, {
     resourceVersion: String(page.revision),
-    ...(more ? { continue: encodeContinue(page.revision, last.key) } : !resource.kind.builtin && { continue: '' }),
+    ...(more
+      ? { continue: encodeContinue(page.revision, last.key) }
+      : !resource.kind.builtin && { continue: '' }),
     ...(more && !selection.selective && { remainingItemCount: left }),
   });
 }
 
 /** What a list without pages would show now. */
-export function selectedObjects(resource: Resource, query: URLSearchParams, target: Target): Version[] {
+export function selectedObjects(
+  resource: Resource,
+  query: URLSearchParams,
+  target: Target,
+): Version[] {
   const { matches } = selectionOf(resource, query, target);
   return [...resource.collection.values()].filter(({ object }) => matches(object));
 }
 
-function within(versions: readonly Version[], namespace: string | undefined, after: string): readonly Version[] {
+function within(
+  versions: readonly Version[],
+  namespace: string | undefined,
+  after: string,
+): readonly Version[] {
   if (namespace === undefined && after === '') return versions;
   const prefix = namespace === undefined ? '' : `${namespace}/`;
   return versions.filter(({ key }) => key > after && key.startsWith(prefix));
 }
 
-function listText({ kind }: Resource, picked: readonly Version[], metadata: Record<string, unknown>): string {
+function listText(
+  { kind }: Resource,
+  picked: readonly Version[],
+  metadata: Record<string, unknown>,
+): string {
   const items = picked.map((version) => (kind.builtin ? version.members : version.text)).join(',');
   const names = `"kind":${JSON.stringify(kind.listKind)},"apiVersion":${JSON.stringify(groupVersion(kind))}`;
   return `{${names},"metadata":${JSON.stringify(metadata)},"items":[${items}]}`;
 }
 
-function pageOf(cluster: Cluster, { collection }: Resource, query: URLSearchParams, limit: number): Page {
+function pageOf(
+  cluster: Cluster,
+  { collection }: Resource,
+  query: URLSearchParams,
+  limit: number,
+): Page {
   const { current } = cluster.revisions;
   const token = query.get('continue') ?? '';
   const wanted = parseRevision(query.get('resourceVersion'));
@@ -172,7 +222,8 @@ function pageOf(cluster: Cluster, { collection }: Resource, query: URLSearchPara
   if (wanted > current) throw tooLargeRevision(wanted, current);
   const match = query.get('resourceVersionMatch') ?? '';
   if (match !== 'Exact' && (match !== '' || limit === 0)) return { revision: current, after: '' };
-  if (!collection.remembers(wanted)) throw expired('The resourceVersion for the provided list is too old.');
+  if (!collection.remembers(wanted))
+    throw expired('The resourceVersion for the provided list is too old.');
   return { revision: wanted, after: '' };
 }
 

@@ -16,14 +16,18 @@ export interface Listening {
 }
 
 /** Every address gets the port that the first one got; where another program holds it there, another port is tried. */
-export async function listen(addresses: readonly string[], listener: RequestListener): Promise<Listening> {
+export async function listen(
+  addresses: readonly string[],
+  listener: RequestListener,
+): Promise<Listening> {
   for (let attempt = 1; ; attempt++) {
     const servers: Server[] = [];
     const close = async (): Promise<void> => {
       await Promise.all(servers.map(closeServer));
     };
     try {
-      for (const address of addresses) servers.push(await listenOn(address, portOf(servers[0]), listener));
+      for (const address of addresses)
+        servers.push(await listenOn(address, portOf(servers[0]), listener));
       return { urls: addresses.map((address) => `http://${address}:${portOf(servers[0])}`), close };
     } catch (error) {
       await close();
@@ -32,7 +36,8 @@ export async function listen(addresses: readonly string[], listener: RequestList
   }
 }
 
-const portOf = (server: Server | undefined): number => (server?.address() as AddressInfo | undefined)?.port ?? 0;
+const portOf = (server: Server | undefined): number =>
+  (server?.address() as AddressInfo | undefined)?.port ?? 0;
 
 async function listenOn(address: string, port: number, listener: RequestListener): Promise<Server> {
   const server = createServer({ keepAliveTimeout: IDLE, requestTimeout: 0 }, listener);

@@ -22,7 +22,9 @@ test('objects and lists are the same through both', async () => {
   expect(await remote.get(nodes, 'a')).toEqual(made);
   const changed = await remote.replace(nodes, { ...made, spec: { unschedulable: true } });
   expect(await local.get(nodes, 'a')).toEqual(changed);
-  expect(await local.list(nodes, { labelSelector: 'a=b' })).toEqual(await remote.list(nodes, { labelSelector: 'a=b' }));
+  expect(await local.list(nodes, { labelSelector: 'a=b' })).toEqual(
+    await remote.list(nodes, { labelSelector: 'a=b' }),
+  );
   expect(await local.raw('/readyz')).toEqual({ status: 200, body: 'ok' });
   remote.close();
 });
@@ -44,14 +46,21 @@ test('a watch of one object is told of no other, and ends with its signal', asyn
   const stop = new AbortController();
   const seen: string[] = [];
   const watching = (async () => {
-    const options = { fieldSelector: 'metadata.name=a', sendInitialEvents: true, abort: stop.signal };
+    const options = {
+      fieldSelector: 'metadata.name=a',
+      sendInitialEvents: true,
+      abort: stop.signal,
+    };
     for await (const { type, object } of local.watch(nodes, options)) {
       if (type !== 'BOOKMARK' && type !== 'ERROR') seen.push(`${type} ${object.metadata.name}`);
     }
   })();
   await vi.waitFor(() => expect(seen).toEqual(['ADDED a']), 60_000);
   for (const name of ['b', 'a', 'b']) {
-    await local.replace(nodes, { ...(await local.get(nodes, name)), spec: { providerID: `${seen.length}` } });
+    await local.replace(nodes, {
+      ...(await local.get(nodes, name)),
+      spec: { providerID: `${seen.length}` },
+    });
   }
   await local.delete(nodes, 'b');
   await local.delete(nodes, 'a');

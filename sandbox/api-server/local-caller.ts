@@ -38,7 +38,13 @@ export function localCaller(service: Service): Caller {
   };
 }
 
-function requestOf({ method, path, query = {}, contentType = 'application/json', body }: Call): ApiRequest {
+function requestOf({
+  method,
+  path,
+  query = {},
+  contentType = 'application/json',
+  body,
+}: Call): ApiRequest {
   return {
     method,
     path,

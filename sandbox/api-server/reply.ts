@@ -10,7 +10,13 @@ export interface Reply {
 }
 
 /** For Status objects and discovery. */
-export const jsonReply = (code: number, value: unknown): Reply => ({ code, body: JSON.stringify(value) });
+export const jsonReply = (code: number, value: unknown): Reply => ({
+  code,
+  body: JSON.stringify(value),
+});
 
 /** The text of the object, made once for all readers. */
-export const objectReply = (code: number, version: Version): Reply => ({ code, body: version.text });
+export const objectReply = (code: number, version: Version): Reply => ({
+  code,
+  body: version.text,
+});

@@ -53,7 +53,8 @@ export function flag(query: URLSearchParams, name: string): boolean {
 /** A whole number from the query, 0 where it is absent. */
 export function integer(query: URLSearchParams, name: string): number {
   const value = query.get(name) ?? '0';
-  if (!/^[+-]?\d+$/.test(value)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
+  if (!/^[+-]?\d+$/.test(value))
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
   return Number(value);
 }
 
@@ -67,7 +68,10 @@ const VERBS: Readonly<Record<string, [string, string]>> = {
 };
 
 /** The verb of the audit log and of RBAC. */
-export function verbOf({ method, query }: Pick<ApiRequest, 'method' | 'query'>, name: string | undefined): string {
+export function verbOf(
+  { method, query }: Pick<ApiRequest, 'method' | 'query'>,
+  name: string | undefined,
+): string {
   const [ofAll, ofOne] = VERBS[method] ?? [method, method];
   const verb = name === undefined ? ofAll : ofOne;
   return (verb === 'list' || verb === 'get') && flag(query, 'watch') ? 'watch' : verb;
@@ -88,11 +92,17 @@ export interface WriteOptions {
 const VALIDATIONS = ['', 'Ignore', 'Strict', 'Warn'];
 
 /** `kind` is how the server calls these options in a refusal: CreateOptions, UpdateOptions, PatchOptions. */
-export function writeOptions({ query, userAgent, warnings }: ApiRequest, kind: string): WriteOptions {
+export function writeOptions(
+  { query, userAgent, warnings }: ApiRequest,
+  kind: string,
+): WriteOptions {
   const dryRun = query.getAll('dryRun').filter((value) => value !== '');
   const validation = query.get('fieldValidation') ?? '';
-  const causes = dryRun.every((value) => value === 'All') ? [] : [cause.notSupported('dryRun', dryRun, ['All'])];
-  if (!VALIDATIONS.includes(validation)) causes.push(cause.notSupported('fieldValidation', validation, VALIDATIONS));
+  const causes = dryRun.every((value) => value === 'All')
+    ? []
+    : [cause.notSupported('dryRun', dryRun, ['All'])];
+  if (!VALIDATIONS.includes(validation))
+    causes.push(cause.notSupported('fieldValidation', validation, VALIDATIONS));
   if (causes.length > 0) throw invalidOptions(kind, causes);
   return {
     dryRun: dryRun.length > 0,

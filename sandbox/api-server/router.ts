@@ -1,7 +1,13 @@
 /** The way from a request to its handler, and the refusal of what no handler serves. */
 import type { Cluster, Resource } from './cluster.ts';
 import { discover } from './discovery.ts';
-import { ApiFailure, methodNotAllowed, noSuchResource, notFound, notImplemented } from './failure.ts';
+import {
+  ApiFailure,
+  methodNotAllowed,
+  noSuchResource,
+  notFound,
+  notImplemented,
+} from './failure.ts';
 import { HANDLERS } from './handlers.ts';
 import type { Kind } from './kinds/kind.ts';
 import { jsonReply, type Reply } from './reply.ts';
@@ -31,21 +37,33 @@ const isMisplaced = ({ namespaced }: Kind, { namespace, name }: Target): boolean
   namespaced ? namespace === undefined && name !== undefined : namespace !== undefined;
 
 /** Whether the path names what the verb needs: one object, or the collection that it is created in. */
-function isAddressed({ namespaced }: Kind, { namespace, name, subresource }: Target, verb: string): boolean {
+function isAddressed(
+  { namespaced }: Kind,
+  { namespace, name, subresource }: Target,
+  verb: string,
+): boolean {
   if (verb === 'list' || verb === 'deletecollection' || subresource === 'eviction') return true;
-  return verb === 'create' ? name === undefined && namespaced === (namespace !== undefined) : name !== undefined;
+  return verb === 'create'
+    ? name === undefined && namespaced === (namespace !== undefined)
+    : name !== undefined;
 }
 
 /** Paths of the core group that a real server serves and this one does not. */
-const CORE = `bindings componentstatuses configmaps endpoints limitranges persistentvolumeclaims persistentvolumes
-  podtemplates replicationcontrollers resourcequotas secrets serviceaccounts services watch`.split(/\s+/);
+const CORE =
+  `bindings componentstatuses configmaps endpoints limitranges persistentvolumeclaims persistentvolumes
+  podtemplates replicationcontrollers resourcequotas secrets serviceaccounts services watch`.split(
+    /\s+/,
+  );
 
 /** Nothing here makes any of these, so a real server would say the same to who looks for them. Others cannot be written. */
 const NEVER_THERE = new Map([
   ['apps/v1/daemonsets', 'DaemonSet'],
   ['apps/v1/deployments', 'Deployment'],
   ['admissionregistration.k8s.io/v1/mutatingwebhookconfigurations', 'MutatingWebhookConfiguration'],
-  ['admissionregistration.k8s.io/v1/validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'],
+  [
+    'admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+    'ValidatingWebhookConfiguration',
+  ],
   ['discovery.k8s.io/v1/endpointslices', 'EndpointSlice'],
 ]);
 
@@ -53,33 +71,48 @@ const NEVER_THERE = new Map([
 const FOREIGN = 'cluster.k8s.io';
 
 /** The answer for what is not served here: for what a real server serves, never one that only seems true. */
-function unserved(cluster: Cluster, request: ApiRequest, { group, version, plural, name }: Target): Reply {
+function unserved(
+  cluster: Cluster,
+  request: ApiRequest,
+  { group, version, plural, name }: Target,
+): Reply {
   const kind = NEVER_THERE.get(`${group}/${version}/${plural}`);
   const verb = verbOf(request, name);
   if (kind !== undefined && verb === 'get') throw notFound({ group, plural, kind }, name ?? '');
   if (kind !== undefined && verb === 'list') {
     const metadata = { resourceVersion: String(cluster.revisions.current) };
-    return jsonReply(200, { kind: `${kind}List`, apiVersion: `${group}/${version}`, metadata, items: [] });
+    return jsonReply(200, {
+      kind: `${kind}List`,
+      apiVersion: `${group}/${version}`,
+      metadata,
+      items: [],
+    });
   }
   const siblings = cluster.resources().filter(({ kind }) => kind.group === group);
   // Of Kubernetes itself: without a dot, or in its domain.
   const builtin =
-    group === '' ? CORE.includes(plural) : !group.includes('.') || (group.endsWith('.k8s.io') && group !== FOREIGN);
-  if (builtin && (group === '' || siblings.length === 0)) throw notImplemented(`${plural} of the API group "${group}"`);
+    group === ''
+      ? CORE.includes(plural)
+      : !group.includes('.') || (group.endsWith('.k8s.io') && group !== FOREIGN);
+  if (builtin && (group === '' || siblings.length === 0))
+    throw notImplemented(`${plural} of the API group "${group}"`);
   if (siblings.some(({ kind }) => kind.builtin)) throw noSuchResource();
   return discover(cluster, `/apis/${group}/${version}/${plural}`);
 }
 
 /** Subresources of built-in kinds that a real server has and this one has not. */
-const SUBRESOURCES = 'attach binding ephemeralcontainers exec finalize log portforward proxy resize'.split(' ');
+const SUBRESOURCES =
+  'attach binding ephemeralcontainers exec finalize log portforward proxy resize'.split(' ');
 
 function checkSubresource(kind: Kind, { subresource = '', name = '' }: Target, verb: string): void {
-  if (kind.builtin && SUBRESOURCES.includes(subresource)) throw notImplemented(`the subresource ${subresource}`);
+  if (kind.builtin && SUBRESOURCES.includes(subresource))
+    throw notImplemented(`the subresource ${subresource}`);
   if (subresource === 'eviction' && kind.kind === 'Pod') {
     if (verb === 'create') return;
     throw methodNotAllowed();
   }
-  if (subresource !== 'status' || !kind.hasStatus) throw kind.builtin ? noSuchResource() : notFound(kind, name);
+  if (subresource !== 'status' || !kind.hasStatus)
+    throw kind.builtin ? noSuchResource() : notFound(kind, name);
   if (verb !== 'create' && verb !== 'delete') return;
   if (kind.builtin) throw methodNotAllowed();
   const { plural, group } = kind;
@@ -92,10 +125,16 @@ const PRODUCED = ['application/json', 'application/yaml', 'application/vnd.kuber
 /** Answers are plain JSON: refuses clients that accept none. */
 function negotiate(accept: string, verb: string): void {
   const wanted = accept.split(',').map((range) => range.trim());
-  if (accept === '' || wanted.some((range) => /^(\*\/\*|application\/json)(;(?!as=)|$)/.test(range))) return;
+  if (
+    accept === '' ||
+    wanted.some((range) => /^(\*\/\*|application\/json)(;(?!as=)|$)/.test(range))
+  )
+    return;
   if (wanted.some((range) => PRODUCED.includes(range.split(';')[0] ?? '')))
     throw notImplemented(`answers as ${accept}`);
-  const streams = ['list', 'watch'].includes(verb) ? [0, 2].map((index) => `${PRODUCED[index]};stream=watch`) : [];
+  const streams = ['list', 'watch'].includes(verb)
+    ? [0, 2].map((index) => `${PRODUCED[index]};stream=watch`)
+    : [];
   const message = `406: Not Acceptable\n\nAvailable representations: ${[...PRODUCED, ...streams].join(', ')}`;
   throw new ApiFailure(406, 'NotAcceptable', message, {});
 }

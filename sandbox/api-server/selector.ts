@@ -25,17 +25,29 @@ export function labelPredicate(text: string | null): Predicate {
   if (text === null || text.trim() === '') return everything;
   // Commas within parentheses separate values, all others requirements.
   const requirements = text.split(/,(?![^(]*\))/).map((term) => parseRequirement(term.trim()));
-  return ({ metadata }) => requirements.every((requirement) => meets(requirement, metadata.labels ?? {}));
+  return ({ metadata }) =>
+    requirements.every((requirement) => meets(requirement, metadata.labels ?? {}));
 }
 
 function parseRequirement(term: string): Requirement {
-  const { not = '', key = '', sign, value = '', set, list = '' } = REQUIREMENT.exec(term)?.groups ?? {};
+  const {
+    not = '',
+    key = '',
+    sign,
+    value = '',
+    set,
+    list = '',
+  } = REQUIREMENT.exec(term)?.groups ?? {};
   const values = set === undefined ? [value] : list.split(',').map((item) => item.trim());
   const operator = not || set || (sign === undefined ? 'exists' : (OPERATORS[sign] ?? 'in'));
   const fault =
     qualifiedNameFaults(key).map((why) => `<nil>: Invalid value: "${key}": ${why}`)[0] ??
-    values.flatMap(labelValueFaults).map((why) => `values[0][${key}]: Invalid value: "${values[0]}": ${why}`)[0] ??
-    ('<>'.includes(operator) && !/^[+-]?\d+$/.test(value) ? GREATER_LESS.replace('%', value) : undefined);
+    values
+      .flatMap(labelValueFaults)
+      .map((why) => `values[0][${key}]: Invalid value: "${values[0]}": ${why}`)[0] ??
+    ('<>'.includes(operator) && !/^[+-]?\d+$/.test(value)
+      ? GREATER_LESS.replace('%', value)
+      : undefined);
   if (fault !== undefined || (not && sign))
     throw badRequest(`unable to parse requirement: ${fault ?? `found '${sign}'`}`);
   return { key, operator, values };
@@ -44,7 +56,10 @@ function parseRequirement(term: string): Requirement {
 const OPERATORS: Readonly<Record<string, string>> = { '!=': 'notin', '<': '<', '>': '>' };
 const GREATER_LESS = `values[0]: Invalid value: "%": for 'Gt', 'Lt' operators, the value must be an integer`;
 
-function meets({ key, operator, values }: Requirement, labels: Readonly<Record<string, string>>): boolean {
+function meets(
+  { key, operator, values }: Requirement,
+  labels: Readonly<Record<string, string>>,
+): boolean {
   const value = labels[key];
   switch (operator) {
     case 'exists':
@@ -94,13 +109,15 @@ function fieldTest(term: string, kind: Kind): Predicate {
 
 function fieldReader(field: string, kind: Kind): (object: ApiObject) => string {
   if (field === 'metadata.name') return ({ metadata }) => metadata.name;
-  if (field === 'metadata.namespace' && kind.namespaced) return ({ metadata }) => metadata.namespace ?? '';
+  if (field === 'metadata.namespace' && kind.namespaced)
+    return ({ metadata }) => metadata.namespace ?? '';
   const read = kind.fields[field];
   if (read) return read;
   throw badRequest(unsupported(field, kind));
 }
 
 function unsupported(field: string, kind: Kind): string {
-  if (!kind.builtin || Object.keys(kind.fields).length > 0) return `field label not supported: ${field}`;
+  if (!kind.builtin || Object.keys(kind.fields).length > 0)
+    return `field label not supported: ${field}`;
   return `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`;
 }

@@ -54,7 +54,12 @@ export class WatchHub {
       return;
     }
     this.#begin(watcher, resource, start, flag(query, 'allowWatchBookmarks'));
-    this.#run(watcher, resource, (seconds > 0 ? seconds : DEFAULT_TIMEOUT) * 1000, flag(query, 'allowWatchBookmarks'));
+    this.#run(
+      watcher,
+      resource,
+      (seconds > 0 ? seconds : DEFAULT_TIMEOUT) * 1000,
+      flag(query, 'allowWatchBookmarks'),
+    );
   }
 
   /** Ends every watch of a collection that is no longer served. */
@@ -149,7 +154,10 @@ class Watcher {
     const was = before !== undefined && matches(before.object);
     const is = type !== 'DELETED' && matches(version.object);
     if (is) this.send(eventText(was ? 'MODIFIED' : 'ADDED', version));
-    else if (was) this.send(eventText('DELETED', type === 'DELETED' ? version : before.under(version.revision)));
+    else if (was)
+      this.send(
+        eventText('DELETED', type === 'DELETED' ? version : before.under(version.revision)),
+      );
   }
 
   add(version: Version): void {

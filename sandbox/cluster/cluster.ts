@@ -79,7 +79,11 @@ export interface Cluster {
   /** By name of the host. */
   readonly agents: ReadonlyMap<string, Process>;
   /** A Plan of the documented shape: all controllers by name, all workers by label. Nothing is applied. */
-  plan(wanted: { readonly id: string; readonly version: string; readonly concurrent: number }): Plan;
+  plan(wanted: {
+    readonly id: string;
+    readonly version: string;
+    readonly concurrent: number;
+  }): Plan;
   startAgent(host: Host): Promise<void>;
   /** `name` also names its log file. */
   startController(name: string, args?: readonly string[]): Promise<Process>;
@@ -141,10 +145,20 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const agents = new Map<string, Process>();
   const startAgent = async (host: Host): Promise<void> => {
     const kubeconfig = await plane.kubeconfig(userOn(host));
-    const args = [...refit.agent, 'agent', ...agentArguments(host, kubeconfig), ...(options.agentFlags ?? [])];
-    agents.set(host.name, await processes.start(`agent-${host.name}`, args, environmentOn(host, options)));
+    const args = [
+      ...refit.agent,
+      'agent',
+      ...agentArguments(host, kubeconfig),
+      ...(options.agentFlags ?? []),
+    ];
+    agents.set(
+      host.name,
+      await processes.start(`agent-${host.name}`, args, environmentOn(host, options)),
+    );
   };
-  await Promise.all(hosts.filter(({ name }) => options.agents?.includes(name) ?? true).map(startAgent));
+  await Promise.all(
+    hosts.filter(({ name }) => options.agents?.includes(name) ?? true).map(startAgent),
+  );
   const everything = started.move();
   return {
     directory,
@@ -163,20 +177,35 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
       }),
     startAgent,
     async startController(name, args = []) {
-      const connection = ['--kubeconfig', await plane.kubeconfig('controller'), '--api-port', String(apiPort)];
+      const connection = [
+        '--kubeconfig',
+        await plane.kubeconfig('controller'),
+        '--api-port',
+        String(apiPort),
+      ];
       const own = ['--lease-duration', LEASE_DURATION, ...args];
       const command = [...refit.controller, 'controller', ...connection, ...own];
       return await processes.start(name, command, options.environment);
     },
-    startServer: async (name, args) => await processes.start(name, [...refit.controller, 'serve', ...args]),
+    startServer: async (name, args) =>
+      await processes.start(name, [...refit.controller, 'serve', ...args]),
     startLeading: async (name, command, args) =>
-      await processes.start(name, [...refit.controller, command, ...args, '--lease-duration', LEASE_DURATION]),
+      await processes.start(name, [
+        ...refit.controller,
+        command,
+        ...args,
+        '--lease-duration',
+        LEASE_DURATION,
+      ]),
     stop: async () => await everything.disposeAsync(),
   };
 }
 
 /** Hosts share the machine: what an agent changes for Cluster API lies below its own root. */
-function environmentOn({ directory }: Host, { refit, environment }: ClusterOptions): ClusterOptions['environment'] {
+function environmentOn(
+  { directory }: Host,
+  { refit, environment }: ClusterOptions,
+): ClusterOptions['environment'] {
   return { ...refit?.agentEnvironment, ...environment, REFIT_ROOT: join(directory, 'root') };
 }
 
@@ -202,7 +231,11 @@ async function serveVersions({
   const files = await Promise.all(
     offers.map(async (version) => {
       const path = join(directory, 'payloads', version);
-      await buildStandIn({ version, path, ...(payloadBytes !== undefined && { bytes: payloadBytes }) });
+      await buildStandIn({
+        version,
+        path,
+        ...(payloadBytes !== undefined && { bytes: payloadBytes }),
+      });
       const sha256 = createHash('sha256')
         .update(await readFile(path))
         .digest('hex');
@@ -211,7 +244,10 @@ async function serveVersions({
       return [[url, path] as const, [`${url}.sha256`, `${path}.sha256`] as const];
     }),
   );
-  return await startDownloadServer({ files: { ...Object.fromEntries(files.flat()), ...more }, breakFor });
+  return await startDownloadServer({
+    files: { ...Object.fromEntries(files.flat()), ...more },
+    breakFor,
+  });
 }
 
 /** The processes of Refit itself, each with a log file in the cluster's directory. */
@@ -223,7 +259,11 @@ class Processes {
     this.#directory = directory;
   }
 
-  async start(name: string, args: readonly string[], environment?: ClusterOptions['environment']): Promise<Process> {
+  async start(
+    name: string,
+    args: readonly string[],
+    environment?: ClusterOptions['environment'],
+  ): Promise<Process> {
     const child = await startProcess({
       name,
       command: process.execPath,

@@ -44,7 +44,12 @@ function pathOf(hook: HookName): string {
   return `/${HOOK_GROUP}/${hook.toLowerCase()}${handler === undefined ? '' : `/${handler.name}`}`;
 }
 
-export async function post(options: CallerOptions, path: string, body: string, method = 'POST'): Promise<Answered> {
+export async function post(
+  options: CallerOptions,
+  path: string,
+  body: string,
+  method = 'POST',
+): Promise<Answered> {
   const version = options.protocol === 'h2' ? '2.0' : '1.1';
   const headers = {
     'content-length': String(Buffer.byteLength(body)),
@@ -58,9 +63,19 @@ export async function post(options: CallerOptions, path: string, body: string, m
 
 type Headers = Readonly<Record<string, string>>;
 
-async function overHttp1(options: CallerOptions, path: string, method: string, headers: Headers, body: string) {
+async function overHttp1(
+  options: CallerOptions,
+  path: string,
+  method: string,
+  headers: Headers,
+  body: string,
+) {
   const { authority: ca, client } = options;
-  const tls = { ca, agent: false, ...(client ? { cert: client.certificate, key: client.key } : {}) };
+  const tls = {
+    ca,
+    agent: false,
+    ...(client ? { cert: client.certificate, key: client.key } : {}),
+  };
   return await new Promise<Answered>((resolve, reject) => {
     // The path as it is: a URL would normalize it.
     const { hostname, port } = new URL(options.url);
@@ -74,14 +89,26 @@ async function overHttp1(options: CallerOptions, path: string, method: string, h
   });
 }
 
-async function overHttp2(options: CallerOptions, path: string, method: string, headers: Headers, body: string) {
+async function overHttp2(
+  options: CallerOptions,
+  path: string,
+  method: string,
+  headers: Headers,
+  body: string,
+) {
   const { authority: ca, client, url } = options;
-  const session = connect(url, { ca, ...(client ? { cert: client.certificate, key: client.key } : {}) });
+  const session = connect(url, {
+    ca,
+    ...(client ? { cert: client.certificate, key: client.key } : {}),
+  });
   try {
     return await new Promise<Answered>((resolve, reject) => {
       session.once('error', reject);
       session.once('close', () => reject(new Error('the connection was closed')));
-      const stream = session.request({ ':method': method, ':path': path, ...headers }, { endStream: false });
+      const stream = session.request(
+        { ':method': method, ':path': path, ...headers },
+        { endStream: false },
+      );
       let status = 0;
       let text = '';
       stream.setEncoding('utf8').once('error', reject);

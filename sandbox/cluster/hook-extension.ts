@@ -1,13 +1,21 @@
 /** Runs `refit capi-extension` in a stand-in cluster: its certificate, command line and address. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createAuthority, issueClient, issueServer, type KeyPair, validFrom } from '../../tools/controlplane/certs.ts';
+import {
+  createAuthority,
+  issueClient,
+  issueServer,
+  type KeyPair,
+  validFrom,
+} from '../../tools/controlplane/certs.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { type Cluster, payloadPath } from './cluster.ts';
 
 export interface ExtensionOptions {
-  readonly cluster: Pick<Cluster, 'startLeading'> & { readonly downloads: { readonly url: string } };
+  readonly cluster: Pick<Cluster, 'startLeading'> & {
+    readonly downloads: { readonly url: string };
+  };
   readonly directory: string;
   readonly kubeconfig: string;
 }
@@ -42,13 +50,19 @@ export async function prepareExtension(options: ExtensionOptions): Promise<Exten
   const address = `127.0.0.1:${await freePort()}`;
   const payload = `${cluster.downloads.url}${payloadPath('{version}')}`;
   const flags = ['--kubeconfig', kubeconfig, '--cert-dir', certificates, '--address', address];
-  const managers = ['--client-ca', join(certificates, 'ca.crt'), '--updater-certs', join(directory, 'updater-certs')];
+  const managers = [
+    '--client-ca',
+    join(certificates, 'ca.crt'),
+    '--updater-certs',
+    join(directory, 'updater-certs'),
+  ];
   const source = ['--payload-url', payload, '--checksum-url', `${payload}.sha256`];
   return {
     url: `https://${address}`,
     authority: authority.certificate,
     client: issueClient(issuer, { commonName: 'managers' }, validity),
     commandLine: ['capi-extension', ...flags, ...managers, ...source],
-    start: async (name) => await cluster.startLeading(name, 'capi-extension', [...flags, ...managers, ...source]),
+    start: async (name) =>
+      await cluster.startLeading(name, 'capi-extension', [...flags, ...managers, ...source]),
   };
 }

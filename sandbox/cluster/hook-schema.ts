@@ -12,7 +12,8 @@ const schemas = new Map<string, z.ZodType>();
 
 /** One line for each place of `message` that a manager could not have sent, or would not understand. `kind` such as `UpdateMachineRequest`. */
 export function schemaProblems(kind: string, message: unknown): string[] {
-  const schema = schemas.get(kind) ?? z.fromJSONSchema({ $ref: `#/$defs/${kind}`, $defs: { ...definitions } });
+  const schema =
+    schemas.get(kind) ?? z.fromJSONSchema({ $ref: `#/$defs/${kind}`, $defs: { ...definitions } });
   schemas.set(kind, schema);
   const { error } = schema.safeParse(message);
   return error?.issues.map((issue) => `${kind}.${issue.path.join('.')}: ${issue.message}`) ?? [];
@@ -21,6 +22,7 @@ export function schemaProblems(kind: string, message: unknown): string[] {
 /** Gives the message back, if it fits. */
 export function fitting<T>(kind: string, message: T): T {
   const problems = schemaProblems(kind, message);
-  if (problems.length > 0) throw new Error(`not as in the schema of the hooks: ${problems.join('; ')}`);
+  if (problems.length > 0)
+    throw new Error(`not as in the schema of the hooks: ${problems.join('; ')}`);
   return message;
 }

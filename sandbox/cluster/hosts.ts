@@ -32,7 +32,16 @@ export function controllerAddress(index: number): string {
 
 /** In the order of the names; where one fails, those that were started are ended again. */
 export async function startHosts(options: HostsOptions): Promise<Host[]> {
-  const { client, controllers, workers, workerLabels, controllerFlags = [], played, upstream, apiPort } = options;
+  const {
+    client,
+    controllers,
+    workers,
+    workerLabels,
+    controllerFlags = [],
+    played,
+    upstream,
+    apiPort,
+  } = options;
   const register = played === true ? createPlayedNode : createNode;
   const starting = [
     ...controllers.map(async (name, index) => {
@@ -44,7 +53,12 @@ export async function startHosts(options: HostsOptions): Promise<Host[]> {
         flags: [...controllerFlags, `--kubelet-extra-args=--hostname-override=${name}`],
         apiServer: { listen: `${address}:${apiPort}`, upstream },
       });
-      await createControlNode(client, name, address, host.runsPods ? 'controller+worker' : 'controller');
+      await createControlNode(
+        client,
+        name,
+        address,
+        host.runsPods ? 'controller+worker' : 'controller',
+      );
       if (host.runsPods) await register(client, name, {}, options.version);
       return host;
     }),
@@ -55,8 +69,11 @@ export async function startHosts(options: HostsOptions): Promise<Host[]> {
     }),
   ];
   const results = await Promise.allSettled(starting);
-  if (results.every((result) => result.status === 'fulfilled')) return results.map(({ value }) => value);
-  await Promise.all(results.map(async (result) => result.status === 'fulfilled' && (await result.value.stop())));
+  if (results.every((result) => result.status === 'fulfilled'))
+    return results.map(({ value }) => value);
+  await Promise.all(
+    results.map(async (result) => result.status === 'fulfilled' && (await result.value.stop())),
+  );
   return await Promise.all(starting);
 }
 

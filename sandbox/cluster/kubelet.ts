@@ -30,7 +30,8 @@ export function keepReady(client: KubeClient, hosts: readonly Host[], mute?: str
       const { name, starts } = host;
       const last = beats.get(name);
       const isTold =
-        last?.starts === starts && (mute !== undefined || systemClock.monotonic() - last.at < HEARTBEAT_MS);
+        last?.starts === starts &&
+        (mute !== undefined || systemClock.monotonic() - last.at < HEARTBEAT_MS);
       if (isTold || beating.has(name)) continue;
       beating.add(name);
       const at = systemClock.monotonic();
@@ -51,12 +52,18 @@ export function keepReady(client: KubeClient, hosts: readonly Host[], mute?: str
 }
 
 /** Asks a service that has just started until it answers. */
-async function beat(client: KubeClient, host: Host, mute: string | undefined, end: AbortSignal): Promise<boolean> {
+async function beat(
+  client: KubeClient,
+  host: Host,
+  mute: string | undefined,
+  end: AbortSignal,
+): Promise<boolean> {
   const { starts } = host;
   while (!end.aborted && host.starts === starts && host.pid !== undefined) {
     try {
       const version = await host.version();
-      if (version !== mute) await reportReady(client, host.name, version, rfc3339(systemClock.now()));
+      if (version !== mute)
+        await reportReady(client, host.name, version, rfc3339(systemClock.now()));
       return true;
     } catch {
       await sleep(systemClock, ASK_MS, end).catch(() => undefined);

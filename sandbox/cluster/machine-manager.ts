@@ -1,5 +1,10 @@
 /** Does the part of Cluster API's managers in an in-place update. */
-import type { CanUpdateResponse, HookObject, Triple, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
+import type {
+  CanUpdateResponse,
+  HookObject,
+  Triple,
+  UpdateMachineResponse,
+} from '../../src/api/capi/hooks.ts';
 import { type Machine, machines } from '../../src/api/capi/machine.ts';
 import { changesBetween, MACHINE_SHAPE, nameOf } from '../../src/dialects/capi/can-update.ts';
 import { applyPatches } from '../../src/dialects/capi/updaters/hook-patch.ts';
@@ -52,7 +57,10 @@ export async function askWhatIsLeft(options: ManagerOptions, wanted: Wanted) {
 }
 
 /** The point of no return: the Machine says what it shall be. */
-export async function writeDesired({ client }: ManagerOptions, { machine, version }: Wanted): Promise<void> {
+export async function writeDesired(
+  { client }: ManagerOptions,
+  { machine, version }: Wanted,
+): Promise<void> {
   const patch = { metadata: { annotations: { [IN_PROGRESS]: '' } }, spec: { version } };
   await client.patch(machines, machine, patch, { type: 'merge', namespace: 'default' });
 }
@@ -62,7 +70,8 @@ export async function driveUpdate(options: ManagerOptions, wanted: Wanted): Prom
   const { client, clock, abort } = options;
   for (;;) {
     const answer = await askUpdate(options, wanted);
-    const waitMs = answer instanceof Error ? BACKOFF_MS : Math.min(answer.retryAfterSeconds * 1000, LONGEST_MS);
+    const waitMs =
+      answer instanceof Error ? BACKOFF_MS : Math.min(answer.retryAfterSeconds * 1000, LONGEST_MS);
     if (waitMs <= 0) break;
     await sleep(clock, waitMs, abort);
   }
@@ -71,7 +80,10 @@ export async function driveUpdate(options: ManagerOptions, wanted: Wanted): Prom
 }
 
 /** One call; an error where it got no answer. Rejects with the message of a failure. */
-export async function askUpdate(options: ManagerOptions, wanted: Wanted): Promise<UpdateMachineResponse | Error> {
+export async function askUpdate(
+  options: ManagerOptions,
+  wanted: Wanted,
+): Promise<UpdateMachineResponse | Error> {
   const machine = await options.client.get(machines, wanted.machine, { namespace: 'default' });
   const answer = await callHook<UpdateMachineResponse>(options.caller, 'UpdateMachine', {
     desired: desiredOf(machine, wanted),
@@ -82,11 +94,21 @@ export async function askUpdate(options: ManagerOptions, wanted: Wanted): Promis
 }
 
 /** As it stands in a hook's body: no uid, no version of the object, no status. */
-function tripleOf({ apiVersion, kind, metadata, spec }: Machine): Triple & Record<'machine', HookObject> {
+function tripleOf({
+  apiVersion,
+  kind,
+  metadata,
+  spec,
+}: Machine): Triple & Record<'machine', HookObject> {
   const { name, namespace = 'default', labels = {}, annotations = {} } = metadata;
   const own = { name, namespace, labels };
   return {
-    machine: { apiVersion: apiVersion ?? '', kind: kind ?? '', metadata: { ...own, annotations }, spec },
+    machine: {
+      apiVersion: apiVersion ?? '',
+      kind: kind ?? '',
+      metadata: { ...own, annotations },
+      spec,
+    },
     infrastructureMachine: {
       apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta2',
       kind: 'DevMachine',

@@ -9,11 +9,21 @@ import {
   NODE_ANNOTATIONS,
 } from '../../src/api/capi/machine.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { apiVersionOf, customResourceDefinitions, nodes, type Resource } from '../../src/kube/resources.ts';
+import {
+  apiVersionOf,
+  customResourceDefinitions,
+  nodes,
+  type Resource,
+} from '../../src/kube/resources.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { createMissing, untilServed } from './objects.ts';
 
-export const MACHINE_KINDS: readonly Resource[] = [machines, machineDeployments, clusters, drainRules];
+export const MACHINE_KINDS: readonly Resource[] = [
+  machines,
+  machineDeployments,
+  clusters,
+  drainRules,
+];
 
 /** The real definitions have far more fields; whatever they hold is kept. */
 export async function installMachines(client: KubeClient, clock: Clock): Promise<void> {
@@ -33,7 +43,13 @@ async function install(client: KubeClient, resource: Resource, clock: Clock): Pr
       names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
       scope: 'Namespaced',
       versions: [
-        { name: version, served: true, storage: true, schema: { openAPIV3Schema }, subresources: { status: {} } },
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema },
+          subresources: { status: {} },
+        },
       ],
     },
   };
@@ -59,7 +75,11 @@ interface Identity {
 }
 
 /** What Cluster API and the cloud write on the Node of a Machine. */
-export function identityOf({ name, node, cluster = CLUSTER }: Omit<ExampleMachine, 'version'>): Identity {
+export function identityOf({
+  name,
+  node,
+  cluster = CLUSTER,
+}: Omit<ExampleMachine, 'version'>): Identity {
   const { cluster: ofCluster, namespace, machine } = NODE_ANNOTATIONS;
   return {
     metadata: { annotations: { [ofCluster]: cluster, [namespace]: NAMESPACE, [machine]: name } },
@@ -70,13 +90,18 @@ export function identityOf({ name, node, cluster = CLUSTER }: Omit<ExampleMachin
 /** What each Machine and each template of Machines refers to. */
 export function referencesOf(name: string): object {
   return {
-    bootstrap: { configRef: { apiGroup: 'bootstrap.cluster.x-k8s.io', kind: 'K0sWorkerConfig', name } },
+    bootstrap: {
+      configRef: { apiGroup: 'bootstrap.cluster.x-k8s.io', kind: 'K0sWorkerConfig', name },
+    },
     infrastructureRef: { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'DevMachine', name },
   };
 }
 
 /** Marks an existing Node as that of the Machine. */
-export async function joinNode(client: KubeClient, machine: Omit<ExampleMachine, 'version'>): Promise<void> {
+export async function joinNode(
+  client: KubeClient,
+  machine: Omit<ExampleMachine, 'version'>,
+): Promise<void> {
   await client.patch(nodes, machine.node, identityOf(machine), { type: 'merge' });
 }
 
@@ -86,8 +111,16 @@ export async function createMachine(client: KubeClient, example: ExampleMachine)
   const created = await client.create(machines, {
     apiVersion: apiVersionOf(machines),
     kind: machines.kind,
-    metadata: { name, namespace: NAMESPACE, labels: controlPlane ? { [CONTROL_PLANE_LABEL]: '' } : {} },
+    metadata: {
+      name,
+      namespace: NAMESPACE,
+      labels: controlPlane ? { [CONTROL_PLANE_LABEL]: '' } : {},
+    },
     spec: { clusterName: cluster, version, ...referencesOf(name), ...identityOf(example).spec },
   });
-  return await client.replace(machines, { ...created, status: { nodeRef: { name: node } } }, { subresource: 'status' });
+  return await client.replace(
+    machines,
+    { ...created, status: { nodeRef: { name: node } } },
+    { subresource: 'status' },
+  );
 }

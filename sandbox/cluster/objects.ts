@@ -27,24 +27,42 @@ let read: Promise<readonly CustomResourceDefinition[]> | undefined;
 
 async function readDefinitions(): Promise<readonly CustomResourceDefinition[]> {
   const files = (await readdir(CRD_DIRECTORY)).filter((file) => file.endsWith('.yaml'));
-  const texts = await Promise.all(files.map(async (file) => await readFile(join(CRD_DIRECTORY, file), 'utf8')));
+  const texts = await Promise.all(
+    files.map(async (file) => await readFile(join(CRD_DIRECTORY, file), 'utf8')),
+  );
   return texts.map((text) => parse(text) as CustomResourceDefinition);
 }
 
 /** Creates what is missing, and waits until the API server serves every kind: one that is new takes seconds. */
-export async function installDefinitions(client: KubeClient, clock: Clock, abort?: AbortSignal): Promise<void> {
+export async function installDefinitions(
+  client: KubeClient,
+  clock: Clock,
+  abort?: AbortSignal,
+): Promise<void> {
   const definitions = await (read ??= readDefinitions());
   const missing: CustomResourceDefinition[] = [];
   // To ask is cheap; to refuse a definition, the API server checks all of it first.
-  for (const definition of definitions) if (!(await isServed(client, kindOf(definition)))) missing.push(definition);
-  for (const definition of missing) await createMissing(client, customResourceDefinitions, definition);
-  await createMissing(client, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'k0s-autopilot' } });
+  for (const definition of definitions)
+    if (!(await isServed(client, kindOf(definition)))) missing.push(definition);
+  for (const definition of missing)
+    await createMissing(client, customResourceDefinitions, definition);
+  await createMissing(client, namespaces, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'k0s-autopilot' },
+  });
   for (const definition of missing) await untilServed(client, kindOf(definition), clock, abort);
 }
 
 function kindOf({ spec: { group, names, scope, versions } }: CustomResourceDefinition): Resource {
   const version = versions.find(({ served }) => served)?.name ?? '';
-  return { group, version, kind: names.kind, plural: names.plural, namespaced: scope === 'Namespaced' };
+  return {
+    group,
+    version,
+    kind: names.kind,
+    plural: names.plural,
+    namespaced: scope === 'Namespaced',
+  };
 }
 
 /** Waits until the API server serves the kind. */
@@ -61,7 +79,11 @@ async function isServed(client: KubeClient, resource: Resource): Promise<boolean
   return (await ifFound(tryList(client, resource))) === true;
 }
 
-export async function createMissing(client: KubeClient, resource: Resource, object: KubeObject): Promise<void> {
+export async function createMissing(
+  client: KubeClient,
+  resource: Resource,
+  object: KubeObject,
+): Promise<void> {
   try {
     await client.create(resource, object);
   } catch (error) {
@@ -96,7 +118,11 @@ export async function createControlNode(
 }
 
 /** A worker as its kubelet registers it. */
-export async function createNode(client: KubeClient, name: string, labels: Record<string, string>): Promise<void> {
+export async function createNode(
+  client: KubeClient,
+  name: string,
+  labels: Record<string, string>,
+): Promise<void> {
   await client.create(nodes, {
     apiVersion: 'v1',
     kind: 'Node',
@@ -112,7 +138,13 @@ export async function createNode(client: KubeClient, name: string, labels: Recor
 function notReadyYet() {
   const now = rfc3339(systemClock.now());
   const reason = { reason: 'KubeletNotReady', message: 'container runtime network not ready' };
-  return { type: 'Ready', status: 'False', ...reason, lastHeartbeatTime: now, lastTransitionTime: now } as const;
+  return {
+    type: 'Ready',
+    status: 'False',
+    ...reason,
+    lastHeartbeatTime: now,
+    lastTransitionTime: now,
+  } as const;
 }
 
 /** One on which kwok plays pods, with room for them from the start: kwok would only make it for a node that isn't Ready. */
@@ -125,13 +157,27 @@ export async function createPlayedNode(
   const { metadata, ...rest } = simulatedNode(name);
   const room = { cpu: '8', memory: '16Gi', pods: '110' };
   const nodeInfo = { ...rest.status?.nodeInfo, kubeletVersion: version };
-  const status = { ...rest.status, nodeInfo, capacity: room, allocatable: room, conditions: [notReadyYet()] };
-  await client.create(nodes, { ...rest, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } }, status });
+  const status = {
+    ...rest.status,
+    nodeInfo,
+    capacity: room,
+    allocatable: room,
+    conditions: [notReadyYet()],
+  };
+  await client.create(nodes, {
+    ...rest,
+    metadata: { ...metadata, labels: { ...metadata.labels, ...labels } },
+    status,
+  });
 }
 
 /** Takes away what the objects above and their agents made. */
 export async function deleteObjects(client: KubeClient, name: string): Promise<void> {
-  for (const [resource, namespace] of [[controlNodes], [nodes], [leases, 'kube-node-lease']] as const) {
+  for (const [resource, namespace] of [
+    [controlNodes],
+    [nodes],
+    [leases, 'kube-node-lease'],
+  ] as const) {
     await client.delete(resource, name, { namespace }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
     });
@@ -139,11 +185,21 @@ export async function deleteObjects(client: KubeClient, name: string): Promise<v
 }
 
 /** Says that the node is Ready and runs `version`, as its kubelet does every few seconds. */
-export async function reportReady(client: KubeClient, name: string, version: string, now: string): Promise<void> {
+export async function reportReady(
+  client: KubeClient,
+  name: string,
+  version: string,
+  now: string,
+): Promise<void> {
   const at = { message: '', lastHeartbeatTime: now, lastTransitionTime: now };
   const pressure = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
   const conditions = [
-    ...pressure.map((type) => ({ type, status: 'False', reason: 'KubeletHasSufficientResources', ...at })),
+    ...pressure.map((type) => ({
+      type,
+      status: 'False',
+      reason: 'KubeletHasSufficientResources',
+      ...at,
+    })),
     { type: 'Ready', status: 'True', reason: 'KubeletReady', ...at },
   ];
   const patch = { status: { conditions, nodeInfo: { kubeletVersion: version } } };

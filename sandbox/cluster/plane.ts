@@ -1,7 +1,10 @@
 /** The API server of a stand-in cluster: in memory, or a real control plane. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ControlPlaneOptions, startControlPlane } from '../../tools/controlplane/control-plane.ts';
+import {
+  type ControlPlaneOptions,
+  startControlPlane,
+} from '../../tools/controlplane/control-plane.ts';
 import type { User } from '../../tools/controlplane/kubeconfig.ts';
 import { startApiServer } from '../api-server/api-server.ts';
 
@@ -26,9 +29,15 @@ export async function startSandboxPlane(directory: string): Promise<Plane> {
     users: [{ name: 'anybody', user: {} }],
   };
   await writeFile(path, JSON.stringify(kubeconfig));
-  return { url: server.url, kubeconfig: () => Promise.resolve(path), stop: async () => await server.stop() };
+  return {
+    url: server.url,
+    kubeconfig: () => Promise.resolve(path),
+    stop: async () => await server.stop(),
+  };
 }
 
-export async function startRealPlane(options: Omit<ControlPlaneOptions, 'audit' | 'components'>): Promise<Plane> {
+export async function startRealPlane(
+  options: Omit<ControlPlaneOptions, 'audit' | 'components'>,
+): Promise<Plane> {
   return await startControlPlane({ ...options, audit: true });
 }

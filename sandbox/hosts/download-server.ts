@@ -75,7 +75,8 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
   const faults = (options.faults ?? []).map((fault) => ({ fault, left: fault.times ?? 1 }));
   const takeFault = (node: string, path: string): Fault => {
     const next = faults.find(
-      ({ fault, left }) => left > 0 && (fault.node ?? node) === node && (fault.path ?? path) === path,
+      ({ fault, left }) =>
+        left > 0 && (fault.node ?? node) === node && (fault.path ?? path) === path,
     );
     if (next === undefined) return {};
     next.left--;
@@ -87,13 +88,25 @@ export async function startDownloadServer(options: DownloadServerOptions): Promi
     const node = /\(([^)]*)\)/.exec(request.headers['user-agent'] ?? '')?.[1] ?? '';
     const payload = payloads.get(pathname);
     if (payload !== undefined && request.headers['if-none-match'] === `"${payload.sha256}"`) {
-      requests.push({ node, path: pathname, from: 0, status: 304, bytesSent: 0, complete: false, ms: 0 });
+      requests.push({
+        node,
+        path: pathname,
+        from: 0,
+        status: 304,
+        bytesSent: 0,
+        complete: false,
+        ms: 0,
+      });
       response.writeHead(304).end();
       return;
     }
     if (request.method === 'HEAD') {
       heads.push([node, pathname]);
-      response.writeHead(payload === undefined ? 404 : 200, { 'content-length': payload?.bytes.length ?? 0 }).end();
+      response
+        .writeHead(payload === undefined ? 404 : 200, {
+          'content-length': payload?.bytes.length ?? 0,
+        })
+        .end();
       return;
     }
     const from = payload === undefined ? 0 : firstByte(request, payload);
@@ -149,9 +162,17 @@ function statusFor(from: number, size: number): number {
   return from < size ? 206 : 416;
 }
 
-async function sendBody(response: ServerResponse, served: ServedRequest, bytes: Buffer, fault: Fault): Promise<void> {
+async function sendBody(
+  response: ServerResponse,
+  served: ServedRequest,
+  bytes: Buffer,
+  fault: Fault,
+): Promise<void> {
   const startedAt = performance.now();
-  const end = Math.min(bytes.length, served.from + (fault.resetAfterBytes ?? fault.stallAfterBytes ?? bytes.length));
+  const end = Math.min(
+    bytes.length,
+    served.from + (fault.resetAfterBytes ?? fault.stallAfterBytes ?? bytes.length),
+  );
   const piece = fault.paceMs === undefined ? bytes.length : Math.ceil(bytes.length / PIECES);
   for (let at = served.from; at < end && !response.destroyed; at += piece) {
     const chunk = bytes.subarray(at, Math.min(end, at + piece));
@@ -159,7 +180,8 @@ async function sendBody(response: ServerResponse, served: ServedRequest, bytes: 
     served.bytesSent += chunk.length;
     served.ms = performance.now() - startedAt;
     served.complete = served.from + served.bytesSent === bytes.length;
-    if (fault.paceMs !== undefined) await new Promise((resolve) => setTimeout(resolve, fault.paceMs));
+    if (fault.paceMs !== undefined)
+      await new Promise((resolve) => setTimeout(resolve, fault.paceMs));
   }
   if (fault.resetAfterBytes !== undefined) response.destroy();
   else if (fault.stallAfterBytes === undefined) response.end();

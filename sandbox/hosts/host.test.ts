@@ -24,7 +24,14 @@ beforeEach(async () => {
 afterEach(async () => await things.disposeAsync());
 
 async function start(options: Partial<HostOptions> = {}): Promise<Host> {
-  const host = await startHost({ name: 'w', role: 'worker', directory, version: OLD, restartDelayMs: 10, ...options });
+  const host = await startHost({
+    name: 'w',
+    role: 'worker',
+    directory,
+    version: OLD,
+    restartDelayMs: 10,
+    ...options,
+  });
   things.defer(async () => await host.stop());
   return host;
 }
@@ -52,11 +59,18 @@ test.each([
   for (const bytes of [0, 200_000]) {
     const host = await start();
     await buildStandIn({ version: NEW, path: `${host.binary}.new`, bytes }, withPerl);
-    expect(await promisify(execFile)(`${host.binary}.new`, ['version'])).toEqual({ stdout: `${NEW}\n`, stderr: '' });
+    expect(await promisify(execFile)(`${host.binary}.new`, ['version'])).toEqual({
+      stdout: `${NEW}\n`,
+      stderr: '',
+    });
     await rename(`${host.binary}.new`, host.binary);
     process.kill(host.pid ?? 0, 'SIGTERM');
     await vi.waitFor(async () => expect(await host.version()).toBe(NEW), { timeout: 150_000 });
-    expect(JSON.parse(await statusOf(host))).toMatchObject({ Version: NEW, Pid: host.pid, Workloads: true });
+    expect(JSON.parse(await statusOf(host))).toMatchObject({
+      Version: NEW,
+      Pid: host.pid,
+      Workloads: true,
+    });
     await host.stop();
   }
 });
@@ -80,7 +94,9 @@ test('the supervisor starts what is at the path after every end', async () => {
     await buildStandIn({ version: `v${starts}`, path: `${host.binary}.new` });
     await rename(`${host.binary}.new`, host.binary);
     process.kill(host.pid ?? 0, signal);
-    await vi.waitFor(async () => expect(await host.version()).toBe(`v${starts}`), { timeout: 150_000 });
+    await vi.waitFor(async () => expect(await host.version()).toBe(`v${starts}`), {
+      timeout: 150_000,
+    });
     expect(host.starts).toBe(starts);
   }
 });
@@ -125,13 +141,17 @@ test.each([
 
 test.each(['crashes', 'hangs'] as const)('a build that %s never answers', async (broken) => {
   const host = await start({ broken });
-  await vi.waitFor(() => expect(host.starts).toBeGreaterThan(broken === 'crashes' ? 2 : 0), { timeout: 150_000 });
+  await vi.waitFor(() => expect(host.starts).toBeGreaterThan(broken === 'crashes' ? 2 : 0), {
+    timeout: 150_000,
+  });
   await expect(host.version()).rejects.toThrow();
 });
 
 test('a build of another version than it says', async () => {
   const host = await start({ broken: 'wrong-version' });
-  await vi.waitFor(async () => expect(await host.version()).toBe(`${OLD}.wrong`), { timeout: 150_000 });
+  await vi.waitFor(async () => expect(await host.version()).toBe(`${OLD}.wrong`), {
+    timeout: 150_000,
+  });
 });
 
 test("a controller passes everything to the cluster's API server, and nothing while it is down", async () => {
@@ -141,7 +161,8 @@ test("a controller passes everything to the cluster's API server, and nothing wh
   const { port } = upstream.address() as AddressInfo;
   const apiServer = { listen: `127.0.0.3:${port}`, upstream: `127.0.0.1:${port}` };
   const host = await start({ name: 'c', role: 'controller', apiServer, restartDelayMs: 60_000 });
-  const readyz = async (): Promise<string> => await (await fetch(`http://${apiServer.listen}/readyz`)).text();
+  const readyz = async (): Promise<string> =>
+    await (await fetch(`http://${apiServer.listen}/readyz`)).text();
   expect(await readyz()).toBe('ok');
   process.kill(host.pid ?? 0, 'SIGTERM');
   await vi.waitFor(() => expect(host.pid).toBeUndefined(), { timeout: 150_000 });

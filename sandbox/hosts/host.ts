@@ -53,15 +53,28 @@ export interface Host {
 
 /** Installs the version and starts the service; resolves once its status socket answers, unless it is broken. */
 export async function startHost(options: HostOptions): Promise<Host> {
-  const { name, role, directory, version, flags = [], broken, apiServer, onService, restartDelayMs = 100 } = options;
+  const {
+    name,
+    role,
+    directory,
+    version,
+    flags = [],
+    broken,
+    apiServer,
+    onService,
+    restartDelayMs = 100,
+  } = options;
   const binary = join(directory, 'bin', 'k0s');
   const statusSocket = join(directory, 'run', 'status.sock');
   const stateDirectory = join(directory, 'state');
   await buildStandIn({ version, path: binary, ...(broken && { broken }) });
   const dataDirectory = join(directory, 'data');
-  for (const path of [join(directory, 'run'), stateDirectory, dataDirectory]) await mkdir(path, { recursive: true });
-  const api = apiServer === undefined ? [] : ['--listen', apiServer.listen, '--upstream', apiServer.upstream];
-  const own = role === 'controller' && options.ownAgent !== true ? ['--disable-components=autopilot'] : [];
+  for (const path of [join(directory, 'run'), stateDirectory, dataDirectory])
+    await mkdir(path, { recursive: true });
+  const api =
+    apiServer === undefined ? [] : ['--listen', apiServer.listen, '--upstream', apiServer.upstream];
+  const own =
+    role === 'controller' && options.ownAgent !== true ? ['--disable-components=autopilot'] : [];
   const command = [binary, role, '--status-socket', statusSocket, ...own, ...flags, ...api];
   const supervisor = new Supervisor(command, restartDelayMs, onService);
   if (broken === undefined) await firstAnswer(supervisor, statusSocket);
@@ -97,9 +110,25 @@ export async function startHost(options: HostOptions): Promise<Host> {
 export function agentArguments(host: Host, kubeconfig: string): string[] {
   const object = host.role === 'controller' ? 'controlnode' : 'node';
   const cluster = ['--name', host.name, '--object', object, '--kubeconfig', kubeconfig];
-  const service = ['--status-socket', host.statusSocket, '--binary', host.binary, '--state-dir', host.stateDirectory];
+  const service = [
+    '--status-socket',
+    host.statusSocket,
+    '--binary',
+    host.binary,
+    '--state-dir',
+    host.stateDirectory,
+  ];
   const run = join(host.directory, 'run');
-  return [...cluster, ...service, '--data-dir', host.dataDirectory, '--run-dir', run, '--soak', '0'];
+  return [
+    ...cluster,
+    ...service,
+    '--data-dir',
+    host.dataDirectory,
+    '--run-dir',
+    run,
+    '--soak',
+    '0',
+  ];
 }
 
 const ANSWER_WITHIN_MS = 30_000;
@@ -117,7 +146,9 @@ async function firstAnswer(supervisor: Supervisor, statusSocket: string): Promis
         continue;
       }
       await supervisor.stop('SIGKILL');
-      throw new Error(`the stand-in's status socket ${statusSocket} does not answer`, { cause: error });
+      throw new Error(`the stand-in's status socket ${statusSocket} does not answer`, {
+        cause: error,
+      });
     }
   }
 }
@@ -125,12 +156,15 @@ async function firstAnswer(supervisor: Supervisor, statusSocket: string): Promis
 async function askVersion(socketPath: string): Promise<string> {
   const text = await new Promise<string>((resolve, reject) => {
     const abort = AbortSignal.timeout(1_000);
-    const outgoing = request({ socketPath, path: '/status', agent: false, signal: abort }, (response) => {
-      response.setEncoding('utf8');
-      response.once('error', reject);
-      let body = '';
-      response.on('data', (chunk: string) => (body += chunk)).once('end', () => resolve(body));
-    });
+    const outgoing = request(
+      { socketPath, path: '/status', agent: false, signal: abort },
+      (response) => {
+        response.setEncoding('utf8');
+        response.once('error', reject);
+        let body = '';
+        response.on('data', (chunk: string) => (body += chunk)).once('end', () => resolve(body));
+      },
+    );
     outgoing.once('error', reject).end();
   });
   return (JSON.parse(text) as { Version: string }).Version;

@@ -20,7 +20,11 @@ export async function runJobs(
 ): Promise<void> {
   const informer = createInformer(client, jobs, { namespace, clock });
   const write = async (job: Job, status: Job['status']): Promise<Job> =>
-    await client.replace(jobs, { ...job, status: { ...job.status, ...status } }, { subresource: 'status', abort });
+    await client.replace(
+      jobs,
+      { ...job, status: { ...job.status, ...status } },
+      { subresource: 'status', abort },
+    );
   const play = async (job: Job): Promise<void> => {
     try {
       const started = await write(job, { startTime: rfc3339(clock.now()), active: 1 });

@@ -30,9 +30,14 @@ export async function buildStandIn(
   { version, path, broken, bytes = 0 }: StandIn,
   withPerl = existsSync(PERL),
 ): Promise<void> {
-  const text = withPerl ? await perlFile(version, broken) : await nodeFile(version, broken, bytes > 0);
+  const text = withPerl
+    ? await perlFile(version, broken)
+    : await nodeFile(version, broken, bytes > 0);
   await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, text.length < bytes ? `${text}${'x'.repeat(bytes - text.length - 1)}\n` : text);
+  await writeFile(
+    path,
+    text.length < bytes ? `${text}${'x'.repeat(bytes - text.length - 1)}\n` : text,
+  );
   await chmod(path, 0o755);
 }
 
@@ -49,7 +54,11 @@ ${await readProgram('service.pl')}__END__
  * A line for sh and JavaScript both: the path of node may hold blanks and be longer than the kernel takes after `#!`. sh
  * tells the version, because a user without rights may not reach the file by a path that Node.js would read.
  */
-async function nodeFile(version: string, broken: Broken | undefined, isPadded: boolean): Promise<string> {
+async function nodeFile(
+  version: string,
+  broken: Broken | undefined,
+  isPadded: boolean,
+): Promise<string> {
   const preload = isPadded ? `export NODE_OPTIONS='--require "${HEAD}"'; ` : '';
   return `#!/bin/sh
 ':' //; [ "$1" = version ] && echo '${version}' && exit; ${preload}exec '${process.execPath}' "$0" "$@"

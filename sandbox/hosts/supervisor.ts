@@ -16,7 +16,11 @@ export class Supervisor {
    * Starts at once. `command` is a program and its arguments; `delayMs` passes between an end and the next start;
    * `onChange` hears of every start and end of a process.
    */
-  constructor(command: readonly string[], delayMs: number, onChange: (running: boolean) => void = () => undefined) {
+  constructor(
+    command: readonly string[],
+    delayMs: number,
+    onChange: (running: boolean) => void = () => undefined,
+  ) {
     this.#command = command;
     this.#delayMs = delayMs;
     this.#onChange = onChange;

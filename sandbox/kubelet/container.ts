@@ -43,7 +43,12 @@ export async function runContainer(spec: ContainerSpec, parts: ContainerParts): 
   const env = { PATH: process.env['PATH'], HOME: root, ...Object.fromEntries(values) };
   const log = openSync(join(directory, `${spec.name}.log`), 'a');
   // Own process group, so that nothing of it is left.
-  const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', log, log], detached: true });
+  const child = spawn(command, args, {
+    cwd: root,
+    env,
+    stdio: ['ignore', log, log],
+    detached: true,
+  });
   closeSync(log);
   const kill: Running['kill'] = (signal) => {
     try {

@@ -44,7 +44,9 @@ export class Kubelet {
     this.#options = options;
     this.name = options.name;
     this.root = join(options.directory, 'root');
-    this.#informer = createInformer(options.client, pods, { fieldSelector: `spec.nodeName=${options.name}` });
+    this.#informer = createInformer(options.client, pods, {
+      fieldSelector: `spec.nodeName=${options.name}`,
+    });
   }
 
   /** Resolves once the Node is told to be Ready. */
@@ -63,7 +65,9 @@ export class Kubelet {
   }
 
   /** Every process dies at once; `whileDown` is the time without power. Then pods that start again do so. */
-  async reboot(whileDown: () => Promise<void> = async () => await Promise.resolve()): Promise<void> {
+  async reboot(
+    whileDown: () => Promise<void> = async () => await Promise.resolve(),
+  ): Promise<void> {
     this.#isOn = false;
     this.#cancelBeat();
     const lost = [...this.#runs];
@@ -100,7 +104,9 @@ export class Kubelet {
     if (deletionTimestamp !== undefined) {
       known?.stop(graceOf(pod));
       // After its last report.
-      void (known?.ended ?? Promise.resolve()).then(() => this.#write(uid, async () => await this.#remove(pod)));
+      void (known?.ended ?? Promise.resolve()).then(() =>
+        this.#write(uid, async () => await this.#remove(pod)),
+      );
     } else if (!known && !isOver) {
       this.#runs.set(uid, this.#begin(pod));
     }
@@ -146,12 +152,22 @@ export class Kubelet {
     this.#cancelBeat();
     const now = rfc3339(systemClock.now());
     const reason = status === 'True' ? 'KubeletReady' : 'KubeletNotReady';
-    const ready = { type: 'Ready', status, reason, message: '', lastHeartbeatTime: now, lastTransitionTime: now };
+    const ready = {
+      type: 'Ready',
+      status,
+      reason,
+      message: '',
+      lastHeartbeatTime: now,
+      lastTransitionTime: now,
+    };
     const nodeInfo = { kubeletVersion: version, bootID: this.bootId };
     const patch = { status: { conditions: [ready], nodeInfo, capacity: ROOM, allocatable: ROOM } };
     await client.patch(nodes, name, patch, { type: 'merge', subresource: 'status' });
     if (this.#isOn)
-      this.#cancelBeat = systemClock.schedule(HEARTBEAT_MS, () => void this.#beat('True').catch(() => undefined));
+      this.#cancelBeat = systemClock.schedule(
+        HEARTBEAT_MS,
+        () => void this.#beat('True').catch(() => undefined),
+      );
   }
 }
 

@@ -39,7 +39,8 @@ export class PodRun {
   constructor(pod: Pod, parts: PodRunParts) {
     this.#pod = pod;
     this.#parts = parts;
-    for (const { name } of this.#specs()) this.#set(name, { waiting: { reason: 'PodInitializing' } });
+    for (const { name } of this.#specs())
+      this.#set(name, { waiting: { reason: 'PodInitializing' } });
     this.ended = this.#run();
   }
 
@@ -63,7 +64,8 @@ export class PodRun {
   /** What the kubelet finds of it after a reboot. */
   reportLost(): void {
     this.#isSilent = false;
-    for (const [name, { state }] of this.#states) if (!('terminated' in state)) this.#end(name, KILLED);
+    for (const [name, { state }] of this.#states)
+      if (!('terminated' in state)) this.#end(name, KILLED);
     this.#report('Failed');
   }
 
@@ -86,20 +88,33 @@ export class PodRun {
       if (code !== 0) break;
     }
     if (codes.length === 0)
-      codes.push(...(await Promise.all(containers.map(async (spec) => await this.#runOne(spec, volumes, true)))));
+      codes.push(
+        ...(await Promise.all(
+          containers.map(async (spec) => await this.#runOne(spec, volumes, true)),
+        )),
+      );
     cancel();
     this.#report(codes.every((code) => code === 0) ? 'Succeeded' : 'Failed');
   }
 
   /** The last exit code, once it is not started again. */
-  async #runOne(spec: ContainerSpec, volumes: ReadonlyMap<string, string>, isMain: boolean): Promise<number> {
+  async #runOne(
+    spec: ContainerSpec,
+    volumes: ReadonlyMap<string, string>,
+    isMain: boolean,
+  ): Promise<number> {
     const { restartPolicy = 'Always' } = specOf(this.#pod);
     const { signal } = this.#stopping;
     const program = this.#parts.images[spec.image];
     if (!program) return await this.#waitForImage(spec);
     for (let starts = 0; ; starts++) {
       if (signal.aborted) return KILLED;
-      const running = await runContainer(spec, { ...this.#parts, pod: this.#pod, program, volumes });
+      const running = await runContainer(spec, {
+        ...this.#parts,
+        pod: this.#pod,
+        program,
+        volumes,
+      });
       this.#running.add(running);
       if (signal.aborted) running.kill('SIGKILL');
       this.#set(spec.name, { running: { startedAt: rfc3339(systemClock.now()) } }, starts);
@@ -107,7 +122,8 @@ export class PodRun {
       const code = await running.ended;
       this.#running.delete(running);
       this.#end(spec.name, code, starts);
-      const isAgain = (isMain && restartPolicy === 'Always') || (code !== 0 && restartPolicy !== 'Never');
+      const isAgain =
+        (isMain && restartPolicy === 'Always') || (code !== 0 && restartPolicy !== 'Never');
       if (!isAgain || signal.aborted) return code;
       await sleep(systemClock, RESTART_MS);
     }
@@ -115,10 +131,13 @@ export class PodRun {
 
   /** Nobody pulls images here. */
   async #waitForImage({ name, image }: ContainerSpec): Promise<number> {
-    this.#set(name, { waiting: { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}"` } });
+    this.#set(name, {
+      waiting: { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}"` },
+    });
     this.#report('Pending');
     const { signal } = this.#stopping;
-    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    if (!signal.aborted)
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     return KILLED;
   }
 
@@ -140,7 +159,8 @@ export class PodRun {
     if (!secret) return source;
     const { namespace } = this.#pod.metadata;
     const { data = {} } = await client.get(secrets, secret.secretName, { namespace });
-    for (const [key, value] of Object.entries(data)) await writeFile(join(source, key), Buffer.from(value, 'base64'));
+    for (const [key, value] of Object.entries(data))
+      await writeFile(join(source, key), Buffer.from(value, 'base64'));
     return source;
   }
 
@@ -159,7 +179,11 @@ export class PodRun {
 
   #end(name: string, exitCode: number, restartCount = 0): void {
     const reason = exitCode === 0 ? 'Completed' : 'Error';
-    this.#set(name, { terminated: { exitCode, reason, finishedAt: rfc3339(systemClock.now()) } }, restartCount);
+    this.#set(
+      name,
+      { terminated: { exitCode, reason, finishedAt: rfc3339(systemClock.now()) } },
+      restartCount,
+    );
   }
 
   #report(phase: string): void {
@@ -167,7 +191,12 @@ export class PodRun {
     const { initContainers = [], containers } = specOf(this.#pod);
     const now = rfc3339(systemClock.now());
     const isReady = phase === 'Running';
-    const types = { PodScheduled: true, Initialized: phase !== 'Pending', ContainersReady: isReady, Ready: isReady };
+    const types = {
+      PodScheduled: true,
+      Initialized: phase !== 'Pending',
+      ContainersReady: isReady,
+      Ready: isReady,
+    };
     const statuses = (specs: readonly ContainerSpec[]): object[] =>
       specs.map(({ name, image }) => {
         const { state = {}, restartCount = 0 } = this.#states.get(name) ?? {};

@@ -6,7 +6,11 @@ export interface ContainerSpec {
   readonly image: string;
   readonly command?: readonly string[];
   readonly args?: readonly string[];
-  readonly env?: readonly { name: string; value?: string; valueFrom?: { fieldRef?: { fieldPath: string } } }[];
+  readonly env?: readonly {
+    name: string;
+    value?: string;
+    valueFrom?: { fieldRef?: { fieldPath: string } };
+  }[];
   readonly volumeMounts?: readonly { name: string; mountPath: string }[];
 }
 

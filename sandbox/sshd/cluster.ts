@@ -82,15 +82,29 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
   for (const [index, name] of names.entries()) {
     const role = index < options.controlPlane ? 'controlPlane' : 'worker';
     const root = join(directory, name, 'root');
-    const host = await createStandInHost({ name, role, root, version, offers, kubeconfig, certificates, socket });
+    const host = await createStandInHost({
+      name,
+      role,
+      root,
+      version,
+      offers,
+      kubeconfig,
+      certificates,
+      socket,
+    });
     hosts.push(host);
-    const server = await options.startServer({ host, directory: join(directory, name), clientKey: `${identity}.pub` });
+    const server = await options.startServer({
+      host,
+      directory: join(directory, name),
+      clientKey: `${identity}.pub`,
+    });
     started.defer(async () => await server.stop());
     servers.set(name, server);
     const address = `127.0.0.${11 + index}`;
     await registerNode(client, host, { version, address, played: options.played === true });
     if (role === 'controlPlane') await registerStaticPods(client, name, version);
-    if (role === 'controlPlane') started.use(await passThrough(host, address, apiPort, new URL(options.url)));
+    if (role === 'controlPlane')
+      started.use(await passThrough(host, address, apiPort, new URL(options.url)));
   }
   started.use(keepReady(client, hosts));
   const knownHostsFile = join(directory, 'known_hosts');
@@ -113,7 +127,12 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
       const manifest = {
         version: target,
         kubeconfig: options.kubeconfig,
-        hosts: hosts.map(({ name, role }) => ({ name, role, address: ADDRESS, port: servers.get(name)?.port })),
+        hosts: hosts.map(({ name, role }) => ({
+          name,
+          role,
+          address: ADDRESS,
+          port: servers.get(name)?.port,
+        })),
         binaries: {
           kubeadm: { path: `/opt/kubernetes/${target}/kubeadm` },
           kubelet: { path: `/opt/kubernetes/${target}/kubelet` },
@@ -128,7 +147,12 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
       for (const { name, role } of hosts) {
         await gone(client.delete(nodes, name));
         for (const each of role === 'controlPlane' ? COMPONENTS : [])
-          await gone(client.delete(pods, `${each}-${name}`, { namespace: PLACE.namespace, gracePeriodSeconds: 0 }));
+          await gone(
+            client.delete(pods, `${each}-${name}`, {
+              namespace: PLACE.namespace,
+              gracePeriodSeconds: 0,
+            }),
+          );
       }
       for (const name of [PLACE.name, 'kubeadm-config', 'kubelet-config'])
         await gone(client.delete(configMaps, name, { namespace: PLACE.namespace }));
@@ -139,9 +163,17 @@ export async function startSshCluster(options: SshClusterOptions): Promise<SshCl
 }
 
 /** What `kubeadm init` leaves in the API, as far as an upgrade looks at it. */
-async function furnish(client: KubeClient, version: string, kubeletConfiguration: object): Promise<void> {
+async function furnish(
+  client: KubeClient,
+  version: string,
+  kubeletConfiguration: object,
+): Promise<void> {
   const { namespace } = PLACE;
-  await createMissing(client, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  await createMissing(client, namespaces, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: namespace },
+  });
   const configuration = {
     apiVersion: 'kubeadm.k8s.io/v1beta4',
     kind: 'ClusterConfiguration',
@@ -157,7 +189,12 @@ async function furnish(client: KubeClient, version: string, kubeletConfiguration
     ['kubeadm-config', { ClusterConfiguration: stringify(configuration) }],
     ['kubelet-config', { kubelet: stringify(kubelet) }],
   ] as const) {
-    const config: ConfigMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data };
+    const config: ConfigMap = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name, namespace },
+      data,
+    };
     await client.create(configMaps, config, { namespace });
   }
 }
@@ -187,13 +224,22 @@ async function registerNode(
 }
 
 /** As a kubelet does for each manifest. */
-async function registerStaticPods(client: KubeClient, node: string, version: string): Promise<void> {
+async function registerStaticPods(
+  client: KubeClient,
+  node: string,
+  version: string,
+): Promise<void> {
   const { namespace } = PLACE;
   for (const component of COMPONENTS) {
     const image = `registry.local:5000/${component}:${component === 'etcd' ? ETCD : version}`;
     const name = `${component}-${node}`;
     const labels = { component, tier: 'control-plane' };
-    const metadata = { name, namespace, labels, annotations: { 'kubernetes.io/config.mirror': '1' } };
+    const metadata = {
+      name,
+      namespace,
+      labels,
+      annotations: { 'kubernetes.io/config.mirror': '1' },
+    };
     const spec = { nodeName: node, hostNetwork: true, containers: [{ name: component, image }] };
     await client.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata, spec }, { namespace });
     const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
@@ -213,10 +259,16 @@ function readyNow(): Condition & { lastHeartbeatTime: string } {
 }
 
 /** The API server of a control-plane host answers for as long as its manifest is in place. */
-async function passThrough(host: StandInHost, address: string, port: number, upstream: URL): Promise<AsyncDisposable> {
+async function passThrough(
+  host: StandInHost,
+  address: string,
+  port: number,
+  upstream: URL,
+): Promise<AsyncDisposable> {
   const sockets = new Set<Socket>();
   const server: Server = createServer((incoming) => {
-    if (!existsSync(join(host.root, 'etc/kubernetes/manifests/kube-apiserver.yaml'))) return incoming.destroy();
+    if (!existsSync(join(host.root, 'etc/kubernetes/manifests/kube-apiserver.yaml')))
+      return incoming.destroy();
     const outgoing = connect(Number(upstream.port), upstream.hostname);
     for (const [from, to] of [
       [incoming, outgoing],
@@ -228,7 +280,9 @@ async function passThrough(host: StandInHost, address: string, port: number, ups
     }
     return undefined;
   });
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, address, resolve));
+  await new Promise<void>((resolve, reject) =>
+    server.once('error', reject).listen(port, address, resolve),
+  );
   return {
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();

@@ -4,9 +4,20 @@ import { readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import ssh2, { type Attempt, type Channel, type Connection, type PublicKey } from 'ssh2';
-import { ADDRESS, ENTER_HOST, knownHostOf, makeKey, type ServerOptions, type SshServer } from './server.ts';
+import {
+  ADDRESS,
+  ENTER_HOST,
+  knownHostOf,
+  makeKey,
+  type ServerOptions,
+  type SshServer,
+} from './server.ts';
 
-export async function startJavascriptServer({ host, directory, clientKey }: ServerOptions): Promise<SshServer> {
+export async function startJavascriptServer({
+  host,
+  directory,
+  clientKey,
+}: ServerOptions): Promise<SshServer> {
   const hostKey = join(directory, 'host-key');
   await makeKey(hostKey);
   const allowed = ssh2.utils.parseKey(await readFile(clientKey));
@@ -19,7 +30,9 @@ export async function startJavascriptServer({ host, directory, clientKey }: Serv
       .on('error', () => connections.delete(connection))
       .on('authentication', (attempt) => admit(attempt, allowed))
       .on('session', (accept) => {
-        accept().on('exec', (acceptCommand, _reject, { command }) => enter(host.root, command, acceptCommand()));
+        accept().on('exec', (acceptCommand, _reject, { command }) =>
+          enter(host.root, command, acceptCommand()),
+        );
       });
   });
   await new Promise<void>((resolve) => server.listen(0, ADDRESS, resolve));
@@ -46,12 +59,21 @@ function admit(attempt: Attempt, allowed: PublicKey): void {
 /** What a login has. Of this process's own environment only PATH, for a machine whose tools lie elsewhere. */
 function loginEnvironment(home: string): NodeJS.ProcessEnv {
   const { username } = userInfo();
-  return { PATH: process.env['PATH'], HOME: home, USER: username, LOGNAME: username, SHELL: '/bin/sh' };
+  return {
+    PATH: process.env['PATH'],
+    HOME: home,
+    USER: username,
+    LOGNAME: username,
+    SHELL: '/bin/sh',
+  };
 }
 
 /** As with a real server, a command outlives its connection. */
 function enter(root: string, command: string, channel: Channel): void {
-  const child = spawn('/bin/sh', [ENTER_HOST, root, command], { stdio: 'pipe', env: loginEnvironment(root) });
+  const child = spawn('/bin/sh', [ENTER_HOST, root, command], {
+    stdio: 'pipe',
+    env: loginEnvironment(root),
+  });
   channel.pipe(child.stdin);
   child.stdout.pipe(channel, { end: false });
   child.stderr.pipe(channel.stderr, { end: false });

@@ -36,7 +36,8 @@ export function parseKubeadm(args: readonly string[]): KubeadmCommand {
   if (phase && rest[1] !== 'preflight') throw new Error(`invalid subcommand "${rest[1]}"`);
   const parsed = parseArgs({
     args: phase ? rest.slice(2) : rest,
-    options: kind === 'plan' ? PLAN : { ...(phase ? PREFLIGHT : WHOLE), ...(kind === 'apply' ? YES : {}) },
+    options:
+      kind === 'plan' ? PLAN : { ...(phase ? PREFLIGHT : WHOLE), ...(kind === 'apply' ? YES : {}) },
     allowPositionals: kind !== 'node',
   });
   const { positionals } = parsed;
@@ -51,7 +52,8 @@ export function parseKubeadm(args: readonly string[]): KubeadmCommand {
   for (const flag of ['certificate-renewal', 'etcd-upgrade'])
     if (!['undefined', 'true', 'false'].includes(String(values[flag])))
       throw new Error(`invalid argument "${String(values[flag])}" for "--${flag}"`);
-  if (typeof patches === 'string' && !statSync(patches).isDirectory()) throw new Error(`${patches} is not a directory`);
+  if (typeof patches === 'string' && !statSync(patches).isDirectory())
+    throw new Error(`${patches} is not a directory`);
   if (typeof config === 'string') {
     const { kind: found } = parse(readFileSync(config, 'utf8')) as { kind?: string };
     if (found !== 'UpgradeConfiguration') throw new Error(`no UpgradeConfiguration in ${config}`);

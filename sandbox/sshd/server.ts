@@ -26,7 +26,17 @@ export const ENTER_HOST = join(import.meta.dirname, 'enter-host.sh');
 
 /** Writes `path` and `path.pub`. */
 export async function makeKey(path: string): Promise<void> {
-  const { ok, stderr } = await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'refit-test', '-f', path]);
+  const { ok, stderr } = await run('ssh-keygen', [
+    '-q',
+    '-t',
+    'ed25519',
+    '-N',
+    '',
+    '-C',
+    'refit-test',
+    '-f',
+    path,
+  ]);
   if (!ok) throw new Error(`ssh-keygen, which comes with the ssh client, failed: ${stderr.trim()}`);
 }
 

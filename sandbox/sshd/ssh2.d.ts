@@ -9,7 +9,10 @@ declare module 'ssh2' {
   }
 
   export interface Session {
-    on(event: 'exec', listener: (accept: () => Channel, reject: () => void, info: { command: string }) => void): this;
+    on(
+      event: 'exec',
+      listener: (accept: () => Channel, reject: () => void, info: { command: string }) => void,
+    ): this;
   }
 
   export interface Attempt {

@@ -16,7 +16,10 @@ const KUBECONFIGS = ['super-admin', 'controller-manager', 'scheduler'];
 
 export function makeCertificates(root: string, validity: Validity): void {
   for (const [authority, names] of Object.entries(NAMES)) {
-    const made = createAuthority(subjectOf(authority), { ...validity, notAfter: validity.notAfter + 9 * YEAR_MS });
+    const made = createAuthority(subjectOf(authority), {
+      ...validity,
+      notAfter: validity.notAfter + 9 * YEAR_MS,
+    });
     write(join(root, FOLDER, `${authority}.crt`), made.certificate);
     write(join(root, FOLDER, `${authority}.key`), made.key);
     for (const name of names) issueThen(root, authority, join(FOLDER, `${name}.crt`), validity);
@@ -30,7 +33,9 @@ export function renewCertificate(root: string, name: string, lifeMs = YEAR_MS): 
     ? `etc/kubernetes/${name}`
     : join(FOLDER, `${name.replace(/^etcd-/, 'etcd/')}.crt`);
   const own = file.slice(FOLDER.length + 1, -'.crt'.length);
-  const [authority] = Object.entries(NAMES).find(([, names]) => names.some((each) => each === own)) ?? ['ca'];
+  const [authority] = Object.entries(NAMES).find(([, names]) =>
+    names.some((each) => each === own),
+  ) ?? ['ca'];
   if (!existsSync(join(root, file))) return `MISSING! ${name}\n`;
   if (!existsSync(join(root, FOLDER, `${authority}.key`)))
     return `Detected external ${authority}, ${name} can't be renewed\n`;
@@ -38,7 +43,12 @@ export function renewCertificate(root: string, name: string, lifeMs = YEAR_MS): 
   return `certificate ${name} renewed\n`;
 }
 
-function issueThen(root: string, authority: string, file: string, { notBefore, notAfter }: Validity): void {
+function issueThen(
+  root: string,
+  authority: string,
+  file: string,
+  { notBefore, notAfter }: Validity,
+): void {
   issue(root, authority, file, notAfter);
   utimesSync(join(root, file), notBefore / 1000, notBefore / 1000);
 }
@@ -51,7 +61,8 @@ function issue(root: string, authority: string, file: string, notAfter: number):
   const validity = { notBefore: Date.parse(by.validFrom), notAfter };
   const made = issueServer({ subject: subjectOf(authority), key }, names, validity);
   const data = Buffer.from(made.certificate).toString('base64');
-  if (file.endsWith('.conf')) return write(join(root, file), `users:\n- user:\n    client-certificate-data: ${data}\n`);
+  if (file.endsWith('.conf'))
+    return write(join(root, file), `users:\n- user:\n    client-certificate-data: ${data}\n`);
   write(join(root, file.replace(/crt$/, 'key')), made.key);
   return write(join(root, file), made.certificate);
 }

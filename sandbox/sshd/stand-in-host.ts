@@ -40,7 +40,14 @@ export async function createStandInHost({
   certificates,
   socket = '',
 }: StandInOptions): Promise<StandInHost> {
-  for (const folder of ['run', 'usr/bin', 'var/log', 'var/lib/kubelet', 'etc/kubernetes/tmp', 'hooks/die-without'])
+  for (const folder of [
+    'run',
+    'usr/bin',
+    'var/log',
+    'var/lib/kubelet',
+    'etc/kubernetes/tmp',
+    'hooks/die-without',
+  ])
     await mkdir(join(root, folder), { recursive: true });
   await copyFile(kubeconfig, join(root, 'etc/kubernetes/admin.conf'));
   await writeFile(join(root, 'etc/hostname'), name);
@@ -53,12 +60,19 @@ export async function createStandInHost({
     await copyFile(join(root, 'opt/kubernetes', version, binary), join(root, 'usr/bin', binary));
   await writeScript(join(root, 'usr/bin/systemctl'), systemctlFor(name, socket));
   // What the machine itself has is none of the host's.
-  for (const [folder, own] of Object.entries({ 'usr/bin': 'v2.1.4', 'opt/containerd': CONTAINERD })) {
-    await writeScript(join(root, folder, 'containerd'), `echo "containerd example.com/containerd/v2 ${own} 0"\n`);
+  for (const [folder, own] of Object.entries({
+    'usr/bin': 'v2.1.4',
+    'opt/containerd': CONTAINERD,
+  })) {
+    await writeScript(
+      join(root, folder, 'containerd'),
+      `echo "containerd example.com/containerd/v2 ${own} 0"\n`,
+    );
     await writeScript(join(root, folder, 'containerd-shim-runc-v2'), `echo "  Version:  ${own}"\n`);
   }
   // No package owns them, and no other kubeadm runs: to ask this machine would take longer, and others may run one on it.
-  for (const name of ['dpkg-query', 'pgrep']) await writeScript(join(root, 'usr/bin', name), 'exit 1\n');
+  for (const name of ['dpkg-query', 'pgrep'])
+    await writeScript(join(root, 'usr/bin', name), 'exit 1\n');
   // Root or not, the host is ours.
   await writeScript(join(root, 'usr/bin/sudo'), '[ "$1" = -n ] && shift\nexec "$@"\n');
   if (role === 'controlPlane') await writeManifests(root, version);
@@ -80,7 +94,8 @@ async function writeManifests(root: string, version: string): Promise<void> {
   }
 }
 
-const asking = (socket: string, question: string): string => `SOCKET=${socket}\nset -- ${question}\n. ${ASK}\n`;
+const asking = (socket: string, question: string): string =>
+  `SOCKET=${socket}\nset -- ${question}\n. ${ASK}\n`;
 
 /** Versions are told by the shell: they are asked for often. Its new manifest has no flags. */
 function kubeadmOf(version: string, socket: string): string {

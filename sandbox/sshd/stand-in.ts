@@ -51,14 +51,20 @@ export async function answerHosts(socket: string): Promise<AsyncDisposable> {
   const programs = { kubelet, containerd, kubeadm };
   const server = createServer((request, response) => {
     const answer = async (): Promise<string> => {
-      const [root = '', program, version = '', ...args] = (await text(request)).split('\n').slice(0, -1);
+      const [root = '', program, version = '', ...args] = (await text(request))
+        .split('\n')
+        .slice(0, -1);
       return `0 ${await programs[program as keyof typeof programs](root, version, args)}`;
     };
     void answer()
-      .catch((error: unknown) => (error instanceof Killed ? `${CODE_OF_KILLED} ` : `1 error: ${messageOf(error)}`))
+      .catch((error: unknown) =>
+        error instanceof Killed ? `${CODE_OF_KILLED} ` : `1 error: ${messageOf(error)}`,
+      )
       .then((said) => response.end(said));
   });
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(socket, resolve));
+  await new Promise<void>((resolve, reject) =>
+    server.once('error', reject).listen(socket, resolve),
+  );
   return {
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -72,17 +78,29 @@ async function kubeadm(root: string, own: string, args: readonly string[]): Prom
   if (args[0] === 'certs') return renew(root, args);
   const { kind, phase, version: wanted, ignored } = parseKubeadm(args);
   using client = await connect(root);
-  const config = await client.get(configMaps, KUBEADM_CONFIG.name, { namespace: KUBEADM_CONFIG.namespace });
+  const config = await client.get(configMaps, KUBEADM_CONFIG.name, {
+    namespace: KUBEADM_CONFIG.namespace,
+  });
   const cluster = kubernetesVersionOf(config);
   const isDone = !phase && kind !== 'plan';
-  appendFileSync(join(root, 'var/log', isDone ? 'kubeadm' : 'kubeadm-preflight'), `${args.join(' ')}\n`);
+  appendFileSync(
+    join(root, 'var/log', isDone ? 'kubeadm' : 'kubeadm-preflight'),
+    `${args.join(' ')}\n`,
+  );
   if (kind === 'plan') return planOf(root, cluster, wanted ?? own);
   const isController = existsSync(join(root, MANIFESTS));
   if (kind === 'apply' && !isController)
-    throw new Error('failed to load admin kubeconfig: open /etc/kubernetes/admin.conf: no such file or directory');
+    throw new Error(
+      'failed to load admin kubeconfig: open /etc/kubernetes/admin.conf: no such file or directory',
+    );
   const target = kind === 'apply' ? (wanted ?? own) : cluster;
   checkVersions(root, own, kind, cluster, target);
-  if (isOnCgroupV1(root) && minorOf(own) >= 35 && !ignored.has('systemverification') && !ignored.has('all'))
+  if (
+    isOnCgroupV1(root) &&
+    minorOf(own) >= 35 &&
+    !ignored.has('systemverification') &&
+    !ignored.has('all')
+  )
     throw new Error(
       '[preflight] Some fatal errors occurred:\n\t[ERROR SystemVerification]: cgroups v1 support is deprecated',
     );
@@ -104,16 +122,22 @@ async function configureKubelet(root: string, own: string, client: KubeClient): 
   const file = join(root, KUBELET_CONFIG);
   mkdirSync(backup, { recursive: true });
   copyFileSync(file, join(backup, 'config.yaml'));
-  const { data } = await client.get(configMaps, 'kubelet-config', { namespace: KUBEADM_CONFIG.namespace });
+  const { data } = await client.get(configMaps, 'kubelet-config', {
+    namespace: KUBEADM_CONFIG.namespace,
+  });
   writeFileSync(file, `# written by kubeadm ${own}\n${data?.['kubelet'] ?? ''}`);
   // No other version does.
   if (minorOf(own) === 35)
-    writeFileSync(join(root, KUBELET_FLAGS), flagsOf(root).replace(/ *--pod-infra-container-image=[^ "]*/, ''));
+    writeFileSync(
+      join(root, KUBELET_FLAGS),
+      flagsOf(root).replace(/ *--pod-infra-container-image=[^ "]*/, ''),
+    );
 }
 
 /** It does not need the API. A file `hooks/die-without/certs` kills it before the second. */
 function renew(root: string, [, verb, name = '', ...rest]: readonly string[]): string {
-  if (verb !== 'renew' || name === '' || rest.length > 0) throw new Error(`unknown command certs ${verb} ${name}`);
+  if (verb !== 'renew' || name === '' || rest.length > 0)
+    throw new Error(`unknown command certs ${verb} ${name}`);
   appendFileSync(join(root, 'var/log/kubeadm'), `certs renew ${name}\n`);
   const said = renewCertificate(root, name);
   dieWhereAsked(root, 'certs');
@@ -123,21 +147,30 @@ function renew(root: string, [, verb, name = '', ...rest]: readonly string[]): s
 /** As `-o json`. A text in `ROOT/plan-fails` is why it fails; one in `ROOT/manual-upgrade` is the group of a configuration that it cannot convert. */
 function planOf(root: string, cluster: string, target: string): string {
   if (!existsSync(join(root, MANIFESTS)))
-    throw new Error('failed to load admin kubeconfig: open /etc/kubernetes/admin.conf: no such file or directory');
+    throw new Error(
+      'failed to load admin kubeconfig: open /etc/kubernetes/admin.conf: no such file or directory',
+    );
   const fails = join(root, 'plan-fails');
   if (existsSync(fails)) throw new Error(readFileSync(fails, 'utf8'));
   if (cluster === target) return '';
   const step = (name: string): object => ({ name, currentVersion: cluster, newVersion: target });
   const components = COMPONENTS.filter((name) => name !== 'etcd').map(step);
   const manual = join(root, 'manual-upgrade');
-  const configVersions = (existsSync(manual) ? [readFileSync(manual, 'utf8')] : []).map((group) => ({
-    group,
-    currentVersion: 'v1alpha1',
-    preferredVersion: 'v1beta1',
-    manualUpgradeRequired: true,
-  }));
+  const configVersions = (existsSync(manual) ? [readFileSync(manual, 'utf8')] : []).map(
+    (group) => ({
+      group,
+      currentVersion: 'v1alpha1',
+      preferredVersion: 'v1beta1',
+      manualUpgradeRequired: true,
+    }),
+  );
   const availableUpgrades = [{ description: `version ${target}`, components }];
-  const plan = { kind: 'UpgradePlan', apiVersion: 'output.kubeadm.k8s.io/v1alpha3', availableUpgrades, configVersions };
+  const plan = {
+    kind: 'UpgradePlan',
+    apiVersion: 'output.kubeadm.k8s.io/v1alpha3',
+    availableUpgrades,
+    configVersions,
+  };
   return `${JSON.stringify(plan, null, 4)}\n`;
 }
 
@@ -162,16 +195,28 @@ function isOnCgroupV1(root: string): boolean {
 }
 
 /** Preflight: what is refused is refused before anything is touched. */
-function checkVersions(root: string, own: string, kind: 'apply' | 'node', cluster: string, target: string): void {
+function checkVersions(
+  root: string,
+  own: string,
+  kind: 'apply' | 'node',
+  cluster: string,
+  target: string,
+): void {
   const [kubeadm, from, to] = [own, cluster, target].map(minorOf);
   if (kubeadm === undefined || from === undefined || to === undefined) return;
   const specified = `Specified version to upgrade to "${target}"`;
-  if (to > from + 1) throw new Error(`${specified} is too high; kubeadm can upgrade only 1 minor version at a time`);
+  if (to > from + 1)
+    throw new Error(`${specified} is too high; kubeadm can upgrade only 1 minor version at a time`);
   if (kind === 'apply' && isOlder(own, target))
-    throw new Error(`${specified} is higher than the kubeadm version "${own}". Upgrade kubeadm first`);
-  if (kind === 'node' && kubeadm < from) throw new Error(`kubeadm ${own} is older than the cluster at ${cluster}`);
+    throw new Error(
+      `${specified} is higher than the kubeadm version "${own}". Upgrade kubeadm first`,
+    );
+  if (kind === 'node' && kubeadm < from)
+    throw new Error(`kubeadm ${own} is older than the cluster at ${cluster}`);
   const folder = join(root, MANIFESTS);
-  const missing = COMPONENTS.filter((name) => existsSync(folder) && !existsSync(join(folder, `${name}.yaml`)));
+  const missing = COMPONENTS.filter(
+    (name) => existsSync(folder) && !existsSync(join(folder, `${name}.yaml`)),
+  );
   if (missing.length > 0) throw new Error(`[preflight] missing manifests: ${missing.join(', ')}`);
 }
 
@@ -179,9 +224,10 @@ function checkVersions(root: string, own: string, kind: 'apply' | 'node', cluste
 async function replaceManifests(root: string, target: string, client: KubeClient): Promise<void> {
   const stamp = stampNow(root);
   const temporary = join(root, TEMPORARY);
-  const [fresh, backup] = [`kubeadm-upgraded-manifests${stamp}`, `kubeadm-backup-manifests-${stamp}`].map((name) =>
-    join(temporary, name),
-  );
+  const [fresh, backup] = [
+    `kubeadm-upgraded-manifests${stamp}`,
+    `kubeadm-backup-manifests-${stamp}`,
+  ].map((name) => join(temporary, name));
   if (fresh === undefined || backup === undefined) return;
   const copy = join(temporary, `kubeadm-backup-etcd-${stamp}`, 'etcd/member/snap');
   for (const folder of [fresh, backup, copy]) mkdirSync(folder, { recursive: true });
@@ -199,7 +245,8 @@ async function replaceManifests(root: string, target: string, client: KubeClient
     await sleep(systemClock, COMPONENT_MS);
   }
   for (const name of readdirSync(temporary)) {
-    if (name.startsWith('kubeadm-upgraded-manifests')) rmSync(join(temporary, name), { recursive: true });
+    if (name.startsWith('kubeadm-upgraded-manifests'))
+      rmSync(join(temporary, name), { recursive: true });
   }
 }
 
@@ -220,7 +267,12 @@ function stampNow(root: string): string {
 }
 
 /** As the kubelet does: its pod in the API gets the image of the manifest. */
-async function mirror(root: string, client: KubeClient, name: string, manifest: string): Promise<void> {
+async function mirror(
+  root: string,
+  client: KubeClient,
+  name: string,
+  manifest: string,
+): Promise<void> {
   const pod = `${name}-${readFileSync(join(root, 'etc/hostname'), 'utf8')}`;
   const [, image] = /image: (.*)/.exec(manifest) ?? [];
   const options = { namespace: KUBEADM_CONFIG.namespace, type: 'strategic' } as const;
@@ -242,20 +294,34 @@ function dieWhereAsked(root: string, component: string): void {
 
 async function recordVersion(client: KubeClient, config: ConfigMap, target: string): Promise<void> {
   const cluster = parse(config.data?.['ClusterConfiguration'] ?? '') as Record<string, unknown>;
-  const data = { ...config.data, ClusterConfiguration: stringify({ ...cluster, kubernetesVersion: target }) };
+  const data = {
+    ...config.data,
+    ClusterConfiguration: stringify({ ...cluster, kubernetesVersion: target }),
+  };
   await client.replace(configMaps, { ...config, data });
 }
 
 function kubernetesVersionOf(config: ConfigMap): string {
-  const { kubernetesVersion } = parse(config.data?.['ClusterConfiguration'] ?? '') as { kubernetesVersion: string };
+  const { kubernetesVersion } = parse(config.data?.['ClusterConfiguration'] ?? '') as {
+    kubernetesVersion: string;
+  };
   return kubernetesVersion;
 }
 
 /** What a kubelet tells of a containerd that was restarted. */
-async function containerd(root: string, own: string, [name = '']: readonly string[]): Promise<string> {
+async function containerd(
+  root: string,
+  own: string,
+  [name = '']: readonly string[],
+): Promise<string> {
   using client = await connect(root);
   const nodeInfo = { containerRuntimeVersion: `containerd://${own.slice(1)}` };
-  await client.patch(nodes, name, { status: { nodeInfo } }, { type: 'merge', subresource: 'status' });
+  await client.patch(
+    nodes,
+    name,
+    { status: { nodeInfo } },
+    { type: 'merge', subresource: 'status' },
+  );
   return '';
 }
 

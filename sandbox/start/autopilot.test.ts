@@ -5,5 +5,7 @@ import type { Ground } from './demonstration.ts';
 
 test('a node cannot fail in the demonstration of channels', async () => {
   const flags = { updates: true, fail: 'worker2' };
-  await expect(autopilot.run(flags, {} as Ground)).rejects.toThrow('--fail does not go with --updates');
+  await expect(autopilot.run(flags, {} as Ground)).rejects.toThrow(
+    '--fail does not go with --updates',
+  );
 });

@@ -29,9 +29,11 @@ export const autopilot: Demonstration = {
   ],
   flags: { real: { type: 'boolean' }, fail: { type: 'string' }, updates: { type: 'boolean' } },
   help: {
-    '--real': 'use a real kube-apiserver and etcd, built on first use (see docs/internals/testenv.md)',
+    '--real':
+      'use a real kube-apiserver and etcd, built on first use (see docs/internals/testenv.md)',
     '--fail <node>': 'give this node, such as worker2, a damaged download; not with --updates',
-    '--updates': 'instead of a Plan: the cluster upgrades itself twice, from a channel of its own update server',
+    '--updates':
+      'instead of a Plan: the cluster upgrades itself twice, from a channel of its own update server',
   },
   async run(flags, ground) {
     const { started, abort, directory } = ground;
@@ -61,7 +63,10 @@ export const autopilot: Demonstration = {
 function brokenNodes({ fail, updates }: Flags): string[] {
   if (fail === undefined) return [];
   if (updates === true)
-    throw new RefitError('REFIT_USAGE', '--fail does not go with --updates: a channel has one download for all nodes');
+    throw new RefitError(
+      'REFIT_USAGE',
+      '--fail does not go with --updates: a channel has one download for all nodes',
+    );
   const nodes = [...names('controller', CONTROLLERS), ...names('worker', WORKERS)];
   if (typeof fail === 'string' && nodes.includes(fail)) return [fail];
   throw new RefitError('REFIT_USAGE', `--fail takes one of ${nodes.join(', ')}`);
@@ -87,14 +92,27 @@ async function update(cluster: Cluster, plane: Plane, ground: Ground): Promise<n
 async function upgrade(cluster: Cluster, plane: Plane, ground: Ground): Promise<number> {
   const { say, keep } = ground;
   await cluster.startController('refit-controller');
-  await cluster.client.create(plans, cluster.plan({ id: 'first-minute', version: TO, concurrent: CONCURRENT }));
-  say(`Plan applied: all nodes from ${FROM} to ${TO},\ncontrollers 1 at a time, workers ${CONCURRENT} at a time.\n`);
-  const { code, last, waits } = await follow(await plane.kubeconfig('viewer'), ground, cluster.apiPort);
+  await cluster.client.create(
+    plans,
+    cluster.plan({ id: 'first-minute', version: TO, concurrent: CONCURRENT }),
+  );
+  say(
+    `Plan applied: all nodes from ${FROM} to ${TO},\ncontrollers 1 at a time, workers ${CONCURRENT} at a time.\n`,
+  );
+  const { code, last, waits } = await follow(
+    await plane.kubeconfig('viewer'),
+    ground,
+    cluster.apiPort,
+  );
   if (!last || code === EXIT.interrupted) return code;
   const versions = new Map(
-    await Promise.all(cluster.hosts.map(async (host) => [host.name, await host.version()] as const)),
+    await Promise.all(
+      cluster.hosts.map(async (host) => [host.name, await host.version()] as const),
+    ),
   );
-  const advice = keep ? fixOf(last) : 'The cluster is removed now. With --keep it stays, to look at it and to fix it.';
+  const advice = keep
+    ? fixOf(last)
+    : 'The cluster is removed now. With --keep it stays, to look at it and to fix it.';
   const lines = summarize(last, versions, waits, mediumOf(standardOutput));
   for (const line of ['', ...lines, ...(code === EXIT.ok ? [] : [advice])]) say(line);
   return code;

@@ -97,7 +97,8 @@ async function whenAnswering({ caller }: ManagerOptions, abort: AbortSignal): Pr
 async function update(manager: ManagerOptions, machine: string): Promise<void> {
   const wanted = { machine, version: TO };
   const uncovered = await untilAccepted(manager, wanted);
-  if (uncovered.length > 0) throw new Error(`Machine ${machine}: ${uncovered.join(', ')} cannot change in place`);
+  if (uncovered.length > 0)
+    throw new Error(`Machine ${machine}: ${uncovered.join(', ')} cannot change in place`);
   await writeDesired(manager, wanted);
   await driveUpdate(manager, wanted);
 }
@@ -115,7 +116,11 @@ async function untilAccepted(manager: ManagerOptions, wanted: Wanted): Promise<s
   }
 }
 
-async function showEnd({ client, hosts }: Cluster, views: readonly PlanView[], { say }: Ground): Promise<void> {
+async function showEnd(
+  { client, hosts }: Cluster,
+  views: readonly PlanView[],
+  { say }: Ground,
+): Promise<void> {
   const rows = await Promise.all(
     hosts.map(async (host) => {
       const view = views.find(({ stages }) => stages[0]?.targets[0]?.name === host.name);
@@ -134,7 +139,11 @@ async function showEnd({ client, hosts }: Cluster, views: readonly PlanView[], {
   for (const line of table(['MACHINE', 'NODE', 'VERSION', 'KUBELET', 'STATE'], rows)) say(line);
 }
 
-async function showRefusal(manager: ManagerOptions, machine: string, { say }: Ground): Promise<void> {
+async function showRefusal(
+  manager: ManagerOptions,
+  machine: string,
+  { say }: Ground,
+): Promise<void> {
   const wanted = { machine, version: TO, files: [{ path: '/etc/demo', content: '' }] };
   const uncovered = await askCanUpdate(manager, wanted);
   say(

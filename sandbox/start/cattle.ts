@@ -71,7 +71,10 @@ async function startController(kubeconfig: string, { directory, started }: Groun
   await mkdir(join(directory, 'logs'), { recursive: true });
   const stop = new AbortController();
   const client = createClient(await loadClusterConfig({ path: kubeconfig }));
-  const played = runJobs({ client, namespace: NAMESPACE, clock: systemClock, durationMs: JOB_MS }, stop.signal);
+  const played = runJobs(
+    { client, namespace: NAMESPACE, clock: systemClock, durationMs: JOB_MS },
+    stop.signal,
+  );
   started.defer(async () => {
     stop.abort(new Error('the demonstration is over'));
     await played;
@@ -103,7 +106,9 @@ function examplePlan(): CattlePlan {
     spec: {
       concurrency: CONCURRENCY,
       version: TO,
-      nodeSelector: { matchExpressions: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }] },
+      nodeSelector: {
+        matchExpressions: [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }],
+      },
       serviceAccountName: 'system-upgrade',
       cordon: true,
       upgrade: { image: 'rancher/k3s-upgrade' },
@@ -113,9 +118,15 @@ function examplePlan(): CattlePlan {
 }
 
 /** Reads the result from the Nodes and Jobs. */
-async function summarize(client: KubeClient, view: PlanView, waits: readonly string[]): Promise<string[]> {
+async function summarize(
+  client: KubeClient,
+  view: PlanView,
+  waits: readonly string[],
+): Promise<string[]> {
   const { items } = await client.listAll(jobs, { namespace: NAMESPACE });
-  const byNode = new Map(items.map((job) => [job.metadata.labels?.['upgrade.cattle.io/node'], job]));
+  const byNode = new Map(
+    items.map((job) => [job.metadata.labels?.['upgrade.cattle.io/node'], job]),
+  );
   const targets = view.stages.flatMap((stage) => stage.targets);
   const rows = await Promise.all(
     targets.map(async ({ name, phase }) => {

@@ -31,7 +31,12 @@ export async function follow(
     const [first] = seen;
     if (first) waits.note(first, systemClock.monotonic());
   };
-  const flags = { kubeconfig, output: 'text', watch: true, ...(apiPort === undefined ? {} : { apiPort }) } as const;
+  const flags = {
+    kubeconfig,
+    output: 'text',
+    watch: true,
+    ...(apiPort === undefined ? {} : { apiPort }),
+  } as const;
   // Advice is for a cluster that is there when somebody reads it.
   const output = { ...standardOutput, advises: keep !== undefined };
   const parts = { dialects: DIALECTS, clock: systemClock, output, abort, onView };

@@ -12,7 +12,11 @@ export async function keepRunning(
 ): Promise<void> {
   const commands = join(directory, 'bin');
   await mkdir(commands);
-  await writeFile(join(commands, 'refit'), `#!/bin/sh\nexec '${process.execPath}' '${REFIT}' "$@"\n`, { mode: 0o755 });
+  await writeFile(
+    join(commands, 'refit'),
+    `#!/bin/sh\nexec '${process.execPath}' '${REFIT}' "$@"\n`,
+    { mode: 0o755 },
+  );
   const lines = [
     '',
     'The cluster keeps running. In another terminal:',

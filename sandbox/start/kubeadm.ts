@@ -27,7 +27,9 @@ export const kubeadm: Demonstration = {
   help: {},
   async run(_flags, ground) {
     const { directory, started, abort, say } = ground;
-    say(`Starting an API server in memory, ${CONTROL_PLANE} control-plane hosts and ${WORKERS} workers behind SSH…`);
+    say(
+      `Starting an API server in memory, ${CONTROL_PLANE} control-plane hosts and ${WORKERS} workers behind SSH…`,
+    );
     const plane = await startSandboxPlane(directory);
     started.defer(async () => await plane.stop());
     const kubeconfig = await plane.kubeconfig('admin');
@@ -44,7 +46,9 @@ export const kubeadm: Demonstration = {
     });
     started.defer(async () => await cluster.stop());
     abort.throwIfAborted();
-    const manifest = await cluster.manifest(TO, (each) => Object.assign(each, { concurrent: WORKERS }));
+    const manifest = await cluster.manifest(TO, (each) =>
+      Object.assign(each, { concurrent: WORKERS }),
+    );
     say(`refit kubeadm apply --yes -m ${manifest}\n`);
     const code = await apply(manifest, cluster, ground);
     if (code === EXIT.interrupted) return code;
@@ -55,7 +59,11 @@ export const kubeadm: Demonstration = {
 };
 
 /** Runs in its own process, as users run it, on the same terminal. */
-async function apply(manifest: string, { apiPort }: SshCluster, { abort, directory }: Ground): Promise<number> {
+async function apply(
+  manifest: string,
+  { apiPort }: SshCluster,
+  { abort, directory }: Ground,
+): Promise<number> {
   const args = ['kubeadm', 'apply', '--yes', '-m', manifest, '--api-port', String(apiPort)];
   const environment = { ...process.env, TMPDIR: directory };
   const refit = spawn(process.execPath, [REFIT, ...args], {
@@ -76,7 +84,13 @@ async function summarize({ hosts, client }: SshCluster): Promise<string[]> {
       const { status, spec } = await client.get(nodes, host.name);
       const commands = await logOf(host, 'kubeadm');
       const isOpen = spec?.unschedulable !== true;
-      return [host.name, host.role, status?.nodeInfo?.kubeletVersion ?? '', commands.join(', '), isOpen ? 'yes' : 'no'];
+      return [
+        host.name,
+        host.role,
+        status?.nodeInfo?.kubeletVersion ?? '',
+        commands.join(', '),
+        isOpen ? 'yes' : 'no',
+      ];
     }),
   );
   return ['', ...table(['HOST', 'ROLE', 'KUBELET', 'KUBEADM', 'SCHEDULABLE'], rows)];

@@ -5,4 +5,9 @@ import { cattle } from './cattle.ts';
 import type { Demonstration } from './demonstration.ts';
 import { kubeadm } from './kubeadm.ts';
 
-export const DEMONSTRATIONS: readonly [Demonstration, ...Demonstration[]] = [autopilot, cattle, kubeadm, capi];
+export const DEMONSTRATIONS: readonly [Demonstration, ...Demonstration[]] = [
+  autopilot,
+  cattle,
+  kubeadm,
+  capi,
+];

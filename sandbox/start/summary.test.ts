@@ -18,8 +18,22 @@ const targets: readonly TargetView[] = [
     failure: `sha256 is ${SHA}, wanted ${SHA}`,
   },
 ];
-const stage = { command: 0, role: 'worker', version: 'v2', maxInFlight: 1, active: false, targets } as const;
-const plan = { dialect: 'autopilot', kind: 'Plan', name: 'p', uid: 'u', id: 'i', created: later(0) } as const;
+const stage = {
+  command: 0,
+  role: 'worker',
+  version: 'v2',
+  maxInFlight: 1,
+  active: false,
+  targets,
+} as const;
+const plan = {
+  dialect: 'autopilot',
+  kind: 'Plan',
+  name: 'p',
+  uid: 'u',
+  id: 'i',
+  created: later(0),
+} as const;
 const view: PlanView = { ...plan, phase: 'failed', stages: [stage], waits: [], next: [] };
 const versions = new Map([
   ['worker1', 'v2'],
@@ -30,13 +44,21 @@ test.each([60, 80, Number.POSITIVE_INFINITY])(
   '%d columns: a picture, what runs, the waits and the failures',
   (columns) => {
     const medium = mediumOf({ hasColours: false, size: () => ({ columns, rows: 24 }) });
-    const waits = [`      8 s  2 workers wait until the controllers are done, which takes a while (stages)`];
+    const waits = [
+      `      8 s  2 workers wait until the controllers are done, which takes a while (stages)`,
+    ];
     const lines = summarize(view, versions, waits, medium);
-    expect(lines.filter((line) => line.length > Math.min(80, columns)).every((line) => line.includes(SHA))).toBe(true);
+    expect(
+      lines
+        .filter((line) => line.length > Math.min(80, columns))
+        .every((line) => line.includes(SHA)),
+    ).toBe(true);
     const text = lines.join('\n');
     expect(text).toMatch(/^ {2}● worker1 ░+▓+█+ +8 s$/m);
     expect(text).toMatch(/^ {2}✗ worker2 +▓+ {2}2 s$/m);
-    expect(text).toContain('1 node now runs v2, before v1: worker1.\n1 node now runs v1: worker2.\n');
+    expect(text).toContain(
+      '1 node now runs v2, before v1: worker1.\n1 node now runs v1: worker2.\n',
+    );
     expect(text).toContain('        8 s  2 workers wait');
     expect(text).toContain('worker2 failed: sha256 is');
     expect(text).not.toMatch(/refit |NODE/);

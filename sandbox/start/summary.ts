@@ -37,9 +37,14 @@ function fitted(line: string, width: number): string[] {
 /** One line for each version that runs. */
 function versionLines(view: PlanView, versions: ReadonlyMap<string, string>): string[] {
   const targets = [...new Map(targetsOf(view).map((target) => [target.name, target])).values()];
-  const byVersion = Map.groupBy(targets, ({ name }) => versions.get(name) ?? 'a version that it does not tell');
+  const byVersion = Map.groupBy(
+    targets,
+    ({ name }) => versions.get(name) ?? 'a version that it does not tell',
+  );
   return [...byVersion].map(([version, members]) => {
-    const before = [...new Set(members.flatMap(({ from }) => from ?? []))].filter((from) => from !== version);
+    const before = [...new Set(members.flatMap(({ from }) => from ?? []))].filter(
+      (from) => from !== version,
+    );
     const who = listed(
       members.map(({ name }) => name),
       MOST_NAMES,
@@ -51,5 +56,7 @@ function versionLines(view: PlanView, versions: ReadonlyMap<string, string>): st
 
 function failures(view: PlanView): string[] {
   const failed = targetsOf(view).filter(({ phase }) => phase === 'failed');
-  return failed.map(({ name, failure }) => `${name} failed: ${failure ?? view.reason ?? 'no reason was given'}`);
+  return failed.map(
+    ({ name, failure }) => `${name} failed: ${failure ?? view.reason ?? 'no reason was given'}`,
+  );
 }

@@ -18,10 +18,16 @@ import type { Ground } from './demonstration.ts';
 import { follow } from './follow.ts';
 
 /** Of the cluster's controllers: a channel is asked every second, over plain http on this machine. */
-export const FOLLOWING = { environment: { K0S_UPDATE_PERIOD: '1s' }, flags: ['--insecure-updates'] } as const;
+export const FOLLOWING = {
+  environment: { K0S_UPDATE_PERIOD: '1s' },
+  flags: ['--insecure-updates'],
+} as const;
 
 const POLL_MS = 100;
-const ALWAYS = { type: 'periodic' as const, periodic: { days: [], startTime: '00:00', length: '24h' } };
+const ALWAYS = {
+  type: 'periodic' as const,
+  periodic: { days: [], startTime: '00:00', length: '24h' },
+};
 
 /** Publishes the releases one after the other, and follows each Plan that comes of it. */
 export async function showReleases(
@@ -36,7 +42,9 @@ export async function showReleases(
   const served = join(directory, 'releases');
   const publish = async (count: number): Promise<void> => {
     const offered = releases.slice(0, count);
-    const files = (version: string) => [{ platform: 'linux-amd64', k0s: join(directory, 'payloads', version) }];
+    const files = (version: string) => [
+      { platform: 'linux-amd64', k0s: join(directory, 'payloads', version) },
+    ];
     const bundle = {
       releases: offered.map((version) => ({ version, files: files(version) })),
       channels: { stable: offered.map((version) => ({ version })) },
@@ -57,7 +65,8 @@ export async function showReleases(
     const { code } = await follow(await plane.kubeconfig('viewer'), ground, cluster.apiPort);
     if (code !== EXIT.ok) return code;
   }
-  const state = async () => statusOf(await cluster.client.get(updateConfigs, 'stable', { abort }))?.reason;
+  const state = async () =>
+    statusOf(await cluster.client.get(updateConfigs, 'stable', { abort }))?.reason;
   await until(async () => (await state()) === 'UpToDate', abort);
   say('');
   const flags = { kubeconfig: await plane.kubeconfig('viewer'), output: 'text' } as const;
@@ -65,11 +74,19 @@ export async function showReleases(
   return EXIT.ok;
 }
 
-async function createConfig({ client }: Cluster, updateServer: string, concurrent: number): Promise<void> {
+async function createConfig(
+  { client }: Cluster,
+  updateServer: string,
+  concurrent: number,
+): Promise<void> {
   const all = { discovery: { selector: {} } };
   const targets = { controllers: all, workers: { ...all, limits: { concurrent } } };
   const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'UpdateConfig'];
-  const spec = { updateServer, upgradeStrategy: ALWAYS, planSpec: { commands: [{ k0supdate: { targets } }] } };
+  const spec = {
+    updateServer,
+    upgradeStrategy: ALWAYS,
+    planSpec: { commands: [{ k0supdate: { targets } }] },
+  };
   await client.create(updateConfigs, { apiVersion, kind, metadata: { name: 'stable' }, spec });
 }
 

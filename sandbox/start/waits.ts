@@ -12,7 +12,8 @@ export class WaitLog {
 
   /** The waits at `now` (monotonic milliseconds) count until the next call. */
   note(view: PlanView, now: number): void {
-    for (const wait of this.#open) this.#total.set(wait, (this.#total.get(wait) ?? 0) + now - this.#since);
+    for (const wait of this.#open)
+      this.#total.set(wait, (this.#total.get(wait) ?? 0) + now - this.#since);
     this.#since = now;
     this.#open = view.waits.filter(({ reason }) => !WORKING.has(reason.code)).map(describeWait);
   }

@@ -29,7 +29,11 @@ async function runWith(
   { meanwhile, clock = new FakeClock(), ...more }: More = {},
 ): Promise<Watched> {
   const store = new MemoryStore();
-  store.send(journal === IDLE ? airgap : signalAt(journal.phase === 'restarted' ? 'Restart' : 'UnCordoning', key));
+  store.send(
+    journal === IDLE
+      ? airgap
+      : signalAt(journal.phase === 'restarted' ? 'Restart' : 'UnCordoning', key),
+  );
   const [tries, lines]: [number[], string[]] = [[], []];
   const attempt = (): void => {
     tries.push(clock.monotonic());
@@ -86,7 +90,11 @@ test.each<[string, Journal, string]>([
 ])(
   'a lasting refusal %s is tried and logged about once a minute, and its end is noticed within one',
   async (_, journal, status) => {
-    const { tries, lines, statuses } = await runWith(journal, 60 * MINUTE_MS, refusal(403, 'Forbidden'));
+    const { tries, lines, statuses } = await runWith(
+      journal,
+      60 * MINUTE_MS,
+      refusal(403, 'Forbidden'),
+    );
     expect(statuses).toContain(status);
     expect(tries.length).toBeGreaterThan(1);
     expect(tries.length).toBeLessThan(100);

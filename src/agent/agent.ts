@@ -8,7 +8,13 @@ import { backoffDelay } from '../util/clock.ts';
 import { messageOf, unlessError } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 import { sparingly } from '../util/log.ts';
-import { type ActiveJournal, IDLE, type Journal, signalKeyOf, type UpdateJournal } from './journal.ts';
+import {
+  type ActiveJournal,
+  IDLE,
+  type Journal,
+  signalKeyOf,
+  type UpdateJournal,
+} from './journal.ts';
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
 import { withReport } from './object/report-writer.ts';
 import { changeOrTimeout } from './object/signal-object.ts';
@@ -25,9 +31,16 @@ export interface AgentParts extends ObserverParts {
   /** Resolves once the journal is on the disk. */
   readonly saveJournal: (journal: Journal) => Promise<void>;
   /** What the supervisor knows of the service since its restart, `ms` ago. */
-  readonly accountOf?: (journal: UpdateJournal, ms: number) => Promise<SupervisorAccount | undefined>;
+  readonly accountOf?: (
+    journal: UpdateJournal,
+    ms: number,
+  ) => Promise<SupervisorAccount | undefined>;
   /** Rejects only when `abort` aborts. */
-  readonly perform: (step: Step, journal: ActiveJournal, abort: AbortSignal) => Promise<StepOutcome>;
+  readonly perform: (
+    step: Step,
+    journal: ActiveJournal,
+    abort: AbortSignal,
+  ) => Promise<StepOutcome>;
   /** Called when nothing is left to do: after the start, and after each signal. */
   readonly onRest?: () => void;
   /** Calls `listener` when the service's missing socket comes; undefined when it is there, or cannot be watched for. */
@@ -50,7 +63,12 @@ const RETRY = { base: 50, cap: 2_000 };
 const REFUSED_RETRY = { base: 50, cap: 60_000 };
 
 /** Steps that may take minutes and are useless once the signal is over. */
-const LONG_STEPS: readonly Step['kind'][] = ['download', 'trial-run', 'cordon-and-drain', 'fetch-bundle'];
+const LONG_STEPS: readonly Step['kind'][] = [
+  'download',
+  'trial-run',
+  'cordon-and-drain',
+  'fetch-bundle',
+];
 
 /** `service`: until the service may answer, looked for often. */
 type Pause = number | 'service' | undefined;
@@ -109,7 +127,11 @@ export class Agent {
       this.#socket = unwatch && { unwatch, came };
     }
     const { came } = this.#socket ?? {};
-    await changeOrTimeout(object, version, came ? NO_SOCKET_POLL_MS : FAST_POLL_MS, { clock, stop, woken: came });
+    await changeOrTimeout(object, version, came ? NO_SOCKET_POLL_MS : FAST_POLL_MS, {
+      clock,
+      stop,
+      woken: came,
+    });
     if ((await Promise.race([came, Promise.resolve()])) === 'came') this.#forgetSocket();
   }
 
@@ -140,17 +162,25 @@ export class Agent {
     if (step.kind === 'stand-aside') {
       const { created = '' } = signal ?? {};
       const { reason } = step;
-      if (this.#left !== created) this.#parts.log.warn("standing aside for k0s's own agent", { created, reason });
+      if (this.#left !== created)
+        this.#parts.log.warn("standing aside for k0s's own agent", { created, reason });
       this.#left = created;
       // How k0s was started is not watched.
       if (this.#journal.phase === 'idle') return LEADER_POLL_MS;
     }
     // k0s's own agent may have gone on with the signal while this one was down.
-    const isRisky = step.kind === 'download' || (step.kind === 'swap' && this.#journal.phase === 'kept');
+    const isRisky =
+      step.kind === 'download' || (step.kind === 'swap' && this.#journal.phase === 'kept');
     const isBlind = isRisky && this.#parts.beside !== 'replace';
-    if (step.kind === 'nothing' || ((step.kind === 'report' || isBlind) && newest === undefined)) return undefined;
-    if (step.kind === 'await-clock' && newest && signal) await this.#reportWait(newest, signal, step.reason);
-    if (step.kind === 'await-service' || step.kind === 'await-leader' || step.kind === 'await-clock')
+    if (step.kind === 'nothing' || ((step.kind === 'report' || isBlind) && newest === undefined))
+      return undefined;
+    if (step.kind === 'await-clock' && newest && signal)
+      await this.#reportWait(newest, signal, step.reason);
+    if (
+      step.kind === 'await-service' ||
+      step.kind === 'await-leader' ||
+      step.kind === 'await-clock'
+    )
       return this.#await(step, input);
     this.#awaited = undefined;
     const before = this.#journal;
@@ -166,7 +196,8 @@ export class Agent {
   /** Why the new version is rolled back, with what its supervisor knows of its end. */
   async #withStory(step: Step, { host: { exits = 0 }, now }: StepInput): Promise<Step> {
     const journal = this.#journal;
-    if (step.kind !== 'roll-back' || (journal.phase !== 'restarted' && journal.phase !== 'soaking')) return step;
+    if (step.kind !== 'roll-back' || (journal.phase !== 'restarted' && journal.phase !== 'soaking'))
+      return step;
     const ms = now - (journal.restartedAt ?? now);
     const account = (await this.#parts.accountOf?.(journal, ms)) ?? {};
     return { ...step, reason: withCrashStory(step.reason, exits, account, ms) };
@@ -177,7 +208,8 @@ export class Agent {
     const isNew = this.#awaited !== step.kind;
     this.#awaited = step.kind;
     if (step.kind === 'await-leader') {
-      if (isNew) this.#parts.log.info('waiting for the leader', { cordoner: node.cordoner ?? 'unknown' });
+      if (isNew)
+        this.#parts.log.info('waiting for the leader', { cordoner: node.cordoner ?? 'unknown' });
       return LEADER_POLL_MS;
     }
     if (step.kind === 'await-clock') {
@@ -210,7 +242,11 @@ export class Agent {
     if (step.kind === 'cordon-and-drain' || step.kind === 'uncordon') await object.refresh();
   }
 
-  async #report(step: Extract<Step, { kind: 'report' }>, newest: KubeObject, signal: SignalData): Promise<void> {
+  async #report(
+    step: Extract<Step, { kind: 'report' }>,
+    newest: KubeObject,
+    signal: SignalData,
+  ): Promise<void> {
     const { object, clock, log } = this.#parts;
     const after = journalAfter(step, this.#journal, { ok: true }, this.#now());
     try {
@@ -221,8 +257,12 @@ export class Agent {
       if (step.status !== 'RollingBack' || isConflict(error)) await object.refresh();
       throw error;
     }
-    if (after.phase === 'idle' && isFinal(step.status)) await this.#parts.finished?.add(signal, step.status);
-    log.info('reported', { status: step.status, ...(step.reason === undefined ? {} : { reason: step.reason }) });
+    if (after.phase === 'idle' && isFinal(step.status))
+      await this.#parts.finished?.add(signal, step.status);
+    log.info('reported', {
+      status: step.status,
+      ...(step.reason === undefined ? {} : { reason: step.reason }),
+    });
     await this.#save(after);
   }
 
@@ -253,7 +293,10 @@ export class Agent {
     };
     // The object may have changed while the journal was written.
     check();
-    return { abort: AbortSignal.any([stop, own.signal]), [Symbol.dispose]: this.#parts.object.onChange(check) };
+    return {
+      abort: AbortSignal.any([stop, own.signal]),
+      [Symbol.dispose]: this.#parts.object.onChange(check),
+    };
   }
 
   async #save(journal: Journal): Promise<void> {
@@ -274,7 +317,8 @@ export class Agent {
         : backoffDelay(failures, { ...RETRY, random });
     this.#isUnheard = !isConflict(error);
     const reason = messageOf(error);
-    if (this.#shouldLog(reason)) log.warn('could not finish this step; retrying', { reason, pauseMs });
+    if (this.#shouldLog(reason))
+      log.warn('could not finish this step; retrying', { reason, pauseMs });
     return pauseMs;
   }
 

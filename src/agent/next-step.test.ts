@@ -19,7 +19,13 @@ import {
   workFor,
 } from '../../test/builders/agent-situations.ts';
 import type { SignalData } from '../signal/annotations.ts';
-import { type BundleJournal, IDLE, type Journal, type UpdateJournal, type Work } from './journal.ts';
+import {
+  type BundleJournal,
+  IDLE,
+  type Journal,
+  type UpdateJournal,
+  type Work,
+} from './journal.ts';
 import { asksForCordon, asksForService, asksWhoCordons, isAtRest, nextStep } from './next-step.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step } from './steps/step.ts';
@@ -30,8 +36,12 @@ const oldLeft = running(OLD, before, false);
 const newRuns = running(NEW, after);
 
 const report = (status: string, more: object = {}): object => ({ kind: 'report', status, ...more });
-const failure = (reason: unknown, more: object = {}): object => report('Failed', { reason, ...more });
-const begin = (more: Partial<UpdateJournal> = {}): object => ({ kind: 'begin', as: journalAt('started', more) });
+const failure = (reason: unknown, more: object = {}): object =>
+  report('Failed', { reason, ...more });
+const begin = (more: Partial<UpdateJournal> = {}): object => ({
+  kind: 'begin',
+  as: journalAt('started', more),
+});
 const says = (text: string): unknown => expect.stringContaining(text);
 const CLEAN_UP = { kind: 'clean-up' };
 const TAKE_BACK = { kind: 'uncordon' };
@@ -56,7 +66,11 @@ describe('a new signal', () => {
     ['none', { signal: undefined }, { kind: 'nothing' }],
     ['one', {}, begin()],
     ['one that the rules of this host refuse', { veto: 'no' }, refused('no')],
-    ['one whose payload was fetched ahead', { isStaged: true }, { kind: 'begin', as: journalAt('ready') }],
+    [
+      'one whose payload was fetched ahead',
+      { isStaged: true },
+      { kind: 'begin', as: journalAt('ready') },
+    ],
     ['one from the future', { early: 'wait' }, { kind: 'await-clock', reason: 'wait' }],
     ['one with a policy', { policy }, begin({ work: workFor(key, { policy }) })],
     ['service down', { host: silent }, { kind: 'await-service' }],
@@ -78,7 +92,11 @@ describe('a new signal', () => {
       { signal: signalWith({ sha256: 'abc' }), host: silent },
       report('FailedDownload', { reason: says('"abc"'), refused: true }),
     ],
-    ['a sha256 that is none', { signal: signalWith({ sha256: 'zz'.repeat(32) }) }, refused('"zzzz')],
+    [
+      'a sha256 that is none',
+      { signal: signalWith({ sha256: 'zz'.repeat(32) }) },
+      refused('"zzzz'),
+    ],
     [
       'an airgapupdate',
       { signal: airgap },
@@ -89,8 +107,16 @@ describe('a new signal', () => {
       { signal: airgap, host: {} },
       { kind: 'begin', as: { phase: 'wanted', work: { signal: airgap }, spent: {} } },
     ],
-    ['an airgapupdate with a short sha256', { signal: signalWith({ sha256: 'abc' }, airgap) }, refused('"abc"')],
-    ['an airgapupdate where none is carried out', { signal: airgap, accepts: ['k0supdate'] }, refused('airgapupdate')],
+    [
+      'an airgapupdate with a short sha256',
+      { signal: signalWith({ sha256: 'abc' }, airgap) },
+      refused('"abc"'),
+    ],
+    [
+      'an airgapupdate where none is carried out',
+      { signal: airgap, accepts: ['k0supdate'] },
+      refused('airgapupdate'),
+    ],
     [
       'a k0supdate where none is carried out',
       { accepts: ['airgapupdate'] },
@@ -100,17 +126,25 @@ describe('a new signal', () => {
     ['Failed', { signal: signalAt('Failed') }, { kind: 'nothing' }],
     ['FailedDownload', { signal: signalAt('FailedDownload') }, { kind: 'nothing' }],
     ['a status that nobody knows', { signal: signalAt('Dancing') }, { kind: 'nothing' }],
-    ['an airgapupdate in a status of a k0supdate', { signal: signalAt('Cordoning', airgap) }, { kind: 'nothing' }],
+    [
+      'an airgapupdate in a status of a k0supdate',
+      { signal: signalAt('Cordoning', airgap) },
+      { kind: 'nothing' },
+    ],
   ]);
 });
 
 describe('a signal that ended here before comes back', () => {
-  const again = (ended: string, runs: string): unknown => says(`ended before as ${ended}, and ${runs} runs`);
+  const again = (ended: string, runs: string): unknown =>
+    says(`ended before as ${ended}, and ${runs} runs`);
   const uncordonFirst = (reason: unknown): object => ({
     kind: 'begin',
     as: { ...journalAt('failed', { drain: 'started' }), failure: { status: 'Failed', reason } },
   });
-  const proven = { kind: 'begin', as: journalAt('proven', { work: workFor(key, { from: NEW, original: after }) }) };
+  const proven = {
+    kind: 'begin',
+    as: journalAt('proven', { work: workFor(key, { from: NEW, original: after }) }),
+  };
   const hidden = { host: { ...silent, distrust: 'not root' } };
   check([
     ['left to another agent', { ended: 'left' }, { kind: 'nothing' }],
@@ -118,17 +152,35 @@ describe('a signal that ended here before comes back', () => {
     [
       'a bundle that was not',
       { ended: 'FailedDownload', signal: airgap, host: silent },
-      report('Failed', { reason: says('ended before as FailedDownload. It is not carried out again') }),
+      report('Failed', {
+        reason: says('ended before as FailedDownload. It is not carried out again'),
+      }),
     ],
-    ['a bundle that was placed', { ended: 'Completed', signal: airgap, host: silent }, report('Completed')],
+    [
+      'a bundle that was placed',
+      { ended: 'Completed', signal: airgap, host: silent },
+      report('Completed'),
+    ],
     [
       'a service that is not trusted',
       { ended: 'Completed', ...hidden },
       report('Failed', { reason: says('ended before as Completed. It is not') }),
     ],
-    ['done, and still so', { ended: 'Completed', host: newRuns }, report('UnCordoning', { from: NEW })],
-    ['done, its cordon reported', { ended: 'Completed', signal: signalAt('UnCordoning'), host: newRuns }, proven],
-    ['done, and another version runs by now', { ended: 'Completed' }, uncordonFirst(again('Completed', OLD))],
+    [
+      'done, and still so',
+      { ended: 'Completed', host: newRuns },
+      report('UnCordoning', { from: NEW }),
+    ],
+    [
+      'done, its cordon reported',
+      { ended: 'Completed', signal: signalAt('UnCordoning'), host: newRuns },
+      proven,
+    ],
+    [
+      'done, and another version runs by now',
+      { ended: 'Completed' },
+      uncordonFirst(again('Completed', OLD)),
+    ],
     [
       'done, and the file was replaced by now',
       { ended: 'Completed', host: running(NEW, after, false) },
@@ -148,7 +200,10 @@ describe('a signal whose journal was lost', () => {
     const failure = { status: 'Failed', reason: says(status), rolledBack: false };
     return { kind: 'begin', as: { ...journalAt('failed', { drain: 'started' }), failure } };
   };
-  const proven = { kind: 'begin', as: journalAt('proven', { work: workFor(key, { from: NEW, original: after }) }) };
+  const proven = {
+    kind: 'begin',
+    as: journalAt('proven', { work: workFor(key, { from: NEW, original: after }) }),
+  };
   check([
     ['Downloading', { signal: signalAt('Downloading') }, begin()],
     [
@@ -157,18 +212,31 @@ describe('a signal whose journal was lost', () => {
       { kind: 'begin', as: { phase: 'wanted', work: { signal: airgap }, spent: {} } },
     ],
     ['Cordoning', { signal: signalAt('Cordoning') }, begin({ begunLate: true })],
-    ['Cordoning, new one runs', { signal: signalAt('Cordoning'), host: newRuns }, report('UnCordoning', { from: NEW })],
+    [
+      'Cordoning, new one runs',
+      { signal: signalAt('Cordoning'), host: newRuns },
+      report('UnCordoning', { from: NEW }),
+    ],
     ['ApplyingUpdate', { signal: signalAt('ApplyingUpdate') }, lost('ApplyingUpdate')],
-    ['ApplyingUpdate, service down', { signal: signalAt('ApplyingUpdate'), host: silent }, { kind: 'await-service' }],
+    [
+      'ApplyingUpdate, service down',
+      { signal: signalAt('ApplyingUpdate'), host: silent },
+      { kind: 'await-service' },
+    ],
     ['Restart', { signal: signalAt('Restart'), host: oldLeft }, lost('Restart')],
     ['Restart, new one runs', { signal: signalAt('Restart'), host: newRuns }, proven],
     ['UnCordoning', { signal: signalAt('UnCordoning'), host: newRuns }, proven],
-    ['Restart, service down', { signal: signalAt('Restart'), host: silent }, { kind: 'await-service' }],
+    [
+      'Restart, service down',
+      { signal: signalAt('Restart'), host: silent },
+      { kind: 'await-service' },
+    ],
     ['UnCordoning, old one runs', { signal: signalAt('UnCordoning') }, lost('UnCordoning')],
   ]);
 
   test('forced: a version alone proves nothing before UnCordoning', () => {
-    const at = (status: string): Step => nextStep(situation({ signal: signalAt(status, forced), host: newRuns }));
+    const at = (status: string): Step =>
+      nextStep(situation({ signal: signalAt(status, forced), host: newRuns }));
     expect(at('Restart')).toMatchObject({ kind: 'begin', as: { phase: 'failed' } });
     expect(at('UnCordoning')).toMatchObject({ kind: 'begin', as: { phase: 'proven' } });
     const zero = { ...forced, command: { ...forced.command, version: 'v0.0.0' } };
@@ -190,13 +258,21 @@ describe('an airgap bundle', () => {
     ['journalled, not reported', { signal: airgap, journal: at('wanted') }, report('Downloading')],
     ['reported', { signal: downloading, journal: at('wanted') }, { kind: 'fetch-bundle' }],
     ['placed', { signal: downloading, journal: at('placed') }, report('Completed')],
-    ['placed before Downloading was seen', { signal: airgap, journal: at('placed') }, report('Completed')],
+    [
+      'placed before Downloading was seen',
+      { signal: airgap, journal: at('placed') },
+      report('Completed'),
+    ],
     [
       'missed, by a journal that does not say why',
       { signal: downloading, journal: at('missed') },
       report('FailedDownload', { reason: 'the bundle was not placed' }),
     ],
-    ['missed', { signal: downloading, journal: missed }, report('FailedDownload', { reason: 'why' })],
+    [
+      'missed',
+      { signal: downloading, journal: missed },
+      report('FailedDownload', { reason: 'why' }),
+    ],
     ['completed', { signal: signalAt('Completed', airgap), journal: at('placed') }, CLEAN_UP],
     ['cancelled', { signal: signalAt('Failed', airgap), journal: at('wanted') }, CLEAN_UP],
     ['replaced', { signal: key, journal: at('wanted') }, CLEAN_UP],
@@ -215,8 +291,16 @@ describe('rules of the host that changed while an update is under way', () => {
       { kind: 'swap' },
     ],
     ['before the swap', { veto, signal: applying, journal: journalAt('kept') }, giveUp],
-    ['between them', { veto, signal: downloading, journal: journalAt('downloaded') }, { kind: 'trial-run' }],
-    ['after the swap', { veto, signal: applying, journal: journalAt('swapped') }, report('Restart')],
+    [
+      'between them',
+      { veto, signal: downloading, journal: journalAt('downloaded') },
+      { kind: 'trial-run' },
+    ],
+    [
+      'after the swap',
+      { veto, signal: applying, journal: journalAt('swapped') },
+      report('Restart'),
+    ],
   ]);
 });
 
@@ -228,14 +312,32 @@ describe('the signal is gone, over or another one', () => {
   const rollBack = { kind: 'roll-back', reason: says('cancelled') };
   const late = { process: before, since: NOW - TIMES.restartTimeoutMs };
   check([
-    ...(['started', 'downloaded', 'ready', 'kept', 'proven', 'failed'] as const).flatMap((phase): Row[] => [
-      [`${phase}: nothing to bring to an end`, { signal: other, journal: journalAt(phase) }, CLEAN_UP],
-      [`${phase}: our cordon`, { signal: other, journal: journalAt(phase, { drain: 'done' }) }, TAKE_BACK],
-      [`${phase}: no cordon any more`, { signal: other, journal: journalAt(phase, { drain: 'undone' }) }, CLEAN_UP],
-    ]),
+    ...(['started', 'downloaded', 'ready', 'kept', 'proven', 'failed'] as const).flatMap(
+      (phase): Row[] => [
+        [
+          `${phase}: nothing to bring to an end`,
+          { signal: other, journal: journalAt(phase) },
+          CLEAN_UP,
+        ],
+        [
+          `${phase}: our cordon`,
+          { signal: other, journal: journalAt(phase, { drain: 'done' }) },
+          TAKE_BACK,
+        ],
+        [
+          `${phase}: no cordon any more`,
+          { signal: other, journal: journalAt(phase, { drain: 'undone' }) },
+          CLEAN_UP,
+        ],
+      ],
+    ),
     ['object deleted', { signal: undefined, journal: journalAt('ready') }, CLEAN_UP],
     ['same plan, other command', { signal: otherCommand, journal: journalAt('ready') }, CLEAN_UP],
-    ['somebody wrote Failed', { signal: signalAt('Failed'), journal: journalAt('started') }, CLEAN_UP],
+    [
+      'somebody wrote Failed',
+      { signal: signalAt('Failed'), journal: journalAt('started') },
+      CLEAN_UP,
+    ],
     [
       'somebody wrote Failed, service down',
       { signal: signalAt('Failed'), journal: journalAt('ready'), host: silent },
@@ -253,7 +355,11 @@ describe('the signal is gone, over or another one', () => {
     ],
     ['swapping', { signal: other, journal: journalAt('swapping'), host: oldLeft }, rollBack],
     ['swapped', { signal: undefined, journal: journalAt('swapped'), host: oldLeft }, rollBack],
-    ['put back, never restarted', { signal: other, journal: journalAt('swappedBack', WHY) }, CLEAN_UP],
+    [
+      'put back, never restarted',
+      { signal: other, journal: journalAt('swappedBack', WHY) },
+      CLEAN_UP,
+    ],
     [
       'put back, never restarted, our cordon',
       { signal: other, journal: journalAt('swappedBack', { ...WHY, drain: 'done' }) },
@@ -281,7 +387,11 @@ describe('the signal is gone, over or another one', () => {
     ],
     [
       'soaked',
-      { signal: other, journal: journalAt('soaking', { since: NOW - 5_000, fresh: after }), host: newRuns },
+      {
+        signal: other,
+        journal: journalAt('soaking', { since: NOW - 5_000, fresh: after }),
+        host: newRuns,
+      },
       CLEAN_UP,
     ],
     [
@@ -308,7 +418,9 @@ describe('nobody is asked what cannot matter', () => {
     ['a signal that is over', signalAt('Completed'), IDLE, true],
     ['a new signal', key, IDLE, false],
     ['work to clean up after', signalAt('Completed'), done, false],
-  ])('at rest: %s', (_name, signal, journal, expected) => expect(isAtRest(signal, journal)).toBe(expected));
+  ])('at rest: %s', (_name, signal, journal, expected) =>
+    expect(isAtRest(signal, journal)).toBe(expected),
+  );
 
   test.each<[string, SignalData, Journal, boolean]>([
     ['Cordoning', signalAt('Cordoning'), journalAt('ready'), true],
@@ -318,11 +430,23 @@ describe('nobody is asked what cannot matter', () => {
     ['UnCordoning', signalAt('UnCordoning'), done, true],
     ['Restart', signalAt('Restart'), done, false],
     ['no status yet', key, journalAt('ready'), false],
-    ['UnCordoning, before the new version is proven', signalAt('UnCordoning'), journalAt('restarted'), false],
-    ['another signal', signalAt('Cordoning', { ...key, created: 'later' }), journalAt('ready'), false],
+    [
+      'UnCordoning, before the new version is proven',
+      signalAt('UnCordoning'),
+      journalAt('restarted'),
+      false,
+    ],
+    [
+      'another signal',
+      signalAt('Cordoning', { ...key, created: 'later' }),
+      journalAt('ready'),
+      false,
+    ],
     ['over', signalAt('Completed'), done, false],
     ['nothing begun', signalAt('Cordoning'), IDLE, false],
-  ])('who cordons: %s', (_name, signal, journal, expected) => expect(asksWhoCordons(signal, journal)).toBe(expected));
+  ])('who cordons: %s', (_name, signal, journal, expected) =>
+    expect(asksWhoCordons(signal, journal)).toBe(expected),
+  );
 
   test.each<[string, SignalData, Journal, boolean]>([
     ['for what runs', key, IDLE, true],
@@ -345,7 +469,10 @@ describe('nobody is asked what cannot matter', () => {
   });
 
   test('without a signal: the service while an update is under way, the cordon never', () => {
-    expect([asksForService(undefined, IDLE), asksForService(undefined, done)]).toEqual([false, true]);
+    expect([asksForService(undefined, IDLE), asksForService(undefined, done)]).toEqual([
+      false,
+      true,
+    ]);
     expect(asksForCordon(undefined, IDLE, newRuns)).toBe(false);
     expect(asksForCordon(undefined, IDLE, silent)).toBe(false);
   });

@@ -14,7 +14,9 @@ export function nextStep(input: StepInput): Step {
   const { signal, journal } = input;
   if (journal.phase === 'idle') {
     if (!isOpen(signal) || input.ended === 'left') return { kind: 'nothing' };
-    return besideK0s(input) ?? (input.ended === undefined ? takeUp : answerEnded)({ ...input, signal });
+    return (
+      besideK0s(input) ?? (input.ended === undefined ? takeUp : answerEnded)({ ...input, signal })
+    );
   }
   const isCurrent = isCurrentSignal(signal, journal);
   if (journals.isBundle(journal))
@@ -26,7 +28,9 @@ export function nextStep(input: StepInput): Step {
   if (step.kind === 'roll-back') return beforeRollBack(input, step.reason) ?? step;
   // While `swapping`, the new file may be there already.
   const isRisky = step.kind === 'download' || (step.kind === 'swap' && journal.phase === 'kept');
-  return isRisky && input.veto !== undefined ? { kind: 'give-up', reason: input.veto, refused: true } : step;
+  return isRisky && input.veto !== undefined
+    ? { kind: 'give-up', reason: input.veto, refused: true }
+    : step;
 }
 
 /** True when there is nothing to do whatever the host's facts are: the agent need not gather any. */
@@ -53,31 +57,57 @@ export function asksWhoCordons(signal: SignalData | undefined, journal: Journal)
 }
 
 /** A node that already runs the version must not keep a cordon of ours. */
-export function asksForCordon(signal: SignalData | undefined, journal: Journal, { running }: ServiceFacts): boolean {
+export function asksForCordon(
+  signal: SignalData | undefined,
+  journal: Journal,
+  { running }: ServiceFacts,
+): boolean {
   const { kind, version, forceupdate } = signal?.command ?? {};
-  return journal.phase === 'idle' && kind === 'k0supdate' && forceupdate !== true && running?.version === version;
+  return (
+    journal.phase === 'idle' &&
+    kind === 'k0supdate' &&
+    forceupdate !== true &&
+    running?.version === version
+  );
 }
 
 /** A bundle goes where the service imports it from; nothing is restarted. */
 function nextBundleStep({ phase, failure, work }: BundleJournal, status: string | undefined): Step {
   switch (phase) {
     case 'wanted':
-      return status === undefined ? { kind: 'report', status: 'Downloading' } : { kind: 'fetch-bundle' };
+      return status === undefined
+        ? { kind: 'report', status: 'Downloading' }
+        : { kind: 'fetch-bundle' };
     case 'placed':
-      if (work.signal.command.kind !== 'kubeadmupdate') return { kind: 'report', status: 'Completed' };
+      if (work.signal.command.kind !== 'kubeadmupdate')
+        return { kind: 'report', status: 'Completed' };
       // All is staged: the leader drains the node before it is touched.
-      if (status === undefined || status === 'Downloading') return { kind: 'report', status: 'Cordoning' };
+      if (status === undefined || status === 'Downloading')
+        return { kind: 'report', status: 'Cordoning' };
       return status === 'ApplyingUpdate' ? { kind: 'upgrade-host' } : { kind: 'await-leader' };
     case 'upgraded':
-      return status === 'UnCordoning' ? { kind: 'await-leader' } : { kind: 'report', status: 'UnCordoning' };
+      return status === 'UnCordoning'
+        ? { kind: 'await-leader' }
+        : { kind: 'report', status: 'UnCordoning' };
     case 'missed':
-      return { kind: 'report', ...(failure ?? { status: 'FailedDownload', reason: 'the bundle was not placed' }) };
+      return {
+        kind: 'report',
+        ...(failure ?? { status: 'FailedDownload', reason: 'the bundle was not placed' }),
+      };
   }
 }
 
 /** Signals with any other status are final or unknown; original agents leave them alone too. */
 const OPEN: Readonly<Record<SignalCommand['kind'], readonly (string | undefined)[]>> = {
-  k0supdate: [undefined, 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'RollingBack'],
+  k0supdate: [
+    undefined,
+    'Downloading',
+    'Cordoning',
+    'ApplyingUpdate',
+    'Restart',
+    'UnCordoning',
+    'RollingBack',
+  ],
   airgapupdate: [undefined, 'Downloading'],
   kubeadmupdate: [undefined, 'Downloading', 'Cordoning', 'ApplyingUpdate', 'UnCordoning'],
 };

@@ -1,6 +1,11 @@
 /** Gathers what the next decision depends on, and nothing else. */
 import { kubeletVersionOf } from '../kube/resources.ts';
-import { agentPolicyFor, decodeReport, decodeSignal, type SignalData } from '../signal/annotations.ts';
+import {
+  agentPolicyFor,
+  decodeReport,
+  decodeSignal,
+  type SignalData,
+} from '../signal/annotations.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { defined } from '../util/json.ts';
 import type { Prefetcher } from './download/prefetcher.ts';
@@ -14,7 +19,9 @@ import type { FinishedSignals } from './state/finished-signals.ts';
 import type { StepInput } from './step-input.ts';
 import { ageVeto, futureVeto, type Veto, vetoOf } from './veto.ts';
 
-export interface ObserverParts extends KubeletHeartbeatParts, Pick<StepInput, 'times' | 'accepts' | 'beside'> {
+export interface ObserverParts
+  extends KubeletHeartbeatParts,
+    Pick<StepInput, 'times' | 'accepts' | 'beside'> {
   readonly searchService: (work: Work) => ProcessId | undefined;
   readonly object: SignalObject;
   readonly observe: (journal: Journal) => Promise<ServiceFacts>;
@@ -37,21 +44,34 @@ export function stepInputs(parts: ObserverParts) {
   const signalFor = (journal: Journal): SignalData | undefined => {
     if (object.isKnown) return decodeSignal(object.newest?.metadata.annotations);
     if (journal.phase === 'idle') return undefined;
-    const status = journal.entered && { status: journal.entered.status, timestamp: rfc3339(journal.entered.at) };
+    const status = journal.entered && {
+      status: journal.entered.status,
+      timestamp: rfc3339(journal.entered.at),
+    };
     return { ...journal.work.signal, ...(status && { status }) };
   };
-  const cordonFacts = async (known: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>, stop: AbortSignal) => {
+  const cordonFacts = async (
+    known: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>,
+    stop: AbortSignal,
+  ) => {
     const { signal, journal, host, policy } = known;
     if (asksWhoCordons(signal, journal)) {
       if (policy.cordoning !== undefined) return { cordoner: policy.cordoning };
-      return { cordoner: object.newest === undefined ? 'unknown' : await maintenance.whoCordons(stop) } as const;
+      return {
+        cordoner: object.newest === undefined ? 'unknown' : await maintenance.whoCordons(stop),
+      } as const;
     }
-    return asksForCordon(signal, journal, host) ? { isCordoned: await maintenance.hasCordon(stop) } : {};
+    return asksForCordon(signal, journal, host)
+      ? { isCordoned: await maintenance.hasCordon(stop) }
+      : {};
   };
   /** `steady` is the agent's time; rejects when the API server does not answer a question that the decision needs. */
   const gather = async (journal: Journal, steady: () => number, stop: AbortSignal) => {
     const signal = signalFor(journal);
-    const policy = signal === undefined ? {} : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
+    const policy =
+      signal === undefined
+        ? {}
+        : agentPolicyFor(object.newest?.metadata.annotations, signal.created);
     const seen = asksForService(signal, journal) ? await observe(journal) : {};
     const heartbeat = await heartbeatOf(journal, seen, steady, stop);
     const host = withExits(seen, journal, heartbeat.staleMs === 0);
@@ -60,7 +80,8 @@ export function stepInputs(parts: ObserverParts) {
     const isStaged = isNew && (await prefetcher?.holds(signal.command)) === true;
     const ended = signal && (await finished?.endOf(signal));
     const isReported =
-      signal !== undefined && decodeReport(object.newest?.metadata.annotations, signal.created)?.from !== undefined;
+      signal !== undefined &&
+      decodeReport(object.newest?.metadata.annotations, signal.created)?.from !== undefined;
     const ruling = signal === undefined ? {} : rulingOn(signal, journal, host, steady());
     const ours = defined({ beside, ended, isReported, isStaged: isStaged || undefined });
     return { signal, policy, journal, host, node, times, accepts, ...ruling, ...ours };
@@ -76,9 +97,13 @@ function rulings({ veto: rules, clock, object }: ObserverParts) {
     if (rules === undefined) return {};
     const { command, created } = signal;
     const isNew = journal.phase === 'idle';
-    const kubelet = command.kind === 'kubeadmupdate' && object.newest ? kubeletVersionOf(object.newest) : undefined;
+    const kubelet =
+      command.kind === 'kubeadmupdate' && object.newest
+        ? kubeletVersionOf(object.newest)
+        : undefined;
     const from = isNew || isBundle(journal) ? (running?.version ?? kubelet) : journal.work.from;
-    const veto = vetoOf(command, from, rules) ?? (isNew ? ageVeto(signal, clock.now(), rules) : undefined);
+    const veto =
+      vetoOf(command, from, rules) ?? (isNew ? ageVeto(signal, clock.now(), rules) : undefined);
     if (veto !== undefined) return { veto };
     const early = isNew ? futureVeto(signal, clock.now(), rules) : undefined;
     if (early === undefined) return {};
@@ -91,7 +116,10 @@ function rulings({ veto: rules, clock, object }: ObserverParts) {
 const SEARCH_EVERY_MS = 250;
 
 /** Adds exits and the time without an answer, but not the process that the restart ended, nor time without an API server. */
-export function countExits({ searchService, clock }: Pick<ObserverParts, 'searchService' | 'clock'>) {
+export function countExits({
+  searchService,
+  clock,
+}: Pick<ObserverParts, 'searchService' | 'clock'>) {
   const processes = new Set<string>();
   let searchedAt = Number.NEGATIVE_INFINITY;
   let lostAt: number | undefined;
@@ -114,6 +142,10 @@ export function countExits({ searchService, clock }: Pick<ObserverParts, 'search
     if (alive !== undefined && !isOld) processes.add(`${alive.pid} ${alive.started}`);
     // The last process may still live, unless it is the watched one, which is looked up each time.
     const exits = processes.size - (fresh !== undefined && alive === undefined ? 0 : 1);
-    return { ...host, ...(exits > 0 && { exits }), ...(lostAt !== undefined && { unansweredMs: now - lostAt }) };
+    return {
+      ...host,
+      ...(exits > 0 && { exits }),
+      ...(lostAt !== undefined && { unansweredMs: now - lostAt }),
+    };
   };
 }

@@ -19,7 +19,12 @@ test('the defaults are the original limits, and what can be found is', () => {
     binary: undefined,
     stateDirectory: '/var/lib/refit',
     runDirectory: process.getuid?.() === 0 ? '/run/refit' : '/var/lib/refit',
-    limits: { maxBytes: 1024 ** 3, reserveBytes: 128 * 1024 ** 2, totalMs: 6 * 3_600_000, stallMs: 60_000 },
+    limits: {
+      maxBytes: 1024 ** 3,
+      reserveBytes: 128 * 1024 ** 2,
+      totalMs: 6 * 3_600_000,
+      stallMs: 60_000,
+    },
     times: { restartTimeoutMs: 90_000, soakMs: 5_000, readyTimeoutMs: 120_000 },
     veto: {
       requireSha256: false,
@@ -36,9 +41,15 @@ test('the defaults are the original limits, and what can be found is', () => {
 });
 
 test.each([
-  [['--procedure', 'kubeadm', '--object', 'controlnode'], '--procedure kubeadm works on a Node: leave out --object'],
+  [
+    ['--procedure', 'kubeadm', '--object', 'controlnode'],
+    '--procedure kubeadm works on a Node: leave out --object',
+  ],
   [['--kubeadm-config', '/x'], '--kubeadm-config needs --procedure kubeadm'],
-  [['--node-configuration', '/etc/a,/etc/../b'], '--node-configuration /etc/../b: expected user:NAME, kubelet with'],
+  [
+    ['--node-configuration', '/etc/a,/etc/../b'],
+    '--node-configuration /etc/../b: expected user:NAME, kubelet with',
+  ],
   [
     ['--node-configuration', '/etc/kubernetes'],
     '--node-configuration /etc/kubernetes: expected user:NAME, kubelet with',
@@ -47,7 +58,10 @@ test.each([
     ['--node-configuration', 'kubelet'],
     '--node-configuration kubelet: expected user:NAME, kubelet with --procedure kubeadm',
   ],
-  [['--node-configuration', '/etc/a', '--object', 'controlnode'], '--node-configuration works on a Node'],
+  [
+    ['--node-configuration', '/etc/a', '--object', 'controlnode'],
+    '--node-configuration works on a Node',
+  ],
 ])('%j is refused', (args, message) => {
   expect(() => parseAgentOptions(args)).toThrow(message);
 });
@@ -85,7 +99,13 @@ test('every flag that help names is taken', () => {
     binary: '/x',
     stateDirectory: '/x',
     runDirectory: '/x',
-    limits: { maxBytes: 5, reserveBytes: 7, allowInsecureRedirect: true, totalMs: 250, stallMs: 250 },
+    limits: {
+      maxBytes: 5,
+      reserveBytes: 7,
+      allowInsecureRedirect: true,
+      totalMs: 250,
+      stallMs: 250,
+    },
     times: { restartTimeoutMs: 250, soakMs: 250, readyTimeoutMs: 250 },
     veto: {
       requireSha256: true,
@@ -102,11 +122,23 @@ test('every flag that help names is taken', () => {
 });
 
 test('no soak is a choice, and relative paths are those of whoever calls', () => {
-  const paths = ['--status-socket', 's.sock', '--data-dir', 'data', '--state-dir', 'state', '--run-dir', 'run'];
+  const paths = [
+    '--status-socket',
+    's.sock',
+    '--data-dir',
+    'data',
+    '--state-dir',
+    'state',
+    '--run-dir',
+    'run',
+  ];
   const options = parseAgentOptions(['--soak', '0', ...paths]);
   expect(options?.times.soakMs).toBe(0);
   expect(options).toMatchObject({ stateDirectory: resolve('state'), runDirectory: resolve('run') });
-  expect(options?.place).toEqual({ statusSocket: resolve('s.sock'), dataDirectory: resolve('data') });
+  expect(options?.place).toEqual({
+    statusSocket: resolve('s.sock'),
+    dataDirectory: resolve('data'),
+  });
 });
 
 test('help is asked for in two ways', () => {

@@ -67,31 +67,43 @@ export function configPath(args: readonly string[]): string | undefined {
 export function parseAgentOptions(args: readonly string[]) {
   const flags = readFlags(args);
   if (flags.help === true) return undefined;
-  const [empty] = Object.entries(flags).find(([name, value]) => value === '' && name !== 'node-configuration') ?? [];
+  const [empty] =
+    Object.entries(flags).find(([name, value]) => value === '' && name !== 'node-configuration') ??
+    [];
   if (empty !== undefined) refuse(`--${empty} is empty: give it a value, or leave it out`);
   const limits: DownloadLimits = {
     maxBytes: toCount('max-download-bytes', flags['max-download-bytes']),
-    reserveBytes: flags['disk-reserve'] === '0' ? 0 : toCount('disk-reserve', flags['disk-reserve']),
+    reserveBytes:
+      flags['disk-reserve'] === '0' ? 0 : toCount('disk-reserve', flags['disk-reserve']),
     ...(flags['allow-insecure-redirect'] && { allowInsecureRedirect: true }),
     totalMs: toMilliseconds('download-timeout', flags['download-timeout']),
     stallMs: toMilliseconds('stall-timeout', flags['stall-timeout']),
   };
   const isKubeadm = flags.procedure === 'kubeadm';
-  if (isKubeadm && flags.object !== 'node') refuse('--procedure kubeadm works on a Node: leave out --object');
-  if (!isKubeadm && flags['kubeadm-config'] !== undefined) refuse('--kubeadm-config needs --procedure kubeadm');
+  if (isKubeadm && flags.object !== 'node')
+    refuse('--procedure kubeadm works on a Node: leave out --object');
+  if (!isKubeadm && flags['kubeadm-config'] !== undefined)
+    refuse('--kubeadm-config needs --procedure kubeadm');
   return {
     kubeconfig: flags.kubeconfig,
     /** Kind of the object that carries the signals: Node for workers, ControlNode for controllers. */
-    object: oneOf('object', flags.object, Object.keys(SIGNAL_OBJECTS) as (keyof typeof SIGNAL_OBJECTS)[]),
+    object: oneOf(
+      'object',
+      flags.object,
+      Object.keys(SIGNAL_OBJECTS) as (keyof typeof SIGNAL_OBJECTS)[],
+    ),
     procedure: oneOf<Procedure>('procedure', flags.procedure, ['k0s', 'kubeadm']),
-    kubeadm: flags['kubeadm-config'] === undefined ? {} : { config: resolve(flags['kubeadm-config']) },
+    kubeadm:
+      flags['kubeadm-config'] === undefined ? {} : { config: resolve(flags['kubeadm-config']) },
     /** What Cluster API may change besides versions. */
     configurable: toAllowances(flags['node-configuration'], flags),
     /** Undefined: the name that host and service give. */
     name: flags.name,
     /** The rest is found from the running service. */
     place: {
-      ...(flags['status-socket'] !== undefined && { statusSocket: resolve(flags['status-socket']) }),
+      ...(flags['status-socket'] !== undefined && {
+        statusSocket: resolve(flags['status-socket']),
+      }),
       ...(flags['data-dir'] !== undefined && { dataDirectory: resolve(flags['data-dir']) }),
     },
     controller: {
@@ -102,7 +114,9 @@ export function parseAgentOptions(args: readonly string[]) {
     binary: flags.binary,
     stateDirectory: resolve(flags['state-dir']),
     /** Holds the lock of the host. */
-    runDirectory: resolve(flags['run-dir'] ?? (process.getuid?.() === 0 ? '/run/refit' : flags['state-dir'])),
+    runDirectory: resolve(
+      flags['run-dir'] ?? (process.getuid?.() === 0 ? '/run/refit' : flags['state-dir']),
+    ),
     limits,
     times: {
       restartTimeoutMs: toMilliseconds('restart-timeout', flags['restart-timeout']),
@@ -112,11 +126,21 @@ export function parseAgentOptions(args: readonly string[]) {
     veto: {
       requireSha256: flags['require-sha256'],
       requireHttps: flags['require-https'],
-      allowUnverified: oneOf('unverified-downloads', flags['unverified-downloads'], ['refuse', 'allow']) === 'allow',
+      allowUnverified:
+        oneOf('unverified-downloads', flags['unverified-downloads'], ['refuse', 'allow']) ===
+        'allow',
       allowedHosts: flags['allowed-hosts']?.split(',').map((host) => host.trim().toLowerCase()),
-      lowestVersion: checked('lowest-version', flags['lowest-version'], isVersion, 'a version such as v1.36.3+k0s.0'),
+      lowestVersion: checked(
+        'lowest-version',
+        flags['lowest-version'],
+        isVersion,
+        'a version such as v1.36.3+k0s.0',
+      ),
       refuseDowngrade: flags['refuse-downgrade'],
-      maxSignalAgeMs: flags['max-signal-age'] === '0' ? 0 : toMilliseconds('max-signal-age', flags['max-signal-age']),
+      maxSignalAgeMs:
+        flags['max-signal-age'] === '0'
+          ? 0
+          : toMilliseconds('max-signal-age', flags['max-signal-age']),
     },
     beside: oneOf<BesideK0s>('beside-k0s', flags['beside-k0s'], ['observe', 'refuse', 'replace']),
     logLevel: oneOf<LogLevel>('log-level', flags['log-level'], ['debug', 'info', 'warn', 'error']),
@@ -181,9 +205,14 @@ function toCount(flag: string, text: string): number {
   return isRight ? count : refuse(`--${flag} ${text} is not a whole number above 0`);
 }
 
-function toAllowances(list: string, { object, procedure }: { object: string; procedure: string }): string[] {
+function toAllowances(
+  list: string,
+  { object, procedure }: { object: string; procedure: string },
+): string[] {
   const allowed = list.split(',').filter((text) => text !== '');
-  const wrong = allowed.find((text) => !isAllowance(text) || (text === 'kubelet' && procedure !== 'kubeadm'));
+  const wrong = allowed.find(
+    (text) => !isAllowance(text) || (text === 'kubelet' && procedure !== 'kubeadm'),
+  );
   const rule = `${wrong}: expected user:NAME, kubelet with --procedure kubeadm, or a plain path that neither kubeadm, k0s nor Refit manages`;
   if (wrong !== undefined) refuse(`--node-configuration ${rule}`);
   if (allowed.length === 0 || object === 'node') return allowed;
@@ -192,19 +221,29 @@ function toAllowances(list: string, { object, procedure }: { object: string; pro
 
 const isVersion = (text: string): boolean => parseVersion(text) !== undefined;
 
-function checked(flag: string, text: string | undefined, isRight: (text: string) => boolean, wanted: string) {
+function checked(
+  flag: string,
+  text: string | undefined,
+  isRight: (text: string) => boolean,
+  wanted: string,
+) {
   return text === undefined || isRight(text) ? text : refuse(`--${flag} ${text} is not ${wanted}`);
 }
 
 function oneOf<T extends string>(flag: string, text: string, choices: readonly T[]): T {
-  return choices.find((choice) => choice === text) ?? refuse(`--${flag} ${text} is none of ${choices.join(', ')}`);
+  return (
+    choices.find((choice) => choice === text) ??
+    refuse(`--${flag} ${text} is none of ${choices.join(', ')}`)
+  );
 }
 
 /** The lines of a file of root's, one `name: value` each, as arguments; none when it is missing. Throws REFIT_FILE when others could change it. */
 export async function readFlagsFile(path: string): Promise<string[]> {
   try {
     await assertTrustedPath(path);
-    const args = (await readFile(path, 'utf8')).split('\n').flatMap((line, index) => argumentsIn(line, index + 1));
+    const args = (await readFile(path, 'utf8'))
+      .split('\n')
+      .flatMap((line, index) => argumentsIn(line, index + 1));
     readFlags(args);
     return args;
   } catch (error) {
@@ -218,7 +257,9 @@ function argumentsIn(line: string, number: number): string[] {
   if (text === '') return [];
   const [, name, quoted = ''] = /^([a-z][a-z0-9-]*):\s+(.+)$/.exec(text) ?? [];
   if (name === undefined)
-    throw new Error(`line ${number} is "${text}": write a flag and its value, such as require-https: true`);
+    throw new Error(
+      `line ${number} is "${text}": write a flag and its value, such as require-https: true`,
+    );
   const value = quoted.replace(/^(["'])(.*)\1$/, '$2');
   if (value === 'false') return [];
   return [value === 'true' ? `--${name}` : `--${name}=${value}`];

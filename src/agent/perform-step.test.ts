@@ -21,7 +21,8 @@ async function rollBackTo(previous: string): Promise<StepOutcome> {
   await fsPromises.writeFile(`${binary}.previous`, previous);
   // A swap that was cut off, or failed, has left it.
   await fsPromises.writeFile(`${binary}.new`, 'new');
-  const rename = async (): Promise<never> => await Promise.reject(new Error('EBUSY: resource busy or locked'));
+  const rename = async (): Promise<never> =>
+    await Promise.reject(new Error('EBUSY: resource busy or locked'));
   const files = { ...fsPromises, rename };
   const { work, ...journal } = journalAt('swappingBack');
   const clock = new FakeClock();
@@ -35,7 +36,12 @@ async function rollBackTo(previous: string): Promise<StepOutcome> {
     stateDirectory: directory,
   };
   const stop = new AbortController().signal;
-  const done = perform(BACK, { ...journal, work: { ...work, binary } }, tools as unknown as EffectTools, stop);
+  const done = perform(
+    BACK,
+    { ...journal, work: { ...work, binary } },
+    tools as unknown as EffectTools,
+    stop,
+  );
   const outcome = await clock.runUntil(done);
   expect((await fsPromises.readdir(directory)).toSorted()).toEqual(['k0s', 'k0s.previous']);
   return outcome;
@@ -43,5 +49,8 @@ async function rollBackTo(previous: string): Promise<StepOutcome> {
 
 test('what a swap did not change needs no roll-back, which would fail too', async () => {
   expect(await rollBackTo('old')).toEqual({ ok: true });
-  expect(await rollBackTo('new')).toMatchObject({ ok: false, reason: expect.stringContaining('EBUSY') as string });
+  expect(await rollBackTo('new')).toMatchObject({
+    ok: false,
+    reason: expect.stringContaining('EBUSY') as string,
+  });
 });

@@ -18,7 +18,9 @@ import { pathsBeside, pathsIn } from './state/state-directory.ts';
 import type { FileTrust } from './state/trusted-path.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 
-export interface EffectTools extends Omit<FetchTools, 'abort'>, Pick<FetchRequest, 'userAgent' | 'limits'> {
+export interface EffectTools
+  extends Omit<FetchTools, 'abort'>,
+    Pick<FetchRequest, 'userAgent' | 'limits'> {
   readonly stateDirectory: string;
   readonly imagesDirectory: string;
   /** True: also a forced update must bring the version that it names. */
@@ -43,7 +45,9 @@ export async function perform(
 ): Promise<StepOutcome> {
   try {
     const running = { ...tools, limits: limitsFor(tools.limits, journal.work.policy), abort };
-    await (isBundle(journal) ? bundleEffectOf(step, journal, running) : updateEffectOf(step, journal, running));
+    await (isBundle(journal)
+      ? bundleEffectOf(step, journal, running)
+      : updateEffectOf(step, journal, running));
     return { ok: true };
   } catch (error) {
     abort.throwIfAborted();
@@ -59,7 +63,11 @@ type Effects = {
   readonly [K in Step['kind']]?: (step: Extract<Step, { kind: K }>) => Promise<void> | void;
 };
 
-async function updateEffectOf(step: Step, { work, process, phase }: UpdateJournal, tools: RunningTools) {
+async function updateEffectOf(
+  step: Step,
+  { work, process, phase }: UpdateJournal,
+  tools: RunningTools,
+) {
   const { planId, created, command } = work.signal;
   const { url, sha256, version, forceupdate } = command;
   const { staging, staged, part, previous } = pathsBeside(work.binary);
@@ -72,21 +80,33 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
   };
   const prepare = async (): Promise<void> => await fileTrust.makePrivate(staging);
   const effects: Effects = {
-    download: async () => await download({ url, sha256, staged, paths, userAgent, limits, prepare }, tools),
+    download: async () =>
+      await download({ url, sha256, staged, paths, userAgent, limits, prepare }, tools),
     'trial-run': async () => {
       const wanted = await wantedHash(sha256, paths.record, files);
       const anyVersion = forceupdate === true && tools.checkForced !== true;
-      const trial = { binary: staged, sha256: wanted, timeoutMs: TRIAL_TIMEOUT_MS, ...(!anyVersion && { version }) };
+      const trial = {
+        binary: staged,
+        sha256: wanted,
+        timeoutMs: TRIAL_TIMEOUT_MS,
+        ...(!anyVersion && { version }),
+      };
       if (wanted !== undefined) tools.tried?.set(staged, `${await stampOf(staged)} ${wanted}`);
       await runTrial(trial);
     },
     'cordon-and-drain': async () =>
-      await maintenance.cordonAndDrain(writeOwner({ plan: planId, attempt: created }), drain, abort),
+      await maintenance.cordonAndDrain(
+        writeOwner({ plan: planId, attempt: created }),
+        drain,
+        abort,
+      ),
     'keep-previous': async () => {
       await fileTrust.assertReplaceable(work.binary);
       await replaceDurably(work.binary, previous, files, async (path) => {
         if (!forceupdate && (await isSameContent(path, staged, files)))
-          throw new Error(`${work.binary} is the wanted version already: another agent put it in place`);
+          throw new Error(
+            `${work.binary} is the wanted version already: another agent put it in place`,
+          );
       });
     },
     swap: async () => {
@@ -96,7 +116,8 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
       const isTried = then !== undefined && then === `${await stampOf(staged)} ${wanted}`;
       await replaceDurably(staged, work.binary, files, async (path) => {
         // Where there are no hard links it is a copy.
-        if (!isTried || identityOf(path) !== identityOf(staged)) await checkHash(path, wanted, files);
+        if (!isTried || identityOf(path) !== identityOf(staged))
+          await checkHash(path, wanted, files);
       });
     },
     'roll-back': async () => {
@@ -115,7 +136,8 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
     },
     kill: (order) => endProcess(order.process, 'SIGKILL'),
     // After a failed update the cordons of others stay.
-    uncordon: async () => await maintenance.uncordon(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort),
+    uncordon: async () =>
+      await maintenance.uncordon(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort),
     'clean-up': discard,
     'stand-aside': discard,
   };
@@ -123,7 +145,9 @@ async function updateEffectOf(step: Step, { work, process, phase }: UpdateJourna
 }
 
 async function isSameContent(path: string, other: string, files: Files): Promise<boolean> {
-  const [a, b] = await Promise.all([path, other].map(async (each) => await files.stat(each).catch(() => undefined)));
+  const [a, b] = await Promise.all(
+    [path, other].map(async (each) => await files.stat(each).catch(() => undefined)),
+  );
   if (a === undefined || a.size !== b?.size) return false;
   return (await hashFile(path, files)) === (await hashFile(other, files));
 }
@@ -132,11 +156,16 @@ async function isSameContent(path: string, other: string, files: Files): Promise
 async function checkHash(path: string, wanted: string | undefined, files: Files): Promise<void> {
   const found = await hashFile(path, files);
   if (wanted === undefined || found !== wanted)
-    throw new Error(`the download changed on the disk (sha256 ${found}, was ${wanted}): check the disk, then retry`);
+    throw new Error(
+      `the download changed on the disk (sha256 ${found}, was ${wanted}): check the disk, then retry`,
+    );
 }
 
 /** A roll-back has no alternative, so a failing disk is tried again. */
-async function retryRollBack(work: () => Promise<void>, { clock, random, log, abort }: RunningTools): Promise<void> {
+async function retryRollBack(
+  work: () => Promise<void>,
+  { clock, random, log, abort }: RunningTools,
+): Promise<void> {
   for (let failures = 0; ; failures++) {
     try {
       return await work();
@@ -149,7 +178,11 @@ async function retryRollBack(work: () => Promise<void>, { clock, random, log, ab
   }
 }
 
-async function bundleEffectOf(step: Step, { work }: BundleJournal, tools: RunningTools): Promise<void> {
+async function bundleEffectOf(
+  step: Step,
+  { work }: BundleJournal,
+  tools: RunningTools,
+): Promise<void> {
   const { url, sha256, version } = work.signal.command;
   const { imagesDirectory, userAgent, limits, files, fileTrust } = tools;
   const { bundleRecord: record, bundles: list } = pathsIn(tools.stateDirectory);

@@ -1,12 +1,24 @@
 /** The proof of the journal's transitions, and of one whole update and one whole failure told by them. */
 import { expect, test } from 'vitest';
 import type { SignalData } from '../signal/annotations.ts';
-import { type BundleJournal, IDLE, type Journal, type UpdateJournal, type UpdatePhase } from './journal.ts';
+import {
+  type BundleJournal,
+  IDLE,
+  type Journal,
+  type UpdateJournal,
+  type UpdatePhase,
+} from './journal.ts';
 import { nextStep } from './next-step.ts';
 import type { ProcessId, ServiceFacts } from './service/host.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step } from './steps/step.ts';
-import { afterReboot, journalAfter, journalBefore, resumed, withObservedStatus } from './transitions.ts';
+import {
+  afterReboot,
+  journalAfter,
+  journalBefore,
+  resumed,
+  withObservedStatus,
+} from './transitions.ts';
 
 const id = (pid: number): ProcessId => ({ pid, started: `boot/${pid}`, parent: 1 });
 const key: SignalData = {
@@ -34,7 +46,11 @@ interface Fate {
 const factsOf = ({ process, target }: World): ServiceFacts => ({
   binary: '/k0s',
   ...(process && {
-    running: { version: process.version, process: id(process.pid), current: process.version === target },
+    running: {
+      version: process.version,
+      process: id(process.pid),
+      current: process.version === target,
+    },
     service: id(process.pid),
   }),
 });
@@ -70,7 +86,8 @@ function play(world: World, { fails, starts = () => true }: Fate = {}): string[]
     told.push(step.kind === 'report' ? step.status : step.kind);
     world.journal = journalBefore(step, world.journal, now);
     world.now += 10;
-    const outcome = step.kind === fails ? { ok: false as const, reason: 'no luck' } : { ok: true as const };
+    const outcome =
+      step.kind === fails ? { ok: false as const, reason: 'no luck' } : { ok: true as const };
     if (outcome.ok) affect(world, step, starts);
     world.journal = journalAfter(step, world.journal, outcome, world.now);
   }
@@ -84,7 +101,9 @@ function affect(world: World, step: Step, starts: (version: string) => boolean):
   else if (step.kind === 'swap') world.target = 'v2';
   else if (step.kind === 'roll-back') world.target = world.previous ?? 'none';
   else if (step.kind === 'restart') {
-    world.process = starts(world.target) ? { version: world.target, pid: (world.process?.pid ?? 1) + 1 } : undefined;
+    world.process = starts(world.target)
+      ? { version: world.target, pid: (world.process?.pid ?? 1) + 1 }
+      : undefined;
   }
 }
 
@@ -96,7 +115,12 @@ test('an update goes through six reports, each change of the host between its ow
       'soak await-service await-service UnCordoning uncordon Completed clean-up'
     ).split(' '),
   );
-  expect(world).toMatchObject({ journal: IDLE, target: 'v2', previous: 'v1', process: { version: 'v2' } });
+  expect(world).toMatchObject({
+    journal: IDLE,
+    target: 'v2',
+    previous: 'v1',
+    process: { version: 'v2' },
+  });
 });
 
 test('a new version that does not start is replaced by the previous one', () => {
@@ -130,7 +154,10 @@ test('a drain that took too long is told as that, once the cordon is gone', () =
     { ok: false, reason: 'too long', late: 'drain' },
     0,
   );
-  expect(after).toMatchObject({ phase: 'failed', failure: { status: 'Failed', reason: 'too long', late: 'drain' } });
+  expect(after).toMatchObject({
+    phase: 'failed',
+    failure: { status: 'Failed', reason: 'too long', late: 'drain' },
+  });
 });
 
 test('a roll-back that fails says both reasons', () => {
@@ -140,7 +167,12 @@ test('a roll-back that fails says both reasons', () => {
     spent: {},
   };
   const swappingBack = journalBefore({ kind: 'roll-back', reason: 'first' }, journal, 0);
-  const after = journalAfter({ kind: 'roll-back', reason: 'first' }, swappingBack, { ok: false, reason: 'second' }, 0);
+  const after = journalAfter(
+    { kind: 'roll-back', reason: 'first' },
+    swappingBack,
+    { ok: false, reason: 'second' },
+    0,
+  );
   expect(after).toMatchObject({
     phase: 'failed',
     failure: { status: 'Failed', reason: expect.stringMatching(/first.*second/) },
@@ -158,7 +190,13 @@ test('time is told for each status that is over', () => {
     affect(world, step, () => true);
     if (world.journal.phase !== 'idle') spent = world.journal.spent;
   }
-  expect(spent).toEqual({ Downloading: 1002, Cordoning: 2, ApplyingUpdate: 3, Restart: 32, UnCordoning: 2 });
+  expect(spent).toEqual({
+    Downloading: 1002,
+    Cordoning: 2,
+    ApplyingUpdate: 3,
+    Restart: 32,
+    UnCordoning: 2,
+  });
 });
 
 test('a restarted agent gives the service its whole time again', () => {
@@ -182,15 +220,20 @@ test('a host that reboots in the soak waits for the new version again: nothing c
   const soaking = at('soaking', { fresh: id(7), since: 5 });
   expect(afterReboot(soaking, 'boot')).toBe(soaking);
   expect(afterReboot(soaking, 'other')).toEqual(at('restarted', { since: 5 }));
-  expect(afterReboot(at('proven', { fresh: id(7) }), 'other')).toEqual(at('proven', { fresh: id(7) }));
+  expect(afterReboot(at('proven', { fresh: id(7) }), 'other')).toEqual(
+    at('proven', { fresh: id(7) }),
+  );
   expect(afterReboot(IDLE, 'other')).toBe(IDLE);
 });
 
 test('after a reboot nobody has the PIDs of before, and PID 1 is the same', () => {
   const { work } = at('restarting', {});
   const under = (parent: number) => ({ work: { ...work, original: { ...id(1), parent } } });
-  const restarting = (parent: number, more: Partial<UpdateJournal>) => at('restarting', { ...under(parent), ...more });
-  expect(afterReboot(restarting(70, { process: id(7) }), 'boot')).toEqual(restarting(70, { process: id(7) }));
+  const restarting = (parent: number, more: Partial<UpdateJournal>) =>
+    at('restarting', { ...under(parent), ...more });
+  expect(afterReboot(restarting(70, { process: id(7) }), 'boot')).toEqual(
+    restarting(70, { process: id(7) }),
+  );
   expect(afterReboot(restarting(70, { process: id(7) }), 'other')).toEqual(restarting(0, {}));
   expect(afterReboot(restarting(1, {}), 'other')).toEqual(restarting(1, {}));
   const since = { process: { ...id(7), started: 'other/7' } };
@@ -205,13 +248,19 @@ test('a restart is dated before it is carried out, and anew where it is carried 
   };
   const first = journalBefore({ kind: 'restart', process: id(1) }, swapped, 5);
   expect(first).toMatchObject({ phase: 'restarting', restartedAt: 5 });
-  expect(journalBefore({ kind: 'restart', process: id(1) }, first, 9)).toMatchObject({ restartedAt: 9 });
+  expect(journalBefore({ kind: 'restart', process: id(1) }, first, 9)).toMatchObject({
+    restartedAt: 9,
+  });
   const watched = journalBefore({ kind: 'soak', process: id(2) }, first, 20);
   expect(watched).toMatchObject({ phase: 'soaking', since: 20, restartedAt: 5 });
 });
 
 test('a roll-back that is given up for what runs leaves no failure behind', () => {
-  const watched = journalBefore({ kind: 'soak', process: id(2) }, at('swappingBack', failed('why')), 20);
+  const watched = journalBefore(
+    { kind: 'soak', process: id(2) },
+    at('swappingBack', failed('why')),
+    20,
+  );
   expect(watched).toMatchObject({ phase: 'soaking', since: 20 });
   expect(JSON.stringify(watched)).not.toContain('why');
 });
@@ -233,31 +282,50 @@ const at = (phase: UpdatePhase, more: Partial<UpdateJournal> = {}): UpdateJourna
   spent: {},
   ...more,
 });
-const failed = (reason: string): Pick<UpdateJournal, 'failure'> => ({ failure: { status: 'Failed', reason } });
+const failed = (reason: string): Pick<UpdateJournal, 'failure'> => ({
+  failure: { status: 'Failed', reason },
+});
 const BUNDLE: BundleJournal = { phase: 'wanted', work: { signal: key }, spent: {} };
 
 test.each<[Step, UpdateJournal, Partial<UpdateJournal>]>([
   [{ kind: 'cordon-and-drain' }, at('ready'), { phase: 'ready', drain: 'started' }],
   [{ kind: 'swap' }, at('kept'), { phase: 'swapping' }],
   [{ kind: 'restart', process: id(1) }, at('swapped'), { phase: 'restarting', process: id(1) }],
-  [{ kind: 'restart', process: id(2) }, at('swappedBack'), { phase: 'restartingBack', process: id(2) }],
-  [{ kind: 'restart', process: id(2) }, at('restartedBack'), { phase: 'restartingBack', process: id(2) }],
+  [
+    { kind: 'restart', process: id(2) },
+    at('swappedBack'),
+    { phase: 'restartingBack', process: id(2) },
+  ],
+  [
+    { kind: 'restart', process: id(2) },
+    at('restartedBack'),
+    { phase: 'restartingBack', process: id(2) },
+  ],
   [{ kind: 'give-up', reason: 'why' }, at('ready'), { phase: 'failed', ...failed('why') }],
   [
     { kind: 'give-up', reason: 'why', refused: true },
     at('ready'),
     { phase: 'failed', failure: { status: 'Failed', reason: 'why', refused: true } },
   ],
-  [{ kind: 'roll-back', reason: 'why' }, at('restarted'), { phase: 'swappingBack', ...failed('why') }],
+  [
+    { kind: 'roll-back', reason: 'why' },
+    at('restarted'),
+    { phase: 'swappingBack', ...failed('why') },
+  ],
   [{ kind: 'roll-back', reason: 'later' }, at('swappingBack', failed('why')), failed('why')],
   [{ kind: 'report', status: 'UnCordoning' }, at('soaking'), { phase: 'proven' }],
-])('what a crash in the middle of a step must know is written before it: %j', (step, journal, written) => {
-  expect(journalBefore(step, journal, 5)).toMatchObject(written);
-});
+])(
+  'what a crash in the middle of a step must know is written before it: %j',
+  (step, journal, written) => {
+    expect(journalBefore(step, journal, 5)).toMatchObject(written);
+  },
+);
 
 test('the process that an earlier restart ended is forgotten where a restart finds none', () => {
   const journal = at('restarting', { process: id(1), fresh: id(2) });
-  expect(journalBefore({ kind: 'restart' }, journal, 5)).toEqual(at('restarting', { since: 5, restartedAt: 5 }));
+  expect(journalBefore({ kind: 'restart' }, journal, 5)).toEqual(
+    at('restarting', { since: 5, restartedAt: 5 }),
+  );
 });
 
 test.each<[string, Step, Journal]>([
@@ -273,10 +341,24 @@ test.each<[string, Step, Journal]>([
 const WELL = { ok: true } as const;
 const BADLY = { ok: false, reason: 'no luck' } as const;
 
-test.each<[string, Step['kind'], UpdateJournal, typeof WELL | typeof BADLY, Partial<UpdateJournal>]>([
+test.each<
+  [string, Step['kind'], UpdateJournal, typeof WELL | typeof BADLY, Partial<UpdateJournal>]
+>([
   ['a restart', 'restart', at('restarting'), WELL, { phase: 'restarted' }],
-  ['a restart after a roll-back', 'restart', at('restartingBack'), WELL, { phase: 'restartedBack' }],
-  ['a restart that failed', 'restart', at('restarting'), BADLY, { phase: 'swappingBack', ...failed('no luck') }],
+  [
+    'a restart after a roll-back',
+    'restart',
+    at('restartingBack'),
+    WELL,
+    { phase: 'restartedBack' },
+  ],
+  [
+    'a restart that failed',
+    'restart',
+    at('restarting'),
+    BADLY,
+    { phase: 'swappingBack', ...failed('no luck') },
+  ],
   [
     'a restart after a roll-back that failed',
     'restart',
@@ -284,7 +366,13 @@ test.each<[string, Step['kind'], UpdateJournal, typeof WELL | typeof BADLY, Part
     BADLY,
     { phase: 'restartedBack', ...failed('why') },
   ],
-  ['a cordon removed', 'uncordon', at('proven', { drain: 'done' }), WELL, { phase: 'proven', drain: 'undone' }],
+  [
+    'a cordon removed',
+    'uncordon',
+    at('proven', { drain: 'done' }),
+    WELL,
+    { phase: 'proven', drain: 'undone' },
+  ],
   [
     'a cordon stuck, after a failure',
     'uncordon',
@@ -298,14 +386,22 @@ test.each<[string, Step['kind'], UpdateJournal, typeof WELL | typeof BADLY, Part
 
 test.each<[string, Step['kind'], UpdateJournal]>([
   ['a cordon that stays, after a success', 'uncordon', at('proven', { drain: 'done' })],
-  ['a cordon that is stuck already', 'uncordon', at('failed', { ...failed('why'), drain: 'stuck' })],
+  [
+    'a cordon that is stuck already',
+    'uncordon',
+    at('failed', { ...failed('why'), drain: 'stuck' }),
+  ],
   ['a report that was not written', 'report', at('ready')],
 ])('where the step fails it is taken again: %s', (_name, kind, journal) => {
   expect(journalAfter({ kind } as Step, journal, BADLY, 5)).toBe(journal);
 });
 
 test.each<[string, Step['kind'], object]>([
-  ['leaving the signal to another agent ends the work, also where files are left', 'stand-aside', BADLY],
+  [
+    'leaving the signal to another agent ends the work, also where files are left',
+    'stand-aside',
+    BADLY,
+  ],
   ['cleaning up ends the work, also where files are left', 'clean-up', BADLY],
 ])('%s', (_name, kind, outcome) => {
   expect(journalAfter({ kind } as Step, at('ready'), outcome as typeof BADLY, 5)).toBe(IDLE);
@@ -316,7 +412,10 @@ test('a report without work leaves nothing in the journal', () => {
 });
 
 test('a bundle is placed or missed, and its reports are tried again', () => {
-  expect(journalAfter({ kind: 'fetch-bundle' }, BUNDLE, WELL, 5)).toEqual({ ...BUNDLE, phase: 'placed' });
+  expect(journalAfter({ kind: 'fetch-bundle' }, BUNDLE, WELL, 5)).toEqual({
+    ...BUNDLE,
+    phase: 'placed',
+  });
   expect(journalAfter({ kind: 'fetch-bundle' }, BUNDLE, BADLY, 5)).toEqual({
     ...BUNDLE,
     phase: 'missed',

@@ -12,36 +12,57 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
   // Written, with the status: it is carried on without an API server, too.
   if (step.kind === 'upgrade-host') return { ...journal };
   if (journal.phase === 'idle' || journals.isBundle(journal)) return journal;
-  if (step.kind === 'cordon-and-drain') return journal.drain === 'started' ? journal : { ...journal, drain: 'started' };
+  if (step.kind === 'cordon-and-drain')
+    return journal.drain === 'started' ? journal : { ...journal, drain: 'started' };
   if (step.kind === 'swap') return { ...journal, phase: 'swapping' };
   if (step.kind === 'restart') {
     const phase = isRollingBack(journal) ? 'restartingBack' : 'restarting';
-    return { ...journal, phase, since: now, restartedAt: now, process: step.process, fresh: undefined };
+    return {
+      ...journal,
+      phase,
+      since: now,
+      restartedAt: now,
+      process: step.process,
+      fresh: undefined,
+    };
   }
   if (step.kind === 'soak')
     return { ...journal, phase: 'soaking', fresh: step.process, since: now, failure: undefined };
   if (step.kind === 'give-up')
-    return failed(journal, { ...fail(step.reason), ...(step.refused && { refused: step.refused }) });
+    return failed(journal, {
+      ...fail(step.reason),
+      ...(step.refused && { refused: step.refused }),
+    });
   if (step.kind === 'roll-back')
     return { ...journal, phase: 'swappingBack', failure: journal.failure ?? fail(step.reason) };
-  if (step.kind === 'report' && step.status === 'UnCordoning') return { ...journal, phase: 'proven' };
+  if (step.kind === 'report' && step.status === 'UnCordoning')
+    return { ...journal, phase: 'proven' };
   return journal;
 }
 
 /** The journal after the step's outcome; the same object when a failed step is to be taken again. */
-export function journalAfter(step: Step, journal: Journal, outcome: StepOutcome, now: number): Journal {
-  if (journal.phase === 'idle' || step.kind === 'clean-up' || step.kind === 'stand-aside') return journals.IDLE;
+export function journalAfter(
+  step: Step,
+  journal: Journal,
+  outcome: StepOutcome,
+  now: number,
+): Journal {
+  if (journal.phase === 'idle' || step.kind === 'clean-up' || step.kind === 'stand-aside')
+    return journals.IDLE;
   if (outcome.ok && step.kind === 'report') return entering(journal, step.status, now);
   if (journals.isBundle(journal)) return bundleAfter(step, journal, outcome);
-  if (!outcome.ok) return AFTER_FAILURE[step.kind]?.(journal, outcome.reason, outcome.late) ?? journal;
-  if (step.kind === 'restart') return { ...journal, phase: isRollingBack(journal) ? 'restartedBack' : 'restarted' };
+  if (!outcome.ok)
+    return AFTER_FAILURE[step.kind]?.(journal, outcome.reason, outcome.late) ?? journal;
+  if (step.kind === 'restart')
+    return { ...journal, phase: isRollingBack(journal) ? 'restartedBack' : 'restarted' };
   const change = AFTER_SUCCESS[step.kind];
   return change === undefined ? journal : { ...journal, ...change };
 }
 
 /** After a restart of the agent the service gets its whole time again: the host may have been off. */
 export function resumed(journal: Journal, now: number): Journal {
-  if (journal.phase === 'idle' || journals.isBundle(journal) || journal.since === undefined) return journal;
+  if (journal.phase === 'idle' || journals.isBundle(journal) || journal.since === undefined)
+    return journal;
   const { restartedAt = now, ...rest } = journal;
   // Later than now: the clock was set back since, so the time means nothing.
   return { ...rest, since: now, ...(restartedAt < now && { restartedAt }) };
@@ -49,19 +70,35 @@ export function resumed(journal: Journal, now: number): Journal {
 
 /** The process under watch ended with the boot that is over, so the new version must answer first again. */
 export function afterReboot(journal: Journal, boot: string): Journal {
-  const hasEnded = (process: ProcessId | undefined): boolean => process?.started.startsWith(`${boot}/`) !== true;
-  if (journal.phase === 'idle' || journals.isBundle(journal) || !hasEnded(journal.work.original)) return journal;
+  const hasEnded = (process: ProcessId | undefined): boolean =>
+    process?.started.startsWith(`${boot}/`) !== true;
+  if (journal.phase === 'idle' || journals.isBundle(journal) || !hasEnded(journal.work.original))
+    return journal;
   const { phase, process, fresh, work } = journal;
   // Any process may have the PID of the supervisor by now. PID 1 is the same in each boot.
   const original = { ...work.original, parent: work.original.parent === 1 ? 1 : 0 };
-  const known = { ...journal, process: hasEnded(process) ? undefined : process, work: { ...work, original } };
-  return phase === 'soaking' && hasEnded(fresh) ? { ...known, phase: 'restarted', fresh: undefined } : known;
+  const known = {
+    ...journal,
+    process: hasEnded(process) ? undefined : process,
+    work: { ...work, original },
+  };
+  return phase === 'soaking' && hasEnded(fresh)
+    ? { ...known, phase: 'restarted', fresh: undefined }
+    : known;
 }
 
 /** The journal with the signal's current status, by any writer; its time counts from now. */
-export function withObservedStatus(journal: Journal, signal: SignalData | undefined, now: number): Journal {
+export function withObservedStatus(
+  journal: Journal,
+  signal: SignalData | undefined,
+  now: number,
+): Journal {
   const status = signal?.status?.status;
-  if (journal.phase === 'idle' || status === undefined || signal?.created !== journal.work.signal.created)
+  if (
+    journal.phase === 'idle' ||
+    status === undefined ||
+    signal?.created !== journal.work.signal.created
+  )
     return journal;
   return entering(journal, status, now);
 }
@@ -82,7 +119,8 @@ type AfterFailure = (journal: UpdateJournal, reason: string, late?: 'drain') => 
 const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
   download: (journal, reason) => failed(journal, { status: 'FailedDownload', reason }),
   'trial-run': (journal, reason) => failed(journal, fail(reason)),
-  'cordon-and-drain': (journal, reason, late) => failed(journal, { ...fail(reason), ...(late && { late }) }),
+  'cordon-and-drain': (journal, reason, late) =>
+    failed(journal, { ...fail(reason), ...(late && { late }) }),
   'keep-previous': (journal, reason) => failed(journal, fail(reason)),
   swap: (journal, reason) => ({ ...journal, phase: 'swappingBack', failure: fail(reason) }),
   // A roll-back has nothing else to roll back to: it can only wait.
@@ -91,10 +129,15 @@ const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
       ? { ...journal, phase: 'restartedBack' }
       : { ...journal, phase: 'swappingBack', failure: fail(reason) },
   'roll-back': (journal, reason) =>
-    failed(journal, { ...fail(`${journal.failure?.reason}; the roll-back failed: ${reason}`), rolledBack: false }),
+    failed(journal, {
+      ...fail(`${journal.failure?.reason}; the roll-back failed: ${reason}`),
+      rolledBack: false,
+    }),
   // A failure is reported even if the node stays cordoned; a success is not.
   uncordon: (journal) =>
-    journal.failure === undefined || journal.drain === 'stuck' ? journal : { ...journal, drain: 'stuck' },
+    journal.failure === undefined || journal.drain === 'stuck'
+      ? journal
+      : { ...journal, drain: 'stuck' },
 };
 
 function bundleAfter({ kind }: Step, journal: BundleJournal, outcome: StepOutcome): BundleJournal {
@@ -103,9 +146,14 @@ function bundleAfter({ kind }: Step, journal: BundleJournal, outcome: StepOutcom
   if (outcome.ok) return { ...journal, phase: isFetch ? 'placed' : 'upgraded' };
   const { error, reason } = outcome;
   // An API server that is away, overloaded, or does not know a renewed certificate yet is asked again.
-  const isPassing = error instanceof StatusError && (error.code >= 500 || error.code === 429 || error.code === 401);
+  const isPassing =
+    error instanceof StatusError && (error.code >= 500 || error.code === 429 || error.code === 401);
   if (isFetch && (error instanceof TransportError || isPassing)) return journal;
-  return { ...journal, phase: 'missed', failure: { status: isFetch ? 'FailedDownload' : 'Failed', reason } };
+  return {
+    ...journal,
+    phase: 'missed',
+    failure: { status: isFetch ? 'FailedDownload' : 'Failed', reason },
+  };
 }
 
 function fail(reason: string): Failure {
@@ -119,7 +167,8 @@ function failed(journal: UpdateJournal, failure: Failure): UpdateJournal {
 function entering<J extends ActiveJournal>(journal: J, status: string, now: number): J {
   const { entered, spent } = journal;
   if (entered?.status === status) return journal;
-  const over = entered === undefined ? {} : { [entered.status]: Math.max(0, Math.round(now - entered.at)) };
+  const over =
+    entered === undefined ? {} : { [entered.status]: Math.max(0, Math.round(now - entered.at)) };
   return { ...journal, spent: { ...spent, ...over }, entered: { status, at: now } };
 }
 

@@ -19,7 +19,11 @@ export interface Veto {
 }
 
 /** Why the command is refused; undefined when it is allowed. `running` is the version that it would replace. */
-export function vetoOf(command: SignalCommand, running: string | undefined, veto: Veto): string | undefined {
+export function vetoOf(
+  command: SignalCommand,
+  running: string | undefined,
+  veto: Veto,
+): string | undefined {
   const address = new URL(command.url);
   const scheme = address.protocol.slice(0, -1);
   const isHttps = scheme === 'https';
@@ -53,13 +57,18 @@ function versionVeto(version: string, running: string | undefined, veto: Veto): 
     const [wanted, lowest] = [parseVersion(version), parseVersion(bound)];
     if (wanted === undefined || lowest === undefined)
       return `cannot compare ${version} with ${bound}, ${name}: use for example v1.36.3+k0s.0`;
-    if (compareVersions(wanted, lowest) < 0) return `${version} is below ${bound}, ${name}: use that or a newer one`;
+    if (compareVersions(wanted, lowest) < 0)
+      return `${version} is below ${bound}, ${name}: use that or a newer one`;
   }
   return undefined;
 }
 
 /** Why a new signal is not obeyed; `now` is wall-clock milliseconds. */
-export function ageVeto({ created }: SignalData, now: number, { maxSignalAgeMs }: Veto): string | undefined {
+export function ageVeto(
+  { created }: SignalData,
+  now: number,
+  { maxSignalAgeMs }: Veto,
+): string | undefined {
   if (maxSignalAgeMs === 0) return undefined;
   const age = now - Date.parse(created);
   if (Number.isNaN(age)) return `the signal's created "${created}" is not a time`;
@@ -68,7 +77,11 @@ export function ageVeto({ created }: SignalData, now: number, { maxSignalAgeMs }
 }
 
 /** Why a new signal cannot be from the time that the host's clock shows: that clock may be wrong. */
-export function futureVeto({ created }: SignalData, now: number, { maxSignalAgeMs }: Veto): string | undefined {
+export function futureVeto(
+  { created }: SignalData,
+  now: number,
+  { maxSignalAgeMs }: Veto,
+): string | undefined {
   if (maxSignalAgeMs === 0 || !(Date.parse(created) - now > maxSignalAgeMs)) return undefined;
   return `the signal was created at ${created}, longer than ${formatDuration(maxSignalAgeMs)} after ${clockText(now)}`;
 }

@@ -3,7 +3,10 @@ import { z } from 'zod';
 import type { Resource } from '../kube/resources.ts';
 
 /** An object of a schema, which refuses fields that it does not name. */
-export function object<S extends z.core.$ZodLooseShape>(what: string, fields: S): z.ZodObject<S, z.core.$strict> {
+export function object<S extends z.core.$ZodLooseShape>(
+  what: string,
+  fields: S,
+): z.ZodObject<S, z.core.$strict> {
   return z.strictObject(fields).describe(what);
 }
 
@@ -14,7 +17,10 @@ export function optional<T extends z.ZodType>(what: string, schema: T): z.ZodExa
   return schema.exactOptional().describe(what);
 }
 
-export function list<T extends z.ZodType>(what: string, item: T): z.ZodExactOptional<z.ZodArray<T>> {
+export function list<T extends z.ZodType>(
+  what: string,
+  item: T,
+): z.ZodExactOptional<z.ZodArray<T>> {
   return optional(what, z.array(item));
 }
 

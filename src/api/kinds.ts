@@ -4,4 +4,7 @@ import type { CattlePlan } from './cattle/plan.ts';
 import type { UpgradePolicy } from './refit/upgrade-policy.ts';
 
 export const cattlePlans = namespaced<CattlePlan>('upgrade.cattle.io/v1', 'Plan');
-export const upgradePolicies = clusterScoped<UpgradePolicy>('upgrade.refit.dev/v1alpha1', 'UpgradePolicy');
+export const upgradePolicies = clusterScoped<UpgradePolicy>(
+  'upgrade.refit.dev/v1alpha1',
+  'UpgradePolicy',
+);

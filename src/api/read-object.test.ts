@@ -63,7 +63,9 @@ test('JSON, comments and empty documents are taken, and metadata may hold what i
 });
 
 test('what a Plan may hold by its schema is not judged here', () => {
-  expect(refusal(PLAN.replace('id: id1234', 'id: ""').replace('concurrent: 5', 'concurrent: 0'))).toBe('accepted');
+  expect(
+    refusal(PLAN.replace('id: id1234', 'id: ""').replace('concurrent: 5', 'concurrent: 0')),
+  ).toBe('accepted');
 });
 
 test.each([
@@ -75,7 +77,11 @@ test.each([
     'plan.yaml: holds the text "hello there", expected a Plan of autopilot.k0sproject.io/v1beta2',
   ],
   ['broken YAML', 'a: [', /^plan\.yaml: is not YAML: Flow sequence .* at line 1, column 5$/],
-  ['a member twice', PLAN.replace('  id:', '  id: a\n  id:'), /^plan\.yaml: is not YAML: Map keys must be unique at/],
+  [
+    'a member twice',
+    PLAN.replace('  id:', '  id: a\n  id:'),
+    /^plan\.yaml: is not YAML: Map keys must be unique at/,
+  ],
   [
     'another kind',
     'apiVersion: apps/v1\nkind: Deployment\n',
@@ -92,7 +98,11 @@ test.each([
     `${PLAN}---\napiVersion: v1\nkind: Secret\n`,
     /k0sproject.io\/v1beta2 and a Secret of v1, expected/,
   ],
-  ['no name', PLAN.replace('name: autopilot', 'labels: {}'), 'plan.yaml: metadata.name: is missing, expected a text'],
+  [
+    'no name',
+    PLAN.replace('name: autopilot', 'labels: {}'),
+    'plan.yaml: metadata.name: is missing, expected a text',
+  ],
   ['no id', PLAN.replace('  id: id1234\n', ''), 'plan.yaml: spec.id: is missing, expected a text'],
   [
     'a number for a text',
@@ -129,7 +139,11 @@ test.each([
     PLAN.replace('sha256', 'sha265'),
     'plan.yaml: spec.commands[0].k0supdate.platforms.linux-amd64: has no member sha265, check the spelling',
   ],
-  ['a member too many', `${PLAN}extra: 1\n`, 'plan.yaml: the Plan: has no member extra, check the spelling'],
+  [
+    'a member too many',
+    `${PLAN}extra: 1\n`,
+    'plan.yaml: the Plan: has no member extra, check the spelling',
+  ],
 ])('%s is refused with one line', (_, text, line) => {
   const message = refusal(text);
   expect(message).not.toContain('\n');

@@ -8,19 +8,29 @@ import { parseYaml } from '../util/yaml.ts';
 import type { CustomKind } from './crd.ts';
 
 /** The one object of `kinds` in `text`, as written, without defaults. REFIT_FILE names `file` and the field. */
-export function readObject(text: string, file: string, kinds: readonly [CustomKind, ...CustomKind[]]) {
-  const fail = failing('REFIT_FILE', `${file}: `, { hint: 'docs/reference/crds.md has every field' });
+export function readObject(
+  text: string,
+  file: string,
+  kinds: readonly [CustomKind, ...CustomKind[]],
+) {
+  const fail = failing('REFIT_FILE', `${file}: `, {
+    hint: 'docs/reference/crds.md has every field',
+  });
   const wanted = [...new Set(kinds.map(({ resource }) => resource.kind))].join(' or ');
   const [found, second] = documentsOf(text, fail).filter((value) => value !== null);
   if (found === undefined) return fail(`is empty, expected one ${wanted}`);
-  if (second !== undefined) return fail(`holds ${titleOf(found)} and ${titleOf(second)}, expected one ${wanted} only`);
+  if (second !== undefined)
+    return fail(`holds ${titleOf(found)} and ${titleOf(second)}, expected one ${wanted} only`);
   const header = isRecord(found) ? found : {};
   const kind = kinds.find(
-    ({ resource }) => header['kind'] === resource.kind && header['apiVersion'] === apiVersionOf(resource),
+    ({ resource }) =>
+      header['kind'] === resource.kind && header['apiVersion'] === apiVersionOf(resource),
   );
   if (!kind) return fail(`holds ${titleOf(found)}, expected ${kinds.map(nameOf).join(' or ')}`);
   const { error } = kind.schema.extend(HEADER).safeParse(found, { reportInput: true });
-  return error ? fail(describeIssues(error, `the ${kind.resource.kind}`)) : { kind, object: found as KubeObject };
+  return error
+    ? fail(describeIssues(error, `the ${kind.resource.kind}`))
+    : { kind, object: found as KubeObject };
 }
 
 function nameOf({ resource }: CustomKind): string {
@@ -29,13 +39,18 @@ function nameOf({ resource }: CustomKind): string {
 }
 
 /** As strict as `kubectl apply`, which refuses misspelt fields too: a lost `sha256` would be a file nobody verifies. */
-const HEADER = { apiVersion: z.string(), kind: z.string(), metadata: z.looseObject({ name: z.string() }) };
+const HEADER = {
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({ name: z.string() }),
+};
 
 /** By the rules of YAML 1.1, as kubectl reads: `0755` is octal, `yes` is true; dates stay text there. */
 export function documentsOf(text: string, fail: (why: string) => never): unknown[] {
   return parseYaml(text, (why) => fail(`is not YAML: ${why}`), {
     version: '1.1',
-    customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
+    customTags: (tags) =>
+      tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
   });
 }
 

@@ -5,4 +5,7 @@ import { cattlePlans, upgradePolicies } from './kinds.ts';
 import { upgradePolicySchema } from './refit/upgrade-policy.ts';
 
 export const cattlePlanKind: CustomKind = { resource: cattlePlans, schema: cattlePlanSchema };
-export const upgradePolicyKind: CustomKind = { resource: upgradePolicies, schema: upgradePolicySchema };
+export const upgradePolicyKind: CustomKind = {
+  resource: upgradePolicies,
+  schema: upgradePolicySchema,
+};

@@ -12,7 +12,9 @@ const ASK: Readonly<Record<Shell, (words: readonly string[]) => string>> = {
   bash: (words) => `COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
 _refit; printf '%s\\n' "\${COMPREPLY[@]}"`,
   // As zsh's _bash_complete does; its compadd drops what does not begin as the line does.
-  zsh: (words) => `typeset -a COMP_WORDS; COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
+  zsh: (
+    words,
+  ) => `typeset -a COMP_WORDS; COMP_WORDS=(${quoted(words)}); COMP_CWORD=${words.length - 1}
 words=("\${COMP_WORDS[@]}"); CURRENT=${words.length}; compgen -o default -F _refit -- ''`,
   fish: (words) => `complete -C ${quoted([words.join(' ')])}`,
 };
@@ -30,10 +32,15 @@ function offered(shell: Shell, line: string): string[] {
   onTestFinished(() => rmSync(cwd, { recursive: true }));
   const words = line.split(' ');
   const script = [BEFORE[shell], completionOf(shell, COMMANDS), ASK[shell](words)].join('\n');
-  const { stdout, stderr } = spawnSync(shell, [PLAIN[shell], '-c', script], { cwd, encoding: 'utf8' });
+  const { stdout, stderr } = spawnSync(shell, [PLAIN[shell], '-c', script], {
+    cwd,
+    encoding: 'utf8',
+  });
   expect(stderr).toBe('');
   const offers = stdout.split('\n').map((text) => text.split('\t')[0] ?? '');
-  return offers.filter((text) => text !== '' && text !== '--help' && text.startsWith(words.at(-1) ?? '')).toSorted();
+  return offers
+    .filter((text) => text !== '' && text !== '--help' && text.startsWith(words.at(-1) ?? ''))
+    .toSorted();
 }
 
 const LINES: readonly [string, string[]][] = [
@@ -61,5 +68,6 @@ test('fish gets every command and option with its description', () => {
   expect(lines).toContain(
     "complete -c refit -n '__fish_seen_subcommand_from status' -l output -s o -r -f -a 'text wide json yaml' -d 'output format'",
   );
-  for (const { name } of COMMANDS) expect(lines.some((line) => line.includes(` -f -a ${name} -d `))).toBe(true);
+  for (const { name } of COMMANDS)
+    expect(lines.some((line) => line.includes(` -f -a ${name} -d `))).toBe(true);
 });

@@ -11,16 +11,27 @@ interface Completed {
   readonly path: string;
   readonly commands: readonly CommandSpec[];
   readonly values: readonly string[];
-  readonly options: readonly Pick<Option, 'long' | 'short' | 'description' | 'required' | 'argChoices'>[];
+  readonly options: readonly Pick<
+    Option,
+    'long' | 'short' | 'description' | 'required' | 'argChoices'
+  >[];
 }
 
 export function completionOf(shell: Shell, commands: readonly CommandSpec[]): string {
-  const all = [{ path: '', commands, values: [], options: [] }, ...commands.flatMap((spec) => completedOf(spec, ''))];
+  const all = [
+    { path: '', commands, values: [], options: [] },
+    ...commands.flatMap((spec) => completedOf(spec, '')),
+  ];
   if (shell === 'fish') return fish(all);
-  return shell === 'bash' ? bash(all) : `#compdef refit\nautoload -U +X bashcompinit && bashcompinit\n${bash(all)}`;
+  return shell === 'bash'
+    ? bash(all)
+    : `#compdef refit\nautoload -U +X bashcompinit && bashcompinit\n${bash(all)}`;
 }
 
-function completedOf({ name, argument, commands = [], options = [] }: CommandSpec, above: string): Completed[] {
+function completedOf(
+  { name, argument, commands = [], options = [] }: CommandSpec,
+  above: string,
+): Completed[] {
   const path = `${above} ${name}`.trim();
   return [
     { path, commands, values: argument?.argChoices ?? [], options },
@@ -72,7 +83,10 @@ function fish(all: readonly Completed[]): string {
   const quoted = (text: string): string => `'${text.replaceAll("'", "\\'")}'`;
   return `${all
     .flatMap(({ path, commands, values, options }) => {
-      const seen = path === '' ? '__fish_use_subcommand' : `__fish_seen_subcommand_from ${path.split(' ').at(-1)}`;
+      const seen =
+        path === ''
+          ? '__fish_use_subcommand'
+          : `__fish_seen_subcommand_from ${path.split(' ').at(-1)}`;
       const base = `complete -c refit -n ${quoted(seen)}`;
       return [
         ...commands.map(({ name, summary }) => `${base} -f -a ${name} -d ${quoted(summary)}`),

@@ -40,12 +40,16 @@ const template = matching(
 
 /** What Machines of Cluster API get. */
 export const PAYLOAD_OPTIONS: readonly Option[] = [
-  new Option('--payload-url <template>', 'URL of a version, with {version}, {os}, {arch} and {procedure}')
+  new Option(
+    '--payload-url <template>',
+    'URL of a version, with {version}, {os}, {arch} and {procedure}',
+  )
     .argParser(template)
     .makeOptionMandatory(),
-  new Option('--checksum-url <template>', 'URL of its SHA-256, in the same form; default: none is checked').argParser(
-    template,
-  ),
+  new Option(
+    '--checksum-url <template>',
+    'URL of its SHA-256, in the same form; default: none is checked',
+  ).argParser(template),
 ];
 
 export const HEALTH_ADDRESS = new Option(
@@ -80,11 +84,15 @@ export const CONTROLLER_OPTIONS: readonly Option[] = [
 ];
 
 export function outputForm(first: string, ...others: readonly string[]): Option {
-  return new Option('-o, --output <form>', 'output format').choices([first, ...others]).default(first);
+  return new Option('-o, --output <form>', 'output format')
+    .choices([first, ...others])
+    .default(first);
 }
 
 export function leaseDuration(description: string): Option {
-  return new Option('--lease-duration <time>', description).argParser(parseLease).default(15_000, '15s');
+  return new Option('--lease-duration <time>', description)
+    .argParser(parseLease)
+    .default(15_000, '15s');
 }
 
 /** @throws InvalidArgumentError for anything but a duration */

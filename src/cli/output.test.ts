@@ -5,12 +5,17 @@ import { drawOn, type Output, printableText } from './output.ts';
 function terminal(columns: number, rows: number): { output: Output; written: string[] } {
   const written: string[] = [];
   const write = (text: string): void => void written.push(text);
-  return { output: { isTerminal: true, hasColours: true, size: () => ({ columns, rows }), write }, written };
+  return {
+    output: { isTerminal: true, hasColours: true, size: () => ({ columns, rows }), write },
+    written,
+  };
 }
 
 /** Escapes made readable: ESC[2A is `<2A>`. */
 function readable(text: string | undefined): string {
-  return (text ?? '').replaceAll(String.fromCharCode(27), '').replaceAll(/\[([0-9;]*[A-Za-z])/g, '<$1>');
+  return (text ?? '')
+    .replaceAll(String.fromCharCode(27), '')
+    .replaceAll(/\[([0-9;]*[A-Za-z])/g, '<$1>');
 }
 
 test('the second drawing goes up by the lines of the first, and leaves nothing of it', () => {
@@ -19,7 +24,11 @@ test('the second drawing goes up by the lines of the first, and leaves nothing o
   draw(['a', 'b']);
   draw(['c']);
   draw(['d', 'e', 'f']);
-  expect(written.map(readable)).toEqual(['a<K>\nb<K>\n<0J>', '<2A>c<K>\n<0J>', '<1A>d<K>\ne<K>\nf<K>\n<0J>']);
+  expect(written.map(readable)).toEqual([
+    'a<K>\nb<K>\n<0J>',
+    '<2A>c<K>\n<0J>',
+    '<1A>d<K>\ne<K>\nf<K>\n<0J>',
+  ]);
 });
 
 test.each<[string, number, string]>([

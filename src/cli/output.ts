@@ -50,7 +50,11 @@ export interface Medium {
   readonly advises?: boolean | undefined;
 }
 
-export function mediumOf({ hasColours, size, advises }: Pick<Output, 'hasColours' | 'size' | 'advises'>): Medium {
+export function mediumOf({
+  hasColours,
+  size,
+  advises,
+}: Pick<Output, 'hasColours' | 'size' | 'advises'>): Medium {
   // Node must not check the stream again.
   const paint = (style: Style | undefined, text: string): string =>
     style === undefined ? text : styleText(style, text, { validateStream: false });
@@ -67,7 +71,9 @@ export function printableText(text: string, isTerminal = false): string {
 
 const ESCAPE = String.fromCharCode(27);
 /** Not 8, which hides text. */
-const OWN_SEQUENCE = new RegExp(`(\n|${ESCAPE}\\[(?:[0-79]|[239][0-9])m|${ESCAPE}\\[(?:K|0J|[0-9]+A))`);
+const OWN_SEQUENCE = new RegExp(
+  `(\n|${ESCAPE}\\[(?:[0-79]|[239][0-9])m|${ESCAPE}\\[(?:K|0J|[0-9]+A))`,
+);
 const cursorUp = (lines: number): string => (lines > 0 ? `${ESCAPE}[${lines}A` : '');
 
 /** Redraws lines in place, cut to the size of the terminal: a line that has scrolled away cannot be replaced. */

@@ -42,7 +42,11 @@ test('columns are as wide as their widest cell, and nothing trails', () => {
     ['w1', '12 s', ''],
     ['worker2', '', 'x'],
   ];
-  expect(table(['NODE', 'FOR', 'WHY'], rows)).toEqual(['NODE     FOR   WHY', 'w1       12 s', 'worker2        x']);
+  expect(table(['NODE', 'FOR', 'WHY'], rows)).toEqual([
+    'NODE     FOR   WHY',
+    'w1       12 s',
+    'worker2        x',
+  ]);
 });
 
 test('a header without rows stays, rows without a header too', () => {

@@ -27,7 +27,12 @@ const ANEW = 'delete the Plan and apply it again';
 const KUBEADM = 'run `refit kubeadm apply` again: it continues where it stopped';
 const CAPI = 'run `refit retry` with the name of the Machine: the next call starts again';
 
-const CONTROLLER: PlanRunner = { name: '`refit controller`', limit: AGENT_LIMIT, startOver: ANEW, again: ANEW };
+const CONTROLLER: PlanRunner = {
+  name: '`refit controller`',
+  limit: AGENT_LIMIT,
+  startOver: ANEW,
+  again: ANEW,
+};
 const RUNNERS: Readonly<Record<string, PlanRunner>> = {
   cattle: {
     name: 'the system-upgrade-controller',
@@ -55,28 +60,46 @@ export function runnerOf(dialect: string): PlanRunner {
 /** What to do about a plan that failed, wholly or in part, or was refused. */
 export function fixOf(plan: PlanView): string {
   const { dialect, phase, abort, stages } = plan;
-  const { startOver, again, hasNoRetry, corrected, causes = 'node, or url/sha256 in the Plan' } = runnerOf(dialect);
+  const {
+    startOver,
+    again,
+    hasNoRetry,
+    corrected,
+    causes = 'node, or url/sha256 in the Plan',
+  } = runnerOf(dialect);
   if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
   if (phase === 'invalid' && corrected !== undefined) return `Not started. ${corrected}`;
   if (phase === 'invalid') return `Refused. Fix the cause, then: ${again}.`;
-  const all = stages.flatMap(({ targets }) => targets).filter((target) => target.phase === 'failed');
+  const all = stages
+    .flatMap(({ targets }) => targets)
+    .filter((target) => target.phase === 'failed');
   const failed = all.filter(({ isThere }) => isThere !== true);
   if (failed.length === 0 && all.length > 0) {
-    const others = stages.some(({ targets }) => targets.some((target) => target.phase === 'pending'));
+    const others = stages.some(({ targets }) =>
+      targets.some((target) => target.phase === 'pending'),
+    );
     const rest = others ? ` For the other nodes: ${startOver}.` : '';
     return `Nothing to fix: ${namesOf(all)} ${all.length === 1 ? 'runs' : 'run'} the version now.${rest}`;
   }
   if (hasNoRetry || failed.length === 0) return `Failed. Fix the cause, then: ${again}.`;
   const names = namesOf(failed);
-  const command = failed.length === 1 ? `run: refit retry ${names}` : `run for each of ${names}: refit retry NODE`;
+  const command =
+    failed.length === 1
+      ? `run: refit retry ${names}`
+      : `run for each of ${names}: refit retry NODE`;
   const retried = `${command}${planFlag(plan)}`;
-  if (!failed.every(({ gone }) => gone === true)) return `Failed. Fix the cause (${causes}), then ${retried}`;
+  if (!failed.every(({ gone }) => gone === true))
+    return `Failed. Fix the cause (${causes}), then ${retried}`;
   const back = failed.length === 1 ? `When ${names} is` : 'When they are';
   return `Failed. ${back} back, ${retried}. Or delete the Plan and apply one without the missing nodes.`;
 }
 
 /** For a command about this plan: others in its namespace are common. */
-export function planFlag({ dialect, namespace, name }: Pick<PlanView, 'dialect' | 'namespace' | 'name'>): string {
+export function planFlag({
+  dialect,
+  namespace,
+  name,
+}: Pick<PlanView, 'dialect' | 'namespace' | 'name'>): string {
   return namespace === undefined ? '' : ` --plan ${dialect}/${namespace}/${name}`;
 }
 

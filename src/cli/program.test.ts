@@ -21,10 +21,14 @@ async function run(...args: string[]): Promise<{ code: number; written: string }
   const write = (text: string): void => {
     written += text;
   };
-  const code = await runProgram(args, [TOY, { name: 'box', summary: 'Holds toys.', commands: [TOY] }], {
-    abort: new AbortController().signal,
-    write,
-  });
+  const code = await runProgram(
+    args,
+    [TOY, { name: 'box', summary: 'Holds toys.', commands: [TOY] }],
+    {
+      abort: new AbortController().signal,
+      write,
+    },
+  );
   return { code, written };
 }
 
@@ -53,7 +57,9 @@ test('a group may run too, and an option behind its command belongs to the comma
 });
 
 test('it is in the help, with its options and its notes', async () => {
-  expect((await run('--help')).written).toMatch(/^ {2}toy \[options\] <node> +Plays with a node\.$/m);
+  expect((await run('--help')).written).toMatch(
+    /^ {2}toy \[options\] <node> +Plays with a node\.$/m,
+  );
   const { written } = await run('toy', '--help');
   expect(written).toContain('--times <n>  how often (default: "1")');
   expect(written).toMatch(/It is only a toy\.\n$/);

@@ -25,7 +25,11 @@ export interface CommandSpec {
 }
 
 /** Runs one command line (without `node` and the script); resolves with the exit code, rejects with REFIT_USAGE. */
-export async function runProgram(args: readonly string[], commands: readonly CommandSpec[], call: CommandCall) {
+export async function runProgram(
+  args: readonly string[],
+  commands: readonly CommandSpec[],
+  call: CommandCall,
+) {
   let exitCode = 0;
   const program = new Command('refit')
     .description('Upgrades the nodes of a running Kubernetes cluster in place.')
@@ -34,7 +38,10 @@ export async function runProgram(args: readonly string[], commands: readonly Com
     // Options behind a command are its own, also where its group has them too.
     .enablePositionalOptions()
     .configureOutput({ writeOut: call.write, outputError: () => undefined })
-    .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage, 3 unreachable, 4 denied, 130 interrupted.');
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 done, 1 failed, 2 usage, 3 unreachable, 4 denied, 130 interrupted.',
+    );
   const end = (code: number): void => void (exitCode = code);
   for (const spec of commands) addCommand(program, spec, call, end);
   try {
@@ -44,12 +51,18 @@ export async function runProgram(args: readonly string[], commands: readonly Com
     if (!(error instanceof CommanderError)) throw error;
     // Help ends well; anything else that the parser throws is a usage error.
     if (error.exitCode === 0) return 0;
-    if (error.code === 'commander.help') throw new RefitError('REFIT_USAGE', 'a command is missing', { cause: error });
+    if (error.code === 'commander.help')
+      throw new RefitError('REFIT_USAGE', 'a command is missing', { cause: error });
     throw new RefitError('REFIT_USAGE', error.message.replace(/^error: /, ''), { cause: error });
   }
 }
 
-function addCommand(parent: Command, spec: CommandSpec, call: CommandCall, end: (code: number) => void): void {
+function addCommand(
+  parent: Command,
+  spec: CommandSpec,
+  call: CommandCall,
+  end: (code: number) => void,
+): void {
   const { name, summary, argument, options = [], notes, commands = [], run } = spec;
   const command = parent.command(name).description(summary);
   if (argument) command.addArgument(argument);

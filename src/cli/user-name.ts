@@ -3,6 +3,9 @@ import { userInfo } from 'node:os';
 import { ifPossible } from '../util/errors.ts';
 
 /** Containers often run as a user that no passwd file names. */
-export function userName(read: () => { readonly username: string } = userInfo, uid = process.getuid?.()): string {
+export function userName(
+  read: () => { readonly username: string } = userInfo,
+  uid = process.getuid?.(),
+): string {
   return ifPossible(read)?.username ?? `uid-${uid}`;
 }

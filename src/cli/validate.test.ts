@@ -48,7 +48,11 @@ test.each([
 test('downloads without sha256: a warning for each', async () => {
   const path = await file(
     stringify(
-      buildPlan({ commands: [{ k0supdate: buildUpdate({ platforms: { 'linux-amd64': { url: 'https://d/k0s' } } }) }] }),
+      buildPlan({
+        commands: [
+          { k0supdate: buildUpdate({ platforms: { 'linux-amd64': { url: 'https://d/k0s' } } }) },
+        ],
+      }),
     ),
   );
   let told = '';
@@ -95,13 +99,16 @@ test.each([
 });
 
 test('an UpgradePolicy: that it can be read, or every field that cannot', async () => {
-  const head = 'apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: nightly}\n';
+  const head =
+    'apiVersion: upgrade.refit.dev/v1alpha1\nkind: UpgradePolicy\nmetadata: {name: nightly}\n';
   const window = '{days: [Monday], start: "22:00", length: 4h, timeZone: Europe/Berlin}';
   let told = '';
   const path = await file(`${head}spec: {windows: [${window}]}\n`);
   await validate(path, (text) => (told += text));
   expect(told).toBe(`${path}: UpgradePolicy nightly can be read\n`);
-  const wrong = await lineOf(await file(`${head}spec: {soak: 0h, windows: [${window.replace('Berlin', 'Bonn')}]}\n`));
+  const wrong = await lineOf(
+    await file(`${head}spec: {soak: 0h, windows: [${window.replace('Berlin', 'Bonn')}]}\n`),
+  );
   expect(wrong).toContain('UpgradePolicy nightly: spec.soak must be a time above zero');
   expect(wrong).toContain('spec.windows[0].timeZone must be');
   expect(wrong).toMatch(/\(correct that; docs\/guides\/policy\.md says more\)$/);
@@ -117,7 +124,9 @@ test('an UpdateConfig as the documentation of k0s has it: what would be right', 
   const path = await file(text('UpdateConfig', 'name: example', 'Tuesday'));
   await validate(path, (line) => (told += line));
   expect(told).toBe(`${path}: UpdateConfig example can be followed\n`);
-  const documented = await lineOf(await file(text('UpdateConfig', 'name: example, namespace: default', 'Tuesdsay')));
+  const documented = await lineOf(
+    await file(text('UpdateConfig', 'name: example, namespace: default', 'Tuesdsay')),
+  );
   expect(documented).toContain(
     'metadata.namespace: "default" is not used, because the kind has no namespaces; remove it',
   );
@@ -128,7 +137,9 @@ test('an UpdateConfig as the documentation of k0s has it: what would be right', 
 });
 
 test('a Plan of system-upgrade-controller that selects no node is carried out, with a warning', async () => {
-  const path = await file(stringify({ ...buildCattlePlan('k3s'), spec: { upgrade: { image: 'i' }, version: 'v1' } }));
+  const path = await file(
+    stringify({ ...buildCattlePlan('k3s'), spec: { upgrade: { image: 'i' }, version: 'v1' } }),
+  );
   const said: string[] = [];
   await validate(path, (line) => void said.push(line));
   const nobody = 'so the Plan selects no node and is Complete at once';
@@ -139,7 +150,9 @@ test('a Plan of system-upgrade-controller that selects no node is carried out, w
 });
 
 test('no file at all', async () => {
-  expect(await lineOf(join(directory, 'none.yaml'))).toContain(`cannot read ${directory}/none.yaml: ENOENT`);
+  expect(await lineOf(join(directory, 'none.yaml'))).toContain(
+    `cannot read ${directory}/none.yaml: ENOENT`,
+  );
   expect(await lineOf(directory)).toContain(`cannot read ${directory}: EISDIR`);
   expect(await lineOf('')).toContain("cannot read '': ENOENT");
 });
@@ -175,7 +188,11 @@ test.each<[string, string, string]>([
 });
 
 test.each<[string, string, string]>([
-  ['a version that is no label', stringify(buildCattlePlan('k3s', { version: 'v 1' })), 'plan.yaml: '],
+  [
+    'a version that is no label',
+    stringify(buildCattlePlan('k3s', { version: 'v 1' })),
+    'plan.yaml: ',
+  ],
   [
     'neither a version nor a channel',
     stringify(buildCattlePlan('k3s', { version: '' })),

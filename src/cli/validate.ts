@@ -22,8 +22,11 @@ import { brokenStep } from '../versions/kubeadm-rules.ts';
 export async function validate(path: string, write: (text: string) => void): Promise<void> {
   const { title, problems, warnings = [], page } = judge(await readNamed(path), path);
   if (problems.length > 0)
-    throw new RefitError('REFIT_FILE', `${path}: ${problems.join('; ')}`, { hint: `correct that; ${page} says more` });
-  for (const line of [title, ...warnings.map((warning) => `warning: ${warning}`)]) write(`${path}: ${line}\n`);
+    throw new RefitError('REFIT_FILE', `${path}: ${problems.join('; ')}`, {
+      hint: `correct that; ${page} says more`,
+    });
+  for (const line of [title, ...warnings.map((warning) => `warning: ${warning}`)])
+    write(`${path}: ${line}\n`);
 }
 
 interface Judgement {
@@ -41,12 +44,22 @@ function judge(text: string, path: string): Judgement {
   if (kind === cattlePlanKind) return judgeCattlePlan(object);
   const title = `${kind.resource.kind} ${object.metadata.name} can be read`;
   if (kind === updaterSetKind)
-    return { title, problems: setProblems(object as UpdaterSet), page: 'docs/guides/cluster-api.md' };
+    return {
+      title,
+      problems: setProblems(object as UpdaterSet),
+      page: 'docs/guides/cluster-api.md',
+    };
   const { problems } = readPolicy(object as UpgradePolicy);
   return { title, problems: problems.map(({ message }) => message), page: 'docs/guides/policy.md' };
 }
 
-const KINDS = [planKind, cattlePlanKind, upgradePolicyKind, updateConfigKind, updaterSetKind] as const;
+const KINDS = [
+  planKind,
+  cattlePlanKind,
+  upgradePolicyKind,
+  updateConfigKind,
+  updaterSetKind,
+] as const;
 
 /** Only this one has neither kind nor apiVersion. */
 const MANIFEST = /^(?![\s\S]*\bapiVersion\b)[\s\S]*\bhosts"?\s*:/;
@@ -63,13 +76,17 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
   const { channel = '', version = '', nodeSelector, concurrency } = plan.spec ?? {};
   const { problems } = resolveLatest(plan, undefined);
   // A channel answers only the controller.
-  const own = problems.filter(({ code }) => code !== 'ChannelUnanswered').map(({ message }) => message);
+  const own = problems
+    .filter(({ code }) => code !== 'ChannelUnanswered')
+    .map(({ message }) => message);
   if (version === '' && channel !== '' && !/^https?:$/.test(URL.parse(channel)?.protocol ?? ''))
     own.push(`spec.channel: "${channel}" is not a URL of http or https`);
   const nobody = 'so the Plan selects no node and is Complete at once';
   const warnings = [
     ...(nodeSelector ? [] : [`spec.nodeSelector: is missing, ${nobody}; use {} for all nodes`]),
-    ...((concurrency ?? 0) > 0 ? [] : [`spec.concurrency: is ${concurrency ?? 'missing'}, ${nobody}; use 1`]),
+    ...((concurrency ?? 0) > 0
+      ? []
+      : [`spec.concurrency: is ${concurrency ?? 'missing'}, ${nobody}; use 1`]),
   ];
   return { title, problems: own, warnings, page: 'docs/guides/system-upgrade-controller.md' };
 }
@@ -113,12 +130,14 @@ function unverified({ spec }: Plan): string[] {
 /** Of a command after an earlier one: what the nodes run before the first is not known here. */
 function brokenSteps({ spec }: Plan): string[] {
   const updates = spec.commands.flatMap(({ k0supdate }, index) => {
-    const parsed = k0supdate && k0supdate.forceupdate !== true ? parseVersion(k0supdate.version) : undefined;
+    const parsed =
+      k0supdate && k0supdate.forceupdate !== true ? parseVersion(k0supdate.version) : undefined;
     return k0supdate && parsed ? [{ index, version: k0supdate.version, parsed }] : [];
   });
   return updates.slice(1).flatMap(({ index, version, parsed }, at) => {
     const before = updates[at];
-    const broken = before && brokenStep(before.parsed, parsed, { from: before.version, to: version });
+    const broken =
+      before && brokenStep(before.parsed, parsed, { from: before.version, to: version });
     if (!before || !broken) return [];
     const field = `spec.commands[${index}].k0supdate.version`;
     return [

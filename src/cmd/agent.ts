@@ -24,7 +24,9 @@ import { stderrLogger } from '../util/log.ts';
 /** Runs until `stop` aborts; rejects with a RefitError when it cannot start. */
 export async function runAgent(args: readonly string[], stop: AbortSignal): Promise<void> {
   const file = configPath(args);
-  const options = parseAgentOptions(file === undefined ? args : [...(await readFlagsFile(file)), ...args]);
+  const options = parseAgentOptions(
+    file === undefined ? args : [...(await readFlagsFile(file)), ...args],
+  );
   if (options === undefined) {
     process.stdout.write(AGENT_HELP);
     return;
@@ -34,7 +36,9 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const config = await loadClusterConfig({ path: options.kubeconfig });
   await assertTrustedConfig(config);
   // For connections that name none. Node.js would read those of the host, and keep 2 MiB of them.
-  setDefaultCACertificates((config.certificateAuthority ?? /^http:/.exec(config.server)) ? [] : trustedAuthorities());
+  setDefaultCACertificates(
+    (config.certificateAuthority ?? /^http:/.exec(config.server)) ? [] : trustedAuthorities(),
+  );
   const paths = await openStateDirectory(options.stateDirectory, options.runDirectory);
   const binary = options.binary === undefined ? undefined : await findBinary(options.binary);
   // Short: the start of the agent waits for this search.
@@ -47,7 +51,10 @@ export async function runAgent(args: readonly string[], stop: AbortSignal): Prom
   const commands = createCommands(process.env, clock);
   const restarter = serviceRestarter([systemd(commands), openRc(commands)], log);
   const tools = { clock, random: Math.random, log };
-  await serveHost({ ...tools, options, config, paths, places, binary, restarter, version: VERSION }, stop);
+  await serveHost(
+    { ...tools, options, config, paths, places, binary, restarter, version: VERSION },
+    stop,
+  );
   log.info('agent stopped');
 }
 

@@ -55,15 +55,25 @@ const ASK_MS = 1000;
 /** Runs until `abort`. Every replica answers hook calls; the leader carries out the upgrades. */
 export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal): Promise<number> {
   if ((flags.clientCa === undefined) !== (flags.insecureNoClientAuth === true))
-    throw new RefitError('REFIT_USAGE', 'capi-extension needs either --client-ca or --insecure-no-client-auth', {
-      hint: 'pass --client-ca with the CA of the managers: whoever calls the hooks can upgrade nodes',
-    });
+    throw new RefitError(
+      'REFIT_USAGE',
+      'capi-extension needs either --client-ca or --insecure-no-client-auth',
+      {
+        hint: 'pass --client-ca with the CA of the managers: whoever calls the hooks can upgrade nodes',
+      },
+    );
   processes.keepHeapSmall();
   await using started = new AsyncDisposableStack();
   const log = stderrLogger(flags.logLevel);
   const metrics = createMetrics(VERSION);
   const component = 'refit-capi-extension';
-  const { apiPort, certDir, healthAddress: address, managementKubeconfig: other, workloadClusters: where } = flags;
+  const {
+    apiPort,
+    certDir,
+    healthAddress: address,
+    managementKubeconfig: other,
+    workloadClusters: where,
+  } = flags;
   const policy = policyWithin(flags.targetDeadline);
   const connect = async (path: string | undefined, context?: string) => {
     const config = await loadClusterConfig({ path, context });
@@ -81,15 +91,29 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
   const rulesOf = machineRules(management, log);
   const shared = { management, rulesOf, lease, component, policy, apiPort, metrics, log };
   const one = oneCluster({ ...shared, config, client });
-  const clusters = where === undefined ? { ...one, of: () => one } : everyCluster(client, where, shared);
+  const clusters =
+    where === undefined ? { ...one, of: () => one } : everyCluster(client, where, shared);
   const events = eventRecorder({ client: management, component, log });
   const tell = machineEvents(management, events, log);
   const replaceStuck = stuckMachines(management, flags.deleteStuckAfter, clock);
-  const tools = { source, readText: fetchText, callUpdater, replaceStuck, rulesOf, clock, log, tell };
+  const tools = {
+    source,
+    readText: fetchText,
+    callUpdater,
+    replaceStuck,
+    rulesOf,
+    clock,
+    log,
+    tell,
+  };
   const parts = { management, clusterOf: clusters.of, ...tools };
   const server = await startExtensionServer({
     address: flags.address,
-    files: { certificate: join(certDir, 'tls.crt'), key: join(certDir, 'tls.key'), clientAuthority: flags.clientCa },
+    files: {
+      certificate: join(certDir, 'tls.crt'),
+      key: join(certDir, 'tls.key'),
+      clientAuthority: flags.clientCa,
+    },
     callTimeoutMs: flags.callTimeout,
     answer: hookService(parts),
     log,
@@ -108,7 +132,9 @@ type SharedOptions = Omit<ProcessOptions, 'dialects' | 'config' | 'client'> &
   Required<Pick<ProcessOptions, 'policy' | 'lease' | 'metrics'>> &
   Pick<CareParts, 'management' | 'rulesOf'>;
 
-function oneCluster(options: SharedOptions & Pick<ProcessOptions, 'config' | 'client'>): workload.ServedCluster {
+function oneCluster(
+  options: SharedOptions & Pick<ProcessOptions, 'config' | 'client'>,
+): workload.ServedCluster {
   let controller: processes.ControllerProcess | undefined;
   const { apiPort, management, rulesOf } = options;
   const controllers = ({ writer }: processes.LeaderTools, plans: readonly Informer[]) =>
@@ -119,13 +145,19 @@ function oneCluster(options: SharedOptions & Pick<ProcessOptions, 'config' | 'cl
   const prepared = async (abort: AbortSignal): Promise<processes.ControllerProcess> => {
     for (;;) {
       try {
-        return await processes.prepareControllerProcess({ ...options, dialects: [capi], controllers }, abort);
+        return await processes.prepareControllerProcess(
+          { ...options, dialects: [capi], controllers },
+          abort,
+        );
       } catch (error) {
         const { code, message } = describeProblem(error);
         // A server that starts refuses everything, and a proxy without one answers with a page.
         if (code === 'REFIT_INTERNAL') throw error;
         problem = message;
-        options.log.warn('cannot work with the API server of the Nodes: hooks are answered, updates wait', { problem });
+        options.log.warn(
+          'cannot work with the API server of the Nodes: hooks are answered, updates wait',
+          { problem },
+        );
         await sleep(clock, AGAIN_MS, abort);
       }
     }
@@ -135,9 +167,13 @@ function oneCluster(options: SharedOptions & Pick<ProcessOptions, 'config' | 'cl
     policyFor: (node) => controller?.policyFor(capi, node) ?? options.policy,
     seenNode: (name) => controller?.seen(name),
     whyIdle: () =>
-      problem ?? (controller?.leader() === '' ? `no leader: nobody holds Lease ${LEASE_TITLE}` : undefined),
+      problem ??
+      (controller?.leader() === '' ? `no leader: nobody holds Lease ${LEASE_TITLE}` : undefined),
     askApiServers: async (endpoints, abort) =>
-      await askControlPlane(endpoints, async (host) => await ask(host, { port: apiPort, deadlineMs: ASK_MS, abort })),
+      await askControlPlane(
+        endpoints,
+        async (host) => await ask(host, { port: apiPort, deadlineMs: ASK_MS, abort }),
+      ),
     problem: () => problem,
     async run(abort) {
       controller = await prepared(abort);
@@ -151,10 +187,19 @@ function oneCluster(options: SharedOptions & Pick<ProcessOptions, 'config' | 'cl
 function everyCluster(management: KubeClient, where: string | true, options: SharedOptions) {
   const { component: userAgent, log, lease, metrics } = options;
   const namespace = where === true ? undefined : where;
-  const followed = createInformer(management, secrets, { ...workload.KUBECONFIG_SECRETS, namespace, clock, log });
+  const followed = createInformer(management, secrets, {
+    ...workload.KUBECONFIG_SECRETS,
+    namespace,
+    clock,
+    log,
+  });
   const serve = (name: string, config: ProcessOptions['config']): workload.ServedCluster => {
     const measures = { ...metrics, ...metrics.ofCluster(name) };
-    const client = createClient(config, { userAgent, onRequest: measures.requested, ...workload.CLIENT_LIMITS });
+    const client = createClient(config, {
+      userAgent,
+      onRequest: measures.requested,
+      ...workload.CLIENT_LIMITS,
+    });
     const own = { config, client, metrics: measures, log: log.child({ cluster: name }) };
     const one = oneCluster({ ...options, ...own, policies: 'if-installed' });
     const run = async (abort: AbortSignal): Promise<void> => {
@@ -162,12 +207,15 @@ function everyCluster(management: KubeClient, where: string | true, options: Sha
       ended.use(client);
       ended.defer(() => metrics.forgetCluster(name));
       // In a cluster that Cluster API has just made, nobody else has made it.
-      await ifAllowed(ifNew(client.create(namespaces, { metadata: { name: lease.namespace } }, { abort })));
+      await ifAllowed(
+        ifNew(client.create(namespaces, { metadata: { name: lease.namespace } }, { abort })),
+      );
       await one.run(abort);
     };
     return { ...one, run };
   };
   const clusters = workload.workloadClusters(followed, serve, { clock, log });
-  const run = async (abort: AbortSignal) => await Promise.all([followed.run(abort), clusters.run(abort)]);
+  const run = async (abort: AbortSignal) =>
+    await Promise.all([followed.run(abort), clusters.run(abort)]);
   return { of: clusters.of, run };
 }

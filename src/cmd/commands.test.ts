@@ -113,7 +113,10 @@ test.each<[string, string]>([
     'status -o xml',
     "option '-o, --output <form>' argument 'xml' is invalid. Allowed choices are text, wide, json, yaml.",
   ],
-  ['serve . --url x', "option '--url <url>' argument 'x' is invalid. write a URL, such as https://updates.example.com"],
+  [
+    'serve . --url x',
+    "option '--url <url>' argument 'x' is invalid. write a URL, such as https://updates.example.com",
+  ],
   ['status --kubeconfig', "option '--kubeconfig <file>' argument missing"],
   ...['0', '65536', '1.5', 'https', ''].map((port): [string, string] => [
     `status --api-port ${port}`,
@@ -167,11 +170,14 @@ test.each<[string, string]>([
   });
 });
 
-test.each(['--help', 'status --help', 'help controller', '-h'])('refit %s is no error', async (line) => {
-  const { written, exitCode, called } = await run(line);
-  expect(written).toContain('Usage: refit');
-  expect({ exitCode, called }).toEqual({ exitCode: 0, called: [] });
-});
+test.each(['--help', 'status --help', 'help controller', '-h'])(
+  'refit %s is no error',
+  async (line) => {
+    const { written, exitCode, called } = await run(line);
+    expect(written).toContain('Usage: refit');
+    expect({ exitCode, called }).toEqual({ exitCode: 0, called: [] });
+  },
+);
 
 test('--version prints nothing but the version', async () => {
   expect((await run('--version')).written).toMatch(/^\d+\.\d+\.\d+\n$/);

@@ -14,12 +14,22 @@ import { INSTALL_COMMANDS } from './install-commands.ts';
 const EXTENSION_OPTIONS: readonly Option[] = [
   ...common.PAYLOAD_OPTIONS,
   new Option('--address <host:port>', 'serve the hooks at this address').default('127.0.0.1:9443'),
-  new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; read again when they change').default(
-    '/tmp/k8s-webhook-server/serving-certs',
+  new Option(
+    '--cert-dir <directory>',
+    'directory of tls.crt and tls.key; read again when they change',
+  ).default('/tmp/k8s-webhook-server/serving-certs'),
+  new Option(
+    '--client-ca <file>',
+    'CA of the client certificates of Cluster API; nobody else may call',
   ),
-  new Option('--client-ca <file>', 'CA of the client certificates of Cluster API; nobody else may call'),
-  new Option('--insecure-no-client-auth', 'instead of --client-ca: anybody who reaches the address may call'),
-  new Option('--updater-certs <directory>', 'directories of tls.crt and tls.key, by clientCertificate of UpdaterSets'),
+  new Option(
+    '--insecure-no-client-auth',
+    'instead of --client-ca: anybody who reaches the address may call',
+  ),
+  new Option(
+    '--updater-certs <directory>',
+    'directories of tls.crt and tls.key, by clientCertificate of UpdaterSets',
+  ),
   new Option('--call-timeout <time>', 'time for a call, unless its caller allows more')
     .argParser(common.parseTime)
     .default(10_000, '10s'),
@@ -27,7 +37,10 @@ const EXTENSION_OPTIONS: readonly Option[] = [
     '--delete-stuck-after <time>',
     'delete a worker Machine whose node says nothing this long after the deadline; default: none is deleted',
   ).argParser(common.parseTime),
-  new Option('--management-kubeconfig <file>', 'kubeconfig for the Machines; default: that for the Nodes'),
+  new Option(
+    '--management-kubeconfig <file>',
+    'kubeconfig for the Machines; default: that for the Nodes',
+  ),
   new Option(
     '--workload-clusters [namespace]',
     "serve all Clusters, or those of one namespace, by their Secrets NAME-kubeconfig; --kubeconfig is then the Machines'",
@@ -36,8 +49,13 @@ const EXTENSION_OPTIONS: readonly Option[] = [
 
 const KUBEADM_OPTIONS: readonly Option[] = [
   ...common.CONNECTION_OPTIONS,
-  new Option('-m, --manifest <file>', 'hosts, how to reach them, and the wanted version').default('cluster.yaml'),
-  new Option('-o, --output <form>', 'output format; json: one object at the end, progress on standard error')
+  new Option('-m, --manifest <file>', 'hosts, how to reach them, and the wanted version').default(
+    'cluster.yaml',
+  ),
+  new Option(
+    '-o, --output <form>',
+    'output format; json: one object at the end, progress on standard error',
+  )
     .choices(['text', 'json'])
     .default('text'),
 ];
@@ -45,7 +63,10 @@ const KUBEADM_OPTIONS: readonly Option[] = [
 const KUBEADM_STAGES: readonly Option[] = [
   new Option('--skip-addons', 'leave the addons of the manifest as they are'),
   new Option('--force-conflicts', 'let addons take over fields that others manage'),
-  new Option('--upgrade-machine-deployments', 'upgrade the MachineDeployments of machine-controller after all hosts'),
+  new Option(
+    '--upgrade-machine-deployments',
+    'upgrade the MachineDeployments of machine-controller after all hosts',
+  ),
 ];
 
 /** Each command imports what it runs only when it runs. */
@@ -63,21 +84,30 @@ export const COMMANDS: readonly CommandSpec[] = [
         if (storage !== '' && network !== '' && more.length === 0) return { storage, network };
         throw new InvalidArgumentError('write storage and network, such as etcd,kuberouter');
       }),
-      new Option('--insecure-updates', 'allow plain http for update servers, and for downloads without a sha256'),
+      new Option(
+        '--insecure-updates',
+        'allow plain http for update servers, and for downloads without a sha256',
+      ),
     ],
-    run: async (flags, { abort }) => await (await import('./controller.ts')).runController(flags, abort),
+    run: async (flags, { abort }) =>
+      await (await import('./controller.ts')).runController(flags, abort),
   },
   {
     name: 'capi-extension',
     summary: 'Upgrades Machines of Cluster API in place.',
     options: [...EXTENSION_OPTIONS, ...common.CONTROLLER_OPTIONS],
-    run: async (flags, { abort }) => await (await import('./capi-extension.ts')).runCapiExtension(flags, abort),
+    run: async (flags, { abort }) =>
+      await (await import('./capi-extension.ts')).runCapiExtension(flags, abort),
   },
   {
     name: 'system-upgrade-controller',
-    summary: "Carries out Rancher's Plans in place of that controller, configured by its environment variables.",
+    summary:
+      "Carries out Rancher's Plans in place of that controller, configured by its environment variables.",
     run: async (_flags, { abort }) =>
-      await (await import('./system-upgrade-controller.ts')).runSystemUpgradeController(process.env, abort),
+      await (await import('./system-upgrade-controller.ts')).runSystemUpgradeController(
+        process.env,
+        abort,
+      ),
   },
   // Never gets here: refit.ts runs it without loading this list.
   { name: 'agent', summary: 'Upgrades the node it runs on; see refit agent --help.' },
@@ -87,10 +117,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [
       ...common.CONNECTION_OPTIONS,
       ...common.FILTER_OPTIONS,
-      new Option('-w, --watch', 'follow until all plans have ended: exit code 0 if all are done, else 1'),
+      new Option(
+        '-w, --watch',
+        'follow until all plans have ended: exit code 0 if all are done, else 1',
+      ),
       common.outputForm('text', 'wide', 'json', 'yaml'),
     ],
-    run: async (flags, call) => await (await import('../cli/status/command.ts')).runStatus(flags, await partsOf(call)),
+    run: async (flags, call) =>
+      await (await import('../cli/status/command.ts')).runStatus(flags, await partsOf(call)),
   },
   {
     name: 'why',
@@ -98,15 +132,26 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('[node]', 'explain only this node, or that of this Machine'),
     options: [...common.CONNECTION_OPTIONS, ...common.FILTER_OPTIONS],
     run: async (flags, call) =>
-      await (await import('../cli/why/command.ts')).showWhy(call.argument, flags, await partsOf(call)),
+      await (await import('../cli/why/command.ts')).showWhy(
+        call.argument,
+        flags,
+        await partsOf(call),
+      ),
   },
   {
     name: 'preview',
-    summary: 'Shows which nodes would be upgraded in which order, and what the gates say. Writes nothing.',
+    summary:
+      'Shows which nodes would be upgraded in which order, and what the gates say. Writes nothing.',
     options: [
       ...common.CONNECTION_OPTIONS,
-      new Option('-f, --file <file>', 'one Plan, or - for stdin; default: plans of the cluster that have not ended'),
-      new Option('--cluster <name>', 'instead: each Machine of this Cluster of Cluster API').conflicts('file'),
+      new Option(
+        '-f, --file <file>',
+        'one Plan, or - for stdin; default: plans of the cluster that have not ended',
+      ),
+      new Option(
+        '--cluster <name>',
+        'instead: each Machine of this Cluster of Cluster API',
+      ).conflicts('file'),
       new Option('--to <version>', 'with --cluster: if its version becomes this one'),
       new Option('-n, --namespace <name>', 'of that Cluster; default: default'),
       common.outputForm('text', 'json'),
@@ -115,7 +160,10 @@ export const COMMANDS: readonly CommandSpec[] = [
     run: async (flags, call) =>
       (flags['cluster'] ?? flags['to'] ?? flags['namespace']) === undefined
         ? await (await import('../cli/preview/command.ts')).showPreview(flags, await partsOf(call))
-        : await (await import('../cli/preview/machines.ts')).previewMachines(flags, await partsOf(call)),
+        : await (await import('../cli/preview/machines.ts')).previewMachines(
+            flags,
+            await partsOf(call),
+          ),
   },
   control('pause', 'Pauses a plan: no new node starts, nodes in progress finish.', {
     load: async () => (await import('../cli/controls/pause-abort.ts')).pause,
@@ -123,10 +171,16 @@ export const COMMANDS: readonly CommandSpec[] = [
   control('resume', 'Resumes a paused plan.', {
     load: async () => (await import('../cli/controls/pause-abort.ts')).resume,
   }),
-  control('abort', 'Ends a plan: nodes whose service is untouched are released, the others finish.', {
-    options: [new Option('--reason <text>', 'why, shown with the plan; default: who ran this command')],
-    load: async ({ reason }) => (await import('../cli/controls/pause-abort.ts')).abort(reason),
-  }),
+  control(
+    'abort',
+    'Ends a plan: nodes whose service is untouched are released, the others finish.',
+    {
+      options: [
+        new Option('--reason <text>', 'why, shown with the plan; default: who ran this command'),
+      ],
+      load: async ({ reason }) => (await import('../cli/controls/pause-abort.ts')).abort(reason),
+    },
+  ),
   control('retry', 'Tries a failed node again, and continues its plan.', {
     argument: new Argument('<node>', 'name of the node, or of its Machine'),
     load: async (flags, { argument = '', ...call }) => {
@@ -137,15 +191,24 @@ export const COMMANDS: readonly CommandSpec[] = [
   }),
   {
     name: 'approve',
-    summary: 'Lets Cluster API replace a Machine, or those of a MachineSet, where an UpdaterSet asks.',
+    summary:
+      'Lets Cluster API replace a Machine, or those of a MachineSet, where an UpdaterSet asks.',
     argument: new Argument('<object>', 'machine/NAME or machineset/NAME'),
-    options: [...common.CLUSTER_OPTIONS, new Option('-n, --namespace <name>', 'its namespace').default('default')],
+    options: [
+      ...common.CLUSTER_OPTIONS,
+      new Option('-n, --namespace <name>', 'its namespace').default('default'),
+    ],
     run: async (flags, { argument = '', ...call }) =>
-      await (await import('../cli/controls/machines.ts')).approve(argument, flags, await partsOf(call)),
+      await (await import('../cli/controls/machines.ts')).approve(
+        argument,
+        flags,
+        await partsOf(call),
+      ),
   },
   {
     name: 'updates',
-    summary: 'Shows the channels that the cluster follows: what runs, what is offered, and what comes next.',
+    summary:
+      'Shows the channels that the cluster follows: what runs, what is offered, and what comes next.',
     options: [...common.CONNECTION_OPTIONS, common.outputForm('text', 'json')],
     run: async (flags, call) =>
       await (await import('../cli/updates/command.ts')).showUpdates(flags, await partsOf(call)),
@@ -156,7 +219,11 @@ export const COMMANDS: readonly CommandSpec[] = [
         argument: new Argument('[name]', 'only this UpdateConfig'),
         options: [...common.CONNECTION_OPTIONS, common.outputForm('text', 'json')],
         run: async (flags, call) =>
-          await (await import('../cli/updates/command.ts')).checkUpdates(call.argument, flags, await partsOf(call)),
+          await (await import('../cli/updates/command.ts')).checkUpdates(
+            call.argument,
+            flags,
+            await partsOf(call),
+          ),
       },
     ],
   },
@@ -166,11 +233,20 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('<directory>', 'made by `refit bundle`'),
     options: [
       new Option('--address <host:port>', 'serve at this address').default('127.0.0.1:8080'),
-      new Option('--url <url>', 'address of the files in indexes; default: as each client asks').argParser(
-        common.matching(/^https?:\/\/[^\s/]\S*$/i, 'write a URL, such as https://updates.example.com'),
+      new Option(
+        '--url <url>',
+        'address of the files in indexes; default: as each client asks',
+      ).argParser(
+        common.matching(
+          /^https?:\/\/[^\s/]\S*$/i,
+          'write a URL, such as https://updates.example.com',
+        ),
       ),
       new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; default: plain http'),
-      new Option('--token-file <file>', 'tokens for the channels, one a line; default: anybody may read them'),
+      new Option(
+        '--token-file <file>',
+        'tokens for the channels, one a line; default: anybody may read them',
+      ),
       common.HEALTH_ADDRESS,
       common.LOG_LEVEL,
     ],
@@ -179,7 +255,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'bundle',
-    summary: 'Makes the directory of an update server: gathers and verifies every file, then publishes all at once.',
+    summary:
+      'Makes the directory of an update server: gathers and verifies every file, then publishes all at once.',
     argument: new Argument('<directory>', 'for `refit serve`'),
     options: [
       new Option('-f, --file <file>', 'releases, where their files come from, and channels'),
@@ -191,7 +268,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'validate',
-    summary: 'Checks a Plan, an UpgradePolicy, an UpdateConfig or the hosts of kubeadm, without a cluster.',
+    summary:
+      'Checks a Plan, an UpgradePolicy, an UpdateConfig or the hosts of kubeadm, without a cluster.',
     argument: new Argument('<file>', 'file with one of them, or - for stdin'),
     run: async (_flags, { argument = '', write }) =>
       await (await import('../cli/validate.ts')).validate(argument, write),
@@ -204,30 +282,43 @@ export const COMMANDS: readonly CommandSpec[] = [
         name: 'plan',
         summary: 'Shows what apply would do, and every rule that forbids it. Changes nothing.',
         options: [...KUBEADM_OPTIONS, ...KUBEADM_STAGES],
-        run: async (flags, { abort }) => await (await import('../cli/kubeadm/command.ts')).planKubeadm(flags, abort),
+        run: async (flags, { abort }) =>
+          await (await import('../cli/kubeadm/command.ts')).planKubeadm(flags, abort),
       },
       {
         name: 'restore-etcd',
-        summary: 'Replaces the data of etcd on all control-plane hosts by a snapshot. Asks in a terminal first.',
+        summary:
+          'Replaces the data of etcd on all control-plane hosts by a snapshot. Asks in a terminal first.',
         options: [
           ...KUBEADM_OPTIONS,
-          new Option('--snapshot <path>', 'at this absolute path on every control-plane host').makeOptionMandatory(),
+          new Option(
+            '--snapshot <path>',
+            'at this absolute path on every control-plane host',
+          ).makeOptionMandatory(),
         ],
         run: async (flags, { abort }) =>
           await (await import('../cli/kubeadm/restore-etcd.ts')).restoreEtcd(flags, abort),
       },
       {
         name: 'apply',
-        summary: 'Shows the plan, asks, and carries it out. Run it again to continue after an interruption.',
+        summary:
+          'Shows the plan, asks, and carries it out. Run it again to continue after an interruption.',
         options: [
           ...KUBEADM_OPTIONS,
           ...KUBEADM_STAGES,
           new Option('-y, --yes', 'do not ask'),
-          new Option('--digest <digest>', 'refuse every plan but this one; refit kubeadm plan shows its digest'),
-          new Option('--report <file>', 'write what was done to this file: Markdown for *.md, otherwise JSON'),
+          new Option(
+            '--digest <digest>',
+            'refuse every plan but this one; refit kubeadm plan shows its digest',
+          ),
+          new Option(
+            '--report <file>',
+            'write what was done to this file: Markdown for *.md, otherwise JSON',
+          ),
           common.leaseDuration('how long a run that was killed keeps the lock, in whole seconds'),
         ],
-        run: async (flags, { abort }) => await (await import('../cli/kubeadm/command.ts')).applyKubeadm(flags, abort),
+        run: async (flags, { abort }) =>
+          await (await import('../cli/kubeadm/command.ts')).applyKubeadm(flags, abort),
       },
     ],
   },
@@ -238,7 +329,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     commands: [
       {
         name: 'k0s',
-        summary: "Shows each node's k0s, its agent, and what to do next; exit code 1 if something is in the way.",
+        summary:
+          "Shows each node's k0s, its agent, and what to do next; exit code 1 if something is in the way.",
         options: [
           ...common.CLUSTER_OPTIONS,
           new Option('--check', 'show how far the cluster is; the default').conflicts('plan'),
@@ -253,7 +345,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'completion',
     summary: 'Prints a script by which your shell completes commands, options and values.',
     argument: new Argument('<shell>', 'which shell').choices(SHELLS),
-    run: async (_flags, { argument, write }) => await Promise.resolve(write(completionOf(argument as Shell, COMMANDS))),
+    run: async (_flags, { argument, write }) =>
+      await Promise.resolve(write(completionOf(argument as Shell, COMMANDS))),
   },
   {
     name: 'version',
@@ -270,10 +363,17 @@ async function partsOf({ abort, output = standardOutput }: CommandCall): Promise
 
 interface ControlSpec extends Pick<CommandSpec, 'argument' | 'options'> {
   /** Only `abort` has a reason. Resolves with undefined once all is done. */
-  readonly load: (flags: ControlFlags & { reason?: string }, call: CommandCall) => Promise<Control | undefined>;
+  readonly load: (
+    flags: ControlFlags & { reason?: string },
+    call: CommandCall,
+  ) => Promise<Control | undefined>;
 }
 
-function control(name: string, summary: string, { options = [], load, ...rest }: ControlSpec): CommandSpec {
+function control(
+  name: string,
+  summary: string,
+  { options = [], load, ...rest }: ControlSpec,
+): CommandSpec {
   const which = 'the plan; default: the only one that has not ended, else the last one';
   const plan = new Option('--plan <kind/name>', which);
   const run = async (flags: ControlFlags, call: CommandCall): Promise<void> => {

@@ -11,24 +11,36 @@ const FLAGS = { leaseDuration: 15_000, targetDeadline: 60_000, logLevel: 'error'
 test('an API server that denies everything at first ends the start, and does not turn updates off', async () => {
   await using server = await startStubServer((_, response) => {
     const denied = { code: 403, reason: 'Forbidden', message: 'denied' };
-    const status = server.requests.length === 1 ? denied : { code: 404, reason: 'NotFound', message: 'not found' };
+    const status =
+      server.requests.length === 1
+        ? denied
+        : { code: 404, reason: 'NotFound', message: 'not found' };
     response.writeHead(status.code, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', ...status }));
+    response.end(
+      JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', ...status }),
+    );
   });
   const kubeconfig = await kubeconfigFor(server.config.server);
-  await expect(runController({ kubeconfig, ...FLAGS }, new AbortController().signal)).rejects.toThrow('denied');
+  await expect(
+    runController({ kubeconfig, ...FLAGS }, new AbortController().signal),
+  ).rejects.toThrow('denied');
   expect(server.requests.map(({ url }) => url.replace(/\?.*/, ''))).toEqual([
     '/apis/autopilot.k0sproject.io/v1beta2/plans',
   ]);
 });
 
-test.each(['99ms', '0', 'soon', '-1m'])('a period of %s is refused before anybody is asked', async (text) => {
-  vi.stubEnv('K0S_UPDATE_PERIOD', text);
-  onTestFinished(() => void vi.unstubAllEnvs());
-  const kubeconfig = await kubeconfigFor('http://127.0.0.1:9');
-  const running = runController({ kubeconfig, ...FLAGS }, new AbortController().signal);
-  await expect(running).rejects.toThrow(`K0S_UPDATE_PERIOD is "${text}"; use a duration such as 10m`);
-});
+test.each(['99ms', '0', 'soon', '-1m'])(
+  'a period of %s is refused before anybody is asked',
+  async (text) => {
+    vi.stubEnv('K0S_UPDATE_PERIOD', text);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const kubeconfig = await kubeconfigFor('http://127.0.0.1:9');
+    const running = runController({ kubeconfig, ...FLAGS }, new AbortController().signal);
+    await expect(running).rejects.toThrow(
+      `K0S_UPDATE_PERIOD is "${text}"; use a duration such as 10m`,
+    );
+  },
+);
 
 /** Path of a file that is removed at the end of the test. */
 async function kubeconfigFor(server: string): Promise<string> {

@@ -12,7 +12,11 @@ import { timesOf } from '../kube/election/election.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { createRoamingClient } from '../kube/transport/roaming-client.ts';
 import { tryList } from '../kube/try-list.ts';
-import { keepHeapSmall, type LeaderTools, prepareControllerProcess } from '../process/controller-process.ts';
+import {
+  keepHeapSmall,
+  type LeaderTools,
+  prepareControllerProcess,
+} from '../process/controller-process.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { CENTRAL_CORDONING_LABEL } from '../signal/names.ts';
@@ -36,7 +40,10 @@ export async function runController(flags: UpdateFlags, abort: AbortSignal): Pro
   const component = 'refit-controller';
   const log = stderrLogger(flags.logLevel);
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
-  using client = createRoamingClient(config, { userAgent: component, onRequest: metrics.requested });
+  using client = createRoamingClient(config, {
+    userAgent: component,
+    onRequest: metrics.requested,
+  });
   const labels = (identity: string) => ({ [CENTRAL_CORDONING_LABEL]: identity });
   const updates = await prepareUpdates(flags, { client, metrics, log }, abort);
   const controller = await prepareControllerProcess(
@@ -78,10 +85,19 @@ async function prepareUpdates(
     tools.log.warn('automatic updates are off', { problem: messageOf(error) });
     return () => [];
   }
-  const own = { clock, random: Math.random, environment, userAgent: `refit/${VERSION}`, clusterInfo, periodMs };
+  const own = {
+    clock,
+    random: Math.random,
+    environment,
+    userAgent: `refit/${VERSION}`,
+    clusterInfo,
+    periodMs,
+  };
   const rules = { phaseOf: phaseOfPlan, targetProblems, allowInsecure: insecureUpdates };
   const probe = server ? { server, intervalMs } : undefined;
-  return ({ writer, events }) => [updateController({ ...tools, ...own, ...rules, writer, events, probe })];
+  return ({ writer, events }) => [
+    updateController({ ...tools, ...own, ...rules, writer, events, probe }),
+  ];
 }
 
 /** The variables of k0s hold durations of Go. */

@@ -1,6 +1,12 @@
 /** Lists the commands that install Refit, remove it, and make credentials. */
 import { Argument, Option } from 'commander';
-import { CLUSTER_OPTIONS, matching, outputForm, PAYLOAD_OPTIONS, parseTime } from '../cli/options.ts';
+import {
+  CLUSTER_OPTIONS,
+  matching,
+  outputForm,
+  PAYLOAD_OPTIONS,
+  parseTime,
+} from '../cli/options.ts';
 import type { CommandSpec } from '../cli/program.ts';
 import type { Component } from '../install/manifests.ts';
 import { systemClock } from '../util/clock.ts';
@@ -19,12 +25,19 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
     commands: [
       {
         name: 'agent',
-        summary: 'Installs and starts the agent on this host, beside the k0s or kubeadm that is here.',
+        summary:
+          'Installs and starts the agent on this host, beside the k0s or kubeadm that is here.',
         options: [
-          new Option('--procedure <name>', 'what runs on this host').choices(['k0s', 'kubeadm']).default('k0s'),
-          new Option('--credentials <file>', 'kubeconfig of an agent on a controller; default: it gets them itself'),
+          new Option('--procedure <name>', 'what runs on this host')
+            .choices(['k0s', 'kubeadm'])
+            .default('k0s'),
+          new Option(
+            '--credentials <file>',
+            'kubeconfig of an agent on a controller; default: it gets them itself',
+          ),
         ],
-        run: async (flags, { write }) => await (await import('../install/host/command.ts')).installAgent(flags, write),
+        run: async (flags, { write }) =>
+          await (await import('../install/host/command.ts')).installAgent(flags, write),
       },
       ...COMPONENTS.map(
         ([name, what]): CommandSpec => ({
@@ -33,13 +46,20 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           options: [
             ...CLUSTER_OPTIONS,
             new Option('--apply', 'apply the manifests; default: print them'),
-            new Option('--image <name>', 'image of Refit, as in registry.example.com/refit:1.2.3').argParser(
+            new Option(
+              '--image <name>',
+              'image of Refit, as in registry.example.com/refit:1.2.3',
+            ).argParser(
               matching(/^[\w.:/@-]+$/, 'write an image, such as registry.example.com/refit:1.2.3'),
             ),
             ...(name === 'capi' ? PAYLOAD_OPTIONS : []),
           ],
           run: async (flags, call) =>
-            await (await import('../install/cluster-command.ts')).installComponent(name, flags, call),
+            await (await import('../install/cluster-command.ts')).installComponent(
+              name,
+              flags,
+              call,
+            ),
         }),
       ),
     ],
@@ -51,7 +71,8 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
       {
         name: 'agent',
         summary: 'Stops the agent on this host, and removes it with its state.',
-        run: async (_flags, { write }) => await (await import('../install/host/command.ts')).uninstallAgent(write),
+        run: async (_flags, { write }) =>
+          await (await import('../install/host/command.ts')).uninstallAgent(write),
       },
       ...COMPONENTS.map(
         ([name, what, dialect]): CommandSpec => ({
@@ -59,14 +80,21 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           summary: `Removes ${what} from the cluster.`,
           options: [
             ...CLUSTER_OPTIONS,
-            new Option('--delete-plans', 'also delete namespaces and definitions that install made, so all Plans'),
+            new Option(
+              '--delete-plans',
+              'also delete namespaces and definitions that install made, so all Plans',
+            ),
           ],
           run: async (flags, call) => {
             const { assertNoOpenPlan } = await import('../cli/status/session.ts');
             const { DIALECTS } = await import('../dialects/registry.ts');
             const dialects = DIALECTS.filter((each) => each.name === dialect);
             await assertNoOpenPlan(flags, { dialects, clock: systemClock, abort: call.abort });
-            return await (await import('../install/cluster-command.ts')).uninstallComponent(name, flags, call);
+            return await (await import('../install/cluster-command.ts')).uninstallComponent(
+              name,
+              flags,
+              call,
+            );
           },
         }),
       ),
@@ -89,7 +117,11 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           outputForm('kubeconfig', 'exec-credential'),
         ],
         run: async (flags, { argument = '', ...call }) =>
-          await (await import('../install/credentials/command.ts')).controlNodeCredentials(argument, flags, call),
+          await (await import('../install/credentials/command.ts')).controlNodeCredentials(
+            argument,
+            flags,
+            call,
+          ),
       },
     ],
   },

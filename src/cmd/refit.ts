@@ -25,7 +25,9 @@ process.stdout.on('error', (error) => {
   interrupted.abort(error);
   if (isClosed(error)) return;
   const problem = `cannot write the output: ${error.message}`;
-  const { line } = new RefitError('REFIT_FILE', problem, { hint: 'make room for it, and run the same command again' });
+  const { line } = new RefitError('REFIT_FILE', problem, {
+    hint: 'make room for it, and run the same command again',
+  });
   process.stderr.write(`${line}\n`);
   process.on('exit', () => void (process.exitCode = EXIT.failed));
 });
@@ -35,7 +37,10 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
   const { signal: abort } = interrupted;
   if (command === 'agent') return await (await import('./agent.ts')).runAgent(rest, abort);
   if (command === STAND_IN && rest.length === 0)
-    return await (await import('./system-upgrade-controller.ts')).runSystemUpgradeController(process.env, abort);
+    return await (await import('./system-upgrade-controller.ts')).runSystemUpgradeController(
+      process.env,
+      abort,
+    );
   // It only computes, and signals that a handler waits for come too late then.
   if (command === 'validate') for (const name of SIGNALS) process.removeAllListeners(name);
   if (command === 'help' && rest[0] === 'agent') return await run(['agent', '--help']);
@@ -45,7 +50,10 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
     import('../cli/output.ts'),
   ]);
   const { write } = plainOutput;
-  return await runProgram(command === undefined ? ['--help'] : [command, ...rest], COMMANDS, { abort, write });
+  return await runProgram(command === undefined ? ['--help'] : [command, ...rest], COMMANDS, {
+    abort,
+    write,
+  });
 }
 
 /** Under this name it takes no arguments, as in the image of the original. */

@@ -27,7 +27,10 @@ import { stderrLogger } from '../util/log.ts';
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
 
 /** Runs until `abort`. Rejects at once if a variable is missing or the API server cannot be used. */
-export async function runSystemUpgradeController(env: Environment, abort: AbortSignal): Promise<void> {
+export async function runSystemUpgradeController(
+  env: Environment,
+  abort: AbortSignal,
+): Promise<void> {
   const [name, namespace] = [required(env, 'NAME'), required(env, 'NAMESPACE')];
   keepHeapSmall();
   const log = stderrLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
@@ -48,13 +51,25 @@ export async function runSystemUpgradeController(env: Environment, abort: AbortS
       component: name,
       config,
       client,
-      dialects: [cattle({ name, namespace, job, plansShareNodes: isSet(env, 'PLANS_SHARE_NODES') })],
-      ...(isSet(env, 'LEADER_ELECT') ? { lease: { namespace, name, ...leaseTimes(env, log) } } : {}),
+      dialects: [
+        cattle({ name, namespace, job, plansShareNodes: isSet(env, 'PLANS_SHARE_NODES') }),
+      ],
+      ...(isSet(env, 'LEADER_ELECT')
+        ? { lease: { namespace, name, ...leaseTimes(env, log) } }
+        : {}),
       // The original's service account knows nothing of ours.
       policies: 'if-allowed',
       drainsNodes: !job.drainInJob,
       controllers: ({ writer, events }, [plans]) => [
-        channelController({ plans: plans as Informer<CattlePlan>, writer, events, intervalMs, clock, log, ask }),
+        channelController({
+          plans: plans as Informer<CattlePlan>,
+          writer,
+          events,
+          intervalMs,
+          clock,
+          log,
+          ask,
+        }),
       ],
       healthAddress: env[`${PREFIX}HEALTH_ADDRESS`] || undefined,
       metrics,
@@ -84,10 +99,16 @@ async function installPlans(client: KubeClient, namespace: string, abort: AbortS
   const isServed = async (): Promise<boolean> =>
     (await ifFound(tryList(client, cattlePlans, { namespace, abort }))) === true;
   if (await isServed()) return;
-  const definition = parse(deployFile('chart/manifests/cattle/kinds.yaml')) as CustomResourceDefinition;
+  const definition = parse(
+    deployFile('chart/manifests/cattle/kinds.yaml'),
+  ) as CustomResourceDefinition;
   await ifNew(client.create(customResourceDefinitions, definition, { abort }));
   const { name } = definition.metadata;
   const late = `${name} is not served after ${formatDuration(PATIENCE_MS)}: check its CustomResourceDefinition`;
-  for (const end = clock.monotonic() + PATIENCE_MS; !(await isServed()); await sleep(clock, POLL_MS, abort))
+  for (
+    const end = clock.monotonic() + PATIENCE_MS;
+    !(await isServed());
+    await sleep(clock, POLL_MS, abort)
+  )
     if (clock.monotonic() > end) throw new Error(late);
 }

@@ -7,7 +7,13 @@ import type { CommandCall } from '../cli/program.ts';
 import { VERSION } from '../cli/version.ts';
 import { createHealthServer } from '../runtime/health.ts';
 import { createMetrics } from '../runtime/metrics.ts';
-import { type FileDownload, packBundle, problem, publishBundle, unpackBundle } from '../updates/bundle/publish.ts';
+import {
+  type FileDownload,
+  packBundle,
+  problem,
+  publishBundle,
+  unpackBundle,
+} from '../updates/bundle/publish.ts';
 import { runUpdateServer } from '../updates/server/update-server.ts';
 import { systemClock as clock } from '../util/clock.ts';
 import { messageOf, RefitError } from '../util/errors.ts';
@@ -22,44 +28,85 @@ interface ServeFlags {
   readonly logLevel: LogLevel;
 }
 
-export async function runServe(directory: string, flags: ServeFlags, abort: AbortSignal): Promise<void> {
+export async function runServe(
+  directory: string,
+  flags: ServeFlags,
+  abort: AbortSignal,
+): Promise<void> {
   const { address, url, certDir, tokenFile, healthAddress, logLevel } = flags;
   const metrics = createMetrics(VERSION);
   const certificate =
-    certDir === undefined ? undefined : { certificate: join(certDir, 'tls.crt'), key: join(certDir, 'tls.key') };
+    certDir === undefined
+      ? undefined
+      : { certificate: join(certDir, 'tls.crt'), key: join(certDir, 'tls.key') };
   const health =
-    healthAddress === undefined ? undefined : await createHealthServer({ address: healthAddress, metrics });
-  const options = { directory, address, url, certificate, tokenFile, metrics, clock, log: stderrLogger(logLevel) };
+    healthAddress === undefined
+      ? undefined
+      : await createHealthServer({ address: healthAddress, metrics });
+  const options = {
+    directory,
+    address,
+    url,
+    certificate,
+    tokenFile,
+    metrics,
+    clock,
+    log: stderrLogger(logLevel),
+  };
   await Promise.all([runUpdateServer(options, abort), health?.run(abort)]);
 }
 
-const LIMITS = { maxBytes: 8 * 1024 ** 3, reserveBytes: 256 * 1024 ** 2, stallMs: 60_000, totalMs: 6 * 3_600_000 };
+const LIMITS = {
+  maxBytes: 8 * 1024 ** 3,
+  reserveBytes: 256 * 1024 ** 2,
+  stallMs: 60_000,
+  totalMs: 6 * 3_600_000,
+};
 
 type Flags = Partial<Readonly<Record<'file' | 'pack' | 'unpack', string>>>;
 
-export async function runBundle(directory: string, { file, pack, unpack }: Flags, { write, abort }: CommandCall) {
+export async function runBundle(
+  directory: string,
+  { file, pack, unpack }: Flags,
+  { write, abort }: CommandCall,
+) {
   if (file === undefined && pack === undefined && unpack === undefined)
     throw new RefitError('REFIT_USAGE', 'name what to do: --file, --unpack or --pack');
   const places = [unpack, pack, directory].filter(Boolean).join(' or ');
   const say = (line: string): void => write(`${line}\n`);
   try {
     if (unpack !== undefined) await unpackBundle(unpack, directory);
-    if (file !== undefined) await publishBundle({ file, directory, download: downloader(abort), say });
+    if (file !== undefined)
+      await publishBundle({ file, directory, download: downloader(abort), say });
     if (pack !== undefined) await packBundle(directory, pack);
   } catch (error) {
     // A full disk, or one that is not mounted, is no bug.
-    throw error instanceof RefitError ? error : problem(`cannot use ${places}: ${messageOf(error)}`, error);
+    throw error instanceof RefitError
+      ? error
+      : problem(`cannot use ${places}: ${messageOf(error)}`, error);
   }
   write(`${directory} is ready for \`refit serve\`\n`);
 }
 
 function downloader(abort: AbortSignal): FileDownload {
-  const tools = { clock, random: Math.random, log: stderrLogger('warn'), files, environment: process.env, abort };
+  const tools = {
+    clock,
+    random: Math.random,
+    log: stderrLogger('warn'),
+    files,
+    environment: process.env,
+    abort,
+  };
   return async (url, sha256, path) => {
     const paths = { part: path, record: `${path}.json` };
     await using part = await openPartial({ url, sha256 }, paths, files);
     const request = { url, sha256, paths, userAgent: `refit/${VERSION}`, limits: LIMITS };
-    await fetchVerified({ ...request, ...tools, part, inspect: async () => await Promise.resolve({ isHere: false }) });
+    await fetchVerified({
+      ...request,
+      ...tools,
+      part,
+      inspect: async () => await Promise.resolve({ isHere: false }),
+    });
     await part.seal(0o644);
     await files.rm(paths.record, { force: true });
   };

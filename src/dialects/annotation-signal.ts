@@ -1,10 +1,23 @@
 /** Sends instructions to nodes as annotations and reads their answers, for every dialect whose nodes run an agent. */
 import type { ForeignWorkFinder, Instruction, Signal, World } from '../engine/dialect.ts';
 import type { ForeignWork, Observation, Signalling } from '../engine/model/decision.ts';
-import { hasStarted, isFinal, type Role, type Rollout, type Stage, type Target } from '../engine/model/rollout.ts';
+import {
+  hasStarted,
+  isFinal,
+  type Role,
+  type Rollout,
+  type Stage,
+  type Target,
+} from '../engine/model/rollout.ts';
 import { platformOf } from '../engine/observe/gather.ts';
 import type { TimedStep } from '../engine/policy/rollout-policy.ts';
-import { annotated, type KubeObject, nodes, type Resource, withoutAnnotations } from '../kube/resources.ts';
+import {
+  annotated,
+  type KubeObject,
+  nodes,
+  type Resource,
+  withoutAnnotations,
+} from '../kube/resources.ts';
 import { agentOf, downloadAnswerOn } from '../signal/agent-presence.ts';
 import {
   type AgentPolicy,
@@ -33,9 +46,18 @@ import { onceForEach } from '../util/memo.ts';
 
 type ResourceOf = (stage: Pick<Stage, 'role' | 'procedure'>) => Resource;
 
-export function annotationSignal({ resourceOf, agent }: { resourceOf: ResourceOf; agent?: AgentPolicy }): Signal {
-  const objectOf = (world: World, stage: Stage, { name }: Pick<Target, 'name'>): KubeObject | undefined =>
-    world.get(resourceOf(stage), name);
+export function annotationSignal({
+  resourceOf,
+  agent,
+}: {
+  resourceOf: ResourceOf;
+  agent?: AgentPolicy;
+}): Signal {
+  const objectOf = (
+    world: World,
+    stage: Stage,
+    { name }: Pick<Target, 'name'>,
+  ): KubeObject | undefined => world.get(resourceOf(stage), name);
   const replacing = (stage: Stage, object: KubeObject | undefined): Instruction | undefined =>
     object && { kind: 'replace', resource: resourceOf(stage), object };
   return {
@@ -43,7 +65,8 @@ export function annotationSignal({ resourceOf, agent }: { resourceOf: ResourceOf
       const object = objectOf(world, stage, target);
       const signal = decodeSignal(object?.metadata.annotations);
       const isFor = signal?.command.kind === kindOf(stage) && signal.command.id === stage.command;
-      if (!object || !signal || !isFor || !belongs(object, signal, rollout)) return { kind: 'none' };
+      if (!object || !signal || !isFor || !belongs(object, signal, rollout))
+        return { kind: 'none' };
       return observe(object.metadata);
     },
 
@@ -53,7 +76,10 @@ export function annotationSignal({ resourceOf, agent }: { resourceOf: ResourceOf
       const asked = { ...signalling, agent: { ...signalling.agent, ...agent } };
       const signalled = object && withSignal(object, rollout, asked);
       const isNode = resourceOf(stage) === nodes;
-      return replacing(stage, signalled && isNode ? withAttempt(signalled, rollout, asked) : signalled);
+      return replacing(
+        stage,
+        signalled && isNode ? withAttempt(signalled, rollout, asked) : signalled,
+      );
     },
 
     acknowledge(world, _rollout, stage, target, now) {
@@ -80,51 +106,92 @@ export function annotationSignal({ resourceOf, agent }: { resourceOf: ResourceOf
     prefetch(world, rollout, stage, target, policy) {
       const object = objectOf(world, stage, target);
       const wanted = object && prefetchFor(object, rollout, stage);
-      return replacing(stage, wanted && annotated(object, prefetching.encodePrefetch({ ...wanted, policy })));
+      return replacing(
+        stage,
+        wanted && annotated(object, prefetching.encodePrefetch({ ...wanted, policy })),
+      );
     },
 
     endPrefetch(world, stage, target) {
       const object = objectOf(world, stage, target);
-      return replacing(stage, object && withoutAnnotations(object, PREFETCH_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION));
+      return replacing(
+        stage,
+        object && withoutAnnotations(object, PREFETCH_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION),
+      );
     },
 
-    downloadsOf: (world, rollout, stage, target) => downloadsOn(objectOf(world, stage, target), rollout, stage, target),
+    downloadsOf: (world, rollout, stage, target) =>
+      downloadsOn(objectOf(world, stage, target), rollout, stage, target),
 
     checkDownloads(world, rollout, stage, target, policy) {
       const object = objectOf(world, stage, target);
       const commands = object && downloadsFor(object, rollout, stage, target);
-      const check = commands && prefetching.encodeDownloadCheck({ rollout: rollout.source.uid, commands, policy });
+      const check =
+        commands &&
+        prefetching.encodeDownloadCheck({ rollout: rollout.source.uid, commands, policy });
       return replacing(stage, check && annotated(object, check));
     },
   };
 }
 
 /** A node with one of these statuses waits for the leader, which answers with the other one. */
-const NEXT: Readonly<Record<string, string>> = { Cordoning: 'ApplyingUpdate', UnCordoning: 'Completed' };
+const NEXT: Readonly<Record<string, string>> = {
+  Cordoning: 'ApplyingUpdate',
+  UnCordoning: 'Completed',
+};
 
-export function withSignal(object: KubeObject, rollout: Rollout, signalling: Signalling): KubeObject {
+export function withSignal(
+  object: KubeObject,
+  rollout: Rollout,
+  signalling: Signalling,
+): KubeObject {
   const { stage, target, payload, agent } = signalling;
-  const signal = encodeSignal({ planId: rollout.id, created: target.since, command: commandOf(stage, payload) });
-  const ours = { [ROLLOUT_ANNOTATION]: `${rollout.source.uid}/${target.since}`, ...encodeAgentPolicy(agent) };
+  const signal = encodeSignal({
+    planId: rollout.id,
+    created: target.since,
+    command: commandOf(stage, payload),
+  });
+  const ours = {
+    [ROLLOUT_ANNOTATION]: `${rollout.source.uid}/${target.since}`,
+    ...encodeAgentPolicy(agent),
+  };
   return annotated(withoutAnnotations(object, ...ANSWERED), { ...signal, ...ours });
 }
 
 /** What belongs to an earlier signal, or comes before one. */
-const ANSWERED = [REPORT_ANNOTATION, AGENT_POLICY_ANNOTATION, PREFETCH_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION];
+const ANSWERED = [
+  REPORT_ANNOTATION,
+  AGENT_POLICY_ANNOTATION,
+  PREFETCH_ANNOTATION,
+  DOWNLOAD_CHECK_ANNOTATION,
+];
 
 function commandOf(stage: Stage, payload: Signalling['payload']): SignalCommand {
   const { command: id, version, forced } = stage;
-  return { id, kind: kindOf(stage), url: '', ...payload, version, ...(forced && { forceupdate: true }) };
+  return {
+    id,
+    kind: kindOf(stage),
+    url: '',
+    ...payload,
+    version,
+    ...(forced && { forceupdate: true }),
+  };
 }
 
 /** Undefined where nothing may be fetched ahead: only our agent does it, and only what a sha256 verifies. */
 function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage) {
   const payload = stage.payloads?.[platformOf(object) ?? ''];
-  if (payload?.sha256 === undefined || kindOf(stage) !== 'k0supdate' || !agentOf(object).ours) return undefined;
+  if (payload?.sha256 === undefined || kindOf(stage) !== 'k0supdate' || !agentOf(object).ours)
+    return undefined;
   return { rollout: source.uid, command: commandOf(stage, payload) };
 }
 
-function downloadsOn(object: KubeObject | undefined, rollout: Rollout, stage: Stage, target: Target) {
+function downloadsOn(
+  object: KubeObject | undefined,
+  rollout: Rollout,
+  stage: Stage,
+  target: Target,
+) {
   if (hasStarted(rollout)) return undefined;
   const answer = object && downloadAnswerOn(object);
   const { annotations = {} } = object?.metadata ?? {};
@@ -135,15 +202,29 @@ function downloadsOn(object: KubeObject | undefined, rollout: Rollout, stage: St
   if (asked?.rollout !== rollout.source.uid || !sameJson(asked.commands, commands))
     return { answer: 'unasked', room } as const;
   const { policy } = asked;
-  if (answer.id !== prefetching.downloadCheckId(annotations)) return { answer: 'asked', policy, room } as const;
-  return { answer: problem === undefined ? 'possible' : 'impossible', policy, problem, bytes, room } as const;
+  if (answer.id !== prefetching.downloadCheckId(annotations))
+    return { answer: 'asked', policy, room } as const;
+  return {
+    answer: problem === undefined ? 'possible' : 'impossible',
+    policy,
+    problem,
+    bytes,
+    room,
+  } as const;
 }
 
 /** Of the commands for the target, as many as a check can have: a node has one check. */
-function downloadsFor(object: KubeObject, { stages }: Rollout, { role }: Stage, { name }: Target): SignalCommand[] {
+function downloadsFor(
+  object: KubeObject,
+  { stages }: Rollout,
+  { role }: Stage,
+  { name }: Target,
+): SignalCommand[] {
   const commands = stages.flatMap((stage) => {
     const payload = stage.payloads?.[platformOf(object) ?? ''];
-    return payload && stage.role === role && namesIn(stage).has(name) ? [commandOf(stage, payload)] : [];
+    return payload && stage.role === role && namesIn(stage).has(name)
+      ? [commandOf(stage, payload)]
+      : [];
   });
   return commands.slice(0, prefetching.MOST_COMMANDS);
 }
@@ -152,7 +233,10 @@ const namesIn = onceForEach(({ targets }: Stage) => new Set(targets.map(({ name 
 
 /** The leader's own record on the Node, in the same write as the signal. */
 function withAttempt(object: KubeObject, { source }: Rollout, { target }: Signalling): KubeObject {
-  const labels = { ...object.metadata.labels, [ATTEMPT_LABEL]: attemptLabel(source.uid, target.since) };
+  const labels = {
+    ...object.metadata.labels,
+    [ATTEMPT_LABEL]: attemptLabel(source.uid, target.since),
+  };
   return { ...object, metadata: { ...object.metadata, labels } };
 }
 
@@ -161,7 +245,12 @@ function attemptLabel(uid: string, created: string): string {
 }
 
 /** True if a leader sent it for another rollout. On Nodes only the label proves that: kubelets write the annotations. */
-function isProven(resource: Resource, { metadata }: KubeObject, { created }: SignalData, { source }: Rollout): boolean {
+function isProven(
+  resource: Resource,
+  { metadata }: KubeObject,
+  { created }: SignalData,
+  { source }: Rollout,
+): boolean {
   if (resource !== nodes) return true;
   const label = metadata.labels?.[ATTEMPT_LABEL];
   const isOfSignal = label?.endsWith(attemptLabel('', created)) === true;
@@ -175,8 +264,14 @@ function withStatus(object: KubeObject | undefined, status: string, now: number,
   if (!object || !signal) return undefined;
   const { created } = signal;
   const timestamp = rfc3339(now);
-  const report = reason === undefined ? {} : encodeReport({ ...decodeReport(annotations, created), created, reason });
-  return annotated(object, { ...encodeSignal({ ...signal, status: { status, timestamp } }), ...report });
+  const report =
+    reason === undefined
+      ? {}
+      : encodeReport({ ...decodeReport(annotations, created), created, reason });
+  return annotated(object, {
+    ...encodeSignal({ ...signal, status: { status, timestamp } }),
+    ...report,
+  });
 }
 
 function kindOf({ procedure }: Stage): SignalCommand['kind'] {
@@ -186,7 +281,10 @@ function kindOf({ procedure }: Stage): SignalCommand['kind'] {
 export function belongs(
   { metadata }: KubeObject,
   { created, planId }: Pick<SignalData, 'created' | 'planId'>,
-  { source, id }: Pick<Rollout, 'id'> & { readonly source: Pick<Rollout['source'], 'uid' | 'created'> },
+  {
+    source,
+    id,
+  }: Pick<Rollout, 'id'> & { readonly source: Pick<Rollout['source'], 'uid' | 'created'> },
 ): boolean {
   // Ours carry `<uid of the Plan>/<attempt>`, so a reused or edited plan id does not matter. Not the target's `since`:
   // a leader with an old view may have recorded a newer intent, and a working node must not start again.
@@ -203,7 +301,9 @@ export function occupantOf(world: World, { name }: Target, plan: KubeObject): st
 }
 
 /** Nodes that work on a signal of another rollout, even if that rollout is gone. */
-export function foreignTargetsAmong(objects: Readonly<Record<Role, Resource>>): Required<ForeignWorkFinder> {
+export function foreignTargetsAmong(
+  objects: Readonly<Record<Role, Resource>>,
+): Required<ForeignWorkFinder> {
   const found = (world: World, rollout: Rollout, wanted: boolean): ForeignWork[] =>
     (['controller', 'worker'] as const).flatMap((role) =>
       world.list(objects[role]).flatMap((object) => {
@@ -241,12 +341,22 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
       return { kind: 'failed', ...common, message: `${step}: ${why}`, ...how };
     }
     default:
-      return { kind: 'working', step, ...common, ...STEPS[step], ...cordonOf(metadata, created, step) };
+      return {
+        kind: 'working',
+        step,
+        ...common,
+        ...STEPS[step],
+        ...cordonOf(metadata, created, step),
+      };
   }
 });
 
 /** Originals do not mark their cordons. After the signal of an original leader every cordon is removed, as there. */
-function cordonOf({ annotations }: KubeObject['metadata'], created: string, status: string): { ownsCordon?: true } {
+function cordonOf(
+  { annotations }: KubeObject['metadata'],
+  created: string,
+  status: string,
+): { ownsCordon?: true } {
   if (status !== 'UnCordoning') return {};
   const isOurs = annotations?.[ROLLOUT_ANNOTATION]?.endsWith(`/${created}`) === true;
   const isOurAgent = decodeReport(annotations, created) !== undefined;
@@ -256,7 +366,10 @@ function cordonOf({ annotations }: KubeObject['metadata'], created: string, stat
 }
 
 const STEPS: Readonly<
-  Record<string, { part: TimedStep; waitsFor?: 'drain' | 'uncordon'; cancellable?: boolean } | undefined>
+  Record<
+    string,
+    { part: TimedStep; waitsFor?: 'drain' | 'uncordon'; cancellable?: boolean } | undefined
+  >
 > = {
   Downloading: { part: 'download', cancellable: true },
   Cordoning: { part: 'drain', waitsFor: 'drain', cancellable: true },

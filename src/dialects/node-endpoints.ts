@@ -13,6 +13,9 @@ export function endpointsOf(world: World): Endpoint[] {
   return world.list(nodes).filter(isController).map(endpointOf);
 }
 
-export function endpointOf({ metadata: { name }, status }: Pick<Node, 'metadata' | 'status'>): Endpoint {
+export function endpointOf({
+  metadata: { name },
+  status,
+}: Pick<Node, 'metadata' | 'status'>): Endpoint {
   return { name, host: status?.addresses?.find(({ type }) => type === 'InternalIP')?.address };
 }

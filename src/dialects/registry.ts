@@ -12,4 +12,7 @@ export const DIALECTS: readonly Dialect[] = [autopilot, cattleView, kubeadmView,
 export const CONTROLLER_DIALECTS: readonly Dialect[] = [autopilot];
 
 /** The lease of k0s itself, so that its leader and ours never act at the same time. */
-export const LEADER_LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' } as const;
+export const LEADER_LEASE = {
+  namespace: 'k0s-autopilot',
+  name: 'k0s-autopilot-controller',
+} as const;

@@ -22,11 +22,27 @@ test.each<[string, PodDisruptionBudget, string | undefined, PodTraits?]>([
     of({ minAvailable: 5 }, { ...ALL, desiredHealthy: 5 }),
     'it wants 5 of its 3 pods healthy at all times (minAvailable: 5)',
   ],
-  ['minAvailable that rounds up to all', of({ minAvailable: '90%' }, ALL), `${EVERY} (minAvailable: 90%)`],
+  [
+    'minAvailable that rounds up to all',
+    of({ minAvailable: '90%' }, ALL),
+    `${EVERY} (minAvailable: 90%)`,
+  ],
   ['maxUnavailable of none', of({ maxUnavailable: 0 }, ALL), `${EVERY} (maxUnavailable: 0)`],
-  ['nothing asked for', of({}, { expectedPods: 0 }), 'it has neither minAvailable nor maxUnavailable'],
-  ['one to spare', of({ minAvailable: 2 }, { ...ALL, desiredHealthy: 2, disruptionsAllowed: 1 }), undefined],
-  ['none to spare just now', of({ minAvailable: 2 }, { ...ALL, desiredHealthy: 2, currentHealthy: 2 }), undefined],
+  [
+    'nothing asked for',
+    of({}, { expectedPods: 0 }),
+    'it has neither minAvailable nor maxUnavailable',
+  ],
+  [
+    'one to spare',
+    of({ minAvailable: 2 }, { ...ALL, desiredHealthy: 2, disruptionsAllowed: 1 }),
+    undefined,
+  ],
+  [
+    'none to spare just now',
+    of({ minAvailable: 2 }, { ...ALL, desiredHealthy: 2, currentHealthy: 2 }),
+    undefined,
+  ],
   [
     'all wanted, and one too many just now',
     of({ minAvailable: 3 }, { ...ALL, currentHealthy: 4, disruptionsAllowed: 1 }),
@@ -49,15 +65,27 @@ test.each<[string, PodDisruptionBudget, string | undefined, PodTraits?]>([
     of({ maxUnavailable: 0, unhealthyPodEvictionPolicy: 'AlwaysAllow' }, ALL),
     `${EVERY} (maxUnavailable: 0)`,
   ],
-  ['a pod that is not Ready beside enough others', of({ minAvailable: 3 }, ALL), undefined, UNREADY],
-  ['a pod that does not run yet', of({ maxUnavailable: 0 }, ALL), undefined, { labels, phase: 'Pending' }],
+  [
+    'a pod that is not Ready beside enough others',
+    of({ minAvailable: 3 }, ALL),
+    undefined,
+    UNREADY,
+  ],
+  [
+    'a pod that does not run yet',
+    of({ maxUnavailable: 0 }, ALL),
+    undefined,
+    { labels, phase: 'Pending' },
+  ],
   [
     'a controller that cannot count',
     of(
       { maxUnavailable: 1 },
       {
         observedGeneration: 0,
-        conditions: [{ type: 'DisruptionAllowed', status: 'False', reason: 'SyncFailed', message: 'no scale' }],
+        conditions: [
+          { type: 'DisruptionAllowed', status: 'False', reason: 'SyncFailed', message: 'no scale' },
+        ],
       },
     ),
     'Kubernetes cannot tell how many pods it should cover: no scale',
@@ -68,7 +96,12 @@ test.each<[string, PodDisruptionBudget, string | undefined, PodTraits?]>([
     'it covers pods without a controller (maxUnavailable: 1)',
     { labels, controller: null },
   ],
-  ['bare pods, by number', of({ minAvailable: 1 }, { expectedPods: 0 }), undefined, { labels, controller: null }],
+  [
+    'bare pods, by number',
+    of({ minAvailable: 1 }, { expectedPods: 0 }),
+    undefined,
+    { labels, controller: null },
+  ],
   ['pods that are not counted yet', of({ maxUnavailable: 1 }, { expectedPods: 0 }), undefined],
   [
     'not seen yet, maxUnavailable of none',
@@ -86,16 +119,28 @@ test.each<[string, PodDisruptionBudget, string | undefined, PodTraits?]>([
     `${AT_ALL_TIMES} (minAvailable: 100%)`,
   ],
   ['not seen yet, a number', of({ minAvailable: 1 }, { ...ALL, observedGeneration: 0 }), undefined],
-  ['pods of others', of({ maxUnavailable: 0, selector: { matchLabels: { app: 'db' } } }, ALL), undefined],
+  [
+    'pods of others',
+    of({ maxUnavailable: 0, selector: { matchLabels: { app: 'db' } } }, ALL),
+    undefined,
+  ],
   ['no selector', of({ maxUnavailable: 0, selector: undefined as never }, ALL), undefined],
-  ['a selector of all pods', of({ maxUnavailable: 0, selector: {} }, ALL), `${EVERY} (maxUnavailable: 0)`],
+  [
+    'a selector of all pods',
+    of({ maxUnavailable: 0, selector: {} }, ALL),
+    `${EVERY} (maxUnavailable: 0)`,
+  ],
   [
     'another namespace',
-    { ...of({ maxUnavailable: 0 }, ALL), metadata: { name: 'web', namespace: 'other', generation: 1 } },
+    {
+      ...of({ maxUnavailable: 0 }, ALL),
+      metadata: { name: 'web', namespace: 'other', generation: 1 },
+    },
     undefined,
   ],
 ])('%s', (_name, budget, reason, traits = { labels }) => {
-  const expected = reason === undefined ? [] : [{ budget: 'default/web', pods: ['default/p'], reason }];
+  const expected =
+    reason === undefined ? [] : [{ budget: 'default/web', pods: ['default/p'], reason }];
   expect(hopelessBudgets([buildPod('p', traits)], [budget])).toEqual(expected);
 });
 
@@ -116,7 +161,10 @@ test('two budgets over one pod stand in the way even where each has something to
 });
 
 test('each budget is named once, with all its pods, in order', () => {
-  const budgets = [buildBudget('web', { maxUnavailable: 0 }, ALL), buildBudget('db', { minAvailable: 3 }, ALL)];
+  const budgets = [
+    buildBudget('web', { maxUnavailable: 0 }, ALL),
+    buildBudget('db', { minAvailable: 3 }, ALL),
+  ];
   const pods = [
     buildPod('w2', { labels }),
     buildPod('w1', { labels }),
@@ -125,6 +173,10 @@ test('each budget is named once, with all its pods, in order', () => {
   ];
   expect(hopelessBudgets(pods, budgets)).toEqual([
     { budget: 'default/db', pods: ['default/d'], reason: `${EVERY} (minAvailable: 3)` },
-    { budget: 'default/web', pods: ['default/w1', 'default/w2'], reason: `${EVERY} (maxUnavailable: 0)` },
+    {
+      budget: 'default/web',
+      pods: ['default/w1', 'default/w2'],
+      reason: `${EVERY} (maxUnavailable: 0)`,
+    },
   ]);
 });

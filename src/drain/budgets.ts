@@ -13,22 +13,37 @@ export interface BlockingBudget {
 }
 
 /** What ends a wait for a PodDisruptionBudget, as a clause that follows "when". */
-export const BUDGET_ENDS = 'the budget allows the eviction: run more replicas, or change the budget';
+export const BUDGET_ENDS =
+  'the budget allows the eviction: run more replicas, or change the budget';
 
 export function describeBlockingBudget({ budget, pods, reason }: BlockingBudget): string {
   return blockedByBudget(budget, nameSome(pods), reason);
 }
 
 /** The budgets that block the eviction of `pods` even when all their pods are healthy, not only at this moment. */
-export function hopelessBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): BlockingBudget[] {
+export function hopelessBudgets(
+  pods: readonly Pod[],
+  budgets: readonly PodDisruptionBudget[],
+): BlockingBudget[] {
   return obstaclesFor(pods, budgets, refusalOf);
 }
 
-export function holdingBudgets(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[]): BlockingBudget[] {
-  return obstaclesFor(pods, budgets, (budget, pod) => refusalOf(budget, pod) ?? refusalNow(budget, pod));
+export function holdingBudgets(
+  pods: readonly Pod[],
+  budgets: readonly PodDisruptionBudget[],
+): BlockingBudget[] {
+  return obstaclesFor(
+    pods,
+    budgets,
+    (budget, pod) => refusalOf(budget, pod) ?? refusalNow(budget, pod),
+  );
 }
 
-function obstaclesFor(pods: readonly Pod[], budgets: readonly PodDisruptionBudget[], judge: typeof refusalNow) {
+function obstaclesFor(
+  pods: readonly Pod[],
+  budgets: readonly PodDisruptionBudget[],
+  judge: typeof refusalNow,
+) {
   const held = new Map<string, { reason: string; pods: string[] }>();
   for (const pod of pods) {
     const guards = budgets
@@ -44,7 +59,11 @@ function obstaclesFor(pods: readonly Pod[], budgets: readonly PodDisruptionBudge
     held.getOrInsert(`${keyOf(first)}\n${reason}`, { reason, pods: [] }).pods.push(keyOf(pod));
   }
   return [...held]
-    .map(([key, { reason, pods }]) => ({ budget: key.split('\n')[0] ?? '', pods: pods.toSorted(), reason }))
+    .map(([key, { reason, pods }]) => ({
+      budget: key.split('\n')[0] ?? '',
+      pods: pods.toSorted(),
+      reason,
+    }))
     .toSorted((a, b) => (a.budget < b.budget ? -1 : 1));
 }
 
@@ -54,7 +73,10 @@ function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   // As in the API server: a budget without limits allows no disruption.
   if (minAvailable === undefined && maxUnavailable === undefined)
     return 'it has neither minAvailable nor maxUnavailable';
-  return failureOf(budget) ?? (hasCurrentStatus(budget) ? refusalByStatus(budget, pod) : refusalBySpec(budget));
+  return (
+    failureOf(budget) ??
+    (hasCurrentStatus(budget) ? refusalByStatus(budget, pod) : refusalBySpec(budget))
+  );
 }
 
 /** In the words of the API server. */
@@ -79,11 +101,16 @@ function isSpared({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
 function failureOf({ status }: PodDisruptionBudget): string | undefined {
   const allowed = status?.conditions?.find(({ type }) => type === 'DisruptionAllowed');
   const failed = allowed?.reason === 'SyncFailed' ? allowed : undefined;
-  return failed && `Kubernetes cannot tell how many pods it should cover: ${failed.message ?? 'it does not say why'}`;
+  return (
+    failed &&
+    `Kubernetes cannot tell how many pods it should cover: ${failed.message ?? 'it does not say why'}`
+  );
 }
 
 function hasCurrentStatus({ metadata, status }: PodDisruptionBudget): boolean {
-  return status?.observedGeneration !== undefined && status.observedGeneration === metadata.generation;
+  return (
+    status?.observedGeneration !== undefined && status.observedGeneration === metadata.generation
+  );
 }
 
 /** The disruption controller knows from the workloads how many pods there should be. */
@@ -91,8 +118,10 @@ function refusalByStatus(budget: PodDisruptionBudget, pod: Pod): string | undefi
   const { disruptionsAllowed = 0, desiredHealthy = 0, expectedPods = 0 } = budget.status ?? {};
   if (disruptionsAllowed > 0) return undefined;
   // Pods without a controller count as expected only for a plain number.
-  const isCounted = typeof budget.spec?.minAvailable === 'number' || controllerOf(pod) !== undefined;
-  if (expectedPods === 0) return isCounted ? undefined : `it covers pods without a controller${demandOf(budget)}`;
+  const isCounted =
+    typeof budget.spec?.minAvailable === 'number' || controllerOf(pod) !== undefined;
+  if (expectedPods === 0)
+    return isCounted ? undefined : `it covers pods without a controller${demandOf(budget)}`;
   if (desiredHealthy < expectedPods) return undefined;
   return `it wants ${desiredHealthy} of its ${expectedPods} pods healthy at all times${demandOf(budget)}`;
 }
@@ -105,7 +134,9 @@ function refusalBySpec(budget: PodDisruptionBudget): string | undefined {
 }
 
 function demandOf({ spec: { minAvailable, maxUnavailable } = {} }: PodDisruptionBudget): string {
-  return maxUnavailable === undefined ? ` (minAvailable: ${minAvailable})` : ` (maxUnavailable: ${maxUnavailable})`;
+  return maxUnavailable === undefined
+    ? ` (minAvailable: ${minAvailable})`
+    : ` (maxUnavailable: ${maxUnavailable})`;
 }
 
 /** Milliseconds past its deletion time after which a pod is overdue: kubelets need time to clean up, and clocks differ. */
@@ -128,10 +159,14 @@ export function blockedByBudget(budget: string, pods: string, reason: string): s
 
 /** Of terminating pods: their `deletionTimestamp` is the end of the grace period. `text` is for people. */
 export function findOverdue(ending: readonly Pod[], now: number) {
-  const leftMs = ({ metadata }: Pod) => Date.parse(metadata.deletionTimestamp ?? '') + TOLERANCE_MS - now;
+  const leftMs = ({ metadata }: Pod) =>
+    Date.parse(metadata.deletionTimestamp ?? '') + TOLERANCE_MS - now;
   const late = ending.flatMap((pod) => {
     const { deletionTimestamp, finalizers = [] } = pod.metadata;
-    const why = finalizers.length === 0 ? 'the kubelet has not reported its end' : `held by ${finalizers.join(', ')}`;
+    const why =
+      finalizers.length === 0
+        ? 'the kubelet has not reported its end'
+        : `held by ${finalizers.join(', ')}`;
     return leftMs(pod) <= 0 ? `${keyOf(pod)} was to end by ${deletionTimestamp} (${why})` : [];
   });
   const rest = ending.map(leftMs).filter((ms) => ms > 0);

@@ -95,12 +95,28 @@ test.each(change)('%s', (_name, act, before, after) => {
 });
 
 test.each<[string, (node: Node) => Node, Node]>([
-  ["somebody else's cordon is not ours", (it) => withCordon(it, OWNER), node(undefined, { unschedulable: true })],
-  ['our cordon keeps its owner', (it) => withCordon(it, 'rollout/2'), node(MARK, { unschedulable: true })],
+  [
+    "somebody else's cordon is not ours",
+    (it) => withCordon(it, OWNER),
+    node(undefined, { unschedulable: true }),
+  ],
+  [
+    'our cordon keeps its owner',
+    (it) => withCordon(it, 'rollout/2'),
+    node(MARK, { unschedulable: true }),
+  ],
   ["somebody else's cordon stays", withoutCordon, node({ a: 'b' }, { unschedulable: true })],
   ['no cordon at all', withoutCordon, node(undefined)],
-  ['the taint of another is there', (it) => withPendingTaint(it, 'other'), node(undefined, { taints: [OURS] })],
-  ['the taint of another stays', (it) => withoutPendingTaint(it, 'other'), node(undefined, { taints: [OURS] })],
+  [
+    'the taint of another is there',
+    (it) => withPendingTaint(it, 'other'),
+    node(undefined, { taints: [OURS] }),
+  ],
+  [
+    'the taint of another stays',
+    (it) => withoutPendingTaint(it, 'other'),
+    node(undefined, { taints: [OURS] }),
+  ],
   [
     'no taint of ours',
     (it) => withoutPendingTaint(it, 'rollout'),
@@ -132,9 +148,7 @@ test.each([
 });
 
 test('our mark is stale without a cordon, and not where nothing keeps who set it', () => {
-  expect([node(MARK, {}), node(MARK, { unschedulable: true }), node(undefined, {})].map(isMarkStale)).toEqual([
-    true,
-    false,
-    false,
-  ]);
+  expect(
+    [node(MARK, {}), node(MARK, { unschedulable: true }), node(undefined, {})].map(isMarkStale),
+  ).toEqual([true, false, false]);
 });

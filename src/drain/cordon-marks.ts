@@ -8,14 +8,19 @@ export function cordonOwner({ metadata }: Node): string | undefined {
 
 /** True for our mark beside no cordon, or one that another set, by what the API server keeps. Caches leave that out. */
 export function isMarkStale(node: Node): boolean {
-  const isOthers = managersOf(node.metadata, 'unschedulable').some((manager) => !manager.startsWith('refit'));
+  const isOthers = managersOf(node.metadata, 'unschedulable').some(
+    (manager) => !manager.startsWith('refit'),
+  );
   return cordonOwner(node) !== undefined && (node.spec?.unschedulable !== true || isOthers);
 }
 
 /** Returns the same node when it is cordoned already, by anyone. */
 export function withCordon(node: Node, owner: string): Node {
   if (node.spec?.unschedulable) return node;
-  return { ...annotated(node, { [CORDON_ANNOTATION]: owner }), spec: { ...node.spec, unschedulable: true } };
+  return {
+    ...annotated(node, { [CORDON_ANNOTATION]: owner }),
+    spec: { ...node.spec, unschedulable: true },
+  };
 }
 
 /** Removes Refit's cordon with its annotation; returns the same node when there is none. */
@@ -66,7 +71,10 @@ function isPending({ key, effect }: { key: string; effect: string }): boolean {
 export const CORDON_ANNOTATION = 'upgrade.refit.dev/cordoned-by';
 
 /** A soft taint on nodes that are not upgraded yet: keeps evicted pods away from them. Its value names the rollout. */
-export const PENDING_TAINT = { key: 'upgrade.refit.dev/pending', effect: 'PreferNoSchedule' } as const;
+export const PENDING_TAINT = {
+  key: 'upgrade.refit.dev/pending',
+  effect: 'PreferNoSchedule',
+} as const;
 
 export interface Owner {
   /** Uid of the plan. A node that cordons itself knows only the signal's planId, which may be any text. */
@@ -84,7 +92,8 @@ export function writeOwner({ plan, attempt, kind }: Owner): string {
 export function readOwner(text: string): Owner | undefined {
   const words = text.split('/');
   // Every kind of Kubernetes is such a word, and no time.
-  const kind = words.length > 2 && /^[A-Z][A-Za-z0-9]*$/.test(words.at(-1) ?? '') ? words.pop() : undefined;
+  const kind =
+    words.length > 2 && /^[A-Z][A-Za-z0-9]*$/.test(words.at(-1) ?? '') ? words.pop() : undefined;
   const attempt = words.pop() ?? '';
   const plan = words.join('/');
   return plan === '' ? undefined : { plan, attempt, kind };

@@ -7,8 +7,16 @@ const ATTEMPT = '2026-11-20T14:00:00Z';
 test.each([
   ['the leader', { plan: 'some-uid', attempt: ATTEMPT, kind: 'Plan' }, `some-uid/${ATTEMPT}/Plan`],
   ['a node for itself', { plan: 'some-id', attempt: ATTEMPT }, `some-id/${ATTEMPT}`],
-  ['a node, for an id with a slash', { plan: 'release/1.37', attempt: ATTEMPT }, `release/1.37/${ATTEMPT}`],
-  ['a node, for an id that ends like a kind', { plan: 'release/Plan', attempt: ATTEMPT }, `release/Plan/${ATTEMPT}`],
+  [
+    'a node, for an id with a slash',
+    { plan: 'release/1.37', attempt: ATTEMPT },
+    `release/1.37/${ATTEMPT}`,
+  ],
+  [
+    'a node, for an id that ends like a kind',
+    { plan: 'release/Plan', attempt: ATTEMPT },
+    `release/Plan/${ATTEMPT}`,
+  ],
 ])('%s is read as it was written', (_, owner, text) => {
   expect(writeOwner(owner)).toBe(text);
   expect(readOwner(text)).toEqual(owner);

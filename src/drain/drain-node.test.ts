@@ -33,7 +33,10 @@ test('all pods are evicted side by side, by uid, and waited for', async () => {
 });
 
 test('what a drain leaves does not keep it up, and a pod on its way out is not evicted again', async () => {
-  const mirror = { controller: null, metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } };
+  const mirror = {
+    controller: null,
+    metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } },
+  };
   const rig = await drain(
     [
       ['daemon', { controller: 'DaemonSet/ds' }],
@@ -54,7 +57,9 @@ test('what a drain leaves does not keep it up, and a pod on its way out is not e
 
 test('a DaemonSet is asked about once, however many looks it takes', async () => {
   const daemon = { controller: 'DaemonSet/ds' };
-  const rig = await drain([['d1', daemon], ['d2', daemon], ['a'], ['b']], {}, (api) => api.daemonSets.add('ds'));
+  const rig = await drain([['d1', daemon], ['d2', daemon], ['a'], ['b']], {}, (api) =>
+    api.daemonSets.add('ds'),
+  );
   rig.api.remove('default/a');
   await rig.clock.advance(0);
   rig.api.remove('default/b');
@@ -64,7 +69,11 @@ test('a DaemonSet is asked about once, however many looks it takes', async () =>
 
 describe('a pod that the options forbid to evict', () => {
   test('refuses the drain before anything is evicted, by name', async () => {
-    const pods: [string, PodTraits?][] = [['a'], ['bare', { controller: null }], ['data', { emptyDir: true }]];
+    const pods: [string, PodTraits?][] = [
+      ['a'],
+      ['bare', { controller: null }],
+      ['data', { emptyDir: true }],
+    ];
     const rig = await drain(pods, { localData: 'refuse', unmanagedPods: 'refuse' });
     expect(await rig.done).toBe(
       'DrainRefusedError: default/bare has no controller, so nobody would create it anew; ' +
@@ -103,13 +112,17 @@ describe('pods that arrive during the drain', () => {
 
   test('are left in the end where they come back each time', async () => {
     let born = 0;
-    const rig = await drain([['slow', { controller: 'ReplicaSet/slow' }], ['stubborn']], {}, (api) => {
-      api.onEvict = ({ pod }) => {
-        if (pod === 'default/slow') return;
-        api.remove(pod);
-        if (born < 20) api.put(buildPod(`stubborn-${++born}`));
-      };
-    });
+    const rig = await drain(
+      [['slow', { controller: 'ReplicaSet/slow' }], ['stubborn']],
+      {},
+      (api) => {
+        api.onEvict = ({ pod }) => {
+          if (pod === 'default/slow') return;
+          api.remove(pod);
+          if (born < 20) api.put(buildPod(`stubborn-${++born}`));
+        };
+      },
+    );
     await rig.clock.advance(0);
     expect(namesOf(rig)).toEqual(['slow', 'stubborn', 'stubborn-1', 'stubborn-2', 'stubborn-3']);
     rig.api.remove('default/slow');
@@ -136,7 +149,8 @@ test('pods that should have ended long ago are named with what holds them', asyn
   const stuck = 'default/stuck was to end by 2026-01-01T00:00:30Z (held by example.com/backup)';
   expect(rig.progress.at(-1)).toEqual({ left: 2, blockedBy: stuck });
   await rig.clock.advance(300_000);
-  const slow = 'default/slow was to end by 2026-01-01T00:05:00Z (the kubelet has not reported its end)';
+  const slow =
+    'default/slow was to end by 2026-01-01T00:05:00Z (the kubelet has not reported its end)';
   expect(rig.progress.at(-1)).toEqual({ left: 2, blockedBy: `${slow}; ${stuck}` });
   expect(rig.api.evictions).toHaveLength(2);
 });
@@ -183,7 +197,9 @@ describe('rules for single pods', () => {
 
   test('pods of a lower turn are gone before the next ones are evicted', async () => {
     const podRules = [rule('last', 'evict', 7), rule('first', 'evict', -3)];
-    const rig = await drain([['last', app('last')], ['plain'], ['first', app('first')]], { podRules });
+    const rig = await drain([['last', app('last')], ['plain'], ['first', app('first')]], {
+      podRules,
+    });
     for (const [index, name] of ['first', 'plain', 'last'].entries()) {
       expect(namesOf(rig)).toHaveLength(index + 1);
       expect(namesOf(rig).at(-1)).toBe(name);
@@ -202,7 +218,10 @@ describe('rules for single pods', () => {
       ],
       { podRules },
     );
-    expect(rig.progress.at(-1)).toEqual({ left: 2, blockedBy: 'waiting for default/job to complete' });
+    expect(rig.progress.at(-1)).toEqual({
+      left: 2,
+      blockedBy: 'waiting for default/job to complete',
+    });
     expect(namesOf(rig)).toEqual([]);
     rig.api.put(buildPod('job', { ...app('job'), phase: 'Succeeded' }));
     await rig.clock.advance(0);

@@ -7,7 +7,13 @@ import { onAbort } from '../util/waits.ts';
 import { describeAwaited, findOverdue } from './budgets.ts';
 import { type EvictionParts, startEvictions } from './evictions.ts';
 import { podRulesOf } from './pod-rules.ts';
-import { controllerOf, type DrainOptions, daemonSetsOf, type RefusedPod, sortPods } from './pods.ts';
+import {
+  controllerOf,
+  type DrainOptions,
+  daemonSetsOf,
+  type RefusedPod,
+  sortPods,
+} from './pods.ts';
 
 export interface DrainProgress {
   /** Pods that are left, terminating ones included; 0 until they are counted. */
@@ -16,7 +22,10 @@ export interface DrainProgress {
   readonly blockedBy?: string;
 }
 
-export function progressOf(left: number, ...blocks: readonly (string | undefined)[]): DrainProgress {
+export function progressOf(
+  left: number,
+  ...blocks: readonly (string | undefined)[]
+): DrainProgress {
   const blockedBy = blocks.filter((block) => block !== undefined).join('; ');
   return { left, ...(blockedBy === '' ? {} : { blockedBy }) };
 }
@@ -36,13 +45,23 @@ export class DrainRefusedError extends Error {
 }
 
 /** Resolves once the node has no pod left that a drain evicts; cordon it first, or new pods come. Has no deadline. */
-export async function drainNode(name: string, options: DrainOptions, parts: DrainParts): Promise<void> {
+export async function drainNode(
+  name: string,
+  options: DrainOptions,
+  parts: DrainParts,
+): Promise<void> {
   const ending = new AbortController();
   const abort = AbortSignal.any([parts.abort, ending.signal]);
   const { client, clock, random } = parts;
   const log = parts.log.child({ node: name });
   const fieldSelector = `spec.nodeName=${name}`;
-  const view = createInformer(client, pods, { fieldSelector, firstList: 'paged', clock, random, log });
+  const view = createInformer(client, pods, {
+    fieldSelector,
+    firstList: 'paged',
+    clock,
+    random,
+    log,
+  });
   const following = view.run(abort);
   const drain = drainOf(view, options, { ...parts, log, abort });
   try {
@@ -95,7 +114,10 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) 
     const turn = Math.min(...left.map(turnOf));
     evictions.want(evict.filter((pod) => turnOf(pod) === turn));
     const { text, nextInMs } = findOverdue(sorted.ending, clock.now());
-    report(progressOf(left.length, evictions.blockedBy(), describeAwaited(sorted.awaited), text), nextInMs);
+    report(
+      progressOf(left.length, evictions.blockedBy(), describeAwaited(sorted.awaited), text),
+      nextInMs,
+    );
     return left.length === 0;
   };
   return {

@@ -25,8 +25,19 @@ test('what a drain would evict, what would hold it for ever, and what it would r
     ['lost', { controller: 'DaemonSet/gone' }],
     ['elsewhere', { labels, node: 'n2' }],
   ]);
-  api.budgets = [buildBudget('web', { maxUnavailable: 0 }, { expectedPods: 2, desiredHealthy: 2, currentHealthy: 2 })];
-  expect(await drainPreviewer(api.client, abort).ahead('n1', { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' })).toEqual({
+  api.budgets = [
+    buildBudget(
+      'web',
+      { maxUnavailable: 0 },
+      { expectedPods: 2, desiredHealthy: 2, currentHealthy: 2 },
+    ),
+  ];
+  expect(
+    await drainPreviewer(api.client, abort).ahead('n1', {
+      ...DEFAULT_DRAIN,
+      unmanagedPods: 'refuse',
+    }),
+  ).toEqual({
     evictable: 3,
     obstacles: [
       {
@@ -37,7 +48,10 @@ test('what a drain would evict, what would hold it for ever, and what it would r
     ],
     refused: [
       { pod: 'default/bare', reason: 'has no controller, so nobody would create it anew' },
-      { pod: 'default/lost', reason: 'belongs to a DaemonSet that is gone, so nobody would create it anew' },
+      {
+        pod: 'default/lost',
+        reason: 'belongs to a DaemonSet that is gone, so nobody would create it anew',
+      },
     ],
   });
   expect(api.evictions).toEqual([]);
@@ -85,7 +99,8 @@ test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, obj
     { currentHealthy: 2, disruptionsAllowed: 1 },
     {
       left: 2,
-      blockedBy: 'default/ending was to end by 2026-01-01T00:00:00Z (the kubelet has not reported its end)',
+      blockedBy:
+        'default/ending was to end by 2026-01-01T00:00:00Z (the kubelet has not reported its end)',
     },
   ],
 ])('a drain that somebody else carries out: %s', async (_name, status, progress) => {
@@ -95,9 +110,13 @@ test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, obj
     ['ending', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
     ['agent', { controller: 'DaemonSet/ds' }],
   ]);
-  api.budgets = [buildBudget('web', { minAvailable: 1 }, { expectedPods: 2, desiredHealthy: 1, ...status })];
+  api.budgets = [
+    buildBudget('web', { minAvailable: 1 }, { expectedPods: 2, desiredHealthy: 1, ...status }),
+  ];
   const now = Date.UTC(2026, 0, 1, 1);
-  expect(await drainPreviewer(api.client, abort).during('n1', DEFAULT_DRAIN, now)).toEqual(progress);
+  expect(await drainPreviewer(api.client, abort).during('n1', DEFAULT_DRAIN, now)).toEqual(
+    progress,
+  );
 });
 
 test('a budget that nobody has counted for yet', async () => {
@@ -105,6 +124,7 @@ test('a budget that nobody has counted for yet', async () => {
   api.budgets = [buildBudget('web', { minAvailable: 1 }, { observedGeneration: 0 })];
   expect(await drainPreviewer(api.client, abort).during('n1', DEFAULT_DRAIN, 0)).toEqual({
     left: 1,
-    blockedBy: 'PodDisruptionBudget default/web blocks default/web: it is still being processed by the server',
+    blockedBy:
+      'PodDisruptionBudget default/web blocks default/web: it is still being processed by the server',
   });
 });

@@ -1,6 +1,11 @@
 /** Previews what a drain would evict and what would block it, and observes drains that somebody else does. */
 import type { KubeClient } from '../kube/client.ts';
-import { type KubeList, type PodDisruptionBudget, podDisruptionBudgets, pods } from '../kube/resources.ts';
+import {
+  type KubeList,
+  type PodDisruptionBudget,
+  podDisruptionBudgets,
+  pods,
+} from '../kube/resources.ts';
 import * as blocking from './budgets.ts';
 import { type DrainProgress, progressOf } from './drain-node.ts';
 import { podRulesOf } from './pod-rules.ts';
@@ -31,14 +36,23 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal) {
   return {
     async ahead(nodeName: string, options: DrainOptions): Promise<DrainPreview> {
       const { evict, ending, refused, budgets } = await look(nodeName, options);
-      return { evictable: evict.length + ending.length, obstacles: blocking.hopelessBudgets(evict, budgets), refused };
+      return {
+        evictable: evict.length + ending.length,
+        obstacles: blocking.hopelessBudgets(evict, budgets),
+        refused,
+      };
     },
     /** Progress of a drain that somebody else does, from pods and budgets; `now` in milliseconds since the Unix epoch. */
     async during(nodeName: string, options: DrainOptions, now: number): Promise<DrainProgress> {
       const { evict, ending, awaited, budgets } = await look(nodeName, options);
       const blocks = blocking.holdingBudgets(evict, budgets).map(blocking.describeBlockingBudget);
       const left = evict.length + ending.length + awaited.length;
-      return progressOf(left, ...blocks, blocking.describeAwaited(awaited), blocking.findOverdue(ending, now).text);
+      return progressOf(
+        left,
+        ...blocks,
+        blocking.describeAwaited(awaited),
+        blocking.findOverdue(ending, now).text,
+      );
     },
   };
 }

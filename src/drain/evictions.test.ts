@@ -21,7 +21,10 @@ const gone = (api: PodApi): void => {
 };
 
 describe('a budget with nothing to spare', () => {
-  const SIX = Array.from({ length: 6 }, (_, i): [string, PodTraits] => [`web-${i}`, { labels: { app: 'web' } }]);
+  const SIX = Array.from({ length: 6 }, (_, i): [string, PodTraits] => [
+    `web-${i}`,
+    { labels: { app: 'web' } },
+  ]);
 
   test('is asked by one pod at a time, with growing pauses, and by each in turn', async () => {
     const rig = await drain(SIX, {}, closed);
@@ -32,7 +35,15 @@ describe('a budget with nothing to spare', () => {
       counts.push(rig.api.evictions.length);
     }
     expect(counts).toEqual([7, 8, 9, 10, 11, 12, 13]);
-    expect(namesOf(rig).slice(6)).toEqual(['web-0', 'web-1', 'web-2', 'web-3', 'web-4', 'web-5', 'web-0']);
+    expect(namesOf(rig).slice(6)).toEqual([
+      'web-0',
+      'web-1',
+      'web-2',
+      'web-3',
+      'web-4',
+      'web-5',
+      'web-0',
+    ]);
   });
 
   test('is named to people with its pods and what it lacks, once', async () => {
@@ -43,7 +54,9 @@ describe('a budget with nothing to spare', () => {
       blockedBy:
         'PodDisruptionBudget default/web blocks default/web-0, default/web-1: it needs 2 healthy pods and has 2 currently',
     });
-    expect(rig.progress.filter(({ blockedBy }) => blockedBy?.includes('web-0, default/web-1'))).toHaveLength(1);
+    expect(
+      rig.progress.filter(({ blockedBy }) => blockedBy?.includes('web-0, default/web-1')),
+    ).toHaveLength(1);
   });
 
   test('lets all go as fast as it can once it opens', async () => {
@@ -118,9 +131,16 @@ describe('a budget with nothing to spare', () => {
     const rig = await drain([['a']], {}, (api) => {
       api.onEvict = () => {
         const causes = [
-          { reason: 'DisruptionBudget', message: 'The disruption budget web is still being processed by the server.' },
+          {
+            reason: 'DisruptionBudget',
+            message: 'The disruption budget web is still being processed by the server.',
+          },
         ];
-        throw refuse({ code: 429, reason: 'TooManyRequests', details: { retryAfterSeconds: 10, causes } });
+        throw refuse({
+          code: 429,
+          reason: 'TooManyRequests',
+          details: { retryAfterSeconds: 10, causes },
+        });
       };
     });
     await rig.clock.advance(9_000);
@@ -135,7 +155,11 @@ describe('a budget with nothing to spare', () => {
   test('a server that asks for an hour is asked again after 30 s', async () => {
     const rig = await drain([['a']], {}, (api) => {
       api.onEvict = () => {
-        throw refuse({ code: 429, reason: 'TooManyRequests', details: { retryAfterSeconds: 3_600 } });
+        throw refuse({
+          code: 429,
+          reason: 'TooManyRequests',
+          details: { retryAfterSeconds: 3_600 },
+        });
       };
     });
     await rig.clock.advance(29_000);
@@ -149,9 +173,14 @@ describe('an eviction that goes wrong', () => {
   const terminating = {
     code: 403,
     reason: 'Forbidden',
-    details: { causes: [{ reason: 'NamespaceTerminating', message: 'namespace default is being terminated' }] },
+    details: {
+      causes: [
+        { reason: 'NamespaceTerminating', message: 'namespace default is being terminated' },
+      ],
+    },
   };
-  const twoBudgets = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+  const twoBudgets =
+    'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
   test.each<[string, Error, string | undefined]>([
     [
       'a namespace that is being deleted',
@@ -173,7 +202,11 @@ describe('an eviction that goes wrong', () => {
       refuse({ code: 429, reason: 'TooManyRequests', message: 'busy' }),
       'the eviction of default/a waits for the API server: busy',
     ],
-    ['no answer', new TransportError('reset'), 'the eviction of default/a waits for the API server: reset'],
+    [
+      'no answer',
+      new TransportError('reset'),
+      'the eviction of default/a waits for the API server: reset',
+    ],
     ['a pod that is gone', refuse({ code: 404, reason: 'NotFound' }), undefined],
     ['another pod under its name', refuse({ code: 409, reason: 'Conflict' }), undefined],
   ])('%s: is told, and tried again until the pod is gone', async (_name, error, blockedBy) => {
@@ -203,7 +236,9 @@ describe('an eviction that goes wrong', () => {
     });
     await rig.clock.advance(3_000);
     expect(namesOf(rig)).toEqual(['a', 'b', 'c', 'a', 'b']);
-    expect(rig.progress.at(-1)?.blockedBy).toMatch(/^the eviction of default\/a, default\/b, default\/c /);
+    expect(rig.progress.at(-1)?.blockedBy).toMatch(
+      /^the eviction of default\/a, default\/b, default\/c /,
+    );
   });
 
   test('a refusal that names another port each time has one line, growing pauses, and is told once', async () => {
@@ -227,6 +262,7 @@ describe('an eviction that goes wrong', () => {
 test('of many pods that wait for one thing only some are named', async () => {
   const pods = Array.from({ length: 9 }, (_, i): [string] => [`web-${i}`]);
   const rig = await drain(pods, {}, closed);
-  const text = /^PodDisruptionBudget default\/web blocks default\/web-0, .*, default\/web-4 and 4 more: it needs/;
+  const text =
+    /^PodDisruptionBudget default\/web blocks default\/web-0, .*, default\/web-4 and 4 more: it needs/;
   expect(rig.progress.at(-1)?.blockedBy).toMatch(text);
 });

@@ -31,13 +31,27 @@ interface Line {
   pauseUntil: number;
 }
 
-export function startEvictions({ client, abort, options, onChange, clock, random, log }: EvictionParts) {
+export function startEvictions({
+  client,
+  abort,
+  options,
+  onChange,
+  clock,
+  random,
+  log,
+}: EvictionParts) {
   const withOthers = semaphore(PARALLEL);
   const lines = new Map<string, Line>();
   const running = new Set<Promise<void>>();
   let wanted: ReadonlySet<string> = new Set();
   const join = (pod: Pod, refusal: EvictionRefusal): Line => {
-    const opened: Line = { pods: new Map(), inTurn: semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
+    const opened: Line = {
+      pods: new Map(),
+      inTurn: semaphore(1),
+      refusal,
+      refusals: 0,
+      pauseUntil: 0,
+    };
     const line = lines.getOrInsert(refusal.line, opened);
     if (line.refusal.words !== refusal.words) line.refusal = refusal;
     line.pods.set(uidOf(pod), pod);
@@ -71,7 +85,8 @@ export function startEvictions({ client, abort, options, onChange, clock, random
   };
   const askInTurn = async (pod: Pod, line: Line): Promise<Line | undefined> => {
     const pauseMs = line.pauseUntil - clock.monotonic();
-    if (pauseMs > 0 && wanted.has(uidOf(pod))) await sleep(clock, pauseMs, abort).catch(() => undefined);
+    if (pauseMs > 0 && wanted.has(uidOf(pod)))
+      await sleep(clock, pauseMs, abort).catch(() => undefined);
     return await ask(pod, line);
   };
   /** Never rejects: asks again after every answer, until the pod terminates. */
@@ -101,7 +116,9 @@ export function startEvictions({ client, abort, options, onChange, clock, random
     blockedBy(): string | undefined {
       const texts = [...lines.values()]
         .filter(({ pods }) => pods.size > 0)
-        .flatMap(({ refusal, pods }) => refusal.describe?.(nameSome([...pods.values()].map(keyOf))) ?? []);
+        .flatMap(
+          ({ refusal, pods }) => refusal.describe?.(nameSome([...pods.values()].map(keyOf))) ?? [],
+        );
       return texts.length === 0 ? undefined : texts.toSorted().join('; ');
     },
     /** Resolves once nothing runs any more: soon after `abort` aborts. */
@@ -131,24 +148,43 @@ const BUDGET_CAUSE = /^The disruption budget (\S+) (.*?)\.?$/;
 
 export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   const waitMs = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
-  const refused = (line: string, words: string, describe?: Describe) => ({ line, words, waitMs, describe });
+  const refused = (line: string, words: string, describe?: Describe) => ({
+    line,
+    words,
+    waitMs,
+    describe,
+  });
   const { name, namespace = '', uid } = pod.metadata;
-  const [, budget, matter = ''] = BUDGET_CAUSE.exec(messageOfCause(thrown, 'DisruptionBudget') ?? '') ?? [];
+  const [, budget, matter = ''] =
+    BUDGET_CAUSE.exec(messageOfCause(thrown, 'DisruptionBudget') ?? '') ?? [];
   const key = `${namespace}/${budget}`;
   if (budget !== undefined)
     return refused(`budget ${key}`, matter, (pods) => blockedByBudget(key, pods, `it ${matter}`));
   // The watch will show that this pod is gone; another pod may have its name.
-  if (thrown instanceof StatusError && [404, 409].includes(thrown.code)) return refused(`pod ${uid}`, '');
-  const ending = (pods: string): string => `namespace ${namespace} is being deleted, and its pods with it: ${pods}`;
+  if (thrown instanceof StatusError && [404, 409].includes(thrown.code))
+    return refused(`pod ${uid}`, '');
+  const ending = (pods: string): string =>
+    `namespace ${namespace} is being deleted, and its pods with it: ${pods}`;
   if (messageOfCause(thrown, 'NamespaceTerminating') !== undefined)
     return refused(`namespace ${namespace}`, '', ending);
   const message = messageOf(thrown);
   // Pods' names, which API servers quote, ports, times and ids of requests are no other reason.
   const words = message.replaceAll(`"${name}"`, '').replaceAll(/\S*\d\S*/g, '#');
   // No answer, or one that is not about the pod: overload, or a time-out in the server.
-  if (thrown instanceof TransportError || (thrown instanceof StatusError && [429, 503, 504].includes(thrown.code)))
-    return refused('server', words, (pods) => `the eviction of ${pods} waits for the API server: ${message}`);
-  return refused(`refusal ${words}`, words, (pods) => `the eviction of ${pods} is refused: ${message}`);
+  if (
+    thrown instanceof TransportError ||
+    (thrown instanceof StatusError && [429, 503, 504].includes(thrown.code))
+  )
+    return refused(
+      'server',
+      words,
+      (pods) => `the eviction of ${pods} waits for the API server: ${message}`,
+    );
+  return refused(
+    `refusal ${words}`,
+    words,
+    (pods) => `the eviction of ${pods} is refused: ${message}`,
+  );
 }
 
 function messageOfCause(thrown: unknown, reason: string): string | undefined {

@@ -5,7 +5,10 @@ import { matchesLabels } from '../kube/selectors.ts';
 
 export interface PodRule {
   /** Pods that any entry selects, by their labels and those of their namespace. */
-  readonly pods: readonly { readonly selector?: LabelSelector; readonly namespaceSelector?: LabelSelector }[];
+  readonly pods: readonly {
+    readonly selector?: LabelSelector;
+    readonly namespaceSelector?: LabelSelector;
+  }[];
   /** `wait`: the pod stays, and the drain lasts until it has ended by itself. */
   readonly action: 'evict' | 'leave' | 'wait';
   /** Pods of a lower turn are gone before others are evicted; without a rule it is 0. */
@@ -14,21 +17,27 @@ export interface PodRule {
 
 /** Caches each answer: one request for each namespace, and only where a rule asks for its labels. */
 export function podRulesOf(client: KubeClient, rules: readonly PodRule[] = []) {
-  const isAsking = rules.some(({ pods }) => pods.some(({ namespaceSelector }) => namespaceSelector));
+  const isAsking = rules.some(({ pods }) =>
+    pods.some(({ namespaceSelector }) => namespaceSelector),
+  );
   const known = new Map<string, Readonly<Record<string, string>>>();
   return {
     /** Rejects if a namespace cannot be read: its pods might be those that must stay. */
     async learn(pods: readonly Pod[], abort: AbortSignal): Promise<void> {
-      const asked = new Set(isAsking ? pods.map(({ metadata: { namespace = '' } }) => namespace) : []);
+      const asked = new Set(
+        isAsking ? pods.map(({ metadata: { namespace = '' } }) => namespace) : [],
+      );
       for (const name of asked)
-        if (!known.has(name)) known.set(name, (await client.get(namespaces, name, { abort })).metadata.labels ?? {});
+        if (!known.has(name))
+          known.set(name, (await client.get(namespaces, name, { abort })).metadata.labels ?? {});
     },
     /** The first that selects the pod. */
     ruleFor: ({ metadata: { namespace = '', labels } }: Pod): PodRule | undefined =>
       rules.find(({ pods }) =>
         pods.some(
           ({ selector = {}, namespaceSelector = {} }) =>
-            matchesLabels(selector, labels) && matchesLabels(namespaceSelector, known.get(namespace)),
+            matchesLabels(selector, labels) &&
+            matchesLabels(namespaceSelector, known.get(namespace)),
         ),
       ),
   };

@@ -28,7 +28,15 @@ test.each<[string, PodTraits, PodVerdict, PodVerdict]>([
     'of another kind called DaemonSet',
     {
       metadata: {
-        ownerReferences: [{ apiVersion: 'x.example/v1', kind: 'DaemonSet', name: 'agent', uid: 'u', controller: true }],
+        ownerReferences: [
+          {
+            apiVersion: 'x.example/v1',
+            kind: 'DaemonSet',
+            name: 'agent',
+            uid: 'u',
+            controller: true,
+          },
+        ],
       },
     },
     EVICT,
@@ -36,7 +44,11 @@ test.each<[string, PodTraits, PodVerdict, PodVerdict]>([
   ],
   [
     'owned but not controlled by a DaemonSet',
-    { metadata: { ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: 'u' }] } },
+    {
+      metadata: {
+        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: 'u' }],
+      },
+    },
     EVICT,
     BARE,
   ],
@@ -71,7 +83,9 @@ test('pods are sorted by what becomes of them', () => {
     buildPod('bare', { controller: null }),
   ];
   const facts = { isOrphaned: () => false, ruleFor: () => undefined };
-  expect(sortPods([web, ends, agent, bare], { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' }, facts)).toEqual({
+  expect(
+    sortPods([web, ends, agent, bare], { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' }, facts),
+  ).toEqual({
     evict: [web],
     ending: [ends],
     awaited: [],

@@ -24,17 +24,25 @@ interface PodFacts {
 }
 
 /** As `kubectl drain`, but finished pods stay with their logs: the node comes back. */
-export function judgePod(pod: Pod, options: DrainOptions, { isOrphaned, ruleFor }: PodFacts): PodVerdict {
+export function judgePod(
+  pod: Pod,
+  options: DrainOptions,
+  { isOrphaned, ruleFor }: PodFacts,
+): PodVerdict {
   const isFinished = ['Succeeded', 'Failed'].includes(pod.status?.phase ?? '');
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined || isFinished) return 'left';
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
   if (isDaemonPod(pod) && !orphaned) return 'left';
-  if (options.podSelector !== undefined && !parseLabelSelector(options.podSelector)(pod)) return 'left';
+  if (options.podSelector !== undefined && !parseLabelSelector(options.podSelector)(pod))
+    return 'left';
   const action = ruleFor(pod)?.action;
   if (action === 'leave') return 'left';
   if (pod.metadata.deletionTimestamp !== undefined) return 'ending';
   if (action === 'wait') return 'awaited';
-  if (options.localData === 'refuse' && pod.spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined))
+  if (
+    options.localData === 'refuse' &&
+    pod.spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined)
+  )
     return { refused: 'has data in an emptyDir volume, which would be lost' };
   if (options.unmanagedPods === 'refuse' && orphaned)
     return { refused: 'belongs to a DaemonSet that is gone, so nobody would create it anew' };
@@ -45,7 +53,8 @@ export function judgePod(pod: Pod, options: DrainOptions, { isOrphaned, ruleFor 
 
 export function sortPods(pods: readonly Pod[], options: DrainOptions, facts: PodFacts) {
   const judged = pods.map((pod) => ({ pod, verdict: judgePod(pod, options, facts) }));
-  const those = (wanted: PodVerdict) => judged.flatMap(({ pod, verdict }) => (verdict === wanted ? pod : []));
+  const those = (wanted: PodVerdict) =>
+    judged.flatMap(({ pod, verdict }) => (verdict === wanted ? pod : []));
   return {
     evict: those('evict'),
     ending: those('ending'),
@@ -111,5 +120,7 @@ async function isGone(client: KubeClient, pod: Pod, abort: AbortSignal): Promise
 }
 
 function setOf(pod: Pod): string {
-  return keyOf({ metadata: { name: controllerOf(pod)?.name ?? '', namespace: pod.metadata.namespace ?? '' } });
+  return keyOf({
+    metadata: { name: controllerOf(pod)?.name ?? '', namespace: pod.metadata.namespace ?? '' },
+  });
 }

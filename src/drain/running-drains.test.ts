@@ -62,7 +62,11 @@ test('nodes drain side by side, and each tells how far it is', async () => {
   await clock.advance(5_000);
   api.remove('default/a');
   await clock.advance(0);
-  expect(drains.stateOf('n1', OWNER)).toEqual({ kind: 'drained', options: DEFAULT_DRAIN, since: STARTED + 5_000 });
+  expect(drains.stateOf('n1', OWNER)).toEqual({
+    kind: 'drained',
+    options: DEFAULT_DRAIN,
+    since: STARTED + 5_000,
+  });
   expect(drains.stateOf('n2', OWNER)).toEqual(draining);
   expect(new Set(told)).toEqual(new Set(['n1', 'n2', 'n3']));
 });
@@ -129,7 +133,11 @@ test('drains that are not kept end, whoever began them', async () => {
   drains.begin('n3', 'other-uid/1', DEFAULT_DRAIN);
   drains.keep((node, owner) => node === 'n1' || owner !== OWNER);
   const kinds = ['n1', 'n2'].map((node) => drains.stateOf(node, OWNER)?.kind);
-  expect([...kinds, drains.stateOf('n3', 'other-uid/1')?.kind]).toEqual(['draining', undefined, 'draining']);
+  expect([...kinds, drains.stateOf('n3', 'other-uid/1')?.kind]).toEqual([
+    'draining',
+    undefined,
+    'draining',
+  ]);
   await clock.advance(0);
   expect(api.watching).toBe(2);
 });
@@ -140,7 +148,11 @@ test('with the term all end and are forgotten, and whoever decided on one before
   drains.begin('n3', OWNER, DEFAULT_DRAIN);
   await ended;
   drains.begin('n1', OWNER, DEFAULT_DRAIN);
-  expect(['n1', 'n2', 'n3'].map((node) => drains.stateOf(node, OWNER))).toEqual([undefined, undefined, undefined]);
+  expect(['n1', 'n2', 'n3'].map((node) => drains.stateOf(node, OWNER))).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
   await clock.advance(0);
   expect({ watching: api.watching, asked: api.evictions }).toEqual({ watching: 0, asked: [] });
 });
@@ -218,7 +230,11 @@ test('begun with other options, it goes on with these, and its time with it', as
   const since = drains.stateOf('n1', OWNER)?.since;
   const podRules = [{ pods: [{}], action: 'leave', turn: 0 }] as const;
   drains.begin('n1', OWNER, { ...DEFAULT_DRAIN, podRules });
-  expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'draining', since, options: { podRules } });
+  expect(drains.stateOf('n1', OWNER)).toMatchObject({
+    kind: 'draining',
+    since,
+    options: { podRules },
+  });
   await clock.advance(0);
   expect(drains.stateOf('n1', OWNER)).toMatchObject({ kind: 'drained' });
 });

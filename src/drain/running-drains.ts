@@ -41,8 +41,13 @@ export function createDrains(parts: DrainsParts) {
     for (const listener of listeners) listener(node);
   };
   const drain = async (node: string, entry: Entry): Promise<void> => {
-    const onChange = (progress: DrainProgress): void => report(node, entry, { kind: 'draining', ...progress });
-    const outcome = await drainNode(node, entry.options, { ...parts, abort: entry.ending.signal, onChange }).then(
+    const onChange = (progress: DrainProgress): void =>
+      report(node, entry, { kind: 'draining', ...progress });
+    const outcome = await drainNode(node, entry.options, {
+      ...parts,
+      abort: entry.ending.signal,
+      onChange,
+    }).then(
       () => ({ kind: 'drained' }) as const,
       (error: unknown) => ({ kind: 'failed', reason: messageOf(error) }) as const,
     );
@@ -51,7 +56,11 @@ export function createDrains(parts: DrainsParts) {
   const stateOf = (node: string, owner: string): DrainState | undefined => {
     const entry = entries.get(node);
     if (entry?.owner !== owner) return undefined;
-    return { ...entry.stage, options: entry.options, since: clock.now() - (clock.monotonic() - entry.since) };
+    return {
+      ...entry.stage,
+      options: entry.options,
+      since: clock.now() - (clock.monotonic() - entry.since),
+    };
   };
   const forget = (node: string): void => {
     entries.get(node)?.ending.abort(new Error('the drain was cancelled'));

@@ -3,7 +3,12 @@ import { expect, onTestFinished, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
 import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
-import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import {
+  buildTablePlan,
+  type TablePlan,
+  tableDialect,
+  withAnswer,
+} from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
@@ -60,7 +65,9 @@ async function wokenBy(
   onTestFinished(() => stop.abort());
   const controller = buildController(dialect, { reader: { watch } as unknown as KubeClient });
   for (const { informer } of controller.sources) void informer.run(stop.signal);
-  await Promise.all(controller.sources.map(async ({ informer }) => await informer.whenSynced(stop.signal)));
+  await Promise.all(
+    controller.sources.map(async ({ informer }) => await informer.whenSynced(stop.signal)),
+  );
   const woken: string[] = [];
   for (const source of controller.sources) source.start((key) => woken.push(key));
   // What was there already: the plan itself, and each target for it.
@@ -73,7 +80,13 @@ async function wokenBy(
 type Step = WatchEvent<KubeObject>;
 const initialEnd: Step = {
   type: 'BOOKMARK',
-  object: { metadata: { name: '', resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } } },
+  object: {
+    metadata: {
+      name: '',
+      resourceVersion: '1',
+      annotations: { 'k8s.io/initial-events-end': 'true' },
+    },
+  },
 };
 
 const newer = <T extends KubeObject>(object: T, more: Partial<T> = {}): T => ({
@@ -88,10 +101,22 @@ test.each<[string, Parameters<typeof wokenBy>[0], string[]]>([
   ['nothing', {}, []],
   ['the plan was changed', { plans: [changed(newer(buildTablePlan({})))] }, ['plan']],
   ['a worker answered', { nodes: [changed(newer(withAnswer(buildNode('w1'), answer)))] }, ['plan']],
-  ['a controller answered', { hosts: [changed(newer(withAnswer(buildControlNode('c1'), answer)))] }, ['plan']],
-  ['a worker is not Ready any more', { nodes: [changed(newer(buildNode('w1', {}, 'False')))] }, ['plan']],
+  [
+    'a controller answered',
+    { hosts: [changed(newer(withAnswer(buildControlNode('c1'), answer)))] },
+    ['plan'],
+  ],
+  [
+    'a worker is not Ready any more',
+    { nodes: [changed(newer(buildNode('w1', {}, 'False')))] },
+    ['plan'],
+  ],
   ['a worker sent a heartbeat', { nodes: [changed(newer(buildNode('w1')))] }, []],
-  ['a worker was deleted', { nodes: [{ type: 'DELETED', object: newer(buildNode('w1')) }] }, ['plan']],
+  [
+    'a worker was deleted',
+    { nodes: [{ type: 'DELETED', object: newer(buildNode('w1')) }] },
+    ['plan'],
+  ],
   ['a worker came', { nodes: [{ type: 'ADDED', object: newer(buildNode('w2')) }] }, ['plan']],
 ])('%s', async (_name, changes, keys) => {
   expect(await wokenBy(changes)).toEqual(keys);
@@ -108,7 +133,8 @@ test('an object that is a plan no longer wakes its key once more, so that what i
 
 /** The sources of a controller that watches Nodes, which only advise, from the moment on at which they are needed. */
 function buildAdvised(clock: FakeClock, isNeeded: () => boolean) {
-  const isRelevant = (before: KubeObject, after: KubeObject) => before.metadata.labels !== after.metadata.labels;
+  const isRelevant = (before: KubeObject, after: KubeObject) =>
+    before.metadata.labels !== after.metadata.labels;
   const watched: string[] = [];
   const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> => {
     watched.push(plural);
@@ -135,10 +161,19 @@ test('what only advises is read once it is needed, and what it then shows wakes 
   const woken: string[] = [];
   advice.start((key) => woken.push(key));
   await clock.advance(MINUTE);
-  expect([watched, advice.informer.synced(), advice.informer.list(), woken]).toEqual([['plans'], true, [], []]);
+  expect([watched, advice.informer.synced(), advice.informer.list(), woken]).toEqual([
+    ['plans'],
+    true,
+    [],
+    [],
+  ]);
   isNeeded = true;
   await clock.advance(MINUTE);
-  expect([watched, advice.informer.list().length, woken.length]).toEqual([['plans', 'nodes'], 1, 1]);
+  expect([watched, advice.informer.list().length, woken.length]).toEqual([
+    ['plans', 'nodes'],
+    1,
+    1,
+  ]);
 });
 
 test('what is needed from the start on is there when the caches are', async () => {
@@ -155,8 +190,15 @@ test('plans that are targets too share one informer', () => {
 });
 
 /** Leads on a plan with one worker for so many milliseconds at a time. */
-async function leaderOn(worker: Target, node: KubeObject, clock: FakeClock, policy = DEFAULT_POLICY) {
-  const rollout = buildRollout([buildStage('worker', [worker])], { blocked: worker.state === 'pending' });
+async function leaderOn(
+  worker: Target,
+  node: KubeObject,
+  clock: FakeClock,
+  policy = DEFAULT_POLICY,
+) {
+  const rollout = buildRollout([buildStage('worker', [worker])], {
+    blocked: worker.state === 'pending',
+  });
   const plan = { ...buildTablePlan({}), status: rollout };
   const shown: Readonly<Record<string, KubeObject>> = { plans: plan, nodes: node };
   const watch = ({ plural }: Resource): AsyncIterable<WatchEvent<KubeObject>> =>

@@ -60,7 +60,9 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   const watched = dialect.watched
     .filter(({ unreadable }) => unreadable !== true)
     .map((each) => ({ ...each, informer: inTime(each, informerOf(each, plans, parts)) }));
-  const named = watched.filter(({ namesIn }) => namesIn !== undefined).map(({ informer }) => informer);
+  const named = watched
+    .filter(({ namesIn }) => namesIn !== undefined)
+    .map(({ informer }) => informer);
   // A relevant change wakes every plan: they are few, and a decision is cheap. Without plans it wakes the clean-up of
   // orphaned work.
   const keys = (): string[] => {
@@ -69,7 +71,10 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   };
   const ownWrites = new OwnWrites(clock);
   const empty = dialect.watched.map(({ resource }) => [resource, NOTHING] as const);
-  const views = viewsOf([...empty, ...watched.map(({ resource, informer }) => [resource, informer] as const)]);
+  const views = viewsOf([
+    ...empty,
+    ...watched.map(({ resource, informer }) => [resource, informer] as const),
+  ]);
   const effects = { dialect, client: writer, world: freshWorld(views, ownWrites), ownWrites };
   const reporter = createReporter({ ...parts, ...effects, metrics });
   const options = { ...parts, ...effects, reporter, plans };
@@ -79,7 +84,9 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     plans,
     brokenRuleOf: (plan) => {
       const snapshot = gather(dialect, plan, effects.world, clock.now(), { isReadOnly: true });
-      return isFinal(snapshot.rollout) ? undefined : versionVerdict(snapshot, parts.policyFor(plan)).problems[0];
+      return isFinal(snapshot.rollout)
+        ? undefined
+        : versionVerdict(snapshot, parts.policyFor(plan)).problems[0];
     },
     sources: [
       runtime.fromObject(plans, (object, before = object) => isPlan(object) || isPlan(before)),
@@ -88,9 +95,16 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
           before || each.advisory === true ? each.isRelevant(before ?? ABSENT, now) : true,
         ),
       ),
-      ...(parts.policies ? [runtime.fromMapping(parts.policies, keys, runtime.generationChanged)] : []),
+      ...(parts.policies
+        ? [runtime.fromMapping(parts.policies, keys, runtime.generationChanged)]
+        : []),
       ...(drains
-        ? [{ informer: plans, start: (wake: runtime.Enqueue) => drains.onChange(() => keys().forEach(wake)) }]
+        ? [
+            {
+              informer: plans,
+              start: (wake: runtime.Enqueue) => drains.onChange(() => keys().forEach(wake)),
+            },
+          ]
         : []),
     ],
     begin: () => void (reconcile = createReconciler(options)),
@@ -106,11 +120,16 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
   };
 }
 
-function informerOf(watched: Watched, plans: Informer, { reader, log, clock }: RolloutParts): Informer {
+function informerOf(
+  watched: Watched,
+  plans: Informer,
+  { reader, log, clock }: RolloutParts,
+): Informer {
   const { resource, namespace, labelSelector, fieldSelector, transform, namesIn } = watched;
   // Plans that are targets too share one informer: two would be stale at different times.
   if (resource === plans.resource) return plans;
   const options = { log, clock, namespace, transform };
-  if (namesIn === undefined) return createInformer(reader, resource, { ...options, labelSelector, fieldSelector });
+  if (namesIn === undefined)
+    return createInformer(reader, resource, { ...options, labelSelector, fieldSelector });
   return createNamedInformer(reader, resource, { ...options, owners: plans, namesIn });
 }

@@ -41,8 +41,13 @@ function property(name: string, holds: (situation: Situation, decision: Decision
 }
 
 /** Targets that this decision starts by its own choice: nobody had signalled them, so none of them is taken over. */
-function startedBy({ snapshot }: Situation, { record }: Decision): { stage: Stage; target: Target }[] {
-  const before = new Map(targetsIn(snapshot.rollout, 'pending').map((target) => [target.key, target]));
+function startedBy(
+  { snapshot }: Situation,
+  { record }: Decision,
+): { stage: Stage; target: Target }[] {
+  const before = new Map(
+    targetsIn(snapshot.rollout, 'pending').map((target) => [target.key, target]),
+  );
   return (record?.stages ?? []).flatMap((stage) =>
     stage.targets
       .filter(({ key, state }) => state === 'intended' && before.has(key))
@@ -52,7 +57,8 @@ function startedBy({ snapshot }: Situation, { record }: Decision): { stage: Stag
 }
 
 function failuresIn(rollout: Rollout): number {
-  return new Set(targetsIn(rollout, 'failed', 'missing', 'unsupported').map(({ name }) => name)).size;
+  return new Set(targetsIn(rollout, 'failed', 'missing', 'unsupported').map(({ name }) => name))
+    .size;
 }
 
 test('the generated snapshots cover every case of the properties', () => {
@@ -109,24 +115,33 @@ describe('a decision', () => {
     },
   );
 
-  property('leaves a rollout that has ended alone', ({ snapshot }, { record, signals, waits, recheckAfterMs }) => {
-    if (!isFinal(snapshot.rollout)) return;
-    expect({ record, signals, waits, recheckAfterMs }).toEqual({ signals: [], waits: [] });
-  });
+  property(
+    'leaves a rollout that has ended alone',
+    ({ snapshot }, { record, signals, waits, recheckAfterMs }) => {
+      if (!isFinal(snapshot.rollout)) return;
+      expect({ record, signals, waits, recheckAfterMs }).toEqual({ signals: [], waits: [] });
+    },
+  );
 
-  property('never asks to be taken again at once where there is nothing to do', (_situation, decision) => {
-    if (decision.record || decision.signals.length > 0 || decision.probes.length > 0) return;
-    expect(decision.recheckAfterMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(0);
-  });
+  property(
+    'never asks to be taken again at once where there is nothing to do',
+    (_situation, decision) => {
+      if (decision.record || decision.signals.length > 0 || decision.probes.length > 0) return;
+      expect(decision.recheckAfterMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(0);
+    },
+  );
 
-  property('explains itself: as long as the rollout runs, somebody is signalled or waits', ({ snapshot }, decision) => {
-    const running = !isFinal(decision.record ?? snapshot.rollout);
-    expect(!running || decision.signals.length > 0 || decision.waits.length > 0).toBe(true);
-    for (const { reason, since } of decision.waits) {
-      expect(reason.message).not.toBe('');
-      expect(since).not.toBe('');
-    }
-  });
+  property(
+    'explains itself: as long as the rollout runs, somebody is signalled or waits',
+    ({ snapshot }, decision) => {
+      const running = !isFinal(decision.record ?? snapshot.rollout);
+      expect(!running || decision.signals.length > 0 || decision.waits.length > 0).toBe(true);
+      for (const { reason, since } of decision.waits) {
+        expect(reason.message).not.toBe('');
+        expect(since).not.toBe('');
+      }
+    },
+  );
 });
 
 describe('what starts', () => {
@@ -152,11 +167,14 @@ describe('what starts', () => {
     },
   );
 
-  property('is nothing once the budget is used up, or while the plan cannot be right', (situation, decision) => {
-    const after = decision.record ?? situation.snapshot.rollout;
-    const stopped = failuresIn(after) > situation.policy.maxFailures || after.problems.length > 0;
-    expect(stopped ? startedBy(situation, decision) : []).toEqual([]);
-  });
+  property(
+    'is nothing once the budget is used up, or while the plan cannot be right',
+    (situation, decision) => {
+      const after = decision.record ?? situation.snapshot.rollout;
+      const stopped = failuresIn(after) > situation.policy.maxFailures || after.problems.length > 0;
+      expect(stopped ? startedBy(situation, decision) : []).toEqual([]);
+    },
+  );
 
   property('is healthy: it exists, has a payload, and its gates pass', (situation, decision) => {
     const { snapshot } = situation;
@@ -168,7 +186,8 @@ describe('what starts', () => {
         exists: true,
         payload: true,
       });
-      const healthy = stage.role === 'worker' ? ready : servers?.every((endpoint) => endpoint.ready);
+      const healthy =
+        stage.role === 'worker' ? ready : servers?.every((endpoint) => endpoint.ready);
       expect(healthy).toBe(true);
     }
   });
@@ -181,7 +200,11 @@ describe('what starts', () => {
         stage.targets.findIndex(({ key }) => key === target.key),
       );
       const skipped = before.filter(({ state }) => state === 'pending');
-      expect(skipped.every((other) => stage.role === 'worker' && factsOf(snapshot, other).ready !== true)).toBe(true);
+      expect(
+        skipped.every(
+          (other) => stage.role === 'worker' && factsOf(snapshot, other).ready !== true,
+        ),
+      ).toBe(true);
     }
   });
 });
@@ -208,7 +231,9 @@ describe('what is recorded', () => {
 
   property('never goes back', ({ snapshot }, { record }) => {
     if (!record) return;
-    const after = new Map(record.stages.flatMap(({ targets }) => targets.map(({ key, state }) => [key, state])));
+    const after = new Map(
+      record.stages.flatMap(({ targets }) => targets.map(({ key, state }) => [key, state])),
+    );
     for (const { key, state } of snapshot.rollout.stages.flatMap(({ targets }) => targets)) {
       expect(AFTER[state]).toContain(after.get(key));
     }
@@ -216,7 +241,9 @@ describe('what is recorded', () => {
 
   property('keeps the time of whatever did not change', ({ snapshot }, { record }) => {
     const before = new Map(
-      snapshot.rollout.stages.flatMap(({ targets }) => targets.map((target) => [target.key, target])),
+      snapshot.rollout.stages.flatMap(({ targets }) =>
+        targets.map((target) => [target.key, target]),
+      ),
     );
     for (const target of (record?.stages ?? []).flatMap(({ targets }) => targets)) {
       const same = before.get(target.key);
@@ -224,13 +251,20 @@ describe('what is recorded', () => {
     }
   });
 
-  property('ends well only where the last command of every target is done', (_situation, { record }) => {
-    if (record?.phase !== 'done') return;
-    const last = new Map(
-      record.stages.flatMap(({ role, targets }) => targets.map(({ name, state }) => [`${role} ${name}`, state])),
-    );
-    expect(new Set(last.values())).toSatisfy((states: Set<string>) => states.isSubsetOf(new Set(['done'])));
-  });
+  property(
+    'ends well only where the last command of every target is done',
+    (_situation, { record }) => {
+      if (record?.phase !== 'done') return;
+      const last = new Map(
+        record.stages.flatMap(({ role, targets }) =>
+          targets.map(({ name, state }) => [`${role} ${name}`, state]),
+        ),
+      );
+      expect(new Set(last.values())).toSatisfy((states: Set<string>) =>
+        states.isSubsetOf(new Set(['done'])),
+      );
+    },
+  );
 
   property('ends only where nothing is in flight', ({ snapshot }, { record }) => {
     const ends = record !== undefined && isFinal(record) && !isFinal(snapshot.rollout);

@@ -3,7 +3,14 @@ import type { KubeClient, Selection } from '../kube/client.ts';
 import type { KubeObject, Node, Resource } from '../kube/resources.ts';
 import type { NodeAgent } from '../signal/agent-presence.ts';
 import type { AgentPolicy } from '../signal/annotations.ts';
-import type { DownloadState, ForeignWork, Observation, Obstacle, PrefetchState, Signalling } from './model/decision.ts';
+import type {
+  DownloadState,
+  ForeignWork,
+  Observation,
+  Obstacle,
+  PrefetchState,
+  Signalling,
+} from './model/decision.ts';
 import type { Reason, ReportedEvent } from './model/reasons.ts';
 import type { Rollout, Stage, Target } from './model/rollout.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
@@ -44,7 +51,12 @@ interface Capabilities<P extends KubeObject> {
   /** What the plan's status says could not be found out, in one sentence, for read-only commands. */
   unknownOf?(plan: P): string | undefined;
   /** The Events of a record of `rollout`, where users know others than ours; then targets have none. */
-  planEvents?(before: P, after: P, rollout: Rollout, ours: readonly ReportedEvent[]): readonly ReportedEvent[];
+  planEvents?(
+    before: P,
+    after: P,
+    rollout: Rollout,
+    ours: readonly ReportedEvent[],
+  ): readonly ReportedEvent[];
   /** The plan with what its targets stall on, by message, true if it has lasted; the same object if nothing changes. */
   withStalls?(plan: P, stalls: ReadonlyMap<string, boolean>, now: number): P;
   /** What was written so, for read-only commands. */
@@ -60,7 +72,9 @@ interface Capabilities<P extends KubeObject> {
   /** Changes the policy by what the plan itself says, or by how its work is done: `world` shows that to who is not the controller. */
   readonly planRules?: { apply(plan: P, policy: RolloutPolicy, world?: World): RolloutPolicy };
   /** Checks a new plan by requests to the API server. Rejects when the server gives no answer. */
-  readonly preconditions?: { unmet(client: KubeClient, plan: P, abort?: AbortSignal): Promise<readonly Reason[]> };
+  readonly preconditions?: {
+    unmet(client: KubeClient, plan: P, abort?: AbortSignal): Promise<readonly Reason[]>;
+  };
   readonly drainDelegation?: DrainDelegation;
   readonly foreignWork?: ForeignWorkFinder;
   /** True if the Node of a target is claimed before it starts: other processes may start on it, or share a limit. */
@@ -91,7 +105,13 @@ export interface DrainDelegation {
   nodeOf(stage: Stage, target: Target, world: World): Node | undefined;
   /** True if every target leaves its drain to the leader, so none is asked. */
   readonly always?: boolean;
-  isDelegated?(client: KubeClient, stage: Stage, target: Target, world: World, abort?: AbortSignal): Promise<boolean>;
+  isDelegated?(
+    client: KubeClient,
+    stage: Stage,
+    target: Target,
+    world: World,
+    abort?: AbortSignal,
+  ): Promise<boolean>;
 }
 
 /** Finds nodes that work for another plan: they count against the limits of this one. */
@@ -138,21 +158,62 @@ export interface Signal<P extends KubeObject = KubeObject> {
   /** Starts the attempt named by the target's `since`; undefined if its object does not exist. */
   send(world: World, rollout: Rollout, signalling: Signalling, plan: P): MaybeInstruction;
   /** Tells the target that the leader did what it waits for; `now` in ms. */
-  acknowledge?(world: World, rollout: Rollout, stage: Stage, target: Target, now: number): MaybeInstruction;
+  acknowledge?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    now: number,
+  ): MaybeInstruction;
   /** Ends the attempt before it touches the service. */
-  cancel?(world: World, rollout: Rollout, stage: Stage, target: Target, reason: Reason, now: number): MaybeInstruction;
+  cancel?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    reason: Reason,
+    now: number,
+  ): MaybeInstruction;
   /** Whether the target could fetch its payload before its turn, or was asked to; undefined if it cannot. */
-  prefetchOf?(world: World, rollout: Rollout, stage: Stage, target: Target): PrefetchState | undefined;
+  prefetchOf?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+  ): PrefetchState | undefined;
   /** Asks for that. The signal replaces it. */
-  prefetch?(world: World, rollout: Rollout, stage: Stage, target: Target, agent: AgentPolicy): MaybeInstruction;
+  prefetch?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    agent: AgentPolicy,
+  ): MaybeInstruction;
   /** Ends that, and the check below. */
   endPrefetch?(world: World, stage: Stage, target: Target): MaybeInstruction;
   /** What the target said about all its downloads; undefined if it cannot say anything. */
-  downloadsOf?(world: World, rollout: Rollout, stage: Stage, target: Target): DownloadState | undefined;
+  downloadsOf?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+  ): DownloadState | undefined;
   /** Asks it. The signal ends that. */
-  checkDownloads?(world: World, rollout: Rollout, stage: Stage, target: Target, agent: AgentPolicy): MaybeInstruction;
+  checkDownloads?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    agent: AgentPolicy,
+  ): MaybeInstruction;
   /** Carried out before a target is recorded as intended, also by a version that takes it over, or as failed. */
-  remember?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): MaybeInstruction;
+  remember?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    plan: P,
+  ): MaybeInstruction;
   /** Carried out after the target is verified and before it is recorded as done. */
   finish?(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): MaybeInstruction;
 }

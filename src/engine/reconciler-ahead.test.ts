@@ -8,7 +8,12 @@ import { buildPolicy } from '../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildSnapshot } from '../../test/builders/snapshots.ts';
 import { buildStage } from '../../test/builders/stages.ts';
-import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import {
+  buildTablePlan,
+  type TablePlan,
+  tableDialect,
+  withAnswer,
+} from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
@@ -44,7 +49,8 @@ function buildScene(count: number, maxInFlight: number, ahead: number, more: Par
       api.read(tableDialect.plans, 'plan'),
     );
   const atWork = (): string[] => names.filter((name) => answerOf(name).kind === 'sent');
-  const end = (name: string): void => api.change(nodes, name, (node) => withAnswer(node, succeeded()));
+  const end = (name: string): void =>
+    api.change(nodes, name, (node) => withAnswer(node, succeeded()));
   const record = () => api.read<TablePlan>(tableDialect.plans, 'plan').status?.stages[0];
   const writes = (): string[] => api.calls.filter((call) => call.startsWith('replace'));
   return { api, clock, names, atWork, end, record, writes };
@@ -94,13 +100,23 @@ test('the next target starts while the end of the one before is still to be reco
   await clock.advance(100);
   // Its success is verified once its start is recorded.
   expect(atWork()).toEqual([]);
-  expect(record()?.targets.map(({ state }) => state)).toEqual(['intended', 'pending', 'pending', 'pending']);
+  expect(record()?.targets.map(({ state }) => state)).toEqual([
+    'intended',
+    'pending',
+    'pending',
+    'pending',
+  ]);
   release();
   await clock.runUntil(looking);
   await clock.runUntil(look());
   expect(atWork()).toEqual(['w3']);
   expect(record()?.next).toEqual(['0/worker/w4']);
-  expect(record()?.targets.map(({ state }) => state)).toEqual(['done', 'done', 'intended', 'pending']);
+  expect(record()?.targets.map(({ state }) => state)).toEqual([
+    'done',
+    'done',
+    'intended',
+    'pending',
+  ]);
 });
 
 test('while nothing is on its way, other plans have their turn before the next record', async () => {
@@ -112,7 +128,9 @@ test('while nothing is on its way, other plans have their turn before the next r
   catchUp();
   const ended: (number | undefined)[] = [];
   // Its own write makes it due again, as in the queue.
-  const going = reconcile('plan', { isDue: () => true }).then(({ requeueAfterMs }) => ended.push(requeueAfterMs));
+  const going = reconcile('plan', { isDue: () => true }).then(({ requeueAfterMs }) =>
+    ended.push(requeueAfterMs),
+  );
   for (let waited = 0; waited < 500; waited += 50) {
     await clock.advance(50);
     catchUp();
@@ -140,7 +158,9 @@ test('slots that are not recorded ahead are filled at once, not with the next re
     expect(atWork()).toHaveLength(6);
     await going;
   }
-  expect(record()?.targets.map(({ state }) => state)).toEqual(names.map((_, at) => (at < 12 ? 'done' : 'intended')));
+  expect(record()?.targets.map(({ state }) => state)).toEqual(
+    names.map((_, at) => (at < 12 ? 'done' : 'intended')),
+  );
 });
 
 test('the end of the last targets is recorded at once, not with the next record', async () => {
@@ -185,7 +205,11 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
       }
     };
     const leading = leaders.map(lead);
-    for (let step = 0; step < 4_000 && record()?.targets.every(({ state }) => state === 'done') !== true; step++) {
+    for (
+      let step = 0;
+      step < 4_000 && record()?.targets.every(({ state }) => state === 'done') !== true;
+      step++
+    ) {
       await clock.advance(20 + random() * 60);
       const working = atWork();
       if (working.length > 0 && random() < 0.7) end(pick(random, working));
@@ -229,7 +253,12 @@ test('a target that a gate holds gives its place to the next one', async () => {
 test('a record that fails ends the reconcile with its error and an Event, after what was sent has its answer', async () => {
   const { api, clock, end, atWork } = buildScene(4, 1, 2);
   const told = vi.fn<Reporter['failed']>();
-  const reporter = { recorded: vi.fn(), sent: vi.fn(), decided: vi.fn(), failed: told } as unknown as Reporter;
+  const reporter = {
+    recorded: vi.fn(),
+    sent: vi.fn(),
+    decided: vi.fn(),
+    failed: told,
+  } as unknown as Reporter;
   const { look } = buildReconciler(tableDialect, api, { clock, reporter });
   await look();
   end('w1');
@@ -261,7 +290,8 @@ test('what the API server refuses for good is recorded, however fast others end'
   const { api, clock, end, atWork, record } = buildScene(12, 2, 3, { failedHoldSlots: true });
   const dialect = refusedJob(api, 'w3');
   const replace: KubeClient['replace'] = async (resource, object, options) => {
-    if (resource.plural === 'plans') await new Promise<void>((resolve) => clock.schedule(50, resolve));
+    if (resource.plural === 'plans')
+      await new Promise<void>((resolve) => clock.schedule(50, resolve));
     return await api.client.replace(resource, object, options);
   };
   const { look } = buildReconciler(dialect, api, { client: { ...api.client, replace }, clock });
@@ -277,12 +307,15 @@ test('while a refusal is recorded no other record begins', async () => {
   const { api, clock, end, record } = buildScene(9, 3, 3);
   let [isSlow, refusing, begun] = [false, 0, 0];
   const replace: KubeClient['replace'] = async (resource, object, options) => {
-    if (resource.plural !== 'plans' || !isSlow) return await api.client.replace(resource, object, options);
+    if (resource.plural !== 'plans' || !isSlow)
+      return await api.client.replace(resource, object, options);
     if (refusing > 0) begun++;
     const refusals = JSON.stringify(object).includes('unsupported') ? 1 : 0;
     refusing += refusals;
     await new Promise<void>((resolve) => clock.schedule(2_500, resolve));
-    return await api.client.replace(resource, object, options).finally(() => (refusing -= refusals));
+    return await api.client
+      .replace(resource, object, options)
+      .finally(() => (refusing -= refusals));
   };
   const { catchUp, look, reconcile } = buildReconciler(refusedJob(api, 'w5'), api, {
     client: { ...api.client, replace },
@@ -340,6 +373,8 @@ test('a failure that is seen together with a success takes its part of the failu
     w3: { observation: succeeded() },
   });
   const started = (maxFailures: number): string[] =>
-    signalsOf(evaluationsFor(snapshot, buildPolicy({ maxFailures }), T0)).map(({ target }) => target.name);
+    signalsOf(evaluationsFor(snapshot, buildPolicy({ maxFailures }), T0)).map(
+      ({ target }) => target.name,
+    );
   expect([started(1), started(2)]).toEqual([[], ['w4']]);
 });

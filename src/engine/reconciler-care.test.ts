@@ -8,7 +8,12 @@ import { failed, NONE, working } from '../../test/builders/observations.ts';
 import { buildPolicy } from '../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
-import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import {
+  buildTablePlan,
+  type TablePlan,
+  tableDialect,
+  withAnswer,
+} from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
@@ -109,7 +114,9 @@ const names = (count: number): string[] => Array.from({ length: count }, (_, ind
 
 function intendedIn(api: MemoryApi): string[] {
   const stages = api.read(dialect.plans, 'plan').status?.stages ?? [];
-  return stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'intended').map(({ name }) => name));
+  return stages.flatMap(({ targets }) =>
+    targets.filter(({ state }) => state === 'intended').map(({ name }) => name),
+  );
 }
 
 test('nodes whose drain can never end do not block the ones behind them', async () => {
@@ -146,7 +153,9 @@ class SlowDrains implements Drains {
   readonly begun = new Set<string>();
 
   stateOf(node: string, owner: string): DrainState | undefined {
-    return this.begun.has(`${node} ${owner}`) ? { kind: 'draining', since: T0, left: 1 } : undefined;
+    return this.begun.has(`${node} ${owner}`)
+      ? { kind: 'draining', since: T0, left: 1 }
+      : undefined;
   }
 
   begin(node: string, owner: string): void {
@@ -173,7 +182,13 @@ class SlowDrains implements Drains {
   }
 }
 
-const ASKING = { kind: 'working', step: 'Cordoning', attempt: later(0), since: later(0), waitsFor: 'drain' } as const;
+const ASKING = {
+  kind: 'working',
+  step: 'Cordoning',
+  attempt: later(0),
+  since: later(0),
+  waitsFor: 'drain',
+} as const;
 const OWN_DRAIN = `w0 plan-uid/${later(0)}/Plan`;
 
 test('a node that delegates its drain is asked once, others at each reconcile', async () => {
@@ -186,7 +201,11 @@ test('a node that delegates its drain is asked once, others at each reconcile', 
   );
   api.put(nodes, withAnswer({ ...buildNode('w1'), spec: { unschedulable: true } }, ASKING));
   api.change(dialect.plans, 'plan', (plan) => ({ ...plan, status: buildRollout([stage]) }));
-  const drainDelegations = async (_client: unknown, _stage: unknown, { name }: Target): Promise<boolean> => {
+  const drainDelegations = async (
+    _client: unknown,
+    _stage: unknown,
+    { name }: Target,
+  ): Promise<boolean> => {
     asked.push(name);
     return await Promise.resolve(name === 'w0');
   };
@@ -207,7 +226,11 @@ test('a node whose drain delegation is unknown waits, the others do not', async 
   api.change(dialect.plans, 'plan', (plan) => ({ ...plan, status: buildRollout([stage]) }));
   const drains = new SlowDrains();
   let silent = true;
-  const drainDelegations = async (_client: unknown, _stage: unknown, { name }: Target): Promise<boolean> => {
+  const drainDelegations = async (
+    _client: unknown,
+    _stage: unknown,
+    { name }: Target,
+  ): Promise<boolean> => {
     if (silent && name === 'w0') throw new TransportError('no answer', { maybeApplied: false });
     return await Promise.resolve(true);
   };
@@ -242,7 +265,9 @@ function apiWhere(observation: Observation): MemoryApi {
   const api = apiWith(['w0']);
   const stage = buildStage('worker', [buildTarget('w0', 'intended')]);
   api.change(dialect.plans, 'plan', (plan) => ({ ...plan, status: buildRollout([stage]) }));
-  api.change(nodes, 'w0', (node) => withAnswer({ ...node, spec: { unschedulable: true } }, observation));
+  api.change(nodes, 'w0', (node) =>
+    withAnswer({ ...node, spec: { unschedulable: true } }, observation),
+  );
   return api;
 }
 
@@ -269,11 +294,14 @@ test.each<[string, Observation]>([
   ['says that it failed', failed('disk full')],
   ['goes on by itself', working('ApplyingUpdate')],
   ['says nothing any more', NONE],
-])('the drain of a node that %s is ended: pods of an uncordoned node must stay', async (_name, observation) => {
-  const drains = drainsOfBoth();
-  await leaderOf(apiWhere(observation), [], { drains, clock: new FakeClock(T0 + MINUTE) }).look();
-  expect([...drains.begun]).toEqual([FOREIGN_DRAIN]);
-});
+])(
+  'the drain of a node that %s is ended: pods of an uncordoned node must stay',
+  async (_name, observation) => {
+    const drains = drainsOfBoth();
+    await leaderOf(apiWhere(observation), [], { drains, clock: new FakeClock(T0 + MINUTE) }).look();
+    expect([...drains.begun]).toEqual([FOREIGN_DRAIN]);
+  },
+);
 
 test('the drain of a Node that was deleted is ended: pods of a new one of that name must stay', async () => {
   const api = apiWhere(ASKING);

@@ -36,7 +36,12 @@ function rig(more: Parameters<typeof buildReconciler>[2] = {}) {
   api.put(nodes, withCordon(node, ownerOf(rollout, target)));
   const { catchUp, reconcile } = buildReconciler(dialect, api, more);
   catchUp();
-  return { api, reconcile, catchUp, isCordoned: () => api.read(nodes, 'w1').spec?.unschedulable === true };
+  return {
+    api,
+    reconcile,
+    catchUp,
+    isCordoned: () => api.read(nodes, 'w1').spec?.unschedulable === true,
+  };
 }
 
 test('a node whose plan is gone is uncordoned', async () => {
@@ -64,7 +69,11 @@ test('a plan that no cache shows yet keeps its cordon', async () => {
 test.each([
   ['was deleted', undefined, ['plan']],
   ['was made anew', buildNode('plan'), ['plan']],
-  ['lost its request only, which is cleaned up', { ...buildNode('plan'), spec: { unschedulable: true } }, []],
+  [
+    'lost its request only, which is cleaned up',
+    { ...buildNode('plan'), spec: { unschedulable: true } },
+    [],
+  ],
 ])('the drain of a Node that is a plan itself, and %s', async (_what, node, ended) => {
   const found: string[] = [];
   const drains: Drains = {
@@ -74,7 +83,8 @@ test.each([
       random: Math.random,
       log: buildLog([], 'info'),
     }),
-    keep: (isWanted) => void found.push(...['plan', 'w1', 'w2'].filter((each) => !isWanted(each, 'owner'))),
+    keep: (isWanted) =>
+      void found.push(...['plan', 'w1', 'w2'].filter((each) => !isWanted(each, 'owner'))),
   };
   const { api, reconcile, catchUp } = rig({ drains });
   if (node) api.put(nodes, node);

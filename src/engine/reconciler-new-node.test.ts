@@ -5,7 +5,12 @@ import { buildNode } from '../../test/builders/nodes.ts';
 import { buildReconciler } from '../../test/builders/reconcilers.ts';
 import { buildRollout } from '../../test/builders/rollouts.ts';
 import { buildStage } from '../../test/builders/stages.ts';
-import { buildTablePlan, type TablePlan, tableDialect, withAnswer } from '../../test/builders/table-dialect.ts';
+import {
+  buildTablePlan,
+  type TablePlan,
+  tableDialect,
+  withAnswer,
+} from '../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../test/builders/targets.ts';
 import { later, T0 } from '../../test/builders/times.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
@@ -56,18 +61,25 @@ class Memory implements Drains {
   }
   /** The last pod is gone. */
   finish(): void {
-    for (const owner of this.#states.keys()) this.#states.set(owner, { kind: 'drained', since: T0 });
+    for (const owner of this.#states.keys())
+      this.#states.set(owner, { kind: 'drained', since: T0 });
   }
 }
 
 test('the drain of the old Node ends, the new one is signalled, and drained anew when it asks', async () => {
   const api = new MemoryApi();
   const drains = new Memory();
-  const cordoned = (uid: string): Node => ({ ...buildNode('w1', { uid }), spec: { unschedulable: true } });
+  const cordoned = (uid: string): Node => ({
+    ...buildNode('w1', { uid }),
+    spec: { unschedulable: true },
+  });
   api.put(nodes, withAnswer(cordoned('old'), ASKING));
   const stage = buildStage('worker', [buildTarget('w1', 'intended', { since: later(0) })]);
   api.put(dialect.plans, { ...buildTablePlan({ workers: ['w1'] }), status: buildRollout([stage]) });
-  const { look: turn } = buildReconciler(dialect, api, { clock: new FakeClock(T0 + 10_000), drains });
+  const { look: turn } = buildReconciler(dialect, api, {
+    clock: new FakeClock(T0 + 10_000),
+    drains,
+  });
   await turn();
   expect(drains.done).toEqual(['begin w1']);
   drains.finish();

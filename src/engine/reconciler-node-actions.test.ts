@@ -26,7 +26,11 @@ function abortedPlan(): MemoryApi {
   );
   const { metadata, ...plan } = buildTablePlan({ workers: NAMES });
   const annotations = { [ABORT_ANNOTATION]: 'true' };
-  api.put(dialect.plans, { ...plan, metadata: { ...metadata, annotations }, status: buildRollout([stage]) });
+  api.put(dialect.plans, {
+    ...plan,
+    metadata: { ...metadata, annotations },
+    status: buildRollout([stage]),
+  });
   return api;
 }
 
@@ -34,15 +38,20 @@ async function lookAt(api: MemoryApi): Promise<unknown> {
   return await buildReconciler(dialect, api).look();
 }
 
-const cancelled = (api: MemoryApi): number => api.calls.filter((call) => call.startsWith('replace nodes/')).length;
+const cancelled = (api: MemoryApi): number =>
+  api.calls.filter((call) => call.startsWith('replace nodes/')).length;
 
 test('an abort that is removed halfway leaves the other nodes alone', async () => {
   const api = abortedPlan();
   api.before('replace nodes/w0', () =>
-    api.change(dialect.plans, 'plan', ({ metadata: { annotations: _taken, ...metadata }, ...plan }) => ({
-      ...plan,
-      metadata,
-    })),
+    api.change(
+      dialect.plans,
+      'plan',
+      ({ metadata: { annotations: _taken, ...metadata }, ...plan }) => ({
+        ...plan,
+        metadata,
+      }),
+    ),
   );
   expect(await lookAt(api)).toEqual({ requeueAfterMs: 1000, restMs: 12.5 });
   expect(cancelled(api)).toBe(100);

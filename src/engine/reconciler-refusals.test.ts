@@ -34,7 +34,8 @@ const NO_WEBHOOK = new StatusError({
   kind: 'Status',
   code: 500,
   reason: 'InternalError',
-  message: 'Internal error occurred: failed calling webhook "nodes.example.com": connection refused',
+  message:
+    'Internal error occurred: failed calling webhook "nodes.example.com": connection refused',
 });
 
 /** `w1`, which may not be changed, and `w2`. */
@@ -49,9 +50,16 @@ function rig(
   const clock = new FakeClock(T0);
   const told: string[] = [];
   for (const name of ['w1', 'w2']) api.put(nodes, withAnswer(buildNode(name), answer));
-  const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')]);
+  const stage = buildStage('worker', [
+    buildTarget('w1', 'intended'),
+    buildTarget('w2', 'intended'),
+  ]);
   const { metadata, ...plan } = buildTablePlan({});
-  api.put(dialect.plans, { ...plan, metadata: { ...metadata, annotations }, status: buildRollout([stage]) });
+  api.put(dialect.plans, {
+    ...plan,
+    metadata: { ...metadata, annotations },
+    status: buildRollout([stage]),
+  });
   const refuse = (): void =>
     api.before('replace nodes/w1', () => {
       refuse();
@@ -71,14 +79,22 @@ function rig(
   };
   const client: KubeClient = {
     ...api.client,
-    replace: async (resource, object, options) => await api.client.replace(resource, keptOf(object) as never, options),
+    replace: async (resource, object, options) =>
+      await api.client.replace(resource, keptOf(object) as never, options),
   };
-  const { plans, look } = buildReconciler(dialect, api, { clock, client, reporter: reporter as Reporter });
-  const tries = (name: string): number => api.calls.filter((call) => call === `replace nodes/${name}`).length;
+  const { plans, look } = buildReconciler(dialect, api, {
+    clock,
+    client,
+    reporter: reporter as Reporter,
+  });
+  const tries = (name: string): number =>
+    api.calls.filter((call) => call === `replace nodes/${name}`).length;
   const states = (): unknown[] => {
     plans.catchUp();
     const [found] = plans.list();
-    return (found?.status?.stages ?? []).flatMap(({ targets }) => targets.map(({ state }) => state));
+    return (found?.status?.stages ?? []).flatMap(({ targets }) =>
+      targets.map(({ state }) => state),
+    );
   };
   return { api, look, tries, told, clock, states };
 }
@@ -109,7 +125,10 @@ test('a webhook that does not answer holds up its own node, whose wait says so',
 });
 
 test('a signal that the server accepts and does not keep is no signal: that is said, and tried again after a pause', async () => {
-  const withoutAny = ({ metadata: { annotations: _lost, ...metadata }, ...object }: KubeObject) => ({
+  const withoutAny = ({
+    metadata: { annotations: _lost, ...metadata },
+    ...object
+  }: KubeObject) => ({
     ...object,
     metadata,
   });
@@ -139,9 +158,16 @@ test('a cordon that the server accepts and does not keep is tried again after a 
     nodeOf: (_stage: Stage, { name }: Target, world: World) => world.get(nodes, name),
   };
   const keptOf = (object: KubeObject): KubeObject => ({ ...object, spec: {} }) as KubeObject;
-  const { look, tries, told, clock } = rig(asking, {}, { ...tableDialect, drainDelegation }, FORBIDDEN, keptOf);
+  const { look, tries, told, clock } = rig(
+    asking,
+    {},
+    { ...tableDialect, drainDelegation },
+    FORBIDDEN,
+    keptOf,
+  );
   await look();
-  const lost = 'spec.unschedulable is not there after the write; a webhook or admission policy removes it';
+  const lost =
+    'spec.unschedulable is not there after the write; a webhook or admission policy removes it';
   expect(tries('w2')).toBe(1);
   expect(told).toContain(`w2: the API server refuses to change its object: ${lost}`);
   await look();
@@ -154,10 +180,14 @@ test('a cordon that the server accepts and does not keep is tried again after a 
 test('so is a taint', async () => {
   const api = new MemoryApi();
   const node = api.put(nodes, withPendingTaint(buildNode('w1'), 'Plan.uid'));
-  const client = { replace: async () => await Promise.resolve(buildNode('w1')) } as unknown as KubeClient;
+  const client = {
+    replace: async () => await Promise.resolve(buildNode('w1')),
+  } as unknown as KubeClient;
   const effects = { client, ownWrites: new OwnWrites() } as unknown as Effects;
   const writing = carryOut(effects, { kind: 'replace', resource: nodes, object: node });
-  await expect(writing).rejects.toThrow('the taint upgrade.refit.dev/pending is not there after the write');
+  await expect(writing).rejects.toThrow(
+    'the taint upgrade.refit.dev/pending is not there after the write',
+  );
 });
 
 test('a node action that is refused does not stop the others', async () => {
@@ -171,25 +201,42 @@ test.each([
   ['a target that cannot be finished waits', succeeded(), ['intended', 'done'], FORBIDDEN],
   ['one that failed is recorded as failed', failed('why'), ['failed', 'failed'], FORBIDDEN],
   ['one whose webhook does not answer waits', succeeded(), ['intended', 'done'], NO_WEBHOOK],
-])('a write beside the record is refused: %s; the other one is recorded', async (_name, answer, expected, answered) => {
-  const beside: Signal<TablePlan>['finish'] = (world, _rollout, _stage, { name }) => {
-    const object = world.get(nodes, name);
-    return object && { kind: 'replace', resource: nodes, object: annotated(object, { 'example.com/done': 'true' }) };
-  };
-  const signal = { ...tableDialect.signal, finish: beside, remember: beside };
-  const { look, tries, told, clock, states } = rig(answer, {}, { ...tableDialect, signal }, answered);
-  await look();
-  await look();
-  expect([states(), tries('w1')]).toEqual([expected, 1]);
-  expect(told).toContain(`w1: the API server refuses to change its object: ${answered.message}`);
-  await clock.advance(2_000);
-  await look();
-  expect(tries('w1')).toBe(expected[0] === 'intended' ? 2 : 1);
-});
+])(
+  'a write beside the record is refused: %s; the other one is recorded',
+  async (_name, answer, expected, answered) => {
+    const beside: Signal<TablePlan>['finish'] = (world, _rollout, _stage, { name }) => {
+      const object = world.get(nodes, name);
+      return (
+        object && {
+          kind: 'replace',
+          resource: nodes,
+          object: annotated(object, { 'example.com/done': 'true' }),
+        }
+      );
+    };
+    const signal = { ...tableDialect.signal, finish: beside, remember: beside };
+    const { look, tries, told, clock, states } = rig(
+      answer,
+      {},
+      { ...tableDialect, signal },
+      answered,
+    );
+    await look();
+    await look();
+    expect([states(), tries('w1')]).toEqual([expected, 1]);
+    expect(told).toContain(`w1: the API server refuses to change its object: ${answered.message}`);
+    await clock.advance(2_000);
+    await look();
+    expect(tries('w1')).toBe(expected[0] === 'intended' ? 2 : 1);
+  },
+);
 
 test('that the record itself is refused is said, and that the server is in trouble is not', async () => {
   const { api, look, told, states } = rig(succeeded());
-  const answers = [new StatusError({ kind: 'Status', code: 503, message: 'etcd has no leader' }), NO_WEBHOOK];
+  const answers = [
+    new StatusError({ kind: 'Status', code: 503, message: 'etcd has no leader' }),
+    NO_WEBHOOK,
+  ];
   for (const answer of answers) {
     api.before('replace plans/plan', () => {
       throw answer;
@@ -197,5 +244,7 @@ test('that the record itself is refused is said, and that the server is in troub
     await expect(look()).rejects.toBe(answer);
   }
   expect(states()).toEqual(['intended', 'intended']);
-  expect(told).toEqual([`RecordRefused: the API server refuses to record the next step: ${NO_WEBHOOK.message}`]);
+  expect(told).toEqual([
+    `RecordRefused: the API server refuses to record the next step: ${NO_WEBHOOK.message}`,
+  ]);
 });

@@ -38,8 +38,14 @@ class Leader {
   constructor(api: MemoryApi, clock = new FakeClock(T0), spoken: Dialect<TablePlan> = dialect) {
     const plans = api.view(spoken.plans);
     const watched = spoken.watched.map(({ resource }) => [resource, api.view(resource)] as const);
-    this.#catchUps = [plans, ...watched.map(([, view]) => view)].map((view) => () => view.catchUp());
-    const effects = { dialect: spoken, client: api.client, ...knowledgeOf(viewsOf(watched), new OwnWrites(clock)) };
+    this.#catchUps = [plans, ...watched.map(([, view]) => view)].map(
+      (view) => () => view.catchUp(),
+    );
+    const effects = {
+      dialect: spoken,
+      client: api.client,
+      ...knowledgeOf(viewsOf(watched), new OwnWrites(clock)),
+    };
     this.#reconcile = createReconciler({
       ...effects,
       plans,
@@ -48,7 +54,10 @@ class Leader {
       prober: {
         askControlPlane: async (endpoints) => {
           this.asked.push(endpoints.map(({ name }) => name));
-          const health = endpoints.map(({ name }) => ({ name, ready: !this.notReady.includes(name) }));
+          const health = endpoints.map(({ name }) => ({
+            name,
+            ready: !this.notReady.includes(name),
+          }));
           return await Promise.resolve(health);
         },
       },
@@ -87,18 +96,25 @@ function apiWith(plan: TablePlan): MemoryApi {
 
 const answer = (api: MemoryApi, role: Role, name: string, observation: Observation): void =>
   api.change(TABLE_OBJECTS[role], name, (object) => withAnswer(object, observation));
-const done = (api: MemoryApi, role: Role, name: string): void => answer(api, role, name, succeeded());
+const done = (api: MemoryApi, role: Role, name: string): void =>
+  answer(api, role, name, succeeded());
 
 /** The recorded states by name. */
 function statesOf(api: MemoryApi): object {
   const { status } = api.read(dialect.plans, 'plan');
   return Object.fromEntries(
-    (status?.stages ?? []).flatMap(({ targets }) => targets.map(({ name, state }) => [name, state])),
+    (status?.stages ?? []).flatMap(({ targets }) =>
+      targets.map(({ name, state }) => [name, state]),
+    ),
   );
 }
 
 const writes = (api: MemoryApi): string[] => api.calls.filter((call) => call.startsWith('replace'));
-const [RECORD, SIGNAL_C1, SIGNAL_W1] = ['replace plans/plan/status', 'replace hosts/c1', 'replace nodes/w1'];
+const [RECORD, SIGNAL_C1, SIGNAL_W1] = [
+  'replace plans/plan/status',
+  'replace hosts/c1',
+  'replace nodes/w1',
+];
 
 describe('a plan from its creation to its end', () => {
   const api = apiWith(buildTablePlan({ controllers: ['c1'], workers: ['w1', 'w2'] }));
@@ -130,7 +146,10 @@ describe('a plan from its creation to its end', () => {
     expect(await leader.see()).toEqual({});
     expect(api.read(dialect.plans, 'plan').status?.phase).toBe('done');
     expect(writes(api)).toHaveLength(7);
-    expect(leader.told).toEqual(['Started: 3 targets in 2 stages', 'Completed: all 3 targets are done']);
+    expect(leader.told).toEqual([
+      'Started: 3 targets in 2 stages',
+      'Completed: all 3 targets are done',
+    ]);
   });
 
   test('a finished rollout stays unchanged, also under a new leader', async () => {
@@ -320,7 +339,9 @@ test('unknown preconditions of a new plan are reported, nothing is recorded, and
   const clock = new FakeClock(T0);
   const leader = new Leader(api, clock, { ...dialect, preconditions: { unmet } });
   expect(await leader.see()).toEqual({ requeueAfterMs: 2000 });
-  expect(leader.told).toEqual(['CannotDecide: could not check the preconditions of the plan: no answer']);
+  expect(leader.told).toEqual([
+    'CannotDecide: could not check the preconditions of the plan: no answer',
+  ]);
   expect(writes(api)).toEqual([]);
   answers = [];
   await clock.advance(2000);
@@ -366,7 +387,9 @@ test('a probe without an answer is repeated after growing pauses, and reported w
   expect(leader.told).toHaveLength(1);
   words = 'refused';
   await leader.see();
-  expect(leader.told.slice(1)).toEqual(['CannotDecide: could not check the preconditions of the plan: refused']);
+  expect(leader.told.slice(1)).toEqual([
+    'CannotDecide: could not check the preconditions of the plan: refused',
+  ]);
 });
 
 test('a new plan with the name of one in backoff asks at once', async () => {
@@ -402,7 +425,10 @@ test('what a record starts is signalled before the next end is recorded, however
   api.put(TABLE_OBJECTS.worker, buildNode('w3'));
   api.put(TABLE_OBJECTS.worker, buildNode('w4'));
   const workers = buildStage('worker', ['w1', 'w2', 'w3', 'w4'], { maxInFlight: 2 });
-  api.change(dialect.plans, 'plan', (plan) => ({ ...plan, spec: { ...plan.spec, stages: [workers] } }));
+  api.change(dialect.plans, 'plan', (plan) => ({
+    ...plan,
+    spec: { ...plan.spec, stages: [workers] },
+  }));
   const leader = new Leader(api);
   await leader.see();
   done(api, 'worker', 'w1');
@@ -427,7 +453,9 @@ test('an attempt under way is not signalled again, whoever leads', async () => {
 test('a plan whose record is never written is left after some rounds and reconciled later', async () => {
   const forgetful: Dialect<TablePlan> = { ...dialect, resolve: ({ spec }) => spec };
   const api = apiWith(buildTablePlan({ workers: ['w1'] }));
-  expect(await new Leader(api, new FakeClock(T0), forgetful).see()).toEqual({ requeueAfterMs: 1000 });
+  expect(await new Leader(api, new FakeClock(T0), forgetful).see()).toEqual({
+    requeueAfterMs: 1000,
+  });
   expect(writes(api).every((call) => call === RECORD)).toBe(true);
 });
 

@@ -16,7 +16,13 @@ import type { Decision, NodeAction } from './model/decision.ts';
 import { because } from './model/reasons.ts';
 import { type Rollout, type Target, withTargets } from './model/rollout.ts';
 import { gather, type Known } from './observe/gather.ts';
-import { type Answers, answersOf, keptPreviews, type Prober, probeBackoff } from './observe/probes.ts';
+import {
+  type Answers,
+  answersOf,
+  keptPreviews,
+  type Prober,
+  probeBackoff,
+} from './observe/probes.ts';
 import { type RefusedWrites, refusedWrites } from './observe/refused-writes.ts';
 import { targetTimes, watchTimes } from './observe/watch-times.ts';
 import type { View } from './observe/world.ts';
@@ -55,32 +61,47 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
   const times = watchTimes(clock);
   const drainDelegations = new Set<string>();
   const preview = keptPreviews();
-  const ofPlan = () => ({ backoffs: probeBackoff(), watch: targetTimes(), beside: workBeside(clock) });
+  const ofPlan = () => ({
+    backoffs: probeBackoff(),
+    watch: targetTimes(),
+    beside: workBeside(clock),
+  });
   const plansSeen = new Map<string, ReturnType<typeof ofPlan>>();
-  const refusals = refusedWrites(clock, (rollout, at, reason) => options.reporter?.refused(rollout, at, reason));
+  const refusals = refusedWrites(clock, (rollout, at, reason) =>
+    options.reporter?.refused(rollout, at, reason),
+  );
 
   return async function reconcile(key, { abort, stop, isDue = () => true } = {}) {
     const { name, namespace } = splitKey(key);
     const { backoffs, watch, beside } = plansSeen.getOrInsertComputed(key, ofPlan);
-    const newAnswers = (): Answers => answersOf({ drainDelegations, preview, backoffs }, clock.monotonic());
+    const newAnswers = (): Answers =>
+      answersOf({ drainDelegations, preview, backoffs }, clock.monotonic());
     let answers = newAnswers();
     const effects = { ...options, abort, refusals, times, watch, beside };
     // However this ends: no write outlives the term.
     await using writes = new AsyncDisposableStack();
     writes.defer(async () => await beside.end());
     const cleanUp = async (): Promise<ReconcileResult> =>
-      soonest(await cleanUpOrphanedWork(effects, plans, key), { requeueAfterMs: refusals.nextMs() });
+      soonest(await cleanUpOrphanedWork(effects, plans, key), {
+        requeueAfterMs: refusals.nextMs(),
+      });
     let records = 0;
     const until = clock.monotonic() + BESIDE_MS;
     const isOver = (): boolean => clock.monotonic() > until || stop?.aborted === true;
     for (let round = 0; round < MAX_ROUNDS && !isOver(); ) {
       abort?.throwIfAborted();
       const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
-      if (!plan || plan.metadata.deletionTimestamp !== undefined || dialect.scope?.isPlan?.(plan) === false) {
+      if (
+        !plan ||
+        plan.metadata.deletionTimestamp !== undefined ||
+        dialect.scope?.isPlan?.(plan) === false
+      ) {
         await beside.end();
         options.reporter?.gone(key);
         // A plan may be a Node: one that was made anew is not cordoned.
-        options.drains?.keep((node) => node !== name || world.get(nodes, node)?.spec?.unschedulable === true);
+        options.drains?.keep(
+          (node) => node !== name || world.get(nodes, node)?.spec?.unschedulable === true,
+        );
         drainDelegations.clear();
         plansSeen.delete(key);
         return await cleanUp();
@@ -90,7 +111,9 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const snapshot = gather(dialect, plan, world, now, knownTo(effects, answers, policy));
       const turn = { plan, ...evaluationsFor(snapshot, policy, now) };
       const outcome = await take(effects, answers, turn, records)
-        .then(async (taken) => (taken === 'beside' && !(await beside.next(isDue)) ? 'outdated' : taken))
+        .then(async (taken) =>
+          taken === 'beside' && !(await beside.next(isDue)) ? 'outdated' : taken,
+        )
         .catch(async (error: unknown) => {
           if (!isOfObject(error)) throw error;
           // Only an Event can say it: the status is what cannot be written.
@@ -105,7 +128,8 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       if (outcome === 'recorded') records++;
       // What was written ahead of the record is not left over: the next record needs it.
       else if (outcome === 'outdated') return RECHECK_SOON;
-      else if (outcome && outcome !== 'beside') return { ...outcome, ...soonest(outcome, await cleanUp()) };
+      else if (outcome && outcome !== 'beside')
+        return { ...outcome, ...soonest(outcome, await cleanUp()) };
     }
     if (!isOver()) return RECHECK_SOON;
     await beside.end();
@@ -117,7 +141,12 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
 type Taken = ReconcileResult | 'recorded' | 'outdated' | 'beside' | undefined;
 
 /** One decision and its effects; undefined if the next decision can follow at once. `records`: so many since the plan was woken. */
-async function take(options: TermOptions, answers: Answers, turn: Turn, records: number): Promise<Taken> {
+async function take(
+  options: TermOptions,
+  answers: Answers,
+  turn: Turn,
+  records: number,
+): Promise<Taken> {
   const { plan, policy, snapshot, now } = turn;
   const { beside } = options;
   const { rollout } = snapshot;
@@ -150,8 +179,11 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
   }
   if (beside.isRunning()) return 'beside';
   const heldMs = decision.record ? batchMs(rollout, decision.record, now, records) : 0;
-  const isClaiming = !decision.record && decision.nodeActions.length === 0 && rollout.phase === 'running';
-  const claims = isClaiming ? claimsFor(options, { plan, policy, before: rollout, after: rollout }) : [];
+  const isClaiming =
+    !decision.record && decision.nodeActions.length === 0 && rollout.phase === 'running';
+  const claims = isClaiming
+    ? claimsFor(options, { plan, policy, before: rollout, after: rollout })
+    : [];
   // A record claims, too.
   const after = claims.some(({ stage, target }) => turn.of(stage, target).gate === undefined)
     ? rollout
@@ -159,7 +191,11 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
   if (after && heldMs === 0) return (await writing(after)) ? 'recorded' : 'outdated';
   // While the record waits for its batch, signals and node actions for what is recorded already are not delayed.
   const isHeld = heldMs > 0;
-  const outcome = await act(options, turn, isHeld ? { ...decision, ...recordedWork(turn) } : decision);
+  const outcome = await act(
+    options,
+    turn,
+    isHeld ? { ...decision, ...recordedWork(turn) } : decision,
+  );
   if (!outcome) return undefined;
   const requeueAfterMs = await options.reporter?.decided(turn, decision);
   const batch = isHeld ? [{ requeueAfterMs: heldMs }] : [];
@@ -167,10 +203,16 @@ async function take(options: TermOptions, answers: Answers, turn: Turn, records:
 }
 
 /** Starts what is recorded ahead; nobody waits for that. */
-async function startBeside(options: TermOptions, turn: Turn, { signals, nodeActions }: Acts): Promise<Taken> {
+async function startBeside(
+  options: TermOptions,
+  turn: Turn,
+  { signals, nodeActions }: Acts,
+): Promise<Taken> {
   const { beside } = options;
   const unsent = beside.unsent(signals);
-  const acting = act(options, turn, { signals: unsent, nodeActions }).then((outcome) => outcome !== RECHECK_SOON);
+  const acting = act(options, turn, { signals: unsent, nodeActions }).then(
+    (outcome) => outcome !== RECHECK_SOON,
+  );
   if (unsent.length > 0) beside.send(acting, unsent);
   else await acting;
   return 'beside';
@@ -203,27 +245,39 @@ function knownTo(options: TermOptions, { known }: Answers, policy: RolloutPolicy
 type Acts = Pick<Decision, 'signals' | 'nodeActions' | 'recheckAfterMs'>;
 
 /** Undefined if something was written, or a drain begun, that changes the next decision. */
-async function act(options: TermOptions, turn: Turn, decision: Acts): Promise<ReconcileResult | undefined> {
+async function act(
+  options: TermOptions,
+  turn: Turn,
+  decision: Acts,
+): Promise<ReconcileResult | undefined> {
   const { signals, nodeActions, recheckAfterMs } = decision;
   const { plan, policy, snapshot } = turn;
   const { rollout } = snapshot;
   endIdleDrains(options, turn);
   // At once: a node that waits for us is not held up by the start of another.
-  const [sending, running] = [send(options, plan, rollout, signals), runAll(options, turn, nodeActions)];
+  const [sending, running] = [
+    send(options, plan, rollout, signals),
+    runAll(options, turn, nodeActions),
+  ];
   await Promise.allSettled([sending, running]);
   const [sent, isChanged] = await Promise.all([sending, running]);
   options.reporter?.sent(turn, sent);
   const refused = withRefusals(rollout, sent, rfc3339(options.clock.now()));
   if (refused === rollout) options.beside.allowRecords();
   else {
-    const recording = record(options, { plan, policy, before: rollout, after: refused }, options.clock.now());
+    const recording = record(
+      options,
+      { plan, policy, before: rollout, after: refused },
+      options.clock.now(),
+    );
     if (!(await options.beside.recordRefusals(recording))) return RECHECK_SOON;
     options.reporter?.recorded(turn, refused, []);
     return undefined;
   }
   // Nothing more is written for these targets before a pause is over; the next decision says so.
   const held = sent.filter(({ result }) => result === 'refused');
-  for (const { signalling, refusal = '' } of held) options.refusals.add(rollout, signalling, refusal);
+  for (const { signalling, refusal = '' } of held)
+    options.refusals.add(rollout, signalling, refusal);
   if (sent.some(({ result }) => result === 'outdated')) return RECHECK_SOON;
   if (isChanged || held.length > 0) return undefined;
   return nodeActions.length === 0 ? { requeueAfterMs: recheckAfterMs } : RECHECK_SOON;
@@ -235,27 +289,37 @@ function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): R
   const [first] = refused;
   if (!first) return rollout;
   const message = `${first.signalling.target.name}: the API server refused what would start it: ${first.refusal}`;
-  const moved = refused.map(({ signalling }): Target => ({ ...signalling.target, state: 'unsupported', since }));
+  const moved = refused.map(
+    ({ signalling }): Target => ({ ...signalling.target, state: 'unsupported', since }),
+  );
   return { ...withTargets(rollout, moved), reason: because('TargetRefused', message) };
 }
 
 /** True if anything was done or refused, and the plan stayed as decided on to the end. */
-async function runAll(options: TermOptions, turn: Turn, nodeActions: readonly NodeAction[]): Promise<boolean> {
+async function runAll(
+  options: TermOptions,
+  turn: Turn,
+  nodeActions: readonly NodeAction[],
+): Promise<boolean> {
   const { plan, snapshot } = turn;
   let [isChanged, isAsDecided] = [false, true];
-  await runNodeActions({ ...options, rollout: snapshot.rollout, now: options.clock.now() }, nodeActions, {
-    isCurrent: async (targets) => {
-      isAsDecided = await isCurrent(options, plan, targets);
-      return isAsDecided;
+  await runNodeActions(
+    { ...options, rollout: snapshot.rollout, now: options.clock.now() },
+    nodeActions,
+    {
+      isCurrent: async (targets) => {
+        isAsDecided = await isCurrent(options, plan, targets);
+        return isAsDecided;
+      },
+      onDone: (nodeAction) => {
+        isChanged = true;
+        options.reporter?.ran(turn, nodeAction);
+      },
+      onRefused: (nodeAction, words) => {
+        isChanged = true;
+        options.refusals.add(snapshot.rollout, nodeAction, words);
+      },
     },
-    onDone: (nodeAction) => {
-      isChanged = true;
-      options.reporter?.ran(turn, nodeAction);
-    },
-    onRefused: (nodeAction, words) => {
-      isChanged = true;
-      options.refusals.add(snapshot.rollout, nodeAction, words);
-    },
-  });
+  );
   return isChanged && isAsDecided;
 }

@@ -35,12 +35,16 @@ function decided({ stages, facts, apiServers = SERVERS, policy }: Situation): [S
 function told(situation: Situation): string[] {
   const [snapshot, { record, signals, waits }] = decided(situation);
   const { phase, blocked, reason, stages } = record ?? snapshot.rollout;
-  const states = stages.flatMap(({ targets }) => targets.map(({ name, state }) => `${name} ${state}`));
+  const states = stages.flatMap(({ targets }) =>
+    targets.map(({ name, state }) => `${name} ${state}`),
+  );
   return [
     [blocked ? 'blocked' : phase, ...(reason ? [reason.code] : [])].join(' '),
     ...states,
     ...signals.map(({ target }) => `signal ${target.name}`),
-    ...waits.filter(({ gate }) => gate !== 'slots').map(({ gate, reason: { code } }) => `${gate}: ${code}`),
+    ...waits
+      .filter(({ gate }) => gate !== 'slots')
+      .map(({ gate, reason: { code } }) => `${gate}: ${code}`),
   ];
 }
 
@@ -71,8 +75,18 @@ test.each<[string, Situation, string[]]>([
   ],
   [
     'one is in flight: it finishes, and nothing new starts',
-    { stages: stage(moving, 'w2', 'w3'), facts: { w1: ATWORK, w2: { version: OLD }, w3: { version: NOW } } },
-    ['blocked', 'w1 intended', 'w2 pending', 'w3 pending', 'working: InFlight', 'versions-follow: FinishingInFlight'],
+    {
+      stages: stage(moving, 'w2', 'w3'),
+      facts: { w1: ATWORK, w2: { version: OLD }, w3: { version: NOW } },
+    },
+    [
+      'blocked',
+      'w1 intended',
+      'w2 pending',
+      'w3 pending',
+      'working: InFlight',
+      'versions-follow: FinishingInFlight',
+    ],
   ],
   [
     'that one is done: then the plan ends',
@@ -168,11 +182,16 @@ test.each<[string, Situation, string[]]>([
 
 test('the end names the target, both versions and the rule', () => {
   const [, { record }] = decided({ stages: stage(done, 'w2'), facts: { w2: { version: OLD } } });
-  expect(record?.reason?.message).toBe('w2 would go from v1.34.9+x.0 past 1.35 to v1.36.3+x.2 (rule SkippedMinor)');
+  expect(record?.reason?.message).toBe(
+    'w2 would go from v1.34.9+x.0 past 1.35 to v1.36.3+x.2 (rule SkippedMinor)',
+  );
 });
 
 test('what is about to end says so, with the rule, while others finish', () => {
-  const [, { waits }] = decided({ stages: stage(moving, 'w2'), facts: { w1: ATWORK, w2: { version: OLD } } });
+  const [, { waits }] = decided({
+    stages: stage(moving, 'w2'),
+    facts: { w1: ATWORK, w2: { version: OLD } },
+  });
   expect(waits.find(({ target }) => target === 'w2')?.reason.message).toBe(
     'Refit starts nothing new: w2 would go from v1.34.9+x.0 past 1.35 to v1.36.3+x.2 (rule SkippedMinor)',
   );

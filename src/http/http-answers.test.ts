@@ -1,6 +1,11 @@
 /** Redirects, secrets, refusals and stalls of one GET, over plain http and by a clock that the test moves. */
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
@@ -13,7 +18,9 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-async function serve(reply: Reply): Promise<{ origin: string; host: string; asked: IncomingHttpHeaders[] }> {
+async function serve(
+  reply: Reply,
+): Promise<{ origin: string; host: string; asked: IncomingHttpHeaders[] }> {
   const asked: IncomingHttpHeaders[] = [];
   const server = createServer((request, response) => {
     asked.push(request.headers);
@@ -29,7 +36,10 @@ async function serve(reply: Reply): Promise<{ origin: string; host: string; aske
 }
 
 async function ask(url: string, more: Partial<Get> = {}): Promise<number | undefined> {
-  const { response } = await httpGet({ url, headers: {}, environment: {}, ...more }, new AbortController().signal);
+  const { response } = await httpGet(
+    { url, headers: {}, environment: {}, ...more },
+    new AbortController().signal,
+  );
   response.destroy();
   return response.statusCode;
 }
@@ -50,7 +60,10 @@ test('secrets go to the host of the URL only, also within its redirects, and to 
   const own = await serve((response, { url }) =>
     (url === '/' ? to('/again') : to(`${other.origin}/k0s`))(response, {} as never),
   );
-  await ask(own.origin, { headers: { 'user-agent': 'refit' }, secretHeaders: { authorization: 'Bearer x' } });
+  await ask(own.origin, {
+    headers: { 'user-agent': 'refit' },
+    secretHeaders: { authorization: 'Bearer x' },
+  });
   expect(own.asked.map(({ authorization }) => authorization)).toEqual(['Bearer x', 'Bearer x']);
   expect(other.asked).toMatchObject([{ 'user-agent': 'refit' }]);
   expect(other.asked[0]).not.toHaveProperty('authorization');
@@ -70,16 +83,26 @@ test('the body of a redirect is not waited for', async () => {
 test('a redirect without an address is final', async () => {
   const { origin, host } = await serve((response) => response.writeHead(302).end());
   const error = await failureOf(origin);
-  expect([error.message, error instanceof TransientError]).toEqual([`${host} redirects without saying where`, false]);
+  expect([error.message, error instanceof TransientError]).toEqual([
+    `${host} redirects without saying where`,
+    false,
+  ]);
 });
 
 test('a refusal says who led there', async () => {
   const { origin, host } = await serve(to('/next'));
-  const refuses = ({ pathname }: URL): string | undefined => (pathname === '/next' ? 'not allowed' : undefined);
-  expect((await failureOf(origin, { refuses })).message).toBe(`a redirect of ${host} leads there: not allowed`);
-  expect((await failureOf(`${origin}/next`, { refuses })).message).toBe('the plan leads there: not allowed');
+  const refuses = ({ pathname }: URL): string | undefined =>
+    pathname === '/next' ? 'not allowed' : undefined;
+  expect((await failureOf(origin, { refuses })).message).toBe(
+    `a redirect of ${host} leads there: not allowed`,
+  );
+  expect((await failureOf(`${origin}/next`, { refuses })).message).toBe(
+    'the plan leads there: not allowed',
+  );
   const source = 'the policy';
-  expect((await failureOf(`${origin}/next`, { refuses, source })).message).toBe('the policy leads there: not allowed');
+  expect((await failureOf(`${origin}/next`, { refuses, source })).message).toBe(
+    'the policy leads there: not allowed',
+  );
 });
 
 test.each<[number, string, boolean]>([
@@ -89,7 +112,10 @@ test.each<[number, string, boolean]>([
 ])('an answer %i is told with its name, if it has one', async (status, words, isTransient) => {
   const { origin, host } = await serve((response) => response.writeHead(status).end());
   const error = await failureOf(origin);
-  expect([error.message, error instanceof TransientError]).toEqual([`${host} answered ${words}`, isTransient]);
+  expect([error.message, error instanceof TransientError]).toEqual([
+    `${host} answered ${words}`,
+    isTransient,
+  ]);
   expect(error.name).toBe(isTransient ? 'TransientError' : 'Error');
 });
 
@@ -105,7 +131,11 @@ test('a server that hangs up is worth a retry, and the cause is kept', async () 
 
 test('a URL that cannot be asked for is final, and the cause is kept', async () => {
   const error = await failureOf('http://127.0.0.1:1/', { headers: { 'bad header': 'x' } });
-  expect(error).toMatchObject({ name: 'Error', message: 'no answer from 127.0.0.1:1', cause: { name: 'TypeError' } });
+  expect(error).toMatchObject({
+    name: 'Error',
+    message: 'no answer from 127.0.0.1:1',
+    cause: { name: 'TypeError' },
+  });
 });
 
 test('a body that breaks off is worth a retry, and the cause is kept', async () => {
@@ -113,7 +143,10 @@ test('a body that breaks off is worth a retry, and the cause is kept', async () 
     response.writeHead(200, { 'content-length': '10' });
     response.write('x', () => response.destroy());
   });
-  const { response } = await httpGet({ url: origin, headers: {}, environment: {} }, new AbortController().signal);
+  const { response } = await httpGet(
+    { url: origin, headers: {}, environment: {} },
+    new AbortController().signal,
+  );
   const read = async (): Promise<void> => {
     for await (const chunk of chunksOf(response)) expect(chunk).toBeInstanceOf(Buffer);
   };
@@ -127,7 +160,11 @@ test('a body that breaks off is worth a retry, and the cause is kept', async () 
 function guarded(limits: { stallMs: number; remainingMs: number }) {
   const clock = new FakeClock();
   const parent = new AbortController();
-  return { clock, parent, guard: stallGuard(limits.stallMs, limits.remainingMs, clock, parent.signal) };
+  return {
+    clock,
+    parent,
+    guard: stallGuard(limits.stallMs, limits.remainingMs, clock, parent.signal),
+  };
 }
 
 test('a stall counts from the last byte, and is worth a retry', async () => {
@@ -137,7 +174,10 @@ test('a stall counts from the last byte, and is worth a retry', async () => {
   await clock.advance(1_999);
   expect(guard.abort.aborted).toBe(false);
   await clock.advance(1);
-  expect(guard.abort.reason).toMatchObject({ name: 'TransientError', message: 'received nothing for 2 s' });
+  expect(guard.abort.reason).toMatchObject({
+    name: 'TransientError',
+    message: 'received nothing for 2 s',
+  });
 });
 
 test('connecting counts as well', async () => {
@@ -149,7 +189,10 @@ test('connecting counts as well', async () => {
 test('the whole time is bounded, and that is final', async () => {
   const { clock, guard } = guarded({ stallMs: 2_000, remainingMs: 1_500 });
   await clock.advance(1_500);
-  expect(guard.abort.reason).toMatchObject({ name: 'Error', message: 'the download took too long' });
+  expect(guard.abort.reason).toMatchObject({
+    name: 'Error',
+    message: 'the download took too long',
+  });
 });
 
 test('a guard ends with its parent, and leaves no timer behind', () => {

@@ -10,7 +10,10 @@ const MODULE = new URL('./http-get.ts', import.meta.url).href;
 const NEVER = new AbortController().signal;
 
 /** What a process says that asks for it, and finds nothing but this authority on its host. */
-async function askAs({ trust }: HttpsMirror, request: Omit<Get, 'headers' | 'environment'>): Promise<string> {
+async function askAs(
+  { trust }: HttpsMirror,
+  request: Omit<Get, 'headers' | 'environment'>,
+): Promise<string> {
   const script = `import { httpGet } from '${MODULE}';
     const request = { ...${JSON.stringify(request)}, headers: {}, environment: {} };
     const said = await httpGet(request, new AbortController().signal).then(
@@ -56,8 +59,12 @@ test('a redirect from https to plain http is refused for good, unless a flag all
   expect(await askAs(mirror, { url, allowInsecureRedirect: true })).toBe('200');
   expect(plain.requests).toHaveLength(1);
   const refused = `leads to plain http at 127.0.0.1:${plain.port}, and the policy requires https`;
-  expect(await askAs(mirror, { url, requireHttps: true })).toBe(`Error: a redirect of ${host} ${refused}`);
-  expect(await askAs(mirror, { url: plain.config.server, requireHttps: true })).toBe(`Error: the plan ${refused}`);
+  expect(await askAs(mirror, { url, requireHttps: true })).toBe(
+    `Error: a redirect of ${host} ${refused}`,
+  );
+  expect(await askAs(mirror, { url: plain.config.server, requireHttps: true })).toBe(
+    `Error: the plan ${refused}`,
+  );
   expect(plain.requests).toHaveLength(1);
   expect(await askAs(mirror, { url: `${url}k0s`, requireHttps: true })).toBe('200');
 });

@@ -47,7 +47,9 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
   let from = request.source ?? 'the plan';
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
     if (requireHttps === true && address.protocol === 'http:')
-      throw new Error(`${from} leads to plain http at ${address.host}, and the policy requires https`);
+      throw new Error(
+        `${from} leads to plain http at ${address.host}, and the policy requires https`,
+      );
     const wrongHost = request.refuses?.(address);
     if (wrongHost !== undefined) throw new Error(`${from} leads there: ${wrongHost}`);
     const told = address.origin === origin ? { ...headers, ...secretHeaders } : headers;
@@ -57,7 +59,8 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
       return { response, url: address, [Symbol.dispose]: () => void response.destroy() };
     response.destroy();
     if (![301, 302, 303, 307, 308].includes(statusCode)) throw refusal(statusCode, address.host);
-    if (answered.location === undefined) throw new Error(`${address.host} redirects without saying where`);
+    if (answered.location === undefined)
+      throw new Error(`${address.host} redirects without saying where`);
     from = `a redirect of ${address.host}`;
     const next = new URL(answered.location, address);
     const isWeaker = address.protocol === 'https:' && next.protocol === 'http:';
@@ -93,9 +96,12 @@ export async function getOnce(
   try {
     return await get({ address, headers, method, proxy }, abort);
   } catch (error) {
-    if (error instanceof ProxyRefusal) throw refusal(error.status, `the proxy ${proxy?.host}, asked for ${host},`);
+    if (error instanceof ProxyRefusal)
+      throw refusal(error.status, `the proxy ${proxy?.host}, asked for ${host},`);
     const message =
-      proxy === undefined ? `no answer from ${host}` : `no answer from ${host} through the proxy ${proxy.host}`;
+      proxy === undefined
+        ? `no answer from ${host}`
+        : `no answer from ${host} through the proxy ${proxy.host}`;
     // Node.js throws these for a request that cannot be made, for example with a malformed password.
     const isImpossible = error instanceof URIError || error instanceof TypeError;
     throw isImpossible || CERTIFICATE.test((error as NodeJS.ErrnoException).code ?? '')
@@ -106,14 +112,22 @@ export async function getOnce(
 
 function refusal(status: number, who: string): Error {
   const message = `${who} answered ${status} ${http.STATUS_CODES[status] ?? ''}`.trim();
-  return status >= 500 || TRANSIENT.includes(status) ? new TransientError(message) : new Error(message);
+  return status >= 500 || TRANSIENT.includes(status)
+    ? new TransientError(message)
+    : new Error(message);
 }
 
 export type StallGuard = ReturnType<typeof stallGuard>;
 
-export function stallGuard(stallMs: number, remainingMs: number, clock: Clock, parent: AbortSignal) {
+export function stallGuard(
+  stallMs: number,
+  remainingMs: number,
+  clock: Clock,
+  parent: AbortSignal,
+) {
   const own = new AbortController();
-  const stalled = (): void => own.abort(new TransientError(`received nothing for ${formatDuration(stallMs)}`));
+  const stalled = (): void =>
+    own.abort(new TransientError(`received nothing for ${formatDuration(stallMs)}`));
   const tooLong = (): void => own.abort(new Error('the download took too long'));
   const cancelTotal = clock.schedule(Math.max(0, remainingMs), tooLong);
   let cancelStall = clock.schedule(stallMs, stalled);

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import { type Environment, proxyFor } from './proxy-choice.ts';
 
-const chosen = (url: string, environment: Environment): string | undefined => proxyFor(new URL(url), environment)?.href;
+const chosen = (url: string, environment: Environment): string | undefined =>
+  proxyFor(new URL(url), environment)?.href;
 
 test.each<[string, string, Environment, string | undefined]>([
   ['nothing is set', 'https://a.example/k0s', {}, undefined],
@@ -10,9 +11,24 @@ test.each<[string, string, Environment, string | undefined]>([
   ['http', 'http://a.example/k0s', { HTTP_PROXY: 'http://p:3128' }, 'http://p:3128/'],
   ['each has its own', 'http://a.example/k0s', { HTTPS_PROXY: 'http://p:3128' }, undefined],
   ['small letters', 'https://a.example/k0s', { https_proxy: 'https://me:x@p' }, 'https://me:x@p/'],
-  ['capitals win', 'https://a.example/k0s', { https_proxy: 'http://q', HTTPS_PROXY: 'http://p' }, 'http://p/'],
-  ['set, and empty', 'https://a.example/k0s', { https_proxy: 'http://q', HTTPS_PROXY: '' }, 'http://q/'],
-  ['without a scheme', 'https://a.example/k0s', { HTTPS_PROXY: 'p.example:3128' }, 'http://p.example:3128/'],
+  [
+    'capitals win',
+    'https://a.example/k0s',
+    { https_proxy: 'http://q', HTTPS_PROXY: 'http://p' },
+    'http://p/',
+  ],
+  [
+    'set, and empty',
+    'https://a.example/k0s',
+    { https_proxy: 'http://q', HTTPS_PROXY: '' },
+    'http://q/',
+  ],
+  [
+    'without a scheme',
+    'https://a.example/k0s',
+    { HTTPS_PROXY: 'p.example:3128' },
+    'http://p.example:3128/',
+  ],
   ['the host itself', 'http://127.3.2.1:8080/k0s', { HTTP_PROXY: 'http://p' }, undefined],
   ['the host itself, by name', 'http://localhost/k0s', { HTTP_PROXY: 'http://p' }, undefined],
   ['the host itself, by IPv6', 'http://[::1]/k0s', { HTTP_PROXY: 'http://p' }, undefined],
@@ -64,10 +80,14 @@ test.each<[noProxy: string, url: string, isExempt: boolean]>([
   expect(chosen(url, environment)).toBe(isExempt ? undefined : 'http://p/');
 });
 
-test.each(['socks5://me:secret@p', 'SOCKS5h://p:1080', 'socks4://p'])('%s is refused as what it is', (HTTPS_PROXY) => {
-  const words = /^HTTPS_PROXY names a SOCKS proxy, which is not supported: use an http or https proxy$/;
-  expect(() => chosen('https://a.example', { HTTPS_PROXY })).toThrow(words);
-});
+test.each(['socks5://me:secret@p', 'SOCKS5h://p:1080', 'socks4://p'])(
+  '%s is refused as what it is',
+  (HTTPS_PROXY) => {
+    const words =
+      /^HTTPS_PROXY names a SOCKS proxy, which is not supported: use an http or https proxy$/;
+    expect(() => chosen('https://a.example', { HTTPS_PROXY })).toThrow(words);
+  },
+);
 
 test.each(['http://', 'me:secret@p:x', 'http://me:se%cret@p', 'http://m%e@p'])(
   '%s cannot be used, and is not told',

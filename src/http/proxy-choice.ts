@@ -19,10 +19,13 @@ export function proxyFor(address: URL, environment: Environment): URL | undefine
   const named = read(name);
   if (named === '' || isExempt(address, read('NO_PROXY'))) return undefined;
   if (/^socks/i.test(named))
-    throw new Error(`${name} names a SOCKS proxy, which is not supported: use an http or https proxy`);
+    throw new Error(
+      `${name} names a SOCKS proxy, which is not supported: use an http or https proxy`,
+    );
   const proxy = ifPossible(() => readProxy(named.includes('://') ? named : `http://${named}`));
   // Without the value: it may contain a password.
-  if (proxy === undefined) throw new Error(`${name} is not a proxy URL; use for example http://192.0.2.1:3128`);
+  if (proxy === undefined)
+    throw new Error(`${name} is not a proxy URL; use for example http://192.0.2.1:3128`);
   return proxy;
 }
 
@@ -57,7 +60,8 @@ function isInDomain(host: string, domain: string): boolean {
 
 function isInSubnet(host: string, network: string, bits: number): boolean {
   const family = isIP(network);
-  if (family === 0 || !Number.isInteger(bits) || bits < 0 || bits > (family === 4 ? 32 : 128)) return false;
+  if (family === 0 || !Number.isInteger(bits) || bits < 0 || bits > (family === 4 ? 32 : 128))
+    return false;
   const subnet = new BlockList();
   subnet.addSubnet(network, bits, family === 4 ? 'ipv4' : 'ipv6');
   return matches(subnet, host);

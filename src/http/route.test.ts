@@ -22,7 +22,10 @@ test('plain requests are made to the proxy, by their whole address; each side ge
   expect(proxy.credentials).toEqual([BASIC]);
   const [{ url: path, headers } = { url: '', headers: {} }] = server.requests;
   const authorization = `Basic ${Buffer.from('you:secret').toString('base64')}`;
-  expect([path, headers]).toMatchObject(['/k0s?v=1', { host: 'mirror.example', range: 'bytes=1-', authorization }]);
+  expect([path, headers]).toMatchObject([
+    '/k0s?v=1',
+    { host: 'mirror.example', range: 'bytes=1-', authorization },
+  ]);
 });
 
 test('without credentials in the URLs none are sent', async () => {
@@ -32,12 +35,18 @@ test('without credentials in the URLs none are sent', async () => {
     response.end();
   }).listen(0, '127.0.0.1');
   await once(listener, 'listening');
-  const environment = { HTTP_PROXY: `http://127.0.0.1:${(listener.address() as AddressInfo).port}` };
-  const { response } = await httpGet({ url: 'http://mirror.example/k0s', headers: {}, environment }, NEVER);
+  const environment = {
+    HTTP_PROXY: `http://127.0.0.1:${(listener.address() as AddressInfo).port}`,
+  };
+  const { response } = await httpGet(
+    { url: 'http://mirror.example/k0s', headers: {}, environment },
+    NEVER,
+  );
   response.destroy();
   listener.close();
   expect(seen).toHaveLength(1);
-  for (const name of ['authorization', 'proxy-authorization']) expect(seen[0]).not.toHaveProperty(name);
+  for (const name of ['authorization', 'proxy-authorization'])
+    expect(seen[0]).not.toHaveProperty(name);
 });
 
 test('a tunnel that is refused is closed, also where the proxy would keep it open', async () => {
@@ -62,28 +71,38 @@ test.each([
   [403, false],
   [407, false],
   [503, true],
-])('a proxy that refuses a tunnel with %i is worth another attempt: %s', async (status, isWorthIt) => {
-  await using proxy = await startLoopbackProxy({ names: {}, refuses: status });
-  const environment = { HTTPS_PROXY: `http://me:a%20b@${proxy.host}` };
-  const asked = httpGet({ url: 'https://mirror.example/k0s', headers: {}, environment }, NEVER);
-  const error: unknown = await asked.catch((caught: unknown) => caught);
-  expect(error).toMatchObject({
-    message: expect.stringContaining(`the proxy ${proxy.host}, asked for mirror.example, answered ${status}`),
-  });
-  expect(error instanceof TransientError).toBe(isWorthIt);
-  expect(proxy.asked).toEqual(['CONNECT mirror.example:443']);
-  expect(proxy.credentials).toEqual([BASIC]);
-  await vi.waitFor(() => expect(proxy.open()).toBe(0), 60_000);
-});
+])(
+  'a proxy that refuses a tunnel with %i is worth another attempt: %s',
+  async (status, isWorthIt) => {
+    await using proxy = await startLoopbackProxy({ names: {}, refuses: status });
+    const environment = { HTTPS_PROXY: `http://me:a%20b@${proxy.host}` };
+    const asked = httpGet({ url: 'https://mirror.example/k0s', headers: {}, environment }, NEVER);
+    const error: unknown = await asked.catch((caught: unknown) => caught);
+    expect(error).toMatchObject({
+      message: expect.stringContaining(
+        `the proxy ${proxy.host}, asked for mirror.example, answered ${status}`,
+      ),
+    });
+    expect(error instanceof TransientError).toBe(isWorthIt);
+    expect(proxy.asked).toEqual(['CONNECT mirror.example:443']);
+    expect(proxy.credentials).toEqual([BASIC]);
+    await vi.waitFor(() => expect(proxy.open()).toBe(0), 60_000);
+  },
+);
 
 test('a proxy that says nothing is left at once with the signal, and keeps no connection', async () => {
   await using proxy = await startLoopbackProxy({ names: {}, refuses: 'no-answer' });
   const stop = new AbortController();
   const environment = { HTTPS_PROXY: proxy.host };
-  const asked = httpGet({ url: 'https://mirror.example/k0s', headers: {}, environment }, stop.signal);
+  const asked = httpGet(
+    { url: 'https://mirror.example/k0s', headers: {}, environment },
+    stop.signal,
+  );
   await vi.waitFor(() => expect(proxy.open()).toBe(1), 60_000);
   stop.abort(new Error('stalled'));
-  await expect(asked).rejects.toThrow(`no answer from mirror.example through the proxy ${proxy.host}`);
+  await expect(asked).rejects.toThrow(
+    `no answer from mirror.example through the proxy ${proxy.host}`,
+  );
   await vi.waitFor(() => expect(proxy.open()).toBe(0), 60_000);
 });
 
@@ -104,7 +123,9 @@ test.each([
 ])(
   'the password of %s that cannot be read does not become readable by asking again',
   async (_whose, url, environment, message) => {
-    const error: unknown = await httpGet({ url, headers: {}, environment }, NEVER).catch((caught: unknown) => caught);
+    const error: unknown = await httpGet({ url, headers: {}, environment }, NEVER).catch(
+      (caught: unknown) => caught,
+    );
     expect(error).toMatchObject({ message });
     expect(error).not.toBeInstanceOf(TransientError);
   },

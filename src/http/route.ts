@@ -27,25 +27,45 @@ export class ProxyRefusal extends Error {
 }
 
 /** Resolves with the head of the answer; rejects like `node:http`, or with a ProxyRefusal. */
-export async function get({ address, headers, method, proxy }: Route, abort: AbortSignal): Promise<IncomingMessage> {
+export async function get(
+  { address, headers, method, proxy }: Route,
+  abort: AbortSignal,
+): Promise<IncomingMessage> {
   const asked = { headers, method, signal: abort };
   if (proxy === undefined)
-    return await answered(requesterFor(address)(address, { ...asked, agent: false, ...trustFor(address) }));
-  if (address.protocol === 'http:') return await throughProxy(proxy, { address, headers, method }, abort);
+    return await answered(
+      requesterFor(address)(address, { ...asked, agent: false, ...trustFor(address) }),
+    );
+  if (address.protocol === 'http:')
+    return await throughProxy(proxy, { address, headers, method }, abort);
   // Node's own proxy support cannot be aborted meanwhile.
   const tunnel = await openTunnel(proxy, address, abort);
   const name = withoutBrackets(address.hostname);
   const createConnection = (): Socket =>
-    connect({ socket: tunnel, host: name, ...(isIP(name) === 0 && { servername: name }), ...trustFor(address) });
+    connect({
+      socket: tunnel,
+      host: name,
+      ...(isIP(name) === 0 && { servername: name }),
+      ...trustFor(address),
+    });
   return await answered(https.request(address, { ...asked, createConnection }));
 }
 
-async function throughProxy(proxy: URL, route: Omit<Route, 'proxy'>, abort: AbortSignal): Promise<IncomingMessage> {
+async function throughProxy(
+  proxy: URL,
+  route: Omit<Route, 'proxy'>,
+  abort: AbortSignal,
+): Promise<IncomingMessage> {
   const { address, headers, method } = route;
   const { username, origin, pathname, search, host } = address;
   const auth = username === '' ? {} : { authorization: basicAuthorization(address) };
   const told = { ...headers, ...auth, ...credentialsFor(proxy), host };
-  const options = { ...optionsFor(proxy, abort), method, path: origin + pathname + search, headers: told };
+  const options = {
+    ...optionsFor(proxy, abort),
+    method,
+    path: origin + pathname + search,
+    headers: told,
+  };
   return await answered(requesterFor(proxy)(options));
 }
 
@@ -66,7 +86,9 @@ export async function openTunnel(proxy: URL, address: URL, abort?: AbortSignal):
 }
 
 async function answered(request: ClientRequest): Promise<IncomingMessage> {
-  return await new Promise((resolve, reject) => request.once('response', resolve).once('error', reject).end());
+  return await new Promise((resolve, reject) =>
+    request.once('response', resolve).once('error', reject).end(),
+  );
 }
 
 function requesterFor({ protocol }: URL): typeof http.request {
@@ -78,7 +100,15 @@ function optionsFor(proxy: URL, abort?: AbortSignal): https.RequestOptions {
   const host = withoutBrackets(proxy.hostname);
   // Otherwise Node.js would expect the target's name in the proxy's certificate.
   const servername = isIP(host) === 0 ? host : '';
-  return { protocol, hostname: host, servername, port, agent: false, signal: abort, ...trustFor(proxy) };
+  return {
+    protocol,
+    hostname: host,
+    servername,
+    port,
+    agent: false,
+    signal: abort,
+    ...trustFor(proxy),
+  };
 }
 
 /** Said explicitly: environment variables and flags of Node.js could weaken its defaults. */
@@ -95,6 +125,10 @@ let known: string[] | undefined;
 
 /** Of Node.js and, as the original, of the host: for a private mirror. Read once, on demand: they take megabytes. */
 export function trustedAuthorities(): string[] {
-  known ??= [...new Set((['bundled', 'extra', 'system'] as const).flatMap((each) => getCACertificates(each)))];
+  known ??= [
+    ...new Set(
+      (['bundled', 'extra', 'system'] as const).flatMap((each) => getCACertificates(each)),
+    ),
+  ];
   return known;
 }

@@ -2,7 +2,13 @@
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { createClient } from '../kube/transport/http-client.ts';
 import { applyObjects, type ObjectsRun, removeObjects } from './cluster-objects.ts';
-import { COMPONENTS, type Component, type ManifestFlags, manifestsOf, objectsIn } from './manifests.ts';
+import {
+  COMPONENTS,
+  type Component,
+  type ManifestFlags,
+  manifestsOf,
+  objectsIn,
+} from './manifests.ts';
 
 export interface ClusterFlags {
   readonly kubeconfig?: string;
@@ -14,21 +20,40 @@ type UninstallFlags = ClusterFlags & { readonly deletePlans?: boolean };
 
 export type Cli = Pick<ObjectsRun, 'abort' | 'write'>;
 
-export async function installComponent(component: Component, flags: InstallFlags, cli: Cli): Promise<void> {
+export async function installComponent(
+  component: Component,
+  flags: InstallFlags,
+  cli: Cli,
+): Promise<void> {
   const text = manifestsOf(component, flags);
-  if (flags.apply === true) await inCluster(flags, cli, async (run) => await applyObjects(objectsIn(text), run));
+  if (flags.apply === true)
+    await inCluster(flags, cli, async (run) => await applyObjects(objectsIn(text), run));
   else cli.write(text);
 }
 
-export async function uninstallComponent(component: Component, flags: UninstallFlags, cli: Cli): Promise<void> {
+export async function uninstallComponent(
+  component: Component,
+  flags: UninstallFlags,
+  cli: Cli,
+): Promise<void> {
   const objects = objectsIn(manifestsOf(component, {}));
-  const others = COMPONENTS.filter((each) => each !== component).map((each) => objectsIn(manifestsOf(each, {})));
+  const others = COMPONENTS.filter((each) => each !== component).map((each) =>
+    objectsIn(manifestsOf(each, {})),
+  );
   const withPlans = flags.deletePlans === true;
-  await inCluster(flags, cli, async (run) => await removeObjects(objects, run, { others, withPlans }));
+  await inCluster(
+    flags,
+    cli,
+    async (run) => await removeObjects(objects, run, { others, withPlans }),
+  );
 }
 
 /** Calls `work` with a client that is closed afterwards. */
-export async function inCluster<T>(flags: ClusterFlags, cli: Cli, work: (run: ObjectsRun) => Promise<T>): Promise<T> {
+export async function inCluster<T>(
+  flags: ClusterFlags,
+  cli: Cli,
+  work: (run: ObjectsRun) => Promise<T>,
+): Promise<T> {
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   using client = createClient(config, { userAgent: 'refit-install' });
   return await work({ ...cli, client });

@@ -19,14 +19,21 @@ export interface ObjectsRun extends Reading {
 }
 
 /** One line for each object, as kubectl prints them. Changes nothing where what somebody else made is in the way. */
-export async function applyObjects(objects: readonly kube.KubeObject[], run: ObjectsRun): Promise<void> {
+export async function applyObjects(
+  objects: readonly kube.KubeObject[],
+  run: ObjectsRun,
+): Promise<void> {
   const foreign: kube.KubeObject[] = [];
   for (const object of objects) if (await isInTheWay(object, run)) foreign.push(object);
   if (foreign.length > 0) {
     const commands = deleteCommands(foreign).join(' && ');
     const hint = `end the controller that uses this, and remove it as you installed it, such as by \`${commands}\`; then run this again`;
     const titles = foreign.map(titleOf).join(', ');
-    throw new RefitError('REFIT_INSTALL', `refit install did not make what is in its way: ${titles}`, { hint });
+    throw new RefitError(
+      'REFIT_INSTALL',
+      `refit install did not make what is in its way: ${titles}`,
+      { hint },
+    );
   }
   for (const object of objects) run.write(`${titleOf(object)} ${await applyOne(object, run)}\n`);
 }
@@ -45,7 +52,10 @@ async function isInTheWay(object: Wanted, run: ObjectsRun): Promise<boolean> {
   if (object.kind !== 'Deployment' && accounts.length === 0) return false;
   const { found } = await lookUp(object, run);
   if (!found || isOurs(found)) return false;
-  return object.kind === 'Deployment' || !accounts.every((ours) => found.subjects?.some((it) => sameJson(it, ours)));
+  return (
+    object.kind === 'Deployment' ||
+    !accounts.every((ours) => found.subjects?.some((it) => sameJson(it, ours)))
+  );
 }
 
 /** What is applied to an object that is being deleted goes with it. */
@@ -53,7 +63,8 @@ async function whenGone(object: kube.KubeObject, run: ObjectsRun): ReturnType<ty
   for (let second = 0; second < GONE_WITHIN_S; second++) {
     const now = await lookUp(object, run);
     if (now.found?.metadata.deletionTimestamp === undefined) return now;
-    if (second === 0) run.write(`${titleOf(object)} is being deleted: waiting up to ${GONE_WITHIN_S / 60} min\n`);
+    if (second === 0)
+      run.write(`${titleOf(object)} is being deleted: waiting up to ${GONE_WITHIN_S / 60} min\n`);
     await sleep(systemClock, 1_000, run.abort);
   }
   const hint = 'its finalizers or conditions say what keeps it; then run this again';
@@ -64,11 +75,21 @@ async function applyOne(object: kube.KubeObject, run: ObjectsRun): Promise<strin
   const { resource, address, found: before } = await whenGone(object, run);
   const { name, labels } = object.metadata;
   if (before && !isOurs(before)) return 'left as it is: it was there before';
-  const owned = { ...object, metadata: { ...object.metadata, labels: { ...labels, [LABEL]: OWNER } } };
-  const options = { ...address, type: 'apply', fieldManager: 'refit-install', force: true } as const;
+  const owned = {
+    ...object,
+    metadata: { ...object.metadata, labels: { ...labels, [LABEL]: OWNER } },
+  };
+  const options = {
+    ...address,
+    type: 'apply',
+    fieldManager: 'refit-install',
+    force: true,
+  } as const;
   const after = await run.client.patch(resource, name, owned, options);
   if (!before) return 'created';
-  return before.metadata.resourceVersion === after.metadata.resourceVersion ? 'unchanged' : 'configured';
+  return before.metadata.resourceVersion === after.metadata.resourceVersion
+    ? 'unchanged'
+    : 'configured';
 }
 
 type Objects = readonly kube.KubeObject[];
@@ -84,7 +105,9 @@ export async function removeObjects(
     const user = needed.get(titleOf(object));
     const holds = !withPlans && HOLDERS.includes(object.kind ?? '');
     const why = holds ? 'all that it holds would go with it (--delete-plans)' : undefined;
-    run.write(`${titleOf(object)} ${await removeOne(object, user === undefined ? why : `${user} needs it`, run)}\n`);
+    run.write(
+      `${titleOf(object)} ${await removeOne(object, user === undefined ? why : `${user} needs it`, run)}\n`,
+    );
   }
 }
 
@@ -108,12 +131,18 @@ interface Wanted extends kube.KubeObject {
 }
 
 /** `keep`: why one of ours stays. */
-async function removeOne(object: kube.KubeObject, keep: string | undefined, run: ObjectsRun): Promise<string> {
+async function removeOne(
+  object: kube.KubeObject,
+  keep: string | undefined,
+  run: ObjectsRun,
+): Promise<string> {
   const { resource, address, found } = await lookUp(object, run);
   if (!found) return 'not found';
   if (!isOurs(found)) return 'left as it is: refit install did not make it';
   if (keep !== undefined) return `left as it is: ${keep}`;
-  await ifFound(run.client.delete(resource, object.metadata.name, { ...address, uid: found.metadata.uid }));
+  await ifFound(
+    run.client.delete(resource, object.metadata.name, { ...address, uid: found.metadata.uid }),
+  );
   return 'deleted';
 }
 
@@ -121,7 +150,10 @@ function isOurs({ metadata }: kube.KubeObject): boolean {
   return metadata.labels?.[LABEL] === OWNER;
 }
 
-async function lookUp({ apiVersion = '', kind = '', metadata }: kube.KubeObject, { client, abort }: ObjectsRun) {
+async function lookUp(
+  { apiVersion = '', kind = '', metadata }: kube.KubeObject,
+  { client, abort }: ObjectsRun,
+) {
   const { name, namespace } = metadata;
   const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
   const place = namespace === undefined ? kube.clusterScoped : kube.namespaced;

@@ -4,7 +4,11 @@ import type { KubeObject } from '../kube/resources.ts';
 import { deployFile } from './deploy-files.ts';
 
 /** The folders of deploy/chart/manifests that each component consists of, in the order of installation. */
-const FOLDERS = { controller: ['base', 'k0s'], cattle: ['base', 'cattle'], capi: ['base', 'capi'] } as const;
+const FOLDERS = {
+  controller: ['base', 'k0s'],
+  cattle: ['base', 'cattle'],
+  capi: ['base', 'capi'],
+} as const;
 
 export type Component = keyof typeof FOLDERS;
 export const COMPONENTS = Object.keys(FOLDERS) as readonly Component[];
@@ -19,7 +23,9 @@ export interface ManifestFlags {
 export function manifestsOf(component: Component, flags: ManifestFlags): string {
   const files = FOLDERS[component].flatMap((name) => {
     const folder = `chart/manifests/${name}`;
-    const { resources } = parse(deployFile(`${folder}/kustomization.yaml`)) as { resources: readonly string[] };
+    const { resources } = parse(deployFile(`${folder}/kustomization.yaml`)) as {
+      resources: readonly string[];
+    };
     return resources.map((file) => `${folder}/${file}`);
   });
   const text = files.map((file) => deployFile(file).trimEnd()).join('\n---\n');
@@ -41,9 +47,14 @@ export function objectsIn(text: string): KubeObject[] {
 }
 
 /** The lines that a flag puts in the place of one; undefined where it stays. */
-function edited(line: string, { image, payloadUrl, checksumUrl }: ManifestFlags): string[] | undefined {
-  const [, indent = '', name] = /^( +(?:- )?)(image: |--payload-url=|--checksum-url=)/.exec(line) ?? [];
-  if (name === 'image: ') return image === undefined ? undefined : [`${indent}image: ${JSON.stringify(image)}`];
+function edited(
+  line: string,
+  { image, payloadUrl, checksumUrl }: ManifestFlags,
+): string[] | undefined {
+  const [, indent = '', name] =
+    /^( +(?:- )?)(image: |--payload-url=|--checksum-url=)/.exec(line) ?? [];
+  if (name === 'image: ')
+    return image === undefined ? undefined : [`${indent}image: ${JSON.stringify(image)}`];
   if (name === undefined || payloadUrl === undefined) return undefined;
   const value = name === '--payload-url=' ? payloadUrl : checksumUrl;
   return value === undefined ? [] : [`${indent}${JSON.stringify(`${name}${value}`)}`];

@@ -66,19 +66,45 @@ export interface EvictOptions extends RequestOptions {
 
 /** Every method rejects with a StatusError when the server refuses, and with a TransportError when no answer comes. */
 export interface KubeClient {
-  get<T extends KubeObject>(resource: Resource<T>, name: string, options?: RequestOptions): Promise<T>;
+  get<T extends KubeObject>(
+    resource: Resource<T>,
+    name: string,
+    options?: RequestOptions,
+  ): Promise<T>;
   /** One page; follow `metadata.continue`, or use `listAll`. */
   list<T extends KubeObject>(resource: Resource<T>, options?: ListOptions): Promise<KubeList<T>>;
   /** All pages of one consistent list. */
-  listAll<T extends KubeObject>(resource: Resource<T>, options?: ListAllOptions<T>): Promise<KubeList<T>>;
+  listAll<T extends KubeObject>(
+    resource: Resource<T>,
+    options?: ListAllOptions<T>,
+  ): Promise<KubeList<T>>;
   /** Ends when the server closes the stream; throws a TransportError when it breaks or sends nothing for minutes. */
-  watch<T extends KubeObject>(resource: Resource<T>, options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
-  create<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
+  watch<T extends KubeObject>(
+    resource: Resource<T>,
+    options?: WatchOptions,
+  ): AsyncIterable<WatchEvent<T>>;
+  create<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    options?: WriteOptions,
+  ): Promise<T>;
   /** PUT: with `metadata.resourceVersion` it fails with a conflict when the object has changed. */
-  replace<T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
-  patch<T extends KubeObject>(resource: Resource<T>, name: string, patch: unknown, options: PatchOptions): Promise<T>;
+  replace<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    options?: WriteOptions,
+  ): Promise<T>;
+  patch<T extends KubeObject>(
+    resource: Resource<T>,
+    name: string,
+    patch: unknown,
+    options: PatchOptions,
+  ): Promise<T>;
   delete(resource: Resource, name: string, options?: DeleteOptions): Promise<void>;
-  evict(pod: { name: string; namespace: string; uid?: string }, options?: EvictOptions): Promise<void>;
+  evict(
+    pod: { name: string; namespace: string; uid?: string },
+    options?: EvictOptions,
+  ): Promise<void>;
   /** Status code and text of a path such as `/readyz`, whatever the code is. */
   raw(path: string, options?: RequestOptions): Promise<{ status: number; body: string }>;
   /** Closes idle connections and aborts all requests; later requests fail without being sent. */

@@ -84,7 +84,11 @@ test('the same again is counted on the same event, another message is another ev
   await recorder.flush();
   expect(created.map(({ message }) => message)).toEqual(['it broke', 'it broke elsewhere']);
   const options = { namespace: 'default', type: 'merge', deadlineMs: 10_000 };
-  const last = { name: 'autopilot.800000000000', patch: { count: 6, lastTimestamp: '2026-01-01T00:01:00Z' }, options };
+  const last = {
+    name: 'autopilot.800000000000',
+    patch: { count: 6, lastTimestamp: '2026-01-01T00:01:00Z' },
+    options,
+  };
   expect(patched.at(-1)).toMatchObject(last);
   expect(patched.length).toBeLessThanOrEqual(2);
 });
@@ -113,7 +117,12 @@ test.each([
   ['a refusal', [refused(403)], 0, 1],
   ['one lost answer', [new TransportError('lost')], 1, 1],
   ['a server in trouble', [refused(500), refused(429)], 1, 2],
-  ['a server that is away for a while', Array.from({ length: 20 }, () => new TransportError('refused')), 1, 1],
+  [
+    'a server that is away for a while',
+    Array.from({ length: 20 }, () => new TransportError('refused')),
+    1,
+    1,
+  ],
   ['a server that stays in trouble', [refused(500), refused(500), refused(500)], 0, 3],
 ])('%s is logged and disturbs nobody', async (_name, fail, written, warnings) => {
   const { recorder, clock, created, warn } = rig(fail);
@@ -125,7 +134,8 @@ test.each([
 
 test('a flood is written at the rate that a server does not mind', async () => {
   const { recorder, clock, created } = rig();
-  for (let count = 0; count < 120; count++) recorder.record(plan, { ...note, message: `no. ${count}` });
+  for (let count = 0; count < 120; count++)
+    recorder.record(plan, { ...note, message: `no. ${count}` });
   await clock.advance(0);
   expect(created).toHaveLength(100);
   await clock.advance(1_000);
@@ -170,7 +180,8 @@ test('at the end what waits is written, and what comes later is dropped', async 
 
 test('at the end a server in trouble is not waited for: the process ends', async () => {
   const { recorder, clock, created, warn } = rig(Array.from({ length: 20 }, () => refused(500)));
-  for (let count = 0; count < 10; count++) recorder.record(plan, { ...note, message: `no. ${count}` });
+  for (let count = 0; count < 10; count++)
+    recorder.record(plan, { ...note, message: `no. ${count}` });
   await clock.advance(0);
   let isOver = false;
   const ended = recorder.run(AbortSignal.abort()).then(() => {
@@ -187,7 +198,8 @@ test('at the end a server in trouble is not waited for: the process ends', async
 
 test('where nothing can be written, only so much is kept', async () => {
   const { recorder, clock, warn } = rig();
-  for (let count = 0; count < 5_001; count++) recorder.record(plan, { ...note, message: `no. ${count}` });
+  for (let count = 0; count < 5_001; count++)
+    recorder.record(plan, { ...note, message: `no. ${count}` });
   expect(warn).toHaveBeenCalledExactlyOnceWith('event dropped', { reason: 'Failed' });
   await clock.runUntil(recorder.run(AbortSignal.abort()));
 });

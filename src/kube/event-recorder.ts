@@ -57,7 +57,12 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
   const drop = (reason: string | undefined): void => log.warn('event dropped', { reason });
   const begin = (object: KubeObject, note: EventNote, now: string): Series => {
     const suffix = note.once ?? Math.floor(random() * 2 ** 48).toString(16);
-    return { event: eventOf(object, note, { component, suffix, now }), count: 0, created: false, attempts: 0 };
+    return {
+      event: eventOf(object, note, { component, suffix, now }),
+      count: 0,
+      created: false,
+      attempts: 0,
+    };
   };
   const remember = (key: string, series: Series): void => {
     known.delete(key);
@@ -76,7 +81,8 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
       const problem = messageOf(error);
       // A server that does not answer may be restarting: what it missed is written when it is back.
       const isAway = error instanceof TransportError;
-      if (!isAway || shouldLog(problem)) log.warn('cannot write an event', { reason: series.event.reason, problem });
+      if (!isAway || shouldLog(problem))
+        log.warn('cannot write an event', { reason: series.event.reason, problem });
       // The answer to an earlier attempt was lost.
       if (isAlreadyExists(error)) series.created = true;
       else if (series.created && isNotFound(error)) series.created = false;
@@ -114,7 +120,9 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
     /** Resolves some seconds after `abort` at the latest; Events that are not written by then are dropped. */
     async run(abort: AbortSignal): Promise<void> {
       await aborted(abort);
-      const cancel = clock.schedule(LAST_MS, () => over.abort(new Error('no time is left to write events')));
+      const cancel = clock.schedule(LAST_MS, () =>
+        over.abort(new Error('no time is left to write events')),
+      );
       await flush();
       cancel();
       over.abort(new Error('the event recorder has stopped'));
@@ -125,7 +133,11 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
 function eventOf(
   { apiVersion, kind, metadata: { name, namespace, uid } }: KubeObject,
   { type, reason, message }: EventNote,
-  { component, suffix, now }: { readonly component: string; readonly suffix: string; readonly now: string },
+  {
+    component,
+    suffix,
+    now,
+  }: { readonly component: string; readonly suffix: string; readonly now: string },
 ): Event {
   return {
     apiVersion: 'v1',

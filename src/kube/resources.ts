@@ -12,13 +12,27 @@ export interface Resource<T extends KubeObject = KubeObject> {
 }
 
 /** Only an irregular plural must be named. */
-export function namespaced<T extends KubeObject>(apiVersion: string, kind: string, plural?: string): Resource<T> {
+export function namespaced<T extends KubeObject>(
+  apiVersion: string,
+  kind: string,
+  plural?: string,
+): Resource<T> {
   return { ...clusterScoped(apiVersion, kind, plural), namespaced: true };
 }
 
-export function clusterScoped<T extends KubeObject>(apiVersion: string, kind: string, plural?: string): Resource<T> {
+export function clusterScoped<T extends KubeObject>(
+  apiVersion: string,
+  kind: string,
+  plural?: string,
+): Resource<T> {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
-  return { group, version, kind, plural: plural ?? `${kind.toLowerCase().replace(/y$/, 'ie')}s`, namespaced: false };
+  return {
+    group,
+    version,
+    kind,
+    plural: plural ?? `${kind.toLowerCase().replace(/y$/, 'ie')}s`,
+    namespaced: false,
+  };
 }
 
 export const nodes = clusterScoped<Node>('v1', 'Node');
@@ -26,13 +40,19 @@ export const pods = namespaced<Pod>('v1', 'Pod');
 export const events = namespaced<Event>('v1', 'Event');
 export const configMaps = namespaced<ConfigMap>('v1', 'ConfigMap');
 export const secrets = namespaced<Secret>('v1', 'Secret');
-export const podDisruptionBudgets = namespaced<PodDisruptionBudget>('policy/v1', 'PodDisruptionBudget');
+export const podDisruptionBudgets = namespaced<PodDisruptionBudget>(
+  'policy/v1',
+  'PodDisruptionBudget',
+);
 export const daemonSets = namespaced('apps/v1', 'DaemonSet');
 export const jobs = namespaced<Job>('batch/v1', 'Job');
 export const namespaces = clusterScoped('v1', 'Namespace');
 export const endpointSlices = namespaced<EndpointSlice>('discovery.k8s.io/v1', 'EndpointSlice');
 export const leases = namespaced<Lease>('coordination.k8s.io/v1', 'Lease');
-export const signingRequests = clusterScoped<SigningRequest>('certificates.k8s.io/v1', 'CertificateSigningRequest');
+export const signingRequests = clusterScoped<SigningRequest>(
+  'certificates.k8s.io/v1',
+  'CertificateSigningRequest',
+);
 export const customResourceDefinitions = clusterScoped<CustomResourceDefinition>(
   'apiextensions.k8s.io/v1',
   'CustomResourceDefinition',
@@ -49,9 +69,17 @@ export interface Address {
 }
 
 export function pathOf(resource: Resource, { namespace, name, subresource }: Address = {}): string {
-  const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
-  const scope = resource.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
-  const tail = [name, subresource].filter((part) => part !== undefined).map((part) => `/${encodeURIComponent(part)}`);
+  const root =
+    resource.group === ''
+      ? `/api/${resource.version}`
+      : `/apis/${resource.group}/${resource.version}`;
+  const scope =
+    resource.namespaced && namespace !== undefined
+      ? `/namespaces/${encodeURIComponent(namespace)}`
+      : '';
+  const tail = [name, subresource]
+    .filter((part) => part !== undefined)
+    .map((part) => `/${encodeURIComponent(part)}`);
   return `${root}${scope}/${resource.plural}${tail.join('')}`;
 }
 
@@ -66,7 +94,9 @@ export function keyAt(name: string, namespace?: string): string {
 
 export function splitKey(key: string): { name: string; namespace?: string } {
   const slash = key.indexOf('/');
-  return slash === -1 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+  return slash === -1
+    ? { name: key }
+    : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
 /** Negative when `a` is older than `b`. API servers guarantee decimal numbers of any length; throws a SyntaxError otherwise. */
@@ -75,11 +105,19 @@ export function compareResourceVersions(a: string, b: string): number {
 }
 
 export function annotated<T extends KubeObject>(object: T, more: Record<string, string>): T {
-  return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...more } } };
+  return {
+    ...object,
+    metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...more } },
+  };
 }
 
-export function withoutAnnotations<T extends KubeObject>(object: T, ...names: readonly string[]): T {
-  const left = Object.entries(object.metadata.annotations ?? {}).filter(([name]) => !names.includes(name));
+export function withoutAnnotations<T extends KubeObject>(
+  object: T,
+  ...names: readonly string[]
+): T {
+  const left = Object.entries(object.metadata.annotations ?? {}).filter(
+    ([name]) => !names.includes(name),
+  );
   return { ...object, metadata: { ...object.metadata, annotations: Object.fromEntries(left) } };
 }
 
@@ -92,14 +130,18 @@ export function removalOf({ metadata }: KubeObject, name: string): object[] {
 
 /** Who gave this field of the spec its value, as the API server recorded it; empty if nothing keeps that. */
 export function managersOf({ managedFields = [] }: ObjectMeta, field: string): string[] {
-  return managedFields.flatMap(({ manager = '', fieldsV1 }) => (fieldsV1?.['f:spec']?.[`f:${field}`] ? manager : []));
+  return managedFields.flatMap(({ manager = '', fieldsV1 }) =>
+    fieldsV1?.['f:spec']?.[`f:${field}`] ? manager : [],
+  );
 }
 
 export function kubeletVersionOf(node: Node | undefined): string | undefined {
   return node?.status?.nodeInfo?.kubeletVersion;
 }
 
-export function readyCondition(object: (KubeObject & Pick<Node, 'status'>) | undefined): NodeCondition | undefined {
+export function readyCondition(
+  object: (KubeObject & Pick<Node, 'status'>) | undefined,
+): NodeCondition | undefined {
   return object?.status?.conditions?.find(({ type }) => type === 'Ready');
 }
 
@@ -124,7 +166,11 @@ export interface ObjectMeta {
   annotations?: Record<string, string>;
   finalizers?: string[];
   ownerReferences?: OwnerReference[];
-  managedFields?: { manager?: string; time?: string; fieldsV1?: { 'f:spec'?: Record<string, object> } }[];
+  managedFields?: {
+    manager?: string;
+    time?: string;
+    fieldsV1?: { 'f:spec'?: Record<string, object> };
+  }[];
 }
 
 export interface KubeObject {
@@ -275,7 +321,13 @@ export interface EndpointSlice extends KubeObject {
 }
 
 export interface Event extends KubeObject {
-  involvedObject: { apiVersion?: string; kind?: string; name?: string; namespace?: string; uid?: string };
+  involvedObject: {
+    apiVersion?: string;
+    kind?: string;
+    name?: string;
+    namespace?: string;
+    uid?: string;
+  };
   type?: 'Normal' | 'Warning';
   reason?: string;
   message?: string;
@@ -302,7 +354,13 @@ export interface SigningRequest extends KubeObject {
 
 /** To be written to its subresource `approval`. `now`: RFC 3339. */
 export function approved(request: SigningRequest, message: string, now: string): SigningRequest {
-  const approval = { type: 'Approved', status: 'True', reason: 'Refit', message, lastUpdateTime: now } as const;
+  const approval = {
+    type: 'Approved',
+    status: 'True',
+    reason: 'Refit',
+    message,
+    lastUpdateTime: now,
+  } as const;
   return { ...request, status: { ...request.status, conditions: [approval] } };
 }
 

@@ -150,8 +150,13 @@ describe('whatever is written by the grammar means what it says', () => {
         written(`${k}${s}=${s}${v}`, (labels) => labels[k] === v),
         written(`${k}${s}==${s}${v}`, (labels) => labels[k] === v),
         written(`${k}${s}!=${s}${v}`, (labels) => labels[k] !== v),
-        written(`${k} in ${s}(${values.join(`${s},${s}`)})`, (labels) => values.some((each) => labels[k] === each)),
-        written(`${k} notin${s}(${values.join(',')})`, (labels) => !values.some((each) => labels[k] === each)),
+        written(`${k} in ${s}(${values.join(`${s},${s}`)})`, (labels) =>
+          values.some((each) => labels[k] === each),
+        ),
+        written(
+          `${k} notin${s}(${values.join(',')})`,
+          (labels) => !values.some((each) => labels[k] === each),
+        ),
         written(`${s}${k}${s}`, (labels) => k in labels),
         written(`!${s}${k}`, (labels) => !(k in labels)),
       ),
@@ -160,10 +165,14 @@ describe('whatever is written by the grammar means what it says', () => {
   test('one requirement or several', () => {
     const selectors = fc.array(requirement, { maxLength: 4 });
     fc.assert(
-      fc.property(selectors, fc.dictionary(key, value, { noNullPrototype: true }), (parts, labels) => {
-        const matches = parseLabelSelector(parts.map(({ text }) => text).join(','));
-        expect(matches(labelled(labels))).toBe(parts.every(({ has }) => has(labels)));
-      }),
+      fc.property(
+        selectors,
+        fc.dictionary(key, value, { noNullPrototype: true }),
+        (parts, labels) => {
+          const matches = parseLabelSelector(parts.map(({ text }) => text).join(','));
+          expect(matches(labelled(labels))).toBe(parts.every(({ has }) => has(labels)));
+        },
+      ),
       { numRuns: 500 },
     );
   });
@@ -171,7 +180,10 @@ describe('whatever is written by the grammar means what it says', () => {
   test('and whatever text there is, it is parsed or refused, quickly, and never anything else', () => {
     const texts = fc.oneof(
       fc.string({ maxLength: 200 }),
-      fc.string({ unit: fc.constantFrom('a', 'b', '-', '.', ',', '(', ')', '=', '!', ' ', 'in'), maxLength: 200 }),
+      fc.string({
+        unit: fc.constantFrom('a', 'b', '-', '.', ',', '(', ')', '=', '!', ' ', 'in'),
+        maxLength: 200,
+      }),
     );
     fc.assert(
       fc.property(texts, (text) => {

@@ -11,7 +11,8 @@ export class SelectorError extends Error {
 }
 
 /** API servers allow 253 characters of prefix, 63 of name and 63 of value. */
-const NAME = '(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?';
+const NAME =
+  '(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?';
 const VALUE = '(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?';
 const EQUALITY = new RegExp(`^(${NAME})\\s*(==|=|!=)\\s*(${VALUE})$`);
 const SET = new RegExp(`^(${NAME})\\s+(in|notin)\\s*\\(([^()]*)\\)$`);
@@ -27,8 +28,15 @@ export function parseLabelSelector(text: string): Matcher {
 }
 
 /** What is wrong with it: a comma in a value would be a second requirement, once it is text. Undefined if nothing is. */
-export function selectorFault({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): string | undefined {
-  const exact = Object.entries(matchLabels).map(([key, value]) => ({ key, operator: 'In', values: [value] }));
+export function selectorFault({
+  matchLabels = {},
+  matchExpressions = [],
+}: LabelSelector = {}): string | undefined {
+  const exact = Object.entries(matchLabels).map(([key, value]) => ({
+    key,
+    operator: 'In',
+    values: [value],
+  }));
   return [...exact, ...matchExpressions].map(requirementFault).find((fault) => fault !== undefined);
 }
 
@@ -37,7 +45,8 @@ function requirementFault({ key, operator, values = [] }: Requirement): string |
   if (!KEY_ONLY.test(key)) return `"${key}" is not a label name; ${allowed}`;
   if (!OPERATORS.has(operator)) return `"${operator}" is not a valid label selector operator`;
   if (operator.endsWith('In') && values.length === 0) return `${operator} of ${key} has no values`;
-  if (!operator.endsWith('In') && values.length > 0) return `${operator} of ${key} has values, expected none`;
+  if (!operator.endsWith('In') && values.length > 0)
+    return `${operator} of ${key} has values, expected none`;
   const wrong = values.find((value) => !VALUE_ONLY.test(value));
   return wrong === undefined ? undefined : `"${wrong}" is not a label value; ${allowed}`;
 }
@@ -82,7 +91,10 @@ function fieldRequirement(text: string, fields: Fields): Matcher {
   const [, name = '', operator, value] = /^([A-Za-z][\w.]*)(==|=|!=)([^\s=!]*)$/.exec(text) ?? [];
   if (operator === undefined) throw new SelectorError(`"${text}" is not a field requirement`);
   const textOf = Object.hasOwn(fields, name) ? fields[name] : undefined;
-  if (!textOf) throw new SelectorError(`"${name}" cannot be selected by, only ${Object.keys(fields).join(', ')}`);
+  if (!textOf)
+    throw new SelectorError(
+      `"${name}" cannot be selected by, only ${Object.keys(fields).join(', ')}`,
+    );
   return (object) => (textOf(object) === value) === (operator !== '!=');
 }
 
@@ -93,7 +105,10 @@ function splitRequirements(text: string): string[] {
 }
 
 /** As in policy/v1: undefined selects nothing, an empty selector everything, an unknown operator nothing. */
-export function matchesLabels(selector: LabelSelector | undefined, labels?: Readonly<Record<string, string>>): boolean {
+export function matchesLabels(
+  selector: LabelSelector | undefined,
+  labels?: Readonly<Record<string, string>>,
+): boolean {
   return labelMatcher(selector)(labels);
 }
 
@@ -106,7 +121,9 @@ export function labelMatcher(
   const wanted = Object.entries(matchLabels);
   return (labels = {}) =>
     wanted.every(([key, value]) => labels[key] === value) &&
-    matchExpressions.every((each) => meets(each, Object.hasOwn(labels, each.key) ? labels[each.key] : undefined));
+    matchExpressions.every((each) =>
+      meets(each, Object.hasOwn(labels, each.key) ? labels[each.key] : undefined),
+    );
 }
 
 function meets({ operator, values = [] }: Requirement, value: string | undefined): boolean {

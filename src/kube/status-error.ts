@@ -37,7 +37,10 @@ export class TransportError extends Error {
   /** Base URL of the server, if known. */
   readonly server: string | undefined;
 
-  constructor(message: string, options: ErrorOptions & { maybeApplied?: boolean; server?: string } = {}) {
+  constructor(
+    message: string,
+    options: ErrorOptions & { maybeApplied?: boolean; server?: string } = {},
+  ) {
     super(message, options);
     this.maybeApplied = options.maybeApplied ?? true;
     this.server = options.server;
@@ -99,16 +102,21 @@ const TLS_CODE = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$|ERR_(TLS|S
 export function describeProblem(thrown: unknown): RefitError {
   if (thrown instanceof RefitError) return thrown;
   if (thrown instanceof TransportError) return describeTransport(thrown);
-  if (!(thrown instanceof StatusError)) return new RefitError('REFIT_INTERNAL', messageOf(thrown), { cause: thrown });
+  if (!(thrown instanceof StatusError))
+    return new RefitError('REFIT_INTERNAL', messageOf(thrown), { cause: thrown });
   const [code, text] = judge(thrown);
   const isWebhook = code === 'REFIT_UNREACHABLE' && WEBHOOK.test(thrown.message);
-  const options = { cause: thrown, ...(isWebhook && { hint: 'repair the webhook, or remove its configuration' }) };
+  const options = {
+    cause: thrown,
+    ...(isWebhook && { hint: 'repair the webhook, or remove its configuration' }),
+  };
   return new RefitError(code, `${thrown.server ?? 'the API server'} ${text}`, options);
 }
 
 function describeTransport(error: TransportError): RefitError {
   let root: unknown = error;
-  while (root instanceof Error && root.cause !== undefined && !(root instanceof RefitError)) root = root.cause;
+  while (root instanceof Error && root.cause !== undefined && !(root instanceof RefitError))
+    root = root.cause;
   if (root instanceof RefitError) return root;
   if (error.cause instanceof AnswerError) {
     const text = `${error.server ?? 'the API server'} does not answer as an API server: ${error.cause.message}`;
@@ -117,12 +125,15 @@ function describeTransport(error: TransportError): RefitError {
   const code = isRecord(root) && typeof root['code'] === 'string' ? root['code'] : '';
   const server = error.server ?? 'the API server';
   const text = `cannot reach ${server}: ${explain(code, root)}`;
-  return new RefitError(TLS_CODE.test(code) ? 'REFIT_TLS' : 'REFIT_UNREACHABLE', text, { cause: error });
+  return new RefitError(TLS_CODE.test(code) ? 'REFIT_TLS' : 'REFIT_UNREACHABLE', text, {
+    cause: error,
+  });
 }
 
 function judge(error: StatusError): [ErrorCode, string] {
   const { cause, code, message, status } = error;
-  if (code === 401 && cause instanceof Error) return ['REFIT_TLS', `refused the client certificate: ${cause.message}`];
+  if (code === 401 && cause instanceof Error)
+    return ['REFIT_TLS', `refused the client certificate: ${cause.message}`];
   if (code === 401) return ['REFIT_UNAUTHORIZED', `does not accept the credentials: ${message}`];
   const isInTrouble = code >= 500 || code === 429;
   const isDenied = WEBHOOK.test(message) && !isInTrouble;

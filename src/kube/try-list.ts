@@ -9,7 +9,10 @@ import type { Resource } from './resources.ts';
 export async function tryList(
   client: KubeClient,
   resource: Resource,
-  { fieldSelector = '', ...options }: Pick<ListOptions, 'namespace' | 'fieldSelector' | 'abort'> = {},
+  {
+    fieldSelector = '',
+    ...options
+  }: Pick<ListOptions, 'namespace' | 'fieldSelector' | 'abort'> = {},
 ): Promise<true> {
   // Rights may be for one name. No object is called `-`; another selector may match many.
   const ofName = fieldSelector.startsWith('metadata.name=') ? fieldSelector : 'metadata.name=-';

@@ -8,23 +8,39 @@ import { readFacts } from './probe.ts';
 const NOW = Date.parse('2026-11-21T00:00:00Z');
 const DAY = 86_400_000;
 const PKI = '/etc/kubernetes/pki';
-const life = (days: number, left: number) => ({ notBefore: NOW + (left - days) * DAY, notAfter: NOW + left * DAY });
+const life = (days: number, left: number) => ({
+  notBefore: NOW + (left - days) * DAY,
+  notAfter: NOW + left * DAY,
+});
 const AUTHORITY = life(3650, 3000);
 const [KUBERNETES, ETCD, OTHER] = ['kubernetes', 'etcd-ca', 'company'].map((commonName) => {
   const subject = { commonName };
   return { subject, ...createAuthority(subject, AUTHORITY) };
 }) as [Authority, Authority, Authority];
-type Authority = ReturnType<typeof createAuthority> & { readonly subject: { readonly commonName: string } };
+type Authority = ReturnType<typeof createAuthority> & {
+  readonly subject: { readonly commonName: string };
+};
 
 const lineOf = (certificate: string, file: string, written = NOW): string =>
   `${new X509Certificate(certificate).raw.toString('base64')} ${written / 1000} ${file}`;
 /** As kubeadm makes it: it begins with its authority. */
-function leaf(by: Authority, file: string, [days, left]: readonly [number, number] = [365, 20]): string {
+function leaf(
+  by: Authority,
+  file: string,
+  [days, left]: readonly [number, number] = [365, 20],
+): string {
   const { notBefore: written, notAfter } = life(days, left);
-  const made = issueServer(by, { dns: ['cp1'], addresses: [] }, { notBefore: AUTHORITY.notBefore, notAfter });
+  const made = issueServer(
+    by,
+    { dns: ['cp1'], addresses: [] },
+    { notBefore: AUTHORITY.notBefore, notAfter },
+  );
   return lineOf(made.certificate, file, written);
 }
-const AUTHORITIES = [lineOf(KUBERNETES.certificate, `${PKI}/ca.crt`), lineOf(ETCD.certificate, `${PKI}/etcd/ca.crt`)];
+const AUTHORITIES = [
+  lineOf(KUBERNETES.certificate, `${PKI}/ca.crt`),
+  lineOf(ETCD.certificate, `${PKI}/etcd/ca.crt`),
+];
 const KEYS = [`${PKI}/ca.key`, `${PKI}/etcd/ca.key`];
 const read = (line: string, keys = KEYS): Certificate | undefined =>
   certificatesIn([...AUTHORITIES, line], keys).find(({ isAuthority }) => !isAuthority);
@@ -36,12 +52,21 @@ test.each([
   [leaf(ETCD, '/srv/pki/etcd/healthcheck-client.crt'), 'etcd-healthcheck-client'],
   [leaf(KUBERNETES, '/etc/kubernetes/super-admin.conf'), 'super-admin.conf'],
 ])('is called as kubeadm certs renew calls it: %#', (line, renewal) => {
-  expect(read(line)).toMatchObject({ isAuthority: false, renewal, until: NOW + 20 * DAY, soon: NOW - 10 * DAY });
+  expect(read(line)).toMatchObject({
+    isAuthority: false,
+    renewal,
+    until: NOW + 20 * DAY,
+    soon: NOW - 10 * DAY,
+  });
 });
 
 test.each([
   ['made by another authority', leaf(OTHER, `${PKI}/apiserver.crt`), KEYS],
-  ['whose authority has its key elsewhere', leaf(KUBERNETES, `${PKI}/apiserver.crt`), [`${PKI}/etcd/ca.key`]],
+  [
+    'whose authority has its key elsewhere',
+    leaf(KUBERNETES, `${PKI}/apiserver.crt`),
+    [`${PKI}/etcd/ca.key`],
+  ],
   ['of the kubelet', leaf(KUBERNETES, '/var/lib/kubelet/pki/kubelet-client-current.pem'), KEYS],
 ])('%s: kubeadm does not renew it', (_name, line, keys) => {
   expect(read(line, keys)).toMatchObject({ until: NOW + 20 * DAY, renewal: undefined });
@@ -77,19 +102,29 @@ test('that of a kubelet names its Node', () => {
     { commonName: 'system:node:w1', organization: 'system:nodes' },
     life(365, 20),
   );
-  expect(read(lineOf(certificate, '/var/lib/kubelet/pki/kubelet-client-current.pem'))?.nodeName).toBe('w1');
+  expect(
+    read(lineOf(certificate, '/var/lib/kubelet/pki/kubelet-client-current.pem'))?.nodeName,
+  ).toBe('w1');
   expect(read(leaf(KUBERNETES, `${PKI}/apiserver.crt`))?.nodeName).toBeUndefined();
 });
 
 test('what is no certificate is left out', () => {
   const { certificate } = issueClient(KUBERNETES, { commonName: 'admin' }, life(365, 20));
-  const lines = ['nonsense /etc/kubernetes/admin.conf', lineOf(certificate, '/etc/kubernetes/scheduler.conf')];
-  expect(certificatesIn(lines, KEYS).map(({ file }) => file)).toEqual(['/etc/kubernetes/scheduler.conf']);
+  const lines = [
+    'nonsense /etc/kubernetes/admin.conf',
+    lineOf(certificate, '/etc/kubernetes/scheduler.conf'),
+  ];
+  expect(certificatesIn(lines, KEYS).map(({ file }) => file)).toEqual([
+    '/etc/kubernetes/scheduler.conf',
+  ]);
 });
 
 test.each([
   ['worker', ['/var/lib/kubelet/pki/kubelet-client-current.pem']],
-  ['controlPlane', ['/etc/kubernetes/admin.conf', '/var/lib/kubelet/pki/kubelet-client-current.pem']],
+  [
+    'controlPlane',
+    ['/etc/kubernetes/admin.conf', '/var/lib/kubelet/pki/kubelet-client-current.pem'],
+  ],
 ] as const)('on a %s only certificates count that something there uses', async (role, used) => {
   const { certificate } = issueClient(KUBERNETES, { commonName: 'admin' }, life(365, -1));
   const files = ['/etc/kubernetes/admin.conf', '/var/lib/kubelet/pki/kubelet-client-current.pem'];

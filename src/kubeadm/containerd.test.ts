@@ -9,7 +9,10 @@ import { upgradeContainerd } from './host-steps.ts';
 const containerd = { version: 'v2.3.3', binaries: { containerd: { path: '/c' } } };
 const nodeWith = (containerRuntimeVersion: string): Node => ({
   metadata: { name: 'w1' },
-  status: { nodeInfo: { containerRuntimeVersion }, conditions: [{ type: 'Ready', status: 'True' }] },
+  status: {
+    nodeInfo: { containerRuntimeVersion },
+    conditions: [{ type: 'Ready', status: 'True' }],
+  },
 });
 
 /** How often it was put back, and what the upgrade says. */
@@ -45,16 +48,21 @@ async function upgradeWith(
   return [times, said];
 }
 
-test.each(['containerd://2.3.3', 'containerd://v2.3.3', 'containerd://2.3.3~ds1', 'containerd://2.3.3+ds1-1'])(
-  'a Node that reports %s has the version',
-  async (reported) => {
-    expect(await upgradeWith(() => nodeWith(reported))).toEqual([0, 'up']);
-  },
-);
+test.each([
+  'containerd://2.3.3',
+  'containerd://v2.3.3',
+  'containerd://2.3.3~ds1',
+  'containerd://2.3.3+ds1-1',
+])('a Node that reports %s has the version', async (reported) => {
+  expect(await upgradeWith(() => nodeWith(reported))).toEqual([0, 'up']);
+});
 
 test('where the Node reports another version to the end, the earlier one is put back', async () => {
   const [back, said] = await upgradeWith(() => nodeWith('containerd://2.3.2~ds1'));
-  expect([back, said]).toEqual([1, expect.stringContaining('containerd 2.3.2 was put back and started')]);
+  expect([back, said]).toEqual([
+    1,
+    expect.stringContaining('containerd 2.3.2 was put back and started'),
+  ]);
 });
 
 test('why the earlier one cannot be put back, also where only standard error says it', async () => {

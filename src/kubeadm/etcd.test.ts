@@ -31,8 +31,10 @@ function member(id: string, more: Partial<EtcdMember> = {}): EtcdAnswer {
 type Answers = ReadonlyMap<string, EtcdAnswer>;
 const of = (...answers: readonly EtcdAnswer[]): Answers =>
   new Map(answers.map((answer, index) => [`cp${index + 1}`, answer]));
-const trio = (more: Partial<EtcdMember>): Answers => of(member('10', more), member('11', more), member('12', more));
-const said = (answers: Answers): string[] => etcdProblems(answers).map(({ found, cure }) => `${found}; ${cure}`);
+const trio = (more: Partial<EtcdMember>): Answers =>
+  of(member('10', more), member('11', more), member('12', more));
+const said = (answers: Answers): string[] =>
+  etcdProblems(answers).map(({ found, cure }) => `${found}; ${cure}`);
 
 describe('an answer', () => {
   test('of a healthy member', () => {
@@ -40,14 +42,22 @@ describe('an answer', () => {
   });
 
   test.each<[string, readonly string[], string]>([
-    ['curl cannot connect', ["curl: (7) couldn't connect", ...LINES.slice(1)], "curl: (7) couldn't connect"],
+    [
+      'curl cannot connect',
+      ["curl: (7) couldn't connect", ...LINES.slice(1)],
+      "curl: (7) couldn't connect",
+    ],
     [
       'a read that no leader answers',
       ['{"error":"etcdserver: request timed out","code":14}', ...LINES.slice(1)],
       '{"error":"etcdserver: request timed out","code":14}',
     ],
     ['too few lines', LINES.slice(1), 'its answer cannot be read'],
-    ['ids that are no numbers', LINES.map((line) => line.replaceAll('10', '$(x)')), 'its answer cannot be read'],
+    [
+      'ids that are no numbers',
+      LINES.map((line) => line.replaceAll('10', '$(x)')),
+      'its answer cannot be read',
+    ],
   ])('%s', (_name, lines, wanted) => {
     expect(etcdAnswer(lines)).toBe(wanted);
   });
@@ -88,7 +98,11 @@ test.each<[string, Answers, readonly string[]]>([
       'member c was added, but never started; start it, or run etcdctl member remove c',
     ],
   ],
-  ['an alarm, once', trio({ alarms: ['NOSPACE'] }), ['alarm NOSPACE; end its cause, then run etcdctl alarm disarm']],
+  [
+    'an alarm, once',
+    trio({ alarms: ['NOSPACE'] }),
+    ['alarm NOSPACE; end its cause, then run etcdctl alarm disarm'],
+  ],
   [
     'no leader',
     of(member('10'), member('11', { leader: '0' }), member('12')),
@@ -133,8 +147,15 @@ test('a snapshot that etcd does not give: the script says why, and removes what 
   for (const name of ['etcd-before-v1.36.2-1.db', 'etcd-before-v1.36.2-2.db.new'])
     writeFileSync(join(snapshots, name), 'x');
   const env = { ...process.env, REFIT_ROOT: root };
-  const { status, stdout } = spawnSync('sh', ['-s'], { input: snapshotScript('v1.36.3', 2), env, encoding: 'utf8' });
-  expect([status, stdout]).toEqual([1, expect.stringMatching(/^etcd gave no snapshot: curl: \(\d+\) /)]);
+  const { status, stdout } = spawnSync('sh', ['-s'], {
+    input: snapshotScript('v1.36.3', 2),
+    env,
+    encoding: 'utf8',
+  });
+  expect([status, stdout]).toEqual([
+    1,
+    expect.stringMatching(/^etcd gave no snapshot: curl: \(\d+\) /),
+  ]);
   expect(readdirSync(snapshots)).toEqual(['etcd-before-v1.36.2-1.db']);
 });
 
@@ -145,5 +166,7 @@ test.each([
 ])('etcd that listens on %s is asked at %s, which its certificate has', (address, asked) => {
   const env = { ...process.env, REFIT_ROOT: hostWith(`https://${address}:1`) };
   const input = `${PRELUDE}${ETCD_FACTS}echo "$URL"`;
-  expect(spawnSync('sh', ['-s'], { input, env, encoding: 'utf8' }).stdout).toContain(`\nhttps://${asked}:1\n`);
+  expect(spawnSync('sh', ['-s'], { input, env, encoding: 'utf8' }).stdout).toContain(
+    `\nhttps://${asked}:1\n`,
+  );
 });

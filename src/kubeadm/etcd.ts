@@ -48,7 +48,8 @@ export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
   // Its gateway is off, or curl is missing.
   if (lines.every((line) => line.startsWith('404 '))) return false;
   const answer = memberBy(lines.map((line) => parseJson(line)));
-  const odd = lines.find((line) => !/^\{"(header|members)"/.test(line)) ?? 'its answer cannot be read';
+  const odd =
+    lines.find((line) => !/^\{"(header|members)"/.test(line)) ?? 'its answer cannot be read';
   return answer ?? (odd.slice(0, 200) || 'no answer');
 }
 
@@ -56,12 +57,17 @@ export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
 function memberBy([health, own, known, alarmed]: readonly unknown[]): EtcdMember | undefined {
   const { cluster_id: cluster, member_id: id } = recordIn(own, 'header');
   const leader = isRecord(own) ? (own['leader'] ?? '0') : undefined;
-  const members = listIn(known, 'members').map(({ ID, name = '', isLearner = false, clientURLs }) => {
-    const urls = (Array.isArray(clientURLs) ? clientURLs : []).map(String).filter((url) => URL_OF_MEMBER.test(url));
-    return { ID: String(ID), name: String(name), isLearner: isLearner === true, urls };
-  });
+  const members = listIn(known, 'members').map(
+    ({ ID, name = '', isLearner = false, clientURLs }) => {
+      const urls = (Array.isArray(clientURLs) ? clientURLs : [])
+        .map(String)
+        .filter((url) => URL_OF_MEMBER.test(url));
+      return { ID: String(ID), name: String(name), isLearner: isLearner === true, urls };
+    },
+  );
   const ids = [recordIn(health, 'header')['member_id'], ...members.map(({ ID }) => ID)];
-  if (members.length === 0 || !ids.every(isId) || !isId(cluster) || !isId(id) || !isId(leader)) return undefined;
+  if (members.length === 0 || !ids.every(isId) || !isId(cluster) || !isId(id) || !isId(leader))
+    return undefined;
   const alarms = listIn(alarmed, 'alarms').map(({ alarm }) => String(alarm).slice(0, 30));
   return { cluster, id, leader, members, alarms };
 }
@@ -94,7 +100,9 @@ export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[
     const cure = `see kubectl -n kube-system logs etcd-${host}, or replace a host that is gone, as the guide says`;
     return [{ found: `the member on ${host} does not answer (${answer})`, cure }];
   });
-  const told = [...answers].flatMap(([host, answer]) => (typeof answer === 'object' ? [{ host, ...answer }] : []));
+  const told = [...answers].flatMap(([host, answer]) =>
+    typeof answer === 'object' ? [{ host, ...answer }] : [],
+  );
   const [first] = told;
   if (!first) return silent;
   const here = told.length < answers.size ? undefined : new Set(told.map((each) => each.id));
@@ -109,24 +117,38 @@ export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[
       })),
     ...told
       .filter(({ leader }) => leader === '0')
-      .map(({ host }) => ({ found: `the member on ${host} sees no leader`, cure: 'it needs most of the members' })),
-    ...[...alarms].map((alarm) => ({ found: `alarm ${alarm}`, cure: 'end its cause, then run etcdctl alarm disarm' })),
+      .map(({ host }) => ({
+        found: `the member on ${host} sees no leader`,
+        cure: 'it needs most of the members',
+      })),
+    ...[...alarms].map((alarm) => ({
+      found: `alarm ${alarm}`,
+      cure: 'end its cause, then run etcdctl alarm disarm',
+    })),
     ...first.members.flatMap((each) => memberProblems(each, here)),
   ];
 }
 
 /** `here`: members of hosts in the manifest, if all of them are known. */
-function memberProblems({ ID, name, isLearner }: EtcdMember['members'][number], here?: ReadonlySet<string>): Problem[] {
+function memberProblems(
+  { ID, name, isLearner }: EtcdMember['members'][number],
+  here?: ReadonlySet<string>,
+): Problem[] {
   const hex = BigInt(ID).toString(16);
   const or = `or run etcdctl member remove ${hex}`;
-  if (name === '') return [{ found: `member ${hex} was added, but never started`, cure: `start it, ${or}` }];
-  if (isLearner) return [{ found: `member ${name} is a learner`, cure: `wait until it is promoted, ${or}` }];
+  if (name === '')
+    return [{ found: `member ${hex} was added, but never started`, cure: `start it, ${or}` }];
+  if (isLearner)
+    return [{ found: `member ${name} is a learner`, cure: `wait until it is promoted, ${or}` }];
   if (here?.has(ID) !== false) return [];
   return [{ found: `member ${name} is on no host of the manifest`, cure: `add its host, ${or}` }];
 }
 
 /** Undefined unless this member leads, and another can. */
-export function nextLeader(own: EtcdAnswer | undefined, others: Iterable<EtcdAnswer>): string | undefined {
+export function nextLeader(
+  own: EtcdAnswer | undefined,
+  others: Iterable<EtcdAnswer>,
+): string | undefined {
   if (typeof own !== 'object' || own.leader !== own.id) return undefined;
   for (const other of others) if (typeof other === 'object' && other.id !== own.id) return other.id;
   return undefined;

@@ -6,7 +6,15 @@ import type { Tools } from '../util/tools.ts';
 import { parseVersion } from '../util/version.ts';
 import { nodeFindings } from '../versions/kubeadm-rules.ts';
 import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
-import { attempt, type Host, type Part, type ShellResult, type Shells, saidBy, type Upgrade } from './host.ts';
+import {
+  attempt,
+  type Host,
+  type Part,
+  type ShellResult,
+  type Shells,
+  saidBy,
+  type Upgrade,
+} from './host.ts';
 import { probeHost, readFacts } from './probe.ts';
 import type { HostStep, StepBody, StepContext } from './scripts.ts';
 import * as scripts from './scripts.ts';
@@ -37,10 +45,16 @@ export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<voi
   const { problems, ground, busy } = await probeHost(shells, upgrade, host, clock.now());
   // The kubelet's configuration may allow cgroup v1, and kubeadm looks there.
   const node = nodeFindings({ ...ground, allowsCgroupV1: true }, parseVersion(upgrade.version));
-  const others = busy.filter((what) => what.startsWith('kubeadm')).map((what) => `${what}, runs on this host`);
-  const wrong = [...problems, ...node].filter(({ severity }) => severity !== 'warn').map(({ message }) => message);
-  for (const { message } of problems.filter(({ severity }) => severity === 'warn')) log.warn(message);
-  if (wrong.length + others.length > 0) throw new RefitError('REFIT_REFUSED', [...wrong, ...others].join('; '));
+  const others = busy
+    .filter((what) => what.startsWith('kubeadm'))
+    .map((what) => `${what}, runs on this host`);
+  const wrong = [...problems, ...node]
+    .filter(({ severity }) => severity !== 'warn')
+    .map(({ message }) => message);
+  for (const { message } of problems.filter(({ severity }) => severity === 'warn'))
+    log.warn(message);
+  if (wrong.length + others.length > 0)
+    throw new RefitError('REFIT_REFUSED', [...wrong, ...others].join('; '));
   // `kubeadm upgrade node` checks all hosts as it does workers.
   await succeed(on, 'stage', scripts.prepareScript(upgrade, { ...host, role: 'worker' }, false));
   await untilEtcdIsHealthy(on);
@@ -52,7 +66,11 @@ export async function carryOut(on: HostStepsParts, step: HostStep, body: StepBod
 }
 
 /** kubeadm asks the API server only once: where that is away, as after a power cut, the step is repeated when it is back. */
-export async function carryOutOnceMore(on: HostStepsParts, step: HostStep, body: StepBody): Promise<void> {
+export async function carryOutOnceMore(
+  on: HostStepsParts,
+  step: HostStep,
+  body: StepBody,
+): Promise<void> {
   try {
     await carryOut(on, step, body);
   } catch (error) {
@@ -66,8 +84,14 @@ export async function succeed(on: HostStepsParts, step: HostStep, script: string
   const result = await run(on, script);
   on.abort.throwIfAborted();
   if (result.code === 0) return;
-  const what = result.code === scripts.EXIT_BUSY ? 'another step still runs there' : saidBy(result) || 'no output';
-  throw new RefitError('REFIT_REFUSED', `step ${step} failed with exit code ${result.code}: ${what}`);
+  const what =
+    result.code === scripts.EXIT_BUSY
+      ? 'another step still runs there'
+      : saidBy(result) || 'no output';
+  throw new RefitError(
+    'REFIT_REFUSED',
+    `step ${step} failed with exit code ${result.code}: ${what}`,
+  );
 }
 
 /** Before this member restarts, all others are healthy. One that leads gives that up first. */
@@ -107,15 +131,24 @@ export async function rollBack(on: HostStepsParts): Promise<string> {
   const back = await attempt(run(on, scripts.rollBackScript(rollout)));
   const said = saidBy(back);
   if (back.code === 0)
-    return said === '' ? '' : `; rolled back: ${said} was put back and started; check that the Node is Ready`;
+    return said === ''
+      ? ''
+      : `; rolled back: ${said} was put back and started; check that the Node is Ready`;
   abort.throwIfAborted();
   return `; the roll-back failed: ${said}`;
 }
 
 /** Until `ask` resolves. It rejects while something is wrong, also while the API server or a host is away. */
-export async function until<T>(on: Pick<Tools, 'clock'> & { abort: AbortSignal }, ms: number, ask: () => Promise<T>) {
+export async function until<T>(
+  on: Pick<Tools, 'clock'> & { abort: AbortSignal },
+  ms: number,
+  ask: () => Promise<T>,
+) {
   const asked = async () => (await Promise.allSettled([ask()]))[0];
-  const end = await untilRight(asked, ({ status }) => status === 'fulfilled', { ...on, withinMs: ms });
+  const end = await untilRight(asked, ({ status }) => status === 'fulfilled', {
+    ...on,
+    withinMs: ms,
+  });
   if (end.status === 'fulfilled') return end.value;
   throw new RefitError('REFIT_REFUSED', messageOf(end.reason));
 }
@@ -125,7 +158,10 @@ export function expectNone(problems: readonly string[]): void {
 }
 
 /** If the connection breaks, the step continues on its host: running the script again waits for it. */
-async function run({ shells, host, clock, log, abort }: HostStepsParts, script: string): Promise<ShellResult> {
+async function run(
+  { shells, host, clock, log, abort }: HostStepsParts,
+  script: string,
+): Promise<ShellResult> {
   for (let [left, told] = [SHELL_RETRIES, '']; ; left--) {
     try {
       return await shells.run(host, script);
@@ -141,7 +177,10 @@ async function run({ shells, host, clock, log, abort }: HostStepsParts, script: 
 }
 
 /** Its shims live on, so no container is restarted. Puts back what was there if the Node does not become Ready with that version. */
-export async function upgradeContainerd(on: HostStepsParts, containerd: NonNullable<Upgrade['containerd']>) {
+export async function upgradeContainerd(
+  on: HostStepsParts,
+  containerd: NonNullable<Upgrade['containerd']>,
+) {
   const { version } = containerd;
   let isRead = true;
   try {
@@ -161,7 +200,10 @@ export async function upgradeContainerd(on: HostStepsParts, containerd: NonNulla
     if (!isRead) throw new RefitError('REFIT_REFUSED', unread, { cause });
     const back = await attempt(run(on, scripts.putBackScript(on.rollout, containerd)));
     const said = saidBy(back);
-    const undone = back.code === 0 ? `${said} was put back and started` : `the earlier one cannot be put back: ${said}`;
+    const undone =
+      back.code === 0
+        ? `${said} was put back and started`
+        : `the earlier one cannot be put back: ${said}`;
     const why = `containerd ${version} did not come up, see journalctl -u containerd on the host`;
     throw new RefitError('REFIT_REFUSED', `${undone}; ${why}`, { cause });
   }

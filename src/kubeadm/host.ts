@@ -25,7 +25,11 @@ export interface Upgrade {
   /** With `v`. */
   readonly version: string;
   /** kubectl is replaced where a host has it. */
-  readonly binaries: { readonly kubeadm: Binary; readonly kubelet: Binary; readonly kubectl?: Binary };
+  readonly binaries: {
+    readonly kubeadm: Binary;
+    readonly kubelet: Binary;
+    readonly kubectl?: Binary;
+  };
   readonly containerd?: Containerd;
   readonly kubeadm: KubeadmOptions;
   /** In PEM: who has its key can read the snapshots of etcd. Absent: everybody who has a snapshot. */
@@ -56,7 +60,11 @@ export function saidBy({ stdout, stderr }: ShellResult): string {
 
 /** A host that is out of reach says why, too. */
 export async function attempt(running: Promise<ShellResult>): Promise<ShellResult> {
-  return await running.catch((error: unknown) => ({ code: 1, stdout: messageOf(error), stderr: '' }));
+  return await running.catch((error: unknown) => ({
+    code: 1,
+    stdout: messageOf(error),
+    stderr: '',
+  }));
 }
 
 export interface Shells {

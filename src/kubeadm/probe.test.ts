@@ -77,7 +77,10 @@ test('a host with nothing on it', () => {
 test.each<[string, HostFacts['ground']]>([
   ['cgroup=tmpfs', { cgroup: 1 }],
   ['cgroup=ext2/ext3', {}],
-  ['containerd=containerd github.com/containerd/containerd/v2 v2.1.4 75cb2b7', { containerd: '2.1.4' }],
+  [
+    'containerd=containerd github.com/containerd/containerd/v2 v2.1.4 75cb2b7',
+    { containerd: '2.1.4' },
+  ],
   ['containerd=sh: containerd: not found', {}],
   ['kernel=6.1.0-18-amd64', { kernel: '6.1' }],
 ])('what a kubelet stands on: %s', (line, wanted) => {

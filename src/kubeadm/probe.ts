@@ -40,14 +40,21 @@ export interface MissingManifest {
 
 const PATIENCE_MS = 60_000;
 
-export async function probeHost(shells: Shells, upgrade: Upgrade, host: Host, now: number): Promise<HostFacts> {
+export async function probeHost(
+  shells: Shells,
+  upgrade: Upgrade,
+  host: Host,
+  now: number,
+): Promise<HostFacts> {
   const facts = await factsBy(probeScript(upgrade, host, now), shells, host);
   const { certificateRenewal: asked } = optionsFor(upgrade, host);
   const isRenewed = asked ?? !facts.leaves?.join().includes('certificateRenewal');
   const ending = endingSoon(facts.certificates, now, isRenewed);
   const warnings = ending.map(({ found, cure }) => warn('certificate', `${found}; ${cure}`));
   const renewable = facts.certificates.filter(({ renewal }) => renewal !== undefined);
-  const toRenew = isRenewed ? endingSoon(renewable, now, false).map(({ found }) => found) : undefined;
+  const toRenew = isRenewed
+    ? endingSoon(renewable, now, false).map(({ found }) => found)
+    : undefined;
   return { ...facts, toRenew, problems: [...facts.problems, ...warnings] };
 }
 
@@ -57,13 +64,22 @@ export async function readFacts(shells: Shells, host: Host): Promise<HostFacts> 
 }
 
 /** By host; without hosts that have no member. */
-export async function etcdAnswers(shells: Shells, hosts: readonly Host[]): Promise<Map<string, EtcdAnswer>> {
-  const all = hosts.map(async (host) => ({ host, etcd: (await factsBy(PRELUDE, shells, host)).etcd }));
+export async function etcdAnswers(
+  shells: Shells,
+  hosts: readonly Host[],
+): Promise<Map<string, EtcdAnswer>> {
+  const all = hosts.map(async (host) => ({
+    host,
+    etcd: (await factsBy(PRELUDE, shells, host)).etcd,
+  }));
   return answersOf(await Promise.all(all));
 }
 
 /** The same, asked from one of these hosts alone. Only its own if that does not answer, and so does not know the others. */
-export async function etcdAnswersFrom(shells: Shells, host: Host): Promise<Map<string, EtcdAnswer>> {
+export async function etcdAnswersFrom(
+  shells: Shells,
+  host: Host,
+): Promise<Map<string, EtcdAnswer>> {
   const answers = await etcdAnswers(shells, [host]);
   const own = answers.get(host.name);
   if (typeof own !== 'object') return answers;
@@ -76,8 +92,12 @@ export async function etcdAnswersFrom(shells: Shells, host: Host): Promise<Map<s
   return answers;
 }
 
-export function answersOf(hosts: readonly Pick<HostFacts, 'host' | 'etcd'>[]): Map<string, EtcdAnswer> {
-  return new Map(hosts.flatMap(({ host, etcd }) => (etcd === undefined ? [] : [[host.name, etcd]])));
+export function answersOf(
+  hosts: readonly Pick<HostFacts, 'host' | 'etcd'>[],
+): Map<string, EtcdAnswer> {
+  return new Map(
+    hosts.flatMap(({ host, etcd }) => (etcd === undefined ? [] : [[host.name, etcd]])),
+  );
 }
 
 async function factsBy(script: string, shells: Shells, host: Host): Promise<HostFacts> {
@@ -85,12 +105,17 @@ async function factsBy(script: string, shells: Shells, host: Host): Promise<Host
   const { code, stdout, stderr } = await shells.run(host, whole, PATIENCE_MS);
   if (code !== 0) {
     const why = (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '';
-    throw new RefitError('REFIT_REFUSED', `${host.name}: cannot read facts from the host (exit code ${code}): ${why}`);
+    throw new RefitError(
+      'REFIT_REFUSED',
+      `${host.name}: cannot read facts from the host (exit code ${code}): ${why}`,
+    );
   }
   const facts = { host, ...parseFacts(stdout) };
   if (host.role === 'controlPlane') return facts;
   // Left by a control-plane host that was here, or a person's copy of admin.conf: a worker uses neither.
-  const used = facts.certificates.filter(({ isAuthority, file }) => isAuthority || file.startsWith(OF_KUBELET));
+  const used = facts.certificates.filter(
+    ({ isAuthority, file }) => isAuthority || file.startsWith(OF_KUBELET),
+  );
   return { ...facts, certificates: used };
 }
 
@@ -99,8 +124,11 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
     const at = line.indexOf('=');
     return [line.slice(0, Math.max(0, at)), line.slice(at + 1)];
   });
-  const all = (name: string): string[] => lines.flatMap(([key, value]) => (key === name && value !== '' ? value : []));
-  const images = lines.flatMap(([key, value]) => (key.startsWith('image.') ? [[key.slice(6), value] as const] : []));
+  const all = (name: string): string[] =>
+    lines.flatMap(([key, value]) => (key === name && value !== '' ? value : []));
+  const images = lines.flatMap(([key, value]) =>
+    key.startsWith('image.') ? [[key.slice(6), value] as const] : [],
+  );
   return {
     kubeadm: all('kubeadm').find(parseVersion),
     kubelet: all('kubelet').find(parseVersion),
@@ -125,8 +153,11 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
 }
 
 function missingIn(line: string): MissingManifest | undefined {
-  const [, name = '', backup = '', detail = ''] = /^(\S+) (run|hand|refused) (.*)$/.exec(line) ?? [];
-  return backup === 'run' || backup === 'hand' || backup === 'refused' ? { name, backup, detail } : undefined;
+  const [, name = '', backup = '', detail = ''] =
+    /^(\S+) (run|hand|refused) (.*)$/.exec(line) ?? [];
+  return backup === 'run' || backup === 'hand' || backup === 'refused'
+    ? { name, backup, detail }
+    : undefined;
 }
 
 /** The version in the tag of an image reference, which may have a registry with a port, and a digest. */
@@ -138,7 +169,8 @@ export function tagOf(image: string): string | undefined {
 
 /** From the file system type of /sys/fs/cgroup, the output of `containerd --version`, and `uname -r` without suffix. */
 function groundOf(cgroup: string | undefined, containerd = '', kernel = ''): HostFacts['ground'] {
-  const version: NodeFacts['cgroup'] = cgroup === 'cgroup2fs' ? 2 : cgroup === 'tmpfs' ? 1 : undefined;
+  const version: NodeFacts['cgroup'] =
+    cgroup === 'cgroup2fs' ? 2 : cgroup === 'tmpfs' ? 1 : undefined;
   return defined({
     cgroup: version,
     containerd: /^\S+ \S+ v?(\d+\.\d+\.\d+)/.exec(containerd)?.[1],

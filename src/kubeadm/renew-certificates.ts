@@ -2,7 +2,14 @@
 import { readyCondition } from '../kube/resources.ts';
 import { endingSoon } from './certificates.ts';
 import { KUBELET_LOG } from './host.ts';
-import { carryOut, expectNone, type HostStepsParts, succeed, until, VERIFY_MS } from './host-steps.ts';
+import {
+  carryOut,
+  expectNone,
+  type HostStepsParts,
+  succeed,
+  until,
+  VERIFY_MS,
+} from './host-steps.ts';
 import { readFacts } from './probe.ts';
 import { scriptFile } from './script-file.ts';
 import { API_SERVER, detached, LOCK_WAIT, PRELUDE, quoted } from './scripts.ts';
@@ -26,7 +33,8 @@ export async function renewCertificates(on: HostStepsParts): Promise<void> {
       const pod = podOf(await on.pods(), host.name, component);
       const isNew = pod?.metadata.annotations?.[RENEWED] === rollout;
       const state = isNew ? 'is not ready' : 'was not started anew by the kubelet';
-      if (!isNew || readyCondition(pod)?.status !== 'True') throw new Error(`${component} ${state}; ${KUBELET_LOG}`);
+      if (!isNew || readyCondition(pod)?.status !== 'True')
+        throw new Error(`${component} ${state}; ${KUBELET_LOG}`);
     });
   }
   await until(on, VERIFY_MS, async () => expectNone(await notRenewed(on)));
@@ -42,11 +50,17 @@ function restartScript(component: string, rollout: string): string {
 async function notRenewed({ shells, host, clock, log }: HostStepsParts): Promise<string[]> {
   const { certificates } = await readFacts(shells, host);
   const own = certificates.filter(({ renewal }) => renewal !== undefined);
-  const problems = endingSoon(own, clock.now(), false).map((problem) => `${problem.found}, although it was renewed`);
+  const problems = endingSoon(own, clock.now(), false).map(
+    (problem) => `${problem.found}, although it was renewed`,
+  );
   const { stdout } = await shells.run(host, `${PRELUDE}${API_SERVER}${scriptFile('served.sh')}`);
   const file = own.find(({ renewal }) => renewal === 'apiserver');
   if (stdout.trim() === 'unseen')
     log.warn('no curl on the host: what its API server serves is not checked', { node: host.name });
-  if (!file || ['another', 'unseen'].includes(stdout.trim()) || Date.parse(stdout) === file.until) return problems;
-  return [...problems, `the API server does not serve ${file.file}, its certificate ends on: ${stdout.trim()}`];
+  if (!file || ['another', 'unseen'].includes(stdout.trim()) || Date.parse(stdout) === file.until)
+    return problems;
+  return [
+    ...problems,
+    `the API server does not serve ${file.file}, its certificate ends on: ${stdout.trim()}`,
+  ];
 }

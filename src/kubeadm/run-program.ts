@@ -19,7 +19,11 @@ export interface ProgramOptions {
   readonly as?: Pick<SpawnOptions, 'uid' | 'gid' | 'env'>;
 }
 
-export async function runProgram(program: string, args: readonly string[], options: ProgramOptions) {
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  options: ProgramOptions,
+) {
   const { input = '', patienceMs = PATIENCE_MS, abort, as } = options;
   using watch = new DisposableStack();
   return await new Promise<ShellResult>((resolve, reject) => {
@@ -31,7 +35,11 @@ export async function runProgram(program: string, args: readonly string[], optio
       child.kill('SIGKILL');
       child.stdout.destroy();
     };
-    const late = setTimeout(giveUp, patienceMs, `the script did not end within ${formatDuration(patienceMs)}`).unref();
+    const late = setTimeout(
+      giveUp,
+      patienceMs,
+      `the script did not end within ${formatDuration(patienceMs)}`,
+    ).unref();
     if (abort) watch.use(onAbort(abort, () => giveUp('the wait for the script was ended')));
     for (const name of ['stdout', 'stderr'] as const)
       child[name].setEncoding('utf8').on('data', (chunk: string) => {
@@ -39,7 +47,9 @@ export async function runProgram(program: string, args: readonly string[], optio
         else giveUp('it printed more than 1 MiB');
       });
     child.once('error', (error) =>
-      reject(new RefitError('REFIT_SSH', `cannot start ${program} on this machine: ${error.message}`)),
+      reject(
+        new RefitError('REFIT_SSH', `cannot start ${program} on this machine: ${error.message}`),
+      ),
     );
     // A shared connection keeps standard error open, so the event `close` would come too late.
     const ended = [once(child, 'exit'), once(child.stdout, 'close')];

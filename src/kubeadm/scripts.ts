@@ -46,7 +46,9 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   const absent = '[ -e "$SOURCE" ] || echo "kubeadm: no file $SOURCE on this host"';
   const paths = given.map((path) => `SOURCE=${path}\n${absent}\n`);
   if (role === 'controlPlane' && upgrade.etcdSnapshotCertificate !== undefined)
-    paths.push('command -v openssl >/dev/null || echo "no openssl in PATH: it encrypts the snapshot of etcd"\n');
+    paths.push(
+      'command -v openssl >/dev/null || echo "no openssl in PATH: it encrypts the snapshot of etcd"\n',
+    );
   const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\nCONFIG=${quoted(config ?? '')}\n${scriptFile('host.sh')}${scriptFile('cni.sh')}${FACTS}`;
   return `VERSION=${quoted(upgrade.version)}
 ${PRELUDE}${WRONG}{ ${scriptFile('in-path.sh')}${each(binaries, 'probe')}${containerd ? ofContainerd(containerd, 'probe_containerd') : ''}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
@@ -65,7 +67,10 @@ export function repairScript(byHand?: string): string {
 }
 
 /** The script exits at once if the journal says that the step is done; `before` runs before the step counts as begun. */
-export function stepScript(context: StepContext, { before = '', body, after = '' }: StepBody): string {
+export function stepScript(
+  context: StepContext,
+  { before = '', body, after = '' }: StepBody,
+): string {
   const { rollout, step, version } = context;
   const names = `ROLLOUT=${quoted(rollout)}\nSTEP=${quoted(step)}\nVERSION=${quoted(version)}\n`;
   const script = `seen done && exit 0\n${before}note begun\n${body}\nnote done\n${after}\n`;
@@ -73,7 +78,10 @@ export function stepScript(context: StepContext, { before = '', body, after = ''
 }
 
 /** Fetches the binaries and checks their versions before anything on the node is replaced. */
-export function stageBody({ binaries, containerd }: Pick<Upgrade, 'binaries' | 'containerd'>): StepBody {
+export function stageBody({
+  binaries,
+  containerd,
+}: Pick<Upgrade, 'binaries' | 'containerd'>): StepBody {
   return {
     body: `mkdir -p "$D/staged"\n${WRONG}${each(binaries, 'fetch')}${containerd ? ofContainerd(containerd, 'fetch_containerd') : ''}`,
   };
@@ -104,8 +112,13 @@ function each(binaries: Readonly<Record<string, Binary>>, work: 'probe' | 'fetch
 }
 
 /** `work`: a function of containerd-binaries.sh, in a shell of its own. */
-function ofContainerd(containerd: Containerd, work: 'probe_containerd' | 'fetch_containerd'): string {
-  const sources = Object.entries(containerd.binaries).map(([name, source]) => `${name}) ${assigned(source)};;\n`);
+function ofContainerd(
+  containerd: Containerd,
+  work: 'probe_containerd' | 'fetch_containerd',
+): string {
+  const sources = Object.entries(containerd.binaries).map(
+    ([name, source]) => `${name}) ${assigned(source)};;\n`,
+  );
   return `(VERSION=${quoted(containerd.version)} FIELD=containerd.binaries ${namesOf(containerd)}source_of() { case $1 in
 ${sources.join('')}esac; }
 ${scriptFile('containerd-binaries.sh')}${work})
@@ -117,14 +130,21 @@ export function prepareScript(upgrade: Upgrade, host: Host, leads: boolean): str
   const { config, ignorePreflightErrors: ignored = [] } = optionsFor(upgrade, host);
   const isController = host.role === 'controlPlane';
   // Two checks that begin in the same millisecond give their Job the same name: that of the leader counts.
-  const isAlone = leads || !isController || config !== undefined || ignored.some((name) => /^all$/i.test(name));
-  const flags = flagsOf({ config, ignorePreflightErrors: isAlone ? ignored : [...ignored, 'CreateJob'] });
+  const isAlone =
+    leads || !isController || config !== undefined || ignored.some((name) => /^all$/i.test(name));
+  const flags = flagsOf({
+    config,
+    ignorePreflightErrors: isAlone ? ignored : [...ignored, 'CreateJob'],
+  });
   const command = isController ? 'apply phase preflight "$VERSION" --yes' : 'node phase preflight';
   const has = !isController || hasPhases(upgrade.version);
   const preflight = has ? `"$D/staged/kubeadm" upgrade ${command}${flags}\n` : '';
   const plan = has && leads ? scriptFile('upgrade-plan.sh') : '';
   const names = `VERSION=${quoted(upgrade.version)}\n`;
-  return detached(`${names}${PRELUDE}${JOURNAL}${stageBody(upgrade).body}${preflight}${plan}`, LOCK_WAIT);
+  return detached(
+    `${names}${PRELUDE}${JOURNAL}${stageBody(upgrade).body}${preflight}${plan}`,
+    LOCK_WAIT,
+  );
 }
 
 /** Prints what kubeadm would change in the static pod manifests; nothing if no kubeadm of the target is on the host. Changes nothing. */
@@ -147,7 +167,8 @@ function assigned(source: Binary): string {
   return `KIND=${kind}\nSOURCE=${quoted(from)}\nSHOWN=${quoted(printableUrl(from))}\nSHA256=${quoted(source.sha256?.toLowerCase() ?? '')}\n`;
 }
 
-const replaced = (name: string): string => `keep ${name} "$(file_of ${name})"\ninstall_from staged ${name}\n`;
+const replaced = (name: string): string =>
+  `keep ${name} "$(file_of ${name})"\ninstall_from staged ${name}\n`;
 
 /** Puts kubeadm, kubelet and configuration back as the rollout found them. Static pods and etcd stay: etcd never goes back. */
 export function rollBackScript(rollout: string): string {
@@ -159,15 +180,23 @@ export function optionsFor(upgrade: Pick<Upgrade, 'kubeadm'>, host: Host): Kubea
   return { ...upgrade.kubeadm, ...host.kubeadm };
 }
 
-function flagsOf(options: { readonly [Name in keyof KubeadmOptions]: KubeadmOptions[Name] | undefined }): string {
+function flagsOf(
+  options: { readonly [Name in keyof KubeadmOptions]: KubeadmOptions[Name] | undefined },
+): string {
   const given = Object.entries(options).flatMap(([name, value]) => {
     const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    return value === undefined || String(value) === '' ? [] : ` ${quoted(`--${flag}=${String(value)}`)}`;
+    return value === undefined || String(value) === ''
+      ? []
+      : ` ${quoted(`--${flag}=${String(value)}`)}`;
   });
   return given.join('');
 }
 
-export function kubeadmBody(verb: 'apply' | 'node', role: Host['role'], options: KubeadmOptions): StepBody {
+export function kubeadmBody(
+  verb: 'apply' | 'node',
+  role: Host['role'],
+  options: KubeadmOptions,
+): StepBody {
   const command = `${verb === 'apply' ? 'upgrade apply --yes "$VERSION"' : 'upgrade node'}${flagsOf(options)}`;
   // Ended by a signal, kubeadm may leave a manifest out; after an error of its own it has put them all back.
   const ended = '{ code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }';
@@ -179,7 +208,10 @@ export function kubeadmBody(verb: 'apply' | 'node', role: Host['role'], options:
 
 /** A host may have no kubectl. */
 export function kubeletBody({ kubectl }: Pick<Upgrade['binaries'], 'kubectl'>): StepBody {
-  const also = kubectl === undefined ? '' : `if command -v kubectl >/dev/null; then install_from staged kubectl; fi\n`;
+  const also =
+    kubectl === undefined
+      ? ''
+      : `if command -v kubectl >/dev/null; then install_from staged kubectl; fi\n`;
   return {
     before: KEEP_CONFIGURATION,
     body: `${also}${replaced('kubelet')}systemctl daemon-reload\nsystemctl restart kubelet`,
@@ -194,6 +226,7 @@ export function detached(body: string, waitSeconds: number): string {
 
 /** As one word of a POSIX shell: the only way in which a value may enter a script. */
 export function quoted(text: string): string {
-  if (text.includes('\0')) throw new RefitError('REFIT_FILE', 'a value for a script on a host contains a NUL byte');
+  if (text.includes('\0'))
+    throw new RefitError('REFIT_FILE', 'a value for a script on a host contains a NUL byte');
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -11,10 +11,18 @@ const DAY = 86_400_000;
 const LATER = { until: NOW + 365 * DAY, soon: NOW + 335 * DAY };
 const ENDING = { until: NOW + 5 * DAY, soon: NOW - 25 * DAY };
 const AUTHORITY = { file: '/etc/kubernetes/pki/ca.crt', isAuthority: true, ...LATER };
-const LEAF = { file: '/etc/kubernetes/pki/apiserver.crt', isAuthority: false, ...LATER, renewal: 'apiserver' };
+const LEAF = {
+  file: '/etc/kubernetes/pki/apiserver.crt',
+  isAuthority: false,
+  ...LATER,
+  renewal: 'apiserver',
+};
 
 function facts(more: Partial<HostFacts> = {}): HostFacts {
-  const staticPods = { ...Object.fromEntries(STATIC_PODS.map((name) => [name, VERSION])), etcd: '3.6.8-0' };
+  const staticPods = {
+    ...Object.fromEntries(STATIC_PODS.map((name) => [name, VERSION])),
+    etcd: '3.6.8-0',
+  };
   return {
     host: { name: 'cp1', role: 'controlPlane' },
     kubeadm: VERSION,
@@ -34,7 +42,10 @@ function facts(more: Partial<HostFacts> = {}): HostFacts {
 function pod(component: string, tag = VERSION, status: 'True' | 'False' = 'True'): Pod {
   return {
     metadata: { name: `${component}-cp1`, labels: { component } },
-    spec: { nodeName: 'cp1', containers: [{ name: component, image: `r:5000/${component}:${tag}` }] },
+    spec: {
+      nodeName: 'cp1',
+      containers: [{ name: component, image: `r:5000/${component}:${tag}` }],
+    },
     status: { conditions: [{ type: 'Ready', status }] },
   };
 }
@@ -82,7 +93,13 @@ test.each<[string, Partial<HostFacts>, readonly Pod[], string, readonly string[]
     VERSION,
     [`kube-apiserver: its pod still has v1.36.2; ${KUBELET_LOG}`],
   ],
-  ['one without a pod', {}, without('etcd'), VERSION, [`etcd: the API server knows no pod of it; ${KUBELET_LOG}`]],
+  [
+    'one without a pod',
+    {},
+    without('etcd'),
+    VERSION,
+    [`etcd: the API server knows no pod of it; ${KUBELET_LOG}`],
+  ],
   [
     'one whose manifest kubeadm left behind',
     { staticPods: { ...facts().staticPods, 'kube-scheduler': 'v1.36.2' } },
@@ -90,7 +107,13 @@ test.each<[string, Partial<HostFacts>, readonly Pod[], string, readonly string[]
     VERSION,
     [`kube-scheduler: v1.36.2; expected ${VERSION}; upgrade the host again`],
   ],
-  ['a kubelet that did not start', {}, PODS, 'v1.36.2', [`kubelet: the Node reports v1.36.2; ${KUBELET_LOG}`]],
+  [
+    'a kubelet that did not start',
+    {},
+    PODS,
+    'v1.36.2',
+    [`kubelet: the Node reports v1.36.2; ${KUBELET_LOG}`],
+  ],
   [
     'a kubeadm that cannot run',
     { kubeadm: undefined },
@@ -103,7 +126,9 @@ test.each<[string, Partial<HostFacts>, readonly Pod[], string, readonly string[]
     { certificates: [AUTHORITY, { ...LEAF, until: NOW - DAY, soon: NOW - 31 * DAY }] },
     PODS,
     VERSION,
-    ['certificates: /etc/kubernetes/pki/apiserver.crt ended on 2026-11-20; run kubeadm certs renew all'],
+    [
+      'certificates: /etc/kubernetes/pki/apiserver.crt ended on 2026-11-20; run kubeadm certs renew all',
+    ],
   ],
 ])('%s', (_name, more, pods, kubelet, wanted) => {
   const state = { facts: facts(more), node: nodeAt(kubelet), pods };
@@ -117,7 +142,12 @@ test('before its kubelet is replaced, a host is not asked for it', () => {
 
 test('a worker has no static pods', () => {
   const worker = facts({ host: { name: 'cp1', role: 'worker' }, staticPods: {}, certificates: [] });
-  const checks = hostChecks({ facts: worker, node: nodeAt(VERSION), pods: [] }, VERSION, ['kubeadm', 'kubelet'], NOW);
+  const checks = hostChecks(
+    { facts: worker, node: nodeAt(VERSION), pods: [] },
+    VERSION,
+    ['kubeadm', 'kubelet'],
+    NOW,
+  );
   expect(checks.map(({ component }) => component)).toEqual(['kubeadm', 'kubelet']);
 });
 
@@ -125,26 +155,47 @@ const SEE = 'see kubectl -n kube-system rollout status';
 test.each<[string, object, string, string | undefined]>([
   [
     'all pods',
-    { observedGeneration: 2, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 3 },
+    {
+      observedGeneration: 2,
+      desiredNumberScheduled: 3,
+      updatedNumberScheduled: 3,
+      numberAvailable: 3,
+    },
     'v1.36.3 on 3 of 3 pods',
     undefined,
   ],
   [
     'an old pod',
-    { observedGeneration: 2, desiredNumberScheduled: 3, updatedNumberScheduled: 2, numberAvailable: 3 },
+    {
+      observedGeneration: 2,
+      desiredNumberScheduled: 3,
+      updatedNumberScheduled: 2,
+      numberAvailable: 3,
+    },
     'v1.36.3 on 2 of 3 pods',
     `${SEE} daemonset/kube-proxy`,
   ],
   [
     'a change that nobody saw',
-    { observedGeneration: 1, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 3 },
+    {
+      observedGeneration: 1,
+      desiredNumberScheduled: 3,
+      updatedNumberScheduled: 3,
+      numberAvailable: 3,
+    },
     'v1.36.3 on 3 of 3 pods',
     `${SEE} daemonset/kube-proxy`,
   ],
   ['no status', {}, 'v1.36.3 on 0 of 0 pods', `${SEE} daemonset/kube-proxy`],
 ])('kube-proxy with %s', (_name, status, found, cure) => {
-  const spec = { template: { spec: { containers: [{ name: 'p', image: `r/kube-proxy:${VERSION}` }] } } };
-  const daemonSet = { metadata: { name: 'kube-proxy', generation: 2 }, spec, status: { ...status } };
+  const spec = {
+    template: { spec: { containers: [{ name: 'p', image: `r/kube-proxy:${VERSION}` }] } },
+  };
+  const daemonSet = {
+    metadata: { name: 'kube-proxy', generation: 2 },
+    spec,
+    status: { ...status },
+  };
   expect(addonCheck(daemonSet, 'DaemonSet', VERSION)).toEqual({
     component: 'kube-proxy',
     found,
@@ -158,15 +209,29 @@ test.each<[string, readonly string[], string]>([
   ['is not missed', ['w9'], 'v1.36.3 on 3 of 4 pods (not Ready and not in the manifest: w9)'],
   ['does not stand for another', [], 'v1.36.3 on 3 of 4 pods'],
 ])('kube-proxy on a Node outside the manifest that is not Ready %s', (_name, absent, found) => {
-  const spec = { template: { spec: { containers: [{ name: 'p', image: `r/kube-proxy:${VERSION}` }] } } };
+  const spec = {
+    template: { spec: { containers: [{ name: 'p', image: `r/kube-proxy:${VERSION}` }] } },
+  };
   const status = { desiredNumberScheduled: 4, updatedNumberScheduled: 3, numberAvailable: 3 };
-  const check = addonCheck({ metadata: { name: 'kube-proxy' }, spec, status }, 'DaemonSet', VERSION, absent);
+  const check = addonCheck(
+    { metadata: { name: 'kube-proxy' }, spec, status },
+    'DaemonSet',
+    VERSION,
+    absent,
+  );
   expect([check.found, check.cure === undefined]).toEqual([found, absent.length > 0]);
 });
 
 test('CoreDNS is a Deployment, and has its own version', () => {
-  const spec = { replicas: 2, template: { spec: { containers: [{ name: 'c', image: 'r/coredns:v1.14.1' }] } } };
-  const deployment = { metadata: { name: 'coredns' }, spec, status: { updatedReplicas: 2, availableReplicas: 1 } };
+  const spec = {
+    replicas: 2,
+    template: { spec: { containers: [{ name: 'c', image: 'r/coredns:v1.14.1' }] } },
+  };
+  const deployment = {
+    metadata: { name: 'coredns' },
+    spec,
+    status: { updatedReplicas: 2, availableReplicas: 1 },
+  };
   expect(addonCheck(deployment, 'Deployment')).toEqual({
     component: 'coredns',
     found: 'v1.14.1 on 1 of 2 pods',
@@ -184,17 +249,26 @@ test('etcd: nothing if it is external, and every problem of its members', () => 
 test('etcd: a host whose member cannot be asked keeps it; one without a manifest of etcd is told', () => {
   const members = ['10', '11'].map((ID) => ({ ID, name: `cp-${ID}`, isLearner: false }));
   const asked = facts({ etcd: { cluster: '1', id: '10', leader: '10', members, alarms: [] } });
-  expect(problemsOf(etcdChecks([asked, facts({ host: { name: 'cp2', role: 'controlPlane' }, etcd: false })]))).toEqual(
-    [],
-  );
-  expect(problemsOf(etcdChecks([asked, facts({ host: { name: 'cp2', role: 'controlPlane' } })]))).toEqual([
+  expect(
+    problemsOf(
+      etcdChecks([asked, facts({ host: { name: 'cp2', role: 'controlPlane' }, etcd: false })]),
+    ),
+  ).toEqual([]);
+  expect(
+    problemsOf(etcdChecks([asked, facts({ host: { name: 'cp2', role: 'controlPlane' } })])),
+  ).toEqual([
     'etcd: member cp-11 is on no host of the manifest; add its host, or run etcdctl member remove b',
   ]);
 });
 
 test.each<[string, object, boolean, string | undefined]>([
   ['a leaf that kubeadm is about to renew', { ...LEAF, ...ENDING }, true, undefined],
-  ['a leaf that kubeadm is not to renew', { ...LEAF, ...ENDING }, false, 'run kubeadm certs renew all'],
+  [
+    'a leaf that kubeadm is not to renew',
+    { ...LEAF, ...ENDING },
+    false,
+    'run kubeadm certs renew all',
+  ],
   ['a leaf with a year', LEAF, false, undefined],
   [
     'a leaf that kubeadm did not make',
@@ -210,12 +284,17 @@ test.each<[string, object, boolean, string | undefined]>([
   ],
   [
     'of the kubelet',
-    { ...LEAF, ...ENDING, file: '/var/lib/kubelet/pki/kubelet-client-current.pem', renewal: undefined },
+    {
+      ...LEAF,
+      ...ENDING,
+      file: '/var/lib/kubelet/pki/kubelet-client-current.pem',
+      renewal: undefined,
+    },
     true,
     `the kubelet does not renew it: ${KUBELET_LOG}`,
   ],
 ])('a certificate that ends: %s', (_name, certificate, isRenewed, cure) => {
-  expect(endingSoon([certificate as typeof LEAF], NOW, isRenewed).map((problem) => problem.cure)).toEqual(
-    cure === undefined ? [] : [cure],
-  );
+  expect(
+    endingSoon([certificate as typeof LEAF], NOW, isRenewed).map((problem) => problem.cure),
+  ).toEqual(cure === undefined ? [] : [cure]);
 });

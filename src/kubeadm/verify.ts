@@ -26,20 +26,38 @@ export interface HostState {
 }
 
 export async function controlPlanePods(client: KubeClient): Promise<readonly kube.Pod[]> {
-  const { items } = await client.listAll(kube.pods, { namespace: 'kube-system', labelSelector: 'tier=control-plane' });
+  const { items } = await client.listAll(kube.pods, {
+    namespace: 'kube-system',
+    labelSelector: 'tier=control-plane',
+  });
   return items;
 }
 
-export function hostChecks(state: HostState, version: string, parts: readonly Part[], now: number): Check[] {
+export function hostChecks(
+  state: HostState,
+  version: string,
+  parts: readonly Part[],
+  now: number,
+): Check[] {
   const { host, kubeadm, kubelet, staticPods } = state.facts;
-  const names = host.role === 'controlPlane' ? [...STATIC_PODS, ...(staticPods['etcd'] ? ['etcd'] : [])] : [];
+  const names =
+    host.role === 'controlPlane' ? [...STATIC_PODS, ...(staticPods['etcd'] ? ['etcd'] : [])] : [];
   const reported = state.node && kube.kubeletVersionOf(state.node);
-  const ofKubeadm = [...names.map((name) => podCheck(name, state, version)), binaryCheck('kubeadm', kubeadm, version)];
-  const silent = { component: 'kubelet', found: `the Node reports ${reported || 'no version'}`, cure: KUBELET_LOG };
+  const ofKubeadm = [
+    ...names.map((name) => podCheck(name, state, version)),
+    binaryCheck('kubeadm', kubeadm, version),
+  ];
+  const silent = {
+    component: 'kubelet',
+    found: `the Node reports ${reported || 'no version'}`,
+    cure: KUBELET_LOG,
+  };
   const isSilent = isAt(kubelet, version) && !isAt(reported, version);
   return [
     ...(parts.some((part) => part !== 'kubelet') ? ofKubeadm : []),
-    ...(parts.includes('kubelet') ? [isSilent ? silent : binaryCheck('kubelet', kubelet, version)] : []),
+    ...(parts.includes('kubelet')
+      ? [isSilent ? silent : binaryCheck('kubelet', kubelet, version)]
+      : []),
     ...certificateChecks(state.facts, now),
   ];
 }
@@ -50,28 +68,46 @@ export function isAt(found: string | undefined, version: string): boolean {
 
 function binaryCheck(component: string, found: string | undefined, version: string): Check {
   if (isAt(found, version)) return { component, found: version };
-  return { component, found: found ?? 'no version', cure: `expected ${version}; upgrade the host again` };
+  return {
+    component,
+    found: found ?? 'no version',
+    cure: `expected ${version}; upgrade the host again`,
+  };
 }
 
 function podCheck(component: string, { facts, pods: all }: HostState, version: string): Check {
   const { name } = facts.host;
   const wanted = facts.staticPods[component];
-  if (component !== 'etcd' && !isAt(wanted, version)) return binaryCheck(component, wanted, version);
+  if (component !== 'etcd' && !isAt(wanted, version))
+    return binaryCheck(component, wanted, version);
   const pod = podOf(all, name, component);
   if (!pod) return { component, found: 'the API server knows no pod of it', cure: KUBELET_LOG };
   const tag = tagOf(pod.spec?.containers?.[0]?.image ?? '');
-  if (tag !== wanted) return { component, found: `its pod still has ${tag ?? 'no version'}`, cure: KUBELET_LOG };
+  if (tag !== wanted)
+    return { component, found: `its pod still has ${tag ?? 'no version'}`, cure: KUBELET_LOG };
   if (kube.readyCondition(pod)?.status === 'True') return { component, found: tag ?? '' };
-  return { component, found: 'its pod is not ready', cure: `see kubectl -n kube-system logs ${pod.metadata.name}` };
+  return {
+    component,
+    found: 'its pod is not ready',
+    cure: `see kubectl -n kube-system logs ${pod.metadata.name}`,
+  };
 }
 
-export function podOf(all: readonly kube.Pod[], node: string, component: string): kube.Pod | undefined {
-  return all.find(({ metadata, spec }) => spec?.nodeName === node && metadata.labels?.['component'] === component);
+export function podOf(
+  all: readonly kube.Pod[],
+  node: string,
+  component: string,
+): kube.Pod | undefined {
+  return all.find(
+    ({ metadata, spec }) => spec?.nodeName === node && metadata.labels?.['component'] === component,
+  );
 }
 
 /** Only what has ended is wrong. */
 function certificateChecks(facts: HostFacts, now: number): Check[] {
-  const leaves = facts.certificates.filter(({ isAuthority }) => !isAuthority).map(({ until }) => until);
+  const leaves = facts.certificates
+    .filter(({ isAuthority }) => !isAuthority)
+    .map(({ until }) => until);
   const ended = facts.certificates.filter(({ until }) => until < now);
   const [wrong] = endingSoon(ended, now, false);
   const component = 'certificates';
@@ -80,7 +116,11 @@ function certificateChecks(facts: HostFacts, now: number): Check[] {
 }
 
 export interface Workload extends kube.KubeObject {
-  spec?: { replicas?: number; template?: Pick<kube.Pod, 'spec'>; updateStrategy?: { type?: string } };
+  spec?: {
+    replicas?: number;
+    template?: Pick<kube.Pod, 'spec'>;
+    updateStrategy?: { type?: string };
+  };
   status?: Readonly<Record<string, number | undefined>>;
 }
 
@@ -90,18 +130,26 @@ export const ADDONS = [
 ] as const;
 
 export function absentOf(nodes: readonly kube.Node[]): string[] {
-  return nodes.filter((node) => kube.readyCondition(node)?.status !== 'True').map(({ metadata }) => metadata.name);
+  return nodes
+    .filter((node) => kube.readyCondition(node)?.status !== 'True')
+    .map(({ metadata }) => metadata.name);
 }
 
 /** `version`: undefined if it may have any. `absent`: Nodes that no pod can be expected on. */
-export function addonCheck(workload: Workload, kind: string, version?: string, absent: readonly string[] = []): Check {
+export function addonCheck(
+  workload: Workload,
+  kind: string,
+  version?: string,
+  absent: readonly string[] = [],
+): Check {
   const { spec, status = {} } = workload;
   const { name: component, generation = 0 } = workload.metadata;
   const wanted = status['desiredNumberScheduled'] ?? spec?.replicas ?? 0;
   const updated = status['updatedNumberScheduled'] ?? status['updatedReplicas'] ?? 0;
   const ready = Math.min(updated, status['numberAvailable'] ?? status['availableReplicas'] ?? 0);
   const tag = tagOf(spec?.template?.spec?.containers?.[0]?.image ?? '') ?? 'no version';
-  const left = absent.length > 0 ? ` (not Ready and not in the manifest: ${absent.join(', ')})` : '';
+  const left =
+    absent.length > 0 ? ` (not Ready and not in the manifest: ${absent.join(', ')})` : '';
   const found = `${tag} on ${ready} of ${wanted} pods${left}`;
   if (version !== undefined && !isAt(tag, version)) {
     const cure = `expected ${version}; run kubeadm upgrade apply phase addon ${component} ${version}`;
@@ -109,7 +157,11 @@ export function addonCheck(workload: Workload, kind: string, version?: string, a
   }
   const isSeen = (status['observedGeneration'] ?? 0) >= generation;
   if (isSeen && ready >= wanted - absent.length) return { component, found };
-  return { component, found, cure: `see kubectl -n kube-system rollout status ${kind.toLowerCase()}/${component}` };
+  return {
+    component,
+    found,
+    cure: `see kubectl -n kube-system rollout status ${kind.toLowerCase()}/${component}`,
+  };
 }
 
 export function etcdChecks(hosts: readonly HostFacts[]): Check[] {
@@ -117,7 +169,9 @@ export function etcdChecks(hosts: readonly HostFacts[]): Check[] {
   const asked = [...answers.values()].filter((answer) => answer !== false);
   if (asked.length === 0) return [];
   const problems = etcdProblems(answers).map((problem) => ({ component: 'etcd', ...problem }));
-  return problems.length > 0 ? problems : [{ component: 'etcd', found: `${asked.length} healthy members` }];
+  return problems.length > 0
+    ? problems
+    : [{ component: 'etcd', found: `${asked.length} healthy members` }];
 }
 
 export function problemsOf(checks: readonly Check[]): string[] {
@@ -130,7 +184,11 @@ export function problemsOf(checks: readonly Check[]): string[] {
 export async function untilRight<T>(
   ask: () => Promise<T>,
   isRight: (answer: T) => boolean,
-  { clock, abort, withinMs }: { readonly clock: Clock; readonly abort: AbortSignal; readonly withinMs: number },
+  {
+    clock,
+    abort,
+    withinMs,
+  }: { readonly clock: Clock; readonly abort: AbortSignal; readonly withinMs: number },
 ): Promise<T> {
   const deadline = clock.monotonic() + withinMs;
   for (;;) {

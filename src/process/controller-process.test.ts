@@ -28,9 +28,20 @@ async function prepared(
     return await Promise.resolve({ items: [] });
   };
   const client = { list } as unknown as KubeClient;
-  const log = { ...silentLogger, warn: (words: string) => void warnings.push(words.split(':')[0] ?? '') };
+  const log = {
+    ...silentLogger,
+    warn: (words: string) => void warnings.push(words.split(':')[0] ?? ''),
+  };
   const dialects = [{ ...tableDialect, watched: [] }];
-  const options = { component: 'test', config: CONFIG, client, dialects, log, clock, policies: 'if-allowed' } as const;
+  const options = {
+    component: 'test',
+    config: CONFIG,
+    client,
+    dialects,
+    log,
+    clock,
+    policies: 'if-allowed',
+  } as const;
   await clock.runUntil(prepareControllerProcess(options, new AbortController().signal));
   return { asked, warnings };
 }
@@ -39,7 +50,10 @@ const PLANS = tableDialect.plans.kind;
 
 test('policies apply although an API server that has just started refuses everything', async () => {
   const { asked, warnings } = await prepared((_, count) => count < 4);
-  expect({ asked, warnings }).toEqual({ asked: [PLANS, PLANS, PLANS, PLANS, upgradePolicies.kind], warnings: [] });
+  expect({ asked, warnings }).toEqual({
+    asked: [PLANS, PLANS, PLANS, PLANS, upgradePolicies.kind],
+    warnings: [],
+  });
 });
 
 test('a process that may read plans, but no policies, waits for nothing', async () => {
@@ -74,7 +88,9 @@ test('an address that is taken ends the process, and says so', async () => {
     healthAddress: address,
   };
   const running = await prepareControllerProcess(options, stop.signal);
-  await expect(running.run(stop.signal)).rejects.toThrow(`cannot listen at ${address}: listen EADDRINUSE`);
+  await expect(running.run(stop.signal)).rejects.toThrow(
+    `cannot listen at ${address}: listen EADDRINUSE`,
+  );
 });
 
 test('policies that can be read only later apply from then on', async () => {

@@ -98,13 +98,24 @@ export async function prepareControllerProcess(
   options: ControllerProcessOptions,
   abort: AbortSignal,
 ): Promise<ControllerProcess> {
-  const { component, client, config, lease, clock = systemClock, random = Math.random, log } = options;
+  const {
+    component,
+    client,
+    config,
+    lease,
+    clock = systemClock,
+    random = Math.random,
+    log,
+  } = options;
   const { metrics = noMetrics } = options;
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
   const election = lease && createElection({ client, ...lease, identity, clock, random, log });
   const origin = election ?? options.held;
   // Only what may come in bursts is bounded: requests that keep the lease never wait.
-  const writer = boundedClient(origin ? guardedClient(client, origin, clock) : client, REQUESTS_AT_ONCE);
+  const writer = boundedClient(
+    origin ? guardedClient(client, origin, clock) : client,
+    REQUESTS_AT_ONCE,
+  );
   const manager = createManager({ ...(election ? { election } : {}), clock, random, log, metrics });
   const drains = createDrains({ client: writer, clock, random, log });
   const events = eventRecorder({ client, component, clock, random, log });
@@ -112,7 +123,10 @@ export async function prepareControllerProcess(
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
   await askForNeeded(given, options, abort);
   // A refusal counts from here on: an API server that has just started refuses everything for some seconds.
-  const [policies, dialects] = await Promise.all([findPolicies(options, abort), readable(given, options, abort)]);
+  const [policies, dialects] = await Promise.all([
+    findPolicies(options, abort),
+    readable(given, options, abort),
+  ]);
   let choose: typeof policyOfPlan | undefined;
   // Loaded before any controller starts: only hooks may be asked sooner.
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
@@ -121,7 +135,8 @@ export async function prepareControllerProcess(
   const parts = { ...options, election, ...shared, ...tools, dialects, policyFor, abort };
   const rollouts = addControllers(manager, parts);
   const plans = rollouts.map((rollout) => rollout.plans);
-  for (const controller of options.controllers?.(tools, plans) ?? []) manager.addController(controller);
+  for (const controller of options.controllers?.(tools, plans) ?? [])
+    manager.addController(controller);
   manager.addPreparation(async (start) => {
     const { healthAddress: address } = options;
     const waitingFor = (): string[] => manager.waitingFor();
@@ -129,7 +144,11 @@ export async function prepareControllerProcess(
     ({ policyOfPlan: choose } = await import('../engine/policy/choose-policy.ts'));
   });
   const names = dialects.map(({ name }) => name);
-  log.info(`${component} starts`, { identity, server: printableUrl(config.server), dialects: names });
+  log.info(`${component} starts`, {
+    identity,
+    server: printableUrl(config.server),
+    dialects: names,
+  });
   return {
     dialects,
     policyFor,
@@ -139,7 +158,10 @@ export async function prepareControllerProcess(
   };
 }
 
-async function findPolicies(options: ControllerProcessOptions, abort: AbortSignal): Promise<Informer<UpgradePolicy>> {
+async function findPolicies(
+  options: ControllerProcessOptions,
+  abort: AbortSignal,
+): Promise<Informer<UpgradePolicy>> {
   const { client, policies = 'required', log, clock = systemClock } = options;
   const informer = createInformer(client, upgradePolicies, { log, clock });
   const ask = async (): Promise<true> => await tryList(client, upgradePolicies, { abort });
@@ -152,7 +174,10 @@ async function findPolicies(options: ControllerProcessOptions, abort: AbortSigna
     // A denied policy might bind plans; a kind that is not installed cannot.
     const level = isMissing ? 'info' : 'warn';
     const problem = messageOf(error);
-    log[level]('cannot read UpgradePolicies: their windows, pauses, blackouts and limits do not apply', { problem });
+    log[level](
+      'cannot read UpgradePolicies: their windows, pauses, blackouts and limits do not apply',
+      { problem },
+    );
   }
   const isDue = async (): Promise<boolean> => {
     const isReadable = await ask().catch(() => false);
@@ -162,7 +187,11 @@ async function findPolicies(options: ControllerProcessOptions, abort: AbortSigna
   return lateInformer(informer, { isDue, everyMs: LOOK_AGAIN_MS, clock });
 }
 
-async function askForNeeded(dialects: readonly Dialect[], options: ControllerProcessOptions, abort: AbortSignal) {
+async function askForNeeded(
+  dialects: readonly Dialect[],
+  options: ControllerProcessOptions,
+  abort: AbortSignal,
+) {
   const { client, lease, policies, clock = systemClock } = options;
   const needed = dialects.flatMap(({ plans, scope, watched }) => [
     { ...scope, resource: plans },
@@ -189,7 +218,11 @@ async function askForNeeded(dialects: readonly Dialect[], options: ControllerPro
 }
 
 /** Without what only advises and cannot be read. */
-async function readable(dialects: readonly Dialect[], { client, log }: ControllerProcessOptions, abort: AbortSignal) {
+async function readable(
+  dialects: readonly Dialect[],
+  { client, log }: ControllerProcessOptions,
+  abort: AbortSignal,
+) {
   const triedOn = async (each: Watched): Promise<Watched> => {
     const { resource, namespace, advisory } = each;
     try {
@@ -197,11 +230,16 @@ async function readable(dialects: readonly Dialect[], { client, log }: Controlle
       return each;
     } catch (error) {
       if (!isForbidden(error)) throw error;
-      log.info(`cannot read ${resource.plural}: nothing is said of them`, { problem: messageOf(error) });
+      log.info(`cannot read ${resource.plural}: nothing is said of them`, {
+        problem: messageOf(error),
+      });
       return { ...each, unreadable: true };
     }
   };
-  const tried = dialects.map(async (each) => ({ ...each, watched: await Promise.all(each.watched.map(triedOn)) }));
+  const tried = dialects.map(async (each) => ({
+    ...each,
+    watched: await Promise.all(each.watched.map(triedOn)),
+  }));
   return await Promise.all(tried);
 }
 
@@ -224,7 +262,10 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   manager.addRunnable(events);
   // Before the controllers, so that a drain never outlives the lease.
   if (drainsNodes)
-    manager.addRunnable({ name: 'drains', run: async (term) => await parts.drains.run(term) }, 'leading');
+    manager.addRunnable(
+      { name: 'drains', run: async (term) => await parts.drains.run(term) },
+      'leading',
+    );
   const rollouts = dialects.map((dialect) =>
     rolloutController(dialect, {
       ...parts,
@@ -249,7 +290,14 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   return rollouts;
 }
 
-function proberOf({ config, apiPort, askThrough, writer, drainsNodes = true, abort }: ControllerParts): Prober {
+function proberOf({
+  config,
+  apiPort,
+  askThrough,
+  writer,
+  drainsNodes = true,
+  abort,
+}: ControllerParts): Prober {
   const ask = askerOf(config);
   return {
     askControlPlane: async (endpoints, stop) => {
@@ -265,7 +313,11 @@ function proberOf({ config, apiPort, askThrough, writer, drainsNodes = true, abo
 const LOOK_EVERY_MS = 2_000;
 
 /** Tells of plans that k0s's own leader carries out against the version rules: an Event is no decision. */
-function standbyNotes(election: Election, rollouts: readonly RolloutController[], parts: ControllerParts): Runnable {
+function standbyNotes(
+  election: Election,
+  rollouts: readonly RolloutController[],
+  parts: ControllerParts,
+): Runnable {
   const { events, clock } = parts;
   const judged = new Set<string>();
   const look = ({ plans, brokenRuleOf }: RolloutController): void => {

@@ -18,7 +18,8 @@ export interface CertificateFiles {
 export async function readCertificate(files: CertificateFiles): Promise<SecureContextOptions> {
   const { certificate, key, clientAuthority } = files;
   try {
-    const authority = clientAuthority === undefined ? {} : { ca: await readFile(clientAuthority, 'utf8') };
+    const authority =
+      clientAuthority === undefined ? {} : { ca: await readFile(clientAuthority, 'utf8') };
     // Node takes a file without a certificate for one that nobody is signed by.
     if (authority.ca !== undefined && !ifPossible(() => new X509Certificate(authority.ca)))
       throw new Error(`${clientAuthority} has no certificate in PEM`);
@@ -31,22 +32,36 @@ export async function readCertificate(files: CertificateFiles): Promise<SecureCo
     createSecureContext(options);
     return options;
   } catch (error) {
-    throw new RefitError('REFIT_FILE', `cannot use ${certificate} with ${key}: ${messageOf(error)}`, { cause: error });
+    throw new RefitError(
+      'REFIT_FILE',
+      `cannot use ${certificate} with ${key}: ${messageOf(error)}`,
+      { cause: error },
+    );
   }
 }
 
 /** Calls `set` after each change to a valid pair. Watches the directories, since files are replaced by renames and links. */
-export function followCertificate(files: CertificateFiles, set: (options: SecureContextOptions) => void, log: Logger) {
+export function followCertificate(
+  files: CertificateFiles,
+  set: (options: SecureContextOptions) => void,
+  log: Logger,
+) {
   const reload = (): void => {
     readCertificate(files).then(set, (error: unknown) =>
-      log.warn('cannot load the new certificate, using the previous one', { reason: messageOf(error) }),
+      log.warn('cannot load the new certificate, using the previous one', {
+        reason: messageOf(error),
+      }),
     );
   };
-  const paths = [files.certificate, files.key, files.clientAuthority].filter((path) => path !== undefined);
+  const paths = [files.certificate, files.key, files.clientAuthority].filter(
+    (path) => path !== undefined,
+  );
   const watchers = new DisposableStack();
   for (const directory of new Set(paths.map((path) => dirname(path)))) {
     const watcher = watchers.adopt(watch(directory, reload), (it) => it.close());
-    watcher.on('error', (error) => log.warn('cannot watch the certificate files', { directory, reason: error }));
+    watcher.on('error', (error) =>
+      log.warn('cannot watch the certificate files', { directory, reason: error }),
+    );
   }
   return watchers;
 }

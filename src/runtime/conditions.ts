@@ -5,10 +5,15 @@ import { sameJson } from '../util/json.ts';
 
 export type Conditions = readonly Condition[];
 
-export type ConditionUpdate = Omit<Condition, 'lastTransitionTime'> & Required<Pick<Condition, 'reason' | 'message'>>;
+export type ConditionUpdate = Omit<Condition, 'lastTransitionTime'> &
+  Required<Pick<Condition, 'reason' | 'message'>>;
 
 /** Returns the same list if nothing changes, so that callers can skip the write. */
-export function withCondition(conditions: Conditions | undefined, update: ConditionUpdate, now: number): Conditions {
+export function withCondition(
+  conditions: Conditions | undefined,
+  update: ConditionUpdate,
+  now: number,
+): Conditions {
   const known = conditions?.find(({ type }) => type === update.type);
   const since = known?.status === update.status ? known.lastTransitionTime : undefined;
   const next = { ...update, lastTransitionTime: since ?? rfc3339(now) };

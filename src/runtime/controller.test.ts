@@ -1,7 +1,13 @@
 /** Shows what becomes of a key: success, waiting, retry, giving up; and how a controller stops. */
 import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
-import { type Controller, type Enqueue, type EventSource, type ReconcileContext, runController } from './controller.ts';
+import {
+  type Controller,
+  type Enqueue,
+  type EventSource,
+  type ReconcileContext,
+  runController,
+} from './controller.ts';
 import { type Metrics, noMetrics, type ReconcileOutcome } from './metrics.ts';
 
 interface Rig {
@@ -24,8 +30,18 @@ function start(reconcile: Controller['reconcile'], options: Partial<Controller> 
       };
     },
   } as unknown as EventSource;
-  const metrics: Metrics = { ...noMetrics, reconciled: (_controller, outcome) => outcomes.push(outcome) };
-  const controller = { name: 'test', sources: [source], reconcile, concurrency: 2, timeoutMs: 60_000, ...options };
+  const metrics: Metrics = {
+    ...noMetrics,
+    reconciled: (_controller, outcome) => outcomes.push(outcome),
+  };
+  const controller = {
+    name: 'test',
+    sources: [source],
+    reconcile,
+    concurrency: 2,
+    timeoutMs: 60_000,
+    ...options,
+  };
   const stopping = new AbortController();
   const ended = runController(controller, stopping.signal, { clock, random: () => 1, metrics });
   onTestFinished(async () => {
@@ -131,7 +147,9 @@ test('stopping drops what waits, lets what is at work end, and tells it after a 
   const rig = start(
     async (key, { abort }) => {
       begun.push(key);
-      await new Promise<void>((resolve) => abort.addEventListener('abort', () => resolve(), { once: true }));
+      await new Promise<void>((resolve) =>
+        abort.addEventListener('abort', () => resolve(), { once: true }),
+      );
     },
     { concurrency: 1 },
   );
@@ -149,7 +167,9 @@ test('stopping drops what waits, lets what is at work end, and tells it after a 
 
 test('a key that was handed out in the moment of the end is told as well', async () => {
   const rig = start(async (_key, { abort }) => {
-    await new Promise<void>((resolve) => abort.addEventListener('abort', () => resolve(), { once: true }));
+    await new Promise<void>((resolve) =>
+      abort.addEventListener('abort', () => resolve(), { once: true }),
+    );
   });
   await rig.clock.advance(0);
   rig.enqueue('a');

@@ -47,7 +47,11 @@ export const DEFAULT_PARTS: Required<ControllerParts> = { ...DEFAULT_TOOLS, metr
 const STOP_GRACE_MS = 5_000;
 
 /** Runs until `abort`, then waits for the reconciles at work. Never rejects. The sources' informers must be synced. */
-export async function runController(controller: Controller, abort: AbortSignal, parts: ControllerParts = {}) {
+export async function runController(
+  controller: Controller,
+  abort: AbortSignal,
+  parts: ControllerParts = {},
+) {
   const { clock, random, log, metrics } = { ...DEFAULT_PARTS, ...parts };
   const own = log.child({ controller: controller.name });
   const queue = new WorkQueue({ clock, random });
@@ -97,7 +101,8 @@ async function attempt(parts: WorkerParts, key: string) {
     queue.addAfter(key, requeueAfterMs);
     return { outcome: 'requeue', restMs } as const;
   } catch (error) {
-    if (!parts.stop.aborted) log.warn('reconcile failed, will retry', { key, problem: messageOf(error) });
+    if (!parts.stop.aborted)
+      log.warn('reconcile failed, will retry', { key, problem: messageOf(error) });
     queue.retry(key);
     return { outcome: 'error' } as const;
   }
@@ -114,9 +119,16 @@ async function reconcile(parts: WorkerParts, key: string): Promise<ReconcileResu
   });
   timers.defer(cancel);
   const endSoon = (): void =>
-    timers.defer(clock.schedule(STOP_GRACE_MS, () => time.abort(new Error('the controller stops'))));
+    timers.defer(
+      clock.schedule(STOP_GRACE_MS, () => time.abort(new Error('the controller stops'))),
+    );
   timers.use(onAbort(stop, endSoon));
-  const context = { abort: time.signal, stop, log: log.child({ key }), isDue: () => parts.queue.isDue(key) };
+  const context = {
+    abort: time.signal,
+    stop,
+    log: log.child({ key }),
+    isDue: () => parts.queue.isDue(key),
+  };
   return (await controller.reconcile(key, context)) ?? undefined;
 }
 
@@ -132,7 +144,10 @@ export interface EventSource {
 /** Filters changes; `previous` is absent for additions and deletions. */
 export type Predicate<T extends KubeObject> = (object: T, previous?: T) => boolean;
 
-export function fromObject<T extends KubeObject>(informer: Informer<T>, when?: Predicate<T>): EventSource {
+export function fromObject<T extends KubeObject>(
+  informer: Informer<T>,
+  when?: Predicate<T>,
+): EventSource {
   return fromMapping(informer, (object) => [keyOf(object)], when);
 }
 
@@ -147,9 +162,14 @@ export function fromMapping<T extends KubeObject>(
     start: (enqueue) => {
       const onChange = (object: T, previous?: T): void => {
         if (!when(object, previous)) return;
-        for (const key of new Set([...keysOf(object), ...(previous ? keysOf(previous) : [])])) enqueue(key);
+        for (const key of new Set([...keysOf(object), ...(previous ? keysOf(previous) : [])]))
+          enqueue(key);
       };
-      return informer.addHandler({ added: onChange, updated: onChange, deleted: (object) => onChange(object) });
+      return informer.addHandler({
+        added: onChange,
+        updated: onChange,
+        deleted: (object) => onChange(object),
+      });
     },
   };
 }

@@ -6,7 +6,11 @@ import { createHealthServer } from './health.ts';
 import { createMetrics, noMetrics } from './metrics.ts';
 
 async function serve(waiting: string[], metrics = noMetrics): Promise<string> {
-  const server = await createHealthServer({ address: '127.0.0.1:0', waitingFor: () => waiting, metrics });
+  const server = await createHealthServer({
+    address: '127.0.0.1:0',
+    waitingFor: () => waiting,
+    metrics,
+  });
   const stop = new AbortController();
   const running = server.run(stop.signal);
   onTestFinished(async () => {
@@ -54,14 +58,19 @@ test('what was measured is exposed', async () => {
 });
 
 test('metrics that cannot be made are an error, not an end', async () => {
-  const broken = { ...noMetrics, expose: async () => await Promise.reject(new Error('no registry')) };
+  const broken = {
+    ...noMetrics,
+    expose: async () => await Promise.reject(new Error('no registry')),
+  };
   const response = await fetch(`${await serve([], broken)}/metrics`);
   expect([response.status, await response.text()]).toEqual([500, 'no registry\n']);
 });
 
 test('an address that is none, or taken, is told', async () => {
   const options = { waitingFor: () => [], metrics: noMetrics };
-  await expect(createHealthServer({ ...options, address: 'here' })).rejects.toThrow('"here" is not an address');
+  await expect(createHealthServer({ ...options, address: 'here' })).rejects.toThrow(
+    '"here" is not an address',
+  );
   await expect(createHealthServer({ ...options, address: 'localhost:65536' })).rejects.toThrow(
     '"localhost:65536" is not an address',
   );

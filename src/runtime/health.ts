@@ -28,7 +28,9 @@ const MOST_AT_ONCE = 256;
 const PROBE_MS = 250;
 
 /** Listens already, before caches are synced; serves until `run` is aborted. Rejects with REFIT_USAGE. */
-export async function createHealthServer(options: HealthOptions): Promise<Runnable & { readonly port: number }> {
+export async function createHealthServer(
+  options: HealthOptions,
+): Promise<Runnable & { readonly port: number }> {
   const server = createServer(LIMITS, (request, response) => {
     answer(request.url ?? '/', options, response).catch((error: unknown) =>
       respond(response, 500, `${messageOf(error)}\n`),
@@ -51,7 +53,11 @@ export async function createHealthServer(options: HealthOptions): Promise<Runnab
   return { name: 'health', port, run: async (abort) => await closeOnAbort(server, abort) };
 }
 
-async function answer(url: string, { waitingFor, metrics }: HealthOptions, response: ServerResponse): Promise<void> {
+async function answer(
+  url: string,
+  { waitingFor, metrics }: HealthOptions,
+  response: ServerResponse,
+): Promise<void> {
   const path = url.split('?')[0];
   const missing = waitingFor?.() ?? [];
   if (path === '/healthz') return respond(response, 200, 'ok\n');
@@ -62,6 +68,11 @@ async function answer(url: string, { waitingFor, metrics }: HealthOptions, respo
   respond(response, 200, body, contentType);
 }
 
-function respond(response: ServerResponse, code: number, body: string, contentType = 'text/plain'): void {
+function respond(
+  response: ServerResponse,
+  code: number,
+  body: string,
+  contentType = 'text/plain',
+): void {
   response.writeHead(code, { 'content-type': contentType }).end(body);
 }

@@ -30,7 +30,9 @@ function informer(diary: Diary, synced: Promise<void>): Informer {
 
 async function untilStopped(diary: Diary, name: string, abort: AbortSignal): Promise<void> {
   diary.push(`+${name}`);
-  await new Promise<void>((resolve) => abort.addEventListener('abort', () => resolve(), { once: true }));
+  await new Promise<void>((resolve) =>
+    abort.addEventListener('abort', () => resolve(), { once: true }),
+  );
   diary.push(`-${name}`);
 }
 
@@ -158,15 +160,26 @@ test('who no longer leads measures no plans: they may end, or go, under another 
   const lease = election([]);
   const metrics = createMetrics();
   const { manager, sync, stop } = rig({ election: lease, metrics });
-  const plan = { dialect: 'autopilot', plan: 'autopilot', phases: { failed: 1 }, targets: {}, waits: [] };
-  manager.addRunnable({ name: 'worker', run: async () => await Promise.resolve(metrics.plan(plan)) }, 'leading');
+  const plan = {
+    dialect: 'autopilot',
+    plan: 'autopilot',
+    phases: { failed: 1 },
+    targets: {},
+    waits: [],
+  };
+  manager.addRunnable(
+    { name: 'worker', run: async () => await Promise.resolve(metrics.plan(plan)) },
+    'leading',
+  );
   const shown = async () => (await metrics.expose()).body.match(/^refit_plans.*/gm);
   sync();
   const running = manager.run(stop.signal);
   await settle();
   lease.change({ number: 1 });
   await settle();
-  expect(await shown()).toEqual(['refit_plans{dialect="autopilot",plan="autopilot",phase="failed"} 1']);
+  expect(await shown()).toEqual([
+    'refit_plans{dialect="autopilot",plan="autopilot",phase="failed"} 1',
+  ]);
   lease.change(undefined);
   await settle();
   expect(await shown()).toBeNull();
@@ -220,7 +233,10 @@ test('a part that fails ends the process, with its error', async () => {
 
 test('a part that does not stop is named, and waited for no longer than agreed', async () => {
   const { manager, sync, stop, clock } = rig();
-  manager.addRunnable({ name: 'stubborn', run: async () => await new Promise<never>(() => undefined) });
+  manager.addRunnable({
+    name: 'stubborn',
+    run: async () => await new Promise<never>(() => undefined),
+  });
   sync();
   const running = manager.run(stop.signal).catch((thrown: unknown) => thrown);
   await settle();
@@ -237,7 +253,10 @@ test('with work that does not stop, the process stands for election no longer, a
     reasons.push(abort.reason);
   };
   const { manager, sync, stop, clock } = rig({ election: { ...lease, run } });
-  manager.addRunnable({ name: 'stubborn', run: async () => await new Promise<never>(() => undefined) }, 'leading');
+  manager.addRunnable(
+    { name: 'stubborn', run: async () => await new Promise<never>(() => undefined) },
+    'leading',
+  );
   sync();
   const running = manager.run(stop.signal).catch((thrown: unknown) => thrown);
   await settle();

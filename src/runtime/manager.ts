@@ -7,7 +7,12 @@ import { sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import type { Tools } from '../util/tools.ts';
 import { aborted } from '../util/waits.ts';
-import { type Controller, type ControllerParts, DEFAULT_PARTS, runController } from './controller.ts';
+import {
+  type Controller,
+  type ControllerParts,
+  DEFAULT_PARTS,
+  runController,
+} from './controller.ts';
 import type { Metrics } from './metrics.ts';
 
 type Candidacy = Pick<Election, 'name' | 'onChange' | 'refusal' | 'run'>;
@@ -36,7 +41,8 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
   const runnables: Readonly<Record<When, Runnable[]>> = { always: [], leading: [] };
   /** Call before `run`. `addController` adds the informers of its sources. */
   const addInformer = (informer: Informer): void => void informers.add(informer);
-  const addRunnable = (runnable: Runnable, when: When = 'always'): void => void runnables[when].push(runnable);
+  const addRunnable = (runnable: Runnable, when: When = 'always'): void =>
+    void runnables[when].push(runnable);
   const prepared = async (start: Start): Promise<void> => {
     // Once the lists are sent: what loads code holds the event loop.
     await setImmediate();
@@ -45,7 +51,10 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
   /** False if the manager must stop before every cache is synced. */
   const synced = async (stop: AbortSignal, start: Start): Promise<boolean> => {
     try {
-      await Promise.all([...[...informers].map(async (informer) => await informer.whenSynced(stop)), prepared(start)]);
+      await Promise.all([
+        ...[...informers].map(async (informer) => await informer.whenSynced(stop)),
+        prepared(start),
+      ]);
     } catch (error) {
       if (stop.aborted) return false;
       throw error;
@@ -60,13 +69,16 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
     addRunnable,
     addController(controller: Controller): void {
       for (const { informer } of controller.sources) addInformer(informer);
-      const run = async (abort: AbortSignal): Promise<void> => await runController(controller, abort, parts);
+      const run = async (abort: AbortSignal): Promise<void> =>
+        await runController(controller, abort, parts);
       addRunnable({ name: controller.name, run }, 'leading');
     },
     /** The plurals of what is not synced yet, and why the server refuses the lease. */
     waitingFor(): string[] {
       const refusal = election?.refusal();
-      const unsynced = [...informers].filter((informer) => !informer.synced()).map(({ resource }) => resource.plural);
+      const unsynced = [...informers]
+        .filter((informer) => !informer.synced())
+        .map(({ resource }) => resource.plural);
       return refusal ? [...unsynced, `lease ${election?.name} (${refusal.message})`] : unsynced;
     },
     /** Runs until `abort`, and stops in the opposite order. Rejects if a part failed or did not stop in time: end the process then. */
@@ -77,7 +89,10 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
       const [caches, always] = [groupOf(group), groupOf(group)];
       const leading = leadership({ ...group, election, runnables: runnables.leading });
       for (const informer of informers)
-        caches.start({ name: informer.resource.plural, run: async (end) => await informer.run(end) });
+        caches.start({
+          name: informer.resource.plural,
+          run: async (end) => await informer.run(end),
+        });
       if (await synced(stop, (runnable) => caches.start(runnable)).catch(group.onFailure)) {
         for (const runnable of runnables.always) always.start(runnable);
         leading.start();

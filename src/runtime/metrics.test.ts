@@ -46,7 +46,11 @@ test('measures of workload clusters stand beside those of the process, until the
   metrics.plan({ ...PLAN, phases: { done: 3 }, targets: {}, waits: [] });
   const labels = 'dialect="autopilot",plan="autopilot",phase="done"';
   const green = `refit_plans{${labels},workload_cluster="default/green"} 2`;
-  const both = [`refit_plans{${labels}} 3`, `refit_plans{${labels},workload_cluster="default/blue"} 1`, green];
+  const both = [
+    `refit_plans{${labels}} 3`,
+    `refit_plans{${labels},workload_cluster="default/blue"} 1`,
+    green,
+  ];
   expect(await linesOf(metrics)).toEqual(both);
   // Each metric once, as the format demands.
   const headers = (await metrics.expose()).body.match(/^# .*/gm) ?? [];
@@ -58,7 +62,8 @@ test('measures of workload clusters stand beside those of the process, until the
 
 test('with many clusters other work goes on during a scrape, and a second scrape adds none', async () => {
   const metrics = createMetrics('1.2.3');
-  for (let index = 0; index < 20; index++) metrics.ofCluster(`default/c${index}`).stepDone('capi', 'Restart', 7);
+  for (let index = 0; index < 20; index++)
+    metrics.ofCluster(`default/c${index}`).stepDone('capi', 'Restart', 7);
   const scrapes = [metrics.expose(), metrics.expose()];
   let others = 0;
   setImmediate(() => others++);
@@ -68,13 +73,19 @@ test('with many clusters other work goes on during a scrape, and a second scrape
   expect(first?.body.match(/^refit_step_duration_seconds_count\{/gm)).toHaveLength(20);
   expect(second?.body).toBe(first?.body);
   metrics.forgetCluster('default/c0');
-  expect((await metrics.expose()).body.match(/^refit_step_duration_seconds_count\{/gm)).toHaveLength(19);
+  expect(
+    (await metrics.expose()).body.match(/^refit_step_duration_seconds_count\{/gm),
+  ).toHaveLength(19);
 });
 
 test('steps are measured in seconds', async () => {
   const metrics = createMetrics();
   metrics.stepDone('autopilot', 'Restart', 7);
   const { body } = await metrics.expose();
-  expect(body).toContain('refit_step_duration_seconds_bucket{le="10",dialect="autopilot",step="Restart"} 1');
-  expect(body).toContain('refit_step_duration_seconds_bucket{le="5",dialect="autopilot",step="Restart"} 0');
+  expect(body).toContain(
+    'refit_step_duration_seconds_bucket{le="10",dialect="autopilot",step="Restart"} 1',
+  );
+  expect(body).toContain(
+    'refit_step_duration_seconds_bucket{le="5",dialect="autopilot",step="Restart"} 0',
+  );
 });

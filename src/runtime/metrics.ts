@@ -31,8 +31,12 @@ function definitions(registry: Registry) {
       new Gauge<L>({ name, help, labelNames, registers }),
     counter: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
       new Counter<L>({ name, help, labelNames, registers }),
-    histogram: <L extends string>(name: string, help: string, buckets: number[], ...labelNames: L[]) =>
-      new Histogram<L>({ name, help, buckets, labelNames, registers }),
+    histogram: <L extends string>(
+      name: string,
+      help: string,
+      buckets: number[],
+      ...labelNames: L[]
+    ) => new Histogram<L>({ name, help, buckets, labelNames, registers }),
   };
 }
 
@@ -42,7 +46,11 @@ export function createMetrics(version?: string) {
   const clusters = new Map<string, Registry>();
   let exposing: Promise<string> | undefined;
   const define = definitions(registry);
-  const build = define.gauge('refit_build_info', '1, labelled with the version of Refit.', 'version');
+  const build = define.gauge(
+    'refit_build_info',
+    '1, labelled with the version of Refit.',
+    'version',
+  );
   if (version !== undefined) {
     build.set({ version }, 1);
     collectDefaultMetrics({ register: registry });
@@ -67,7 +75,10 @@ export function createMetrics(version?: string) {
 }
 
 /** What belongs to one metric stays together. Other work of the process goes on in between. */
-async function textOf(registry: Registry, clusters: ReadonlyMap<string, Registry>): Promise<string> {
+async function textOf(
+  registry: Registry,
+  clusters: ReadonlyMap<string, Registry>,
+): Promise<string> {
   const texts: string[] = [];
   for (const { name } of registry.getMetricsAsArray()) {
     texts.push(await registry.getSingleMetricAsString(name));
@@ -82,18 +93,42 @@ async function textOf(registry: Registry, clusters: ReadonlyMap<string, Registry
 }
 
 function measuresIn(define: Define) {
-  return { ...workMetrics(define), ...requestMetrics(define), ...planMetrics(define), ...updateMetrics(define) };
+  return {
+    ...workMetrics(define),
+    ...requestMetrics(define),
+    ...planMetrics(define),
+    ...updateMetrics(define),
+  };
 }
 
 function workMetrics({ gauge, counter, histogram }: Define) {
-  const leading = gauge('leader_election_master_status', '1 while this process holds the lease `name`.', 'name');
-  const depth = gauge('workqueue_depth', 'Keys that wait for a worker of controller `name`.', 'name');
-  const retries = counter('workqueue_retries_total', 'Failed reconciles that controller `name` retries.', 'name');
+  const leading = gauge(
+    'leader_election_master_status',
+    '1 while this process holds the lease `name`.',
+    'name',
+  );
+  const depth = gauge(
+    'workqueue_depth',
+    'Keys that wait for a worker of controller `name`.',
+    'name',
+  );
+  const retries = counter(
+    'workqueue_retries_total',
+    'Failed reconciles that controller `name` retries.',
+    'name',
+  );
   const took = 'Time of one reconcile by controller and outcome (success, requeue, error).';
   const buckets = [...REQUEST_BUCKETS, 60];
-  const reconciles = histogram('refit_reconcile_duration_seconds', took, buckets, 'controller', 'outcome');
+  const reconciles = histogram(
+    'refit_reconcile_duration_seconds',
+    took,
+    buckets,
+    'controller',
+    'outcome',
+  );
   return {
-    leading: (lease: string, isLeading: boolean): void => leading.set({ name: lease }, isLeading ? 1 : 0),
+    leading: (lease: string, isLeading: boolean): void =>
+      leading.set({ name: lease }, isLeading ? 1 : 0),
     queueDepth: (name: string, keys: number): void => depth.set({ name }, keys),
     reconciled: (controller: string, outcome: ReconcileOutcome, seconds: number): void => {
       reconciles.observe({ controller, outcome }, seconds);
@@ -103,18 +138,42 @@ function workMetrics({ gauge, counter, histogram }: Define) {
 }
 
 function requestMetrics({ counter, histogram }: Define) {
-  const sent = 'Requests to the API server by status code, method and host; code `<error>` if no answer came.';
-  const requests = counter('rest_client_requests_total', sent, 'code', 'method', 'host', 'resource');
+  const sent =
+    'Requests to the API server by status code, method and host; code `<error>` if no answer came.';
+  const requests = counter(
+    'rest_client_requests_total',
+    sent,
+    'code',
+    'method',
+    'host',
+    'resource',
+  );
   const took = 'Time until the head of the answer.';
-  const latency = histogram('refit_api_request_duration_seconds', took, REQUEST_BUCKETS, 'verb', 'resource');
-  const help = 'Time of one hook call of Cluster API by outcome: Success, Failure, or the HTTP status of a refusal.';
+  const latency = histogram(
+    'refit_api_request_duration_seconds',
+    took,
+    REQUEST_BUCKETS,
+    'verb',
+    'resource',
+  );
+  const help =
+    'Time of one hook call of Cluster API by outcome: Success, Failure, or the HTTP status of a refusal.';
   const calls = histogram('refit_hook_duration_seconds', help, REQUEST_BUCKETS, 'hook', 'outcome');
-  const asked = 'Time of one call of an updater by outcome: Success, Failure, or `<error>` if no valid answer came.';
-  const updaters = histogram('refit_updater_duration_seconds', asked, REQUEST_BUCKETS, 'updater', 'hook', 'outcome');
+  const asked =
+    'Time of one call of an updater by outcome: Success, Failure, or `<error>` if no valid answer came.';
+  const updaters = histogram(
+    'refit_updater_duration_seconds',
+    asked,
+    REQUEST_BUCKETS,
+    'updater',
+    'hook',
+    'outcome',
+  );
   return {
     updaterCalled: (labels: { updater: string; hook: string; outcome: string }, ms: number): void =>
       updaters.observe(labels, ms / 1000),
-    hookCalled: (hook: string, outcome: string, ms: number): void => calls.observe({ hook, outcome }, ms / 1000),
+    hookCalled: (hook: string, outcome: string, ms: number): void =>
+      calls.observe({ hook, outcome }, ms / 1000),
     /** Fits `ClientOptions.onRequest`. */
     requested: ({ verb, method, host, resource, code, ms }: RequestRecord): void => {
       requests.inc({ code: code === 0 ? '<error>' : code, method, host, resource });
@@ -124,8 +183,20 @@ function requestMetrics({ counter, histogram }: Define) {
 }
 
 function planMetrics({ gauge, histogram }: Define) {
-  const phases = gauge('refit_plans', '1 for the phase of the plan, 0 for the others.', 'dialect', 'plan', 'phase');
-  const targets = gauge('refit_targets', 'Targets of the plan by phase.', 'dialect', 'plan', 'phase');
+  const phases = gauge(
+    'refit_plans',
+    '1 for the phase of the plan, 0 for the others.',
+    'dialect',
+    'plan',
+    'phase',
+  );
+  const targets = gauge(
+    'refit_targets',
+    'Targets of the plan by phase.',
+    'dialect',
+    'plan',
+    'phase',
+  );
   const help = 'What targets of the plan wait for, by gate and reason.';
   const waits = gauge('refit_waits', help, 'dialect', 'plan', 'gate', 'reason');
   const spent = 'Time that one target spent in one step.';
@@ -147,21 +218,33 @@ function planMetrics({ gauge, histogram }: Define) {
       const { dialect, plan } = measure;
       forgetPlan(dialect, plan);
       measured.set(`${dialect} ${plan}`, measure);
-      for (const [phase, is] of Object.entries(measure.phases)) phases.set({ dialect, plan, phase }, is);
-      for (const [phase, count] of Object.entries(measure.targets)) targets.set({ dialect, plan, phase }, count);
+      for (const [phase, is] of Object.entries(measure.phases))
+        phases.set({ dialect, plan, phase }, is);
+      for (const [phase, count] of Object.entries(measure.targets))
+        targets.set({ dialect, plan, phase }, count);
       for (const wait of measure.waits) waits.inc({ dialect, plan, ...wait });
     },
-    stepDone: (dialect: string, step: string, seconds: number): void => steps.observe({ dialect, step }, seconds),
+    stepDone: (dialect: string, step: string, seconds: number): void =>
+      steps.observe({ dialect, step }, seconds),
   };
 }
 
 function updateMetrics({ gauge, counter }: Define) {
-  const help = '1 for each UpdateConfig, with what runs, what its channel offers, and why that is not installed.';
+  const help =
+    '1 for each UpdateConfig, with what runs, what its channel offers, and why that is not installed.';
   const states = gauge('refit_update_info', help, 'config', 'reason', 'current', 'available');
-  const checked = gauge('refit_update_last_check_timestamp_seconds', 'When the channel was asked last.', 'config');
+  const checked = gauge(
+    'refit_update_last_check_timestamp_seconds',
+    'When the channel was asked last.',
+    'config',
+  );
   const unanswered = 'Questions that the update server did not answer.';
   const failed = counter('refit_update_failed_checks_total', unanswered, 'config');
-  const requests = counter('refit_served_requests_total', 'Answers of `refit serve` by status code.', 'code');
+  const requests = counter(
+    'refit_served_requests_total',
+    'Answers of `refit serve` by status code.',
+    'code',
+  );
   const bytes = counter('refit_served_bytes_total', 'Bytes that `refit serve` sent.');
   const shown = new Map<string, { reason: string; current: string; available: string }>();
   const forget = (config: string): void => {

@@ -142,34 +142,38 @@ test('whatever is added in whatever order: no key is at work twice at once, and 
     ms: nat(500),
   });
   await assert(
-    asyncProperty(array(step, { maxLength: 60 }), array(nat(300), { minLength: 1 }), async (steps, efforts) => {
-      const { queue, clock } = rig();
-      const working = new Set<string>();
-      const [wished, begun] = [new Map<string, number>(), new Map<string, number>()];
-      let turn = 0;
-      const work = async (): Promise<void> => {
-        for (let key = await queue.next(); key !== undefined; key = await queue.next()) {
-          expect(working.has(key)).toBe(false);
-          working.add(key);
-          begun.set(key, ++turn);
-          const effort = efforts[turn % efforts.length] ?? 0;
-          await new Promise<void>((resolve) => void clock.schedule(effort, resolve));
-          working.delete(key);
-          queue.done(key);
+    asyncProperty(
+      array(step, { maxLength: 60 }),
+      array(nat(300), { minLength: 1 }),
+      async (steps, efforts) => {
+        const { queue, clock } = rig();
+        const working = new Set<string>();
+        const [wished, begun] = [new Map<string, number>(), new Map<string, number>()];
+        let turn = 0;
+        const work = async (): Promise<void> => {
+          for (let key = await queue.next(); key !== undefined; key = await queue.next()) {
+            expect(working.has(key)).toBe(false);
+            working.add(key);
+            begun.set(key, ++turn);
+            const effort = efforts[turn % efforts.length] ?? 0;
+            await new Promise<void>((resolve) => void clock.schedule(effort, resolve));
+            working.delete(key);
+            queue.done(key);
+          }
+        };
+        const workers = [work(), work()];
+        for (const { what, key, ms } of steps) {
+          if (what !== 'wait') wished.set(key, ++turn);
+          if (what === 'wait') await clock.advance(ms);
+          else if (what === 'addAfter') queue.addAfter(key, ms);
+          else queue[what](key);
         }
-      };
-      const workers = [work(), work()];
-      for (const { what, key, ms } of steps) {
-        if (what !== 'wait') wished.set(key, ++turn);
-        if (what === 'wait') await clock.advance(ms);
-        else if (what === 'addAfter') queue.addAfter(key, ms);
-        else queue[what](key);
-      }
-      await clock.advance(10_000_000);
-      queue.close();
-      await Promise.all(workers);
-      for (const [key, at] of wished) expect(begun.get(key)).toBeGreaterThan(at);
-    }),
+        await clock.advance(10_000_000);
+        queue.close();
+        await Promise.all(workers);
+        for (const [key, at] of wished) expect(begun.get(key)).toBeGreaterThan(at);
+      },
+    ),
     { numRuns: 200 },
   );
 });

@@ -55,7 +55,11 @@ export class WorkQueue {
   retry(key: string): void {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
-    const own = backoffDelay(failures, { base: RETRY_BASE_MS, cap: RETRY_CAP_MS, random: this.#random });
+    const own = backoffDelay(failures, {
+      base: RETRY_BASE_MS,
+      cap: RETRY_CAP_MS,
+      random: this.#random,
+    });
     this.addAfter(key, Math.max(own, this.#takeToken()));
   }
 

@@ -24,7 +24,9 @@ function listen(source: EventSource): string[] {
   return keys;
 }
 
-const pod = (more: object = {}): KubeObject => ({ metadata: { name: 'p', namespace: 'ns', ...more } });
+const pod = (more: object = {}): KubeObject => ({
+  metadata: { name: 'p', namespace: 'ns', ...more },
+});
 
 test("an object's own key, for each kind of change, until stopped", () => {
   const informer = fakeInformer();
@@ -41,7 +43,9 @@ test("an object's own key, for each kind of change, until stopped", () => {
 
 test('of an update both states count, and no key twice', () => {
   const informer = fakeInformer();
-  const keys = listen(fromMapping(informer, ({ metadata }) => [metadata.labels?.['to'] ?? '', 'both']));
+  const keys = listen(
+    fromMapping(informer, ({ metadata }) => [metadata.labels?.['to'] ?? '', 'both']),
+  );
   informer.handlers[0]?.updated?.(pod({ labels: { to: 'new' } }), pod({ labels: { to: 'old' } }));
   expect(keys).toEqual(['new', 'both', 'old']);
 });
@@ -50,7 +54,12 @@ const versions = (a: object, b: object): [KubeObject, KubeObject] => [pod(a), po
 
 test.each([
   ['a new generation', generationChanged, versions({ generation: 2 }, { generation: 1 }), true],
-  ['the same generation', generationChanged, versions({ generation: 1, labels: { a: 'b' } }, { generation: 1 }), false],
+  [
+    'the same generation',
+    generationChanged,
+    versions({ generation: 1, labels: { a: 'b' } }, { generation: 1 }),
+    false,
+  ],
   ['a new object', generationChanged, [pod()], true],
 ] as const)('%s: %#', (_name, when, [object, previous], expected) => {
   const informer = fakeInformer();

@@ -9,7 +9,14 @@ test.each([
   { soakMs: 0, restartTimeoutMs: 90_000, readyTimeoutMs: 60_000, cordoning: 'leader' },
   { downloadTimeoutMs: 60_000, requireHttps: true, diskReserveBytes: 5 },
   { drain: { enabled: false, uncordon: 'always' } },
-  { drain: { localData: 'refuse', unmanagedPods: 'refuse', gracePeriodSeconds: 0, timeoutMs: 60_000 } },
+  {
+    drain: {
+      localData: 'refuse',
+      unmanagedPods: 'refuse',
+      gracePeriodSeconds: 0,
+      timeoutMs: 60_000,
+    },
+  },
   { cordonFor: 'plan-uid/2026-11-20T08:00:00Z', foundCordoned: true },
 ] as const)('%j comes back as it was written', (policy) => {
   expect(decodeAgentPolicy(encodeAgentPolicy(policy))).toEqual(policy);
@@ -25,12 +32,21 @@ test.each([
   ],
   ['a drain that is none', '{"drain":"none"}'],
 ])('%s asks nothing', (_, text) => {
-  expect(decodeAgentPolicy(text === undefined ? undefined : { [AGENT_POLICY_ANNOTATION]: text })).toEqual({});
+  expect(
+    decodeAgentPolicy(text === undefined ? undefined : { [AGENT_POLICY_ANNOTATION]: text }),
+  ).toEqual({});
 });
 
 test('members of a drain that are not what they should be are as good as absent', () => {
   const text = JSON.stringify({
-    drain: { enabled: 0, localData: 'Refuse', gracePeriodSeconds: -1, timeoutMs: '1h', uncordon: true, more: 1 },
+    drain: {
+      enabled: 0,
+      localData: 'Refuse',
+      gracePeriodSeconds: -1,
+      timeoutMs: '1h',
+      uncordon: true,
+      more: 1,
+    },
   });
   expect(decodeAgentPolicy({ [AGENT_POLICY_ANNOTATION]: text })).toEqual({ drain: {} });
 });
@@ -44,7 +60,10 @@ test.each([
   ['uid/12026-11-20T08:00:00Z', {}],
   [undefined, {}],
 ])('beside the rollout %s it counts for its own signal only', (rollout, policy) => {
-  const annotations = { ...encodeAgentPolicy({ soakMs: 1 }), ...(rollout && { [ROLLOUT_ANNOTATION]: rollout }) };
+  const annotations = {
+    ...encodeAgentPolicy({ soakMs: 1 }),
+    ...(rollout && { [ROLLOUT_ANNOTATION]: rollout }),
+  };
   expect(agentPolicyFor(annotations, '2026-11-20T08:00:00Z')).toEqual(policy);
   expect(agentPolicyFor(undefined, '2026-11-20T08:00:00Z')).toEqual({});
 });

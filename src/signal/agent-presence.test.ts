@@ -3,7 +3,13 @@ import { expect, test } from 'vitest';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { later } from '../../test/builders/times.ts';
 import { signalled } from '../../test/builders/views.ts';
-import { type AgentPresence, agentOf, configurableOn, downloadAnswerOn, encodePresence } from './agent-presence.ts';
+import {
+  type AgentPresence,
+  agentOf,
+  configurableOn,
+  downloadAnswerOn,
+  encodePresence,
+} from './agent-presence.ts';
 import { encodeReport } from './annotations.ts';
 import { AGENT_ANNOTATION } from './names.ts';
 
@@ -12,7 +18,11 @@ const report = encodeReport({ created });
 const presence = (more: Partial<AgentPresence> = {}): Record<string, string> => ({
   [AGENT_ANNOTATION]: encodePresence({ version: '1.2.3', since: later(10_000), ...more }),
 });
-const titleOf = (status: string | undefined, timestamp: string, ...parts: readonly Record<string, string>[]): string =>
+const titleOf = (
+  status: string | undefined,
+  timestamp: string,
+  ...parts: readonly Record<string, string>[]
+): string =>
   agentOf(
     signalled(
       buildNode('w1'),
@@ -34,7 +44,9 @@ test('a status without our report is of the other agent', () => {
 });
 
 test('what an agent of a later version allows besides is left out', () => {
-  const node = buildNode('w1', { annotations: presence({ configurable: ['/etc/a', 'newer:thing', 'user:b'] }) });
+  const node = buildNode('w1', {
+    annotations: presence({ configurable: ['/etc/a', 'newer:thing', 'user:b'] }),
+  });
   expect(configurableOn(node)).toEqual(['/etc/a', 'user:b']);
 });
 
@@ -49,7 +61,9 @@ test('our agent says so, whatever another one reported before its start', () => 
   expect(titleOf('Completed', later(9000), presence())).toBe('Refit 1.2.3');
   expect(titleOf('Completed', later(10_000), presence())).toBe('Refit 1.2.3');
   expect(titleOf('Completed', later(20_000), presence(), report)).toBe('Refit 1.2.3');
-  expect(titleOf(undefined, '', presence({ version: '1'.repeat(100) }))).toBe(`Refit ${'1'.repeat(40)}`);
+  expect(titleOf(undefined, '', presence({ version: '1'.repeat(100) }))).toBe(
+    `Refit ${'1'.repeat(40)}`,
+  );
 });
 
 test('our agent that stands aside does not act, by its own word or by what the other one reports', () => {

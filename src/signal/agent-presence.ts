@@ -35,7 +35,9 @@ const PRESENCE = {
     Array.isArray(value) ? value.filter(isAllowance) : undefined,
   /** Absent: an agent of a version that checks no downloads. */
   checked: (value: unknown): DownloadAnswer | undefined =>
-    isRecord(value) && typeof value['id'] === 'string' ? { id: value['id'], ...readMembers(value, ANSWER) } : undefined,
+    isRecord(value) && typeof value['id'] === 'string'
+      ? { id: value['id'], ...readMembers(value, ANSWER) }
+      : undefined,
 };
 
 export interface AgentPresence extends Members<typeof PRESENCE> {
@@ -81,7 +83,10 @@ export function encodePresence(presence: AgentPresence): string {
   return JSON.stringify(presence);
 }
 
-const THEIRS = { ours: false, lacks: 'no roll-back, no resumed download, no proof that the node is Ready' } as const;
+const THEIRS = {
+  ours: false,
+  lacks: 'no roll-back, no resumed download, no proof that the node is Ready',
+} as const;
 
 /** The last word counts: a status without our report, from after our agent's start, is of k0s's own agent. */
 export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
@@ -106,16 +111,22 @@ export function heartbeatOn(node: KubeObject): Heartbeat {
 }
 
 /** Others may write this annotation too: an invalid one is none. */
-const presenceOn = onceForEach(({ metadata: { annotations } }: KubeObject): AgentPresence | undefined => {
-  const value = parseJson(annotations?.[AGENT_ANNOTATION]);
-  if (!isRecord(value)) return undefined;
-  const { version, since } = value;
-  if (typeof version !== 'string' || typeof since !== 'string') return undefined;
-  return { version: version.slice(0, 40), since, ...readMembers(value, PRESENCE) };
-});
+const presenceOn = onceForEach(
+  ({ metadata: { annotations } }: KubeObject): AgentPresence | undefined => {
+    const value = parseJson(annotations?.[AGENT_ANNOTATION]);
+    if (!isRecord(value)) return undefined;
+    const { version, since } = value;
+    if (typeof version !== 'string' || typeof since !== 'string') return undefined;
+    return { version: version.slice(0, 40), since, ...readMembers(value, PRESENCE) };
+  },
+);
 
-function hasForeignStatus({ metadata: { annotations } }: KubeObject, presence: AgentPresence | undefined): boolean {
+function hasForeignStatus(
+  { metadata: { annotations } }: KubeObject,
+  presence: AgentPresence | undefined,
+): boolean {
   const signal = decodeSignal(annotations);
-  if (signal?.status === undefined || decodeReport(annotations, signal.created) !== undefined) return false;
+  if (signal?.status === undefined || decodeReport(annotations, signal.created) !== undefined)
+    return false;
   return presence === undefined || Date.parse(signal.status.timestamp) > Date.parse(presence.since);
 }

@@ -19,11 +19,18 @@ const valid = {
   created: '2026-08-21T08:00:00Z',
   command: { id: 0, k0supdate: { url: 'https://example.com/k0s', version: 'v1.36.3+k0s.2' } },
 };
-const decode = (value: unknown): SignalData | undefined => decodeSignal(annotations(JSON.stringify(value)));
+const decode = (value: unknown): SignalData | undefined =>
+  decodeSignal(annotations(JSON.stringify(value)));
 
 test('the recordings hold commands of both kinds, forced ones, and every status', () => {
   const all = recorded.join('\n');
-  for (const part of ['"k0supdate"', '"airgapupdate"', '"forceupdate":true', 'FailedDownload', 'UnCordoning']) {
+  for (const part of [
+    '"k0supdate"',
+    '"airgapupdate"',
+    '"forceupdate":true',
+    'FailedDownload',
+    'UnCordoning',
+  ]) {
     expect(all).toContain(part);
   }
 });
@@ -36,7 +43,10 @@ test.each(recorded)('%s comes back byte for byte', (data) => {
 
 test('characters that Go escapes are escaped, and read back', () => {
   const url = 'https://example.com/k0s?a=1&b=<2>\u2028';
-  const signal = decode({ ...valid, command: { id: 0, k0supdate: { ...valid.command.k0supdate, url } } });
+  const signal = decode({
+    ...valid,
+    command: { id: 0, k0supdate: { ...valid.command.k0supdate, url } },
+  });
   expect(signal?.command.url).toBe(url);
   const data = signal && encodeSignal(signal)[SIGNAL_DATA_ANNOTATION];
   expect(data).toContain(String.raw`?a=1\u0026b=\u003c2\u003e\u2028"`);
@@ -66,13 +76,22 @@ test.each<[string, unknown]>([
   ['half an id', { ...valid, command: { id: 0.5, k0supdate: { url, version } } }],
   ['no kind of command', { ...valid, command: { id: 0 } }],
   ['an unknown kind of command', { ...valid, command: { id: 0, reboot: { url, version } } }],
-  ['two kinds at once', { ...valid, command: { id: 0, k0supdate: { url, version }, airgapupdate: { url, version } } }],
+  [
+    'two kinds at once',
+    { ...valid, command: { id: 0, k0supdate: { url, version }, airgapupdate: { url, version } } },
+  ],
   ['no url', { ...valid, command: { id: 0, k0supdate: { version } } }],
-  ['an url without scheme', { ...valid, command: { id: 0, k0supdate: { url: 'example.com/k0s', version } } }],
+  [
+    'an url without scheme',
+    { ...valid, command: { id: 0, k0supdate: { url: 'example.com/k0s', version } } },
+  ],
   ['no version', { ...valid, command: { id: 0, k0supdate: { url } } }],
   ['an empty version', { ...valid, command: { id: 0, k0supdate: { url, version: '' } } }],
   ['a number for sha256', { ...valid, command: { id: 0, k0supdate: { url, version, sha256: 1 } } }],
-  ['a text for forceupdate', { ...valid, command: { id: 0, k0supdate: { url, version, forceupdate: 'true' } } }],
+  [
+    'a text for forceupdate',
+    { ...valid, command: { id: 0, k0supdate: { url, version, forceupdate: 'true' } } },
+  ],
   ['a status without a name', { ...valid, status: { ...status, status: '' } }],
   ['a status without a time', { ...valid, status: { status: 'Downloading' } }],
   ['a status that is no object', { ...valid, status: 'Downloading' }],

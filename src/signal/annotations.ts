@@ -39,7 +39,12 @@ const decode = onceForEach((annotations: Annotations): SignalData | undefined =>
 );
 
 /** The two annotations of a signal, in the key order and with the escapes that k0s itself writes. */
-export function encodeSignal({ planId, created, command, status }: SignalData): Record<string, string> {
+export function encodeSignal({
+  planId,
+  created,
+  command,
+  status,
+}: SignalData): Record<string, string> {
   const data = { planId, created, command: encodeCommand(command), ...(status ? { status } : {}) };
   return {
     [names.SIGNAL_VERSION_ANNOTATION]: 'v2',
@@ -47,8 +52,23 @@ export function encodeSignal({ planId, created, command, status }: SignalData): 
   };
 }
 
-export function encodeCommand({ id, kind, url, version, sha256, forceupdate }: SignalCommand): object {
-  return { id, [kind]: { url, version, ...(sha256 ? { sha256 } : {}), ...(forceupdate ? { forceupdate } : {}) } };
+export function encodeCommand({
+  id,
+  kind,
+  url,
+  version,
+  sha256,
+  forceupdate,
+}: SignalCommand): object {
+  return {
+    id,
+    [kind]: {
+      url,
+      version,
+      ...(sha256 ? { sha256 } : {}),
+      ...(forceupdate ? { forceupdate } : {}),
+    },
+  };
 }
 
 function toSignal(value: unknown): SignalData | undefined {
@@ -58,7 +78,8 @@ function toSignal(value: unknown): SignalData | undefined {
   if (!isText(planId) || !isText(created) || !command) return undefined;
   const signal = { planId, created, command };
   if (status === undefined || status === null) return signal;
-  if (!isRecord(status) || !isText(status['status']) || !isText(status['timestamp'])) return undefined;
+  if (!isRecord(status) || !isText(status['status']) || !isText(status['timestamp']))
+    return undefined;
   return { ...signal, status: { status: status['status'], timestamp: status['timestamp'] } };
 }
 
@@ -71,7 +92,8 @@ export function decodeCommand(value: unknown): SignalCommand | undefined {
   const { url, version, sha256, forceupdate } = body;
   if (!isText(version) || !isText(url) || !URL.canParse(url)) return undefined;
   // As Go: null counts as absent, and another type is refused. Ignoring a bad sha256 would skip the verification.
-  if (typeof (sha256 ?? '') !== 'string' || typeof (forceupdate ?? false) !== 'boolean') return undefined;
+  if (typeof (sha256 ?? '') !== 'string' || typeof (forceupdate ?? false) !== 'boolean')
+    return undefined;
   const more = { ...(isText(sha256) && { sha256 }), ...(forceupdate === true && { forceupdate }) };
   return { id: value['id'] as number, kind, url, version, ...more };
 }
@@ -101,13 +123,23 @@ export interface AgentReport extends Members<typeof REPORT> {
 }
 
 export function encodeReport(report: AgentReport): Record<string, string> {
-  return { [names.REPORT_ANNOTATION]: JSON.stringify({ ...report, reason: report.reason?.slice(0, REASON_LIMIT) }) };
+  return {
+    [names.REPORT_ANNOTATION]: JSON.stringify({
+      ...report,
+      reason: report.reason?.slice(0, REASON_LIMIT),
+    }),
+  };
 }
 
 /** Undefined when there is no report for the signal `created`. */
-export function decodeReport(annotations: Annotations | undefined, created: string): AgentReport | undefined {
+export function decodeReport(
+  annotations: Annotations | undefined,
+  created: string,
+): AgentReport | undefined {
   const value = parseJson(annotations?.[names.REPORT_ANNOTATION]);
-  return isRecord(value) && value['created'] === created ? { created, ...readMembers(value, REPORT) } : undefined;
+  return isRecord(value) && value['created'] === created
+    ? { created, ...readMembers(value, REPORT) }
+    : undefined;
 }
 
 /** Drain options for a node that drains itself; without options every pod is evicted, without a time limit. */
@@ -150,7 +182,9 @@ const POLICY = {
 export type AgentPolicy = Members<typeof POLICY>;
 
 export function encodeAgentPolicy(policy: AgentPolicy): Record<string, string> {
-  return Object.keys(policy).length === 0 ? {} : { [names.AGENT_POLICY_ANNOTATION]: JSON.stringify(policy) };
+  return Object.keys(policy).length === 0
+    ? {}
+    : { [names.AGENT_POLICY_ANNOTATION]: JSON.stringify(policy) };
 }
 
 /** The policy for the signal named `created`; empty when the annotation belongs to another signal. */

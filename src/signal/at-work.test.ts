@@ -25,7 +25,9 @@ const ATTEMPT = { [ATTEMPT_LABEL]: 'uid.2026' };
 test('a claim is set, found again and removed; nothing is written where nothing changes', () => {
   const claimed = withClaim(free, OWN);
   expect(claimOn(claimed)).toBe(OWN);
-  expect(otherClaimantOn(claimed, { metadata: { name: 'k3s', uid: 'uid-9' } })).toBe('plan cattle/system-upgrade/k3s');
+  expect(otherClaimantOn(claimed, { metadata: { name: 'k3s', uid: 'uid-9' } })).toBe(
+    'plan cattle/system-upgrade/k3s',
+  );
   expect(otherClaimantOn(claimed, { metadata: { name: 'k3s', uid: 'uid-1' } })).toBeUndefined();
   expect(withClaim(claimed, OWN)).toBe(claimed);
   expect(claimOn(withoutClaim(claimed, OWN))).toBeUndefined();
@@ -35,7 +37,9 @@ test('a plan without a namespace claims, and is named, without one', () => {
   const plan = { metadata: { name: 'autopilot', uid: 'uid-3' } };
   const claimed = withClaim(free, claimOf('autopilot', plan));
   expect(claimOn(claimed)).toBe('autopilot//autopilot/uid-3');
-  expect(otherClaimantOn(claimed, { metadata: { name: 'k3s', uid: 'uid-1' } })).toBe('plan autopilot/autopilot');
+  expect(otherClaimantOn(claimed, { metadata: { name: 'k3s', uid: 'uid-1' } })).toBe(
+    'plan autopilot/autopilot',
+  );
 });
 
 test('the claim of another plan stays', () => {
@@ -70,7 +74,10 @@ test('who signalled a Node counts until it is done there', () => {
   expect(signallerOf(free)).toBeUndefined();
 });
 
-const running = (kubeletVersion: string) => ({ ...free, status: { ...free.status, nodeInfo: { kubeletVersion } } });
+const running = (kubeletVersion: string) => ({
+  ...free,
+  status: { ...free.status, nodeInfo: { kubeletVersion } },
+});
 
 test.each([
   ['a kubelet of k0s', running('v1.36.3+k0s'), true],
@@ -79,7 +86,9 @@ test.each([
   ['a signal', signalled('Completed'), true],
   [
     'an agent',
-    buildNode('w1', { annotations: { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: '' }) } }),
+    buildNode('w1', {
+      annotations: { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: '' }) },
+    }),
     true,
   ],
 ])('%s on a Node: whether plans that signal may have it as a target', (_what, node, is) => {

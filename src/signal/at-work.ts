@@ -1,5 +1,11 @@
 /** Tells from a Node which plan works on it: by a claim, which other dialects respect, or by a signal that has not ended. */
-import { annotated, type KubeObject, kubeletVersionOf, type Node, withoutAnnotations } from '../kube/resources.ts';
+import {
+  annotated,
+  type KubeObject,
+  kubeletVersionOf,
+  type Node,
+  withoutAnnotations,
+} from '../kube/resources.ts';
 import { decodeSignal, type SignalData } from './annotations.ts';
 import { AGENT_ANNOTATION, ATTEMPT_LABEL, isFinal, SIGNAL_VERSION_ANNOTATION } from './names.ts';
 
@@ -7,7 +13,10 @@ import { AGENT_ANNOTATION, ATTEMPT_LABEL, isFinal, SIGNAL_VERSION_ANNOTATION } f
 const CLAIM_ANNOTATION = 'upgrade.refit.dev/claimed-by';
 
 /** How a plan claims: `<dialect>/<namespace>/<name>/<uid>`. */
-export function claimOf(dialect: string, { metadata: { namespace = '', name, uid = '' } }: KubeObject): string {
+export function claimOf(
+  dialect: string,
+  { metadata: { namespace = '', name, uid = '' } }: KubeObject,
+): string {
   return `${dialect}/${namespace}/${name}/${uid}`;
 }
 
@@ -17,10 +26,14 @@ export function claimOn({ metadata }: KubeObject): string | undefined {
 }
 
 /** For people; undefined if no plan but this one, or a deleted one that it replaces, claims the node. */
-export function otherClaimantOn(node: KubeObject, { metadata: { namespace = '', name, uid } }: KubeObject) {
+export function otherClaimantOn(
+  node: KubeObject,
+  { metadata: { namespace = '', name, uid } }: KubeObject,
+) {
   const claim = claimOn(node);
   const whose = claim?.split('/').slice(0, -1) ?? [];
-  const isOwn = claim?.endsWith(`/${uid}`) === true || whose.slice(1).join('/') === `${namespace}/${name}`;
+  const isOwn =
+    claim?.endsWith(`/${uid}`) === true || whose.slice(1).join('/') === `${namespace}/${name}`;
   return claim === undefined || isOwn ? undefined : `plan ${whose.filter(Boolean).join('/')}`;
 }
 
@@ -53,5 +66,8 @@ export function signallerOf({ metadata: { annotations } }: KubeObject): string |
 /** True if a plan has the Node, other than by the claim `besides`: it will be unavailable. A signal counts that a leader sent: kubelets write annotations. */
 export function isTaken(node: Node, besides?: string): boolean {
   const { labels = {} } = node.metadata;
-  return (claimOn(node) ?? besides) !== besides || (signallerOf(node) !== undefined && ATTEMPT_LABEL in labels);
+  return (
+    (claimOn(node) ?? besides) !== besides ||
+    (signallerOf(node) !== undefined && ATTEMPT_LABEL in labels)
+  );
 }

@@ -5,14 +5,21 @@ import { defined, isRecord } from '../util/json.ts';
 type Readers = Readonly<Record<string, (value: unknown) => unknown>>;
 
 /** What a record has that is read so. */
-export type Members<R extends Readers> = { readonly [K in keyof R]?: Exclude<ReturnType<R[K]>, undefined> };
+export type Members<R extends Readers> = {
+  readonly [K in keyof R]?: Exclude<ReturnType<R[K]>, undefined>;
+};
 
-export function readMembers<R extends Readers>(record: Record<string, unknown>, readers: R): Members<R> {
+export function readMembers<R extends Readers>(
+  record: Record<string, unknown>,
+  readers: R,
+): Members<R> {
   const members = Object.entries(readers).map(([name, read]) => [name, read(record[name])]);
   return defined(Object.fromEntries(members)) as Members<R>;
 }
 
-export function recordOf<R extends Readers>(readers: R): (value: unknown) => Members<R> | undefined {
+export function recordOf<R extends Readers>(
+  readers: R,
+): (value: unknown) => Members<R> | undefined {
   return (value) => (isRecord(value) ? readMembers(value, readers) : undefined);
 }
 

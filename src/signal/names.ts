@@ -53,7 +53,10 @@ export interface ControlNode extends KubeObject {
   status?: { addresses?: { address: string; type: string }[]; k0sVersion?: string };
 }
 
-export const controlNodes = clusterScoped<ControlNode>('autopilot.k0sproject.io/v1beta2', 'ControlNode');
+export const controlNodes = clusterScoped<ControlNode>(
+  'autopilot.k0sproject.io/v1beta2',
+  'ControlNode',
+);
 
 /** The kinds of objects that an agent may work for, by the value of its flag --object. */
 export const SIGNAL_OBJECTS: Readonly<Record<'node' | 'controlnode', Resource>> = {
@@ -64,5 +67,8 @@ export const SIGNAL_OBJECTS: Readonly<Record<'node' | 'controlnode', Resource>> 
 /** The Node of the same host, resolved as k0s does; undefined when no pods run there. */
 export function nodeNameOf(object: ControlNode | undefined): string | undefined {
   if (object?.metadata.annotations?.[MODE_ANNOTATION] !== 'controller+worker') return undefined;
-  return object.status?.addresses?.find(({ type }) => type === 'Hostname')?.address ?? object.metadata.name;
+  return (
+    object.status?.addresses?.find(({ type }) => type === 'Hostname')?.address ??
+    object.metadata.name
+  );
 }

@@ -131,5 +131,7 @@ test.each([
   [{ uid: 'of another' }, undefined],
   ['text', undefined],
 ])('the report %j', (value, report) => {
-  expect(configurationReportOn(noted(CONFIGURATION_REPORT_ANNOTATION, value), { uid: 'u' })).toEqual(report);
+  expect(
+    configurationReportOn(noted(CONFIGURATION_REPORT_ANNOTATION, value), { uid: 'u' }),
+  ).toEqual(report);
 });

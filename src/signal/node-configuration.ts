@@ -38,7 +38,8 @@ const ARGUMENT =
 export function isConfigurable(item: unknown): item is ConfigurationItem {
   if (!isRecord(item)) return false;
   const { name, content, mode } = item;
-  if (typeof name !== 'string' || typeof content !== 'string' || typeof mode !== 'number') return false;
+  if (typeof name !== 'string' || typeof content !== 'string' || typeof mode !== 'number')
+    return false;
   if (ARGUMENT.test(`${name}=${content}`)) return true;
   // Who may write to a file of root's could have it read as something else.
   return name !== 'kubelet' && isAllowance(name) && (mode & ~0o755) === 0;
@@ -51,18 +52,24 @@ export function isAllowance(text: unknown): text is string {
 }
 
 export function allows(allowed: readonly string[], name: string): boolean {
-  return allowed.some((each) => name === each || name.startsWith(each === 'kubelet' ? 'kubelet:' : `${each}/`));
+  return allowed.some(
+    (each) => name === each || name.startsWith(each === 'kubelet' ? 'kubelet:' : `${each}/`),
+  );
 }
 
 /** Its items may be anything. */
 export function configurationRequestOn({ metadata }: KubeObject): ConfigurationRequest | undefined {
   const value = parseJson(metadata.annotations?.[CONFIGURATION_ANNOTATION]);
-  if (!isRecord(value) || typeof value['uid'] !== 'string' || !Array.isArray(value['items'])) return undefined;
+  if (!isRecord(value) || typeof value['uid'] !== 'string' || !Array.isArray(value['items']))
+    return undefined;
   return { uid: value['uid'], items: value['items'] };
 }
 
 /** Of this request: written once all is done, or nothing is changed any more and there is a failure. */
-export function configurationReportOn({ metadata }: KubeObject, { uid }: Pick<ConfigurationRequest, 'uid'>) {
+export function configurationReportOn(
+  { metadata }: KubeObject,
+  { uid }: Pick<ConfigurationRequest, 'uid'>,
+) {
   const value = parseJson(metadata.annotations?.[CONFIGURATION_REPORT_ANNOTATION]);
   if (!isRecord(value) || value['uid'] !== uid) return undefined;
   return { failure: typeof value['failure'] === 'string' ? value['failure'] : undefined };

@@ -17,7 +17,11 @@ const COMMAND: SignalCommand = {
   version: 'v1.36.3+k0s.2',
   sha256: 'ab'.repeat(32),
 };
-const WISH = { rollout: 'uid', command: COMMAND, policy: { requireHttps: true, diskReserveBytes: 5 } } as const;
+const WISH = {
+  rollout: 'uid',
+  command: COMMAND,
+  policy: { requireHttps: true, diskReserveBytes: 5 },
+} as const;
 
 test('what was asked for comes back, with the rules for downloads and no others', () => {
   const policy = { ...WISH.policy, soakMs: 1, cordonFor: 'x' };
@@ -36,7 +40,10 @@ test.each<[string, Record<string, string> | undefined]>([
   ['no JSON', { [PREFETCH_ANNOTATION]: '{' }],
   ['no rollout', written({ rollout: undefined })],
   ['no sha256', written({ commands: [{ id: 1, k0supdate: bare }] })],
-  ['a sha256 of another type', written({ commands: [{ id: 1, k0supdate: { ...bare, sha256: 1 } }] })],
+  [
+    'a sha256 of another type',
+    written({ commands: [{ id: 1, k0supdate: { ...bare, sha256: 1 } }] }),
+  ],
   ['a bundle', written({ commands: [{ id: 1, airgapupdate: { ...bare, sha256: 'ab' } }] })],
 ])('%s: nothing is asked for', (_what, annotations) => {
   expect(decodePrefetch(annotations)).toBeUndefined();
@@ -55,7 +62,10 @@ const CHECK = {
 test('a check comes back with the rules for downloads; another one has another id', () => {
   const encoded = encodeDownloadCheck({ ...CHECK, policy: { ...CHECK.policy, soakMs: 1 } });
   expect(decodeDownloadCheck(encoded)).toEqual(CHECK);
-  const other = encodeDownloadCheck({ ...CHECK, commands: [{ ...COMMAND, url: 'https://example.com/k1s' }] });
+  const other = encodeDownloadCheck({
+    ...CHECK,
+    commands: [{ ...COMMAND, url: 'https://example.com/k1s' }],
+  });
   expect(downloadCheckId(encoded)).toMatch(/^[0-9a-f]{16}$/);
   expect(downloadCheckId(other)).not.toBe(downloadCheckId(encoded));
   // An agent that knows only how to fetch ahead does nothing.
@@ -63,9 +73,13 @@ test('a check comes back with the rules for downloads; another one has another i
 });
 
 test('a check that somebody else wrote is bounded, and nothing of it that is no command is asked for', () => {
-  const many = encodeDownloadCheck({ ...CHECK, commands: Array.from({ length: 1_000 }, () => COMMAND) });
+  const many = encodeDownloadCheck({
+    ...CHECK,
+    commands: Array.from({ length: 1_000 }, () => COMMAND),
+  });
   expect(decodeDownloadCheck(many)?.commands).toHaveLength(8);
-  const of = (value: unknown) => decodeDownloadCheck({ [DOWNLOAD_CHECK_ANNOTATION]: JSON.stringify(value) });
+  const of = (value: unknown) =>
+    decodeDownloadCheck({ [DOWNLOAD_CHECK_ANNOTATION]: JSON.stringify(value) });
   expect([
     of(1),
     of({ rollout: 'uid' }),

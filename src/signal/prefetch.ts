@@ -3,7 +3,11 @@ import { hash } from 'node:crypto';
 import { defined, isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import * as signals from './annotations.ts';
-import { AGENT_POLICY_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from './names.ts';
+import {
+  AGENT_POLICY_ANNOTATION,
+  DOWNLOAD_CHECK_ANNOTATION,
+  PREFETCH_ANNOTATION,
+} from './names.ts';
 
 export interface Prefetch extends Omit<DownloadCheck, 'commands'> {
   readonly command: signals.SignalCommand;
@@ -25,7 +29,11 @@ export function encodeDownloadCheck(check: DownloadCheck): Record<string, string
 }
 
 function encode({ rollout, commands, policy }: DownloadCheck): string {
-  return JSON.stringify({ rollout, commands: commands.map(signals.encodeCommand), policy: forDownloads(policy) });
+  return JSON.stringify({
+    rollout,
+    commands: commands.map(signals.encodeCommand),
+    policy: forDownloads(policy),
+  });
 }
 
 /** Only what concerns downloads. */
@@ -42,7 +50,9 @@ export function decodePrefetch(annotations: signals.Annotations = {}): Prefetch 
   return { rollout: asked.rollout, command, policy: asked.policy };
 }
 
-export function decodeDownloadCheck(annotations: signals.Annotations = {}): DownloadCheck | undefined {
+export function decodeDownloadCheck(
+  annotations: signals.Annotations = {},
+): DownloadCheck | undefined {
   return read(annotations).check;
 }
 
@@ -61,8 +71,13 @@ export const MOST_COMMANDS = 8;
 
 function decode(text: string | undefined): DownloadCheck | undefined {
   const value = parseJson(text);
-  if (!isRecord(value) || typeof value['rollout'] !== 'string' || !Array.isArray(value['commands'])) return undefined;
-  const commands = value['commands'].slice(0, MOST_COMMANDS).flatMap((command) => signals.decodeCommand(command) ?? []);
-  const policy = signals.decodeAgentPolicy({ [AGENT_POLICY_ANNOTATION]: JSON.stringify(value['policy'] ?? {}) });
+  if (!isRecord(value) || typeof value['rollout'] !== 'string' || !Array.isArray(value['commands']))
+    return undefined;
+  const commands = value['commands']
+    .slice(0, MOST_COMMANDS)
+    .flatMap((command) => signals.decodeCommand(command) ?? []);
+  const policy = signals.decodeAgentPolicy({
+    [AGENT_POLICY_ANNOTATION]: JSON.stringify(value['policy'] ?? {}),
+  });
   return { rollout: value['rollout'], commands, policy };
 }

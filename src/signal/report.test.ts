@@ -36,7 +36,11 @@ test.each([
 
 test.each<[string, object, object]>([
   ['a reason', { reason: { toString: 1 } }, {}],
-  ['a reason that is too long', { reason: 'x'.repeat(2 * REASON_LIMIT) }, { reason: 'x'.repeat(REASON_LIMIT) }],
+  [
+    'a reason that is too long',
+    { reason: 'x'.repeat(2 * REASON_LIMIT) },
+    { reason: 'x'.repeat(REASON_LIMIT) },
+  ],
   ['a version', { from: 7 }, {}],
   ['the field about the roll-back', { rolledBack: 'no' }, {}],
   ['the field about its time', { late: 'soon' }, {}],

@@ -21,7 +21,11 @@ interface ProbeParts extends Pick<Tools, 'clock' | 'log'> {
 }
 
 /** Each question resolves with the milliseconds until the next one. */
-export function newVersionProbe(parts: ProbeParts, { server, intervalMs }: ProbeOptions, channels: Channels) {
+export function newVersionProbe(
+  parts: ProbeParts,
+  { server, intervalMs }: ProbeOptions,
+  channels: Channels,
+) {
   const { clock, log } = parts;
   let last = Number.NEGATIVE_INFINITY;
   // The server forgets Events after an hour.
@@ -45,15 +49,28 @@ export function newVersionProbe(parts: ProbeParts, { server, intervalMs }: Probe
 }
 
 /** As k0s writes it (the API server wants the namespace twice), but its name is the same for every leader. */
-async function report(version: string, { writer, clock }: ProbeParts, abort: AbortSignal): Promise<void> {
+async function report(
+  version: string,
+  { writer, clock }: ProbeParts,
+  abort: AbortSignal,
+): Promise<void> {
   const namespace = 'kube-system';
   const { metadata } = await writer.get(namespaces, namespace, { abort });
   const at = rfc3339(clock.now());
   const event = {
     apiVersion: 'v1',
     kind: 'Event',
-    metadata: { name: `k0s-update-probe-${version.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '-')}`, namespace },
-    involvedObject: defined({ apiVersion: 'v1', kind: 'Namespace', name: namespace, namespace, uid: metadata.uid }),
+    metadata: {
+      name: `k0s-update-probe-${version.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '-')}`,
+      namespace,
+    },
+    involvedObject: defined({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      name: namespace,
+      namespace,
+      uid: metadata.uid,
+    }),
     type: 'Normal' as const,
     reason: 'NewVersionAvailable',
     message: `New version available: ${version}`,

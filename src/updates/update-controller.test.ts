@@ -37,7 +37,8 @@ test('at the end of its term a leader takes the metrics of UpdateConfigs back', 
   const stops = updateController(parts).sources.map((source) => source.start(() => undefined));
   metrics.updateChecked('stable', 1, false);
   metrics.update('stable', 'UpToDate', 'v1.36.1', 'v1.36.1');
-  const exposed = async (): Promise<number> => (await metrics.expose()).body.split('config="stable"').length - 1;
+  const exposed = async (): Promise<number> =>
+    (await metrics.expose()).body.split('config="stable"').length - 1;
   expect(await exposed()).toBe(2);
   for (const stop of stops) stop();
   expect(await exposed()).toBe(0);
@@ -51,13 +52,26 @@ test('the time of the last question goes from an UpdateConfig that is asked for 
   const measured = async (older: string): Promise<string[]> => {
     const schedules = { older, younger: '@daily' };
     for (const [index, name] of (['older', 'younger'] as const).entries()) {
-      const metadata = { name, uid: name, generation: 1, creationTimestamp: `2026-01-0${index + 1}T00:00:00Z` };
+      const metadata = {
+        name,
+        uid: name,
+        generation: 1,
+        creationTimestamp: `2026-01-0${index + 1}T00:00:00Z`,
+      };
       const upgradeStrategy = { type: 'cron', cron: schedules[name] } as const;
-      api.put(updateConfigs, { metadata, spec: { updateServer: 'http://127.0.0.1:1', upgradeStrategy } });
+      api.put(updateConfigs, {
+        metadata,
+        spec: { updateServer: 'http://127.0.0.1:1', upgradeStrategy },
+      });
     }
-    await follower.followAll((await api.client.listAll(updateConfigs)).items, new AbortController().signal);
+    await follower.followAll(
+      (await api.client.listAll(updateConfigs)).items,
+      new AbortController().signal,
+    );
     const { body } = await parts.metrics.expose();
-    return [...body.matchAll(/^refit_update_(info|last).*config="(\w+)"/gm)].map(([, what, of]) => `${what} ${of}`);
+    return [...body.matchAll(/^refit_update_(info|last).*config="(\w+)"/gm)].map(
+      ([, what, of]) => `${what} ${of}`,
+    );
   };
   expect(await measured('wrong')).toEqual(['info older', 'info younger', 'last younger']);
   expect(await measured('@daily')).toEqual(['info older', 'info younger', 'last older']);

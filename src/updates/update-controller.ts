@@ -17,13 +17,21 @@ const TIMEOUT_MS = 120_000;
 export function updateController(parts: UpdateParts): Controller {
   const { client, log, clock } = parts;
   const configs = createInformer(client, updateConfigs, { log, clock });
-  const ours = createInformer(client, plans, { log, clock, fieldSelector: `metadata.name=${PLAN_NAME}` });
-  const hasChanged = (plan: Plan, before?: Plan): boolean => !before || plan.status?.state !== before.status?.state;
+  const ours = createInformer(client, plans, {
+    log,
+    clock,
+    fieldSelector: `metadata.name=${PLAN_NAME}`,
+  });
+  const hasChanged = (plan: Plan, before?: Plan): boolean =>
+    !before || plan.status?.state !== before.status?.state;
   let follower = new UpdateFollower(parts);
   return {
     name: 'updates',
     // The Plan wakes it when it ends.
-    sources: [wholeTerm(configs, () => parts.metrics.keepUpdates([])), fromMapping(ours, () => [KEY], hasChanged)],
+    sources: [
+      wholeTerm(configs, () => parts.metrics.keepUpdates([])),
+      fromMapping(ours, () => [KEY], hasChanged),
+    ],
     begin: () => void (follower = new UpdateFollower(parts)),
     reconcile: async (_key, { abort }) => await follower.followAll(configs.list(), abort),
     concurrency: 1,
@@ -50,7 +58,14 @@ function wholeTerm(configs: Informer<UpdateConfig>, atEnd: () => void): EventSou
   };
 }
 
-function wishesOf({ metadata: { generation, deletionTimestamp, annotations = {} } }: UpdateConfig): unknown {
-  const names = [CHECK_ANNOTATION, AFTER_FAILURE_ANNOTATION, TIME_ZONE_ANNOTATION, LEAD_TIME_ANNOTATION];
+function wishesOf({
+  metadata: { generation, deletionTimestamp, annotations = {} },
+}: UpdateConfig): unknown {
+  const names = [
+    CHECK_ANNOTATION,
+    AFTER_FAILURE_ANNOTATION,
+    TIME_ZONE_ANNOTATION,
+    LEAD_TIME_ANNOTATION,
+  ];
   return [generation, deletionTimestamp, ...names.map((name) => annotations[name])];
 }

@@ -21,7 +21,10 @@ const NEVER = new AbortController().signal;
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
 const SHA = 'ab'.repeat(32);
 const START = Date.UTC(2027, 0, 1);
-const ALWAYS = { type: 'periodic' as const, periodic: { days: [], startTime: '00:00', length: '24h' } };
+const ALWAYS = {
+  type: 'periodic' as const,
+  periodic: { days: [], startTime: '00:00', length: '24h' },
+};
 
 let api = new MemoryApi();
 let clock = new FakeClock(START);
@@ -70,7 +73,8 @@ function lead(more: Partial<UpdateParts> = {}): Leader {
     ...more,
   });
   const follow = async (): Promise<number> =>
-    (await follower.followAll((await api.client.listAll(updateConfigs)).items, NEVER)).requeueAfterMs ?? DAY;
+    (await follower.followAll((await api.client.listAll(updateConfigs)).items, NEVER))
+      .requeueAfterMs ?? DAY;
   return { events, follow };
 }
 
@@ -80,16 +84,29 @@ async function serve(script: Script): Promise<string> {
   return server.config.server;
 }
 
-const offering = async (text: () => string): Promise<string> => await serve((_, response) => response.end(text()));
+const offering = async (text: () => string): Promise<string> =>
+  await serve((_, response) => response.end(text()));
 
-function follow(updateServer: string, more: Partial<UpdateConfig['spec']> = {}, annotations = {}): void {
-  const metadata = { name: 'u', uid: 'uid-u', generation: 1, creationTimestamp: rfc3339(START), annotations };
+function follow(
+  updateServer: string,
+  more: Partial<UpdateConfig['spec']> = {},
+  annotations = {},
+): void {
+  const metadata = {
+    name: 'u',
+    uid: 'uid-u',
+    generation: 1,
+    creationTimestamp: rfc3339(START),
+    annotations,
+  };
   api.put(updateConfigs, { metadata, spec: { updateServer, upgradeStrategy: ALWAYS, ...more } });
 }
 
 const reported = (): ReturnType<typeof statusOf> => statusOf(api.read(updateConfigs, 'u'));
 const planned = (): string | undefined => {
-  const found = api.calls.includes(`create plans/${PLAN_NAME}`) ? api.read(plans, PLAN_NAME) : undefined;
+  const found = api.calls.includes(`create plans/${PLAN_NAME}`)
+    ? api.read(plans, PLAN_NAME)
+    : undefined;
   return found?.spec.commands[0]?.k0supdate?.version;
 };
 
@@ -98,7 +115,8 @@ async function aYear(timeZone: string, strategy: Strategy): Promise<Temporal.Zon
   const local = (): Temporal.ZonedDateTime =>
     Temporal.Instant.fromEpochMilliseconds(clock.now()).toZonedDateTimeISO(timeZone);
   const first = local().toPlainDate();
-  const offered = (): string => `v1.36.${first.until(local().toPlainDate()).total('days') + 1}+k0s.0`;
+  const offered = (): string =>
+    `v1.36.${first.until(local().toPlainDate()).total('days') + 1}+k0s.0`;
   const server = await offering(() => indexOf(offered()));
   follow(server, { upgradeStrategy: strategy }, { 'upgrade.refit.dev/time-zone': timeZone });
   const leader = lead({ periodMs: 4 * HOUR });
@@ -109,7 +127,10 @@ async function aYear(timeZone: string, strategy: Strategy): Promise<Temporal.Zon
     if (created() === starts.length) await clock.advance(Math.min(Math.max(waitMs, 1), DAY));
     else {
       starts.push(local());
-      api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'Completed', commands: [] } }));
+      api.change(plans, PLAN_NAME, (plan) => ({
+        ...plan,
+        status: { state: 'Completed', commands: [] },
+      }));
       runs(planned() ?? '');
     }
   }
@@ -121,7 +142,10 @@ const CLOCK_CHANGES: Readonly<Record<string, readonly [skipped: string, doubled:
   'America/New_York': ['2027-03-14', '2027-11-07'],
 };
 
-const PERIODIC = { type: 'periodic' as const, periodic: { days: [], startTime: '02:30', length: '1h' } };
+const PERIODIC = {
+  type: 'periodic' as const,
+  periodic: { days: [], startTime: '02:30', length: '1h' },
+};
 const CRON = { type: 'cron' as const, cron: '0 30 2 * * *' };
 const YEARS: readonly (readonly [zone: string, type: string, strategy: Strategy])[] = [
   ['Europe/Berlin', 'periodic', PERIODIC],
@@ -140,7 +164,10 @@ test.each(YEARS)(
     expect(days.length).toBeGreaterThanOrEqual(364);
     const [skipped = ''] = CLOCK_CHANGES[zone] ?? [];
     const times = Object.fromEntries(
-      starts.map((start) => [start.toPlainDate().toString(), start.toPlainTime().toString().slice(0, 5)]),
+      starts.map((start) => [
+        start.toPlainDate().toString(),
+        start.toPlainTime().toString().slice(0, 5),
+      ]),
     );
     expect(times[skipped]).toBe('03:00');
     expect(new Set(Object.values({ ...times, [skipped]: '02:30' }))).toEqual(new Set(['02:30']));
@@ -175,7 +202,8 @@ test.each<readonly [string, Script, string, RegExp]>([
   ],
   [
     'a minor version skipped, and none between',
-    ({ url }, response) => (url.includes('/v1.37/') ? response.writeHead(404).end() : response.end(indexOf('v1.38.0'))),
+    ({ url }, response) =>
+      url.includes('/v1.37/') ? response.writeHead(404).end() : response.end(indexOf('v1.38.0')),
     'SkippedMinor',
     /offer a release of v1.37 first \(.*answered 404/,
   ],
@@ -190,14 +218,20 @@ test.each<readonly [string, Script, string, RegExp]>([
   const leader = lead();
   await leader.follow();
   await leader.follow();
-  expect(leader.events).toEqual([{ type: 'Warning', reason, message: expect.stringMatching(message) }]);
+  expect(leader.events).toEqual([
+    { type: 'Warning', reason, message: expect.stringMatching(message) },
+  ]);
   expect(reported()).toMatchObject({ reason, message: expect.stringMatching(message) });
   expect(planned()).toBeUndefined();
 });
 
 test('an unreachable server is asked again, more and more seldom, and then works', async () => {
   let isUp = false;
-  follow(await serve((_, response) => (isUp ? response.end(indexOf('v1.36.1+k0s.0')) : response.socket?.destroy())));
+  follow(
+    await serve((_, response) =>
+      isUp ? response.end(indexOf('v1.36.1+k0s.0')) : response.socket?.destroy(),
+    ),
+  );
   const leader = lead();
   const waits: number[] = [];
   for (let attempt = 0; attempt < 7; attempt++) {
@@ -247,7 +281,10 @@ test('a server that sends a byte now and then is given up after 10 s, and that i
   await looking;
   const message = 'the update server did not finish its answer within 10 s';
   expect(leader.events).toEqual([{ type: 'Warning', reason: 'CheckFailed', message }]);
-  expect([reported(), planned()]).toEqual([expect.objectContaining({ reason: 'CheckFailed', message }), undefined]);
+  expect([reported(), planned()]).toEqual([
+    expect.objectContaining({ reason: 'CheckFailed', message }),
+    undefined,
+  ]);
 });
 
 test('a token that may not be read: a Warning with the name of the Secret, no request, and it works once it may be', async () => {
@@ -273,25 +310,31 @@ test('a token that may not be read: a Warning with the name of the Secret, no re
   expect([reported()?.reason, planned()]).toEqual(['UpdateStarted', 'v1.36.1+k0s.0']);
 });
 
-test.each([-DAY, DAY])('the clock of the last leader was off by %i ms: the status is renewed', async (skew) => {
-  let offered = 'v1.36.0+k0s.0';
-  follow(await offering(() => indexOf(offered)));
-  clock = new FakeClock(START + skew);
-  await lead().follow();
-  clock = new FakeClock(START);
-  await lead().follow();
-  expect(reported()).toMatchObject({ reason: 'UpToDate', checkedAt: rfc3339(START) });
-  offered = 'v1.36.1+k0s.0';
-  expect(await lead().follow()).toBeLessThanOrEqual(10 * MINUTE);
-  expect(planned()).toBe(offered);
-});
+test.each([-DAY, DAY])(
+  'the clock of the last leader was off by %i ms: the status is renewed',
+  async (skew) => {
+    let offered = 'v1.36.0+k0s.0';
+    follow(await offering(() => indexOf(offered)));
+    clock = new FakeClock(START + skew);
+    await lead().follow();
+    clock = new FakeClock(START);
+    await lead().follow();
+    expect(reported()).toMatchObject({ reason: 'UpToDate', checkedAt: rfc3339(START) });
+    offered = 'v1.36.1+k0s.0';
+    expect(await lead().follow()).toBeLessThanOrEqual(10 * MINUTE);
+    expect(planned()).toBe(offered);
+  },
+);
 
 test('two leaders at the seam of an election create one Plan, and agree on it', async () => {
   follow(await offering(() => indexOf('v1.36.1+k0s.0')));
   const [first, second] = [lead(), lead()];
   await Promise.allSettled([first.follow(), second.follow()]);
   const { id } = api.read(plans, PLAN_NAME).spec;
-  api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'SchedulableWait', commands: [] } }));
+  api.change(plans, PLAN_NAME, (plan) => ({
+    ...plan,
+    status: { state: 'SchedulableWait', commands: [] },
+  }));
   await Promise.all([first.follow(), second.follow()]);
   expect(api.read(plans, PLAN_NAME).spec.id).toBe(id);
   expect(api.calls.filter((call) => call.startsWith('delete'))).toEqual([]);
@@ -315,7 +358,10 @@ test('a running Plan of a withdrawn release is aborted once', async () => {
 test('workers that a deleted Plan left behind get another one', async () => {
   follow(await offering(() => indexOf('v1.36.1+k0s.0')));
   runs('v1.36.1+k0s.0');
-  api.put(nodes, { metadata: { name: 'w1' }, status: { nodeInfo: { kubeletVersion: 'v1.36.0+k0s' } } });
+  api.put(nodes, {
+    metadata: { name: 'w1' },
+    status: { nodeInfo: { kubeletVersion: 'v1.36.0+k0s' } },
+  });
   await lead().follow();
   expect(reported()?.message).toBe('upgrading from v1.36.0+k0s to v1.36.1+k0s.0');
 });
@@ -330,13 +376,18 @@ test('a channel two minor versions ahead is followed step by step', async () => 
   await leader.follow();
   expect(planned()).toBe('v1.37.5+k0s.0');
   runs('v1.37.5+k0s.0');
-  api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'Completed', commands: [] } }));
+  api.change(plans, PLAN_NAME, (plan) => ({
+    ...plan,
+    status: { state: 'Completed', commands: [] },
+  }));
   await leader.follow();
   expect(planned()).toBe('v1.38.0+k0s.0');
 });
 
 test('a tick that no leader heard is made up for within ten minutes, and not later', async () => {
-  follow(await offering(() => indexOf('v1.36.1+k0s.0')), { upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' } });
+  follow(await offering(() => indexOf('v1.36.1+k0s.0')), {
+    upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' },
+  });
   await clock.advance(3 * HOUR + 30 * MINUTE);
   expect(Math.round((await lead().follow()) / MINUTE)).toBe(23.5 * 60);
   expect(planned()).toBeUndefined();
@@ -359,7 +410,10 @@ test('a Plan that changes while its successor is created costs no tick: the next
   await clock.advance(3 * HOUR);
   await leader.follow();
   runs('v1.36.1+k0s.0');
-  api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'Completed', commands: [] } }));
+  api.change(plans, PLAN_NAME, (plan) => ({
+    ...plan,
+    status: { state: 'Completed', commands: [] },
+  }));
   isTouched = true;
   await clock.advance(DAY);
   await expect(leader.follow()).rejects.toThrow('Conflict');
@@ -372,7 +426,10 @@ test('a Plan that changes while its successor is created costs no tick: the next
 const ask = (): void =>
   api.change(updateConfigs, 'u', (config) => ({
     ...config,
-    metadata: { ...config.metadata, annotations: { ...config.metadata.annotations, [CHECK_ANNOTATION]: 'now' } },
+    metadata: {
+      ...config.metadata,
+      annotations: { ...config.metadata.annotations, [CHECK_ANNOTATION]: 'now' },
+    },
   }));
 
 test('the next leader asks the channel of a schedule at once, so it knows what the last one knew, and starts nothing', async () => {
@@ -394,13 +451,21 @@ test('the next leader asks the channel of a schedule at once, so it knows what t
 
 test('between two ticks a schedule starts nothing, and says so: neither when a person asks nor when a Plan ends', async () => {
   let offered = 'v1.36.1+k0s.0';
-  follow(await offering(() => indexOf(offered)), { upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' } });
+  follow(await offering(() => indexOf(offered)), {
+    upgradeStrategy: { type: 'cron', cron: '0 0 3 * * *' },
+  });
   const leader = lead();
   await leader.follow();
   ask();
   await leader.follow();
-  const waiting = { reason: 'WindowClosed', message: 'v1.36.1+k0s.0 waits for the next tick of the schedule' };
-  expect([planned(), reported()]).toEqual([undefined, expect.objectContaining({ ...waiting, obeyed: 'now' })]);
+  const waiting = {
+    reason: 'WindowClosed',
+    message: 'v1.36.1+k0s.0 waits for the next tick of the schedule',
+  };
+  expect([planned(), reported()]).toEqual([
+    undefined,
+    expect.objectContaining({ ...waiting, obeyed: 'now' }),
+  ]);
   await clock.advance(3 * HOUR);
   await leader.follow();
   expect(planned()).toBe(offered);
@@ -408,7 +473,10 @@ test('between two ticks a schedule starts nothing, and says so: neither when a p
   await clock.advance(DAY);
   await leader.follow();
   runs('v1.36.1+k0s.0');
-  api.change(plans, PLAN_NAME, (plan) => ({ ...plan, status: { state: 'Completed', commands: [] } }));
+  api.change(plans, PLAN_NAME, (plan) => ({
+    ...plan,
+    status: { state: 'Completed', commands: [] },
+  }));
   await leader.follow();
   expect([planned(), reported()?.reason]).toEqual(['v1.36.1+k0s.0', 'WindowClosed']);
   expect(leader.events.filter(({ reason }) => reason === 'UpdateStarted')).toHaveLength(1);
@@ -439,9 +507,17 @@ test('a person may ask for a check at any time; the token is read each time', as
 
 test('an UpdateConfig that cannot be read asks nobody, and lets the next one own the Plan', async () => {
   follow('http://127.0.0.1:1', {
-    upgradeStrategy: { type: 'periodic', periodic: { days: ['Tuesdsay'], startTime: '22:00', length: '2h' } },
+    upgradeStrategy: {
+      type: 'periodic',
+      periodic: { days: ['Tuesdsay'], startTime: '22:00', length: '2h' },
+    },
   });
-  const metadata = { name: 'next', uid: 'uid-n', creationTimestamp: rfc3339(START + DAY), generation: 1 };
+  const metadata = {
+    name: 'next',
+    uid: 'uid-n',
+    creationTimestamp: rfc3339(START + DAY),
+    generation: 1,
+  };
   const updateServer = await offering(() => indexOf('v1.36.1+k0s.0'));
   api.put(updateConfigs, { metadata, spec: { updateServer, upgradeStrategy: ALWAYS } });
   const leader = lead();
@@ -461,7 +537,10 @@ test('an UpdateConfig that waits for another one, or that cannot be read, also s
   ] as const) {
     const metadata = { name, uid: name, generation: 1, creationTimestamp: rfc3339(START + DAY) };
     const annotations = { [CHECK_ANNOTATION]: 'now' };
-    api.put(updateConfigs, { metadata: { ...metadata, annotations }, spec: { updateServer, upgradeStrategy: ALWAYS } });
+    api.put(updateConfigs, {
+      metadata: { ...metadata, annotations },
+      spec: { updateServer, upgradeStrategy: ALWAYS },
+    });
   }
   await lead().follow();
   expect(['younger', 'bad'].map((name) => statusOf(api.read(updateConfigs, name)))).toMatchObject([
@@ -482,7 +561,8 @@ test.each<[string, NonNullable<UpdateConfig['spec']['upgradeStrategy']>]>([
   follow(server, { upgradeStrategy });
   const leader = lead();
   const until = async (end: number): Promise<void> => {
-    while (clock.now() < end) await clock.advance(Math.min(await leader.follow(), end - clock.now()) || 1);
+    while (clock.now() < end)
+      await clock.advance(Math.min(await leader.follow(), end - clock.now()) || 1);
     await leader.follow();
   };
   await leader.follow();

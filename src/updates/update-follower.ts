@@ -14,12 +14,22 @@ import { rfc3339 } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { defined, sameJson } from '../util/json.ts';
 import type { Logger } from '../util/log.ts';
-import { type Channels, type ChannelTools, type Current, channelMemory } from './channel/follow-channel.ts';
+import {
+  type Channels,
+  type ChannelTools,
+  type Current,
+  channelMemory,
+} from './channel/follow-channel.ts';
 import type { Release } from './channel/read-index.ts';
 import { CATCH_UP_MS, type CheckPace, nextCheck, nextWindow } from './config/check-times.ts';
 import { readUpdateConfig, type UpdateRules, type UpdateSettings } from './config/read-config.ts';
 import { newVersionProbe, type ProbeOptions } from './new-version.ts';
-import { decideUpdate, lowestOf, type UpdateDecision, type UpdateFacts } from './plan/decide-update.ts';
+import {
+  decideUpdate,
+  lowestOf,
+  type UpdateDecision,
+  type UpdateFacts,
+} from './plan/decide-update.ts';
 import { makePlan, originOf } from './plan/make-plan.ts';
 import { CHECK_ANNOTATION, statusOf, statusPatch, type UpdateStatus } from './status.ts';
 
@@ -39,7 +49,13 @@ const FINALIZER = 'updateconfig.autopilot.k0sproject.io';
 /** A status that differs in its times only is written so often; one from the future, of a wrong clock, at once. */
 const REFRESH_MS = 60_000;
 /** Reasons that people should act on, or know of. */
-const NORMAL: ReadonlySet<string> = new Set(['UpToDate', 'UpdateStarted', 'PlanRunning', 'WindowClosed', 'NotOwner']);
+const NORMAL: ReadonlySet<string> = new Set([
+  'UpToDate',
+  'UpdateStarted',
+  'PlanRunning',
+  'WindowClosed',
+  'NotOwner',
+]);
 
 interface Memory {
   release?: Release;
@@ -67,27 +83,44 @@ export class UpdateFollower {
   }
 
   async followAll(all: readonly UpdateConfig[], abort: AbortSignal): Promise<ReconcileResult> {
-    const live = all.filter(({ metadata }) => metadata.deletionTimestamp === undefined).toSorted(byAge);
+    const live = all
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .toSorted(byAge);
     const ending = all.filter((config) => !live.includes(config));
-    const released = await Promise.allSettled(ending.map(async (config) => await this.#release(config, abort)));
+    const released = await Promise.allSettled(
+      ending.map(async (config) => await this.#release(config, abort)),
+    );
     if (live.length === 0) this.#parts.metrics.keepUpdates([]);
     const current = await this.#observe(abort);
-    const next = live.length === 0 ? await this.#probe?.(current, abort) : await this.#followLive(live, current, abort);
+    const next =
+      live.length === 0
+        ? await this.#probe?.(current, abort)
+        : await this.#followLive(live, current, abort);
     // One that may not be released holds up no other.
     for (const each of released) if (each.status === 'rejected') throw each.reason;
     return { requeueAfterMs: next };
   }
 
   /** Resolves with the milliseconds until the next check. */
-  async #followLive(live: readonly UpdateConfig[], current: Cluster, abort: AbortSignal): Promise<number | undefined> {
+  async #followLive(
+    live: readonly UpdateConfig[],
+    current: Cluster,
+    abort: AbortSignal,
+  ): Promise<number | undefined> {
     const read = live.map((config) => ({ config, ...readUpdateConfig(config, this.#parts) }));
     const owner = read.find(({ settings }) => settings !== undefined);
     const names = live.map(({ metadata }) => metadata.name);
     this.#parts.metrics.keepUpdates(names, owner?.config.metadata.name);
     let next = Number.POSITIVE_INFINITY;
     for (const { config, settings, problems } of read) {
-      if (!settings) await this.#report(config, { reason: 'InvalidConfig', message: problems.join('; ') }, abort);
-      else if (config === owner?.config) next = await this.#follow(config, settings, current, abort);
+      if (!settings)
+        await this.#report(
+          config,
+          { reason: 'InvalidConfig', message: problems.join('; ') },
+          abort,
+        );
+      else if (config === owner?.config)
+        next = await this.#follow(config, settings, current, abort);
       else {
         const message = `UpdateConfig ${owner?.config.metadata.name} is older and owns the Plan; delete one of the two`;
         await this.#report(config, { reason: 'NotOwner', message }, abort);
@@ -97,11 +130,17 @@ export class UpdateFollower {
   }
 
   /** Resolves with the time of the next check, in milliseconds since the Unix epoch. */
-  async #follow(config: UpdateConfig, settings: UpdateSettings, cluster: Cluster, abort: AbortSignal): Promise<number> {
+  async #follow(
+    config: UpdateConfig,
+    settings: UpdateSettings,
+    cluster: Cluster,
+    abort: AbortSignal,
+  ): Promise<number> {
     const { clock } = this.#parts;
     const memory = this.#memoryOf(config);
     const created = Date.parse(config.metadata.creationTimestamp ?? '') || 0;
-    const dueAt = (): number => nextCheck(settings.schedule, { ...memory, created }, this.#parts, clock.now());
+    const dueAt = (): number =>
+      nextCheck(settings.schedule, { ...memory, created }, this.#parts, clock.now());
     const asked = config.metadata.annotations?.[CHECK_ANNOTATION];
     const isAsked = asked !== undefined && asked !== statusOf(config)?.obeyed;
     const isTick = dueAt() <= clock.now();
@@ -110,17 +149,28 @@ export class UpdateFollower {
     const isUnknown = !memory.release && memory.failures === 0;
     if (isAsked || isTick || isUnknown) {
       await this.#check(settings, cluster, memory, abort);
-      this.#parts.metrics.updateChecked(config.metadata.name, clock.now() / 1000, memory.failures > 0);
+      this.#parts.metrics.updateChecked(
+        config.metadata.name,
+        clock.now() / 1000,
+        memory.failures > 0,
+      );
     }
     // A schedule starts Plans at its ticks only, a window at any time.
-    const isTime = settings.schedule.kind === 'periodic' || clock.now() - (memory.due ?? -Infinity) <= CATCH_UP_MS;
+    const isTime =
+      settings.schedule.kind === 'periodic' ||
+      clock.now() - (memory.due ?? -Infinity) <= CATCH_UP_MS;
     // What the server said before it failed may have been withdrawn.
     const mayCreate = isTime && memory.problem === undefined;
-    const decided = memory.release && (await this.#decide(settings, memory.release, cluster, abort));
+    const decided =
+      memory.release && (await this.#decide(settings, memory.release, cluster, abort));
     const decision = decided?.action === 'create' && !mayCreate ? waitingForTick(decided) : decided;
     try {
       if (decision?.action === 'create')
-        await this.#start(makePlan(config, settings, decision.release, cluster.plan), cluster, abort);
+        await this.#start(
+          makePlan(config, settings, decision.release, cluster.plan),
+          cluster,
+          abort,
+        );
       if (decision?.action === 'abort') await this.#withdraw(decision.message, cluster, abort);
     } catch (error) {
       const message = `the API server refuses to change the Plan: ${messageOf(error)}`;
@@ -130,7 +180,9 @@ export class UpdateFollower {
     memory.due = undefined;
     const next = Math.min(dueAt(), decision?.until ?? Number.POSITIVE_INFINITY);
     const { reason, message } =
-      decision && memory.problem === undefined ? decision : { reason: 'CheckFailed', message: memory.problem ?? '' };
+      decision && memory.problem === undefined
+        ? decision
+        : { reason: 'CheckFailed', message: memory.problem ?? '' };
     const window = nextWindow(settings.schedule, clock.now());
     const times = defined({
       checkedAt: memory.last === undefined ? undefined : rfc3339(memory.last),
@@ -143,7 +195,12 @@ export class UpdateFollower {
     return next;
   }
 
-  async #check(settings: UpdateSettings, cluster: Cluster, memory: Memory, abort: AbortSignal): Promise<void> {
+  async #check(
+    settings: UpdateSettings,
+    cluster: Cluster,
+    memory: Memory,
+    abort: AbortSignal,
+  ): Promise<void> {
     memory.last = this.#parts.clock.now();
     try {
       memory.release = await this.#channels.ask(settings, cluster, abort);
@@ -157,22 +214,42 @@ export class UpdateFollower {
   }
 
   /** Asks for a release in between when the channel is more than one minor version ahead. */
-  async #decide(settings: UpdateSettings, release: Release, cluster: Cluster, abort: AbortSignal): Promise<Decided> {
+  async #decide(
+    settings: UpdateSettings,
+    release: Release,
+    cluster: Cluster,
+    abort: AbortSignal,
+  ): Promise<Decided> {
     const { client, clock, phaseOf, allowInsecure } = this.#parts;
     const { versions, plan } = cluster;
     const running = plan ? [] : (await client.listAll(nodes, { abort })).items;
     const kubelets = running.map((node) => kubeletVersionOf(node) ?? '');
-    const facts = { settings, versions, kubelets, plan, phaseOf, allowUnverified: allowInsecure, now: clock.now() };
+    const facts = {
+      settings,
+      versions,
+      kubelets,
+      plan,
+      phaseOf,
+      allowUnverified: allowInsecure,
+      now: clock.now(),
+    };
     const decision = decideUpdate({ ...facts, release });
     if (decision.action !== 'ask' || decision.minor === undefined) return { ...decision, release };
     try {
       const between = await this.#channels.ask(settings, cluster, abort, decision.minor);
       const step = { ...between, withdrawn: { ...between.withdrawn, ...release.withdrawn } };
       const { action, ...rest } = decideUpdate({ ...facts, release: step });
-      return action === 'ask' ? { ...decision, action: 'none', release } : { action, ...rest, release: step };
+      return action === 'ask'
+        ? { ...decision, action: 'none', release }
+        : { action, ...rest, release: step };
     } catch (error) {
       abort.throwIfAborted();
-      return { ...decision, action: 'none', message: `${decision.message} (${messageOf(error)})`, release };
+      return {
+        ...decision,
+        action: 'none',
+        message: `${decision.message} (${messageOf(error)})`,
+        release,
+      };
     }
   }
 
@@ -181,7 +258,9 @@ export class UpdateFollower {
     const { writer, log } = this.#parts;
     if (previous) {
       const { uid, resourceVersion } = previous.metadata;
-      await ifFound(writer.delete(plans, PLAN_NAME, { ...defined({ uid, resourceVersion }), abort }));
+      await ifFound(
+        writer.delete(plans, PLAN_NAME, { ...defined({ uid, resourceVersion }), abort }),
+      );
     }
     const { spec } = await writer.create(plans, plan, { abort });
     log.info('created a Plan', { ...originOf(plan), id: spec.id });
@@ -203,8 +282,17 @@ export class UpdateFollower {
     const before = statusOf(config);
     const isNew = before?.reason !== status.reason || before.message !== status.message;
     const isFresh = Math.abs(clock.now() - Date.parse(before?.checkedAt ?? '')) < REFRESH_MS;
-    const lasting = ({ checkedAt: _c, nextCheck: _n, nextWindow: _w, ...rest }: UpdateStatus): unknown => rest;
-    if (before && (sameJson(before, status) || (isFresh && sameJson(lasting(before), lasting(status))))) return;
+    const lasting = ({
+      checkedAt: _c,
+      nextCheck: _n,
+      nextWindow: _w,
+      ...rest
+    }: UpdateStatus): unknown => rest;
+    if (
+      before &&
+      (sameJson(before, status) || (isFresh && sameJson(lasting(before), lasting(status))))
+    )
+      return;
     await ifFound(writer.patch(updateConfigs, name, statusPatch(status), { type: 'merge', abort }));
     if (!isNew) return;
     const { reason, message } = status;
@@ -215,7 +303,9 @@ export class UpdateFollower {
   async #release({ metadata }: UpdateConfig, abort: AbortSignal): Promise<void> {
     const { name, finalizers = [], resourceVersion } = metadata;
     if (!finalizers.includes(FINALIZER)) return;
-    const patch = { metadata: { resourceVersion, finalizers: finalizers.filter((each) => each !== FINALIZER) } };
+    const patch = {
+      metadata: { resourceVersion, finalizers: finalizers.filter((each) => each !== FINALIZER) },
+    };
     await ifFound(this.#parts.writer.patch(updateConfigs, name, patch, { type: 'merge', abort }));
   }
 
@@ -223,7 +313,11 @@ export class UpdateFollower {
     const known = this.#memories.get(uid);
     if (known?.generation === generation) return known;
     const checked = Date.parse(statusOf({ metadata, spec: {} })?.checkedAt ?? '');
-    const memory: Memory = { failures: 0, generation, ...(known || Number.isNaN(checked) ? {} : { last: checked }) };
+    const memory: Memory = {
+      failures: 0,
+      generation,
+      ...(known || Number.isNaN(checked) ? {} : { last: checked }),
+    };
     this.#memories.set(uid, memory);
     return memory;
   }
@@ -235,7 +329,12 @@ export class UpdateFollower {
       client.listAll(controlNodes, { abort }),
     ]);
     const versions = controllers.items.map(({ status }) => status?.k0sVersion ?? '');
-    return { plan, versions, version: lowestOf(versions)?.text ?? '', planState: plan?.status?.state ?? '' };
+    return {
+      plan,
+      versions,
+      version: lowestOf(versions)?.text ?? '',
+      planState: plan?.status?.state ?? '',
+    };
   }
 }
 
@@ -243,7 +342,9 @@ type Cluster = Current & Pick<UpdateFacts, 'plan' | 'versions'>;
 
 /** The oldest one owns the Plan. */
 function byAge({ metadata: a }: UpdateConfig, { metadata: b }: UpdateConfig): number {
-  const [left, right] = [a, b].map(({ creationTimestamp = '', name }) => `${creationTimestamp} ${name}`);
+  const [left, right] = [a, b].map(
+    ({ creationTimestamp = '', name }) => `${creationTimestamp} ${name}`,
+  );
   return (left ?? '') < (right ?? '') ? -1 : 1;
 }
 

@@ -21,17 +21,26 @@ test.each([
 test('whatever the numbers: at least half of what is due, and never more than the cap', () => {
   const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   fc.assert(
-    fc.property(fc.nat(100), fc.integer({ min: 1, max: 1e6 }), fc.integer({ min: 1, max: 1e7 }), chance, (...drawn) => {
-      const [attempt, base, cap, random] = drawn;
-      const delay = backoffDelay(attempt, { base, cap, random: () => random });
-      expect(delay).toBeGreaterThanOrEqual(Math.min(base, cap) / 2);
-      expect(delay).toBeLessThanOrEqual(cap);
-    }),
+    fc.property(
+      fc.nat(100),
+      fc.integer({ min: 1, max: 1e6 }),
+      fc.integer({ min: 1, max: 1e7 }),
+      chance,
+      (...drawn) => {
+        const [attempt, base, cap, random] = drawn;
+        const delay = backoffDelay(attempt, { base, cap, random: () => random });
+        expect(delay).toBeGreaterThanOrEqual(Math.min(base, cap) / 2);
+        expect(delay).toBeLessThanOrEqual(cap);
+      },
+    ),
   );
 });
 
 test('chance is asked once for each wait', () => {
   const drawn = [0.5, 0.25];
   const random = (): number => drawn.shift() ?? Number.NaN;
-  expect([backoffDelay(0, { ...options, random }), backoffDelay(0, { ...options, random })]).toEqual([75, 62.5]);
+  expect([
+    backoffDelay(0, { ...options, random }),
+    backoffDelay(0, { ...options, random }),
+  ]).toEqual([75, 62.5]);
 });

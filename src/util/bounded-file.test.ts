@@ -12,7 +12,9 @@ test('a file up to the limit, one above it, and one without an end', async () =>
   await writeFile(path, most);
   expect(await readBounded(path)).toBe(most);
   await writeFile(path, `${most}x`);
-  await expect(readBounded(path)).rejects.toThrow('the file is larger than 3 MiB; use a smaller one');
+  await expect(readBounded(path)).rejects.toThrow(
+    'the file is larger than 3 MiB; use a smaller one',
+  );
   await expect(readBounded('/dev/zero')).rejects.toThrow('larger than 3 MiB');
   await rm(directory, { recursive: true });
 });

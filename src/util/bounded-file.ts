@@ -6,15 +6,20 @@ import { type ErrorCode, messageOf, RefitError } from './errors.ts';
 const MAX_BYTES = 3 * 1024 * 1024;
 
 /** Rejects with what is wrong with the file. */
-export async function readBounded(path: string, stream: AsyncIterable<Buffer> = createReadStream(path)) {
+export async function readBounded(
+  path: string,
+  stream: AsyncIterable<Buffer> = createReadStream(path),
+) {
   return await textIn(stream, MAX_BYTES, 'the file is larger than 3 MiB; use a smaller one');
 }
 
 /** As `readBounded`, of a file that a person named; as in kubectl `-` is standard input. @throws RefitError of that code, with the path */
 export async function readNamed(path: string, code: ErrorCode = 'REFIT_FILE'): Promise<string> {
-  return await readBounded(path, path === '-' ? process.stdin : undefined).catch((cause: unknown) => {
-    throw new RefitError(code, `cannot read ${path || "''"}: ${messageOf(cause)}`, { cause });
-  });
+  return await readBounded(path, path === '-' ? process.stdin : undefined).catch(
+    (cause: unknown) => {
+      throw new RefitError(code, `cannot read ${path || "''"}: ${messageOf(cause)}`, { cause });
+    },
+  );
 }
 
 /** Rejects with a `Problem` that says `tooLong` once there are more than `most` bytes; nothing more is read then. */

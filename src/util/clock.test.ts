@@ -66,7 +66,8 @@ describe('the real clock', () => {
   });
 
   test('a timer keeps the process alive until it fired: an agent that only waits must not end', () => {
-    const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const timers = (): number =>
+      process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = timers();
     const cancel = systemClock.schedule(60_000, () => undefined);
     expect(timers()).toBe(before + 1);

@@ -50,7 +50,10 @@ export function backoffDelay(attempt: number, { base, cap, random }: BackoffOpti
 }
 
 /** Each call takes a token, if need be in advance: it returns the milliseconds until that is available. */
-export function createTokenBucket(clock: Clock, rate: { readonly perSecond: number; readonly burst: number }) {
+export function createTokenBucket(
+  clock: Clock,
+  rate: { readonly perSecond: number; readonly burst: number },
+) {
   const { perSecond, burst } = rate;
   let tokens = burst;
   let filledAt = clock.monotonic();
@@ -74,13 +77,17 @@ export function isoTime(ms: number): string {
   const ofYear = days - Math.floor(year * 365.25) + century - Math.floor(century / 4);
   const month = Math.floor((5 * ofYear + 2) / 153);
   const day = ofYear - Math.floor((153 * month + 2) / 5) + 1;
-  const pad = (value: number, digits = 2): string => String(Math.floor(value)).padStart(digits, '0');
+  const pad = (value: number, digits = 2): string =>
+    String(Math.floor(value)).padStart(digits, '0');
   const date = month < 10 ? `${year}-${pad(month + 3)}` : `${year + 1}-${pad(month - 9)}`;
   const time = `${pad((ms / 3_600_000) % 24)}:${pad((ms / 60_000) % 60)}:${pad((ms / 1000) % 60)}`;
   return `${date}-${pad(day)}T${time}.${pad(ms % 1000, 3)}Z`;
 }
 
-const [FIRST_MS, LAST_MS] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59Z')];
+const [FIRST_MS, LAST_MS] = [
+  Date.parse('0000-01-01T00:00:00Z'),
+  Date.parse('9999-12-31T23:59:59Z'),
+];
 
 /** RFC 3339 in UTC with seconds, as `metav1.Time`. Years have four digits: what nodes write leads to other ones. */
 export function rfc3339(ms: number): string {

@@ -18,18 +18,24 @@ const MOST_ISSUES = 10;
 /** `whole`: what the path starts from. Parse with `reportInput`. */
 export function describeIssues({ issues }: z.ZodError, whole: string): string {
   const told = issues.slice(0, MOST_ISSUES).map((issue) => describeIssue(issue, whole));
-  return [...told, ...(issues.length > MOST_ISSUES ? [`${issues.length - MOST_ISSUES} more`] : [])].join('; ');
+  return [
+    ...told,
+    ...(issues.length > MOST_ISSUES ? [`${issues.length - MOST_ISSUES} more`] : []),
+  ].join('; ');
 }
 
 export function describeIssue(issue: z.core.$ZodIssue, whole: string): string {
   const field = pathOf(issue.path) || whole;
   const { code, input, message } = issue;
-  if (code === 'unrecognized_keys') return `${field}: has no member ${issue.keys.join(', ')}, check the spelling`;
+  if (code === 'unrecognized_keys')
+    return `${field}: has no member ${issue.keys.join(', ')}, check the spelling`;
   const found = input === undefined ? 'is missing' : `is ${describeValue(input)}`;
   // Such as `is not a version; use for example v1.36.3`.
-  const subject = typeof input === 'object' ? 'it' : describeValue(input).replace(/^the (text|number) /, '');
+  const subject =
+    typeof input === 'object' ? 'it' : describeValue(input).replace(/^the (text|number) /, '');
   if (/^(is|has) /.test(message)) return `${field}: ${subject} ${message}`;
-  if (code !== 'invalid_type') return `${field}: ${found}, ${message.replace(/^(?:Invalid|Too) \w+: /, '')}`;
+  if (code !== 'invalid_type')
+    return `${field}: ${found}, ${message.replace(/^(?:Invalid|Too) \w+: /, '')}`;
   const scalar = typeof input === 'number' || typeof input === 'boolean';
   const advice = issue.expected === 'string' && scalar ? ': put it in quotes' : '';
   return `${field}: ${found}, expected ${EXPECTED[issue.expected] ?? issue.expected}${advice}`;

@@ -20,7 +20,15 @@ function join(large: number, largeUnit: string, small: number, smallUnit: string
   return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
 }
 
-const GO_UNITS: Readonly<Record<string, number>> = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9 };
+const GO_UNITS: Readonly<Record<string, number>> = {
+  ns: 1,
+  us: 1e3,
+  µs: 1e3,
+  ms: 1e6,
+  s: 1e9,
+  m: 60e9,
+  h: 3600e9,
+};
 
 /** Undefined where Go could not read it either. */
 export function parseGoDuration(text: string): number | undefined {
@@ -28,7 +36,10 @@ export function parseGoDuration(text: string): number | undefined {
   if (rest === '0') return 0;
   const parts = [...rest.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)/g)];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== rest) return undefined;
-  const sum = parts.reduce((total, [, digits, unit = '']) => total + Number(digits) * (GO_UNITS[unit] ?? 0), 0);
+  const sum = parts.reduce(
+    (total, [, digits, unit = '']) => total + Number(digits) * (GO_UNITS[unit] ?? 0),
+    0,
+  );
   return sign === '-' ? -sum : sum;
 }
 
@@ -36,10 +47,14 @@ export function parseGoDuration(text: string): number | undefined {
 export function formatGoDuration(nanoseconds: number): string {
   if (nanoseconds < 0) return `-${formatGoDuration(-nanoseconds)}`;
   if (nanoseconds === 0) return '0s';
-  const small = (['ns', 'µs', 'ms'] as const).find((unit) => nanoseconds < (GO_UNITS[unit] ?? 0) * 1000);
+  const small = (['ns', 'µs', 'ms'] as const).find(
+    (unit) => nanoseconds < (GO_UNITS[unit] ?? 0) * 1000,
+  );
   if (small !== undefined) return `${nanoseconds / (GO_UNITS[small] ?? 1)}${small}`;
   const minutes = Math.floor(nanoseconds / 60e9);
   const seconds = `${Number(((nanoseconds - minutes * 60e9) / 1e9).toFixed(9))}s`;
   if (minutes === 0) return seconds;
-  return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
+  return minutes < 60
+    ? `${minutes}m${seconds}`
+    : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
 }

@@ -9,14 +9,22 @@ describe('the message of', () => {
   ]);
   test.each<[string, unknown, string]>([
     ['an error', new Error('broken'), 'broken'],
-    ['an error with causes', new Error('a', { cause: new Error('b', { cause: new Error('c') }) }), 'a: b: c'],
+    [
+      'an error with causes',
+      new Error('a', { cause: new Error('b', { cause: new Error('c') }) }),
+      'a: b: c',
+    ],
     ['an error whose cause is no error', new Error('a', { cause: 'b' }), 'a: b'],
     [
       'several errors in one that says nothing itself, as for a host with two addresses',
       refused,
       'connect ECONNREFUSED ::1:6443, connect ECONNREFUSED 127.0.0.1:6443',
     ],
-    ['the same as a cause', new Error('no answer', { cause: refused }), `no answer: ${messageOf(refused)}`],
+    [
+      'the same as a cause',
+      new Error('no answer', { cause: refused }),
+      `no answer: ${messageOf(refused)}`,
+    ],
     ['several errors in one that says something', new AggregateError([new Error('b')], 'a'), 'a'],
     ['a text', 'broken', 'broken'],
     ['nothing', undefined, 'undefined'],
@@ -29,13 +37,18 @@ describe('the message of', () => {
 test('an error of ours is one line with code, message and advice, and keeps its cause', () => {
   const cause = new Error('ENOENT');
   const error = new RefitError('REFIT_FILE', ' cannot read\n  plan.yaml ', { cause });
-  expect(error.line).toBe('REFIT_FILE: cannot read plan.yaml (check the path and the content of the file)');
+  expect(error.line).toBe(
+    'REFIT_FILE: cannot read plan.yaml (check the path and the content of the file)',
+  );
   expect([error.exitCode, error.cause, error.name]).toEqual([EXIT.usage, cause, 'RefitError']);
   expect(error).toBeInstanceOf(Error);
 });
 
 test('what a server or a node put into an error cannot steer the terminal', () => {
-  const error = new RefitError('REFIT_UNREACHABLE', `answered 500: ${String.fromCharCode(0x1b)}[2J`);
+  const error = new RefitError(
+    'REFIT_UNREACHABLE',
+    `answered 500: ${String.fromCharCode(0x1b)}[2J`,
+  );
   expect(error.line).toMatch(/^REFIT_UNREACHABLE: answered 500: \uFFFD\[2J \(/u);
 });
 

@@ -2,21 +2,40 @@
 import { printable } from './printable.ts';
 
 /** Exit codes of every `refit` process, as documented in docs/reference/cli.md. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, denied: 4, interrupted: 130 } as const;
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  unreachable: 3,
+  denied: 4,
+  interrupted: 130,
+} as const;
 
 /** Every code with the exit code of the process and the advice that ends its message. Meanings: tools/reference/errors.ts. */
 export const ERRORS = {
   REFIT_USAGE: { exit: EXIT.usage, hint: 'run the same command with `--help`' },
-  REFIT_KUBECONFIG: { exit: EXIT.usage, hint: 'pass --kubeconfig, or set KUBECONFIG to a file with a current context' },
+  REFIT_KUBECONFIG: {
+    exit: EXIT.usage,
+    hint: 'pass --kubeconfig, or set KUBECONFIG to a file with a current context',
+  },
   REFIT_FILE: { exit: EXIT.usage, hint: 'check the path and the content of the file' },
-  REFIT_UNREACHABLE: { exit: EXIT.unreachable, hint: 'check that the API server runs and that its address is correct' },
+  REFIT_UNREACHABLE: {
+    exit: EXIT.unreachable,
+    hint: 'check that the API server runs and that its address is correct',
+  },
   REFIT_BAD_ANSWER: {
     exit: EXIT.unreachable,
     hint: 'the fault is at that address: check that it is the API server, and not a proxy or a login page before it',
   },
-  REFIT_TLS: { exit: EXIT.unreachable, hint: 'renew the certificate, or correct its authority in the kubeconfig' },
+  REFIT_TLS: {
+    exit: EXIT.unreachable,
+    hint: 'renew the certificate, or correct its authority in the kubeconfig',
+  },
   REFIT_UNAUTHORIZED: { exit: EXIT.denied, hint: 'renew the credentials in the kubeconfig' },
-  REFIT_FORBIDDEN: { exit: EXIT.denied, hint: 'grant the missing permission: the roles are in deploy/rbac*.yaml' },
+  REFIT_FORBIDDEN: {
+    exit: EXIT.denied,
+    hint: 'grant the missing permission: the roles are in deploy/rbac*.yaml',
+  },
   REFIT_SSH: {
     exit: EXIT.unreachable,
     hint: 'run `ssh` by hand with the same user, key and known hosts; see docs/guides/kubeadm.md',
@@ -28,7 +47,10 @@ export const ERRORS = {
   REFIT_AGENT: { exit: EXIT.failed, hint: 'read the log of the agent' },
   REFIT_INSTALL: { exit: EXIT.failed, hint: 'see docs/guides/k0s.md' },
   REFIT_TESTENV: { exit: EXIT.failed, hint: 'see docs/internals/testenv.md' },
-  REFIT_INTERNAL: { exit: EXIT.failed, hint: 'this is a bug in Refit: please report it with the log' },
+  REFIT_INTERNAL: {
+    exit: EXIT.failed,
+    hint: 'this is a bug in Refit: please report it with the log',
+  },
 } as const satisfies Readonly<Record<string, { exit: number; hint: string }>>;
 
 export type ErrorCode = keyof typeof ERRORS;
@@ -38,7 +60,11 @@ export class RefitError extends Error {
   readonly #hint: string;
 
   /** `hint`: what to do; the hint of the code by default. */
-  constructor(code: ErrorCode, message: string, options: ErrorOptions & { readonly hint?: string } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: ErrorOptions & { readonly hint?: string } = {},
+  ) {
     const { hint, ...rest } = options;
     super(message, rest);
     this.name = 'RefitError';
@@ -52,7 +78,9 @@ export class RefitError extends Error {
 
   /** One line: code, what happened, what to do. Text of servers and nodes is made safe for a terminal. */
   get line(): string {
-    return printable(`${this.code}: ${this.message.trim().replaceAll(/\s+/g, ' ')} (${this.#hint})`);
+    return printable(
+      `${this.code}: ${this.message.trim().replaceAll(/\s+/g, ' ')} (${this.#hint})`,
+    );
   }
 }
 
@@ -66,7 +94,9 @@ export const failing =
 /** The message of anything that was thrown, with the messages of its causes. */
 export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
-  return thrown.cause === undefined ? ownMessageOf(thrown) : `${ownMessageOf(thrown)}: ${messageOf(thrown.cause)}`;
+  return thrown.cause === undefined
+    ? ownMessageOf(thrown)
+    : `${ownMessageOf(thrown)}: ${messageOf(thrown.cause)}`;
 }
 
 /** Node gives no message of its own when all addresses of a host have failed. */
@@ -77,7 +107,11 @@ function ownMessageOf(error: Error): string {
 
 /** With the first sentence; the rest explains Node's syntax. Quotes hold what was typed, full stops included. */
 export function usageError(error: unknown): RefitError {
-  return new RefitError('REFIT_USAGE', messageOf(error).split(/(?<=')\. (?=[A-Z])|\.?\n/)[0] ?? '', { cause: error });
+  return new RefitError(
+    'REFIT_USAGE',
+    messageOf(error).split(/(?<=')\. (?=[A-Z])|\.?\n/)[0] ?? '',
+    { cause: error },
+  );
 }
 
 /** Undefined where the error is one of those; any other is thrown. */

@@ -10,14 +10,19 @@ export function sameJson(a: unknown, b: unknown): boolean {
     return a.length === b.length && a.every((each, at) => sameJson(each, b[at]));
   if (!isRecord(a) || !isRecord(b)) return false;
   const keys = keysOf(a);
-  return keys.length === keysOf(b).length && keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key], b[key]));
+  return (
+    keys.length === keysOf(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key], b[key]))
+  );
 }
 
-const keysOf = (record: Record<string, unknown>) => Object.keys(record).filter((key) => record[key] !== undefined);
+const keysOf = (record: Record<string, unknown>) =>
+  Object.keys(record).filter((key) => record[key] !== undefined);
 
 /** JSON text with keys sorted as Go sorts them, so that equal values have equal texts. */
 export function stableStringify(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((each: unknown) => stableStringify(each ?? null)).join()}]`;
+  if (Array.isArray(value))
+    return `[${value.map((each: unknown) => stableStringify(each ?? null)).join()}]`;
   if (!isRecord(value)) return JSON.stringify(value) ?? 'undefined';
   const textOf = (key: string): string => `${JSON.stringify(key)}:${stableStringify(value[key])}`;
   return `{${keysOf(value).toSorted().map(textOf).join()}}`;
@@ -36,17 +41,24 @@ export function parseJson(text: string | undefined): unknown {
   return text === undefined ? undefined : ifPossible((): unknown => JSON.parse(text));
 }
 
-type Defined<T> = { [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined> } & {
+type Defined<T> = {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+} & {
   [K in keyof T as undefined extends T[K] ? never : K]: T[K];
 };
 
 export function defined<T extends object>(value: T): Defined<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Defined<T>;
+  return Object.fromEntries(
+    Object.entries(value).filter(([, member]) => member !== undefined),
+  ) as Defined<T>;
 }
 
 /** Go's encoder escapes these five characters; in JSON they occur only in strings. */
 export function escapeLikeGo(json: string): string {
-  return json.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return json.replace(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 /** A merge patch (RFC 7386): a null in it removes the member; lists are replaced whole. */

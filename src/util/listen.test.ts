@@ -9,14 +9,17 @@ test('a server that listens survives every connection that it cannot accept', as
   const server = createServer();
   const { port } = await listen(server, '127.0.0.1:0');
   onTestFinished(() => void server.close());
-  for (let round = 0; round < 2; round++) expect(server.emit('error', new Error('accept EMFILE'))).toBe(true);
+  for (let round = 0; round < 2; round++)
+    expect(server.emit('error', new Error('accept EMFILE'))).toBe(true);
   await expect(listen(createServer(), `127.0.0.1:${port}`)).rejects.toThrow('EADDRINUSE');
 });
 
 test('who waits for an answer is cut off at the end', async () => {
   const server = createHttpServer();
   const { port } = await listen(server, '127.0.0.1:0');
-  const client = connect(port, '127.0.0.1', () => client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'));
+  const client = connect(port, '127.0.0.1', () =>
+    client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'),
+  );
   onTestFinished(() => void client.destroy());
   await once(server, 'request');
   const stop = new AbortController();

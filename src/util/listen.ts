@@ -8,15 +8,25 @@ import { aborted } from './waits.ts';
 export async function listen(server: Server, address: string): Promise<AddressInfo> {
   const [, host = '', port] = /^(.*):(\d+)$/.exec(address) ?? [];
   if (port === undefined || Number(port) > 65_535)
-    throw new RefitError('REFIT_USAGE', `"${address}" is not an address: use host:port, such as 127.0.0.1:8080`);
+    throw new RefitError(
+      'REFIT_USAGE',
+      `"${address}" is not an address: use host:port, such as 127.0.0.1:8080`,
+    );
   const bare = host.replace(/^\[|\]$/g, '');
   return await new Promise((resolve, reject) => {
     // Stays: a connection that cannot be accepted later must not end the process.
     server.on('error', (cause) => {
       const hint = 'choose another address, or stop the process that uses it';
-      reject(new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, { cause, hint }));
+      reject(
+        new RefitError('REFIT_USAGE', `cannot listen at ${address}: ${cause.message}`, {
+          cause,
+          hint,
+        }),
+      );
     });
-    server.listen(Number(port), bare === '' ? undefined : bare, () => resolve(server.address() as AddressInfo));
+    server.listen(Number(port), bare === '' ? undefined : bare, () =>
+      resolve(server.address() as AddressInfo),
+    );
   });
 }
 

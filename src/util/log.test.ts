@@ -55,11 +55,14 @@ test('an error is written with all its causes, wherever it stands', () => {
 });
 
 test('a message of several lines stays one line', () => {
-  expect(lines('info', (log) => log.info('a\nb'))).toEqual([expect.objectContaining({ msg: 'a\nb' })]);
+  expect(lines('info', (log) => log.info('a\nb'))).toEqual([
+    expect.objectContaining({ msg: 'a\nb' }),
+  ]);
 });
 
 test('the silent one takes everything and says nothing', () => {
-  for (const level of ['debug', 'info', 'warn', 'error'] as const) expect(silentLogger[level]('x')).toBeUndefined();
+  for (const level of ['debug', 'info', 'warn', 'error'] as const)
+    expect(silentLogger[level]('x')).toBeUndefined();
   expect(silentLogger.child({ a: 1 })).toBe(silentLogger);
 });
 

@@ -6,7 +6,8 @@ import { escapeSteering } from './printable.ts';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFields = Readonly<Record<string, unknown>>;
 
-export interface Logger extends Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>> {
+export interface Logger
+  extends Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>> {
   child(fields: LogFields): Logger;
 }
 
@@ -24,7 +25,9 @@ export function jsonLogger(
     (message: string, fields: LogFields = {}): void => {
       if (ORDER[own] < ORDER[level]) return;
       const line = { time: isoTime(now()), level: own, msg: message, ...base, ...fields };
-      const text = JSON.stringify(line, (_key, value: unknown) => (value instanceof Error ? messageOf(value) : value));
+      const text = JSON.stringify(line, (_key, value: unknown) =>
+        value instanceof Error ? messageOf(value) : value,
+      );
       write(`${escapeSteering(text)}\n`);
     };
   return {
@@ -42,7 +45,13 @@ export function stderrLogger(level: LogLevel): Logger {
 }
 
 const skip = (): void => undefined;
-export const silentLogger: Logger = { debug: skip, info: skip, warn: skip, error: skip, child: () => silentLogger };
+export const silentLogger: Logger = {
+  debug: skip,
+  info: skip,
+  warn: skip,
+  error: skip,
+  child: () => silentLogger,
+};
 
 const REPEAT_MS = 60_000;
 

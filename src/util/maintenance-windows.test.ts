@@ -1,7 +1,13 @@
 /** The proof of windows and blackouts: days on which clocks jump as tables, and all else against minutes counted one by one. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isTimeZone, type MaintenanceWindow, nextStart, openAt, type Timetable } from './maintenance-windows.ts';
+import {
+  isTimeZone,
+  type MaintenanceWindow,
+  nextStart,
+  openAt,
+  type Timetable,
+} from './maintenance-windows.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -11,7 +17,12 @@ const at = (text: string): number => Date.parse(text);
 const utc = (ms: number, length = 16): string => new Date(ms).toISOString().slice(0, length);
 
 /** `22:00` for so many hours on those days, every day where none is named. */
-function daily(start: string, hours: number, timeZone: string, days: readonly number[] = []): MaintenanceWindow {
+function daily(
+  start: string,
+  hours: number,
+  timeZone: string,
+  days: readonly number[] = [],
+): MaintenanceWindow {
   const [hour = 0, minute = 0] = start.split(':').map(Number);
   return { days, startMinute: hour * 60 + minute, lengthMs: hours * HOUR, timeZone };
 }
@@ -21,7 +32,9 @@ const only = (...windows: readonly MaintenanceWindow[]): Timetable => ({ windows
 /** As `open until …` or `closed until …`, in UTC, with so many characters of the time: to the minute, or to the second. */
 function said(timetable: Timetable, now: string, length = 16): string {
   const opening = openAt(timetable, at(now));
-  return opening.open ? `open until ${utc(opening.until, length)}` : `closed until ${utc(opening.opensAt, length)}`;
+  return opening.open
+    ? `open until ${utc(opening.until, length)}`
+    : `closed until ${utc(opening.opensAt, length)}`;
 }
 
 const NIGHT = only(daily('22:00', 4, 'Europe/Berlin'));
@@ -41,11 +54,26 @@ const EVENING = only({ ...daily('22:00', 25, 'America/New_York', [7]), endMinute
 
 test.each<[string, Timetable, string, string]>([
   ['a start with seconds', MORNING, '2026-06-07T04:00:29Z', 'closed until 2026-06-07T04:00:30'],
-  ['an end by the clock, in summer', MORNING, '2026-06-07T04:00:30Z', 'open until 2026-06-07T10:00:01'],
+  [
+    'an end by the clock, in summer',
+    MORNING,
+    '2026-06-07T04:00:30Z',
+    'open until 2026-06-07T10:00:01',
+  ],
   ['its last moment', MORNING, '2026-06-07T10:00:00.999Z', 'open until 2026-06-07T10:00:01'],
   ['the moment after', MORNING, '2026-06-07T10:00:01Z', 'closed until 2026-06-14T04:00:30'],
-  ['on the day that has an hour less', MORNING, '2026-03-08T05:01:00Z', 'open until 2026-03-08T10:00:01'],
-  ['on the day that has an hour more', MORNING, '2026-11-01T04:01:00Z', 'open until 2026-11-01T11:00:01'],
+  [
+    'on the day that has an hour less',
+    MORNING,
+    '2026-03-08T05:01:00Z',
+    'open until 2026-03-08T10:00:01',
+  ],
+  [
+    'on the day that has an hour more',
+    MORNING,
+    '2026-11-01T04:01:00Z',
+    'open until 2026-11-01T11:00:01',
+  ],
   ['no longer than it may be', SHORT, '2026-11-01T04:01:00Z', 'open until 2026-11-01T10:00:00'],
   ['to the end of the day', EVENING, '2026-06-08T03:59:59Z', 'open until 2026-06-08T04:00:00'],
   ['and no longer', EVENING, '2026-06-08T04:00:00Z', 'closed until 2026-06-15T02:00:00'],
@@ -58,13 +86,33 @@ test.each<[string, Timetable, string, string]>([
   ['the moment it opens', NIGHT, '2026-06-10T20:00:00Z', 'open until 2026-06-11T00:00'],
   ['across midnight', NIGHT, '2026-06-10T23:30:00Z', 'open until 2026-06-11T00:00'],
   ['the moment it closes', NIGHT, '2026-06-11T00:00:00Z', 'closed until 2026-06-11T20:00'],
-  ['in winter an hour later in UTC', NIGHT, '2026-12-10T20:30:00Z', 'closed until 2026-12-10T21:00'],
-  ['the night before clocks go forward', NIGHT, '2026-03-28T22:00:00Z', 'open until 2026-03-29T01:00'],
+  [
+    'in winter an hour later in UTC',
+    NIGHT,
+    '2026-12-10T20:30:00Z',
+    'closed until 2026-12-10T21:00',
+  ],
+  [
+    'the night before clocks go forward',
+    NIGHT,
+    '2026-03-28T22:00:00Z',
+    'open until 2026-03-29T01:00',
+  ],
   ['the evening after it', NIGHT, '2026-03-29T20:00:00Z', 'open until 2026-03-30T00:00'],
   ['Berlin skips 02:30', SUNDAY, '2026-03-29T00:59:00Z', 'closed until 2026-03-29T01:00'],
   ['Berlin has skipped to 03:00', SUNDAY, '2026-03-29T01:00:00Z', 'open until 2026-03-29T03:00'],
-  ['Berlin shows 02:30 twice: the first counts', SUNDAY, '2026-10-25T00:30:00Z', 'open until 2026-10-25T02:30'],
-  ['the second 02:30 opens nothing', SUNDAY, '2026-10-25T02:30:00Z', 'closed until 2026-11-01T01:30'],
+  [
+    'Berlin shows 02:30 twice: the first counts',
+    SUNDAY,
+    '2026-10-25T00:30:00Z',
+    'open until 2026-10-25T02:30',
+  ],
+  [
+    'the second 02:30 opens nothing',
+    SUNDAY,
+    '2026-10-25T02:30:00Z',
+    'closed until 2026-11-01T01:30',
+  ],
   [
     'New York skips 02:30',
     only(daily('02:30', 1, 'America/New_York')),
@@ -101,7 +149,12 @@ test.each<[string, Timetable, string, string]>([
     '2011-12-30T09:59:00Z',
     'closed until 2011-12-30T22:00',
   ],
-  ['a whole weekend', only(daily('22:00', 50, 'UTC', [5])), '2026-06-14T23:59:00Z', 'open until 2026-06-15T00:00'],
+  [
+    'a whole weekend',
+    only(daily('22:00', 50, 'UTC', [5])),
+    '2026-06-14T23:59:00Z',
+    'open until 2026-06-15T00:00',
+  ],
   [
     'two that meet are one',
     only(daily('20:00', 2, 'UTC'), daily('22:00', 2, 'UTC')),
@@ -207,11 +260,19 @@ interface Minute {
 
 /** What the clock on the wall shows in each minute, by the time zone data of another part of the runtime. */
 function wallClock(timeZone: string, from: number): Minute[] {
-  const format = new Intl.DateTimeFormat('sv', { timeZone, dateStyle: 'short', timeStyle: 'short' });
+  const format = new Intl.DateTimeFormat('sv', {
+    timeZone,
+    dateStyle: 'short',
+    timeStyle: 'short',
+  });
   return Array.from({ length: SPAN_MINUTES }, (_, index) => {
     const [date = '', time = ''] = format.format(from + index * MINUTE).split(' ');
     const [hour = 0, minute = 0] = time.split(':').map(Number);
-    return { date, weekday: new Date(`${date}T00:00:00Z`).getUTCDay() || 7, minute: hour * 60 + minute };
+    return {
+      date,
+      weekday: new Date(`${date}T00:00:00Z`).getUTCDay() || 7,
+      minute: hour * 60 + minute,
+    };
   });
 }
 
@@ -221,13 +282,17 @@ const CLOCKS = SPANS.map(([timeZone, day]) => {
 });
 
 /** For each minute whether a window that opened on a day of the span is open. */
-function truth(minutes: readonly Minute[], { days, startMinute, lengthMs }: MaintenanceWindow): boolean[] {
+function truth(
+  minutes: readonly Minute[],
+  { days, startMinute, lengthMs }: MaintenanceWindow,
+): boolean[] {
   const open = minutes.map(() => false);
   const opened = new Set<string>([minutes[0]?.date ?? '']);
   for (const [index, { date, weekday, minute }] of minutes.entries()) {
     if (opened.has(date) || minute < startMinute) continue;
     opened.add(date);
-    if (days.length === 0 || days.includes(weekday)) open.fill(true, index, index + lengthMs / MINUTE);
+    if (days.length === 0 || days.includes(weekday))
+      open.fill(true, index, index + lengthMs / MINUTE);
   }
   return open;
 }
@@ -249,11 +314,17 @@ const situations = fc.constantFrom(...CLOCKS).chain(({ timeZone, from, minutes }
     blackouts: fc.array(
       fc
         .tuple(fc.integer({ min: 0, max: SPAN_MINUTES }), fc.integer({ min: 1, max: 2000 }))
-        .map(([start, length]) => ({ from: from + start * MINUTE, to: from + (start + length) * MINUTE })),
+        .map(([start, length]) => ({
+          from: from + start * MINUTE,
+          to: from + (start + length) * MINUTE,
+        })),
       { maxLength: 3 },
     ),
     // Windows that opened before the third day are over by the fifth.
-    looks: fc.array(fc.integer({ min: 4 * 24 * 60, max: SPAN_MINUTES - 1 }), { minLength: 40, maxLength: 40 }),
+    looks: fc.array(fc.integer({ min: 4 * 24 * 60, max: SPAN_MINUTES - 1 }), {
+      minLength: 40,
+      maxLength: 40,
+    }),
     durationMs: fc.integer({ min: 1, max: 3000 }).map((minutes) => minutes * MINUTE),
   }),
 );
@@ -280,13 +351,15 @@ describe('minute by minute', () => {
     fc.assert(
       fc.property(situations, ({ from, minutes, windows, blackouts, looks, durationMs }) => {
         const closes = closings(truthOf(from, minutes, { windows, blackouts }));
-        const fits = (index: number): boolean => ((closes[index] ?? 0) - index) * MINUTE >= durationMs;
+        const fits = (index: number): boolean =>
+          ((closes[index] ?? 0) - index) * MINUTE >= durationMs;
         for (const look of looks.slice(0, 10)) {
           const start = nextStart({ windows, blackouts }, from + look * MINUTE, durationMs);
           const first = minutes.findIndex((_, index) => index >= look && fits(index));
           if (first >= 0) expect(start).toBe(from + first * MINUTE);
           // What begins in the span may end after it.
-          else if (start !== undefined) expect(start + durationMs).toBeGreaterThan(from + SPAN_MINUTES * MINUTE);
+          else if (start !== undefined)
+            expect(start + durationMs).toBeGreaterThan(from + SPAN_MINUTES * MINUTE);
         }
       }),
       { numRuns: 150 },
@@ -294,11 +367,18 @@ describe('minute by minute', () => {
   });
 });
 
-function truthOf(from: number, minutes: readonly Minute[], { windows, blackouts }: Timetable): boolean[] {
+function truthOf(
+  from: number,
+  minutes: readonly Minute[],
+  { windows, blackouts }: Timetable,
+): boolean[] {
   const each = windows.map((window) => truth(minutes, window));
   return minutes.map((_, index) => {
     const time = from + index * MINUTE;
-    return each.some((open) => open[index]) && !blackouts.some((dark) => dark.from <= time && time < dark.to);
+    return (
+      each.some((open) => open[index]) &&
+      !blackouts.some((dark) => dark.from <= time && time < dark.to)
+    );
   });
 }
 

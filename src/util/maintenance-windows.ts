@@ -43,7 +43,11 @@ export function openAt(timetable: Timetable, now: number): Opening {
 }
 
 /** The earliest start of work that must end before its window closes; undefined when no window is long enough. */
-export function nextStart(timetable: Timetable, now: number, durationMs: number): number | undefined {
+export function nextStart(
+  timetable: Timetable,
+  now: number,
+  durationMs: number,
+): number | undefined {
   // After the last blackout all weeks are alike.
   const end = Math.max(now, ...timetable.blackouts.map(({ to }) => to)) + HORIZON_MS;
   for (let time = now; time <= end; ) {
@@ -55,7 +59,10 @@ export function nextStart(timetable: Timetable, now: number, durationMs: number)
 }
 
 export function isTimeZone(name: string): boolean {
-  return ifPossible(() => Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name)) !== undefined;
+  return (
+    ifPossible(() => Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name)) !==
+    undefined
+  );
 }
 
 /** The open time that includes `time` or comes next; it starts at `time` at the earliest. */
@@ -68,7 +75,9 @@ function stretchFrom({ windows, blackouts }: Timetable, time: number) {
       const next = blackouts.map((each) => each.from).filter((start) => start > from);
       return { from, until: Math.min(until, ...next) };
     }
-    const all = windows.flatMap((each) => startsBetween(each, from, from + HORIZON_MS).find((at) => at > from) ?? []);
+    const all = windows.flatMap(
+      (each) => startsBetween(each, from, from + HORIZON_MS).find((at) => at > from) ?? [],
+    );
     from = dark ? dark.to : Math.min(...all);
   }
 }
@@ -99,21 +108,38 @@ function endOf({ lengthMs, endMinute, timeZone }: MaintenanceWindow, start: numb
 }
 
 /** In order; the first and last may lie outside the range. Lazy: whoever asks for the next one needs no other. */
-function* startsBetween({ days, startMinute, timeZone }: MaintenanceWindow, from: number, to: number) {
+function* startsBetween(
+  { days, startMinute, timeZone }: MaintenanceWindow,
+  from: number,
+  to: number,
+) {
   const time = timeOf(startMinute);
   const last = dateAt(to, timeZone);
-  for (let day = dateAt(from, timeZone); Temporal.PlainDate.compare(day, last) <= 0; day = day.add({ days: 1 })) {
-    const start = days.length === 0 || days.includes(day.dayOfWeek) ? startOn(day, time, timeZone) : undefined;
+  for (
+    let day = dateAt(from, timeZone);
+    Temporal.PlainDate.compare(day, last) <= 0;
+    day = day.add({ days: 1 })
+  ) {
+    const start =
+      days.length === 0 || days.includes(day.dayOfWeek) ? startOn(day, time, timeZone) : undefined;
     if (start !== undefined) yield start;
   }
 }
 
 function timeOf(minute: number): Temporal.PlainTime {
-  return new Temporal.PlainTime(Math.floor(minute / 60), Math.floor(minute % 60), Math.round((minute % 1) * 60));
+  return new Temporal.PlainTime(
+    Math.floor(minute / 60),
+    Math.floor(minute % 60),
+    Math.round((minute % 1) * 60),
+  );
 }
 
 /** The first moment when the clock shows `time`; when the clock skips it, the moment after the skip. */
-function startOn(day: Temporal.PlainDate, time: Temporal.PlainTime, timeZone: string): number | undefined {
+function startOn(
+  day: Temporal.PlainDate,
+  time: Temporal.PlainTime,
+  timeZone: string,
+): number | undefined {
   const wanted = day.toPlainDateTime(time);
   const before = wanted.toZonedDateTime(timeZone, { disambiguation: 'earlier' });
   if (before.toPlainDateTime().equals(wanted)) return before.epochMilliseconds;

@@ -20,6 +20,11 @@ test('an object and a text are computed once', () => {
     return key.name + text;
   });
   const [a, b] = [{ name: 'a' }, { name: 'b' }];
-  expect([joined(a, '1'), joined(a, '2'), joined(b, '1'), joined(a, '1')]).toEqual(['a1', 'a2', 'b1', 'a1']);
+  expect([joined(a, '1'), joined(a, '2'), joined(b, '1'), joined(a, '1')]).toEqual([
+    'a1',
+    'a2',
+    'b1',
+    'a1',
+  ]);
   expect(asked).toEqual(['1', '2', '1']);
 });

@@ -5,7 +5,10 @@ export function onceForEach<K extends object, V>(compute: (key: K) => V): (key: 
 }
 
 /** The same by object and text: for few texts. */
-export function onceForEachWith<K extends object, V>(make: (key: K, text: string) => V): (key: K, text: string) => V {
+export function onceForEachWith<K extends object, V>(
+  make: (key: K, text: string) => V,
+): (key: K, text: string) => V {
   const byText = onceForEach((_key: K) => new Map<string, V>());
-  return (key, text) => byText(key).get(text) ?? byText(key).getOrInsertComputed(text, () => make(key, text));
+  return (key, text) =>
+    byText(key).get(text) ?? byText(key).getOrInsertComputed(text, () => make(key, text));
 }

@@ -7,8 +7,13 @@ export function printableUrl(url: string): string {
   const [, address = '', rest = ''] = /^([^?#]*)(.*)$/s.exec(url) ?? [];
   // In a malformed URL a password may contain any character.
   const isWhole = /^[hH][tT]{2}[pP][sS]?:/.test(url) && URL.canParse(url);
-  const userinfo = isWhole ? /^([a-zA-Z]+:[/\\]*)[^/\\]*@/ : /^([a-zA-Z][a-zA-Z\d+.-]*:[/\\]+)?.*@/s;
-  const shown = address.replace(userinfo, (_all, scheme: string | undefined) => `${scheme ?? ''}${HIDDEN}@`);
+  const userinfo = isWhole
+    ? /^([a-zA-Z]+:[/\\]*)[^/\\]*@/
+    : /^([a-zA-Z][a-zA-Z\d+.-]*:[/\\]+)?.*@/s;
+  const shown = address.replace(
+    userinfo,
+    (_all, scheme: string | undefined) => `${scheme ?? ''}${HIDDEN}@`,
+  );
   return rest.length > 1 ? `${shown}${rest[0]}${HIDDEN}` : `${shown}${rest}`;
 }
 

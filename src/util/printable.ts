@@ -11,5 +11,8 @@ export function printable(text: string): string {
 
 /** The same JSON, with the control characters that JSON.stringify leaves as they are written as escapes. */
 export function escapeSteering(json: string): string {
-  return json.replaceAll(STEERING, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return json.replaceAll(
+    STEERING,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

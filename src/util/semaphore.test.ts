@@ -18,7 +18,12 @@ test('no more than the places there are work at a time, in the order in which th
     ends.get(name)?.();
   }
   await all;
-  expect(log.filter((line) => line.startsWith('begin'))).toEqual(['begin a', 'begin b', 'begin c', 'begin d']);
+  expect(log.filter((line) => line.startsWith('begin'))).toEqual([
+    'begin a',
+    'begin b',
+    'begin c',
+    'begin d',
+  ]);
   expect(log.slice(0, 4)).toEqual(['begin a', 'begin b', 'end b', 'begin c']);
 });
 

@@ -10,7 +10,11 @@ test('the results, in order', async () => {
 test('the first error, once all have ended', async () => {
   const slow = Promise.withResolvers<void>();
   let isOver = false;
-  const failing = [Promise.reject(new Error('one')), slow.promise, Promise.reject(new Error('two'))];
+  const failing = [
+    Promise.reject(new Error('one')),
+    slow.promise,
+    Promise.reject(new Error('two')),
+  ];
   const all = settleAll(failing).finally(() => {
     isOver = true;
   });

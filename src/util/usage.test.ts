@@ -13,7 +13,10 @@ test.each([
 ])('%j', (args, message) => {
   const parse = (): void => {
     try {
-      parseArgs({ args, options: { nodes: { type: 'string' }, help: { type: 'boolean', short: 'h' } } });
+      parseArgs({
+        args,
+        options: { nodes: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+      });
     } catch (error) {
       throw usageError(error);
     }

@@ -85,12 +85,37 @@ describe('order', () => {
 
 describe('whatever the versions are', () => {
   const number = fc.integer({ min: 0, max: 12 });
-  const suffix = fc.constantFrom('', 'rc.1', 'rc.2', 'rc.10', 'alpha', 'alpha.1', 'beta-1', '1', '01');
-  const build = fc.constantFrom('', 'k0s', 'k0s.0', 'k0s.2', 'k0s.10', 'k3s2', 'rke2r10', 'eks-113cf36', 'a-b');
+  const suffix = fc.constantFrom(
+    '',
+    'rc.1',
+    'rc.2',
+    'rc.10',
+    'alpha',
+    'alpha.1',
+    'beta-1',
+    '1',
+    '01',
+  );
+  const build = fc.constantFrom(
+    '',
+    'k0s',
+    'k0s.0',
+    'k0s.2',
+    'k0s.10',
+    'k3s2',
+    'rke2r10',
+    'eks-113cf36',
+    'a-b',
+  );
   const version = fc
     .tuple(number, number, number, suffix, build)
-    .map(([major, minor, patch, pre, made]) => `v${major}.${minor}.${patch}${pre && `-${pre}`}${made && `+${made}`}`);
-  const close = fc.tuple(suffix, build).map(([pre, made]) => `v1.2.3${pre && `-${pre}`}${made && `+${made}`}`);
+    .map(
+      ([major, minor, patch, pre, made]) =>
+        `v${major}.${minor}.${patch}${pre && `-${pre}`}${made && `+${made}`}`,
+    );
+  const close = fc
+    .tuple(suffix, build)
+    .map(([pre, made]) => `v1.2.3${pre && `-${pre}`}${made && `+${made}`}`);
   const any = fc.oneof(version, close, close);
 
   test('a comparison the other way round says the opposite', () => {
@@ -105,7 +130,9 @@ describe('whatever the versions are', () => {
     fc.assert(
       fc.property(any, any, any, (a, b, c) => {
         const [low = '', middle = '', high = ''] = [a, b, c].toSorted(order);
-        expect(Math.max(order(low, middle), order(middle, high), order(low, high))).toBeLessThanOrEqual(0);
+        expect(
+          Math.max(order(low, middle), order(middle, high), order(low, high)),
+        ).toBeLessThanOrEqual(0);
       }),
       { numRuns: 500 },
     );
@@ -124,7 +151,8 @@ describe('whatever the versions are', () => {
     const numbers = fc.tuple(number, number, number);
     fc.assert(
       fc.property(numbers, numbers, (a, b) => {
-        const difference = a.map((part, index) => part - (b[index] ?? 0)).find((each) => each !== 0) ?? 0;
+        const difference =
+          a.map((part, index) => part - (b[index] ?? 0)).find((each) => each !== 0) ?? 0;
         expect(order(a.join('.'), b.join('.'))).toBe(Math.sign(difference));
       }),
     );

@@ -20,7 +20,11 @@ export function parseVersion(text = ''): Version | undefined {
   const numbers = { major: Number(major), minor: Number(minor), patch: Number(patch) };
   // Cloud providers write builds of a release like pre-releases.
   if (!/^(?:eks|gke)\b/.test(afterMinus)) return { ...numbers, pre: afterMinus, build };
-  return { ...numbers, pre: '', build: [afterMinus, build].filter((part) => part !== '').join('+') };
+  return {
+    ...numbers,
+    pre: '',
+    build: [afterMinus, build].filter((part) => part !== '').join('+'),
+  };
 }
 
 /** Negative when `a` comes before `b`: by numbers, then pre-release before release, then the build suffix. */
@@ -58,5 +62,8 @@ export function isNewerMinor(a: Version, b: Version): boolean {
 
 /** The minor versions that an upgrade would skip, such as `1.35`. The first ones: anybody may name a version with millions. */
 export function minorsBetween({ major, minor }: Version, to: Version): string[] {
-  return Array.from({ length: Math.min(to.minor - minor - 1, 9) }, (_, index) => `${major}.${minor + 1 + index}`);
+  return Array.from(
+    { length: Math.min(to.minor - minor - 1, 9) },
+    (_, index) => `${major}.${minor + 1 + index}`,
+  );
 }

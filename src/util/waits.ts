@@ -16,7 +16,9 @@ export async function untilAborted<T>(work: Promise<T>, abort?: AbortSignal): Pr
   const { promise, reject } = Promise.withResolvers<never>();
   using listening = new DisposableStack();
   const reason = (): Error => new Error('aborted', { cause: abort?.reason });
-  listening.use(onAbort(abort, () => reject(abort?.reason instanceof Error ? abort.reason : reason())));
+  listening.use(
+    onAbort(abort, () => reject(abort?.reason instanceof Error ? abort.reason : reason())),
+  );
   // Hears of both, so that the rejection of one that comes later ends no process.
   return await Promise.race([promise, work]);
 }

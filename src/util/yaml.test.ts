@@ -7,13 +7,12 @@ function fail(why: string): never {
 }
 
 test('documents in order, with anchors and merged keys', () => {
-  expect(parseYaml('a: &a {x: 1}\nb: {<<: *a, z: 2}\n---\n- 1\n', fail, { version: '1.1' })).toEqual([
-    { a: { x: 1 }, b: { x: 1, z: 2 } },
-    [1],
-  ]);
-  expect(parseYaml('a: &a {x: 1}\nb: &b {z: 2}\nc:\n  <<: *a\n  <<: *b\n', fail, { version: '1.1' })).toEqual([
-    { a: { x: 1 }, b: { z: 2 }, c: { x: 1, z: 2 } },
-  ]);
+  expect(
+    parseYaml('a: &a {x: 1}\nb: {<<: *a, z: 2}\n---\n- 1\n', fail, { version: '1.1' }),
+  ).toEqual([{ a: { x: 1 }, b: { x: 1, z: 2 } }, [1]]);
+  expect(
+    parseYaml('a: &a {x: 1}\nb: &b {z: 2}\nc:\n  <<: *a\n  <<: *b\n', fail, { version: '1.1' }),
+  ).toEqual([{ a: { x: 1 }, b: { z: 2 }, c: { x: 1, z: 2 } }]);
   expect(parseYaml('', fail)).toEqual([]);
 });
 

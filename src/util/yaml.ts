@@ -1,5 +1,12 @@
 /** Parses YAML that anybody may have written: in linear time, and every error blames the text. */
-import { isScalar, LineCounter, type Pair, parseAllDocuments, type SchemaOptions, visit } from 'yaml';
+import {
+  isScalar,
+  LineCounter,
+  type Pair,
+  parseAllDocuments,
+  type SchemaOptions,
+  visit,
+} from 'yaml';
 import { messageOf } from './errors.ts';
 import { firstRepeated } from './repeated.ts';
 
@@ -12,7 +19,9 @@ export function parseYaml(
   const lines = new LineCounter();
   try {
     // The parser's own check of keys compares each with every other one.
-    const documents = [...parseAllDocuments(text, { ...options, uniqueKeys: false, lineCounter: lines })];
+    const documents = [
+      ...parseAllDocuments(text, { ...options, uniqueKeys: false, lineCounter: lines }),
+    ];
     for (const document of documents) {
       const [fault] = document.errors;
       if (fault !== undefined) throw fault;
@@ -36,7 +45,8 @@ function refuseTwice(items: readonly Pair[], lines: LineCounter): void {
 function sentenceOf(error: unknown): string {
   const message = messageOf(error);
   if (message.startsWith('Maximum call stack')) return 'it is nested too deeply';
-  if (message.startsWith('Excessive alias count')) return 'its aliases repeat too much; write the values out';
+  if (message.startsWith('Excessive alias count'))
+    return 'its aliases repeat too much; write the values out';
   // The parser draws the place below its sentence.
   return message.split(':\n', 1)[0] ?? '';
 }

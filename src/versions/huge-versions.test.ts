@@ -9,7 +9,10 @@ import { decideUpdate } from '../updates/plan/decide-update.ts';
 
 // With v1.372026001.0 instead the process is gone (FATAL ERROR … heap out of memory), so a smaller one here.
 test('a Plan whose version has a huge minor is refused in a short sentence', async () => {
-  const update = { ...buildUpdate({ targets: { workers: listed('w1') } }), version: 'v1.200000.0+k0s.0' };
+  const update = {
+    ...buildUpdate({ targets: { workers: listed('w1') } }),
+    version: 'v1.200000.0+k0s.0',
+  };
   const bare = buildNode('w1');
   const nodeInfo = { kubeletVersion: 'v1.36.3+k0s' };
   const worker = { ...bare, status: { ...bare.status, nodeInfo } } as typeof bare;

@@ -7,7 +7,8 @@ export function kubeadmFindings({ kubeadm, target }: VersionFacts): Iterable<Fin
   const cluster = parseVersion(kubeadm.cluster);
   if (!own) return [hard('Km1', 'the version of kubeadm cannot be read')];
   const to = parseVersion(target ?? kubeadm.version);
-  if (!to || (kubeadm.verb === 'apply' && !cluster)) return [hard('Km1', 'the version of the cluster cannot be read')];
+  if (!to || (kubeadm.verb === 'apply' && !cluster))
+    return [hard('Km1', 'the version of the cluster cannot be read')];
   return kubeadm.verb === 'apply' && cluster
     ? applyFindings(own, cluster, to)
     : upgradeNodeFindings(own, cluster, kubeadm.managedBy);
@@ -16,19 +17,28 @@ export function kubeadmFindings({ kubeadm, target }: VersionFacts): Iterable<Fin
 function* applyFindings(own: Version, cluster: Version, to: Version): Iterable<Finding> {
   // For a pre-release, kubeadm allows with --force what it refuses for a release.
   const strict = to.pre === '' ? hard : force;
-  if (to.minor < own.minor - 1) yield hard('Km2', `kubeadm 1.${own.minor} goes no lower than 1.${own.minor - 1}.0`);
+  if (to.minor < own.minor - 1)
+    yield hard('Km2', `kubeadm 1.${own.minor} goes no lower than 1.${own.minor - 1}.0`);
   const step = `the cluster ${brokenStep(cluster, to)?.message}`;
   if (to.minor > cluster.minor + 1) yield strict('Km3', step);
   if (to.minor < cluster.minor - 1) yield strict('Km4', step);
   else if (to.minor < cluster.minor) yield hard('R12', step);
-  if (own.minor < to.minor) yield strict('Km5', `kubeadm 1.${own.minor} cannot bring a cluster to 1.${to.minor}`);
+  if (own.minor < to.minor)
+    yield strict('Km5', `kubeadm 1.${own.minor} cannot bring a cluster to 1.${to.minor}`);
   else if (own.minor > to.minor)
-    yield force('Ks2', `kubeadm 1.${own.minor} brings clusters to its own minor version, not to 1.${to.minor}`);
+    yield force(
+      'Ks2',
+      `kubeadm 1.${own.minor} brings clusters to its own minor version, not to 1.${to.minor}`,
+    );
   else if (compareVersions(own, to) < 0 && to.pre === '')
     yield force('Ks1', `kubeadm has an older patch than the target 1.${to.minor}.${to.patch}`);
 }
 
-function* upgradeNodeFindings(own: Version, cluster: Version | undefined, managedBy?: string): Iterable<Finding> {
+function* upgradeNodeFindings(
+  own: Version,
+  cluster: Version | undefined,
+  managedBy?: string,
+): Iterable<Finding> {
   const before = parseVersion(managedBy);
   if (before && own.minor - before.minor > 1)
     yield hard(
@@ -45,7 +55,10 @@ function* upgradeNodeFindings(own: Version, cluster: Version | undefined, manage
 const IGNORE = 'kubeadm needs ignorePreflightErrors: [SystemVerification]';
 const ALLOW = 'failCgroupV1: false is set in ConfigMap kube-system/kubelet-config';
 
-export function* nodeFindings(node: NodeFacts | undefined, target: Version | undefined): Iterable<Finding> {
+export function* nodeFindings(
+  node: NodeFacts | undefined,
+  target: Version | undefined,
+): Iterable<Finding> {
   if (!node || !target) return;
   const { cgroup, allowsCgroupV1, containerd, kernel } = node;
   const { minor } = target;
@@ -55,7 +68,8 @@ export function* nodeFindings(node: NodeFacts | undefined, target: Version | und
   const runtime = versionOf(containerd);
   if (runtime?.major === 1 && minor >= 36)
     yield hard('containerd', `containerd ${containerd} is too old for 1.${minor}`);
-  if (runtime?.major === 1 && minor === 35) yield warn('containerd', '1.35 is the last with containerd 1.x');
+  if (runtime?.major === 1 && minor === 35)
+    yield warn('containerd', '1.35 is the last with containerd 1.x');
   const linux = versionOf(kernel);
   if (linux && minor >= 32 && (linux.major < 4 || (linux.major === 4 && linux.minor < 19)))
     yield hard('kernel', `Linux ${kernel} is too old for 1.${minor}, which needs 4.19`);
@@ -82,7 +96,8 @@ export function etcdFacts(members: readonly string[], target: string): VersionFa
 export function etcdFindings(etcd: VersionFacts['etcd']): Finding[] {
   if (!etcd) return [];
   const target = parseVersion(etcd.target);
-  const { needed = 0, advised = 0 } = ETCDS.find(({ version }) => parseVersion(version)?.minor === target?.minor) ?? {};
+  const { needed = 0, advised = 0 } =
+    ETCDS.find(({ version }) => parseVersion(version)?.minor === target?.minor) ?? {};
   return etcd.members.flatMap((member): Finding[] => {
     const now = parseVersion(member);
     const found = (severity: Finding['severity'], why: string): Finding[] => [
@@ -92,7 +107,8 @@ export function etcdFindings(etcd: VersionFacts['etcd']): Finding[] {
     if (target.minor - now.minor > 1) return found('hard', 'one minor version at a time');
     // kubeadm leaves a member alone that is newer than what it brings.
     if (target.minor <= now.minor || now.patch >= advised) return [];
-    if (now.patch < needed) return found('hard', `every member must be at 3.${now.minor}.${needed} or later`);
+    if (now.patch < needed)
+      return found('hard', `every member must be at 3.${now.minor}.${needed} or later`);
     return found('warn', `3.${now.minor}.${advised} or later is advised`);
   });
 }
@@ -160,9 +176,21 @@ export interface Finding {
   readonly message: string;
 }
 
-export const hard = (rule: string, message: string): Finding => ({ rule, severity: 'hard', message });
-export const force = (rule: string, message: string): Finding => ({ rule, severity: 'force', message });
-export const warn = (rule: string, message: string): Finding => ({ rule, severity: 'warn', message });
+export const hard = (rule: string, message: string): Finding => ({
+  rule,
+  severity: 'hard',
+  message,
+});
+export const force = (rule: string, message: string): Finding => ({
+  rule,
+  severity: 'force',
+  message,
+});
+export const warn = (rule: string, message: string): Finding => ({
+  rule,
+  severity: 'warn',
+  message,
+});
 
 /** The rule that a step of anything from version to version breaks, and the words about it, without their subject. */
 export function brokenStep(
@@ -173,7 +201,9 @@ export function brokenStep(
   const words = (way: string): string => `would go from ${texts.from} ${way} to ${texts.to}`;
   if (compareVersions(to, from) < 0) return { rule: 'Downgrade', message: words('down') };
   const past = to.major > from.major ? ['the rest of its major version'] : minorsBetween(from, to);
-  return past.length > 0 ? { rule: 'SkippedMinor', message: words(`past ${past.join(', ')}`) } : undefined;
+  return past.length > 0
+    ? { rule: 'SkippedMinor', message: words(`past ${past.join(', ')}`) }
+    : undefined;
 }
 
 export function textOf({ major, minor, patch, pre, build }: Version): string {

@@ -15,8 +15,11 @@ function stage(
   return { role, version, forced: false, targets: list, ...more };
 }
 
-const controllers = (version: string, targets: Targets, more?: Partial<VersionStage>): VersionStage =>
-  stage('controller', version, targets, more);
+const controllers = (
+  version: string,
+  targets: Targets,
+  more?: Partial<VersionStage>,
+): VersionStage => stage('controller', version, targets, more);
 const workers = (version: string, targets: Targets, more?: Partial<VersionStage>): VersionStage =>
   stage('worker', version, targets, more);
 const servers = (versions: Targets): { name: string; version: string | undefined }[] =>
@@ -29,8 +32,18 @@ const NEXT = 'v1.37.1+x.0';
 const ALL_NOW = { c1: NOW, c2: NOW, c3: NOW };
 
 test.each<[string, VersionStage[], Targets, string[]]>([
-  ['the next minor version everywhere', [controllers(NEXT, ALL_NOW), workers(NEXT, { w1: NOW })], ALL_NOW, []],
-  ['a newer patch', [controllers('v1.36.9+x.0', ALL_NOW), workers('v1.36.9+x.0', { w1: NOW })], ALL_NOW, []],
+  [
+    'the next minor version everywhere',
+    [controllers(NEXT, ALL_NOW), workers(NEXT, { w1: NOW })],
+    ALL_NOW,
+    [],
+  ],
+  [
+    'a newer patch',
+    [controllers('v1.36.9+x.0', ALL_NOW), workers('v1.36.9+x.0', { w1: NOW })],
+    ALL_NOW,
+    [],
+  ],
   ['the very same version', [workers(NOW, { w1: NOW })], ALL_NOW, []],
   ['a newer build of it', [workers('v1.36.3+x.10', { w1: 'v1.36.3+x.9' })], ALL_NOW, []],
   [
@@ -39,10 +52,25 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     ALL_NOW,
     ['Downgrade: w1 would go from v1.36.3+x.2 down to v1.36.3+x.0 (rule Downgrade)'],
   ],
-  ['a kubelet that does not tell the number of its build', [workers('v1.36.3+x.0', { w1: 'v1.36.3+x' })], ALL_NOW, []],
-  ['a kubelet that tells no build at all', [workers('v1.36.3+x.0', { w1: 'v1.36.3' })], ALL_NOW, []],
+  [
+    'a kubelet that does not tell the number of its build',
+    [workers('v1.36.3+x.0', { w1: 'v1.36.3+x' })],
+    ALL_NOW,
+    [],
+  ],
+  [
+    'a kubelet that tells no build at all',
+    [workers('v1.36.3+x.0', { w1: 'v1.36.3' })],
+    ALL_NOW,
+    [],
+  ],
   ['a plan that names no build', [workers('v1.36.3', { w1: 'v1.36.3+x.2' })], ALL_NOW, []],
-  ['a plan that names no number of a build', [workers('v1.36.3+x', { w1: 'v1.36.3+x.2' })], ALL_NOW, []],
+  [
+    'a plan that names no number of a build',
+    [workers('v1.36.3+x', { w1: 'v1.36.3+x.2' })],
+    ALL_NOW,
+    [],
+  ],
   [
     'a plan that names no build, of an older patch',
     [workers('v1.36.2', { w1: 'v1.36.3+x.2' })],
@@ -89,13 +117,17 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     'two of them',
     [controllers(NEXT, { c1: 'v1.34.0+x.0' })],
     { c1: 'v1.34.0+x.0' },
-    ['SkippedMinor: c1 would go from v1.34.0+x.0 past 1.35, 1.36 to v1.37.1+x.0 (rule SkippedMinor)'],
+    [
+      'SkippedMinor: c1 would go from v1.34.0+x.0 past 1.35, 1.36 to v1.37.1+x.0 (rule SkippedMinor)',
+    ],
   ],
   [
     'another major version',
     [controllers('v2.0.0', { c1: NOW })],
     { c1: NOW },
-    ['SkippedMinor: c1 would go from v1.36.3+x.0 past the rest of its major version to v2.0.0 (rule SkippedMinor)'],
+    [
+      'SkippedMinor: c1 would go from v1.36.3+x.0 past the rest of its major version to v2.0.0 (rule SkippedMinor)',
+    ],
   ],
   [
     'one step after the other in one plan',
@@ -144,9 +176,16 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     'many at once are one sentence',
     [workers('v1.36.1+x.0', { w1: NOW, w2: NOW, w3: NOW, w4: NOW, w5: NOW, w6: NOW, w7: NOW })],
     ALL_NOW,
-    ['Downgrade: w1, w2, w3, w4, w5 and 2 more would go from v1.36.3+x.0 down to v1.36.1+x.0 (rule Downgrade)'],
+    [
+      'Downgrade: w1, w2, w3, w4, w5 and 2 more would go from v1.36.3+x.0 down to v1.36.1+x.0 (rule Downgrade)',
+    ],
   ],
-  ['a forced command breaks every rule', [workers(NEXT, { w1: OLD, w2: 'v1.38.0' }, FORCED)], ALL_NOW, []],
+  [
+    'a forced command breaks every rule',
+    [workers(NEXT, { w1: OLD, w2: 'v1.38.0' }, FORCED)],
+    ALL_NOW,
+    [],
+  ],
   [
     'what comes after a forced command is judged by what that leaves behind',
     [controllers(OLD, { c1: NOW }, FORCED), workers(NOW, { w1: OLD })],
@@ -166,7 +205,8 @@ test('while controllers with kubelets move, they are ahead of the rest; what cou
     ...controllers(NEXT, {}),
     targets: names.map((name) => ({ name, current: NOW, hasKubelet: true })),
   });
-  const judge = (names: readonly string[]) => judgePlan([both(names)], servers({ c1: NOW, c2: NOW }), new Set());
+  const judge = (names: readonly string[]) =>
+    judgePlan([both(names)], servers({ c1: NOW, c2: NOW }), new Set());
   expect(judge(['c1', 'c2']).problems).toEqual([]);
   expect(judge(['c1']).problems.map(({ code }) => code)).toEqual(['KubeletAhead']);
 });
@@ -176,8 +216,11 @@ test.each<[VersionRule, VersionStage[]]>([
   ['Downgrade', [workers(OLD, { w1: NOW })]],
   ['KubeletAhead', [workers(NEXT, { w1: NOW })]],
 ])('%s is allowed by its own name only', (rule, stages) => {
-  const others = (['SkippedMinor', 'Downgrade', 'KubeletAhead'] as const).filter((each) => each !== rule);
-  const judge = (allow: readonly VersionRule[]) => judgePlan(stages, servers({ c1: NOW }), new Set(allow)).problems;
+  const others = (['SkippedMinor', 'Downgrade', 'KubeletAhead'] as const).filter(
+    (each) => each !== rule,
+  );
+  const judge = (allow: readonly VersionRule[]) =>
+    judgePlan(stages, servers({ c1: NOW }), new Set(allow)).problems;
   expect(judge([rule])).toEqual([]);
   expect(judge(others).map(({ code }) => code)).toEqual([rule]);
 });
@@ -189,7 +232,12 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     ALL_NOW,
     ['w1: its version is unknown'],
   ],
-  ['a version that is none', [workers(NOW, { w1: 'unknown' })], ALL_NOW, ['w1: its version unknown is unreadable']],
+  [
+    'a version that is none',
+    [workers(NOW, { w1: 'unknown' })],
+    ALL_NOW,
+    ['w1: its version unknown is unreadable'],
+  ],
   [
     'a wanted version that is none',
     [workers('latest', { w1: OLD })],
@@ -202,7 +250,12 @@ test.each<[string, VersionStage[], Targets, string[]]>([
     { c1: NOW, c2: undefined },
     ['c2: the version of its API server is unknown'],
   ],
-  ['API servers that nothing depends on', [controllers(NEXT, { c1: NOW })], { c1: NOW, c2: undefined }, []],
+  [
+    'API servers that nothing depends on',
+    [controllers(NEXT, { c1: NOW })],
+    { c1: NOW, c2: undefined },
+    [],
+  ],
   [
     'told once, however many stages there are',
     [workers(NOW, { w1: 'a' }), workers(NOW, { w2: 'a' })],

@@ -35,7 +35,11 @@ export type ApiServer = Pick<VersionTarget, 'name'> & { readonly version?: strin
 type AllowedRules = ReadonlySet<VersionRule>;
 
 /** Judges each stage by what the stages before it leave behind. */
-export function judgePlan(stages: readonly VersionStage[], apiServers: readonly ApiServer[], allow: AllowedRules) {
+export function judgePlan(
+  stages: readonly VersionStage[],
+  apiServers: readonly ApiServer[],
+  allow: AllowedRules,
+) {
   const servers = new Map(apiServers.map(({ name, version }) => [name, version]));
   const moved = new Map<string, string>();
   const findings = planFindings();
@@ -62,7 +66,10 @@ function judgeStage(
     const text = moved.get(keyOf(role, name)) ?? current;
     const from = parseVersion(text);
     if (text === undefined || !from) {
-      findings.leave(text === undefined ? 'its version is unknown' : `its version ${text} is unreadable`, name);
+      findings.leave(
+        text === undefined ? 'its version is unknown' : `its version ${text} is unreadable`,
+        name,
+      );
       continue;
     }
     const broken = brokenStep(...equallyPrecise(from, wanted), { from: text, to: version });
@@ -87,12 +94,16 @@ function keyOf(role: VersionStage['role'], name: string): string {
 
 /** Grouped by what was found: many nodes with one problem make one sentence. */
 function planFindings() {
-  const broken = new Map<string, { readonly rule: VersionRule; readonly what: string; readonly names: string[] }>();
+  const broken = new Map<
+    string,
+    { readonly rule: VersionRule; readonly what: string; readonly names: string[] }
+  >();
   const left = new Map<string, string[]>();
   return {
     add: (rule: VersionRule, what: string, name: string) =>
       void broken.getOrInsert(`${rule} ${what}`, { rule, what, names: [] }).names.push(name),
-    leave: (what: string, ...names: readonly string[]) => void left.getOrInsert(what, []).push(...names),
+    leave: (what: string, ...names: readonly string[]) =>
+      void left.getOrInsert(what, []).push(...names),
     verdict: (): VersionVerdict => ({
       problems: [...broken.values()].map(({ rule, what, names }) => ({
         code: rule,

@@ -7,12 +7,18 @@ import { isNeeded, judgeVersions } from './version-rules.ts';
 /** As the strictest finding says. */
 type Word = 'yes' | 'no' | 'force' | 'warn';
 
-const WORDS: Readonly<Record<Finding['severity'], Word>> = { hard: 'no', force: 'force', warn: 'warn' };
+const WORDS: Readonly<Record<Finding['severity'], Word>> = {
+  hard: 'no',
+  force: 'force',
+  warn: 'warn',
+};
 
 function said(facts: VersionFacts): string {
   const findings = judgeVersions(facts);
   for (const severity of ['hard', 'force', 'warn'] as const) {
-    const rules = findings.filter((finding) => finding.severity === severity).map(({ rule }) => rule);
+    const rules = findings
+      .filter((finding) => finding.severity === severity)
+      .map(({ rule }) => rule);
     if (rules.length > 0) return `${WORDS[severity]} ${[...new Set(rules)].join(' ')}`;
   }
   return 'yes';
@@ -20,12 +26,20 @@ function said(facts: VersionFacts): string {
 
 /** Two digits stand for any patch. */
 const full = (version: string): string => (/^v?\d+\.\d+$/.test(version) ? `${version}.0` : version);
-const to = (from: readonly string[], target: string, more: Partial<VersionFacts> = {}): VersionFacts => ({
+const to = (
+  from: readonly string[],
+  target: string,
+  more: Partial<VersionFacts> = {},
+): VersionFacts => ({
   apiServers: from.map(full),
   target: full(target),
   ...more,
 });
-const kubelet = (version: string, apiServers: readonly string[], more: Partial<KubeletFacts> = {}): VersionFacts => {
+const kubelet = (
+  version: string,
+  apiServers: readonly string[],
+  more: Partial<KubeletFacts> = {},
+): VersionFacts => {
   const { target, apiServer, ...rest } = more;
   const facts = {
     version: full(version),
@@ -63,7 +77,11 @@ const host = (target: string, facts: NonNullable<VersionFacts['node']>): Version
   node: facts,
 });
 /** Kubelets on disk that shall all have the target, those with an API server beside them speaking to that one only. */
-const disks = (versions: readonly string[], target: string, apiServers: readonly string[]): VersionFacts => ({
+const disks = (
+  versions: readonly string[],
+  target: string,
+  apiServers: readonly string[],
+): VersionFacts => ({
   ...to(apiServers, target, { resuming: true }),
   kubelets: versions.map((version, index) => ({
     version,
@@ -90,7 +108,13 @@ const API_SERVERS: readonly Row[] = [
   [10, 'an alpha', to(['1.35.3'], '1.36.0-alpha.2'), 'force', 'force Ks3'],
   [11, 'another major', to(['1.35.3'], '2.0.0'), 'no', 'no R14 R12'],
   [12, 'an unknown minor', to(['1.36.1'], '1.99.0'), 'no', 'no R14 R2'],
-  [13, 'half done, resumed', to(['1.35', '1.35', '1.36'], '1.36', { resuming: true }), 'yes', 'yes'],
+  [
+    13,
+    'half done, resumed',
+    to(['1.35', '1.35', '1.36'], '1.36', { resuming: true }),
+    'yes',
+    'yes',
+  ],
   [14, 'a spread of two', to(['1.34', '1.35', '1.36'], '1.36'), 'no', 'no R1 R2'],
   [15, 'not all at the minor before', to(['1.35', '1.36'], '1.37'), 'no', 'no R2 R8'],
   [16, 'a leading v', to(['1.35.0'], 'v1.36.0'), 'normalise', 'yes'],
@@ -129,13 +153,49 @@ const KUBELETS: readonly Row[] = [
     'warn R8',
   ],
   [35, 'a newer patch', kubelet('1.36.3', ['1.36.1']), 'yes (warn)', 'warn R3'],
-  [36, 'in place, drained', kubelet('1.35', ['1.36'], { target: '1.36', drained: true }), 'yes', 'yes'],
-  [37, 'in place, not drained', kubelet('1.35', ['1.36'], { target: '1.36', drained: false }), 'no', 'no R9'],
+  [
+    36,
+    'in place, drained',
+    kubelet('1.35', ['1.36'], { target: '1.36', drained: true }),
+    'yes',
+    'yes',
+  ],
+  [
+    37,
+    'in place, not drained',
+    kubelet('1.35', ['1.36'], { target: '1.36', drained: false }),
+    'no',
+    'no R9',
+  ],
   [38, 'a patch, not drained', kubelet('1.35.1', ['1.36'], { target: '1.35.4' }), 'yes', 'yes'],
-  [39, 'a leap, replaced', kubelet('1.33', ['1.36'], { target: '1.36', replaced: true }), 'yes', 'yes'],
-  [40, 'a leap, same host', kubelet('1.33', ['1.36'], { target: '1.36', drained: true }), 'no', 'no R13'],
-  [41, 'a minor back, drained', kubelet('1.36', ['1.36'], { target: '1.35', drained: true }), 'force', 'force R12'],
-  [42, 'before the control plane', kubelet('1.35', ['1.35'], { target: '1.36', drained: true }), 'no', 'no R3 R7'],
+  [
+    39,
+    'a leap, replaced',
+    kubelet('1.33', ['1.36'], { target: '1.36', replaced: true }),
+    'yes',
+    'yes',
+  ],
+  [
+    40,
+    'a leap, same host',
+    kubelet('1.33', ['1.36'], { target: '1.36', drained: true }),
+    'no',
+    'no R13',
+  ],
+  [
+    41,
+    'a minor back, drained',
+    kubelet('1.36', ['1.36'], { target: '1.35', drained: true }),
+    'force',
+    'force R12',
+  ],
+  [
+    42,
+    'before the control plane',
+    kubelet('1.35', ['1.35'], { target: '1.36', drained: true }),
+    'no',
+    'no R3 R7',
+  ],
   [
     43,
     'a balancer serves an older one',
@@ -153,7 +213,13 @@ const KUBELETS: readonly Row[] = [
 ];
 
 const OTHERS: readonly Row[] = [
-  [51, 'controller manager, the same', controller('kube-controller-manager', '1.36', ['1.36']), 'yes', 'yes'],
+  [
+    51,
+    'controller manager, the same',
+    controller('kube-controller-manager', '1.36', ['1.36']),
+    'yes',
+    'yes',
+  ],
   [52, 'one older', controller('kube-controller-manager', '1.35', ['1.36']), 'yes', 'yes'],
   [53, 'two older', controller('kube-controller-manager', '1.34', ['1.36']), 'no', 'no R5'],
   [
@@ -163,10 +229,28 @@ const OTHERS: readonly Row[] = [
     'no',
     'no R5',
   ],
-  [55, 'speaks to its own only', controller('kube-controller-manager', '1.36', ['1.35', '1.36'], '1.36'), 'yes', 'yes'],
+  [
+    55,
+    'speaks to its own only',
+    controller('kube-controller-manager', '1.36', ['1.35', '1.36'], '1.36'),
+    'yes',
+    'yes',
+  ],
   [56, 'scheduler newer', controller('kube-scheduler', '1.37', ['1.36']), 'no', 'no R5'],
-  [57, 'cloud controller one older', controller('cloud-controller-manager', '1.35', ['1.36']), 'yes', 'yes'],
-  [58, 'cloud controller two older', controller('cloud-controller-manager', '1.34', ['1.36']), 'no', 'no R5'],
+  [
+    57,
+    'cloud controller one older',
+    controller('cloud-controller-manager', '1.35', ['1.36']),
+    'yes',
+    'yes',
+  ],
+  [
+    58,
+    'cloud controller two older',
+    controller('cloud-controller-manager', '1.34', ['1.36']),
+    'no',
+    'no R5',
+  ],
   [
     59,
     'too old for the next step',
@@ -244,9 +328,21 @@ const ORIGINAL: readonly Row[] = [
   ],
   [98, 'a version newer than it knows', to(['1.36.2'], '1.37.0'), 'configuration error', 'yes'],
   [99, 'all lower', disks(['1.35.4', '1.35.4', '1.35.4'], '1.36.1', ['1.35.4']), 'upgrade', 'yes'],
-  [100, 'one is done', disks(['1.36.1', '1.35.4'], '1.36.1', ['1.36.1', '1.35.4']), 'needed, then F6', 'yes'],
+  [
+    100,
+    'one is done',
+    disks(['1.36.1', '1.35.4'], '1.36.1', ['1.36.1', '1.35.4']),
+    'needed, then F6',
+    'yes',
+  ],
   [101, 'one is newer', disks(['1.35.4', '1.37.0'], '1.36.1', ['1.35.4']), 'needed', 'no R3'],
-  [102, 'the first is newer', disks(['1.37.0', '1.35.4'], '1.36.1', ['1.35.4']), 'downgrade', 'no R3'],
+  [
+    102,
+    'the first is newer',
+    disks(['1.37.0', '1.35.4'], '1.36.1', ['1.35.4']),
+    'downgrade',
+    'no R3',
+  ],
   [
     103,
     'a skip with force',
@@ -277,7 +373,8 @@ const ORIGINAL: readonly Row[] = [
   ],
 ];
 
-const KUBE_PROXY = 'kubeadm replaces kube-proxy, and its version is verified at the end; open in parity-kubeone.md';
+const KUBE_PROXY =
+  'kubeadm replaces kube-proxy, and its version is verified at the end; open in parity-kubeone.md';
 const KUBECTL = 'R6: Refit runs no kubectl, and does not know which one people use';
 /** Rows that are no matter of two versions of the cluster, with the place that decides them. */
 const ELSEWHERE: Readonly<Record<number, string>> = {
@@ -318,7 +415,9 @@ test('the word of a row is its own, but for rows that say why not', () => {
     .flat()
     .filter(([, , , word, wanted]) => !wanted.startsWith(word.split(' ')[0] ?? ''))
     .map(([number]) => number);
-  expect(differing).toEqual([5, 8, 16, 23, 29, 32, 35, 72, 76, 77, 88, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106]);
+  expect(differing).toEqual([
+    5, 8, 16, 23, 29, 32, 35, 72, 76, 77, 88, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106,
+  ]);
 });
 
 test.each([
@@ -332,7 +431,11 @@ test.each([
 
 test('one sentence with what was found and what would be right', () => {
   expect(judgeVersions(to(['1.34.9'], '1.36.1'))).toEqual([
-    { rule: 'R2', severity: 'hard', message: 'API servers would go from v1.34.9 past 1.35 to v1.36.1' },
+    {
+      rule: 'R2',
+      severity: 'hard',
+      message: 'API servers would go from v1.34.9 past 1.35 to v1.36.1',
+    },
   ]);
 });
 
@@ -342,21 +445,36 @@ test.each([
   ['1.34.3', '1.34.5', ['1.34.5'], 'would be newer than the API servers at v1.34.3'],
   ['1.34.3', '1.35.0', ['1.35.0'], 'would be newer than the API servers at v1.34.3'],
   ['1.35.2', '1.36.0', ['1.34.9', '1.35.1'], 'is newer than an API server at v1.34.9'],
-])('to v%s, a kubelet of v%s beside API servers of %j: it %s', (target, version, servers, wanted) => {
-  const messages = judgeVersions(to(servers, target, { resuming: true, ...worker(version) })).map(
-    ({ message }) => message,
-  );
-  expect(messages).toContain(`kubelet of w1 at v${version} ${wanted}`);
-});
+])(
+  'to v%s, a kubelet of v%s beside API servers of %j: it %s',
+  (target, version, servers, wanted) => {
+    const messages = judgeVersions(to(servers, target, { resuming: true, ...worker(version) })).map(
+      ({ message }) => message,
+    );
+    expect(messages).toContain(`kubelet of w1 at v${version} ${wanted}`);
+  },
+);
 
 /** Both sides of each bound, and what no row has. */
 test.each<[string, VersionFacts, string]>([
-  ['API servers of a candidate, to a release before it', to(['1.36.2-rc.1'], '1.36.1'), 'force R12'],
+  [
+    'API servers of a candidate, to a release before it',
+    to(['1.36.2-rc.1'], '1.36.1'),
+    'force R12',
+  ],
   ['a release, to its own candidate', to(['1.36.0'], '1.36.0-rc.1'), 'force Ks3 R12'],
   ['a candidate, to its release', to(['1.36.0-rc.1'], '1.36.0'), 'yes'],
   ['a version that is none', to(['latest'], '1.36.0'), 'no Km1'],
-  ['a kubelet whose version is none', to(['1.35'], '1.36.0', { kubelets: [{ version: '?' }] }), 'no Km1'],
-  ['API servers that differ, and nothing is under way', to(['1.36.0', '1.36.1'], '1.36.2'), 'force F7'],
+  [
+    'a kubelet whose version is none',
+    to(['1.35'], '1.36.0', { kubelets: [{ version: '?' }] }),
+    'no Km1',
+  ],
+  [
+    'API servers that differ, and nothing is under way',
+    to(['1.36.0', '1.36.1'], '1.36.2'),
+    'force F7',
+  ],
   ['the same, resumed', to(['1.36.0', '1.36.1'], '1.36.2', { resuming: true }), 'yes'],
   ['the oldest that is maintained', to(['1.34.0'], '1.34.1', { oldestMaintained: 34 }), 'yes'],
   [
@@ -394,10 +512,15 @@ test.each<[string, VersionFacts, string]>([
 test.each([
   [['1.34.9', '1.35.1'], '1.36.0', '1.35.2'],
   [['1.34.9'], '1.35.0', '1.36.2'],
-])('API servers of %j to %s, a kubelet of %s: nothing is said twice', (servers, target, version) => {
-  const messages = judgeVersions(to(servers, target, { resuming: true, ...worker(version) })).map(
-    ({ message }) => message,
-  );
-  expect(messages).toEqual([...new Set(messages)]);
-  expect(messages).toContain(`kubelet of w1 at v${version} is newer than an API server at v${servers[0]}`);
-});
+])(
+  'API servers of %j to %s, a kubelet of %s: nothing is said twice',
+  (servers, target, version) => {
+    const messages = judgeVersions(to(servers, target, { resuming: true, ...worker(version) })).map(
+      ({ message }) => message,
+    );
+    expect(messages).toEqual([...new Set(messages)]);
+    expect(messages).toContain(
+      `kubelet of w1 at v${version} is newer than an API server at v${servers[0]}`,
+    );
+  },
+);

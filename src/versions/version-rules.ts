@@ -1,5 +1,11 @@
 /** Judges versions: R1 to R14 are Kubernetes' skew policy, Km, Ks and Kd kubeadm's rules (docs/guides/kubeadm.md). */
-import { compareVersions, isNewerMinor, minorsBetween, parseVersion, type Version } from '../util/version.ts';
+import {
+  compareVersions,
+  isNewerMinor,
+  minorsBetween,
+  parseVersion,
+  type Version,
+} from '../util/version.ts';
 import {
   brokenStep,
   type ControllerManagerFacts,
@@ -23,7 +29,11 @@ const THREE_BEHIND_FROM = 25;
 export function judgeVersions(facts: VersionFacts): Finding[] {
   const { kubelets = [], controllers = [] } = facts;
   const others = [...kubelets, ...controllers].map(({ version }) => version);
-  const all = [...facts.apiServers, ...(facts.target === undefined ? [] : [facts.target]), ...others];
+  const all = [
+    ...facts.apiServers,
+    ...(facts.target === undefined ? [] : [facts.target]),
+    ...others,
+  ];
   const unreadable = all.filter((text) => parseVersion(text) === undefined);
   if (unreadable.length > 0) return [hard('Km1', `${unreadable.join(', ')} is no version`)];
   const servers = facts.apiServers.map(read);
@@ -43,20 +53,27 @@ export function isNeeded(found: readonly string[], target: string): boolean {
   return found.some((version) => compareVersions(read(version), read(target)) !== 0);
 }
 
-function* targetFindings(servers: readonly Version[], target: Version, facts: VersionFacts): Iterable<Finding> {
+function* targetFindings(
+  servers: readonly Version[],
+  target: Version,
+  facts: VersionFacts,
+): Iterable<Finding> {
   const [oldest, newest] = ends(servers);
   const unknown = target.major !== 1 || target.minor > NEWEST_KNOWN;
-  if (unknown) yield hard('R14', `${textOf(target)} is newer than this Refit, which does not know its rules`);
+  if (unknown)
+    yield hard('R14', `${textOf(target)} is newer than this Refit, which does not know its rules`);
   if (facts.oldestMaintained !== undefined && target.minor < facts.oldestMaintained)
     yield warn('R14', `${textOf(target)} is not maintained any more`);
   if (target.pre !== '') yield force('Ks3', `${textOf(target)} is a pre-release`);
   if (!oldest || !newest) return;
   yield* spreadFindings(servers);
-  if (minorsBetween(oldest, target).length > 0) yield hard('R2', `API servers ${goes(oldest, target)}`);
+  if (minorsBetween(oldest, target).length > 0)
+    yield hard('R2', `API servers ${goes(oldest, target)}`);
   const uneven = `all API servers must be at 1.${target.minor - 1} before 1.${target.minor}; found ${textOf(oldest)} and ${textOf(newest)}`;
   if (target.minor > newest.minor && newest.minor !== oldest.minor) yield hard('R8', uneven);
   if (target.minor < newest.minor) yield hard('R12', `API servers ${goes(newest, target)}`);
-  else if (compareVersions(target, newest) < 0) yield force('R12', `API servers ${goes(newest, target)}`);
+  else if (compareVersions(target, newest) < 0)
+    yield force('R12', `API servers ${goes(newest, target)}`);
   const differ = `API servers differ, from ${textOf(oldest)} to ${textOf(newest)}, and no upgrade of this plan is under way`;
   if (compareVersions(oldest, newest) !== 0 && facts.resuming !== true) yield force('F7', differ);
 }
@@ -64,10 +81,19 @@ function* targetFindings(servers: readonly Version[], target: Version, facts: Ve
 function spreadFindings(servers: readonly Version[]): Finding[] {
   const [oldest, newest] = ends(servers);
   if (!oldest || !newest || newest.minor - oldest.minor <= 1) return [];
-  return [hard('R1', `API servers may be one minor version apart, found ${textOf(oldest)} and ${textOf(newest)}`)];
+  return [
+    hard(
+      'R1',
+      `API servers may be one minor version apart, found ${textOf(oldest)} and ${textOf(newest)}`,
+    ),
+  ];
 }
 
-function* kubeletFindings(facts: KubeletFacts, servers: readonly Version[], target?: Version): Iterable<Finding> {
+function* kubeletFindings(
+  facts: KubeletFacts,
+  servers: readonly Version[],
+  target?: Version,
+): Iterable<Finding> {
   const { name } = facts;
   const who = name === undefined ? 'kubelet' : `kubelet of ${name}`;
   const now = read(facts.version);
@@ -82,11 +108,17 @@ function* kubeletFindings(facts: KubeletFacts, servers: readonly Version[], targ
   // Without a version of its own to come, the present skew is judged above.
   if (target) yield* stepFindings(who, now, next ? local : [], target);
   const blocks = `${who} at ${textOf(now)} is three minor versions behind and blocks the next upgrade of the control plane`;
-  if (!target && !next && local.some((server) => server.minor - now.minor === 3)) yield warn('R10', blocks);
+  if (!target && !next && local.some((server) => server.minor - now.minor === 3))
+    yield warn('R10', blocks);
 }
 
 /** The present kubelet against the new version of the API servers. */
-function stepFindings(who: string, now: Version, servers: readonly Version[], target: Version): Finding[] {
+function stepFindings(
+  who: string,
+  now: Version,
+  servers: readonly Version[],
+  target: Version,
+): Finding[] {
   const behind = target.minor - now.minor;
   const found = `${who} at ${textOf(now)}`;
   const [oldest] = ends(servers);
@@ -95,15 +127,31 @@ function stepFindings(who: string, now: Version, servers: readonly Version[], ta
   if (now.minor > target.minor || (now.minor === target.minor && now.patch > target.patch))
     return [hard('R3', `${found} would be newer than the API servers at ${textOf(target)}`)];
   if (behind > allowedBehind(now))
-    return [hard('R10', `${found} would be ${behind} minor versions behind ${textOf(target)} (R3): upgrade it first`)];
-  return behind === 3 ? [warn('R8', `${found} will be three minor versions behind ${textOf(target)}`)] : [];
+    return [
+      hard(
+        'R10',
+        `${found} would be ${behind} minor versions behind ${textOf(target)} (R3): upgrade it first`,
+      ),
+    ];
+  return behind === 3
+    ? [warn('R8', `${found} will be three minor versions behind ${textOf(target)}`)]
+    : [];
 }
 
-function* moveFindings(who: string, now: Version, next: Version, how: KubeletFacts): Iterable<Finding> {
+function* moveFindings(
+  who: string,
+  now: Version,
+  next: Version,
+  how: KubeletFacts,
+): Iterable<Finding> {
   if (how.replaced || now.minor === next.minor) return;
-  if (how.drained !== true) yield hard('R9', `the node of ${who} must be drained before its minor version changes`);
+  if (how.drained !== true)
+    yield hard('R9', `the node of ${who} must be drained before its minor version changes`);
   if (how.skips !== true && minorsBetween(now, next).length > 0)
-    yield hard('R13', `${who} ${goes(now, next)}: on the same host, kubeadm moves one minor version at a time (Kd)`);
+    yield hard(
+      'R13',
+      `${who} ${goes(now, next)}: on the same host, kubeadm moves one minor version at a time (Kd)`,
+    );
   if (isNewerMinor(now, next)) yield force('R12', `${who} ${goes(now, next)}`);
 }
 
@@ -112,24 +160,42 @@ function skewFindings(who: string, version: Version, servers: readonly Version[]
   const [oldest, newest] = ends(servers);
   if (!oldest || !newest) return [];
   const found = `${who} at ${textOf(version)}`;
-  if (isNewerMinor(version, oldest)) return [hard('R3', `${found} is newer than an API server at ${textOf(oldest)}`)];
+  if (isNewerMinor(version, oldest))
+    return [hard('R3', `${found} is newer than an API server at ${textOf(oldest)}`)];
   const limit = allowedBehind(version);
   if (newest.minor - version.minor > limit)
-    return [hard('R3', `${found} is more than ${limit} minor versions behind an API server at ${textOf(newest)}`)];
+    return [
+      hard(
+        'R3',
+        `${found} is more than ${limit} minor versions behind an API server at ${textOf(newest)}`,
+      ),
+    ];
   if (compareVersions(version, oldest) <= 0) return [];
   return [warn('R3', `${found} has a newer patch than an API server at ${textOf(oldest)}`)];
 }
 
-function controllerFindings(facts: ControllerManagerFacts, servers: readonly Version[], target?: Version): Finding[] {
+function controllerFindings(
+  facts: ControllerManagerFacts,
+  servers: readonly Version[],
+  target?: Version,
+): Finding[] {
   const version = read(facts.version);
   const [oldest, newest] = ends(facts.apiServer === undefined ? servers : [read(facts.apiServer)]);
   if (!oldest || !newest) return [];
   const who = `${facts.name} at ${textOf(version)}`;
-  if (isNewerMinor(version, oldest)) return [hard('R5', `${who} is newer than an API server at ${textOf(oldest)}`)];
+  if (isNewerMinor(version, oldest))
+    return [hard('R5', `${who} is newer than an API server at ${textOf(oldest)}`)];
   if (newest.minor - version.minor > 1)
-    return [hard('R5', `${who} is more than one minor version behind an API server at ${textOf(newest)}`)];
+    return [
+      hard('R5', `${who} is more than one minor version behind an API server at ${textOf(newest)}`),
+    ];
   if (target && target.minor - version.minor > 1)
-    return [hard('R8', `${who} must be at 1.${target.minor - 1} before API servers go to ${textOf(target)}`)];
+    return [
+      hard(
+        'R8',
+        `${who} must be at 1.${target.minor - 1} before API servers go to ${textOf(target)}`,
+      ),
+    ];
   return [];
 }
 

@@ -20,7 +20,10 @@ export function startAgentProcess(
   environment: Readonly<Record<string, string>> = {},
 ): AgentProcess {
   const env = { ...process.env, ...environment };
-  const child = spawn(command, [...before, 'agent', ...args], { stdio: ['ignore', 'ignore', 'pipe'], env });
+  const child = spawn(command, [...before, 'agent', ...args], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env,
+  });
   const log: string[] = [];
   createInterface({ input: child.stderr }).on('line', (line) => log.push(line));
   const exited = once(child, 'close').then(([code]) => code as number | null);

@@ -19,10 +19,17 @@ beforeAll(async () => {
 afterAll(async () => await cluster.stop());
 
 const startRig = async (options: Partial<RigOptions> = {}): Promise<Rig> =>
-  await Rig.start({ name: `node${++nodes}`, admin: cluster.admin, kubeconfig: cluster.kubeconfig, ...options });
+  await Rig.start({
+    name: `node${++nodes}`,
+    admin: cluster.admin,
+    kubeconfig: cluster.kubeconfig,
+    ...options,
+  });
 
 const writesTo = ({ host }: Rig): number[] =>
-  cluster.requests.filter(({ verb, name }) => verb === 'update' && name === host.name).map(({ code }) => code);
+  cluster.requests
+    .filter(({ verb, name }) => verb === 'update' && name === host.name)
+    .map(({ code }) => code);
 
 async function expectUpdated(rig: Rig, version = NEW, file = '/new'): Promise<void> {
   await rig.end();
@@ -42,7 +49,9 @@ describe('an update', () => {
     await expectUpdated(rig);
     expect(rig.changes).toBe(8);
     expect(writesTo(rig)).toEqual(Array.from({ length: 8 }, () => 200));
-    expect(rig.server.requests).toMatchObject([{ node: rig.host.name, status: 200, complete: true }]);
+    expect(rig.server.requests).toMatchObject([
+      { node: rig.host.name, status: 200, complete: true },
+    ]);
     expect(rig.host.starts).toBe(2);
     expect(await rig.installed('.previous')).toBe(rig.server.sha256('/old'));
     const after = await rig.object();
@@ -107,7 +116,12 @@ describe('an update', () => {
     const listen = `127.0.0.2:${await freePort('127.0.0.2')}`;
     const kubeconfig = await cluster.kubeconfigFor(`http://${listen}`);
     const apiServer = { listen, upstream: new URL(cluster.url).host };
-    await using rig = await startRig({ role: 'controller', restartDelayMs: 1_000, kubeconfig, apiServer });
+    await using rig = await startRig({
+      role: 'controller',
+      restartDelayMs: 1_000,
+      kubeconfig,
+      apiServer,
+    });
     rig.startAgent();
     await rig.send('/new', NEW);
     await expectUpdated(rig);
@@ -157,7 +171,15 @@ describe('a failure leaves the old version running', () => {
       /^sha256 .*, wanted [0-9a-f]{64}$/,
     ],
     ['no file', {}, '/none', NEW, {}, ['Downloading', 'FailedDownload'], /answered 404/],
-    ['a sha256 that is none', {}, '/new', NEW, { sha256: 'abc' }, ['FailedDownload'], /"abc" is not 64 hexadecimal/],
+    [
+      'a sha256 that is none',
+      {},
+      '/new',
+      NEW,
+      { sha256: 'abc' },
+      ['FailedDownload'],
+      /"abc" is not 64 hexadecimal/,
+    ],
     [
       'too many bytes',
       { flags: ['--max-download-bytes', '100'] },
@@ -203,12 +225,27 @@ describe('a failure leaves the old version running', () => {
     ['hangs', /^the service did not show v1.36.3\+k0s.2 within 3 s of its restart$/],
     ['wrong-version', /runs v1.36.3\+k0s.2.wrong instead of v1.36.3\+k0s.2/],
   ] as const)('a build that %s is rolled back', async (broken, reason) => {
-    await using rig = await startRig({ broken, flags: ['--restart-timeout', '3s'], restartDelayMs: 100 });
+    await using rig = await startRig({
+      broken,
+      flags: ['--restart-timeout', '3s'],
+      restartDelayMs: 100,
+    });
     rig.startAgent();
     await rig.send('/new', NEW);
     await rig.end();
-    expect(rig.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'RollingBack', 'Failed']);
-    expect(await rig.report()).toMatchObject({ from: OLD, rolledBack: true, reason: expect.stringMatching(reason) });
+    expect(rig.statuses).toEqual([
+      'Downloading',
+      'Cordoning',
+      'ApplyingUpdate',
+      'Restart',
+      'RollingBack',
+      'Failed',
+    ]);
+    expect(await rig.report()).toMatchObject({
+      from: OLD,
+      rolledBack: true,
+      reason: expect.stringMatching(reason),
+    });
     expect(await rig.host.version()).toBe(OLD);
     expect(await rig.installed()).toBe(rig.server.sha256('/old'));
     expect(await rig.leftovers()).toEqual([]);
@@ -223,8 +260,18 @@ describe('in the soak', () => {
     rig.startAgent();
     await rig.send('/new', NEW);
     await rig.end();
-    expect(rig.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'RollingBack', 'Failed']);
-    expect(await rig.report()).toMatchObject({ rolledBack: true, reason: expect.stringMatching(/^crash loop: /) });
+    expect(rig.statuses).toEqual([
+      'Downloading',
+      'Cordoning',
+      'ApplyingUpdate',
+      'Restart',
+      'RollingBack',
+      'Failed',
+    ]);
+    expect(await rig.report()).toMatchObject({
+      rolledBack: true,
+      reason: expect.stringMatching(/^crash loop: /),
+    });
     expect(await rig.host.version()).toBe(OLD);
     expect(await rig.leftovers()).toEqual([]);
   });
@@ -243,7 +290,11 @@ describe('in the soak', () => {
 });
 
 test('a roll-back goes on after kill -9 though no API server can be reached', async () => {
-  await using rig = await startRig({ broken: 'crashes', flags: ['--restart-timeout', '3s'], restartDelayMs: 100 });
+  await using rig = await startRig({
+    broken: 'crashes',
+    flags: ['--restart-timeout', '3s'],
+    restartDelayMs: 100,
+  });
   const first = rig.startAgent();
   await rig.send('/new', NEW);
   await rig.until(async () => expect(await rig.journal()).toContain('"restarted"'));
@@ -315,7 +366,9 @@ describe('the process', () => {
     await rig.until(() => expect(first.log.join()).toContain('agent started'));
     const second = rig.startAgent();
     expect(await second.exited).toBe(1);
-    expect(second.log).toEqual([expect.stringMatching(new RegExp(`^REFIT_AGENT: another agent .PID ${first.pid}.`))]);
+    expect(second.log).toEqual([
+      expect.stringMatching(new RegExp(`^REFIT_AGENT: another agent .PID ${first.pid}.`)),
+    ]);
     expect(findProcess(first.pid)).toBeDefined();
     await first.stop('SIGKILL');
   });
@@ -324,7 +377,11 @@ describe('the process', () => {
     [['--object', 'pod'], 2, /^REFIT_USAGE: --object pod is none of/],
     [['--binary', '/nowhere/k0s'], 2, /^REFIT_FILE: there is no binary at \/nowhere\/k0s/],
     [['--kubeconfig', '/nowhere'], 2, /^REFIT_KUBECONFIG: .*\/nowhere/],
-    [['--state-dir', '/dev/null/state'], 2, /^REFIT_FILE: cannot use the state directory \/dev\/null\/state/],
+    [
+      ['--state-dir', '/dev/null/state'],
+      2,
+      /^REFIT_FILE: cannot use the state directory \/dev\/null\/state/,
+    ],
   ])('%j: one line and exit code %i', async (flags, code, line) => {
     await using rig = await startRig();
     const agent = rig.startAgent(...flags);

@@ -45,7 +45,9 @@ test('it does not name the folder that it was made in: the same commit gives the
 
 test('it needs nothing of its environment, and takes no options for Node.js from there', () => {
   const env = { ...NOTHING, NODE_OPTIONS: '--no-such-option' };
-  expect(execFileSync(binary, ['--version'], { env, cwd: '/', encoding: 'utf8' })).toBe(`${VERSION}\n`);
+  expect(execFileSync(binary, ['--version'], { env, cwd: '/', encoding: 'utf8' })).toBe(
+    `${VERSION}\n`,
+  );
 });
 
 test.each([
@@ -59,18 +61,27 @@ test.each([
   ['validate', ['/missing'], /^REFIT_FILE/],
   ['kubeadm', ['plan', '-m', '/missing'], /^REFIT_FILE/],
 ])('%s comes as far as its first file', (command, args, line) => {
-  const { status, stderr } = spawnSync(binary, [command, ...args], { env: NOTHING, encoding: 'utf8' });
+  const { status, stderr } = spawnSync(binary, [command, ...args], {
+    env: NOTHING,
+    encoding: 'utf8',
+  });
   expect([status, stderr]).toEqual([EXIT.usage, expect.stringMatching(line)]);
 });
 
 test('called by the name of the original controller, it is that', () => {
-  const { stderr } = spawnSync(binary, [], { argv0: '/bin/system-upgrade-controller', env: NOTHING, encoding: 'utf8' });
+  const { stderr } = spawnSync(binary, [], {
+    argv0: '/bin/system-upgrade-controller',
+    env: NOTHING,
+    encoding: 'utf8',
+  });
   expect(stderr).toMatch(/^REFIT_USAGE: SYSTEM_UPGRADE_CONTROLLER_NAME is not set/);
 });
 
 test('its agent upgrades a node, and has at most 60 MiB when it is idle', async () => {
   const options = `--node-options=${AGENT_FLAGS.join(' ')}`;
-  expect(execFileSync(binary, [options, 'agent', '--help'], { env: NOTHING, encoding: 'utf8' })).toBe(AGENT_HELP);
+  expect(
+    execFileSync(binary, [options, 'agent', '--help'], { env: NOTHING, encoding: 'utf8' }),
+  ).toBe(AGENT_HELP);
   const { admin, kubeconfig } = cluster;
   await using rig = await Rig.start({
     name: 'binary',

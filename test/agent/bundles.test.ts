@@ -14,7 +14,12 @@ beforeAll(async () => {
 afterAll(async () => await cluster.stop());
 
 const startRig = async (options: Partial<RigOptions> = {}): Promise<Rig> =>
-  await Rig.start({ name: `airgap${++nodes}`, admin: cluster.admin, kubeconfig: cluster.kubeconfig, ...options });
+  await Rig.start({
+    name: `airgap${++nodes}`,
+    admin: cluster.admin,
+    kubeconfig: cluster.kubeconfig,
+    ...options,
+  });
 
 const AIRGAP = { kind: 'airgapupdate' };
 const imagesOf = ({ host }: Rig): string => join(host.dataDirectory, 'images');
@@ -105,7 +110,9 @@ test('a second signal for the same bundle fetches nothing, and the third bundle 
   await expectPlaced(rig, 'new', 'old');
   await rig.send('/next', NEXT, AIRGAP);
   await expectPlaced(rig, 'new', 'next');
-  const list = JSON.parse(await readFile(join(rig.host.stateDirectory, 'airgap-bundles.json'), 'utf8')) as object;
+  const list = JSON.parse(
+    await readFile(join(rig.host.stateDirectory, 'airgap-bundles.json'), 'utf8'),
+  ) as object;
   expect(list).toMatchObject({
     bundles: [
       { name: 'new', version: NEW },
@@ -115,10 +122,20 @@ test('a second signal for the same bundle fetches nothing, and the third bundle 
 });
 
 test.each<[string, Partial<RigOptions>, '/new' | '/none', RegExp]>([
-  ['damaged bytes', { breakFor: ['harmed'], name: 'harmed' }, '/new', /^sha256 .*, wanted [0-9a-f]{64}$/],
+  [
+    'damaged bytes',
+    { breakFor: ['harmed'], name: 'harmed' },
+    '/new',
+    /^sha256 .*, wanted [0-9a-f]{64}$/,
+  ],
   ['no file', {}, '/none', /answered 404/],
   ['too many bytes', { flags: ['--max-download-bytes', '100'] }, '/new', /bigger than 100 bytes/],
-  ['no data directory', { flags: ['--data-dir', '/nowhere/k0s'] }, '/new', /no data directory \/nowhere\/k0s/],
+  [
+    'no data directory',
+    { flags: ['--data-dir', '/nowhere/k0s'] },
+    '/new',
+    /no data directory \/nowhere\/k0s/,
+  ],
 ])('%s: nothing is placed, and the reason is told', async (_name, options, file, reason) => {
   await using rig = await startRig(options);
   rig.startAgent();

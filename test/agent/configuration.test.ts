@@ -2,7 +2,15 @@
 import { chmod, mkdir, rm, stat } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ApiFaultsOptions, startApiFaults } from '../faults/api-faults.ts';
-import { argument, ConfiguredHost, FLAGS, file, KEYS, keysOfAlice, RESTART } from './configured-host.ts';
+import {
+  argument,
+  ConfiguredHost,
+  FLAGS,
+  file,
+  KEYS,
+  keysOfAlice,
+  RESTART,
+} from './configured-host.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 
 let cluster: MemoryCluster;
@@ -19,7 +27,9 @@ const ITEMS = [
 const AFTER = ['new\n', 'more\n', 'ssh-ed25519 AAAA alice\n'];
 
 async function contents(host: ConfiguredHost): Promise<unknown[]> {
-  return await Promise.all(['etc/demo/old', 'etc/demo/more', KEYS].map(async (path) => await host.read(path)));
+  return await Promise.all(
+    ['etc/demo/old', 'etc/demo/more', KEYS].map(async (path) => await host.read(path)),
+  );
 }
 
 test('all is changed, and what is as asked for is left alone', async () => {
@@ -28,7 +38,9 @@ test('all is changed, and what is as asked for is left alone', async () => {
   const first = await host.ask(...ITEMS);
   expect(await host.answer(first)).toEqual({});
   expect(await contents(host)).toEqual(AFTER);
-  expect([await host.mode('etc/demo/old'), await host.mode('etc/demo/more')]).toEqual([0o600, 0o644]);
+  expect([await host.mode('etc/demo/old'), await host.mode('etc/demo/more')]).toEqual([
+    0o600, 0o644,
+  ]);
   expect(await host.mode(KEYS)).toBe(0o600);
   expect(await host.read('state/journal-configuration.json.previous')).toContain('/etc/demo/old');
   const { ino } = await stat(host.at('etc/demo/old'));
@@ -97,7 +109,8 @@ test('where an agent was cut off in the middle, the next one puts all back, and 
   const next = host.start();
   await host.until(async () => expect(await contents(host)).toEqual(before));
   await host.until(
-    async () => await Promise.resolve(expect(next.log.join('\n')).toContain('was cut off, and was put back')),
+    async () =>
+      await Promise.resolve(expect(next.log.join('\n')).toContain('was cut off, and was put back')),
   );
   expect(await host.read('state/journal-configuration.json')).toBeUndefined();
   const uid = await host.ask(...ITEMS);
@@ -123,7 +136,9 @@ test('arguments of the kubelet: one restart, done once it is Ready, and none whe
   await host.becomeReady('True', (await stat(host.at('systemctl'))).mtimeMs);
   expect(await host.answer(first)).toEqual({});
   expect(await host.answer(await host.ask(...ITEMS, ...ARGUMENTS))).toEqual({});
-  expect(await host.answer(await host.ask(file('/etc/demo/old', 'newer\n'), ...ARGUMENTS))).toEqual({});
+  expect(await host.answer(await host.ask(file('/etc/demo/old', 'newer\n'), ...ARGUMENTS))).toEqual(
+    {},
+  );
   expect(await host.restarts()).toBe(1);
 });
 
@@ -133,13 +148,19 @@ test('an argument that the kubelet does not take: nothing is changed, and it is 
   host.start();
   const { failure } = await host.answer(await host.ask(...ITEMS, argument('registry-qps', 'bad')));
   expect(failure).toBe('kubelet --registry-qps=bad --help ended with code 1: invalid argument');
-  expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([before, OLD_FLAGS, 0]);
+  expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([
+    before,
+    OLD_FLAGS,
+    0,
+  ]);
 });
 
 test('a file without a folder beside arguments: nothing is changed, and the agent says why', async () => {
   await using host = await ConfiguredHost.arrive(cluster);
   host.start();
-  const { failure } = await host.answer(await host.ask(file('/etc/demo/none/x', 'x'), ...ARGUMENTS));
+  const { failure } = await host.answer(
+    await host.ask(file('/etc/demo/none/x', 'x'), ...ARGUMENTS),
+  );
   expect(failure).toContain('ENOENT');
   expect([await host.read(FLAGS), await host.restarts()]).toEqual([OLD_FLAGS, 0]);
 });
@@ -154,7 +175,11 @@ test('a kubelet that does not come up gets all back, once, and the report has it
   expect(failure).toMatch(
     /^cannot change the configuration; all of it was put back: the kubelet was not Ready .* after its restart: E1122 .*err="it is too large"$/,
   );
-  expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([before, OLD_FLAGS, 2]);
+  expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([
+    before,
+    OLD_FLAGS,
+    2,
+  ]);
 });
 
 test('a kubelet that dies of its arguments is not up, whatever the one before said last', async () => {
@@ -182,7 +207,8 @@ test('a failure that cannot be reported is not carried out again for that', asyn
     await restarted(host, 1);
     refuses = true;
     const tries = (): number =>
-      agent.log.filter((line) => line.includes('cannot finish a change of the configuration')).length;
+      agent.log.filter((line) => line.includes('cannot finish a change of the configuration'))
+        .length;
     await host.until(async () => await Promise.resolve(expect(tries()).toBeGreaterThan(2)));
     refuses = false;
     expect((await host.answer(uid)).failure).toContain('the kubelet was not Ready');
@@ -238,7 +264,8 @@ test('a control plane whose kubelet is down gets the old arguments back without 
 
 test('a kubelet is put back where no API server answers any more', async () => {
   let isDown = false;
-  const fault: ApiFaultsOptions['fault'] = () => (isDown ? { kind: 'answer', code: 503, reason: 'x' } : undefined);
+  const fault: ApiFaultsOptions['fault'] = () =>
+    isDown ? { kind: 'answer', code: 503, reason: 'x' } : undefined;
   const faults = await startApiFaults({ upstream: { url: cluster.url }, fault });
   try {
     const kubeconfig = await cluster.kubeconfigFor(faults.url);
@@ -266,7 +293,11 @@ test('killed before the kubelet is up, and killed while that is put back: the la
   // Its parent is the agent: this one ends between the file and the end of the restart.
   await host.program('systemctl', `${RESTART}; kill -9 $PPID`);
   await host.start().exited;
-  expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([before, OLD_FLAGS, 2]);
+  expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([
+    before,
+    OLD_FLAGS,
+    2,
+  ]);
   await host.program('systemctl', RESTART);
   const last = host.start();
   // Once more, since nobody knows whether it was, and then for the change.

@@ -48,15 +48,34 @@ export class ConfiguredHost implements AsyncDisposable {
     this.#kubeconfig = kubeconfig;
   }
 
-  static async arrive({ admin, kubeconfig }: { readonly admin: KubeClient; readonly kubeconfig: string }) {
-    const host = new ConfiguredHost(await mkdtemp(join(tmpdir(), 'refit-configured-')), admin, kubeconfig);
-    await host.put('etc/passwd', `root:x:0:0::/root:/bin/sh\nalice:x:${USER}:${USER}::/home/alice:/bin/sh\n`);
+  static async arrive({
+    admin,
+    kubeconfig,
+  }: {
+    readonly admin: KubeClient;
+    readonly kubeconfig: string;
+  }) {
+    const host = new ConfiguredHost(
+      await mkdtemp(join(tmpdir(), 'refit-configured-')),
+      admin,
+      kubeconfig,
+    );
+    await host.put(
+      'etc/passwd',
+      `root:x:0:0::/root:/bin/sh\nalice:x:${USER}:${USER}::/home/alice:/bin/sh\n`,
+    );
     await host.put('etc/demo/old', 'old\n');
     await host.put(FLAGS, 'KUBELET_KUBEADM_ARGS="--node-ip=192.0.2.1 --v=2"\n');
     await host.program('kubeadm', 'exit 0');
-    await host.program('kubelet', 'case "$*" in *=bad*) echo "invalid argument" >&2; exit 1 ;; esac');
+    await host.program(
+      'kubelet',
+      'case "$*" in *=bad*) echo "invalid argument" >&2; exit 1 ;; esac',
+    );
     await host.program('systemctl', RESTART);
-    await host.program('journalctl', `echo 'E1122 run.go:72] "command failed" err="it is too large"'; echo more`);
+    await host.program(
+      'journalctl',
+      `echo 'E1122 run.go:72] "command failed" err="it is too large"'; echo more`,
+    );
     await mkdir(host.at('home/alice'), { recursive: true });
     await chmod(host.root, 0o755);
     await chown(host.at('home/alice'), USER, USER);
@@ -86,10 +105,26 @@ export class ConfiguredHost implements AsyncDisposable {
   }
 
   start(...flags: string[]): AgentProcess {
-    const state = ['--state-dir', this.at('state'), '--run-dir', this.at('run'), '--config', this.at('none')];
+    const state = [
+      '--state-dir',
+      this.at('state'),
+      '--run-dir',
+      this.at('run'),
+      '--config',
+      this.at('none'),
+    ];
     const own = ['--procedure', 'kubeadm', '--name', this.name, '--kubeconfig', this.#kubeconfig];
-    const environment = { REFIT_ROOT: this.root, PATH: `${this.at('usr/bin')}:${process.env['PATH']}` };
-    const args = [...own, ...state, '--node-configuration', '/etc/demo,user:alice,kubelet', ...flags];
+    const environment = {
+      REFIT_ROOT: this.root,
+      PATH: `${this.at('usr/bin')}:${process.env['PATH']}`,
+    };
+    const args = [
+      ...own,
+      ...state,
+      '--node-configuration',
+      '/etc/demo,user:alice,kubelet',
+      ...flags,
+    ];
     const agent = startAgentProcess([process.execPath, REFIT], args, environment);
     this.#agents.push(agent);
     return agent;
@@ -106,20 +141,30 @@ export class ConfiguredHost implements AsyncDisposable {
   async answer(uid: string): Promise<{ readonly failure?: string | undefined }> {
     return await this.until(async () => {
       const report = configurationReportOn(await this.#admin.get(nodes, this.name), { uid });
-      if (!report) throw new Error(`no report; the agent said:\n${this.#agents.at(-1)?.log.slice(-15).join('\n')}`);
+      if (!report)
+        throw new Error(
+          `no report; the agent said:\n${this.#agents.at(-1)?.log.slice(-15).join('\n')}`,
+        );
       return report;
     });
   }
 
   async restarts(): Promise<number> {
-    return ((await this.read('systemctl')) ?? '').split('\n').filter((line) => line === 'restart kubelet').length;
+    return ((await this.read('systemctl')) ?? '')
+      .split('\n')
+      .filter((line) => line === 'restart kubelet').length;
   }
 
   /** As a kubelet writes it: in whole seconds. */
   async becomeReady(status = 'True', at = Date.now()): Promise<void> {
     const lastHeartbeatTime = new Date(Math.floor(at / 1000) * 1000).toISOString();
     const conditions = [{ type: 'Ready', status, lastHeartbeatTime }];
-    await this.#admin.patch(nodes, this.name, { status: { conditions } }, { type: 'merge', subresource: 'status' });
+    await this.#admin.patch(
+      nodes,
+      this.name,
+      { status: { conditions } },
+      { type: 'merge', subresource: 'status' },
+    );
   }
 
   async until<T>(condition: () => Promise<T>): Promise<T> {

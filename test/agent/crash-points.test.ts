@@ -24,7 +24,11 @@ interface Effects {
 }
 
 /** One signal whose first agent dies before effect `at`, and whose second one brings it to its end. */
-async function run(path: Payload, at: number, expectEnd: (place: Place) => Promise<void>): Promise<Effects> {
+async function run(
+  path: Payload,
+  at: number,
+  expectEnd: (place: Place) => Promise<void>,
+): Promise<Effects> {
   await using place = await Place.start(`${path.slice(1, 9)}${at}`, builds);
   place.send(path, path === '/bundle.tar' ? { kind: 'airgapupdate' } : {});
   const first = new Fuse(at);
@@ -76,7 +80,8 @@ async function sha256(path: string): Promise<string> {
 }
 
 const oldHash = async (): Promise<string> => await sha256(join(builds.directory, 'old'));
-const served = ({ host }: Place): unknown[] => builds.server.requests.filter(({ node }) => node === host.name);
+const served = ({ host }: Place): unknown[] =>
+  builds.server.requests.filter(({ node }) => node === host.name);
 
 async function expectUpdated({ host, store, node }: Place): Promise<void> {
   expect(store.statuses).toEqual([...SIGNAL_STATUSES]);
@@ -90,7 +95,13 @@ async function expectUpdated({ host, store, node }: Place): Promise<void> {
 const expectRolledBack =
   (because: RegExp, leastStarts: number) =>
   async ({ host, store, report }: Place): Promise<void> => {
-    expect(store.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'Failed']);
+    expect(store.statuses).toEqual([
+      'Downloading',
+      'Cordoning',
+      'ApplyingUpdate',
+      'Restart',
+      'Failed',
+    ]);
     expect(report).toMatchObject({ rolledBack: true, reason: expect.stringMatching(because) });
     expect(await host.version()).toBe(OLD);
     expect(host.starts).toBeGreaterThanOrEqual(leastStarts);
@@ -104,21 +115,34 @@ async function expectCleanedUp(place: Place): Promise<void> {
   expect(store.object.metadata.annotations).toMatchObject({ theirs: 'kept' });
   expect((await readdir(join(host.directory, 'bin'))).toSorted()).toEqual(['k0s', 'k0s.previous']);
   expect(await sha256(`${host.binary}.previous`)).toBe(await oldHash());
-  expect((await readdir(host.stateDirectory)).toSorted()).toEqual(['journal.json', 'journal.json.spare']);
+  expect((await readdir(host.stateDirectory)).toSorted()).toEqual([
+    'journal.json',
+    'journal.json.spare',
+  ]);
 }
 
 test.each([
   ['an update', '/good', expectUpdated],
   ['a roll-back after the restart', '/wrong', expectRolledBack(/\.wrong/, 3)],
-  ['a roll-back in the soak', '/crashes-later', expectRolledBack(/^crash loop: the process of .* ended/, 3)],
-] as const)('%s survives a crash before each of its effects', { timeout: 300_000 }, async (_name, path, expectEnd) => {
-  await surviveEveryCrash(path, 30, async (place) => {
-    await expectEnd(place);
-    await expectCleanedUp(place);
-  });
-});
+  [
+    'a roll-back in the soak',
+    '/crashes-later',
+    expectRolledBack(/^crash loop: the process of .* ended/, 3),
+  ],
+] as const)(
+  '%s survives a crash before each of its effects',
+  { timeout: 300_000 },
+  async (_name, path, expectEnd) => {
+    await surviveEveryCrash(path, 30, async (place) => {
+      await expectEnd(place);
+      await expectCleanedUp(place);
+    });
+  },
+);
 
-test('an airgap bundle survives a crash before each of its effects', { timeout: 300_000 }, async () => {
+test('an airgap bundle survives a crash before each of its effects', {
+  timeout: 300_000,
+}, async () => {
   await surviveEveryCrash('/bundle.tar', 7, async (place) => {
     const { store, host, images } = place;
     expect(store.statuses).toEqual(['Downloading', 'Completed']);

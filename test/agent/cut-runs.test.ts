@@ -42,14 +42,17 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-cut-'));
   plane = await startSandboxPlane(directory);
   const { hostname: host, port } = new URL(plane.url);
-  const line = async (): Promise<TcpProxy> => await startTcpProxy({ target: { host, port: Number(port) } });
+  const line = async (): Promise<TcpProxy> =>
+    await startTcpProxy({ target: { host, port: Number(port) } });
   lines = { first: await line(), second: await line(), worker1: await line() };
   const throughLine = await kubeconfigFor(lines.worker1);
   cluster = await startCluster({
     plane: {
       ...plane,
       kubeconfig: async (user) =>
-        typeof user === 'object' && user.node === 'worker1' ? throughLine : await plane.kubeconfig(user),
+        typeof user === 'object' && user.node === 'worker1'
+          ? throughLine
+          : await plane.kubeconfig(user),
     },
     directory,
     controllers: CONTROLLERS.length,
@@ -101,7 +104,11 @@ async function holder(): Promise<string> {
 async function startLeader(name: 'first' | 'second'): Promise<Leader> {
   const line = lines[name];
   const lease = ['--lease-duration', '2s'];
-  const child = await cluster.startController(name, ['--kubeconfig', await kubeconfigFor(line), ...lease]);
+  const child = await cluster.startController(name, [
+    '--kubeconfig',
+    await kubeconfigFor(line),
+    ...lease,
+  ]);
   return { pid: child.pid, line };
 }
 
@@ -147,7 +154,10 @@ async function deletePlan(): Promise<void> {
 }
 
 async function isSignalled(name: string, planId: string): Promise<void> {
-  await vi.waitUntil(() => sightings.some((each) => each.name === name && each.planId === planId), PATIENCE);
+  await vi.waitUntil(
+    () => sightings.some((each) => each.name === name && each.planId === planId),
+    PATIENCE,
+  );
 }
 
 async function expectCompleted(version: string): Promise<void> {
@@ -158,7 +168,9 @@ async function expectCompleted(version: string): Promise<void> {
   expect(state).toBe('Completed');
   for (const host of cluster.hosts) expect(await host.version()).toBe(version);
   const down = outages.intervals();
-  const [controllers, workers] = [CONTROLLERS, WORKERS].map((names) => down.filter(({ name }) => names.includes(name)));
+  const [controllers, workers] = [CONTROLLERS, WORKERS].map((names) =>
+    down.filter(({ name }) => names.includes(name)),
+  );
   expect(controllers?.map(({ name }) => name)).toEqual(CONTROLLERS);
   expect(greatestOverlap(controllers ?? [])).toBe(1);
   expect(workers?.map(({ name }) => name).toSorted()).toEqual(WORKERS);
@@ -179,15 +191,18 @@ test.each<[string, Direction | undefined]>([
   ['reaches nobody', 'there'],
   ['hears nothing', 'back'],
   ['is cut off', undefined],
-])('a leader that %s is replaced, and does no harm once its line is fixed', async (name, direction) => {
-  const { line, identity } = await leader();
-  const version = await applyPlan(idOf(name));
-  await isSignalled('controller1', idOf(name));
-  line.partition(direction);
-  await vi.waitUntil(async () => (await holder()) !== identity, PATIENCE);
-  line.heal();
-  await expectCompleted(version);
-});
+])(
+  'a leader that %s is replaced, and does no harm once its line is fixed',
+  async (name, direction) => {
+    const { line, identity } = await leader();
+    const version = await applyPlan(idOf(name));
+    await isSignalled('controller1', idOf(name));
+    line.partition(direction);
+    await vi.waitUntil(async () => (await holder()) !== identity, PATIENCE);
+    line.heal();
+    await expectCompleted(version);
+  },
+);
 
 test.each<[string, Direction | undefined]>([
   ['reaches nobody', 'there'],
@@ -201,7 +216,10 @@ test.each<[string, Direction | undefined]>([
   lines.worker1.partition(direction);
   // The other worker does not wait for it.
   await vi.waitUntil(
-    () => sightings.some((each) => each.name === 'worker2' && each.planId === id && each.status === 'Completed'),
+    () =>
+      sightings.some(
+        (each) => each.name === 'worker2' && each.planId === id && each.status === 'Completed',
+      ),
     PATIENCE,
   );
   lines.worker1.heal();

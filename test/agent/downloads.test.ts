@@ -16,7 +16,12 @@ beforeAll(async () => {
 afterAll(async () => await cluster.stop());
 
 const startRig = async (options: Partial<RigOptions> = {}): Promise<Rig> =>
-  await Rig.start({ name: `way${++nodes}`, admin: cluster.admin, kubeconfig: cluster.kubeconfig, ...options });
+  await Rig.start({
+    name: `way${++nodes}`,
+    admin: cluster.admin,
+    kubeconfig: cluster.kubeconfig,
+    ...options,
+  });
 
 test.each(['k0supdate', 'airgapupdate'])(
   'where https is required, no redirect leads a %s to plain http',
@@ -57,7 +62,8 @@ describe('a proxy that the environment names', () => {
   test('carries a download in a tunnel, which ends with it; the API server is reached without', async () => {
     await using mirror = await startHttpsMirror(
       ({ url }, response) => {
-        if (url === '/new') response.writeHead(302, { location: 'https://mirror.example:8443/build' }).end();
+        if (url === '/new')
+          response.writeHead(302, { location: 'https://mirror.example:8443/build' }).end();
         else get(`${rig.server.url}/new`, (answer) => answer.pipe(response));
       },
       ['mirror.example'],
@@ -67,7 +73,10 @@ describe('a proxy that the environment names', () => {
       names: { 'mirror.example:443': port, 'mirror.example:8443': port },
     });
     const named = { HTTPS_PROXY: `http://${proxy.host}`, HTTP_PROXY: 'http://127.0.0.1:1' };
-    await using rig = await startRig({ environment: { ...mirror.trust, ...named }, policy: { requireHttps: true } });
+    await using rig = await startRig({
+      environment: { ...mirror.trust, ...named },
+      policy: { requireHttps: true },
+    });
     rig.startAgent();
     await rig.send('/new', NEW, { url: 'https://mirror.example/new' });
     await rig.end();
@@ -78,7 +87,8 @@ describe('a proxy that the environment names', () => {
 
   test.each(['127.0.0.1', 'localhost'])('over TLS is one by its own name, %s', async (name) => {
     await using mirror = await startHttpsMirror(
-      (_request, response) => response.writeHead(302, { location: 'http://plain.example/new' }).end(),
+      (_request, response) =>
+        response.writeHead(302, { location: 'http://plain.example/new' }).end(),
       ['mirror.example'],
     );
     const names: Record<string, number> = { 'mirror.example:443': mirror.server.port };
@@ -115,18 +125,21 @@ describe('a proxy that the environment names', () => {
 test.each([
   ['shorter than the flag', '6h', 200, ['Downloading', 'FailedDownload']],
   ['longer than the flag', '1ms', 60_000, [...SIGNAL_STATUSES]],
-])("a policy's deadline of downloads, %s, counts", async (_name, flag, downloadTimeoutMs, statuses) => {
-  const faults = [{ paceMs: 10 }];
-  await using rig = await startRig({
-    bytes: 64_000,
-    faults,
-    flags: ['--download-timeout', flag],
-    policy: { downloadTimeoutMs },
-  });
-  rig.startAgent();
-  await rig.send('/new', NEW);
-  await rig.end();
-  expect(rig.statuses).toEqual(statuses);
-  const reason = (await rig.report())?.reason;
-  expect(reason).toBe(statuses.includes('Completed') ? undefined : 'the download took too long');
-});
+])(
+  "a policy's deadline of downloads, %s, counts",
+  async (_name, flag, downloadTimeoutMs, statuses) => {
+    const faults = [{ paceMs: 10 }];
+    await using rig = await startRig({
+      bytes: 64_000,
+      faults,
+      flags: ['--download-timeout', flag],
+      policy: { downloadTimeoutMs },
+    });
+    rig.startAgent();
+    await rig.send('/new', NEW);
+    await rig.end();
+    expect(rig.statuses).toEqual(statuses);
+    const reason = (await rig.report())?.reason;
+    expect(reason).toBe(statuses.includes('Completed') ? undefined : 'the download took too long');
+  },
+);

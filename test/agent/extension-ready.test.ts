@@ -20,7 +20,11 @@ test('ready once the hooks are served', async () => {
   onTestFinished(async () => await cluster.stop());
   const startLeading = async () => await Promise.reject(new Error('not used'));
   const unused = { downloads: { url: 'http://127.0.0.1:9' }, startLeading };
-  const extension = await prepareExtension({ cluster: unused, directory, kubeconfig: cluster.kubeconfig });
+  const extension = await prepareExtension({
+    cluster: unused,
+    directory,
+    kubeconfig: cluster.kubeconfig,
+  });
   // It waits in the middle of its start until somebody writes its certificate.
   const path = join(directory, 'hooks', 'tls.crt');
   const certificate = fs.readFileSync(path);
@@ -39,7 +43,10 @@ test('ready once the hooks are served', async () => {
       ({ status }) => status === 200,
       () => false,
     );
-  const pipe = await vi.waitFor(() => fs.openSync(path, fs.constants.O_WRONLY | fs.constants.O_NONBLOCK), PATIENCE);
+  const pipe = await vi.waitFor(
+    () => fs.openSync(path, fs.constants.O_WRONLY | fs.constants.O_NONBLOCK),
+    PATIENCE,
+  );
   expect(await isReady()).toBe(false);
   fs.writeFileSync(`${path}.new`, certificate);
   fs.renameSync(`${path}.new`, path);

@@ -1,6 +1,15 @@
 /** Runs programs of another processor's Linux: user-mode QEMU, and the libraries that the image brings along. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fetchLibraries } from '../../tools/release/debian.ts';
@@ -19,8 +28,13 @@ function findQemu({ arch }: Platform): string {
   const staging = mkdtempSync(join(CACHE, 'staging-'));
   try {
     const unpack = `dpkg-deb --fsys-tarfile qemu-user-static_*.deb | tar -x ./usr/bin/${name}`;
-    const fetch = 'apt-get download qemu-user-static || { apt-get update && apt-get download qemu-user-static; }';
-    execFileSync('sh', ['-ec', `${fetch}\n${unpack}`], { cwd: staging, stdio: 'pipe', timeout: 300_000 });
+    const fetch =
+      'apt-get download qemu-user-static || { apt-get update && apt-get download qemu-user-static; }';
+    execFileSync('sh', ['-ec', `${fetch}\n${unpack}`], {
+      cwd: staging,
+      stdio: 'pipe',
+      timeout: 300_000,
+    });
     renameSync(join(staging, 'usr/bin', name), kept);
   } finally {
     rmSync(staging, { recursive: true });
@@ -29,7 +43,10 @@ function findQemu({ arch }: Platform): string {
 }
 
 /** Writes the libraries below the new `directory`; the command that a program's path follows. */
-export async function emulator(platform: Platform, directory: string): Promise<readonly [string, ...string[]]> {
+export async function emulator(
+  platform: Platform,
+  directory: string,
+): Promise<readonly [string, ...string[]]> {
   const qemu = findQemu(platform);
   const { entries } = await fetchLibraries(platform.debianArch);
   for (const entry of entries) {

@@ -13,27 +13,35 @@ const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1', resourceV
 /** Of the options of a unit, the one that decides it; others cannot run the source. */
 const SHIPPED = AGENT_FLAGS.filter((flag) => flag.endsWith('-ca'));
 
-test.each([[[]], [SHIPPED]])('an authority of the host proves the API server, with %j', async (flags) => {
-  const directory = await mkdtemp(join(tmpdir(), 'refit-authorities-'));
-  onTestFinished(async () => await rm(directory, { recursive: true }));
-  await using api = await startHttpsMirror((_request, response) => sendJson(response, 200, NODE));
-  const kubeconfig = join(directory, 'kubeconfig');
-  const cluster = { server: api.server.config.server };
-  const config = {
-    clusters: [{ name: 'c', cluster }],
-    users: [{ name: 'u', user: {} }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'x',
-  };
-  await writeFile(kubeconfig, JSON.stringify(config), { mode: 0o600 });
-  const files = ['state-dir', 'run-dir', 'status-socket'].flatMap((flag) => [`--${flag}`, join(directory, flag)]);
-  const agent = startAgentProcess(
-    [process.execPath, ...flags, ENTRY],
-    ['--name', 'n1', '--kubeconfig', kubeconfig, ...files],
-    api.trust,
-  );
-  // Before the API server ends, which waits for the agent's connections.
-  await using running = new AsyncDisposableStack();
-  running.defer(async () => void (await agent.stop('SIGKILL')));
-  await vi.waitFor(() => expect(agent.log.join('\n')).toContain('"msg":"agent started"'), { timeout: 150_000 });
-});
+test.each([[[]], [SHIPPED]])(
+  'an authority of the host proves the API server, with %j',
+  async (flags) => {
+    const directory = await mkdtemp(join(tmpdir(), 'refit-authorities-'));
+    onTestFinished(async () => await rm(directory, { recursive: true }));
+    await using api = await startHttpsMirror((_request, response) => sendJson(response, 200, NODE));
+    const kubeconfig = join(directory, 'kubeconfig');
+    const cluster = { server: api.server.config.server };
+    const config = {
+      clusters: [{ name: 'c', cluster }],
+      users: [{ name: 'u', user: {} }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    };
+    await writeFile(kubeconfig, JSON.stringify(config), { mode: 0o600 });
+    const files = ['state-dir', 'run-dir', 'status-socket'].flatMap((flag) => [
+      `--${flag}`,
+      join(directory, flag),
+    ]);
+    const agent = startAgentProcess(
+      [process.execPath, ...flags, ENTRY],
+      ['--name', 'n1', '--kubeconfig', kubeconfig, ...files],
+      api.trust,
+    );
+    // Before the API server ends, which waits for the agent's connections.
+    await using running = new AsyncDisposableStack();
+    running.defer(async () => void (await agent.stop('SIGKILL')));
+    await vi.waitFor(() => expect(agent.log.join('\n')).toContain('"msg":"agent started"'), {
+      timeout: 150_000,
+    });
+  },
+);

@@ -21,7 +21,10 @@ export interface HttpsMirror extends AsyncDisposable {
 }
 
 /** It is 127.0.0.1, and whatever `names` say. */
-export async function startHttpsMirror(script: Script, names: readonly string[] = []): Promise<HttpsMirror> {
+export async function startHttpsMirror(
+  script: Script,
+  names: readonly string[] = [],
+): Promise<HttpsMirror> {
   await using things = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'refit-authority-'));
   things.defer(async () => await rm(directory, { recursive: true }));
@@ -31,7 +34,11 @@ export async function startHttpsMirror(script: Script, names: readonly string[] 
   const authority = createAuthority(subject, validity);
   const issuer = { subject, key: authority.key };
   const identify = (...dns: string[]): Identity => {
-    const { certificate: cert, key } = issueServer(issuer, { dns, addresses: ['127.0.0.1'] }, validity);
+    const { certificate: cert, key } = issueServer(
+      issuer,
+      { dns, addresses: ['127.0.0.1'] },
+      validity,
+    );
     return { cert, key };
   };
   const file = join(directory, 'authority.pem');

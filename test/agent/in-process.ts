@@ -16,7 +16,11 @@ import { loadJournal, saveJournal } from '../../src/agent/state/journal-file.ts'
 import { pathsIn } from '../../src/agent/state/state-directory.ts';
 import { fileTrust } from '../../src/agent/state/trusted-path.ts';
 import type { Times } from '../../src/agent/step-input.ts';
-import { type AgentReport, decodeReport, type SignalCommand } from '../../src/signal/annotations.ts';
+import {
+  type AgentReport,
+  decodeReport,
+  type SignalCommand,
+} from '../../src/signal/annotations.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
@@ -87,7 +91,10 @@ export class Place implements AsyncDisposable {
 
   static async start(name: string, builds: Builds): Promise<Place> {
     const directory = join(builds.directory, name);
-    return new Place(await startHost({ name, role: 'worker', directory, version: OLD, restartDelayMs: 1 }), builds);
+    return new Place(
+      await startHost({ name, role: 'worker', directory, version: OLD, restartDelayMs: 1 }),
+      builds,
+    );
   }
 
   get images(): string {
@@ -106,7 +113,13 @@ export class Place implements AsyncDisposable {
   send(path: string, more: Partial<SignalCommand> = {}): void {
     const { server } = this.#builds;
     const version = path === '/old' ? OLD : NEW;
-    const command = { id: 0, kind: 'k0supdate', url: server.url + path, version, sha256: server.sha256(path) } as const;
+    const command = {
+      id: 0,
+      kind: 'k0supdate',
+      url: server.url + path,
+      version,
+      sha256: server.sha256(path),
+    } as const;
     this.store.send(
       { planId: 'p', created: 'c', command: { ...command, ...more } },
       { [ROLLOUT_ANNOTATION]: 'plan/c' },
@@ -115,14 +128,18 @@ export class Place implements AsyncDisposable {
 
   /** Runs until the fuse ends it, or the place is left. */
   startAgent(fuse = new Fuse(Infinity), more: Partial<AgentParts> = {}): void {
-    this.#running.push(agentOn(this, fuse, more).run(AbortSignal.any([fuse.dead.signal, this.#stop.signal])));
+    this.#running.push(
+      agentOn(this, fuse, more).run(AbortSignal.any([fuse.dead.signal, this.#stop.signal])),
+    );
   }
 
   /** Resolves once the work has ended and the agent has cleaned up. */
   async ended(): Promise<void> {
     await this.until(async () => {
       expect(this.store.statuses.at(-1)).toMatch(/^(Completed|Failed|FailedDownload)$/);
-      expect(await loadJournal(pathsIn(this.host.stateDirectory).journal)).toEqual({ phase: 'idle' });
+      expect(await loadJournal(pathsIn(this.host.stateDirectory).journal)).toEqual({
+        phase: 'idle',
+      });
     });
   }
 
@@ -137,7 +154,11 @@ export class Place implements AsyncDisposable {
 }
 
 /** Every change of host, node and object is an effect that the fuse may be the end of. */
-function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial<AgentParts>): Agent {
+function agentOn(
+  { host, store, node, images }: Place,
+  fuse: Fuse,
+  more: Partial<AgentParts>,
+): Agent {
   const { stateDirectory, statusSocket, binary } = host;
   const { journal } = pathsIn(stateDirectory);
   const maintenance = node.maintenanceUntil(fuse);
@@ -165,7 +186,9 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
   };
   const view = viewOf(store);
   const object: SignalObject = Object.create(view, {
-    write: { value: async (written: never) => await fuse.before(async () => await view.write(written)) },
+    write: {
+      value: async (written: never) => await fuse.before(async () => await view.write(written)),
+    },
   }) as SignalObject;
   return new Agent({
     ...tools,
@@ -176,7 +199,8 @@ function agentOn({ host, store, node, images }: Place, fuse: Fuse, more: Partial
     observe: async (known) => await observeHost({ places, binary }, known),
     searchService,
     ageOf,
-    perform: async (step, known, abort) => await fuse.before(async () => await perform(step, known, effects, abort)),
+    perform: async (step, known, abort) =>
+      await fuse.before(async () => await perform(step, known, effects, abort)),
     times: TIMES,
     accepts: ['k0supdate', 'airgapupdate'],
     ...more,

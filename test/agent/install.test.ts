@@ -54,7 +54,9 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 for (const manager of MANAGERS) {
   if (manager.why === undefined) describe(`under ${manager.name}`, () => suite(manager));
-  else test(`under ${manager.name}: left out, since ${manager.why}`, () => expect(MANAGERS).toContain(manager));
+  else
+    test(`under ${manager.name}: left out, since ${manager.why}`, () =>
+      expect(MANAGERS).toContain(manager));
 }
 
 function suite({ name, service, run, whyNoPod }: Manager): void {
@@ -62,7 +64,9 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
   beforeAll(async () => {
     const pod = whyNoPod === undefined ? ['pod'] : [];
     expect(await run([process.execPath, INSIDE, name, directory, ...pod], directory)).toBe('');
-    const found = JSON.parse(readFileSync(join(directory, 'seen.json'), 'utf8')) as Seen & { error?: string };
+    const found = JSON.parse(readFileSync(join(directory, 'seen.json'), 'utf8')) as Seen & {
+      error?: string;
+    };
     expect(found.error).toBeUndefined();
     seen = found;
   });
@@ -84,12 +88,15 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
   });
 
   test('files of others stay: install and uninstall refuse before they change anything', () => {
-    const file = name === 'systemd' ? '/etc/systemd/system/refit-agent.service' : '/etc/init.d/refit-agent';
+    const file =
+      name === 'systemd' ? '/etc/systemd/system/refit-agent.service' : '/etc/init.d/refit-agent';
     const dropIn = name === 'systemd' ? `${file}.d/` : '/etc/conf.d/refit-agent';
     const { refused, kept, masked, left, changed } = seen.foreign;
     const inTheWay = 'REFIT_INSTALL: refit install did not make what is in its way: ';
     const hint = `(move that away, put settings of the service into ${dropIn}, and run this again)\nexit code 1\n`;
-    expect(refused).toBe(`${inTheWay}${file}, /etc/refit/agent.kubeconfig, /usr/local/bin/refit ${hint}`);
+    expect(refused).toBe(
+      `${inTheWay}${file}, /etc/refit/agent.kubeconfig, /usr/local/bin/refit ${hint}`,
+    );
     expect(masked).toBe(`${inTheWay}${file}, /usr/local/bin/refit ${hint}`);
     expect(kept).toBe(
       `REFIT_INSTALL: refit install did not make ${file} (stop and remove ${service} yourself, then run this again)\nexit code 1\n`,
@@ -112,7 +119,8 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
 
   test('what nobody can read or remove is no bug of Refit, and uninstall goes on once it is gone', () => {
     const { directory, stuck, freed } = seen.foreign;
-    const file = name === 'systemd' ? '/etc/systemd/system/refit-agent.service' : '/etc/init.d/refit-agent';
+    const file =
+      name === 'systemd' ? '/etc/systemd/system/refit-agent.service' : '/etc/init.d/refit-agent';
     const fault = (what: string): string =>
       `REFIT_INSTALL: this host refuses: ${what} '${file}' (fix that on this host, and run the same command again)\nexit code 1\n`;
     expect(directory).toBe(fault('EISDIR: illegal operation on a directory, read').repeat(2));
@@ -124,13 +132,17 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
   test('a full disk is no bug of Refit, and nothing half-written stays', () => {
     const { full, afterFull } = seen.foreign;
     expect(full).toContain('\nREFIT_INSTALL: cannot write /usr/local/bin/refit: ENOSPC: ');
-    expect(full).toContain(' (fix that on this host, and run the same command again)\nexit code 1\n');
+    expect(full).toContain(
+      ' (fix that on this host, and run the same command again)\nexit code 1\n',
+    );
     expect(afterFull).toEqual([]);
   });
 
   test('an option of agent.yaml for kubeadm hosts only is read there as the agent reads it', () => {
     const { kubeadm } = seen.foreign;
-    expect(kubeadm).toContain(`started ${service}, now and at each boot; its state is in /var/lib/refit-of-this-host`);
+    expect(kubeadm).toContain(
+      `started ${service}, now and at each boot; its state is in /var/lib/refit-of-this-host`,
+    );
     expect(kubeadm).toContain(`removed ${service}\n`);
     expect(kubeadm).not.toContain('could not read');
     expect(kubeadm).not.toContain('exit code');
@@ -138,7 +150,9 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
 
   test('install says what it found and did', () => {
     const lines = seen.installed.trim().split('\n');
-    expect(lines[0]).toMatch(/^found k0s v1\.36\.3\+k0s\.0, a worker \(PID \d+, data in \/var\/lib\/k0s\)$/);
+    expect(lines[0]).toMatch(
+      /^found k0s v1\.36\.3\+k0s\.0, a worker \(PID \d+, data in \/var\/lib\/k0s\)$/,
+    );
     expect(lines.slice(1)).toEqual([
       'copied this program to /usr/local/bin/refit',
       expect.stringMatching(/^wrote \/etc\/.*refit-agent/),

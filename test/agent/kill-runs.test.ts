@@ -148,46 +148,57 @@ function expectOrder(): void {
   expect(greatestOverlap(controllers)).toBe(1);
   expect(workers.map(({ name }) => name).toSorted()).toEqual(WORKERS);
   expect(greatestOverlap(workers)).toBeLessThanOrEqual(CONCURRENT);
-  expect(Math.min(...workers.map(({ from }) => from))).toBeGreaterThan(Math.max(...controllers.map(({ to }) => to)));
+  expect(Math.min(...workers.map(({ from }) => from))).toBeGreaterThan(
+    Math.max(...controllers.map(({ to }) => to)),
+  );
 }
 
-test.each(Array.from({ length: RUNS }, (_, index) => FIRST_SEED + index))('seed %i', async (seed) => {
-  const random = seededRandom(seed);
-  const victim = VICTIMS[seed % VICTIMS.length] ?? '';
-  const nodes = [...CONTROLLERS, ...WORKERS];
-  // A node that has fetched ahead reports no Downloading.
-  const moment = Math.floor(random() * nodes.length * SIGNAL_STATUSES.length);
-  const delay = random() * MAX_DELAY_MS;
-  const version = versionAt(seed - FIRST_SEED + 1);
-  const id = `seed-${seed}`;
-  const before = { sightings: sightings.length, requests: cluster.downloads.requests.length };
-  const logSizes = new Map(await Promise.all(nodes.map(async (node) => [node, (await logOf(node)).length] as const)));
-  outages = new Motion();
+test.each(Array.from({ length: RUNS }, (_, index) => FIRST_SEED + index))(
+  'seed %i',
+  async (seed) => {
+    const random = seededRandom(seed);
+    const victim = VICTIMS[seed % VICTIMS.length] ?? '';
+    const nodes = [...CONTROLLERS, ...WORKERS];
+    // A node that has fetched ahead reports no Downloading.
+    const moment = Math.floor(random() * nodes.length * SIGNAL_STATUSES.length);
+    const delay = random() * MAX_DELAY_MS;
+    const version = versionAt(seed - FIRST_SEED + 1);
+    const id = `seed-${seed}`;
+    const before = { sightings: sightings.length, requests: cluster.downloads.requests.length };
+    const logSizes = new Map(
+      await Promise.all(nodes.map(async (node) => [node, (await logOf(node)).length] as const)),
+    );
+    outages = new Motion();
 
-  onTestFinished(deletePlan);
-  await cluster.client.create(plans, cluster.plan({ id, version, concurrent: CONCURRENT }));
-  await vi.waitUntil(() => sightings.length - before.sightings >= moment, PATIENCE);
-  await sleep(systemClock, delay);
-  const { cutShort } = await killAndRestart(victim, version);
-  const state = await vi.waitUntil(finalState, PATIENCE);
+    onTestFinished(deletePlan);
+    await cluster.client.create(plans, cluster.plan({ id, version, concurrent: CONCURRENT }));
+    await vi.waitUntil(() => sightings.length - before.sightings >= moment, PATIENCE);
+    await sleep(systemClock, delay);
+    const { cutShort } = await killAndRestart(victim, version);
+    const state = await vi.waitUntil(finalState, PATIENCE);
 
-  expect(state).toBe('Completed');
-  expectOrder();
-  for (const host of cluster.hosts) {
-    expect(await host.version()).toBe(version);
-    expectForwardOnly(sightings.filter(({ name, planId }) => name === host.name && planId === id));
-    const told = (await logOf(host.name)).slice(logSizes.get(host.name) ?? 0);
-    const steps = stepsIn(told);
-    // What was fetched ahead needs neither.
-    if (steps.includes('download') || steps.includes('trial-run'))
-      expect(steps.lastIndexOf('download')).toBeLessThan(steps.indexOf('trial-run'));
-    const requests = cluster.downloads.requests.slice(before.requests).filter(({ node }) => node === host.name);
-    const whole = requests.filter(({ complete, from }) => complete && from === 0).length;
-    const isCut = (cutShort && host.name === victim) || isSignalledWhileFetching(told);
-    expect(whole).toBeLessThanOrEqual(isCut ? 2 : 1);
-  }
-  for (const { spec, metadata } of (await cluster.client.list(nodeKind)).items) {
-    expect(spec?.unschedulable ?? false).toBe(false);
-    expect(metadata.annotations).not.toHaveProperty(CORDON_ANNOTATION);
-  }
-});
+    expect(state).toBe('Completed');
+    expectOrder();
+    for (const host of cluster.hosts) {
+      expect(await host.version()).toBe(version);
+      expectForwardOnly(
+        sightings.filter(({ name, planId }) => name === host.name && planId === id),
+      );
+      const told = (await logOf(host.name)).slice(logSizes.get(host.name) ?? 0);
+      const steps = stepsIn(told);
+      // What was fetched ahead needs neither.
+      if (steps.includes('download') || steps.includes('trial-run'))
+        expect(steps.lastIndexOf('download')).toBeLessThan(steps.indexOf('trial-run'));
+      const requests = cluster.downloads.requests
+        .slice(before.requests)
+        .filter(({ node }) => node === host.name);
+      const whole = requests.filter(({ complete, from }) => complete && from === 0).length;
+      const isCut = (cutShort && host.name === victim) || isSignalledWhileFetching(told);
+      expect(whole).toBeLessThanOrEqual(isCut ? 2 : 1);
+    }
+    for (const { spec, metadata } of (await cluster.client.list(nodeKind)).items) {
+      expect(spec?.unschedulable ?? false).toBe(false);
+      expect(metadata.annotations).not.toHaveProperty(CORDON_ANNOTATION);
+    }
+  },
+);

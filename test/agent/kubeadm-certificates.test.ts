@@ -1,6 +1,16 @@
 /** Certificates of a control-plane host are renewed, by its scripts on real files, and its static pods start anew. */
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -35,8 +45,10 @@ const NAMES = [
 let root = '';
 let server: Server;
 
-const pathOf = (component: string): string => join(root, `etc/kubernetes/manifests/${component}.yaml`);
-const pem = async (name: string): Promise<string> => await readFile(join(root, 'etc/kubernetes/pki', name), 'utf8');
+const pathOf = (component: string): string =>
+  join(root, `etc/kubernetes/manifests/${component}.yaml`);
+const pem = async (name: string): Promise<string> =>
+  await readFile(join(root, 'etc/kubernetes/pki', name), 'utf8');
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'refit-certificates-'));
@@ -45,8 +57,9 @@ beforeEach(async () => {
   makeCertificates(root, { notBefore: Date.now() - 345 * DAY, notAfter: Date.now() + 20 * DAY });
   await cp(join(root, 'etc'), join(root, 'renewed/etc'), { recursive: true });
   for (const name of NAMES) renewCertificate(join(root, 'renewed'), name);
-  server = createServer({ cert: await pem('apiserver.crt'), key: await pem('apiserver.key') }, (_asked, answer) =>
-    answer.end(),
+  server = createServer(
+    { cert: await pem('apiserver.crt'), key: await pem('apiserver.key') },
+    (_asked, answer) => answer.end(),
   );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -57,7 +70,9 @@ beforeEach(async () => {
       `--secure-port=${port}`,
       '--tls-cert-file=/etc/kubernetes/pki/apiserver.crt',
     ];
-    const list = [...flags, '--client-ca-file=/etc/kubernetes/pki/ca.crt'].map((flag) => `    - ${flag}\n`).join('');
+    const list = [...flags, '--client-ca-file=/etc/kubernetes/pki/ca.crt']
+      .map((flag) => `    - ${flag}\n`)
+      .join('');
     const metadata = `metadata:\n${annotations}  labels:\n    component: ${component}\n  name: ${component}\n`;
     const container = `  - name: ${component}\n    image: r:5000/${component}:v1.36.3\n    command:\n    - ${component}\n`;
     const flagged = component === 'kube-apiserver' ? list : '';
@@ -68,9 +83,13 @@ beforeEach(async () => {
   }
   const renew =
     'echo "$*" >>"$REFIT_ROOT/kubeadm"; cat "$REFIT_ROOT/says" 2>/dev/null; [ ! -e "$REFIT_ROOT/dies" ] || exit 1; cp -r "$REFIT_ROOT/renewed/etc" "$REFIT_ROOT"';
-  await writeFile(join(root, 'usr/bin/kubeadm'), `#!/bin/sh\n[ "$1" != version ] || exit 0\n${renew}\n`, {
-    mode: 0o755,
-  });
+  await writeFile(
+    join(root, 'usr/bin/kubeadm'),
+    `#!/bin/sh\n[ "$1" != version ] || exit 0\n${renew}\n`,
+    {
+      mode: 0o755,
+    },
+  );
 });
 afterEach(async () => {
   await new Promise<void>((resolve) => server.close(() => resolve()));
@@ -95,12 +114,17 @@ function renewed(
   const started: string[] = [];
   const known = new Map<string, string>();
   const pods = async (): Promise<Pod[]> => {
-    if (reloads) server.setSecureContext({ cert: await pem('apiserver.crt'), key: await pem('apiserver.key') });
+    if (reloads)
+      server.setSecureContext({
+        cert: await pem('apiserver.crt'),
+        key: await pem('apiserver.key'),
+      });
     return await Promise.all(
       COMPONENTS.map(async (component) => {
         const { metadata } = parse(await readFile(pathOf(component), 'utf8')) as Pod;
         const own = metadata.annotations?.[RENEWED] ?? '';
-        if (own === rollout && known.get(component) !== own && kubelet(component)) started.push(component);
+        if (own === rollout && known.get(component) !== own && kubelet(component))
+          started.push(component);
         if (kubelet(component)) known.set(component, own);
         const annotations = { ...metadata.annotations, [RENEWED]: known.get(component) ?? '' };
         const status = { conditions: [{ type: 'Ready', status: 'True' as const }] };
@@ -161,14 +185,18 @@ test('each certificate of kubeadm is renewed, and each static pod starts anew, e
 
 test('the next static pod waits for the one before', async () => {
   const { started, work } = renewed('r1', (component) => component !== 'kube-apiserver');
-  await expect(work).rejects.toThrow('kube-apiserver was not started anew by the kubelet; see journalctl');
+  await expect(work).rejects.toThrow(
+    'kube-apiserver was not started anew by the kubelet; see journalctl',
+  );
   expect(started).toEqual(['etcd']);
   expect(await readFile(pathOf('kube-scheduler'), 'utf8')).not.toContain(RENEWED);
 });
 
 test('where kubeadm fails, nothing starts anew; the next run asks it again', async () => {
   await writeFile(join(root, 'dies'), '');
-  await expect(renewed('r1', () => true).work).rejects.toThrow('step certificates failed with exit code 1');
+  await expect(renewed('r1', () => true).work).rejects.toThrow(
+    'step certificates failed with exit code 1',
+  );
   expect(await readFile(pathOf('etcd'), 'utf8')).not.toContain(RENEWED);
   await rm(join(root, 'dies'));
   await renewed('r1', () => true).work;
@@ -190,7 +218,8 @@ test.each([
   await expect(renewed('r1', () => true).work).rejects.toThrow(
     /did not renew \S+ by the configuration of the cluster: no static pod was restarted$/,
   );
-  for (const component of COMPONENTS) expect(await readFile(pathOf(component), 'utf8')).not.toContain(RENEWED);
+  for (const component of COMPONENTS)
+    expect(await readFile(pathOf(component), 'utf8')).not.toContain(RENEWED);
 });
 
 test('an API server that still serves the old certificate is told', async () => {
@@ -204,14 +233,21 @@ test('a host without curl is told, and is done all the same', async () => {
   await mkdir(tools);
   for (const folder of ['/usr/bin', '/bin', '/usr/sbin', '/sbin'])
     for (const name of await readdir(folder))
-      if (name !== 'curl') await symlink(join(folder, name), join(tools, name)).catch(() => undefined);
+      if (name !== 'curl')
+        await symlink(join(folder, name), join(tools, name)).catch(() => undefined);
   const warn = vi.fn<typeof silentLogger.warn>();
-  const { started, work } = renewed('r1', () => true, true, { path: tools, log: { ...silentLogger, warn } });
+  const { started, work } = renewed('r1', () => true, true, {
+    path: tools,
+    log: { ...silentLogger, warn },
+  });
   await work;
   expect(started).toEqual(COMPONENTS);
-  expect(warn).toHaveBeenCalledExactlyOnceWith('no curl on the host: what its API server serves is not checked', {
-    node: 'cp1',
-  });
+  expect(warn).toHaveBeenCalledExactlyOnceWith(
+    'no curl on the host: what its API server serves is not checked',
+    {
+      node: 'cp1',
+    },
+  );
 });
 
 test('what kubeadm did not make is left alone: its authority has no key here', async () => {
@@ -223,10 +259,18 @@ test('what kubeadm did not make is left alone: its authority has no key here', a
 describe('a manifest that is not as kubeadm writes it stays as it is, and nothing is renewed', () => {
   const deeper = (text: string): string => text.replace(`    ${ANNOTATED}`, `      ${ANNOTATED}`);
   test.each<[string, string, (text: string) => string]>([
-    ['in one line', 'etcd', (text) => text.replace(`annotations:\n    ${ANNOTATED}`, 'annotations: {a: b}')],
+    [
+      'in one line',
+      'etcd',
+      (text) => text.replace(`annotations:\n    ${ANNOTATED}`, 'annotations: {a: b}'),
+    ],
     ['with four spaces', 'etcd', (text) => stringify(parse(text), { indent: 4 })],
     ['with annotations by six spaces', 'etcd', deeper],
-    ['with annotations by three spaces', 'etcd', (text) => text.replace(`    ${ANNOTATED}`, `   ${ANNOTATED}`)],
+    [
+      'with annotations by three spaces',
+      'etcd',
+      (text) => text.replace(`    ${ANNOTATED}`, `   ${ANNOTATED}`),
+    ],
     ['without metadata', 'etcd', (text) => text.replace(/metadata:[^]*spec:/, 'spec:')],
     ['the last of them', 'kube-scheduler', (text) => stringify(parse(text), { indent: 4 })],
   ])('%s', async (_form, component, change) => {
@@ -242,10 +286,16 @@ describe('a manifest that is not as kubeadm writes it stays as it is, and nothin
 
 test('comments and empty lines are no part of the form', async () => {
   const text = await readFile(pathOf('etcd'), 'utf8');
-  await writeFile(pathOf('etcd'), text.replace('  annotations:\n', '# ours\n  annotations:\n\n        # of kubeadm\n'));
+  await writeFile(
+    pathOf('etcd'),
+    text.replace('  annotations:\n', '# ours\n  annotations:\n\n        # of kubeadm\n'),
+  );
   await renewed('r1', () => true).work;
   expect((parse(await readFile(pathOf('etcd'), 'utf8')) as Pod).metadata).toEqual({
-    annotations: { [RENEWED]: 'r1', 'kubeadm.kubernetes.io/etcd.advertise-client-urls': 'https://10.0.0.11:2379' },
+    annotations: {
+      [RENEWED]: 'r1',
+      'kubeadm.kubernetes.io/etcd.advertise-client-urls': 'https://10.0.0.11:2379',
+    },
     labels: { component: 'etcd' },
     name: 'etcd',
   });

@@ -1,7 +1,17 @@
 /** Tests containerd on a host: staged where it is needed, replaced whole, restarted once, and put back byte by byte. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import {
+  access,
+  chmod,
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
@@ -34,8 +44,14 @@ let root = '';
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'refit-host-'));
   for (const folder of ['run', 'var/lib']) await mkdir(join(root, folder), { recursive: true });
-  await put('usr/bin/systemctl', '[ "$1" != restart ] || echo "$* $(containerd -v)" >>"$REFIT_ROOT/systemctl"\n');
-  await put('k8s', `case $1 in version) echo ${VERSION} ;; *) echo Kubernetes ${VERSION} ;; esac\n`);
+  await put(
+    'usr/bin/systemctl',
+    '[ "$1" != restart ] || echo "$* $(containerd -v)" >>"$REFIT_ROOT/systemctl"\n',
+  );
+  await put(
+    'k8s',
+    `case $1 in version) echo ${VERSION} ;; *) echo Kubernetes ${VERSION} ;; esac\n`,
+  );
   await put('usr/bin/kubelet', 'echo Kubernetes v1.36.2\n');
   await put('usr/bin/kubeadm', 'echo v1.36.2\n');
   for (const [folder, version] of [
@@ -52,7 +68,10 @@ async function provide(folder: string, version: string): Promise<void> {
     `${folder}/containerd`,
     `echo containerd github.com/containerd/containerd/v2 ${version} 1c4457e00facac03\n`,
   );
-  await put(`${folder}/containerd-shim-runc-v2`, `printf 'containerd-shim-runc-v2:\\n  Version:  ${version}\\n'\n`);
+  await put(
+    `${folder}/containerd-shim-runc-v2`,
+    `printf 'containerd-shim-runc-v2:\\n  Version:  ${version}\\n'\n`,
+  );
   await put(`${folder}/runc`, `printf 'runc version 1.3.0\\n'; : ${version}\n`);
 }
 
@@ -68,15 +87,17 @@ async function onHost(script: string): Promise<string> {
 }
 
 const context = { rollout: 'r', version: VERSION };
-const stage = async (): Promise<string> => await onHost(stepScript({ ...context, step: 'stage' }, stageBody(manifest)));
+const stage = async (): Promise<string> =>
+  await onHost(stepScript({ ...context, step: 'stage' }, stageBody(manifest)));
 const replace = async (): Promise<string> =>
   await onHost(stepScript({ ...context, step: 'containerd' }, containerdBody(containerd)));
 const contents = async (folder: string): Promise<string[]> =>
   await Promise.all(NAMES.map(async (name) => await readFile(join(root, folder, name), 'utf8')));
-const restarts = async (): Promise<string> => await readFile(join(root, 'systemctl'), 'utf8').catch(() => '');
+const restarts = async (): Promise<string> =>
+  await readFile(join(root, 'systemctl'), 'utf8').catch(() => '');
 const problems = async (): Promise<string[]> =>
-  parseFacts(await onHost(probeScript(manifest, host, Date.now()))).problems.flatMap(({ severity, message }) =>
-    message.includes('containerd') ? [`${severity} ${message}`] : [],
+  parseFacts(await onHost(probeScript(manifest, host, Date.now()))).problems.flatMap(
+    ({ severity, message }) => (message.includes('containerd') ? [`${severity} ${message}`] : []),
   );
 
 test('all of it is replaced, then restarted once; what was there can be put back, and is restarted, too', async () => {
@@ -109,7 +130,10 @@ const another = async (step: 'stage' | 'containerd', to = containerd): Promise<s
 test('the daemon comes last: where a shim cannot be placed, the next rollout replaces all of it, and can put it back', async () => {
   const before = await contents('usr/bin');
   await stage();
-  await put('usr/bin/cp', 'case $* in *.runc.refit) echo "no room"; exit 1 ;; esac; exec /bin/cp "$@"\n');
+  await put(
+    'usr/bin/cp',
+    'case $* in *.runc.refit) echo "no room"; exit 1 ;; esac; exec /bin/cp "$@"\n',
+  );
   expect(await replace()).toContain('no room');
   const [daemon] = await contents('usr/bin');
   expect(daemon).toBe(before[0]);
@@ -197,7 +221,10 @@ test('a plan refuses what is missing or has another version, and changes nothing
 });
 
 test('a plan refuses a unit whose restart would end all containers', async () => {
-  await put('usr/bin/systemctl', '[ "$*" != "show -p KillMode --value containerd" ] || echo control-group\n');
+  await put(
+    'usr/bin/systemctl',
+    '[ "$*" != "show -p KillMode --value containerd" ] || echo control-group\n',
+  );
   expect(await problems()).toEqual([
     'hard the unit of containerd lacks KillMode=process: its restart would end all containers',
   ]);
@@ -207,6 +234,8 @@ test('a file that is no program, such as a page of a proxy, is not run as comman
   await provide('new', 'v2.3.3');
   const ran = join(root, 'ran');
   await writeFile(join(root, 'new/containerd'), `touch ${ran}\n`, { mode: 0o755 });
-  expect(await problems()).toEqual(['hard containerd.binaries.containerd is no program: is it an error page?']);
+  expect(await problems()).toEqual([
+    'hard containerd.binaries.containerd is no program: is it an error page?',
+  ]);
   await expect(access(ran)).rejects.toThrow('ENOENT');
 });

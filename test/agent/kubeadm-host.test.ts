@@ -21,7 +21,8 @@ const isRoot = process.getuid?.() === 0;
 let root = '';
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'refit-host-'));
-  for (const folder of ['run', 'usr/bin', 'var/lib']) await mkdir(join(root, folder), { recursive: true });
+  for (const folder of ['run', 'usr/bin', 'var/lib'])
+    await mkdir(join(root, folder), { recursive: true });
 });
 afterAll(async () => await rm(root, { recursive: true }));
 
@@ -35,18 +36,21 @@ async function onHost(options: string, before: string, script: string): Promise<
   return stdout + stderr;
 }
 
-if (!isRoot || host === undefined) test('left out: only root may mount', () => expect(isRoot).toBe(false));
+if (!isRoot || host === undefined)
+  test('left out: only root may mount', () => expect(isRoot).toBe(false));
 else
   describe('a host', () => {
     const problemsWith = async (options: string): Promise<string[]> =>
-      parseFacts(await onHost(options, 'true', probeScript(manifest, host, Date.now()))).problems.map(
-        ({ severity, message }) => `${severity} ${message}`,
-      );
+      parseFacts(
+        await onHost(options, 'true', probeScript(manifest, host, Date.now())),
+      ).problems.map(({ severity, message }) => `${severity} ${message}`);
 
     test('with too little room, and a mount that runs no programs', async () => {
       const problems = await problemsWith('size=8m,noexec');
       expect(problems).toContain(`hard ${root}/var/lib has 8 MiB free, the upgrade needs 256 MiB`);
-      expect(problems).toContain('hard /var/lib is mounted with noexec: staged binaries cannot run there');
+      expect(problems).toContain(
+        'hard /var/lib is mounted with noexec: staged binaries cannot run there',
+      );
     });
 
     test('with binaries in a folder that cannot be written, as on an image that is never changed', async () => {
@@ -83,7 +87,9 @@ else
       ].join(' && ');
 
       test('no room for the copy that kubeadm makes of it', async () => {
-        const { problems } = parseFacts(await onHost('size=512m', before, probeScript(manifest, host, Date.now())));
+        const { problems } = parseFacts(
+          await onHost('size=512m', before, probeScript(manifest, host, Date.now())),
+        );
         const line = /\/etc\/kubernetes has 7 MiB free, the upgrade needs 10 MiB$/;
         expect(problems.map(({ message }) => message)).toContainEqual(expect.stringMatching(line));
       });
@@ -100,9 +106,16 @@ else
     ])('with %s to restore a snapshot of etcd beside its data', async (_, size, end) => {
       const body = Buffer.alloc(5_000_000, 'a');
       await mkdir(join(root, 'srv'), { recursive: true });
-      await writeFile(join(root, 'srv/snap.db'), Buffer.concat([body, createHash('sha256').update(body).digest()]));
+      await writeFile(
+        join(root, 'srv/snap.db'),
+        Buffer.concat([body, createHash('sha256').update(body).digest()]),
+      );
       await writeFile(join(root, 'usr/bin/etcdutl'), '#!/bin/sh\n', { mode: 0o755 });
-      const flags = ['data-dir=/var/lib/etcd', 'name=cp1', 'initial-advertise-peer-urls=https://10.0.0.1:2380'];
+      const flags = [
+        'data-dir=/var/lib/etcd',
+        'name=cp1',
+        'initial-advertise-peer-urls=https://10.0.0.1:2380',
+      ];
       await mkdir(join(root, 'etc/kubernetes/manifests'), { recursive: true });
       const yaml = flags.map((flag) => `    - --${flag}\n`).join('');
       await writeFile(join(root, 'etc/kubernetes/manifests/etcd.yaml'), yaml);
@@ -126,7 +139,10 @@ else
     test('with a full disk says so, and runs nothing', async () => {
       const fill =
         'mkdir "$REFIT_ROOT/var/lib/refit" && { cat /dev/zero >"$REFIT_ROOT/var/lib/full" 2>/dev/null || true; }';
-      const step = stepScript({ step: 'kubelet', rollout: 'r', version: 'v1' }, { body: 'echo it ran' });
+      const step = stepScript(
+        { step: 'kubelet', rollout: 'r', version: 'v1' },
+        { body: 'echo it ran' },
+      );
       const said = await onHost('size=1m', fill, step);
       expect(said).toContain('No space left on device');
       expect(said).not.toContain('it ran');

@@ -46,19 +46,22 @@ interface Kind {
 
 let directory = '';
 const at = (...path: string[]): string => join(directory, ...path);
-const said = (name: string, version: string): string => (name === 'kubeadm' ? version : `Kubernetes ${version}`);
+const said = (name: string, version: string): string =>
+  name === 'kubeadm' ? version : `Kubernetes ${version}`;
 const each = async (
   versions: readonly string[],
   make: (name: string, version: string) => Promise<void>,
 ): Promise<void> => {
-  for (const name of ['kubeadm', 'kubelet']) for (const version of versions) await make(name, version);
+  for (const name of ['kubeadm', 'kubelet'])
+    for (const version of versions) await make(name, version);
 };
 
 /** As root of the machine, whose changes stay for the next script. */
 async function onHost(script: string, layer?: string): Promise<string> {
   await writeFile(at('script.sh'), script);
   const mounts = ['usr', 'etc', 'var'].map((name) => {
-    const programs = layer === undefined || !existsSync(join(layer, name)) ? '' : `${join(layer, name)}:`;
+    const programs =
+      layer === undefined || !existsSync(join(layer, name)) ? '' : `${join(layer, name)}:`;
     return `mkdir -p ${name} up/${name} work/${name}
 mount -t overlay -o lowerdir=${programs}/${name},upperdir=up/${name},workdir=work/${name} overlay root/${name}`;
   });
@@ -75,7 +78,10 @@ exec chroot root sh /script.sh`;
     environment: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive' },
   });
   // Debian's rpm says this each time.
-  return `${stdout}${stderr}`.replaceAll(/^rpm: (RPM should not be used|However assuming).*\n/gm, '');
+  return `${stdout}${stderr}`.replaceAll(
+    /^rpm: (RPM should not be used|However assuming).*\n/gm,
+    '',
+  );
 }
 
 async function makeDebs(): Promise<void> {
@@ -225,13 +231,17 @@ zypper -nq addlock kubelet >/dev/null`,
 async function whyNot({ layer }: Kind): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return 'only root may mount';
   if (layer !== undefined && !existsSync(layer)) return `${layer} is missing: .ci/run unpacks it`;
-  return (await run('sh', ['-c', 'command -v apt-get dpkg-deb unshare'])).ok ? undefined : 'this is no Debian';
+  return (await run('sh', ['-c', 'command -v apt-get dpkg-deb unshare'])).ok
+    ? undefined
+    : 'this is no Debian';
 }
 
 for (const kind of KINDS) {
   const why = await whyNot(kind);
-  if (why === undefined) describe(`a host with packages of ${kind.name ?? kind.manager}`, () => suite(kind));
-  else test(`${kind.name ?? kind.manager}: left out, since ${why}`, () => expect(why).toBeDefined());
+  if (why === undefined)
+    describe(`a host with packages of ${kind.name ?? kind.manager}`, () => suite(kind));
+  else
+    test(`${kind.name ?? kind.manager}: left out, since ${why}`, () => expect(why).toBeDefined());
 }
 
 function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh }: Kind): void {
@@ -240,7 +250,9 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
   const here = async (script: string): Promise<string> => await onHost(script, layer);
   const messages = async (version: string): Promise<string[]> => {
     if (!host) throw new Error('the manifest has no host');
-    const { problems } = parseFacts(await here(probeScript({ ...manifest, version }, host, Date.now())));
+    const { problems } = parseFacts(
+      await here(probeScript({ ...manifest, version }, host, Date.now())),
+    );
     return problems.map(({ severity, message }) => `${severity} ${message}`);
   };
   const upgrade = async (rollout: string): Promise<void> => {
@@ -254,7 +266,14 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
 
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'refit-packages-'));
-    for (const folder of ['repository', 'root/repository', 'root/tmp', 'root/dev', 'root/proc', 'root/run'])
+    for (const folder of [
+      'repository',
+      'root/repository',
+      'root/tmp',
+      'root/dev',
+      'root/proc',
+      'root/run',
+    ])
       await mkdir(at(folder), { recursive: true });
     for (const folder of ['usr', 'etc', 'var']) await mkdir(at('root', folder));
     await run('sh', ['-c', `for link in /bin /sbin /lib*; do cp -a "$link" ${at('root')}; done`]);
@@ -266,7 +285,9 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
 
   test('a plan says who replaces them, and asks for no file of the manifest', async () => {
     const found = await messages(NEW);
-    expect(found).toContain(`warn kubelet belongs to a package: ${manager} replaces it, not binaries.kubelet`);
+    expect(found).toContain(
+      `warn kubelet belongs to a package: ${manager} replaces it, not binaries.kubelet`,
+    );
     expect(found.filter((message) => /\/none|knows no/.test(message))).toEqual([]);
   });
 
@@ -293,7 +314,9 @@ function suite({ manager, layer, makeRepository, setUp, state, stateAt, refresh 
 
   test('a fetch that is cut off leaves no folder that counts as complete', async () => {
     const other = { rollout: 'r0', version: 'v1.37.0' };
-    expect(await here(stepScript({ ...other, step: 'stage' }, stageBody(manifest)))).toContain('cannot fetch');
+    expect(await here(stepScript({ ...other, step: 'stage' }, stageBody(manifest)))).toContain(
+      'cannot fetch',
+    );
     expect((await here('ls /var/lib/refit/staged')).split('\n')).not.toContain('kubeadm.packages');
   });
 
@@ -313,23 +336,42 @@ echo 'no room'
 exit 100
 END
 chmod 755 /usr/sbin/apt-get`);
-  expect(await here(stepScript({ ...context, step: 'kubelet' }, kubeletBody({})))).toContain('no room');
-  expect(await here('kubelet; apt-mark showhold; rm /usr/sbin/apt-get')).toBe(`Kubernetes ${OLD}\nkubelet\n`);
+  expect(await here(stepScript({ ...context, step: 'kubelet' }, kubeletBody({})))).toContain(
+    'no room',
+  );
+  expect(await here('kubelet; apt-mark showhold; rm /usr/sbin/apt-get')).toBe(
+    `Kubernetes ${OLD}\nkubelet\n`,
+  );
 }
 
-function ofApt(here: (script: string) => Promise<string>, messages: (version: string) => Promise<string[]>): void {
+function ofApt(
+  here: (script: string) => Promise<string>,
+  messages: (version: string) => Promise<string[]>,
+): void {
   test.each(['containerd.io=2.3.2-1~debian.12', 'containerd=2.3.2~ds1-1'])(
     'containerd as the package %s is upgraded and stays held; the binaries of the manifest are for other hosts',
     async (old) => {
       const [name = ''] = old.split('=');
       const path = { path: '/none', sha256: '0'.repeat(64) };
-      const containerd = { version: 'v2.3.3', binaries: { containerd: path, 'containerd-shim-runc-v2': path } };
+      const containerd = {
+        version: 'v2.3.3',
+        binaries: { containerd: path, 'containerd-shim-runc-v2': path },
+      };
       await here(`apt-get -qqy install ${old} >/dev/null && apt-mark -qq hold ${name}`);
       // Staged with the others, or by its own step.
       if (name === 'containerd')
-        await here(stepScript({ rollout: name, version: NEW, step: 'stage' }, stageBody({ ...manifest, containerd })));
-      await here(stepScript({ rollout: name, version: NEW, step: 'containerd' }, containerdBody(containerd)));
-      const found = await here(`containerd -v; dpkg-query -W -f '\${Version}' ${name}; apt-mark showhold`);
+        await here(
+          stepScript(
+            { rollout: name, version: NEW, step: 'stage' },
+            stageBody({ ...manifest, containerd }),
+          ),
+        );
+      await here(
+        stepScript({ rollout: name, version: NEW, step: 'containerd' }, containerdBody(containerd)),
+      );
+      const found = await here(
+        `containerd -v; dpkg-query -W -f '\${Version}' ${name}; apt-mark showhold`,
+      );
       expect(found).toMatch(/ 2\.3\.3\S* 1\n2\.3\.3[-~]\S+?\d(containerd\S*)\n/);
       expect(found).toContain(`${name}\n`);
       expect(await here(putBackScript(name, containerd))).toMatch(
@@ -341,17 +383,26 @@ function ofApt(here: (script: string) => Promise<string>, messages: (version: st
 
   test('a plan refuses a binary of another package', async () => {
     const lists = '/var/lib/dpkg/info/kubeadm.list';
-    await here(`cat /var/lib/dpkg/info/kubelet.list >>${lists}; sed -i '/kubelet/d' /var/lib/dpkg/info/kubelet.list`);
+    await here(
+      `cat /var/lib/dpkg/info/kubelet.list >>${lists}; sed -i '/kubelet/d' /var/lib/dpkg/info/kubelet.list`,
+    );
     expect(await messages(NEW)).toContain(
       'hard kubelet belongs to package kubeadm: install package kubelet, or a file of its own, first',
     );
   });
 }
 
-function ofRpm(here: (script: string) => Promise<string>, messages: (version: string) => Promise<string[]>): void {
+function ofRpm(
+  here: (script: string) => Promise<string>,
+  messages: (version: string) => Promise<string[]>,
+): void {
   test('a package that lacks what it needs stops the run before any host is touched', async () => {
-    const said = await here(stepScript({ rollout: 'r4', version: LACKING, step: 'stage' }, stageBody(manifest)));
-    expect(said).toMatch(/conntrack-tools.* needed by kubeadm-1\.36\.4[^]* cannot fetch kubeadm 1\.36\.4\n/);
+    const said = await here(
+      stepScript({ rollout: 'r4', version: LACKING, step: 'stage' }, stageBody(manifest)),
+    );
+    expect(said).toMatch(
+      /conntrack-tools.* needed by kubeadm-1\.36\.4[^]* cannot fetch kubeadm 1\.36\.4\n/,
+    );
   });
 
   test('a plan refuses packages that neither dnf nor zypper can replace', async () => {

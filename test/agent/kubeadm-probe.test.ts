@@ -52,14 +52,19 @@ async function factsOf(given: Manifest) {
   const [host] = given.hosts;
   if (!host) throw new Error('the manifest has no host');
   const found = parseFacts(await onHost(probeScript(given, host, Date.now())));
-  return { ...found, messages: found.problems.map(({ severity, message }) => `${severity} ${message}`) };
+  return {
+    ...found,
+    messages: found.problems.map(({ severity, message }) => `${severity} ${message}`),
+  };
 }
 
 test('a download is tried, and its password stays out of the message', async () => {
   await program('curl', 'echo "curl: (22) The requested URL returned error: 404"; exit 22');
   const line =
     'hard binaries.kubeadm.url: cannot download https://***@example.com/kubeadm: curl: (22) The requested URL returned error: 404';
-  expect((await facts()).messages.map((text) => text.replace(/\/\/[^@/]*@/, '//***@'))).toContain(line);
+  expect((await facts()).messages.map((text) => text.replace(/\/\/[^@/]*@/, '//***@'))).toContain(
+    line,
+  );
   expect((await facts()).messages.join()).not.toContain('secret');
   await program('curl', 'exit 0');
   expect((await facts()).messages.filter((text) => text.includes('download'))).toEqual([]);
@@ -76,8 +81,16 @@ test.each([
 });
 
 test('what an UpgradeConfiguration switches off is read by its section', async () => {
-  const lines = ['kind: UpgradeConfiguration', 'apply:', '  etcdUpgrade: false', '  # certificateRenewal: false'];
-  await put('upgrade.yaml', [...lines, 'node:', '  etcdUpgrade: true', '  certificateRenewal: false', ''].join('\n'));
+  const lines = [
+    'kind: UpgradeConfiguration',
+    'apply:',
+    '  etcdUpgrade: false',
+    '  # certificateRenewal: false',
+  ];
+  await put(
+    'upgrade.yaml',
+    [...lines, 'node:', '  etcdUpgrade: true', '  certificateRenewal: false', ''].join('\n'),
+  );
   const config = join(root, 'upgrade.yaml');
   expect((await factsOf({ ...manifest, kubeadm: { config } })).leaves).toEqual([
     'apply:etcdUpgrade:',
@@ -103,7 +116,8 @@ test('other static pods that read a kubeconfig of kubeadm are told', async () =>
     {
       rule: 'pod',
       severity: 'warn',
-      message: 'kube-vip.yaml reads certificates of kubeadm: restart this static pod yourself after they are renewed',
+      message:
+        'kube-vip.yaml reads certificates of kubeadm: restart this static pod yourself after they are renewed',
     },
   ]);
 });
@@ -130,12 +144,19 @@ test('little room for images is a warning', async () => {
 test('a step of a run that was killed makes the host busy, and a warning says that it is waited for', async () => {
   await put('var/lib/refit/kubeadm.lock', '');
   await put('etc/kubernetes/manifests/kube-apiserver.yaml', '');
-  await put('proc/net/tcp6', '  sl  local_address rem_address st\n   0: 00000000:192B 00000000:0000 0A 0\n');
+  await put(
+    'proc/net/tcp6',
+    '  sl  local_address rem_address st\n   0: 00000000:192B 00000000:0000 0A 0\n',
+  );
   const line = 'warn a step of an earlier run is at work: this run waits for its end';
   expect((await facts()).messages).not.toContain(line);
-  const hold = spawn('flock', [join(root, 'var/lib/refit/kubeadm.lock'), 'sh', '-c', 'echo held; read _'], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const hold = spawn(
+    'flock',
+    [join(root, 'var/lib/refit/kubeadm.lock'), 'sh', '-c', 'echo held; read _'],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
   await once(hold.stdout, 'data');
   // Its own kubeadm: whoever ends it, or the lock's holder, must not be told to.
   await program('pgrep', 'echo 12');
@@ -147,7 +168,10 @@ test('a step of a run that was killed makes the host busy, and a warning says th
 });
 
 test('another kubeadm, also one in a container, makes the host busy', async () => {
-  await put('proc/net/tcp6', '  sl  local_address rem_address st\n   0: 00000000:1D13 00000000:0000 0A 0\n');
+  await put(
+    'proc/net/tcp6',
+    '  sl  local_address rem_address st\n   0: 00000000:1D13 00000000:0000 0A 0\n',
+  );
   await program('pgrep', 'printf "12\\n34\\n"');
   expect((await facts()).busy).toEqual(['kubeadm, process 12', 'kubeadm, process 34']);
 });
@@ -158,9 +182,15 @@ test('the port of the API server is that of its manifest, which a load balancer 
 
 test('an API server that listens is not waited for, though its manifest is new: its address must be wrong', async () => {
   expect((await facts()).busy).toEqual(['an API server that starts']);
-  await put('proc/net/tcp6', '  sl  local_address rem_address st\n   0: 00000000:1D13 00000000:0000 0A 0\n');
+  await put(
+    'proc/net/tcp6',
+    '  sl  local_address rem_address st\n   0: 00000000:1D13 00000000:0000 0A 0\n',
+  );
   expect((await facts()).busy).toEqual([]);
-  await put('proc/net/tcp6', '  sl  local_address rem_address st\n   0: 00000000:1D13 0100007F:E0F2 01 0\n');
+  await put(
+    'proc/net/tcp6',
+    '  sl  local_address rem_address st\n   0: 00000000:1D13 0100007F:E0F2 01 0\n',
+  );
   expect((await facts()).busy).toEqual(['an API server that starts']);
 });
 
@@ -169,7 +199,11 @@ test('kubectl is replaced where it is, staged binaries are removed at the end, a
   await program('systemctl', 'echo "$*" >>"$REFIT_ROOT/systemctl"');
   await put('new/kubeadm', `#!/bin/sh\n${kubeadm}\n`, 0o755);
   await put('new/kubelet', '#!/bin/sh\necho "Kubernetes v1.36.3"\n', 0o755);
-  await put('new/kubectl', '#!/bin/sh\nprintf "Client Version: v1.36.3\\nKustomize Version: v5.8.0\\n"\n', 0o755);
+  await put(
+    'new/kubectl',
+    '#!/bin/sh\nprintf "Client Version: v1.36.3\\nKustomize Version: v5.8.0\\n"\n',
+    0o755,
+  );
   await program('kubelet', 'echo old');
   await program('kubectl', 'echo old');
   const binaries = {
@@ -181,7 +215,11 @@ test('kubectl is replaced where it is, staged binaries are removed at the end, a
   expect(await onHost(stepScript({ ...context, step: 'stage' }, stageBody({ binaries })))).toBe('');
   const last = stepScript({ ...context, step: 'kubelet' }, kubeletBody(binaries));
   expect([await onHost(last), await onHost(last)]).toEqual(['', '']);
-  expect(await onHost('kubectl version; kubelet; ls "$REFIT_ROOT/var/lib/refit"; cat "$REFIT_ROOT/systemctl"')).toBe(
+  expect(
+    await onHost(
+      'kubectl version; kubelet; ls "$REFIT_ROOT/var/lib/refit"; cat "$REFIT_ROOT/systemctl"',
+    ),
+  ).toBe(
     'Client Version: v1.36.3\nKustomize Version: v5.8.0\nKubernetes v1.36.3\nkubeadm.journal\nkubeadm.lock\nlast.log\nprevious\ndaemon-reload\nrestart kubelet\n',
   );
 });
@@ -189,7 +227,10 @@ test('kubectl is replaced where it is, staged binaries are removed at the end, a
 test('a kubectl that snap installed is named as such, and what to do', async () => {
   await program('snap', 'exit 0');
   await symlink('snap', join(root, 'usr/bin/kubectl'));
-  const { messages } = await factsOf({ ...manifest, binaries: { ...manifest.binaries, kubectl: { path: '/b' } } });
+  const { messages } = await factsOf({
+    ...manifest,
+    binaries: { ...manifest.binaries, kubectl: { path: '/b' } },
+  });
   expect(messages.filter((text) => text.includes('kubectl'))).toEqual([
     'hard kubectl is a snap: run snap remove kubectl and install a package or a file of that name, or leave it out of binaries',
   ]);
@@ -209,7 +250,10 @@ test.each<[string, Record<string, string>, boolean]>([
   ['on', { 'proc/swaps': `${SWAPS}/dev/sda2 partition 1 0 -2\n` }, true],
   [
     'on, and allowed',
-    { 'proc/swaps': `${SWAPS}/swapfile file 1 0 -2\n`, 'var/lib/kubelet/config.yaml': 'failSwapOn: false\n' },
+    {
+      'proc/swaps': `${SWAPS}/swapfile file 1 0 -2\n`,
+      'var/lib/kubelet/config.yaml': 'failSwapOn: false\n',
+    },
     false,
   ],
   [
@@ -228,17 +272,29 @@ test.each<[string, Record<string, string>, boolean]>([
 });
 
 const NETWORK = (version: string): string =>
-  JSON.stringify({ cniVersion: version, name: 'pods', plugins: [{ type: 'bridge', ipam: { type: 'host-local' } }] });
+  JSON.stringify({
+    cniVersion: version,
+    name: 'pods',
+    plugins: [{ type: 'bridge', ipam: { type: 'host-local' } }],
+  });
 const AT = 'etc/cni/net.d/10-pods.conflist';
 const CALICO_PLUGIN = { type: 'calico', ipam: { type: 'calico-ipam' }, policy: { type: 'k8s' } };
 const CALICO = JSON.stringify(
-  { name: 'k8s-pod-network', cniVersion: '0.3.1', plugins: [CALICO_PLUGIN, { type: 'portmap', snat: true }] },
+  {
+    name: 'k8s-pod-network',
+    cniVersion: '0.3.1',
+    plugins: [CALICO_PLUGIN, { type: 'portmap', snat: true }],
+  },
   undefined,
   2,
 );
 
 test.each<[string, Record<string, string>, string[]]>([
-  ['that is whole', { [AT]: NETWORK('1.0.0'), 'opt/cni/bin/bridge': '', 'usr/lib/cni/host-local': '' }, []],
+  [
+    'that is whole',
+    { [AT]: NETWORK('1.0.0'), 'opt/cni/bin/bridge': '', 'usr/lib/cni/host-local': '' },
+    [],
+  ],
   [
     'in a folder of its own',
     {
@@ -280,6 +336,7 @@ test.each<[string, Record<string, string>, string[]]>([
   ],
 ])('a network plugin %s', async (_, files, warnings) => {
   for (const [path, text] of Object.entries(files)) await put(path, text);
-  for (const path of Object.keys(files).filter((each) => each.includes('/cni/'))) await chmod(join(root, path), 0o755);
+  for (const path of Object.keys(files).filter((each) => each.includes('/cni/')))
+    await chmod(join(root, path), 0o755);
   expect((await facts()).messages.filter((message) => /CNI/.test(message))).toEqual(warnings);
 });

@@ -3,7 +3,13 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { kubeadmBody, kubeletBody, rollBackScript, stageBody, stepScript } from '../../src/kubeadm/scripts.ts';
+import {
+  kubeadmBody,
+  kubeletBody,
+  rollBackScript,
+  stageBody,
+  stepScript,
+} from '../../src/kubeadm/scripts.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 const [OLD, NEW] = ['v1.35.2', 'v1.36.3'];
@@ -11,7 +17,10 @@ let root = '';
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'refit-host-'));
   for (const folder of ['run', 'var/lib']) await mkdir(join(root, folder), { recursive: true });
-  await put('usr/bin/systemctl', '#!/bin/sh\necho "$* $(kubelet --version)" >>"$REFIT_ROOT/systemctl"\n');
+  await put(
+    'usr/bin/systemctl',
+    '#!/bin/sh\necho "$* $(kubelet --version)" >>"$REFIT_ROOT/systemctl"\n',
+  );
   for (const [folder, version] of [
     ['usr/bin', OLD],
     ['new', NEW],
@@ -65,7 +74,9 @@ test('binaries and configuration are as before; the next run does all steps anew
   expect(after.every((content) => content.includes(NEW))).toBe(true);
   expect(await onHost(rollBackScript('r'))).toBe(`Kubernetes ${OLD}\n`);
   expect(await contents()).toEqual(before);
-  expect(await readFile(join(root, 'systemctl'), 'utf8')).toMatch(new RegExp(`restart kubelet Kubernetes ${OLD}\n$`));
+  expect(await readFile(join(root, 'systemctl'), 'utf8')).toMatch(
+    new RegExp(`restart kubelet Kubernetes ${OLD}\n$`),
+  );
   await upgrade('r');
   expect(await contents()).toEqual(after);
 });
@@ -95,7 +106,8 @@ test('a failed rollout is followed by another: what was there before the first o
 });
 
 test('a flag that only a skipped kubeadm removes is gone before the kubelet starts; a roll-back brings it back', async () => {
-  const before = 'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --pod-infra-container-image=r:5000/pause:3.10 --v=2"\n';
+  const before =
+    'KUBELET_KUBEADM_ARGS="--node-ip=10.0.0.1 --pod-infra-container-image=r:5000/pause:3.10 --v=2"\n';
   const flags = async () => await readFile(join(root, 'var/lib/kubelet/kubeadm-flags.env'), 'utf8');
   await put('new/kubeadm', `#!/bin/sh\necho ${NEW}\n`);
   await put('var/lib/kubelet/kubeadm-flags.env', before);

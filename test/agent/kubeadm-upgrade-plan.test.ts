@@ -15,7 +15,12 @@ const kubeProxy =
 test.each([
   ['as recorded: nothing', recorded, 0, ''],
   ['nothing, where the API server has the version already', '', 0, ''],
-  ['a configuration that a person must convert, by its group', manual, 0, `${kubeProxy} kube-system\n`],
+  [
+    'a configuration that a person must convert, by its group',
+    manual,
+    0,
+    `${kubeProxy} kube-system\n`,
+  ],
   ['a failure stops', undefined, 1, ''],
 ])('%s', async (_name, printed, code, said) => {
   const root = await mkdtemp(join(tmpdir(), 'refit-upgrade-plan-'));
@@ -23,7 +28,9 @@ test.each([
   await mkdir(join(root, 'var/lib/refit/staged'), { recursive: true });
   await writeFile(join(root, 'plan'), printed ?? '');
   const body = printed === undefined ? 'echo no >&2; exit 1' : `cat '${join(root, 'plan')}'`;
-  await writeFile(join(root, 'var/lib/refit/staged/kubeadm'), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+  await writeFile(join(root, 'var/lib/refit/staged/kubeadm'), `#!/bin/sh\n${body}\n`, {
+    mode: 0o755,
+  });
   const input = `VERSION=v1.36.3\n${PRELUDE}${scriptFile('upgrade-plan.sh')}`;
   const { ok, stdout } = await run('sh', ['-s'], { environment: { REFIT_ROOT: root }, input });
   expect([ok ? 0 : 1, stdout]).toEqual([code, said]);

@@ -12,13 +12,21 @@ const DAY_S = 86_400;
 
 /** It leads in the place of whoever led before, and is gone when what is returned is disposed of: others wait for its lease. */
 export async function electSilentLeader(client: KubeClient): Promise<AsyncDisposable> {
-  await createMissing(client, namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+  await createMissing(client, namespaces, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: NAMESPACE },
+  });
   await retire(client);
   await client.create(leases, {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: { name: NAME, namespace: NAMESPACE },
-    spec: { holderIdentity: 'somebody', leaseDurationSeconds: DAY_S, renewTime: microTime(Date.now()) },
+    spec: {
+      holderIdentity: 'somebody',
+      leaseDurationSeconds: DAY_S,
+      renewTime: microTime(Date.now()),
+    },
   });
   return { [Symbol.asyncDispose]: async () => await retire(client) };
 }

@@ -1,6 +1,11 @@
 /** A proxy on loopback that knows a few names: it forwards plain requests and tunnels to them, and notes what it was asked. */
 import { once } from 'node:events';
-import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as forward,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Identity } from './https-mirror.ts';
@@ -25,8 +30,16 @@ export interface ProxyTraits {
   readonly identity?: Identity;
 }
 
-export async function startLoopbackProxy({ names, refuses, identity }: ProxyTraits): Promise<LoopbackProxy> {
-  const [asked, credentials, sockets] = [[] as string[], [] as (string | undefined)[], new Set<Socket>()];
+export async function startLoopbackProxy({
+  names,
+  refuses,
+  identity,
+}: ProxyTraits): Promise<LoopbackProxy> {
+  const [asked, credentials, sockets] = [
+    [] as string[],
+    [] as (string | undefined)[],
+    new Set<Socket>(),
+  ];
   const note = ({ method, url, headers }: IncomingMessage): void => {
     asked.push(`${method} ${url}`);
     credentials.push(headers['proxy-authorization']);
@@ -71,7 +84,11 @@ export async function startLoopbackProxy({ names, refuses, identity }: ProxyTrai
   };
 }
 
-function pass({ url = '', headers }: IncomingMessage, response: ServerResponse, names: ProxyTraits['names']): void {
+function pass(
+  { url = '', headers }: IncomingMessage,
+  response: ServerResponse,
+  names: ProxyTraits['names'],
+): void {
   const { hostname, port, pathname, search } = new URL(url);
   const own = names[`${hostname}:${port || '80'}`];
   if (own === undefined) {

@@ -7,7 +7,10 @@ import { parse } from 'yaml';
 import { type RequestRecord, startApiServer } from '../../sandbox/api-server/api-server.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/kube/resources.ts';
+import {
+  type CustomResourceDefinition,
+  customResourceDefinitions,
+} from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 
 export interface MemoryCluster {
@@ -32,7 +35,10 @@ export async function startMemoryCluster(): Promise<MemoryCluster> {
       users: [{ name: 'anybody', user: {} }],
       contexts: [{ name: 'memory', context: named }],
     };
-    await writeFile(path, JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'memory', ...lists }));
+    await writeFile(
+      path,
+      JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'memory', ...lists }),
+    );
     return path;
   };
   const kubeconfig = await kubeconfigFor(server.url);

@@ -7,7 +7,9 @@ import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/an
 /** What outlives an agent: the stored object, and every status it went through. */
 export class MemoryStore {
   readonly statuses: string[] = [];
-  object: KubeObject = { metadata: { name: 'worker1', resourceVersion: '1', annotations: { theirs: 'kept' } } };
+  object: KubeObject = {
+    metadata: { name: 'worker1', resourceVersion: '1', annotations: { theirs: 'kept' } },
+  };
   /** Called before each write of the agent, which finds itself overtaken by whatever this changes. */
   beforeWrite: () => void = () => undefined;
   readonly #watchers = new Set<() => void>();
@@ -23,7 +25,13 @@ export class MemoryStore {
     this.send({ ...signal, status: { status, timestamp: '2026-01-01T00:00:00Z' } }, more);
   }
 
-  change({ annotations, ...more }: { annotations?: Record<string, string>; status?: object }): void {
+  change({
+    annotations,
+    ...more
+  }: {
+    annotations?: Record<string, string>;
+    status?: object;
+  }): void {
     const { metadata } = this.object;
     this.put({
       ...this.object,

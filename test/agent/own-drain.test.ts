@@ -74,7 +74,12 @@ test.each<[string, Case]>([
   expect(found).toHaveLength(left);
   for (const { metadata: theirs } of found) {
     const at = { namespace: 'default' };
-    await admin.patch(pods, theirs.name, { metadata: { finalizers: null } }, { type: 'merge', ...at });
+    await admin.patch(
+      pods,
+      theirs.name,
+      { metadata: { finalizers: null } },
+      { type: 'merge', ...at },
+    );
     await admin.delete(pods, theirs.name, at).catch(() => undefined);
   }
 });
@@ -91,14 +96,20 @@ test('on a controller whose ControlNode is deleted, and not registered again, th
   rig.startAgent();
   await rig.until(async () => expect(nodeNameOf(await rig.object())).toBe(node));
   await rig.send('/new', NEW);
-  const isCordoned = async (): Promise<boolean> => cordonOwner(await admin.get(nodes, node)) !== undefined;
+  const isCordoned = async (): Promise<boolean> =>
+    cordonOwner(await admin.get(nodes, node)) !== undefined;
   await rig.until(async () => expect(await isCordoned()).toBe(true));
   // A service that does not answer does not say that this is a controller.
   await rig.host.stop();
   await admin.delete(controlNodes, name);
   await rig.until(async () => expect(await rig.journal()).toContain('"idle"'));
   expect(await isCordoned()).toBe(false);
-  await admin.patch(pods, 'stuck', { metadata: { finalizers: null } }, { type: 'merge', namespace: 'default' });
+  await admin.patch(
+    pods,
+    'stuck',
+    { metadata: { finalizers: null } },
+    { type: 'merge', namespace: 'default' },
+  );
   await rig.host.resume();
   await rig.until(async () => expect(nodeNameOf(await rig.object())).toBe(node));
 });

@@ -22,7 +22,14 @@ afterAll(async () => await cluster.stop());
 async function start(options: Partial<RigOptions> = {}): Promise<Rig> {
   const { admin, kubeconfig } = cluster;
   const policy = { soakMs: 0 };
-  return await Rig.start({ name: `ahead${++nodes}`, admin, kubeconfig, bytes: BYTES, policy, ...options });
+  return await Rig.start({
+    name: `ahead${++nodes}`,
+    admin,
+    kubeconfig,
+    bytes: BYTES,
+    policy,
+    ...options,
+  });
 }
 
 interface Wish {
@@ -30,12 +37,22 @@ interface Wish {
   readonly policy?: AgentPolicy;
 }
 
-async function ask(rig: Rig, { sha256 = rig.server.sha256('/new'), policy = {} }: Wish = {}): Promise<void> {
-  const command = { id: 0, kind: 'k0supdate', url: `${rig.server.url}/new`, version: NEW, sha256 } as const;
+async function ask(
+  rig: Rig,
+  { sha256 = rig.server.sha256('/new'), policy = {} }: Wish = {},
+): Promise<void> {
+  const command = {
+    id: 0,
+    kind: 'k0supdate',
+    url: `${rig.server.url}/new`,
+    version: NEW,
+    sha256,
+  } as const;
   await rig.annotate(encodePrefetch({ rollout: 'uid', command, policy }));
 }
 
-const says = (rig: Rig, text: string): boolean => rig.agent?.log.some((line) => line.includes(text)) === true;
+const says = (rig: Rig, text: string): boolean =>
+  rig.agent?.log.some((line) => line.includes(text)) === true;
 const untilSaid = async (rig: Rig, text: string): Promise<void> =>
   await rig.until(() => expect(says(rig, text)).toBe(true));
 
@@ -89,7 +106,12 @@ test('what is not asked for any more is removed', async () => {
 });
 
 test.each<[string, string[], AgentPolicy, string]>([
-  ['another host than the flags allow', ['--allowed-hosts', 'mirror.example'], {}, 'downloads nothing from'],
+  [
+    'another host than the flags allow',
+    ['--allowed-hosts', 'mirror.example'],
+    {},
+    'downloads nothing from',
+  ],
   ['a version below the lowest', ['--lowest-version', 'v1.99.0'], {}, 'is below v1.99.0'],
 ])('the rules of the agent count: nothing comes from %s', async (_what, flags, policy, reason) => {
   await using rig = await start({ flags });

@@ -24,8 +24,11 @@ afterAll(async () => await builds[Symbol.asyncDispose]());
 
 const startPlace = async (): Promise<Place> => await Place.start(`node${++places}`, builds);
 const leftovers = async ({ host }: Place): Promise<string[]> =>
-  (await readdir(join(host.directory, 'bin'))).filter((name) => name !== 'k0s' && name !== 'k0s.previous');
-const requestsOf = ({ host }: Place): unknown[] => builds.server.requests.filter(({ node }) => node === host.name);
+  (await readdir(join(host.directory, 'bin'))).filter(
+    (name) => name !== 'k0s' && name !== 'k0s.previous',
+  );
+const requestsOf = ({ host }: Place): unknown[] =>
+  builds.server.requests.filter(({ node }) => node === host.name);
 
 describe('a leader that cordons', () => {
   test('is waited for, before the update and after it', async () => {
@@ -104,7 +107,9 @@ describe('a leader that cordons', () => {
     await using place = await startPlace();
     place.startAgent();
     place.send('/slow');
-    await place.until(() => expect(requestsOf(place)).toMatchObject([{ bytesSent: expect.any(Number) }]));
+    await place.until(() =>
+      expect(requestsOf(place)).toMatchObject([{ bytesSent: expect.any(Number) }]),
+    );
     place.store.advance('Failed');
     await place.ended();
     expect(place.store.statuses).toEqual(['Downloading', 'Failed']);
@@ -132,7 +137,10 @@ describe('a cordon of ours', () => {
     place.startAgent();
     place.send('/wrong');
     await place.ended();
-    expect(place.report).toMatchObject({ rolledBack: true, reason: expect.stringContaining('.wrong') });
+    expect(place.report).toMatchObject({
+      rolledBack: true,
+      reason: expect.stringContaining('.wrong'),
+    });
     expect(place.node).toMatchObject({ isCordoned: false, drains: 1 });
   });
 
@@ -179,7 +187,13 @@ describe('a cordon of ours', () => {
 describe('a build that is', () => {
   const rolledBack = async (place: Place, reason: RegExp): Promise<void> => {
     await place.ended();
-    expect(place.store.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'Failed']);
+    expect(place.store.statuses).toEqual([
+      'Downloading',
+      'Cordoning',
+      'ApplyingUpdate',
+      'Restart',
+      'Failed',
+    ]);
     expect(place.report).toMatchObject({ rolledBack: true, reason: expect.stringMatching(reason) });
     expect(await place.host.version()).toBe(OLD);
     expect(place.node.isCordoned).toBe(false);
@@ -197,8 +211,12 @@ describe('a build that is', () => {
 
   test('well at first and then hangs is rolled back', async () => {
     await using place = await startPlace();
-    place.store.change({ annotations: encodeAgentPolicy({ restartTimeoutMs: 400_000, soakMs: 6_000 }) });
-    place.startAgent(new Fuse(Infinity), { clock: { ...hurriedClock(20), monotonic: () => 20 * performance.now() } });
+    place.store.change({
+      annotations: encodeAgentPolicy({ restartTimeoutMs: 400_000, soakMs: 6_000 }),
+    });
+    place.startAgent(new Fuse(Infinity), {
+      clock: { ...hurriedClock(20), monotonic: () => 20 * performance.now() },
+    });
     place.send('/hangs-later');
     await rolledBack(place, /^the new process stopped answering$/);
   });
@@ -229,7 +247,10 @@ describe('the node', () => {
   });
   const longAgo = { lastHeartbeatTime: '2026-01-01T00:00:00Z' };
   const now = (): object => ({ lastHeartbeatTime: rfc3339(Date.now()) });
-  const unheard = { rolledBack: true, reason: expect.stringContaining('no kubelet heartbeat within') };
+  const unheard = {
+    rolledBack: true,
+    reason: expect.stringContaining('no kubelet heartbeat within'),
+  };
 
   test('that is not Ready in time has its new version rolled back', async () => {
     await using place = await startPlace();
@@ -260,20 +281,32 @@ describe('the node', () => {
   });
 
   test.each([
-    ['on it', (place: Place, node: Node): void => place.store.change({ status: node.status ?? {} })],
+    [
+      'on it',
+      (place: Place, node: Node): void => place.store.change({ status: node.status ?? {} }),
+    ],
     ['not on it', (place: Place, node: Node): void => void (place.node.read = () => node)],
-  ])('whose kubelet never comes back has its new version rolled back, signals %s', async (_where, tell) => {
-    await using place = await startPlace();
-    tell(place, { metadata: { name: 'n' }, ...condition('True', longAgo) });
-    place.store.change({ annotations: encodeAgentPolicy({ readyTimeoutMs: 500 }) });
-    place.startAgent();
-    place.send('/good');
-    await place.ended();
-    expect(place.store.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'Failed']);
-    expect(place.report).toMatchObject(unheard);
-    expect(await place.host.version()).toBe(OLD);
-    expect(place.node.isCordoned).toBe(false);
-  });
+  ])(
+    'whose kubelet never comes back has its new version rolled back, signals %s',
+    async (_where, tell) => {
+      await using place = await startPlace();
+      tell(place, { metadata: { name: 'n' }, ...condition('True', longAgo) });
+      place.store.change({ annotations: encodeAgentPolicy({ readyTimeoutMs: 500 }) });
+      place.startAgent();
+      place.send('/good');
+      await place.ended();
+      expect(place.store.statuses).toEqual([
+        'Downloading',
+        'Cordoning',
+        'ApplyingUpdate',
+        'Restart',
+        'Failed',
+      ]);
+      expect(place.report).toMatchObject(unheard);
+      expect(await place.host.version()).toBe(OLD);
+      expect(place.node.isCordoned).toBe(false);
+    },
+  );
 
   test('whose kubelet comes back late is waited for, by an agent that is started anew as well', async () => {
     await using place = await startPlace();
@@ -360,7 +393,12 @@ test('two agents of one host follow two objects, each with a journal of its own'
     saveJournal: async (next) => await saveJournal(journal, next),
   });
   const { server } = builds;
-  const command = { id: 0, version: NEW, sha256: server.sha256('/bundle.tar'), url: `${server.url}/bundle.tar` };
+  const command = {
+    id: 0,
+    version: NEW,
+    sha256: server.sha256('/bundle.tar'),
+    url: `${server.url}/bundle.tar`,
+  };
   own.send({ planId: 'p', created: 'c', command: { ...command, kind: 'airgapupdate' } });
   place.send('/good');
   await place.ended();

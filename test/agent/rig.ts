@@ -4,8 +4,17 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
-import { type DownloadServer, type Fault, startDownloadServer } from '../../sandbox/hosts/download-server.ts';
-import { agentArguments, type Host, type HostOptions, startHost } from '../../sandbox/hosts/host.ts';
+import {
+  type DownloadServer,
+  type Fault,
+  startDownloadServer,
+} from '../../sandbox/hosts/download-server.ts';
+import {
+  agentArguments,
+  type Host,
+  type HostOptions,
+  startHost,
+} from '../../sandbox/hosts/host.ts';
 import { type Broken, buildStandIn } from '../../sandbox/hosts/stand-in.ts';
 import { REFIT } from '../../sandbox/refit.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -31,7 +40,8 @@ export const NEXT = 'v1.36.4+k0s.0';
 
 const TERMINAL = ['Completed', 'FailedDownload', 'Failed'];
 
-export interface RigOptions extends Partial<Pick<HostOptions, 'restartDelayMs' | 'apiServer' | 'ownAgent'>> {
+export interface RigOptions
+  extends Partial<Pick<HostOptions, 'restartDelayMs' | 'apiServer' | 'ownAgent'>> {
   /** Of the node; unique in its cluster. */
   readonly name: string;
   readonly role?: 'controller' | 'worker';
@@ -82,7 +92,12 @@ export class Rig implements AsyncDisposable {
 
   #things: AsyncDisposableStack;
 
-  private constructor(options: RigOptions, host: Host, server: DownloadServer, things: AsyncDisposableStack) {
+  private constructor(
+    options: RigOptions,
+    host: Host,
+    server: DownloadServer,
+    things: AsyncDisposableStack,
+  ) {
     this.#options = options;
     this.#things = things;
     this.host = host;
@@ -106,14 +121,28 @@ export class Rig implements AsyncDisposable {
     await using things = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), 'refit-rig-'));
     things.defer(async () => await rm(directory, { recursive: true }));
-    const files = { '/old': join(directory, 'old'), '/new': join(directory, 'new'), '/next': join(directory, 'next') };
+    const files = {
+      '/old': join(directory, 'old'),
+      '/new': join(directory, 'new'),
+      '/next': join(directory, 'next'),
+    };
     await buildStandIn({ version: OLD, path: files['/old'] });
-    await buildStandIn({ version: NEW, path: files['/new'], ...(broken && { broken }), ...(bytes && { bytes }) });
+    await buildStandIn({
+      version: NEW,
+      path: files['/new'],
+      ...(broken && { broken }),
+      ...(bytes && { bytes }),
+    });
     await buildStandIn({ version: NEXT, path: files['/next'] });
     const server = await startDownloadServer({ files, faults, breakFor });
     things.defer(async () => await server.stop());
     const place = { name, role, directory: options.hostDirectory ?? join(directory, 'host') };
-    const service = { flags: serviceFlags, ownAgent, restartDelayMs, ...(apiServer && { apiServer }) };
+    const service = {
+      flags: serviceFlags,
+      ownAgent,
+      restartDelayMs,
+      ...(apiServer && { apiServer }),
+    };
     const host = await startHost({ ...place, ...service, version: OLD });
     things.defer(async () => await host.stop());
     things.use(await electSilentLeader(options.admin));
@@ -124,8 +153,17 @@ export class Rig implements AsyncDisposable {
   }
 
   startAgent(...more: string[]): AgentProcess {
-    const { kubeconfig, flags = [], environment, refit = [process.execPath, REFIT] } = this.#options;
-    const agent = startAgentProcess(refit, [...agentArguments(this.host, kubeconfig), ...flags, ...more], environment);
+    const {
+      kubeconfig,
+      flags = [],
+      environment,
+      refit = [process.execPath, REFIT],
+    } = this.#options;
+    const agent = startAgentProcess(
+      refit,
+      [...agentArguments(this.host, kubeconfig), ...flags, ...more],
+      environment,
+    );
     this.#things.defer(async () => void (await agent.stop('SIGKILL')));
     this.agent = agent;
     return agent;
@@ -140,10 +178,23 @@ export class Rig implements AsyncDisposable {
   ): Promise<void> {
     this.created = created;
     const sha256 = this.server.sha256(file) || 'ab'.repeat(32);
-    const command = { id: 0, kind: 'k0supdate', url: this.server.url + file, version, sha256, ...more } as const;
+    const command = {
+      id: 0,
+      kind: 'k0supdate',
+      url: this.server.url + file,
+      version,
+      sha256,
+      ...more,
+    } as const;
     const { policy, writeSignal } = this.#options;
-    const ours = policy && { [ROLLOUT_ANNOTATION]: `uid/${this.created}`, ...encodeAgentPolicy(policy) };
-    const annotations = { ...encodeSignal({ planId: 'plan', created: this.created, command }), ...ours };
+    const ours = policy && {
+      [ROLLOUT_ANNOTATION]: `uid/${this.created}`,
+      ...encodeAgentPolicy(policy),
+    };
+    const annotations = {
+      ...encodeSignal({ planId: 'plan', created: this.created, command }),
+      ...ours,
+    };
     this.statuses = [];
     await (writeSignal ? writeSignal(annotations) : this.annotate(annotations));
   }
@@ -159,7 +210,9 @@ export class Rig implements AsyncDisposable {
 
   /** Waits until the agent has announced itself: that write may come between a signal and its report. */
   async announced(): Promise<void> {
-    await this.until(async () => expect((await this.object()).metadata.annotations).toHaveProperty([AGENT_ANNOTATION]));
+    await this.until(async () =>
+      expect((await this.object()).metadata.annotations).toHaveProperty([AGENT_ANNOTATION]),
+    );
   }
 
   async report(): Promise<AgentReport | undefined> {
@@ -168,7 +221,9 @@ export class Rig implements AsyncDisposable {
 
   /** Text of the agent's journal; as an idle one where there is none yet. */
   async journal(): Promise<string> {
-    return await readFile(join(this.host.stateDirectory, 'journal.json'), 'utf8').catch(() => '"idle"');
+    return await readFile(join(this.host.stateDirectory, 'journal.json'), 'utf8').catch(
+      () => '"idle"',
+    );
   }
 
   /** Waits until the newest signal has ended and the agent has cleaned up. */
@@ -184,9 +239,12 @@ export class Rig implements AsyncDisposable {
     try {
       await vi.waitFor(condition, { timeout: 150_000, interval: 25 });
     } catch (error) {
-      throw new Error(`statuses ${this.statuses.join(' ')}; agent said:\n${this.agent?.log.slice(-15).join('\n')}`, {
-        cause: error,
-      });
+      throw new Error(
+        `statuses ${this.statuses.join(' ')}; agent said:\n${this.agent?.log.slice(-15).join('\n')}`,
+        {
+          cause: error,
+        },
+      );
     }
   }
 
@@ -210,11 +268,17 @@ export class Rig implements AsyncDisposable {
   async #watchObject(): Promise<void> {
     const { admin, name } = this.#options;
     const { kind } = this.#resource;
-    const object = { apiVersion: apiVersionOf(this.#resource), kind, metadata: { name, ...structuredClone(THEIRS) } };
+    const object = {
+      apiVersion: apiVersionOf(this.#resource),
+      kind,
+      metadata: { name, ...structuredClone(THEIRS) },
+    };
     await admin.create(this.#resource, object);
     // Every registered controller is asked whether it is ready, by whichever test comes next.
     this.#things.defer(async () => await admin.delete(this.#resource, name));
-    const informer = createInformer(admin, this.#resource, { fieldSelector: `metadata.name=${name}` });
+    const informer = createInformer(admin, this.#resource, {
+      fieldSelector: `metadata.name=${name}`,
+    });
     const see = (object: KubeObject, previous: KubeObject): void => {
       const changed = JSON.stringify(agentPartOf(object)) !== JSON.stringify(agentPartOf(previous));
       this.#see(decodeSignal(object.metadata.annotations), changed);
@@ -237,9 +301,14 @@ export class Rig implements AsyncDisposable {
   }
 }
 
-type SignalObject = KubeObject & { spec?: { unschedulable?: boolean }; status?: { k0sVersion?: string } };
+type SignalObject = KubeObject & {
+  spec?: { unschedulable?: boolean };
+  status?: { k0sVersion?: string };
+};
 
 function agentPartOf({ metadata, spec, status }: SignalObject): unknown {
-  const annotations = Object.entries(metadata.annotations ?? {}).filter(([name]) => /k0sproject\.io|refit/.test(name));
+  const annotations = Object.entries(metadata.annotations ?? {}).filter(([name]) =>
+    /k0sproject\.io|refit/.test(name),
+  );
   return [annotations, spec?.unschedulable, status?.k0sVersion];
 }

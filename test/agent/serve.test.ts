@@ -44,7 +44,9 @@ async function slowLine(target: number): Promise<Line> {
           upstream.destroy();
         });
     }
-    client.on('data', (head: Buffer) => starts.push(Number(/^range: bytes=(\d+)-/im.exec(head.toString())?.[1] ?? 0)));
+    client.on('data', (head: Buffer) =>
+      starts.push(Number(/^range: bytes=(\d+)-/im.exec(head.toString())?.[1] ?? 0)),
+    );
     client.pipe(upstream);
     const forward = async (): Promise<void> => {
       for await (const chunk of upstream as AsyncIterable<Buffer>) {
@@ -69,39 +71,49 @@ async function slowLine(target: number): Promise<Line> {
   };
 }
 
-test.each([1])('seed %i: killed five times, an agent reads less than 1 MiB again for each', async (seed) => {
-  const directory = await mkdtemp(join(tmpdir(), 'refit-serve-'));
-  onTestFinished(async () => await rm(directory, { recursive: true }));
-  const { admin, kubeconfig } = cluster;
-  const policy = { soakMs: 0 };
-  await using rig = await Rig.start({ name: `killed${seed}`, admin, kubeconfig, bytes: BYTES, policy });
-  const bytes = Buffer.from(await (await fetch(`${rig.server.url}/new`)).arrayBuffer());
-  await publishReleases(directory, [{ version: NEW, bytes }]);
-  await using server = await startUpdateServer(directory);
-  await using line = await slowLine(Number(new URL(server.url).port));
-  const url = `http://127.0.0.1:${line.port}/files/${rig.server.sha256('/new')}/k0s`;
-  const { part } = pathsBeside(rig.host.binary);
-  const received = async (): Promise<number> => (await stat(part).catch(() => undefined))?.size ?? 0;
-  const random = seededRandom(seed);
-  const kept: number[] = [];
-  rig.startAgent();
-  await rig.send('/new', NEW, { url });
-  for (let kill = 1; kill <= KILLS; kill++) {
-    // Somewhere in the next share of the file.
-    const at = Math.floor(((kill - 1 + random()) / (KILLS + 1)) * bytes.length);
-    await rig.until(async () => expect(await received()).toBeGreaterThan(at));
-    await rig.agent?.stop('SIGKILL');
-    kept.push(await received());
+test.each([1])(
+  'seed %i: killed five times, an agent reads less than 1 MiB again for each',
+  async (seed) => {
+    const directory = await mkdtemp(join(tmpdir(), 'refit-serve-'));
+    onTestFinished(async () => await rm(directory, { recursive: true }));
+    const { admin, kubeconfig } = cluster;
+    const policy = { soakMs: 0 };
+    await using rig = await Rig.start({
+      name: `killed${seed}`,
+      admin,
+      kubeconfig,
+      bytes: BYTES,
+      policy,
+    });
+    const bytes = Buffer.from(await (await fetch(`${rig.server.url}/new`)).arrayBuffer());
+    await publishReleases(directory, [{ version: NEW, bytes }]);
+    await using server = await startUpdateServer(directory);
+    await using line = await slowLine(Number(new URL(server.url).port));
+    const url = `http://127.0.0.1:${line.port}/files/${rig.server.sha256('/new')}/k0s`;
+    const { part } = pathsBeside(rig.host.binary);
+    const received = async (): Promise<number> =>
+      (await stat(part).catch(() => undefined))?.size ?? 0;
+    const random = seededRandom(seed);
+    const kept: number[] = [];
     rig.startAgent();
-  }
-  await rig.end();
-  expect([rig.statuses.at(-1), await rig.host.version()]).toEqual(['Completed', NEW]);
-  expect(kept.every((size) => size < bytes.length)).toBe(true);
-  const [first, ...resumed] = line.starts;
-  expect([first, resumed.length]).toEqual([0, KILLS]);
-  const again = resumed.map((start, index) => (kept[index] ?? 0) - start);
-  expect(Math.min(...again)).toBeGreaterThanOrEqual(0);
-  expect(Math.max(...again)).toBeLessThan(MIB);
-  const statuses = new Set(server.requests.map(({ status }) => status));
-  expect(statuses).toEqual(new Set([200, 206]));
-});
+    await rig.send('/new', NEW, { url });
+    for (let kill = 1; kill <= KILLS; kill++) {
+      // Somewhere in the next share of the file.
+      const at = Math.floor(((kill - 1 + random()) / (KILLS + 1)) * bytes.length);
+      await rig.until(async () => expect(await received()).toBeGreaterThan(at));
+      await rig.agent?.stop('SIGKILL');
+      kept.push(await received());
+      rig.startAgent();
+    }
+    await rig.end();
+    expect([rig.statuses.at(-1), await rig.host.version()]).toEqual(['Completed', NEW]);
+    expect(kept.every((size) => size < bytes.length)).toBe(true);
+    const [first, ...resumed] = line.starts;
+    expect([first, resumed.length]).toEqual([0, KILLS]);
+    const again = resumed.map((start, index) => (kept[index] ?? 0) - start);
+    expect(Math.min(...again)).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...again)).toBeLessThan(MIB);
+    const statuses = new Set(server.requests.map(({ status }) => status));
+    expect(statuses).toEqual(new Set([200, 206]));
+  },
+);

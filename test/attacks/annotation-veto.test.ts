@@ -10,7 +10,11 @@ import { attackAsNobody, NOBODY, startNode, useCluster } from './rig.ts';
 useCluster();
 
 /** Why the agent refuses the signal; nothing was downloaded by then. */
-async function refusal(flags: readonly string[], more: object, options: Partial<RigOptions> = {}): Promise<string> {
+async function refusal(
+  flags: readonly string[],
+  more: object,
+  options: Partial<RigOptions> = {},
+): Promise<string> {
   await using node = await startNode({ flags, ...options });
   const before = await node.installed();
   node.startAgent();
@@ -24,12 +28,29 @@ async function refusal(flags: readonly string[], more: object, options: Partial<
 
 test.each<[string, string[], object, string]>([
   ['neither https nor a sha256', [], { sha256: undefined }, 'needs a sha256'],
-  ['no sha256', ['--require-sha256', '--unverified-downloads', 'allow'], { sha256: undefined }, 'requires a sha256'],
+  [
+    'no sha256',
+    ['--require-sha256', '--unverified-downloads', 'allow'],
+    { sha256: undefined },
+    'requires a sha256',
+  ],
   ['plain http', ['--require-https'], {}, 'requires https'],
-  ['another host', ['--allowed-hosts', 'mirror.example,*.example.com'], {}, 'downloads nothing from 127.0.0.1'],
-  ['a version with known holes', ['--lowest-version', 'v1.40.0+k0s.0'], {}, 'is below v1.40.0+k0s.0'],
+  [
+    'another host',
+    ['--allowed-hosts', 'mirror.example,*.example.com'],
+    {},
+    'downloads nothing from 127.0.0.1',
+  ],
+  [
+    'a version with known holes',
+    ['--lowest-version', 'v1.40.0+k0s.0'],
+    {},
+    'is below v1.40.0+k0s.0',
+  ],
   ['a downgrade', ['--refuse-downgrade'], { version: 'v1.36.2+k0s.0' }, 'the running version'],
-])('%s is refused', async (_name, flags, more, reason) => expect(await refusal(flags, more)).toContain(reason));
+])('%s is refused', async (_name, flags, more, reason) =>
+  expect(await refusal(flags, more)).toContain(reason),
+);
 
 test.each([['--lowest-version', 'v1.36.4+k0s.0'], ['--refuse-downgrade']])(
   'a forced update that brings another version than it names does not get past %s',

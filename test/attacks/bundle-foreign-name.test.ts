@@ -21,7 +21,9 @@ test('the file of somebody else stays, and the report says why', async () => {
   await node.send('/new', NEW, { kind: 'airgapupdate', url: `${server.config.server}/bundle.tar` });
   await node.end();
   expect(node.statuses).toEqual(['Downloading', 'FailedDownload']);
-  expect((await node.report())?.reason).toContain('names the bundle team.tar, as another file here');
+  expect((await node.report())?.reason).toContain(
+    'names the bundle team.tar, as another file here',
+  );
   expect(await readFile(join(images, 'team.tar'), 'utf8')).toBe('theirs');
   expect(await readdir(images)).toEqual(['team.tar']);
 });

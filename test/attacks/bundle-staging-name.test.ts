@@ -24,7 +24,8 @@ test.each([`/a/${PARTIAL}`, '/a/%2Erefit-airgap%2Epart', '/named'])(
   async (path) => {
     await using node = await startNode();
     await using server = await startStubServer((_request, response) => {
-      if (path === '/named') response.setHeader('content-disposition', `attachment; filename="${PARTIAL}"`);
+      if (path === '/named')
+        response.setHeader('content-disposition', `attachment; filename="${PARTIAL}"`);
       response.end('a bundle');
     });
     node.startAgent();

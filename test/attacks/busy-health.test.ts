@@ -51,7 +51,14 @@ test('probes get through', async () => {
   await writeFile(join(directory, 'catalog.json'), JSON.stringify({ releases: {}, channels: {} }));
   const port = await freePort();
   const health = `http://127.0.0.1:${port}/healthz`;
-  const args = ['serve', directory, '--address', '127.0.0.1:0', '--health-address', `127.0.0.1:${port}`];
+  const args = [
+    'serve',
+    directory,
+    '--address',
+    '127.0.0.1:0',
+    '--health-address',
+    `127.0.0.1:${port}`,
+  ];
   const server = spawn(process.execPath, [REFIT, ...args], { stdio: 'ignore' });
   things.defer(async () => {
     const gone = once(server, 'exit');

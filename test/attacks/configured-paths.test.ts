@@ -8,13 +8,17 @@ import { attackAsNobody, NOBODY, useCluster } from './rig.ts';
 const cluster = useCluster();
 
 /** Why the agent refuses to write each of the files. */
-async function refusals(prepare: (host: ConfiguredHost) => Promise<unknown>, ...paths: string[]): Promise<string[]> {
+async function refusals(
+  prepare: (host: ConfiguredHost) => Promise<unknown>,
+  ...paths: string[]
+): Promise<string[]> {
   await using host = await ConfiguredHost.arrive(cluster());
   await host.put('victim/precious', 'precious');
   await prepare(host);
   host.start();
   const failures: string[] = [];
-  for (const path of paths) failures.push((await host.answer(await host.ask(file(path, 'bad')))).failure ?? '');
+  for (const path of paths)
+    failures.push((await host.answer(await host.ask(file(path, 'bad')))).failure ?? '');
   expect(await host.read('victim/precious')).toBe('precious');
   expect(await host.read('victim/other')).toBeUndefined();
   return failures;
@@ -52,7 +56,10 @@ test('a folder or file that is a symbolic link, a file with a second name and a 
 });
 
 attackAsNobody('a folder that others may write to is refused', async () => {
-  const [reason] = await refusals(async (host) => await chmod(host.at('etc/demo'), 0o777), '/etc/demo/x');
+  const [reason] = await refusals(
+    async (host) => await chmod(host.at('etc/demo'), 0o777),
+    '/etc/demo/x',
+  );
   expect(reason).toContain('others may write to');
 });
 
@@ -64,25 +71,31 @@ attackAsNobody('a file of another user is refused', async () => {
   expect(reason).toContain(`belongs to user ${NOBODY}`);
 });
 
-attackAsNobody('keys that are a link to a file of root: the file is neither read nor written', async () => {
-  await using host = await ConfiguredHost.arrive(cluster());
-  await host.put('victim/secret', 'secret', 0o600);
-  await mkdir(host.at('home/alice/.ssh'));
-  await chown(host.at('home/alice/.ssh'), NOBODY, NOBODY);
-  await symlink(host.at('victim/secret'), host.at(KEYS));
-  await lchown(host.at(KEYS), NOBODY, NOBODY);
-  host.start();
-  const { failure } = await host.answer(await host.ask(keysOfAlice('ssh-ed25519 A\n')));
-  expect(failure).toContain('Permission denied');
-  expect(await host.read('victim/secret')).toBe('secret');
-});
+attackAsNobody(
+  'keys that are a link to a file of root: the file is neither read nor written',
+  async () => {
+    await using host = await ConfiguredHost.arrive(cluster());
+    await host.put('victim/secret', 'secret', 0o600);
+    await mkdir(host.at('home/alice/.ssh'));
+    await chown(host.at('home/alice/.ssh'), NOBODY, NOBODY);
+    await symlink(host.at('victim/secret'), host.at(KEYS));
+    await lchown(host.at(KEYS), NOBODY, NOBODY);
+    host.start();
+    const { failure } = await host.answer(await host.ask(keysOfAlice('ssh-ed25519 A\n')));
+    expect(failure).toContain('Permission denied');
+    expect(await host.read('victim/secret')).toBe('secret');
+  },
+);
 
-attackAsNobody('a folder of keys that is a link to one of root: nothing is written there', async () => {
-  await using host = await ConfiguredHost.arrive(cluster());
-  await mkdir(host.at('victim'));
-  await symlink(host.at('victim'), host.at('home/alice/.ssh'));
-  host.start();
-  const { failure } = await host.answer(await host.ask(keysOfAlice('ssh-ed25519 A\n')));
-  expect(failure).toContain('Permission denied');
-  expect(await host.read('victim/authorized_keys')).toBeUndefined();
-});
+attackAsNobody(
+  'a folder of keys that is a link to one of root: nothing is written there',
+  async () => {
+    await using host = await ConfiguredHost.arrive(cluster());
+    await mkdir(host.at('victim'));
+    await symlink(host.at('victim'), host.at('home/alice/.ssh'));
+    host.start();
+    const { failure } = await host.answer(await host.ask(keysOfAlice('ssh-ed25519 A\n')));
+    expect(failure).toContain('Permission denied');
+    expect(await host.read('victim/authorized_keys')).toBeUndefined();
+  },
+);

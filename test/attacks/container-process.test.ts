@@ -15,8 +15,10 @@ let child: ChildProcess | undefined;
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-container-'));
   for (const name of ['root', 'root/usr', 'private']) await mkdir(join(directory, name));
-  for (const name of ['bin', 'lib', 'lib64']) await symlink(`usr/${name}`, join(directory, 'root', name));
-  for (const name of ['worker', 'root/worker']) await writeFile(join(directory, name), 'echo up\nread -r _\n');
+  for (const name of ['bin', 'lib', 'lib64'])
+    await symlink(`usr/${name}`, join(directory, 'root', name));
+  for (const name of ['worker', 'root/worker'])
+    await writeFile(join(directory, name), 'echo up\nread -r _\n');
 });
 
 afterEach(async () => {
@@ -31,7 +33,10 @@ afterEach(async () => {
 /** Runs `/usr/bin/sh worker` in the end; true when it is taken for a service of the host. */
 async function isBelieved(script: string): Promise<boolean> {
   child = spawn('/bin/sh', ['-ec', script], { cwd: directory, stdio: ['pipe', 'pipe', 'inherit'] });
-  const up = await Promise.race([once(child.stdout as NodeJS.EventEmitter, 'data'), once(child, 'exit')]);
+  const up = await Promise.race([
+    once(child.stdout as NodeJS.EventEmitter, 'data'),
+    once(child, 'exit'),
+  ]);
   expect(String(up[0])).toBe('up\n');
   return findServices().some(({ pid }) => pid === child?.pid);
 }

@@ -43,7 +43,9 @@ test.each([
   let sent = 0;
   await using server = await startStubServer(({ url }, response) => {
     if (!isFlooded(url)) return sendJson(response, 200, NODE);
-    response.writeHead(what === 'an error' ? 500 : 200, { 'content-type': 'application/json' }).write('"');
+    response
+      .writeHead(what === 'an error' ? 500 : 200, { 'content-type': 'application/json' })
+      .write('"');
     flood(response, (bytes) => (sent += bytes));
   });
   const kubeconfig = await kubeconfigOf(directory, server.config.server);

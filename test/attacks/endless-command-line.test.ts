@@ -24,7 +24,9 @@ sleep 600;
 `;
 
 async function peakMiB(pid: number): Promise<number> {
-  return Number(/VmHWM:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+  return (
+    Number(/VmHWM:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+  );
 }
 
 attackAsNobody('the agent never reads what a foreign process says of itself', async () => {

@@ -31,7 +31,9 @@ test('connections with a certificate have a cap, too', async () => {
   // In groups: handshakes have a cap of their own.
   for (let group = 0; group < 4; group++) {
     const sockets = Array.from({ length: 40 }, () => rig.connect().resume());
-    await Promise.all(sockets.map(async (socket) => await once(socket, 'secureConnect').catch(() => undefined)));
+    await Promise.all(
+      sockets.map(async (socket) => await once(socket, 'secureConnect').catch(() => undefined)),
+    );
   }
   await vi.waitFor(() => expect(rig.log).toContain('128 connections are open'), { timeout: 9000 });
 });
@@ -44,12 +46,15 @@ test('bodies of the largest size at once: some are refused, memory stays bounded
     Array.from({ length: BODIES }, async () => {
       // Who is too slow, as all are on a busy machine, is cut off without an answer.
       const socket = rig.connect().on('error', () => undefined);
-      const comes = async (event: string) => await new Promise((resolve) => socket.once(event, resolve));
+      const comes = async (event: string) =>
+        await new Promise((resolve) => socket.once(event, resolve));
       await Promise.race([comes('secureConnect'), comes('close')]);
       let answer = '';
       socket.on('data', (part: Buffer) => (answer += part.toString()));
       const ended = Promise.race([comes('data'), comes('close')]);
-      socket.write(`POST /${HOOK_GROUP}/discovery HTTP/1.1\r\nHost: x\r\nContent-Length: ${20 * chunk.length}\r\n\r\n`);
+      socket.write(
+        `POST /${HOOK_GROUP}/discovery HTTP/1.1\r\nHost: x\r\nContent-Length: ${20 * chunk.length}\r\n\r\n`,
+      );
       for (let sent = 0; sent < 20 && !socket.destroyed; sent++) {
         if (!socket.write(chunk)) await Promise.race([comes('drain'), ended]);
       }

@@ -18,7 +18,9 @@ test('no certificate, and one of another CA with the same name: refused, and log
   );
   for (const protocol of ['h2', 'http/1.1'] as const) {
     await expect(callHook({ url, authority, protocol }, 'Discovery', {})).rejects.toThrow();
-    await expect(callHook({ url, authority, protocol, client: forged }, 'Discovery', {})).rejects.toThrow();
+    await expect(
+      callHook({ url, authority, protocol, client: forged }, 'Discovery', {}),
+    ).rejects.toThrow();
   }
   const session = connectHttp2(url, { ca: authority });
   session.on('error', () => undefined);

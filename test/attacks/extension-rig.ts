@@ -41,7 +41,9 @@ export class ExtensionRig implements AsyncDisposable {
       directory,
       kubeconfig: cluster.kubeconfig,
     });
-    const child = spawn(process.execPath, [REFIT, ...extension.commandLine], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(process.execPath, [REFIT, ...extension.commandLine], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     const rig = new ExtensionRig(extension, child, stack);
     await vi.waitFor(async () => await rig.callAsManager(), { timeout: 60_000, interval: 200 });
     return rig;
@@ -62,7 +64,14 @@ export class ExtensionRig implements AsyncDisposable {
   connect(options: ConnectionOptions = {}): TLSSocket {
     const { hostname, port } = new URL(this.extension.url);
     const { certificate: cert, key } = this.extension.client;
-    const socket = connect({ host: hostname, port: Number(port), ca: this.extension.authority, cert, key, ...options });
+    const socket = connect({
+      host: hostname,
+      port: Number(port),
+      ca: this.extension.authority,
+      cert,
+      key,
+      ...options,
+    });
     // The server ends it: that is what is tested.
     socket.on('error', () => undefined);
     this.#sockets.push(socket);

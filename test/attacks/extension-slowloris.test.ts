@@ -11,7 +11,9 @@ async function endOf(socket: Socket, drip?: string): Promise<number> {
   const began = performance.now();
   const dripping = drip === undefined ? undefined : setInterval(() => socket.write(drip), 500);
   // A socket that nobody cuts off fails the test, and does not hang it.
-  await once(socket, 'close', { signal: AbortSignal.timeout(BOUND_MS) }).catch(() => socket.destroy());
+  await once(socket, 'close', { signal: AbortSignal.timeout(BOUND_MS) }).catch(() =>
+    socket.destroy(),
+  );
   clearInterval(dripping);
   return performance.now() - began;
 }
@@ -39,7 +41,13 @@ test('no handshake, no request, a head without end, and a body without end: cut 
   http2.write(Buffer.from('00000004000000000000000101000000000182', 'hex'));
   for (const socket of [idle, head, body, http2]) socket.resume();
   silent.resume();
-  const ends = [endOf(silent), endOf(idle), endOf(head, 'X-Drip: 1\r\n'), endOf(body, ' '), endOf(http2)];
+  const ends = [
+    endOf(silent),
+    endOf(idle),
+    endOf(head, 'X-Drip: 1\r\n'),
+    endOf(body, ' '),
+    endOf(http2),
+  ];
   await rig.callAsManager();
   for (const spent of await Promise.all(ends)) expect(spent).toBeLessThan(BOUND_MS);
   await rig.callAsManager();

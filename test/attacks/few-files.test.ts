@@ -15,7 +15,9 @@ test.each([32, 64, 127])('with %i files the agent ends with one clear error', as
   const args = [process.execPath, REFIT, 'agent', ...agentArguments(node.host, '/nowhere')];
   const child = spawn('sh', ['-c', script, 'sh', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
-  expect(said).toContain(`REFIT_AGENT: this process may open only ${most} files, and the agent needs 128`);
+  expect(said).toContain(
+    `REFIT_AGENT: this process may open only ${most} files, and the agent needs 128`,
+  );
   expect(said.trim().split('\n')).toHaveLength(1);
   expect(code).toBe(1);
 });

@@ -57,7 +57,9 @@ test('a Node that was made anew under the name since the Machine got its own', a
   const nodeRef = { name: 'w1', uid: 'uid-of-the-node-before' };
   scene.api.change(machines, 'm-w1', (machine) => ({ ...machine, status: { nodeRef } }));
   const { message } = await scene.ask('w1');
-  expect(message).toContain('status.nodeRef.uid is uid-of-the-node-before, metadata.uid of the Node is w1-uid');
+  expect(message).toContain(
+    'status.nodeRef.uid is uid-of-the-node-before, metadata.uid of the Node is w1-uid',
+  );
 });
 
 test('a Machine that does not say which machine of the cloud it is', async () => {
@@ -71,5 +73,8 @@ test('a Machine that does not say which machine of the cloud it is', async () =>
 
 test('a Node that agrees in everything is updated', async () => {
   const scene = new MachineScene(['w1']);
-  expect(await scene.ask('w1')).toMatchObject({ status: 'Success', message: 'node w1 is about to start' });
+  expect(await scene.ask('w1')).toMatchObject({
+    status: 'Success',
+    message: 'node w1 is about to start',
+  });
 });

@@ -32,22 +32,27 @@ async function expectRefused(node: Rig): Promise<void> {
   await node.send('/new', NEW, { kind: 'airgapupdate' });
   await node.end();
   expect(node.statuses).toEqual(['Downloading', 'FailedDownload']);
-  expect((await node.report())?.reason).toContain(`belongs to user ${NOBODY}, but must belong to root`);
+  expect((await node.report())?.reason).toContain(
+    `belongs to user ${NOBODY}, but must belong to root`,
+  );
   expect(node.server.requests).toEqual([]);
 }
 
-attackAsNobody.each(traps)('%s belongs to another user: nothing is fetched or written', async (_name, set) => {
-  await using node = await startNode();
-  const victim = await mkdtemp(join(tmpdir(), 'refit-victim-'));
-  const { dataDirectory } = node.host;
-  await set(join(dataDirectory, 'images'), victim, dataDirectory);
-  const before = await readdir(dataDirectory);
-  try {
-    node.startAgent();
-    await expectRefused(node);
-    expect(await readdir(victim)).toEqual([]);
-    expect(await readdir(dataDirectory)).toEqual(before);
-  } finally {
-    await rm(victim, { recursive: true });
-  }
-});
+attackAsNobody.each(traps)(
+  '%s belongs to another user: nothing is fetched or written',
+  async (_name, set) => {
+    await using node = await startNode();
+    const victim = await mkdtemp(join(tmpdir(), 'refit-victim-'));
+    const { dataDirectory } = node.host;
+    await set(join(dataDirectory, 'images'), victim, dataDirectory);
+    const before = await readdir(dataDirectory);
+    try {
+      node.startAgent();
+      await expectRefused(node);
+      expect(await readdir(victim)).toEqual([]);
+      expect(await readdir(dataDirectory)).toEqual(before);
+    } finally {
+      await rm(victim, { recursive: true });
+    }
+  },
+);

@@ -14,7 +14,10 @@ interface Kubeconfig {
 type Change = (config: Kubeconfig, directory: string) => void;
 
 /** What the agent says when it ends at its start; the kubeconfig lies in a directory of root's. */
-async function refusal(change: Change, attack: (path: string, attacker: Attacker) => Promise<string | void>) {
+async function refusal(
+  change: Change,
+  attack: (path: string, attacker: Attacker) => Promise<string | void>,
+) {
   await using attacker = await Attacker.arrive();
   await using node = await startNode();
   const config = JSON.parse(await readFile(cluster().kubeconfig, 'utf8')) as Kubeconfig;
@@ -30,7 +33,9 @@ const asItIs: Change = () => undefined;
 
 test('others may write to it', async () => {
   const text = await refusal(asItIs, async (path) => await chmod(path, 0o666));
-  expect(text).toMatch(/REFIT_FILE: cannot use the kubeconfig: others may write to .*; run "chmod go-w /);
+  expect(text).toMatch(
+    /REFIT_FILE: cannot use the kubeconfig: others may write to .*; run "chmod go-w /,
+  );
 });
 
 attackAsNobody('it belongs to another user', async () => {
@@ -49,8 +54,16 @@ attackAsNobody("it is found through another user's directory", async () => {
 attackAsNobody.each<[string, (file: string) => Partial<Record<'cluster' | 'user', object>>]>([
   ['its authority', (file) => ({ cluster: { 'certificate-authority': file } })],
   ['its token', (file) => ({ user: { tokenFile: file } })],
-  ['its certificate', (file) => ({ user: { 'client-certificate': file, 'client-key': '/missing' } })],
-  ['its command', (file) => ({ user: { exec: { apiVersion: 'client.authentication.k8s.io/v1', command: file } } })],
+  [
+    'its certificate',
+    (file) => ({ user: { 'client-certificate': file, 'client-key': '/missing' } }),
+  ],
+  [
+    'its command',
+    (file) => ({
+      user: { exec: { apiVersion: 'client.authentication.k8s.io/v1', command: file } },
+    }),
+  ],
 ])("%s lies in another user's directory", async (_what, named) => {
   const change: Change = (config, directory) => {
     const { cluster: more, user } = named(join(directory, 'theirs'));

@@ -16,7 +16,11 @@ createServer((_request, response) => response.end(JSON.stringify(status)))
 attackAsNobody.each([
   ['a program', 0o755, ''],
   ['a set-user-id program', 0o4755, ''],
-  ['a set-user-id program that became root in every way, as sudo does,', 0o4755, 'process.setuid(0);'],
+  [
+    'a set-user-id program that became root in every way, as sudo does,',
+    0o4755,
+    'process.setuid(0);',
+  ],
 ])('%s that another user started is never the service', async (_name, mode, first) => {
   await using attacker = await Attacker.arrive();
   const [program, socket] = [join(attacker.directory, 'k0s'), join(attacker.directory, 's')];
@@ -27,11 +31,14 @@ attackAsNobody.each([
   expect(findServices().map((service) => service.pid)).not.toContain(pid);
 });
 
-attackAsNobody('a process beside the service that names its file is never restarted in its place', async () => {
-  await using attacker = await Attacker.arrive();
-  const script = join(attacker.directory, 'k0s');
-  await writeFile(script, 'echo up; kill -STOP $$');
-  await attacker.run('/bin/sh', script, 'worker');
-  // Its parent is ours, as PID 1 is that of every orphan and of every unit.
-  expect(findService(script, { parent: process.pid, started: '' })).toBeUndefined();
-});
+attackAsNobody(
+  'a process beside the service that names its file is never restarted in its place',
+  async () => {
+    await using attacker = await Attacker.arrive();
+    const script = join(attacker.directory, 'k0s');
+    await writeFile(script, 'echo up; kill -STOP $$');
+    await attacker.run('/bin/sh', script, 'worker');
+    // Its parent is ours, as PID 1 is that of every orphan and of every unit.
+    expect(findService(script, { parent: process.pid, started: '' })).toBeUndefined();
+  },
+);

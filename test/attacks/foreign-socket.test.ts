@@ -19,25 +19,31 @@ createServer((_request, response) => response.end(JSON.stringify(status)))
   .listen('${socket}', () => console.log('up'));
 `;
 
-attackAsNobody('a socket of another user is not asked, even if it names the right process', async () => {
-  await using attacker = await Attacker.arrive();
-  await using node = await startNode();
-  const socket = join(attacker.directory, 's');
-  await attacker.run(process.execPath, '-e', liar(socket, node.host.pid ?? 0));
-  const agent = node.startAgent('--status-socket', socket);
-  await node.send('/new', NEW);
-  await node.until(() => expect(agent.log.join('\n')).toMatch(VERDICT));
-  expect(agent.log.join('\n')).toContain(`belongs to user ${NOBODY}`);
-  expect(node.host.starts).toBe(1);
-  expect(node.server.requests).toEqual([]);
-});
+attackAsNobody(
+  'a socket of another user is not asked, even if it names the right process',
+  async () => {
+    await using attacker = await Attacker.arrive();
+    await using node = await startNode();
+    const socket = join(attacker.directory, 's');
+    await attacker.run(process.execPath, '-e', liar(socket, node.host.pid ?? 0));
+    const agent = node.startAgent('--status-socket', socket);
+    await node.send('/new', NEW);
+    await node.until(() => expect(agent.log.join('\n')).toMatch(VERDICT));
+    expect(agent.log.join('\n')).toContain(`belongs to user ${NOBODY}`);
+    expect(node.host.starts).toBe(1);
+    expect(node.server.requests).toEqual([]);
+  },
+);
 
 attackAsNobody.each([
   ['a daemon of root', async () => await Promise.resolve(process.ppid), 'is another service'],
   [
     'a process of another user',
     async (attacker: Attacker) => {
-      await writeFile(join(attacker.directory, 'worker'), 'console.log("up"); setInterval(() => {}, 1000)');
+      await writeFile(
+        join(attacker.directory, 'worker'),
+        'console.log("up"); setInterval(() => {}, 1000)',
+      );
       return await attacker.run(process.execPath, 'worker');
     },
     `belongs to user ${NOBODY}`,

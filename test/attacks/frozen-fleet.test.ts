@@ -36,13 +36,18 @@ const PLAN_UID = 'plan-uid';
 class Fleet {
   readonly api = new MemoryApi();
   readonly clock = new FakeClock(T0 + MINUTE);
-  readonly #views = autopilot.watched.map(({ resource }) => [resource, this.api.view(resource)] as const);
+  readonly #views = autopilot.watched.map(
+    ({ resource }) => [resource, this.api.view(resource)] as const,
+  );
   readonly #plans = this.api.view(plans);
   #reconcile = this.#newLeader();
 
   constructor(attacker: Node) {
     const workers = { ...listed('w2'), limits: { concurrent: 1 } };
-    this.api.put(plans, buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] }));
+    this.api.put(
+      plans,
+      buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] }),
+    );
     for (const node of [attacker, buildNode('w2')]) this.api.put(nodes, node);
   }
 
@@ -61,7 +66,10 @@ class Fleet {
 
   /** What the kubelet of w1 may write. */
   annotate(annotations: Record<string, string>): void {
-    this.api.change(nodes, 'w1', (node) => ({ ...node, metadata: { ...node.metadata, annotations } }));
+    this.api.change(nodes, 'w1', (node) => ({
+      ...node,
+      metadata: { ...node.metadata, annotations },
+    }));
   }
 
   get plan(): Plan {
@@ -89,18 +97,35 @@ const lies: [string, Record<string, string>][] = [
   ['for a plan that is not there', buildSignal({ planId: 'gone', status: 'Restart' })],
   [
     'that never ends',
-    buildSignal({ planId: 'gone', status: 'ApplyingUpdate', created: rfc3339(T0), timestamp: rfc3339(T0) }),
+    buildSignal({
+      planId: 'gone',
+      status: 'ApplyingUpdate',
+      created: rfc3339(T0),
+      timestamp: rfc3339(T0),
+    }),
   ],
-  ['from the future', buildSignal({ planId: 'gone', status: 'Restart', created: FUTURE, timestamp: FUTURE })],
-  ['without a readable time', buildSignal({ planId: 'gone', status: 'Restart', timestamp: 'never' })],
+  [
+    'from the future',
+    buildSignal({ planId: 'gone', status: 'Restart', created: FUTURE, timestamp: FUTURE }),
+  ],
+  [
+    'without a readable time',
+    buildSignal({ planId: 'gone', status: 'Restart', timestamp: 'never' }),
+  ],
   ['with an odd state', buildSignal({ planId: 'gone', status: 'Dreaming', timestamp: FUTURE })],
   [
     'with the mark of a plan that a leader could have sent',
-    { ...buildSignal({ planId: 'gone', created: FUTURE }), [ROLLOUT_ANNOTATION]: `old-uid/${FUTURE}` },
+    {
+      ...buildSignal({ planId: 'gone', created: FUTURE }),
+      [ROLLOUT_ANNOTATION]: `old-uid/${FUTURE}`,
+    },
   ],
   [
     'with the mark of the plan that runs',
-    { ...buildSignal({ status: 'Restart', created: FUTURE }), [ROLLOUT_ANNOTATION]: `${PLAN_UID}/${FUTURE}` },
+    {
+      ...buildSignal({ status: 'Restart', created: FUTURE }),
+      [ROLLOUT_ANNOTATION]: `${PLAN_UID}/${FUTURE}`,
+    },
   ],
 ];
 
@@ -132,7 +157,9 @@ describe('a node that a leader did signal, for a plan that is gone', () => {
     for (let passed = 0; passed < 2 * HOUR; passed += HOUR / 2) {
       expect(fleet.isGoingOn).toBe(false);
       await fleet.clock.advance(HOUR / 2);
-      fleet.annotate(stated(passed % HOUR === 0 ? 'ApplyingUpdate' : 'Restart', rfc3339(fleet.clock.now())));
+      fleet.annotate(
+        stated(passed % HOUR === 0 ? 'ApplyingUpdate' : 'Restart', rfc3339(fleet.clock.now())),
+      );
       await fleet.lead();
     }
     expect(fleet.isGoingOn).toBe(true);
@@ -157,18 +184,21 @@ describe('a node that a leader did signal, for a plan that is gone', () => {
 });
 
 describe('odd times and attempts in reports', () => {
-  test.each(['Completed', 'Failed', 'FailedDownload'])('%s on one node changes nothing for another', async (status) => {
-    const fleet = new Fleet(buildNode('w1'));
-    await fleet.lead();
-    const { created = '' } = decodeSignal(fleet.api.read(nodes, 'w2').metadata.annotations) ?? {};
-    const before = fleet.plan.status;
-    for (const attempt of [created, FUTURE]) {
-      const report = buildSignal({ created: attempt, status, timestamp: FUTURE });
-      fleet.annotate({ ...report, [ROLLOUT_ANNOTATION]: `${PLAN_UID}/${attempt}` });
+  test.each(['Completed', 'Failed', 'FailedDownload'])(
+    '%s on one node changes nothing for another',
+    async (status) => {
+      const fleet = new Fleet(buildNode('w1'));
       await fleet.lead();
-      expect(fleet.plan.status).toEqual(before);
-    }
-  });
+      const { created = '' } = decodeSignal(fleet.api.read(nodes, 'w2').metadata.annotations) ?? {};
+      const before = fleet.plan.status;
+      for (const attempt of [created, FUTURE]) {
+        const report = buildSignal({ created: attempt, status, timestamp: FUTURE });
+        fleet.annotate({ ...report, [ROLLOUT_ANNOTATION]: `${PLAN_UID}/${attempt}` });
+        await fleet.lead();
+        expect(fleet.plan.status).toEqual(before);
+      }
+    },
+  );
 
   test.each(['Completed', 'Failed'])(
     '%s for another attempt neither ends nor fails the node itself',
@@ -176,19 +206,32 @@ describe('odd times and attempts in reports', () => {
       const fleet = new Fleet(buildNode('w1'));
       await fleet.lead();
       const before = fleet.plan.status?.commands;
-      const report = { ...buildSignal({ created: FUTURE, status }), [ROLLOUT_ANNOTATION]: `old-uid/${FUTURE}` };
-      fleet.api.change(nodes, 'w2', (node) => ({ ...node, metadata: { ...node.metadata, annotations: report } }));
+      const report = {
+        ...buildSignal({ created: FUTURE, status }),
+        [ROLLOUT_ANNOTATION]: `old-uid/${FUTURE}`,
+      };
+      fleet.api.change(nodes, 'w2', (node) => ({
+        ...node,
+        metadata: { ...node.metadata, annotations: report },
+      }));
       await fleet.lead();
-      const states = (commands: typeof before) => commands?.[0]?.k0supdate?.workers?.map(({ state }) => state);
+      const states = (commands: typeof before) =>
+        commands?.[0]?.k0supdate?.workers?.map(({ state }) => state);
       expect(states(fleet.plan.status?.commands)).toEqual(states(before));
     },
   );
 
-  test.each([FUTURE, 'never'])('a failed node at work since %s holds its slot for four hours at most', (since) => {
-    const stage = buildStage('worker', [buildTarget('w1', 'failed', { since: rfc3339(T0) }), 'w2']);
-    const facts = { w1: { observation: working('Restart', rfc3339(T0), since) } };
-    const snapshot = buildSnapshot(buildRollout([stage]), facts);
-    expect(failedInFlightIn(snapshot, T0 + HOUR)).toHaveLength(1);
-    expect(failedInFlightIn(snapshot, T0 + 4 * HOUR)).toEqual([]);
-  });
+  test.each([FUTURE, 'never'])(
+    'a failed node at work since %s holds its slot for four hours at most',
+    (since) => {
+      const stage = buildStage('worker', [
+        buildTarget('w1', 'failed', { since: rfc3339(T0) }),
+        'w2',
+      ]);
+      const facts = { w1: { observation: working('Restart', rfc3339(T0), since) } };
+      const snapshot = buildSnapshot(buildRollout([stage]), facts);
+      expect(failedInFlightIn(snapshot, T0 + HOUR)).toHaveLength(1);
+      expect(failedInFlightIn(snapshot, T0 + 4 * HOUR)).toEqual([]);
+    },
+  );
 });

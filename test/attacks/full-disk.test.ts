@@ -28,19 +28,22 @@ async function untilLogged(node: Rig, text: string): Promise<void> {
   await node.until(() => expect(node.agent?.log.join('\n')).toContain(text));
 }
 
-attackOnDisk('a download for which there is no room is not begun, and goes on once there is room', async () => {
-  await using disk = await SmallDisk.mount(96);
-  await using node = await startOn(disk);
-  node.startAgent();
-  const empty = await disk.fill(RESERVE + 8 * MIB);
-  const before = await disk.free();
-  await node.send('/new', NEW);
-  await untilLogged(node, FULL);
-  expect(before - (await disk.free())).toBeLessThan(MIB);
-  await empty();
-  await node.end();
-  expect(node.statuses.at(-1)).toBe('Completed');
-});
+attackOnDisk(
+  'a download for which there is no room is not begun, and goes on once there is room',
+  async () => {
+    await using disk = await SmallDisk.mount(96);
+    await using node = await startOn(disk);
+    node.startAgent();
+    const empty = await disk.fill(RESERVE + 8 * MIB);
+    const before = await disk.free();
+    await node.send('/new', NEW);
+    await untilLogged(node, FULL);
+    expect(before - (await disk.free())).toBeLessThan(MIB);
+    await empty();
+    await node.end();
+    expect(node.statuses.at(-1)).toBe('Completed');
+  },
+);
 
 attackOnDisk('bytes without end or length leave the reserve, and are removed', async () => {
   await using disk = await SmallDisk.mount(96);
@@ -84,7 +87,9 @@ attackOnDisk('on a disk without a free byte the journal is written all the same'
   await using node = await startOn(disk);
   const agent = node.startAgent();
   await untilLogged(node, 'agent started');
-  await node.until(async () => expect(await readdir(node.host.stateDirectory)).toContain('journal.json.spare'));
+  await node.until(async () =>
+    expect(await readdir(node.host.stateDirectory)).toContain('journal.json.spare'),
+  );
   const empty = await disk.fill(0);
   await node.send('/new', NEW);
   await untilLogged(node, FULL);
@@ -99,32 +104,46 @@ attackOnDisk('on a disk without a free byte the journal is written all the same'
   expect(node.statuses.at(-1)).toBe('Completed');
 });
 
-attackOnDisk('on a disk without a free byte, what was fetched for a signal that was cancelled is removed', async () => {
-  await using disk = await SmallDisk.mount(96);
-  const options = { hostDirectory: disk.path, bytes: 12 * MIB, flags: ['--disk-reserve', String(RESERVE)] };
-  await using node = await startNode({ ...options, policy: { cordoning: 'leader' } });
-  node.startAgent();
-  await node.send('/new', NEW);
-  await node.until(() => expect(node.statuses.at(-1)).toBe('Cordoning'));
-  const empty = await disk.fill(0);
-  const signal = decodeSignal((await node.object()).metadata.annotations);
-  expect(signal).toBeDefined();
-  const status = { status: 'Failed', timestamp: node.created } as const;
-  if (signal) await node.annotate(encodeSignal({ ...signal, status }));
-  await node.until(async () => expect(await node.leftovers()).toEqual([]));
-  await node.end();
-  await empty();
-});
+attackOnDisk(
+  'on a disk without a free byte, what was fetched for a signal that was cancelled is removed',
+  async () => {
+    await using disk = await SmallDisk.mount(96);
+    const options = {
+      hostDirectory: disk.path,
+      bytes: 12 * MIB,
+      flags: ['--disk-reserve', String(RESERVE)],
+    };
+    await using node = await startNode({ ...options, policy: { cordoning: 'leader' } });
+    node.startAgent();
+    await node.send('/new', NEW);
+    await node.until(() => expect(node.statuses.at(-1)).toBe('Cordoning'));
+    const empty = await disk.fill(0);
+    const signal = decodeSignal((await node.object()).metadata.annotations);
+    expect(signal).toBeDefined();
+    const status = { status: 'Failed', timestamp: node.created } as const;
+    if (signal) await node.annotate(encodeSignal({ ...signal, status }));
+    await node.until(async () => expect(await node.leftovers()).toEqual([]));
+    await node.end();
+    await empty();
+  },
+);
 
-attackOnDisk('an agent that starts on a disk without a free byte goes on with its update', async () => {
-  await using disk = await SmallDisk.mount(96);
-  const options = { hostDirectory: disk.path, bytes: 12 * MIB, flags: ['--disk-reserve', String(RESERVE)] };
-  await using node = await startNode({ ...options, policy: { cordoning: 'leader' } });
-  const agent = node.startAgent();
-  await node.send('/new', NEW);
-  await node.until(() => expect(node.statuses.at(-1)).toBe('Cordoning'));
-  await agent.stop('SIGKILL');
-  await disk.fill(0);
-  node.startAgent();
-  await untilLogged(node, '"msg":"resuming","node"');
-});
+attackOnDisk(
+  'an agent that starts on a disk without a free byte goes on with its update',
+  async () => {
+    await using disk = await SmallDisk.mount(96);
+    const options = {
+      hostDirectory: disk.path,
+      bytes: 12 * MIB,
+      flags: ['--disk-reserve', String(RESERVE)],
+    };
+    await using node = await startNode({ ...options, policy: { cordoning: 'leader' } });
+    const agent = node.startAgent();
+    await node.send('/new', NEW);
+    await node.until(() => expect(node.statuses.at(-1)).toBe('Cordoning'));
+    await agent.stop('SIGKILL');
+    await disk.fill(0);
+    node.startAgent();
+    await untilLogged(node, '"msg":"resuming","node"');
+  },
+);

@@ -26,7 +26,9 @@ function planWith(nodes: readonly string[]): string {
   const plan = stringify(
     buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers: { discovery } } }) }] }),
   );
-  return plan.replace(/^( *- )NODES$/m, (_, start: string) => nodes.map((name) => start + name).join('\n'));
+  return plan.replace(/^( *- )NODES$/m, (_, start: string) =>
+    nodes.map((name) => start + name).join('\n'),
+  );
 }
 
 /** Clears the screen, names the window, hides text; once as C1, once against the direction of reading. */
@@ -35,7 +37,11 @@ const RAW = /[^\P{Cc}\n]|\p{Bidi_Control}/u;
 
 test.each([
   ['is printed', buildPlan({ id: `id${STEERING}` }), 0],
-  ['is refused', buildPlan({ commands: [{ k0supdate: buildUpdate({ version: `x${STEERING}` }) }] }), 2],
+  [
+    'is refused',
+    buildPlan({ commands: [{ k0supdate: buildUpdate({ version: `x${STEERING}` }) }] }),
+    2,
+  ],
 ])('terminal escapes in a plan that %s: none reaches the terminal', async (_name, plan, code) => {
   const path = await file(JSON.stringify(plan));
   for (const args of [
@@ -52,7 +58,9 @@ test.each([
 
 const BOMB = [
   'a: &a [x,x,x,x,x,x,x,x,x]',
-  ...'bcdefgh'.split('').map((at, i) => `${at}: &${at} [${Array(9).fill(`*${'abcdefg'[i]}`).join(',')}]`),
+  ...'bcdefgh'
+    .split('')
+    .map((at, i) => `${at}: &${at} [${Array(9).fill(`*${'abcdefg'[i]}`).join(',')}]`),
 ].join('\n');
 
 test.each([
@@ -72,7 +80,9 @@ test.each([
 });
 
 test('a million nodes, and a device without an end: refused at their size', async () => {
-  const million = await file(planWith(Array.from({ length: 1_000_000 }, (_, index) => `w${index}`)));
+  const million = await file(
+    planWith(Array.from({ length: 1_000_000 }, (_, index) => `w${index}`)),
+  );
   for (const path of [million, '/dev/zero']) {
     const { code, stderr } = await runRefitProcess('validate', path);
     expect(code).toBe(2);

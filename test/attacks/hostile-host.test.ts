@@ -51,7 +51,10 @@ const ssh = () => ({ port: server.port, identityFile: at('key'), knownHostsFile:
 async function refit(verb: 'plan' | 'apply'): Promise<string[]> {
   const [sha256, path] = ['0'.repeat(64), '/none'];
   const binaries = { kubeadm: { path, sha256 }, kubelet: { path, sha256 } };
-  await writeFile(at('manifest.json'), JSON.stringify({ version: 'v1.36.3', hosts: [host], binaries, ssh: ssh() }));
+  await writeFile(
+    at('manifest.json'),
+    JSON.stringify({ version: 'v1.36.3', hosts: [host], binaries, ssh: ssh() }),
+  );
   const kubeconfig = await kubeconfigOf(directory, 'http://127.0.0.1:1');
   return [REFIT, 'kubeadm', verb, '--manifest', at('manifest.json'), '--kubeconfig', kubeconfig];
 }
@@ -68,7 +71,9 @@ test('an answer without an end: the run ends with the name of the host', async (
 test('terminal escapes: a question shows them as text', async () => {
   await answerBy(String.raw`printf 'missing=kube-scheduler hand /x\033]0;owned\007\n'`);
   const words = [process.execPath, ...(await refit('apply'))].map((word) => `'${word}'`).join(' ');
-  const child = spawn('script', ['-qec', words, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn('script', ['-qec', words, '/dev/null'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   let shown = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     shown += text;
@@ -88,13 +93,17 @@ test('a greeting before the script is no part of its answer', async () => {
 test('no answer: the script is given up', async () => {
   await answerBy('exec sleep 600');
   await using shells = await openShells(ssh());
-  await expect(shells.run(host, 'true', 300)).rejects.toThrow('w1 (127.0.0.1): the script did not end within 300 ms');
+  await expect(shells.run(host, 'true', 300)).rejects.toThrow(
+    'w1 (127.0.0.1): the script did not end within 300 ms',
+  );
 });
 
 test("the caller's keys: no agent is forwarded, whatever the caller's configuration says", async () => {
   await answerBy('echo "<$SSH_AUTH_SOCK>"');
   await writeFile(at('config'), 'ForwardAgent yes\n');
-  const agent = spawn('ssh-agent', ['-D', '-a', at('agent')], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const agent = spawn('ssh-agent', ['-D', '-a', at('agent')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   await once(agent.stdout, 'data');
   process.env['SSH_AUTH_SOCK'] = at('agent');
   try {

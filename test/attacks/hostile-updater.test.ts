@@ -16,7 +16,11 @@ const validity = validFrom(Date.now());
 const authority = createAuthority(subject, validity);
 const names = { dns: [], addresses: ['127.0.0.1'] };
 const own = issueServer({ subject, key: authority.key }, names, validity);
-const handlers = { canUpdateMachine: 'can', canUpdateMachineSet: 'can-set', updateMachine: 'update' };
+const handlers = {
+  canUpdateMachine: 'can',
+  canUpdateMachineSet: 'can-set',
+  updateMachine: 'update',
+};
 
 let answer: (response: ServerResponse, request: IncomingMessage) => void = () => undefined;
 let reached: string[] = [];
@@ -31,7 +35,13 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const caBundle = bundleOf(authority.certificate);
-  updater = { name: 'hostile', url: `https://127.0.0.1:${port}`, caBundle, handlers, timeoutSeconds: 1 };
+  updater = {
+    name: 'hostile',
+    url: `https://127.0.0.1:${port}`,
+    caBundle,
+    handlers,
+    timeoutSeconds: 1,
+  };
 });
 
 afterAll(async () => {
@@ -40,7 +50,12 @@ afterAll(async () => {
 });
 
 const call = async (hook: 'CanUpdateMachine' | 'UpdateMachine', to = updater) =>
-  await updaterClient(undefined)(to, hook, { desired: buildTriple() }, new AbortController().signal);
+  await updaterClient(undefined)(
+    to,
+    hook,
+    { desired: buildTriple() },
+    new AbortController().signal,
+  );
 
 const text = (body: string) => (response: ServerResponse) => void response.end(body);
 
@@ -59,17 +74,33 @@ test.each<[string, typeof answer, RegExp]>([
     (response) => void response.writeHead(307, { location: 'https://127.0.0.1:1/' }).end(),
     /answered HTTP 307/,
   ],
-  ['another code that means well', (response) => void response.writeHead(204).end(), /answered HTTP 204/],
+  [
+    'another code that means well',
+    (response) => void response.writeHead(204).end(),
+    /answered HTTP 204/,
+  ],
   [
     'another protocol, for which Node neither answers nor fails',
     (response) => void response.writeHead(101, { connection: 'upgrade', upgrade: 'other' }).end(),
     /no answer from 127.0.0.1/,
   ],
   ['no JSON', text('<html>'), /its answer is not JSON/],
-  ['JSON that nests without end', text('['.repeat(100_000) + ']'.repeat(100_000)), /its answer is not/],
+  [
+    'JSON that nests without end',
+    text('['.repeat(100_000) + ']'.repeat(100_000)),
+    /its answer is not/,
+  ],
   ['nothing said', text('{}'), /its answer is not valid: status/],
-  ['a status of its own', text('{"status":"Done","retryAfterSeconds":0}'), /its answer is not valid: status/],
-  ['success without a time, which would count as done', text('{"status":"Success"}'), /retryAfterSeconds/],
+  [
+    'a status of its own',
+    text('{"status":"Done","retryAfterSeconds":0}'),
+    /its answer is not valid: status/,
+  ],
+  [
+    'success without a time, which would count as done',
+    text('{"status":"Success"}'),
+    /retryAfterSeconds/,
+  ],
   [
     'a negative time, which would count as done',
     text('{"status":"Success","retryAfterSeconds":-1}'),
@@ -83,7 +114,11 @@ test.each<[string, typeof answer, RegExp]>([
 
 test('control characters and long texts are not passed on', async () => {
   answer = text(
-    JSON.stringify({ status: 'Success', retryAfterSeconds: 1, message: `\u001b[2J${'x'.repeat(100_000)}` }),
+    JSON.stringify({
+      status: 'Success',
+      retryAfterSeconds: 1,
+      message: `\u001b[2J${'x'.repeat(100_000)}`,
+    }),
   );
   const { message = '' } = await call('UpdateMachine');
   expect(message).toHaveLength(300);
@@ -91,15 +126,24 @@ test('control characters and long texts are not passed on', async () => {
 });
 
 test('copies of copies fill no memory', async () => {
-  const copies = Array.from({ length: 64 }, (_, index) => ({ op: 'copy', from: '/spec', path: `/spec/a${index}` }));
+  const copies = Array.from({ length: 64 }, (_, index) => ({
+    op: 'copy',
+    from: '/spec',
+    path: `/spec/a${index}`,
+  }));
   answer = text(JSON.stringify({ status: 'Success', bootstrapConfigPatch: jsonPatch(...copies) }));
   const answered = await call('CanUpdateMachine');
-  expect(() => applyPatches(MACHINE_SHAPE, buildTriple(), answered)).toThrow('its JSON patch is not valid');
+  expect(() => applyPatches(MACHINE_SHAPE, buildTriple(), answered)).toThrow(
+    'its JSON patch is not valid',
+  );
 });
 
 test('a server with the certificate of another CA gets nothing', async () => {
   reached = [];
-  const foreign = { ...updater, caBundle: bundleOf(createAuthority(subject, validity).certificate) };
+  const foreign = {
+    ...updater,
+    caBundle: bundleOf(createAuthority(subject, validity).certificate),
+  };
   await expect(call('UpdateMachine', foreign)).rejects.toThrow('no answer from');
   expect(reached).toEqual([]);
 });

@@ -34,5 +34,8 @@ test('a file of arguments that is a symbolic link is neither read nor replaced',
   host.start();
   const { failure } = await host.answer(await host.ask(argument('v', '4')));
   expect(failure).toContain('is not a plain file');
-  expect([await host.read('victim/flags'), await host.restarts()]).toEqual(['KUBELET_KUBEADM_ARGS="--v=2"\n', 0]);
+  expect([await host.read('victim/flags'), await host.restarts()]).toEqual([
+    'KUBELET_KUBEADM_ARGS="--v=2"\n',
+    0,
+  ]);
 });

@@ -64,7 +64,8 @@ test('downloads that get 403, 404 or other bytes than their hash show neither th
   const plan = buildPlan({ id: 'plan', commands }, statusOf(failed));
   const { resourceVersion: _version, ...metadata } = plan.metadata;
   const created = await admin.create(plans, { ...plan, metadata });
-  for (const node of failed) await node.annotate({ [ROLLOUT_ANNOTATION]: `${created.metadata.uid}/${node.created}` });
+  for (const node of failed)
+    await node.annotate({ [ROLLOUT_ANNOTATION]: `${created.metadata.uid}/${node.created}` });
   await admin.replace(plans, { ...created, status: statusOf(failed) }, { subresource: 'status' });
   const directory = await mkdtemp(join(tmpdir(), 'refit-secrets-'));
   things.defer(async () => await rm(directory, { recursive: true }));

@@ -53,8 +53,13 @@ async function cutKubeadm(stamp: string, code = 137): Promise<void> {
   await putKubeadm(`${render}\nmv ${manifestOf('kube-scheduler')} ${folder}/\nexit ${code}`);
 }
 
-const step = async (rollout = 'run-1', role: ManifestHost['role'] = 'controlPlane'): Promise<string> =>
-  await onHost(stepScript({ rollout, step: 'kubeadm', version: NEW }, kubeadmBody('node', role, {})));
+const step = async (
+  rollout = 'run-1',
+  role: ManifestHost['role'] = 'controlPlane',
+): Promise<string> =>
+  await onHost(
+    stepScript({ rollout, step: 'kubeadm', version: NEW }, kubeadmBody('node', role, {})),
+  );
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'refit-host-'));
@@ -79,14 +84,21 @@ describe('a worker that was a control-plane host once', () => {
     await cutKubeadm('2');
     await step('run-1', 'worker');
     await step('run-1', 'worker');
-    for (const name of COMPONENTS) await expect(readFile(manifestOf(name))).rejects.toThrow('ENOENT');
+    for (const name of COMPONENTS)
+      await expect(readFile(manifestOf(name))).rejects.toThrow('ENOENT');
   });
 
   test('gets none from a repair either, if the manifest calls it a control-plane host', async () => {
-    expect((await probe()).map(({ backup }) => backup)).toEqual(['refused', 'refused', 'refused', 'refused']);
+    expect((await probe()).map(({ backup }) => backup)).toEqual([
+      'refused',
+      'refused',
+      'refused',
+      'refused',
+    ]);
     await onHost(repairScript());
     await onHost(repairScript(backupOf('kube-scheduler')));
-    for (const name of COMPONENTS) await expect(readFile(manifestOf(name))).rejects.toThrow('ENOENT');
+    for (const name of COMPONENTS)
+      await expect(readFile(manifestOf(name))).rejects.toThrow('ENOENT');
   });
 });
 
@@ -100,7 +112,9 @@ describe('a control-plane host that misses its scheduler', () => {
     const backup = backupOf('kube-scheduler');
     expect(await probe()).toEqual([{ name: 'kube-scheduler', backup: 'hand', detail: backup }]);
     expect(await onHost(repairScript())).not.toContain('restored');
-    expect(await onHost(repairScript(backupOf('kube-scheduler', 'other')))).not.toContain('restored');
+    expect(await onHost(repairScript(backupOf('kube-scheduler', 'other')))).not.toContain(
+      'restored',
+    );
     expect(await onHost(repairScript(backup))).toContain('restored kube-scheduler.yaml');
     expect(await probe()).toEqual([]);
   });
@@ -109,7 +123,10 @@ describe('a control-plane host that misses its scheduler', () => {
     await rm(manifestOf('kube-scheduler'));
     for (const name of COMPONENTS.slice(1, 3)) await put(manifestOf(name), name, NEW);
     const [missing] = await probe();
-    expect(missing).toMatchObject({ backup: 'refused', detail: expect.stringContaining(`has ${OLD}, but`) as string });
+    expect(missing).toMatchObject({
+      backup: 'refused',
+      detail: expect.stringContaining(`has ${OLD}, but`) as string,
+    });
     expect(await onHost(repairScript(backupOf('kube-scheduler')))).not.toContain('restored');
   });
 
@@ -117,7 +134,9 @@ describe('a control-plane host that misses its scheduler', () => {
     await put(backupOf('kube-scheduler'), 'kube-scheduler', 'v1.30.0');
     await cutKubeadm('2');
     await step();
-    expect(await probe()).toEqual([{ name: 'kube-scheduler', backup: 'run', detail: backupOf('kube-scheduler', '2') }]);
+    expect(await probe()).toEqual([
+      { name: 'kube-scheduler', backup: 'run', detail: backupOf('kube-scheduler', '2') },
+    ]);
     expect(await onHost(repairScript())).toContain('restored kube-scheduler.yaml');
     expect(await readFile(manifestOf('kube-scheduler'), 'utf8')).toContain(OLD);
   });
@@ -220,7 +239,9 @@ describe('a host that was reset after a run of ours was cut off there, and calls
   test('gets nothing without the files of a control plane, not by hand either', async () => {
     await rm(at('etc/kubernetes/controller-manager.conf'));
     const [missing] = await probe();
-    expect(missing?.detail).toBe('/etc/kubernetes/controller-manager.conf is missing: this is no control-plane host');
+    expect(missing?.detail).toBe(
+      '/etc/kubernetes/controller-manager.conf is missing: this is no control-plane host',
+    );
     expect(await onHost(repairScript())).not.toContain('restored');
     expect(await onHost(repairScript(backupOf('kube-scheduler', '2')))).not.toContain('restored');
     expect(await step('run-2')).not.toContain('restored');

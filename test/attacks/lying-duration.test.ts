@@ -72,6 +72,8 @@ test.each([
 
 test('steps that it made up are none, and so become no metrics', () => {
   const spent = Object.fromEntries(Array.from({ length: 10_000 }, (_, step) => [`step${step}`, 1]));
-  const annotations = { [REPORT_ANNOTATION]: JSON.stringify({ created: ATTEMPT, spent: { ...spent, Restart: 2 } }) };
+  const annotations = {
+    [REPORT_ANNOTATION]: JSON.stringify({ created: ATTEMPT, spent: { ...spent, Restart: 2 } }),
+  };
   expect(decodeReport(annotations, ATTEMPT)?.spent).toEqual({ Restart: 2 });
 });

@@ -27,7 +27,11 @@ const tooMuch: Lie = (response, payload) => {
 
 test.each<[string, Lie, string]>([
   ['less than it sends', announce('1000', tooMuch), 'sha256 of the'],
-  ['more than a download may have', announce('9007199254740993', all), 'the download is bigger than'],
+  [
+    'more than a download may have',
+    announce('9007199254740993', all),
+    'the download is bigger than',
+  ],
   ['more than the disk has', announce('900719925474', all), 'more than its file system has'],
   ['more than it sends', announce('10000000', all), 'the download took too long'],
   ['nothing, and never ends', (response) => void response.write('x'), 'the download took too long'],

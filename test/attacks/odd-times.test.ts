@@ -14,7 +14,13 @@ import { MINUTE, T0 } from '../builders/times.ts';
 import { lookAt, recorded, signalled, statusOf } from '../builders/views.ts';
 import { buildWorld } from '../builders/worlds.ts';
 
-const TIMES = ['+275760-09-13T00:00:00Z', '-271821-04-20T00:00:00Z', '9999-12-31T23:59:59Z', '0000-00-00', 'never'];
+const TIMES = [
+  '+275760-09-13T00:00:00Z',
+  '-271821-04-20T00:00:00Z',
+  '9999-12-31T23:59:59Z',
+  '0000-00-00',
+  'never',
+];
 const MEDIUM = { width: 80, paint: (_style: unknown, text: string) => text };
 
 describe.each(TIMES)('%s', (time) => {
@@ -35,32 +41,46 @@ describe.each(TIMES)('%s', (time) => {
       const now = T0 + MINUTE;
       const plans = await lookAt([plan], [], [w1, buildNode('w2')], now);
       const view = { plans, leader: { state: 'none' } } as const;
-      expect(plans.flatMap((each) => renderPlan(each, 'wide', now, MEDIUM)).join('\n')).toContain('w2');
+      expect(plans.flatMap((each) => renderPlan(each, 'wide', now, MEDIUM)).join('\n')).toContain(
+        'w2',
+      );
       expect(whyLines(view, 'w1', now, MEDIUM).join('\n')).toContain('w1');
     }
   });
 });
 
 /** Each is a time for `Date.parse`, and none for the API server. */
-const NO_DATE_TIMES = ['2030', '+275760-09-13T00:00:00Z', 'December 24, 2030', '2027-02-31T00:00:00Z'];
+const NO_DATE_TIMES = [
+  '2030',
+  '+275760-09-13T00:00:00Z',
+  'December 24, 2030',
+  '2027-02-31T00:00:00Z',
+];
 
-test.each(NO_DATE_TIMES)('a signal of %s can be adopted: the record has times that the API server takes', (created) => {
-  const workers = listed('w1', 'w2');
-  const states = recorded({ w1: 'SignalPending', w2: 'SignalPending' });
-  const plan = buildPlan(
-    { commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] },
-    statusOf('SchedulableWait', [], states),
-  );
-  const w1 = signalled(buildNode('w1'), { created, status: 'Downloading' });
-  const now = T0 + MINUTE;
-  const { record } = decide(gather(autopilot, plan, buildWorld([], [w1, buildNode('w2')]), now), DEFAULT_POLICY, now);
-  const after = record && autopilot.project(record, plan, now);
-  const found = after?.status?.commands[0]?.k0supdate?.workers?.find(({ name }) => name === 'w1');
-  expect(found?.state).toBe('SignalSent');
-  const time = found?.lastUpdatedTimestamp ?? '';
-  expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
-  expect(new Date(time).toISOString()).toBe(time.replace('Z', '.000Z'));
-});
+test.each(NO_DATE_TIMES)(
+  'a signal of %s can be adopted: the record has times that the API server takes',
+  (created) => {
+    const workers = listed('w1', 'w2');
+    const states = recorded({ w1: 'SignalPending', w2: 'SignalPending' });
+    const plan = buildPlan(
+      { commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] },
+      statusOf('SchedulableWait', [], states),
+    );
+    const w1 = signalled(buildNode('w1'), { created, status: 'Downloading' });
+    const now = T0 + MINUTE;
+    const { record } = decide(
+      gather(autopilot, plan, buildWorld([], [w1, buildNode('w2')]), now),
+      DEFAULT_POLICY,
+      now,
+    );
+    const after = record && autopilot.project(record, plan, now);
+    const found = after?.status?.commands[0]?.k0supdate?.workers?.find(({ name }) => name === 'w1');
+    expect(found?.state).toBe('SignalSent');
+    const time = found?.lastUpdatedTimestamp ?? '';
+    expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    expect(new Date(time).toISOString()).toBe(time.replace('Z', '.000Z'));
+  },
+);
 
 test('a node that reports 150,000 characters does not fill the Plan, its conditions and the log', () => {
   const word = 'x'.repeat(150_000);

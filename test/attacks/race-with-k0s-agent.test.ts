@@ -24,7 +24,12 @@ async function startTheirs(node: Rig): Promise<AsyncDisposable> {
     times: { ...timesOf(0.05), boot: 0, firstStatus: 0 },
     apiPort: 0,
   });
-  const theirs = new K0sNode({ ...surroundings, host: node.host, role: 'worker', address: '127.0.0.1' });
+  const theirs = new K0sNode({
+    ...surroundings,
+    host: node.host,
+    role: 'worker',
+    address: '127.0.0.1',
+  });
   theirs.start();
   return {
     async [Symbol.asyncDispose]() {
@@ -34,12 +39,21 @@ async function startTheirs(node: Rig): Promise<AsyncDisposable> {
   };
 }
 
-const STEPS = ['before the signal', 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'] as const;
+const STEPS = [
+  'before the signal',
+  'Downloading',
+  'Cordoning',
+  'ApplyingUpdate',
+  'Restart',
+  'UnCordoning',
+] as const;
 
 let count = 0;
 
 const RACES = (['observe', 'refuse', 'replace'] as const).flatMap((beside, first) =>
-  STEPS.filter((_, index) => WHOLE || (index + first) % 2 === 0).map((step) => [beside, step] as const),
+  STEPS.filter((_, index) => WHOLE || (index + first) % 2 === 0).map(
+    (step) => [beside, step] as const,
+  ),
 );
 
 test.each(RACES)('%s: it comes at %s', async (beside, step) => {
@@ -63,7 +77,9 @@ test.each(RACES)('%s: it comes at %s', async (beside, step) => {
   // The way back is never the version that was wanted.
   const wayBack = await node.installed('.previous').catch(() => old);
   expect(wayBack).toBe(old);
-  await node.until(async () => expect(((await node.object()) as Node).spec?.unschedulable).toBeFalsy());
+  await node.until(async () =>
+    expect(((await node.object()) as Node).spec?.unschedulable).toBeFalsy(),
+  );
   expect((await node.leftovers()).filter((file) => !file.startsWith('k0s.tmp'))).toEqual([]);
   if (beside === 'observe') expect([status, version]).toEqual(['Completed', NEW]);
 });

@@ -31,11 +31,19 @@ function theCluster(): MemoryCluster {
 /** A node with a service of root's and a download server; start its agent with `startAgent`. */
 export async function startNode(options: Partial<RigOptions> = {}): Promise<Rig> {
   const { admin, kubeconfig } = theCluster();
-  return await Rig.start({ name: `attacked${process.pid}-${++nodes}`, admin, kubeconfig, ...options });
+  return await Rig.start({
+    name: `attacked${process.pid}-${++nodes}`,
+    admin,
+    kubeconfig,
+    ...options,
+  });
 }
 
 const isRoot = process.getuid?.() === 0;
-if (!isRoot) process.stdout.write('skipped: attacks of other users and on mounted disks, which only root can start\n');
+if (!isRoot)
+  process.stdout.write(
+    'skipped: attacks of other users and on mounted disks, which only root can start\n',
+  );
 
 /** A test that mounts a disk; skipped unless root runs it. */
 export const attackOnDisk = test.skipIf(!isRoot);
@@ -43,7 +51,10 @@ export const attackOnDisk = test.skipIf(!isRoot);
 /** What the agent says after the trial run of a version that is this script; it may know the directory in which it lies. */
 export async function reasonAfter(
   script: string | ((directory: string) => string),
-  { programs = {}, ...options }: Partial<RigOptions> & { readonly programs?: Readonly<Record<string, Buffer>> } = {},
+  {
+    programs = {},
+    ...options
+  }: Partial<RigOptions> & { readonly programs?: Readonly<Record<string, Buffer>> } = {},
 ): Promise<string> {
   await using node = await startNode(options);
   const directory = await mkdtemp(join(tmpdir(), 'refit-payload-'));
@@ -95,7 +106,8 @@ export class Attacker implements AsyncDisposable {
     });
     this.#children.push(child);
     await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
-    if (child.pid === undefined || child.exitCode !== null) throw new Error(`${program} ended with ${child.exitCode}`);
+    if (child.pid === undefined || child.exitCode !== null)
+      throw new Error(`${program} ended with ${child.exitCode}`);
     return child.pid;
   }
 
@@ -118,6 +130,9 @@ export async function kubeconfigOf(directory: string, server: string, user = {})
     users: [{ name: 'u', user }],
     contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
   };
-  await writeFile(path, JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'x', ...lists }));
+  await writeFile(
+    path,
+    JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'x', ...lists }),
+  );
   return path;
 }

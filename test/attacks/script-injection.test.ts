@@ -74,7 +74,10 @@ beforeAll(async () => {
   }
   await symlink('dnf5', join(root, 'dnf5/dnf'));
   await mkdir(join(root, 'etc/kubernetes/manifests'), { recursive: true });
-  await writeFile(join(root, 'etc/kubernetes/manifests/etcd.yaml'), '    - --data-dir=/data\n    - --name=a\n');
+  await writeFile(
+    join(root, 'etc/kubernetes/manifests/etcd.yaml'),
+    '    - --data-dir=/data\n    - --name=a\n',
+  );
 });
 afterAll(async () => await rm(root, { recursive: true }));
 
@@ -104,9 +107,9 @@ const MANIFEST = parseManifest(
   'm.yaml',
 );
 /** No NUL byte: `quoted` refuses it. */
-const hostile = array(oneof(constantFrom(...ATTACKS), string({ unit: 'binary' })), { maxLength: 6 }).map((parts) =>
-  parts.join('').replaceAll('\0', ''),
-);
+const hostile = array(oneof(constantFrom(...ATTACKS), string({ unit: 'binary' })), {
+  maxLength: 6,
+}).map((parts) => parts.join('').replaceAll('\0', ''));
 const binary = oneof(
   record({ path: hostile.map((text) => `/${text}`), sha256: hostile }),
   record({ url: hostile, sha256: hostile }),
@@ -119,10 +122,19 @@ const values = record({
   byHand: hostile,
   manager: constantFrom('', ...Object.keys(MANAGERS)),
 });
-type Values = { rollout: string; version: string; kubeadm: Binary; kubelet: Binary; byHand: string };
+type Values = {
+  rollout: string;
+  version: string;
+  kubeadm: Binary;
+  kubelet: Binary;
+  byHand: string;
+};
 
 /** `manager`: of the packages that the host's binaries belong to. */
-async function onHost(script: string, manager = ''): Promise<{ readonly stdout: string; readonly stderr: string }> {
+async function onHost(
+  script: string,
+  manager = '',
+): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const path = [join(root, manager), join(root, 'usr/bin'), process.env['PATH']];
   const environment = { REFIT_ROOT: root, PATH: path.join(':') };
   return await run('sh', ['-s'], { environment, input: script });
@@ -157,7 +169,12 @@ test('any values in any script run nothing and leave its syntax whole', async ()
       version,
       binaries: { containerd: kubelet, 'containerd-shim-runc-v2': kubeadm, runc: kubeadm },
     };
-    const own = { version, binaries: { kubeadm, kubelet }, containerd, kubeadm: { patches: byHand } };
+    const own = {
+      version,
+      binaries: { kubeadm, kubelet },
+      containerd,
+      kubeadm: { patches: byHand },
+    };
     const manifest = { ...MANIFEST, ...own };
     await expectHarmless(putBackScript(rollout, containerd));
     if (host) await expectHarmless(probeScript(manifest, host, 0), manager);
@@ -165,7 +182,8 @@ test('any values in any script run nothing and leave its syntax whole', async ()
     await expectHarmless(diffScript(manifest));
     const restore = { snapshot: byHand, stamp: version };
     await expectHarmless(restoreFactsScript(restore));
-    for (const script of Object.values(restoreScripts(restore, rollout))) await expectHarmless(script);
+    for (const script of Object.values(restoreScripts(restore, rollout)))
+      await expectHarmless(script);
     for (const body of bodiesOf(given))
       await expectHarmless(stepScript({ step: 'stage', rollout, version }, body), manager);
   });
@@ -206,27 +224,33 @@ test.each(NAMES.map((name, index) => [...name, index] as const))(
       expect(asked[0]).toContain(named(version));
       expect(asked[1]).toContain(named(version));
       expect(asked[3]).toContain(
-        join(root, `var/lib/refit/staged/kubelet.packages/a.${manager === 'apt-get' ? 'deb' : 'rpm'}`),
+        join(
+          root,
+          `var/lib/refit/staged/kubelet.packages/a.${manager === 'apt-get' ? 'deb' : 'rpm'}`,
+        ),
       );
     }
   },
   180_000,
 );
 
-test.each(ATTACKS)('the address %j reaches the download as one argument, and the message as text', async (attack) => {
-  const source = { url: `https://example.com/${attack}`, sha256: 'ab'.repeat(32) };
-  const script = stepScript(
-    { step: 'stage', rollout: 'r', version: 'v1' },
-    stageBody({ binaries: { kubeadm: source, kubelet: source } }),
-  );
-  const stdout = await expectHarmless(script);
-  const found = await readFile(join(root, 'curl'), 'utf8');
-  expect(found.endsWith(`--\n${source.url}\n`)).toBe(true);
-  // A mirror that stalls must not hold the host's lock.
-  expect(found).toContain('--speed-time\n60\n');
-  // Only the end of the step's log comes back.
-  expect(stdout).toContain(printableUrl(source.url).split('\n').at(-1));
-});
+test.each(ATTACKS)(
+  'the address %j reaches the download as one argument, and the message as text',
+  async (attack) => {
+    const source = { url: `https://example.com/${attack}`, sha256: 'ab'.repeat(32) };
+    const script = stepScript(
+      { step: 'stage', rollout: 'r', version: 'v1' },
+      stageBody({ binaries: { kubeadm: source, kubelet: source } }),
+    );
+    const stdout = await expectHarmless(script);
+    const found = await readFile(join(root, 'curl'), 'utf8');
+    expect(found.endsWith(`--\n${source.url}\n`)).toBe(true);
+    // A mirror that stalls must not hold the host's lock.
+    expect(found).toContain('--speed-time\n60\n');
+    // Only the end of the step's log comes back.
+    expect(stdout).toContain(printableUrl(source.url).split('\n').at(-1));
+  },
+);
 
 test.each([
   ['path', { path: '/k0s\ntouch x' }],
@@ -237,7 +261,9 @@ test.each([
     hosts: [{ name: 'a', role: 'controlPlane' }],
     binaries: { kubeadm, kubelet: kubeadm },
   };
-  expect(() => parseManifest(JSON.stringify(manifest), 'm.yaml')).toThrow('m.yaml: binaries.kubeadm');
+  expect(() => parseManifest(JSON.stringify(manifest), 'm.yaml')).toThrow(
+    'm.yaml: binaries.kubeadm',
+  );
 });
 
 test('a NUL byte, which no shell can hold, is refused', () => {

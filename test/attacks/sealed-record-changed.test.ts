@@ -13,7 +13,9 @@ useCluster();
 async function drainedByLeader(node: Rig): Promise<void> {
   const signal = decodeSignal((await node.object()).metadata.annotations);
   if (signal?.status === undefined) throw new Error('the node has no status');
-  await node.annotate(encodeSignal({ ...signal, status: { ...signal.status, status: 'ApplyingUpdate' } }));
+  await node.annotate(
+    encodeSignal({ ...signal, status: { ...signal.status, status: 'ApplyingUpdate' } }),
+  );
 }
 
 /** Makes the record name another hash. */

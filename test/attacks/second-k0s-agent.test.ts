@@ -33,7 +33,9 @@ test("a controller whose command line leaves k0s's agent on is left to it", asyn
   await node.send('/new', NEW);
   await node.until(() => expect(agent.log.join('\n')).toContain(ASIDE));
   expect(node.statuses).toEqual([]);
-  await node.until(async () => expect(agentOf(await node.object()).title).toContain("k0s's own (Refit "));
+  await node.until(async () =>
+    expect(agentOf(await node.object()).title).toContain("k0s's own (Refit "),
+  );
   expect(node.server.requests).toEqual([]);
   await agent.stop('SIGTERM');
   const refusing = node.startAgent('--beside-k0s', 'refuse');
@@ -59,28 +61,32 @@ test('one that was faster during the download is left to finish', async () => {
   const next = node.startAgent();
   await node.until(() => expect(next.log.join('\n')).toContain(ASIDE));
   await updateByAnother(node);
-  for (const status of ['ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed']) await write(node, status);
+  for (const status of ['ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'])
+    await write(node, status);
   await node.end();
   expect(node.statuses).not.toContain('Failed');
   expect(await node.installed()).not.toBe(before);
   expect(await node.leftovers()).toEqual([]);
 });
 
-test.each(['observe', 'replace'])('one that swapped first leaves the way back alone (%s)', async (beside) => {
-  await using node = await startNode({ policy: { cordoning: 'leader' } });
-  const agent = node.startAgent('--beside-k0s', beside);
-  await node.send('/new', NEW);
-  await node.until(() => expect(node.statuses).toContain('Cordoning'));
-  await copyFile(node.host.binary, `${node.host.binary}.previous`);
-  const wayBack = await node.installed('.previous');
-  await updateByAnother(node);
-  await write(node, 'ApplyingUpdate');
-  if (beside === 'observe') await node.until(() => expect(agent.log.join('\n')).toContain(ASIDE));
-  else await node.until(() => expect(node.statuses).toContain('UnCordoning'));
-  await write(node, 'UnCordoning');
-  await write(node, 'Completed');
-  await node.end();
-  expect(node.statuses).not.toContain('Failed');
-  expect(await node.installed('.previous')).toBe(wayBack);
-  expect(await node.host.version()).toBe(NEW);
-});
+test.each(['observe', 'replace'])(
+  'one that swapped first leaves the way back alone (%s)',
+  async (beside) => {
+    await using node = await startNode({ policy: { cordoning: 'leader' } });
+    const agent = node.startAgent('--beside-k0s', beside);
+    await node.send('/new', NEW);
+    await node.until(() => expect(node.statuses).toContain('Cordoning'));
+    await copyFile(node.host.binary, `${node.host.binary}.previous`);
+    const wayBack = await node.installed('.previous');
+    await updateByAnother(node);
+    await write(node, 'ApplyingUpdate');
+    if (beside === 'observe') await node.until(() => expect(agent.log.join('\n')).toContain(ASIDE));
+    else await node.until(() => expect(node.statuses).toContain('UnCordoning'));
+    await write(node, 'UnCordoning');
+    await write(node, 'Completed');
+    await node.end();
+    expect(node.statuses).not.toContain('Failed');
+    expect(await node.installed('.previous')).toBe(wayBack);
+    expect(await node.host.version()).toBe(NEW);
+  },
+);

@@ -14,7 +14,9 @@ const FLOOD = 1_200;
 const GROUP = 200;
 
 async function statusFor(url: string, localAddress: string): Promise<number | undefined> {
-  const [response] = (await once(get(url, { localAddress, agent: false }), 'response')) as [IncomingMessage];
+  const [response] = (await once(get(url, { localAddress, agent: false }), 'response')) as [
+    IncomingMessage,
+  ];
   response.resume();
   return response.statusCode;
 }
@@ -38,5 +40,8 @@ test('a flood from one address leaves room for another one', async () => {
   expect(await statusFor(`${server.url}/stable/`, '127.0.0.2')).toBe(404);
   // One that leaves makes room for the next.
   flood.find((socket) => !socket.closed)?.destroy();
-  await vi.waitFor(async () => expect(await statusFor(`${server.url}/stable/`, '127.0.0.1')).toBe(404), 60_000);
+  await vi.waitFor(
+    async () => expect(await statusFor(`${server.url}/stable/`, '127.0.0.1')).toBe(404),
+    60_000,
+  );
 });

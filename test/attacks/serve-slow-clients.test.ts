@@ -21,7 +21,9 @@ async function release(): Promise<string> {
   const size = CLIENTS * STEP + 64 * MIB;
   await writeFile(join(directory, 'files', HASH), '');
   await truncate(join(directory, 'files', HASH), size);
-  const releases = { 'v1.36.3+k0s.0': [{ platform: 'linux-amd64', kind: 'k0s', sha256: HASH, size }] };
+  const releases = {
+    'v1.36.3+k0s.0': [{ platform: 'linux-amd64', kind: 'k0s', sha256: HASH, size }],
+  };
   await writeFile(join(directory, 'catalog.json'), JSON.stringify({ releases, channels: {} }));
   return directory;
 }

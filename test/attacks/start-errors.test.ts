@@ -18,7 +18,9 @@ async function startAgent(answer: (response: ServerResponse, asked: number) => v
   const directory = await mkdtemp(join(tmpdir(), 'refit-start-'));
   things.defer(async () => await rm(directory, { recursive: true }));
   let asked = 0;
-  const server = things.use(await startStubServer((_request, response) => answer(response, ++asked)));
+  const server = things.use(
+    await startStubServer((_request, response) => answer(response, ++asked)),
+  );
   const files = [
     '--state-dir',
     join(directory, 'state'),
@@ -46,27 +48,54 @@ test.concurrent.each<[string, (response: ServerResponse) => void, string]>([
   ['429', (response) => sendStatus(response, 429, 'TooManyRequests'), 'REFIT_UNREACHABLE: http://'],
   ['500', (response) => sendStatus(response, 500, 'InternalError'), 'REFIT_UNREACHABLE: http://'],
   ['401', (response) => sendStatus(response, 401, 'Unauthorized'), 'REFIT_UNAUTHORIZED: http://'],
-  ['403 at first', (response) => sendStatus(response, 403, 'Forbidden'), 'REFIT_FORBIDDEN: http://'],
+  [
+    '403 at first',
+    (response) => sendStatus(response, 403, 'Forbidden'),
+    'REFIT_FORBIDDEN: http://',
+  ],
   ['a page of HTML', html, 'REFIT_BAD_ANSWER: http://'],
-  ['another kind', (response) => sendJson(response, 200, { ...NODE, kind: 'Pod' }), 'REFIT_BAD_ANSWER: http://'],
+  [
+    'another kind',
+    (response) => sendJson(response, 200, { ...NODE, kind: 'Pod' }),
+    'REFIT_BAD_ANSWER: http://',
+  ],
   ['no object', (response) => sendJson(response, 200, [1]), 'REFIT_BAD_ANSWER: http://'],
-  ['a broken connection', (response) => void response.destroy(), 'REFIT_UNREACHABLE: cannot reach http://'],
+  [
+    'a broken connection',
+    (response) => void response.destroy(),
+    'REFIT_UNREACHABLE: cannot reach http://',
+  ],
 ])('%s: the agent names it, and starts once it is over', async (_name, refuse, line) => {
   await using run = await startAgent((response, asked) => {
     if (asked <= 3) refuse(response);
     else sendJson(response, 200, NODE);
   });
-  await vi.waitFor(() => expect(run.agent.log.join('\n')).toContain('"msg":"agent started"'), PATIENCE);
-  expect(run.agent.log.filter((text) => text.includes('cannot read the object at the start'))).toHaveLength(3);
+  await vi.waitFor(
+    () => expect(run.agent.log.join('\n')).toContain('"msg":"agent started"'),
+    PATIENCE,
+  );
+  expect(
+    run.agent.log.filter((text) => text.includes('cannot read the object at the start')),
+  ).toHaveLength(3);
   expect(run.agent.log.join('\n')).toContain(line);
   expect(run.agent.log.join('\n')).not.toContain('REFIT_INTERNAL');
 });
 
 test.concurrent('a Node that does not exist, such as one with a wrong name: the agent says that it waits', async () => {
   const details = { kind: 'nodes', name: 'n1' };
-  const status = { apiVersion: 'v1', kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, details };
+  const status = {
+    apiVersion: 'v1',
+    kind: 'Status',
+    status: 'Failure',
+    reason: 'NotFound',
+    code: 404,
+    details,
+  };
   await using run = await startAgent((response) => sendJson(response, 404, status));
-  await vi.waitFor(() => expect(run.agent.log.join('\n')).toContain('"msg":"agent started"'), PATIENCE);
+  await vi.waitFor(
+    () => expect(run.agent.log.join('\n')).toContain('"msg":"agent started"'),
+    PATIENCE,
+  );
   expect(run.agent.log.join('\n')).toContain('the object does not exist yet","node":"n1"');
 });
 
@@ -79,12 +108,23 @@ test.concurrent('a token that comes later, as the certificate of a kubelet: the 
   await vi.waitFor(() => expect(run.agent.log.join('\n')).toContain(waits), PATIENCE);
   expect(run.agent.log.join('\n')).toContain('REFIT_KUBECONFIG: cannot read the file of ');
   await writeFile(tokenFile, 'abc');
-  await vi.waitFor(() => expect(run.agent.log.join('\n')).toContain('"msg":"agent started"'), PATIENCE);
+  await vi.waitFor(
+    () => expect(run.agent.log.join('\n')).toContain('"msg":"agent started"'),
+    PATIENCE,
+  );
 });
 
 test.concurrent.each<[string, (response: ServerResponse) => void, string]>([
-  ['a right that stays missing', (response) => sendStatus(response, 403, 'Forbidden'), 'REFIT_FORBIDDEN: '],
-  ['a server without Nodes', (response) => response.writeHead(404).end('404 page not found'), 'REFIT_NO_CRD: '],
+  [
+    'a right that stays missing',
+    (response) => sendStatus(response, 403, 'Forbidden'),
+    'REFIT_FORBIDDEN: ',
+  ],
+  [
+    'a server without Nodes',
+    (response) => response.writeHead(404).end('404 page not found'),
+    'REFIT_NO_CRD: ',
+  ],
 ])('%s ends the agent, with one line that says why', async (_name, refuse, line) => {
   await using run = await startAgent(refuse);
   expect(await run.agent.exited).toBeGreaterThan(0);

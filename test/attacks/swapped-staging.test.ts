@@ -19,23 +19,28 @@ async function disguise(staged: string): Promise<void> {
 test.each([
   ['a smaller file', async (staged: string) => await writeFile(staged, '#!/bin/sh\nexit 0\n')],
   ['one of the same size and time', disguise],
-])('other bytes than those that were hashed never become the service: %s', async (_name, change) => {
-  // A leader that drains leaves the time between trial run and swap.
-  await using node = await startNode({ policy: { cordoning: 'leader' } });
-  const before = await node.installed();
-  const { staged } = pathsBeside(node.host.binary);
-  node.startAgent();
-  await node.send('/new', NEW);
-  await node.until(() => expect(node.statuses).toContain('Cordoning'));
-  await change(staged);
-  const signal = decodeSignal((await node.object()).metadata.annotations);
-  if (signal === undefined) throw new Error('no signal');
-  await node.annotate(encodeSignal({ ...signal, status: { status: 'ApplyingUpdate', timestamp: node.created } }));
-  await node.end();
-  expect(node.statuses.at(-1)).toBe('Failed');
-  expect((await node.report())?.reason).toContain('the download changed on the disk');
-  expect(await node.installed()).toBe(before);
-});
+])(
+  'other bytes than those that were hashed never become the service: %s',
+  async (_name, change) => {
+    // A leader that drains leaves the time between trial run and swap.
+    await using node = await startNode({ policy: { cordoning: 'leader' } });
+    const before = await node.installed();
+    const { staged } = pathsBeside(node.host.binary);
+    node.startAgent();
+    await node.send('/new', NEW);
+    await node.until(() => expect(node.statuses).toContain('Cordoning'));
+    await change(staged);
+    const signal = decodeSignal((await node.object()).metadata.annotations);
+    if (signal === undefined) throw new Error('no signal');
+    await node.annotate(
+      encodeSignal({ ...signal, status: { status: 'ApplyingUpdate', timestamp: node.created } }),
+    );
+    await node.end();
+    expect(node.statuses.at(-1)).toBe('Failed');
+    expect((await node.report())?.reason).toContain('the download changed on the disk');
+    expect(await node.installed()).toBe(before);
+  },
+);
 
 test('nobody else can look into the directory where it is staged', async () => {
   await using node = await startNode({ bytes: 64_000, faults: [{ paceMs: 100 }] });

@@ -7,7 +7,9 @@ import { Attacker, attackAsNobody, NOBODY, startNode, useCluster } from './rig.t
 useCluster();
 
 /** What an agent with this state directory says when it ends at its start. */
-async function refusal(prepare: (state: string, attacker: Attacker) => Promise<void>): Promise<string> {
+async function refusal(
+  prepare: (state: string, attacker: Attacker) => Promise<void>,
+): Promise<string> {
   await using attacker = await Attacker.arrive();
   await using node = await startNode();
   const state = join(attacker.directory, 'state');

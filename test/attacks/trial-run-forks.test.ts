@@ -38,7 +38,9 @@ function comet(): Buffer {
 /** What the script printed; `$DIRECTORY/comet` is there. */
 async function printedBy(script: string): Promise<string> {
   const programs = { comet: comet() };
-  const reason = await reasonAfter((directory) => `DIRECTORY=${directory}\n${script}`, { programs });
+  const reason = await reasonAfter((directory) => `DIRECTORY=${directory}\n${script}`, {
+    programs,
+  });
   return /"(.*)"/.exec(reason)?.[1] ?? '';
 }
 
@@ -49,7 +51,9 @@ attackAsNobody('it is ended with all that it starts', async () => {
   expect(group).toBeGreaterThan(1);
   try {
     // An ended process counts until its parent has noticed.
-    await vi.waitFor(() => expect(() => process.kill(-group, 0)).toThrow('ESRCH'), { timeout: 15_000 });
+    await vi.waitFor(() => expect(() => process.kill(-group, 0)).toThrow('ESRCH'), {
+      timeout: 15_000,
+    });
   } finally {
     // The kernel ends a whole group at once.
     expect(() => process.kill(-group, 'SIGKILL')).toThrow('ESRCH');
@@ -57,6 +61,7 @@ attackAsNobody('it is ended with all that it starts', async () => {
 });
 
 attackAsNobody('it cannot fill the process table', async () => {
-  const bomb = 'n=0; while (sleep 5 & exit) 2>/dev/null; do n=$((n + 1)); [ $n -lt 3000 ] || break; done; echo "$n"';
+  const bomb =
+    'n=0; while (sleep 5 & exit) 2>/dev/null; do n=$((n + 1)); [ $n -lt 3000 ] || break; done; echo "$n"';
   expect(Number(await printedBy(bomb))).toBeLessThan(3000);
 });

@@ -20,23 +20,31 @@ test('it has no environment, no terminal and a session of its own', async () => 
   expect(await reasonBeside(session)).toContain('"0"');
 });
 
-attackAsNobody('nothing that it starts outlives it, not in a session of its own either', async () => {
-  const mark = `7${process.pid}777`;
-  await reasonBeside(`setsid sleep ${mark} >/dev/null 2>&1 &\nsleep ${mark} &\necho v0`);
-  const commands = await Promise.all(
-    (await readdir('/proc'))
-      .filter((name) => /^\d+$/.test(name))
-      .map(async (pid) => await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
-  );
-  expect(commands.filter((command) => command === `sleep\0${mark}\0`)).toEqual([]);
-});
+attackAsNobody(
+  'nothing that it starts outlives it, not in a session of its own either',
+  async () => {
+    const mark = `7${process.pid}777`;
+    await reasonBeside(`setsid sleep ${mark} >/dev/null 2>&1 &\nsleep ${mark} &\necho v0`);
+    const commands = await Promise.all(
+      (await readdir('/proc'))
+        .filter((name) => /^\d+$/.test(name))
+        .map(async (pid) => await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
+    );
+    expect(commands.filter((command) => command === `sleep\0${mark}\0`)).toEqual([]);
+  },
+);
 
 test('it writes no file', async () => {
-  expect(await reasonBeside('f=/tmp/refit-trial-$$; (echo x > $f) 2>/dev/null; wc -c < $f; rm -f $f')).toContain('"0"');
+  expect(
+    await reasonBeside('f=/tmp/refit-trial-$$; (echo x > $f) 2>/dev/null; wc -c < $f; rm -f $f'),
+  ).toContain('"0"');
 });
 
 test('it gets little memory, and is the first to go when the host has none left', async () => {
   // dd takes the memory for a block before it reads the first byte.
-  const take = 'for size in 900M 1200M; do dd if=/dev/null of=/dev/null bs=$size count=1 && printf "$size "; done';
-  expect(await reasonBeside(`${take} 2>/dev/null; cat /proc/self/oom_score_adj`)).toContain('"900M 1000"');
+  const take =
+    'for size in 900M 1200M; do dd if=/dev/null of=/dev/null bs=$size count=1 && printf "$size "; done';
+  expect(await reasonBeside(`${take} 2>/dev/null; cat /proc/self/oom_score_adj`)).toContain(
+    '"900M 1000"',
+  );
 });

@@ -15,8 +15,11 @@ attackAsNobody('nobody else can read what the agent writes', async () => {
   node.startAgent();
   await node.send('/new', NEW, { url: `${node.server.url}/new?signature=secret` });
   await node.until(async () => expect(await node.journal()).toContain('signature=secret'));
-  const script = 'find "$1" -type f; find "$1" -type f -exec grep -l signature {} + 2>/dev/null; true';
-  const { stdout } = await promisify(execFile)('sh', ['-c', script, 'sh', node.host.directory], { uid: NOBODY });
+  const script =
+    'find "$1" -type f; find "$1" -type f -exec grep -l signature {} + 2>/dev/null; true';
+  const { stdout } = await promisify(execFile)('sh', ['-c', script, 'sh', node.host.directory], {
+    uid: NOBODY,
+  });
   const files = stdout.split('\n');
   expect(files.some((path) => path.endsWith('/bin/k0s'))).toBe(true);
   expect(files.filter((path, at) => path !== '' && files.indexOf(path) !== at)).toEqual([]);

@@ -11,7 +11,9 @@ test.each([
   ['followed with the flag', ['--allow-insecure-redirect'], 'Completed'],
 ])('a redirect from https to plain http is %s', async (_name, flags, end) => {
   let location = '';
-  await using mirror = await startHttpsMirror((_request, response) => response.writeHead(302, { location }).end());
+  await using mirror = await startHttpsMirror((_request, response) =>
+    response.writeHead(302, { location }).end(),
+  );
   await using node = await startNode({ environment: mirror.trust, flags });
   location = `${node.server.url}/new`;
   node.startAgent();

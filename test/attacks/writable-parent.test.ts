@@ -55,7 +55,9 @@ attackAsNobody('its directory is open to a group with a user in it', async () =>
 /** As Debian has it in /usr/local: its group staff, with nobody in it. */
 const staff = /^staff:x:(\d+):$/m.exec(readFileSync('/etc/group', 'utf8'))?.[1];
 if (staff === undefined)
-  process.stdout.write('skipped: a directory of the group staff, which is not empty on this host\n');
+  process.stdout.write(
+    'skipped: a directory of the group staff, which is not empty on this host\n',
+  );
 const attackWithStaff = staff === undefined ? test.skipIf(true) : attackAsNobody;
 
 attackWithStaff('a group that nobody is in does not count', async () => {

@@ -19,7 +19,13 @@ async function placeAt(clock: SkewedClock): Promise<Place> {
   const place = await Place.start('n1', builds);
   onTestFinished(async () => await place[Symbol.asyncDispose]());
   const url = `${builds.server.url}/good`;
-  const command = { id: 0, kind: 'k0supdate', url, version: NEW, sha256: builds.server.sha256('/good') } as const;
+  const command = {
+    id: 0,
+    kind: 'k0supdate',
+    url,
+    version: NEW,
+    sha256: builds.server.sha256('/good'),
+  } as const;
   place.store.send({ planId: 'p', created: new Date().toISOString(), command });
   place.startAgent(undefined, { veto: VETO, clock, log });
   return place;
@@ -30,7 +36,8 @@ test('in 1970 a signal waits, and is carried out once the clock is right', async
   const place = await placeAt(clock);
   await place.until(() => expect(warnings).toContain('waiting for the clock'));
   expect(place.store.statuses).toEqual([]);
-  const said = (): string => place.store.object.metadata.annotations?.['upgrade.refit.dev/agent-report'] ?? '';
+  const said = (): string =>
+    place.store.object.metadata.annotations?.['upgrade.refit.dev/agent-report'] ?? '';
   await place.until(() => expect(said()).toContain("which this host's clock says"));
   clock.jump(Date.now());
   await place.ended();

@@ -28,15 +28,18 @@ async function expectWantedBytes(node: Rig): Promise<void> {
   expect(await node.installed()).toBe(node.server.sha256('/new'));
 }
 
-test.each([0, 4 * MIB + 512 * 1024])('a byte of the part changed at %i costs one more download', async (position) => {
-  const { node, part } = await killedInDownload();
-  await using _ = node;
-  const handle = await open(part, 'r+');
-  await handle.write(Buffer.from('!'), 0, 1, position);
-  await handle.close();
-  await expectWantedBytes(node);
-  expect(node.server.requests.map(({ from }) => from > 0)).toEqual([false, true, false]);
-});
+test.each([0, 4 * MIB + 512 * 1024])(
+  'a byte of the part changed at %i costs one more download',
+  async (position) => {
+    const { node, part } = await killedInDownload();
+    await using _ = node;
+    const handle = await open(part, 'r+');
+    await handle.write(Buffer.from('!'), 0, 1, position);
+    await handle.close();
+    await expectWantedBytes(node);
+    expect(node.server.requests.map(({ from }) => from > 0)).toEqual([false, true, false]);
+  },
+);
 
 test('a file in the place of the staged binary is not taken for it', async () => {
   const { node, staged } = await killedInDownload();

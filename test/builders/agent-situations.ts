@@ -11,7 +11,13 @@ export const BINARY = '/bin/k0s';
 export const before: ProcessId = { pid: 100, started: 'boot/1', parent: 1 };
 export const after: ProcessId = { pid: 200, started: 'boot/2', parent: 1 };
 export const third: ProcessId = { pid: 300, started: 'boot/3', parent: 1 };
-const command = { id: 0, kind: 'k0supdate', url: 'http://d/k0s', version: NEW, sha256: 'AB'.repeat(32) } as const;
+const command = {
+  id: 0,
+  kind: 'k0supdate',
+  url: 'http://d/k0s',
+  version: NEW,
+  sha256: 'AB'.repeat(32),
+} as const;
 export const key: Work['signal'] = { planId: 'p', created: 'c', command };
 export const forced: Work['signal'] = { ...key, command: { ...command, forceupdate: true } };
 export const airgap: Work['signal'] = { ...key, command: { ...command, kind: 'airgapupdate' } };
@@ -22,7 +28,9 @@ export const TIMES = { restartTimeoutMs: 90_000, soakMs: 5_000, readyTimeoutMs: 
 export const WHY = { failure: { status: 'Failed', reason: 'why' } } as const;
 
 export function signalAt(status?: string, of: SignalData = key): SignalData {
-  return status === undefined ? of : { ...of, status: { status, timestamp: '2026-01-01T00:00:00Z' } };
+  return status === undefined
+    ? of
+    : { ...of, status: { status, timestamp: '2026-01-01T00:00:00Z' } };
 }
 
 export function workFor(signal: Work['signal'] = key, more: Partial<Work> = {}): Work {

@@ -23,13 +23,18 @@ export interface Situation {
 type Mood = 'calm' | 'wild';
 
 /** Often the very beginning, so that intents are fresh and deadlines far. */
-const minutes = fc.oneof({ arbitrary: fc.constant(0), weight: 2 }, fc.integer({ min: 0, max: 4 * 60 }));
+const minutes = fc.oneof(
+  { arbitrary: fc.constant(0), weight: 2 },
+  fc.integer({ min: 0, max: 4 * 60 }),
+);
 const moment = minutes.map((count) => later(count * MINUTE));
 
 const SEEN: Readonly<Record<Observation['kind'], fc.Arbitrary<Observation>>> = {
   none: fc.constant(NONE),
   sent: moment.map((at) => sent(at)),
-  working: fc.tuple(fc.constantFrom('Downloading', 'Restart'), moment).map(([step, at]) => working(step, at)),
+  working: fc
+    .tuple(fc.constantFrom('Downloading', 'Restart'), moment)
+    .map(([step, at]) => working(step, at)),
   succeeded: moment.map((at) => succeeded(at)),
   failed: moment.map((at) => failed('404', at)),
 };
@@ -43,12 +48,17 @@ const ofMood = {
         .record({
           ready: fc.constantFrom(true, true, true, false, undefined),
           watchedMs,
-          observation: state === 'intended' ? fc.oneof(SEEN.none, SEEN.sent, SEEN.working, SEEN.succeeded) : SEEN.none,
+          observation:
+            state === 'intended'
+              ? fc.oneof(SEEN.none, SEEN.sent, SEEN.working, SEEN.succeeded)
+              : SEEN.none,
         })
         .map(buildFacts),
     states: fc.oneof(
       fc.array(fc.constant('done' as const), { maxLength: 3 }),
-      fc.array(fc.constantFrom('pending', 'pending', 'pending', 'intended', 'done'), { maxLength: 6 }),
+      fc.array(fc.constantFrom('pending', 'pending', 'pending', 'intended', 'done'), {
+        maxLength: 6,
+      }),
     ),
   },
   wild: {
@@ -62,14 +72,21 @@ const ofMood = {
           observation: anything,
         })
         .map(buildFacts),
-    states: fc.array(fc.constantFrom('pending', 'pending', 'intended', 'done', 'failed', 'missing', 'unsupported'), {
-      maxLength: 6,
-    }),
+    states: fc.array(
+      fc.constantFrom('pending', 'pending', 'intended', 'done', 'failed', 'missing', 'unsupported'),
+      {
+        maxLength: 6,
+      },
+    ),
   },
 } as const;
 
 function stage(command: number, role: Role, mood: Mood): fc.Arbitrary<Stage> {
-  const drawn = fc.record({ maxInFlight: fc.integer({ min: 1, max: 4 }), states: ofMood[mood].states, since: moment });
+  const drawn = fc.record({
+    maxInFlight: fc.integer({ min: 1, max: 4 }),
+    states: ofMood[mood].states,
+    since: moment,
+  });
   return drawn.map(({ maxInFlight, states, since }) => {
     const targets = states.map((state, index) => buildTarget(`${role}${index}`, state, { since }));
     return buildStage(role, targets, { command, maxInFlight });
@@ -85,9 +102,21 @@ function rollout(mood: Mood): fc.Arbitrary<Rollout> {
         stage(1, 'controller', mood),
         stage(1, 'worker', mood),
       ),
-      phase: fc.constantFrom<Rollout['phase'][]>('new', 'running', 'running', 'running', 'running', 'failed'),
+      phase: fc.constantFrom<Rollout['phase'][]>(
+        'new',
+        'running',
+        'running',
+        'running',
+        'running',
+        'failed',
+      ),
       blocked: fc.boolean(),
-      problems: fc.constantFrom<Rollout['problems'][]>([], [], [], [{ code: 'InvalidPlan', message: 'spec.id' }]),
+      problems: fc.constantFrom<Rollout['problems'][]>(
+        [],
+        [],
+        [],
+        [{ code: 'InvalidPlan', message: 'spec.id' }],
+      ),
     })
     .map(({ stages, ...more }) =>
       more.phase === 'new'
@@ -117,9 +146,17 @@ function situation(mood: Mood): fc.Arbitrary<Situation> {
         now: minutes.map((count) => T0 + count * MINUTE),
       })
       .map(({ facts, controlPlane, maxFailures, targetDeadlineMs, now }) => {
-        const byKey = new Map(facts.map((fact, index): [string, TargetFacts] => [targets[index]?.key ?? '', fact]));
+        const byKey = new Map(
+          facts.map((fact, index): [string, TargetFacts] => [targets[index]?.key ?? '', fact]),
+        );
         return {
-          snapshot: { rollout: made, facts: byKey, controlPlane, foreignWork: [], controls: NO_CONTROLS },
+          snapshot: {
+            rollout: made,
+            facts: byKey,
+            controlPlane,
+            foreignWork: [],
+            controls: NO_CONTROLS,
+          },
           policy: buildPolicy({ maxFailures, targetDeadlineMs }),
           now,
         };

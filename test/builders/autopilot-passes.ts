@@ -25,7 +25,10 @@ export interface Passed {
 }
 
 /** As a new leader: it knows only what the objects say. */
-export function passOver({ plan, world, health = HEALTHY }: Pass, dialect: Dialect<Plan> = autopilot): Passed {
+export function passOver(
+  { plan, world, health = HEALTHY }: Pass,
+  dialect: Dialect<Plan> = autopilot,
+): Passed {
   const seen = (as: Plan): Snapshot =>
     gather(dialect, as, world, PASS_TIME, { controlPlane: health, preconditions: [] });
   const { record } = decide(seen(plan), DEFAULT_POLICY, PASS_TIME);
@@ -41,9 +44,15 @@ export function passOver({ plan, world, health = HEALTHY }: Pass, dialect: Diale
 export function wordsOf({ status }: Plan): Readonly<Record<string, string>> {
   const { state = '', commands = [] } = status ?? {};
   const targets = commands.flatMap(({ id, k0supdate, airgapupdate }) => {
-    const bundles = (airgapupdate?.workers ?? []).map((entry) => ({ ...entry, name: `bundle/${entry.name}` }));
+    const bundles = (airgapupdate?.workers ?? []).map((entry) => ({
+      ...entry,
+      name: `bundle/${entry.name}`,
+    }));
     return [...bundles, ...(k0supdate?.controllers ?? []), ...(k0supdate?.workers ?? [])].map(
-      ({ name, state: word }) => [commands.length > 1 ? `${id}/${name}` : name, word.replace('Signal', '')],
+      ({ name, state: word }) => [
+        commands.length > 1 ? `${id}/${name}` : name,
+        word.replace('Signal', ''),
+      ],
     );
   });
   return { state, ...(Object.fromEntries(targets) as Record<string, string>) };

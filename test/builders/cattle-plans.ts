@@ -10,7 +10,18 @@ export function buildCattlePlan(name: string, spec: Partial<CattleSpec> = {}): C
   return {
     apiVersion: apiVersionOf(cattlePlans),
     kind: cattlePlans.kind,
-    metadata: { name, namespace: 'system-upgrade', uid: `${name}-uid`, creationTimestamp: later(0) },
-    spec: { concurrency: 1, nodeSelector: {}, version: 'v1.2.3', upgrade: { image: 'img' }, ...spec },
+    metadata: {
+      name,
+      namespace: 'system-upgrade',
+      uid: `${name}-uid`,
+      creationTimestamp: later(0),
+    },
+    spec: {
+      concurrency: 1,
+      nodeSelector: {},
+      version: 'v1.2.3',
+      upgrade: { image: 'img' },
+      ...spec,
+    },
   };
 }

@@ -25,14 +25,22 @@ export const LIMITED = { maxUnavailable: { nodes: 1 } };
 
 /** A Plan for the node of that name. */
 export function selecting(name: string, node: string, more: Partial<CattleSpec> = {}): CattlePlan {
-  return buildCattlePlan(name, { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': node } }, ...more });
+  return buildCattlePlan(name, {
+    nodeSelector: { matchLabels: { 'kubernetes.io/hostname': node } },
+    ...more,
+  });
 }
 
-export function buildCattleScene(plans: readonly CattlePlan[], names: readonly string[], options: SceneOptions = {}) {
+export function buildCattleScene(
+  plans: readonly CattlePlan[],
+  names: readonly string[],
+  options: SceneOptions = {},
+) {
   const { policyOf = () => ({}), refuse = () => false } = options;
   const api = new MemoryApi();
   const clock = new FakeClock(T0);
-  for (const name of names) api.put(nodes, buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
+  for (const name of names)
+    api.put(nodes, buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
   for (const plan of plans) api.put(cattlePlans, plan);
   const refused: string[] = [];
   const check = ({ metadata, ...rest }: KubeObject, subresource?: string): void => {
@@ -49,7 +57,11 @@ export function buildCattleScene(plans: readonly CattlePlan[], names: readonly s
     check(object, more?.subresource);
     return await api.client.replace(resource, object, more);
   };
-  const dialect = cattle({ name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS });
+  const dialect = cattle({
+    name: 'controller',
+    namespace: 'system-upgrade',
+    job: DEFAULT_JOB_SETTINGS,
+  });
   const client = { ...api.client, create, replace };
   const policyFor = (plan: KubeObject): RolloutPolicy => buildPolicy(policyOf(plan));
   const { catchUp, reconcile } = buildReconciler(dialect, api, { clock, client, policyFor });
@@ -67,17 +79,27 @@ export function buildCattleScene(plans: readonly CattlePlan[], names: readonly s
       for (let turn = 0; turn < times; turn++) {
         for (const { metadata } of plans) {
           catchUp();
-          await clock.runUntil(reconcile(`${metadata.namespace}/${metadata.name}`).catch(() => undefined));
+          await clock.runUntil(
+            reconcile(`${metadata.namespace}/${metadata.name}`).catch(() => undefined),
+          );
         }
         await clock.advance(stepMs);
       }
     },
-    atWork: () => made().flatMap(({ metadata, status }) => (status ? [] : (metadata.labels?.[NODE_LABEL] ?? []))),
+    atWork: () =>
+      made().flatMap(({ metadata, status }) =>
+        status ? [] : (metadata.labels?.[NODE_LABEL] ?? []),
+      ),
     claims: () => names.flatMap((name) => claimOn(api.read(nodes, name)) ?? []),
     complete: (name: string | undefined): void => {
-      const condition = { type: 'Complete', status: 'True', lastTransitionTime: later(clock.monotonic()) } as const;
+      const condition = {
+        type: 'Complete',
+        status: 'True',
+        lastTransitionTime: later(clock.monotonic()),
+      } as const;
       for (const job of made())
-        if (job.metadata.labels?.[NODE_LABEL] === name) api.put(jobs, { ...job, status: { conditions: [condition] } });
+        if (job.metadata.labels?.[NODE_LABEL] === name)
+          api.put(jobs, { ...job, status: { conditions: [condition] } });
     },
   };
 }

@@ -43,7 +43,10 @@ export function drainRig(): DrainRig {
       for (const { api, clock, stop, done } of rigs.splice(0)) {
         stop.abort(new Error('the test is over'));
         await done;
-        expect({ watching: api.watching, timers: clock.pending }).toEqual({ watching: 0, timers: 0 });
+        expect({ watching: api.watching, timers: clock.pending }).toEqual({
+          watching: 0,
+          timers: 0,
+        });
       }
     },
   };
@@ -55,7 +58,14 @@ function begin(api: PodApi, options: DrainOptions): RunningDrain {
   const progress: DrainProgress[] = [];
   const { signal: abort } = stop;
   const onChange = (state: DrainProgress): void => void progress.push(state);
-  const parts = { client: api.client, clock, random: () => 0.99, log: silentLogger, abort, onChange };
+  const parts = {
+    client: api.client,
+    clock,
+    random: () => 0.99,
+    log: silentLogger,
+    abort,
+    onChange,
+  };
   const done = drainNode('n1', options, parts).then(
     () => 'drained',
     (error: Error) => `${error.name}: ${error.message}`,

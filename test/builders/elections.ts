@@ -1,6 +1,10 @@
 /** Owns candidates of an election for tests: on a lease server in memory, by a clock that a test moves, over links that can be cut. */
 import { onTestFinished } from 'vitest';
-import { createElection, type Election, type ElectionOptions } from '../../src/kube/election/election.ts';
+import {
+  createElection,
+  type Election,
+  type ElectionOptions,
+} from '../../src/kube/election/election.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
 import type { FakeClock } from '../faults/fake-clock.ts';
 import { type LeaseServer, type Link, leaseClient } from '../faults/lease-server.ts';
@@ -24,7 +28,15 @@ export function stand(
   options: Partial<ElectionOptions> = {},
 ): Candidate {
   const client = leaseClient(server, direct);
-  const election = createElection({ client, ...PLACE, ...TIMES, identity, clock, random: () => 0.5, ...options });
+  const election = createElection({
+    client,
+    ...PLACE,
+    ...TIMES,
+    identity,
+    clock,
+    random: () => 0.5,
+    ...options,
+  });
   const heard: (number | 'end')[] = [];
   election.onChange((term) => heard.push(term?.number ?? 'end'));
   const stop = new AbortController();
@@ -38,7 +50,10 @@ export function stand(
 }
 
 /** A link that can be cut: then every request ends with its deadline, unanswered. */
-export function cuttable(clock: FakeClock): { link: Link; cut: (how: 'request' | 'answer' | undefined) => void } {
+export function cuttable(clock: FakeClock): {
+  link: Link;
+  cut: (how: 'request' | 'answer' | undefined) => void;
+} {
   let lost: 'request' | 'answer' | undefined;
   const link: Link = async (apply, { deadlineMs = 30_000 }) => {
     if (lost !== 'request') {

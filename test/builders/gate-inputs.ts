@@ -2,7 +2,11 @@
 
 import type { GateInput } from '../../src/engine/gates/types.ts';
 import { NO_CONTROLS } from '../../src/engine/model/controls.ts';
-import type { EndpointHealth, ObservedForeignWork, TargetFacts } from '../../src/engine/model/decision.ts';
+import type {
+  EndpointHealth,
+  ObservedForeignWork,
+  TargetFacts,
+} from '../../src/engine/model/decision.ts';
 import type { Role } from '../../src/engine/model/rollout.ts';
 import { buildPolicy } from './rollout-policies.ts';
 import { buildFacts } from './snapshots.ts';
@@ -11,9 +15,18 @@ import { buildTarget } from './targets.ts';
 import { later, T0 } from './times.ts';
 
 export const DOWN: EndpointHealth = { name: 'c2', ready: false, detail: '/readyz says 500' };
-export const NODE = { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
+export const NODE = {
+  name: 'n1',
+  unschedulable: false,
+  cordonOwner: undefined,
+  taintOwner: undefined,
+};
 export const CLEAR = { evictable: 2, obstacles: [], refused: [] };
-export const OBSTACLE = { budget: 'default/web', pods: ['default/web-1'], reason: 'it wants all of them' };
+export const OBSTACLE = {
+  budget: 'default/web',
+  pods: ['default/web-1'],
+  reason: 'it wants all of them',
+};
 export const refusedPods = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ pod: `p${index + 1}`, reason: 'is bare' }));
 const TWO = { 'linux-amd64': PAYLOAD, 'linux-arm64': PAYLOAD };

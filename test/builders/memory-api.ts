@@ -1,6 +1,11 @@
 /** The smallest API server, for tests of reconcilers: objects with resourceVersions, and views that lag behind. */
 import type { DeleteOptions, KubeClient, WriteOptions } from '../../src/kube/client.ts';
-import { compareResourceVersions, type KubeObject, pathOf, type Resource } from '../../src/kube/resources.ts';
+import {
+  compareResourceVersions,
+  type KubeObject,
+  pathOf,
+  type Resource,
+} from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import { isRecord } from '../../src/util/json.ts';
 
@@ -23,12 +28,19 @@ export class MemoryApi {
   version = 'v1.36.3';
   /** Creates or replaces an object, as another client would. */
   put<T extends KubeObject>(resource: Resource<T>, object: T): T {
-    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(++this.#version) } };
+    const stored = {
+      ...object,
+      metadata: { ...object.metadata, resourceVersion: String(++this.#version) },
+    };
     this.#objects.set(pathOf(resource, { name: object.metadata.name }), stored);
     return stored;
   }
 
-  change<T extends KubeObject>(resource: Resource<T>, name: string, change: (object: T) => T): void {
+  change<T extends KubeObject>(
+    resource: Resource<T>,
+    name: string,
+    change: (object: T) => T,
+  ): void {
     this.put(resource, change(this.read(resource, name)));
   }
 
@@ -71,38 +83,61 @@ export class MemoryApi {
   get client(): KubeClient {
     const used = {
       raw: async (path: string) =>
-        await this.#answer(`get ${path}`, () => ({ status: 200, body: JSON.stringify({ gitVersion: this.version }) })),
+        await this.#answer(`get ${path}`, () => ({
+          status: 200,
+          body: JSON.stringify({ gitVersion: this.version }),
+        })),
       get: async <T extends KubeObject>(resource: Resource<T>, name: string) =>
         await this.#answer(`get ${resource.plural}/${name}`, () => this.read(resource, name)),
       listAll: async <T extends KubeObject>(resource: Resource<T>) =>
         await this.#answer(`list ${resource.plural}`, () => ({ items: this.#all(resource) })),
-      replace: async <T extends KubeObject>(resource: Resource<T>, object: T, { subresource }: WriteOptions = {}) =>
+      replace: async <T extends KubeObject>(
+        resource: Resource<T>,
+        object: T,
+        { subresource }: WriteOptions = {},
+      ) =>
         await this.#answer(
           `replace ${[resource.plural, object.metadata.name, subresource].filter(Boolean).join('/')}`,
           () => this.#replace(resource, object, subresource),
         ),
       create: async <T extends KubeObject>(resource: Resource<T>, object: T) =>
-        await this.#answer(`create ${resource.plural}/${object.metadata.name}`, () => this.#create(resource, object)),
-      delete: async (resource: Resource, name: string, { uid, resourceVersion }: DeleteOptions = {}) =>
+        await this.#answer(`create ${resource.plural}/${object.metadata.name}`, () =>
+          this.#create(resource, object),
+        ),
+      delete: async (
+        resource: Resource,
+        name: string,
+        { uid, resourceVersion }: DeleteOptions = {},
+      ) =>
         await this.#answer(`delete ${resource.plural}/${name}`, () => {
           const { metadata } = this.read(resource, name);
-          const isSame = (wanted: string | undefined, is: string | undefined): boolean => !wanted || wanted === is;
+          const isSame = (wanted: string | undefined, is: string | undefined): boolean =>
+            !wanted || wanted === is;
           if (!isSame(uid, metadata.uid) || !isSame(resourceVersion, metadata.resourceVersion))
             throw refusal(409, 'Conflict');
           this.remove(resource, name);
         }),
       /** Merges members of `metadata` only; null removes an annotation or label. */
-      patch: async <T extends KubeObject>(resource: Resource<T>, name: string, patch: Pick<T, 'metadata'>) =>
+      patch: async <T extends KubeObject>(
+        resource: Resource<T>,
+        name: string,
+        patch: Pick<T, 'metadata'>,
+      ) =>
         await this.#answer(`patch ${resource.plural}/${name}`, () => {
           const { metadata, ...rest } = this.read(resource, name);
           const wanted = patch.metadata.resourceVersion ?? metadata.resourceVersion;
           if (wanted !== metadata.resourceVersion) throw refusal(409, 'Conflict');
           const merged = (key: 'annotations' | 'labels'): Record<string, string> => {
             const entries = Object.entries({ ...metadata[key], ...patch.metadata[key] });
-            return Object.fromEntries(entries.filter(([, value]) => (value as string | null) !== null));
+            return Object.fromEntries(
+              entries.filter(([, value]) => (value as string | null) !== null),
+            );
           };
           const both = { annotations: merged('annotations'), labels: merged('labels') };
-          return this.put(resource, { ...rest, metadata: { ...metadata, ...patch.metadata, ...both } } as T);
+          return this.put(resource, {
+            ...rest,
+            metadata: { ...metadata, ...patch.metadata, ...both },
+          } as T);
         }),
     };
     return used as unknown as KubeClient;
@@ -125,13 +160,22 @@ export class MemoryApi {
   #create<T extends KubeObject>(resource: Resource<T>, object: T): T {
     const { name } = object.metadata;
     if (this.#objects.has(pathOf(resource, { name }))) throw refusal(409, 'AlreadyExists');
-    return copyOf(this.put(resource, { ...object, metadata: { uid: `${name}-uid`, ...object.metadata } }));
+    return copyOf(
+      this.put(resource, { ...object, metadata: { uid: `${name}-uid`, ...object.metadata } }),
+    );
   }
 
-  #replace<T extends KubeObject>(resource: Resource<T>, object: T, subresource: string | undefined): T {
+  #replace<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    subresource: string | undefined,
+  ): T {
     const stored = this.read(resource, object.metadata.name);
     const { uid, resourceVersion = '0' } = object.metadata;
-    if (uid !== stored.metadata.uid || compareResourceVersions(resourceVersion, stored.metadata.resourceVersion ?? '0'))
+    if (
+      uid !== stored.metadata.uid ||
+      compareResourceVersions(resourceVersion, stored.metadata.resourceVersion ?? '0')
+    )
       throw refusal(409, 'Conflict');
     const { status } = stored as T & { readonly status?: unknown };
     const main = { ...object, ...(status === undefined ? {} : { status }) };
@@ -148,5 +192,7 @@ export function refusal(code: number, reason: string): StatusError {
 function copyOf<T>(value: T): T {
   if (Array.isArray(value)) return value.map(copyOf) as T;
   if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copyOf(member)])) as T;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, copyOf(member)]),
+  ) as T;
 }

@@ -4,7 +4,11 @@ import type { ControlNode } from '../../src/signal/names.ts';
 
 const PLATFORM = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
 
-export function buildNode(name: string, metadata: Partial<ObjectMeta> = {}, ready: 'True' | 'False' = 'True'): Node {
+export function buildNode(
+  name: string,
+  metadata: Partial<ObjectMeta> = {},
+  ready: 'True' | 'False' = 'True',
+): Node {
   return {
     apiVersion: 'v1',
     kind: 'Node',
@@ -18,10 +22,18 @@ export function buildControlNode(name: string, metadata: Partial<ObjectMeta> = {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',
     kind: 'ControlNode',
     metadata: metadataOf(name, metadata),
-    status: { addresses: [{ type: 'InternalIP', address: `10.0.0.${name.replaceAll(/\D/g, '') || 1}` }] },
+    status: {
+      addresses: [{ type: 'InternalIP', address: `10.0.0.${name.replaceAll(/\D/g, '') || 1}` }],
+    },
   };
 }
 
 function metadataOf(name: string, { labels, ...more }: Partial<ObjectMeta>): ObjectMeta {
-  return { name, uid: `${name}-uid`, resourceVersion: '1', labels: { ...PLATFORM, ...labels }, ...more };
+  return {
+    name,
+    uid: `${name}-uid`,
+    resourceVersion: '1',
+    labels: { ...PLATFORM, ...labels },
+    ...more,
+  };
 }

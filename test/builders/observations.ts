@@ -8,7 +8,11 @@ export function sent(attempt: string = later(0)): Observation {
   return { kind: 'sent', attempt, since: attempt };
 }
 
-export function working(step: string, attempt: string = later(0), since: string = attempt): Observation {
+export function working(
+  step: string,
+  attempt: string = later(0),
+  since: string = attempt,
+): Observation {
   return { kind: 'working', step, attempt, since };
 }
 
@@ -16,6 +20,10 @@ export function succeeded(attempt: string = later(0), since: string = attempt): 
   return { kind: 'succeeded', attempt, since };
 }
 
-export function failed(message: string, attempt: string = later(0), since: string = attempt): Observation {
+export function failed(
+  message: string,
+  attempt: string = later(0),
+  since: string = attempt,
+): Observation {
   return { kind: 'failed', message, attempt, since };
 }

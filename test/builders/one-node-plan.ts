@@ -24,7 +24,8 @@ export async function beginOnOneNode(spec: Partial<CattleSpec> = {}) {
         const { metadata, ...built } = buildCattlePlan('plan', { version: 'v1', ...spec, ...more });
         return { ...built, metadata: { ...metadata, generation: ++generation }, status };
       }),
-    cordon: (unschedulable: boolean): void => change((old) => ({ ...old, spec: { ...old.spec, unschedulable } })),
+    cordon: (unschedulable: boolean): void =>
+      change((old) => ({ ...old, spec: { ...old.spec, unschedulable } })),
     ready: (status: 'True' | 'False'): void =>
       change((old) => {
         const conditions = [{ type: 'Ready', status, lastTransitionTime: later(0) }];
@@ -35,20 +36,28 @@ export async function beginOnOneNode(spec: Partial<CattleSpec> = {}) {
       change(({ metadata, ...old }) => {
         const { [LABEL]: _, ...labels } = metadata.labels ?? {};
         const hash = made().at(-1)?.metadata.labels?.[LABEL] ?? '';
-        return { ...old, metadata: { ...metadata, labels: isThere ? { ...labels, [LABEL]: hash } : labels } };
+        return {
+          ...old,
+          metadata: { ...metadata, labels: isThere ? { ...labels, [LABEL]: hash } : labels },
+        };
       }),
     isDone: () => node().metadata.labels?.[LABEL] !== undefined,
     isCordoned: () => node().spec?.unschedulable === true,
     applying: () => api.read<CattlePlan>(cattlePlans, 'plan').status?.applying ?? [],
     fail: (): void => {
-      for (const job of made()) if (!job.status) api.put<Job>(jobs, { ...job, status: { conditions: [failed] } });
+      for (const job of made())
+        if (!job.status) api.put<Job>(jobs, { ...job, status: { conditions: [failed] } });
     },
     /** Kubernetes, or a person, deletes the Jobs of that version, or all. */
     lose: (version?: string): void => {
       for (const { metadata } of made())
-        if (version === undefined || metadata.labels?.[VERSION_LABEL] === version) api.remove(jobs, metadata.name);
+        if (version === undefined || metadata.labels?.[VERSION_LABEL] === version)
+          api.remove(jobs, metadata.name);
     },
     /** Of the Jobs that have not ended. */
-    versions: () => made().flatMap(({ metadata, status }) => (status ? [] : (metadata.labels?.[VERSION_LABEL] ?? ''))),
+    versions: () =>
+      made().flatMap(({ metadata, status }) =>
+        status ? [] : (metadata.labels?.[VERSION_LABEL] ?? ''),
+      ),
   };
 }

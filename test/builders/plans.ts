@@ -11,7 +11,10 @@ export function listed(...nodes: string[]): TargetSpec {
 export function selected(labels?: string, fields?: string): TargetSpec {
   return {
     discovery: {
-      selector: { ...(labels === undefined ? {} : { labels }), ...(fields === undefined ? {} : { fields }) },
+      selector: {
+        ...(labels === undefined ? {} : { labels }),
+        ...(fields === undefined ? {} : { fields }),
+      },
     },
   };
 }
@@ -33,7 +36,12 @@ export function buildPlan(spec: Partial<Plan['spec']> = {}, status?: Plan['statu
   return {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',
     kind: 'Plan',
-    metadata: { name: 'autopilot', uid: 'plan-uid', resourceVersion: '1', creationTimestamp: later(0) },
+    metadata: {
+      name: 'autopilot',
+      uid: 'plan-uid',
+      resourceVersion: '1',
+      creationTimestamp: later(0),
+    },
     spec: { id: 'id1', timestamp: 'now', commands: [{ k0supdate: buildUpdate() }], ...spec },
     ...(status ? { status } : {}),
   };

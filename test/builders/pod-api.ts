@@ -63,7 +63,10 @@ export class PodApi {
 
   put(pod: Pod): void {
     const type = this.#pods.has(keyOf(pod)) ? 'MODIFIED' : 'ADDED';
-    const stored = { ...pod, metadata: { ...pod.metadata, resourceVersion: String(++this.#version) } };
+    const stored = {
+      ...pod,
+      metadata: { ...pod.metadata, resourceVersion: String(++this.#version) },
+    };
     this.#pods.set(keyOf(pod), stored);
     this.#tell(type, stored);
   }
@@ -71,21 +74,34 @@ export class PodApi {
   /** Marks a pod as on its way out, as of now; `metadata` may hold it up. */
   end(key: string, metadata: Partial<Pod['metadata']> = {}): void {
     const pod = this.#read(key);
-    this.put({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:30Z', ...metadata } });
+    this.put({
+      ...pod,
+      metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:30Z', ...metadata },
+    });
   }
 
   remove(key: string): void {
     const pod = this.#read(key);
     this.#pods.delete(key);
-    this.#tell('DELETED', { ...pod, metadata: { ...pod.metadata, resourceVersion: String(++this.#version) } });
+    this.#tell('DELETED', {
+      ...pod,
+      metadata: { ...pod.metadata, resourceVersion: String(++this.#version) },
+    });
   }
 
   get client(): KubeClient {
     const used = {
-      evict: async (pod: { name: string; namespace: string; uid?: string }, options: EvictOptions = {}) => {
+      evict: async (
+        pod: { name: string; namespace: string; uid?: string },
+        options: EvictOptions = {},
+      ) => {
         await Promise.resolve();
         const { name, namespace, uid } = pod;
-        const asked = { pod: `${namespace}/${name}`, uid, gracePeriodSeconds: options.gracePeriodSeconds };
+        const asked = {
+          pod: `${namespace}/${name}`,
+          uid,
+          gracePeriodSeconds: options.gracePeriodSeconds,
+        };
         this.evictions.push(asked);
         this.onEvict(asked);
       },
@@ -94,15 +110,22 @@ export class PodApi {
         this.reads.push(`get ${resource.plural} ${namespace}/${name}`);
         const labels = this.namespaces.get(name);
         if (resource.plural === 'namespaces' && labels) return { metadata: { name, labels } };
-        if (!this.daemonSets.has(name)) throw refuse({ code: 404, reason: 'NotFound', details: { name } });
+        if (!this.daemonSets.has(name))
+          throw refuse({ code: 404, reason: 'NotFound', details: { name } });
         return { metadata: { name, namespace } };
       },
-      listAll: async (resource: Resource, options: ListAllOptions<KubeObject> = {}): Promise<KubeList<KubeObject>> => {
+      listAll: async (
+        resource: Resource,
+        options: ListAllOptions<KubeObject> = {},
+      ): Promise<KubeList<KubeObject>> => {
         const { fieldSelector = '', transform = (each) => each } = options;
         await Promise.resolve();
         this.reads.push(`list ${resource.plural} ${fieldSelector}`.trimEnd());
         const items = resource.plural === 'pods' ? this.#selected(fieldSelector) : this.budgets;
-        return { metadata: { resourceVersion: String(this.#version) }, items: items.map(transform) };
+        return {
+          metadata: { resourceVersion: String(this.#version) },
+          items: items.map(transform),
+        };
       },
       watch: (_resource: unknown, options: WatchOptions) => this.#watch(options),
     };
@@ -116,7 +139,9 @@ export class PodApi {
   }
 
   #selected(selector: string): Pod[] {
-    return [...this.#pods.values()].filter((pod) => selector === `spec.nodeName=${pod.spec?.nodeName}`);
+    return [...this.#pods.values()].filter(
+      (pod) => selector === `spec.nodeName=${pod.spec?.nodeName}`,
+    );
   }
 
   #tell(type: 'ADDED' | 'MODIFIED' | 'DELETED', pod: Pod): void {
@@ -126,14 +151,23 @@ export class PodApi {
   }
 
   /** The start of a watch: all objects with the final bookmark, or the changes since a version. */
-  #backlog({ fieldSelector = '', sendInitialEvents, resourceVersion = '0' }: WatchOptions): WatchEvent<KubeObject>[] {
+  #backlog({
+    fieldSelector = '',
+    sendInitialEvents,
+    resourceVersion = '0',
+  }: WatchOptions): WatchEvent<KubeObject>[] {
     if (!sendInitialEvents) {
-      const isNew = ({ object }: Change): boolean => Number(object.metadata.resourceVersion) > Number(resourceVersion);
+      const isNew = ({ object }: Change): boolean =>
+        Number(object.metadata.resourceVersion) > Number(resourceVersion);
       return this.#history.filter((event) => isNew(event) && concerns(fieldSelector, event));
     }
     const annotations = { 'k8s.io/initial-events-end': 'true' };
-    const bookmark = { metadata: { name: '', resourceVersion: String(this.#version), annotations } };
-    const present = this.#selected(fieldSelector).map((object) => ({ type: 'ADDED', object }) as const);
+    const bookmark = {
+      metadata: { name: '', resourceVersion: String(this.#version), annotations },
+    };
+    const present = this.#selected(fieldSelector).map(
+      (object) => ({ type: 'ADDED', object }) as const,
+    );
     return [...present, { type: 'BOOKMARK', object: bookmark }];
   }
 
@@ -168,15 +202,25 @@ function concerns(selector: string, { object }: Change): boolean {
 }
 
 export function refuse(status: Omit<Status, 'kind'>): StatusError {
-  return new StatusError({ kind: 'Status', status: 'Failure', message: `${status.reason} by the test`, ...status });
+  return new StatusError({
+    kind: 'Status',
+    status: 'Failure',
+    message: `${status.reason} by the test`,
+    ...status,
+  });
 }
 
 /** The answer of an API server 1.36 if a budget allows no disruption. */
-export function refuseByBudget(name: string, matter = 'needs 2 healthy pods and has 2 currently'): StatusError {
+export function refuseByBudget(
+  name: string,
+  matter = 'needs 2 healthy pods and has 2 currently',
+): StatusError {
   return refuse({
     code: 429,
     reason: 'TooManyRequests',
     message: "Cannot evict pod as it would violate the pod's disruption budget.",
-    details: { causes: [{ reason: 'DisruptionBudget', message: `The disruption budget ${name} ${matter}` }] },
+    details: {
+      causes: [{ reason: 'DisruptionBudget', message: `The disruption budget ${name} ${matter}` }],
+    },
   });
 }

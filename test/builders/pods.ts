@@ -1,5 +1,10 @@
 /** Pods and the budgets over them, for tests of drains. */
-import type { ObjectMeta, OwnerReference, Pod, PodDisruptionBudget } from '../../src/kube/resources.ts';
+import type {
+  ObjectMeta,
+  OwnerReference,
+  Pod,
+  PodDisruptionBudget,
+} from '../../src/kube/resources.ts';
 
 export interface PodTraits {
   readonly namespace?: string;
@@ -16,7 +21,12 @@ export interface PodTraits {
 
 /** Running and Ready on node `n1`, one of ReplicaSet `rs`, unless said otherwise. */
 export function buildPod(name: string, traits: PodTraits = {}): Pod {
-  const { namespace = 'default', node = 'n1', phase = 'Running', ready = phase === 'Running' } = traits;
+  const {
+    namespace = 'default',
+    node = 'n1',
+    phase = 'Running',
+    ready = phase === 'Running',
+  } = traits;
   const owner = ownerOf(traits.controller === undefined ? 'ReplicaSet/rs' : traits.controller);
   return {
     apiVersion: 'v1',
@@ -29,7 +39,10 @@ export function buildPod(name: string, traits: PodTraits = {}): Pod {
       ...(owner ? { ownerReferences: [owner] } : {}),
       ...traits.metadata,
     },
-    spec: { nodeName: node, ...(traits.emptyDir ? { volumes: [{ name: 'scratch', emptyDir: {} }] } : {}) },
+    spec: {
+      nodeName: node,
+      ...(traits.emptyDir ? { volumes: [{ name: 'scratch', emptyDir: {} }] } : {}),
+    },
     status: { phase, conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
   };
 }

@@ -15,7 +15,13 @@ export interface OriginalSignal {
 }
 
 export function buildSignal(signal: OriginalSignal = {}): Record<string, string> {
-  const { planId = 'id1', created = later(1000), status, timestamp = later(2000), command } = signal;
+  const {
+    planId = 'id1',
+    created = later(1000),
+    status,
+    timestamp = later(2000),
+    command,
+  } = signal;
   return encodeSignal({
     planId,
     created,

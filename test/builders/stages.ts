@@ -5,7 +5,11 @@ import { buildTarget } from './targets.ts';
 export const PAYLOAD = { url: 'https://example.com/file', sha256: 'a'.repeat(64) };
 
 /** Targets given by name only are pending. Keys are made unique by command and role. */
-export function buildStage(role: Role, targets: readonly (string | Target)[], more: Partial<Stage> = {}): Stage {
+export function buildStage(
+  role: Role,
+  targets: readonly (string | Target)[],
+  more: Partial<Stage> = {},
+): Stage {
   const command = more.command ?? 0;
   return {
     id: `${command}/${role}s`,

@@ -16,7 +16,13 @@ export interface TablePlan extends KubeObject {
 const ANSWER = 'example.com/answer';
 
 export const TABLE_OBJECTS: Readonly<Record<Role, Resource>> = {
-  controller: { group: 'example.com', version: 'v1', kind: 'Host', plural: 'hosts', namespaced: false },
+  controller: {
+    group: 'example.com',
+    version: 'v1',
+    kind: 'Host',
+    plural: 'hosts',
+    namespaced: false,
+  },
   worker: nodes,
 };
 
@@ -28,7 +34,8 @@ export const tableDialect: Dialect<TablePlan> = {
   resolve: ({ spec, status }) => status ?? spec,
   project: (rollout, plan) => ({ ...plan, status: rollout }),
   objectOf: ({ role }, { name }, world) => world.get(TABLE_OBJECTS[role], name),
-  endpoints: (world) => world.list(TABLE_OBJECTS.controller).map(({ metadata: { name } }) => ({ name, host: name })),
+  endpoints: (world) =>
+    world.list(TABLE_OBJECTS.controller).map(({ metadata: { name } }) => ({ name, host: name })),
   signal: {
     read(world, _rollout, { role }, { name }) {
       const annotations = world.get(TABLE_OBJECTS[role], name)?.metadata.annotations;
@@ -38,7 +45,11 @@ export const tableDialect: Dialect<TablePlan> = {
       const resource = TABLE_OBJECTS[stage.role];
       const object = world.get(resource, name);
       return (
-        object && { kind: 'replace', resource, object: withAnswer(object, { kind: 'sent', attempt: since, since }) }
+        object && {
+          kind: 'replace',
+          resource,
+          object: withAnswer(object, { kind: 'sent', attempt: since, since }),
+        }
       );
     },
   },
@@ -51,7 +62,10 @@ export function claimingDialect(name: string): Dialect<TablePlan> {
     name,
     plans: { ...tableDialect.plans, plural: `plansof${name}` },
     claims: (_node, { maxUnavailable }) => maxUnavailable !== undefined,
-    drainDelegation: { always: true, nodeOf: (_stage, target, world) => world.get(nodes, target.name) },
+    drainDelegation: {
+      always: true,
+      nodeOf: (_stage, target, world) => world.get(nodes, target.name),
+    },
   };
 }
 
@@ -66,8 +80,14 @@ export function cancellable(answer: Observation): Dialect<TablePlan> {
 }
 
 /** A new plan; its targets are pending since the beginning. */
-export function buildTablePlan(targets: { controllers?: readonly string[]; workers?: readonly string[] }): TablePlan {
-  const stages = [buildStage('controller', targets.controllers ?? []), buildStage('worker', targets.workers ?? [])];
+export function buildTablePlan(targets: {
+  controllers?: readonly string[];
+  workers?: readonly string[];
+}): TablePlan {
+  const stages = [
+    buildStage('controller', targets.controllers ?? []),
+    buildStage('worker', targets.workers ?? []),
+  ];
   return {
     metadata: { name: 'plan', uid: 'plan-uid', resourceVersion: '1' },
     spec: buildRollout(stages, { phase: 'new' }),

@@ -2,6 +2,10 @@
 import type { RecordedState, Target } from '../../src/engine/model/rollout.ts';
 import { later } from './times.ts';
 
-export function buildTarget(name: string, state: RecordedState = 'pending', more: Partial<Target> = {}): Target {
+export function buildTarget(
+  name: string,
+  state: RecordedState = 'pending',
+  more: Partial<Target> = {},
+): Target {
   return { key: name, name, state, since: later(0), ...more };
 }

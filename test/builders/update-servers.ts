@@ -3,7 +3,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { publishBundle } from '../../src/updates/bundle/publish.ts';
-import { runUpdateServer, type UpdateServerOptions } from '../../src/updates/server/update-server.ts';
+import {
+  runUpdateServer,
+  type UpdateServerOptions,
+} from '../../src/updates/server/update-server.ts';
 import { systemClock as clock } from '../../src/util/clock.ts';
 import { defined } from '../../src/util/json.ts';
 import { type LogFields, silentLogger } from '../../src/util/log.ts';
@@ -55,17 +58,27 @@ export interface Published {
 }
 
 /** Publishes the releases on `stable`, as `refit bundle` does. */
-export async function publishReleases(directory: string, releases: readonly Published[]): Promise<void> {
+export async function publishReleases(
+  directory: string,
+  releases: readonly Published[],
+): Promise<void> {
   await mkdir(directory, { recursive: true });
-  for (const { version, bytes } of releases) await writeFile(join(directory, `${version}.bin`), bytes);
+  for (const { version, bytes } of releases)
+    await writeFile(join(directory, `${version}.bin`), bytes);
   const bundle = {
-    releases: releases.map(({ version }) => ({ version, files: [{ platform: 'linux-amd64', k0s: `${version}.bin` }] })),
+    releases: releases.map(({ version }) => ({
+      version,
+      files: [{ platform: 'linux-amd64', k0s: `${version}.bin` }],
+    })),
     channels: {
-      stable: releases.map(({ version, percent, hold, withdrawn }) => defined({ version, percent, hold, withdrawn })),
+      stable: releases.map(({ version, percent, hold, withdrawn }) =>
+        defined({ version, percent, hold, withdrawn }),
+      ),
     },
   };
   const file = join(directory, 'bundle.yaml');
   await writeFile(file, JSON.stringify(bundle));
-  const never = async (): Promise<void> => await Promise.reject(new Error('no URL is in this bundle'));
+  const never = async (): Promise<void> =>
+    await Promise.reject(new Error('no URL is in this bundle'));
   await publishBundle({ file, directory, download: never, say: () => undefined });
 }

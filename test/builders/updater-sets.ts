@@ -8,7 +8,9 @@ export function bundleOf(certificate: string): string {
   return Buffer.from(certificate).toString('base64');
 }
 
-export const ANY_CA = bundleOf(createAuthority({ commonName: 'updaters' }, validFrom(T0)).certificate);
+export const ANY_CA = bundleOf(
+  createAuthority({ commonName: 'updaters' }, validFrom(T0)).certificate,
+);
 
 export function buildUpdater(name: string, more: Partial<Updater> = {}): Updater {
   return { name, url: `https://${name}.example.com`, caBundle: ANY_CA, ...more };

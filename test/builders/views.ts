@@ -14,7 +14,10 @@ export const READY: AskControlPlane = async (endpoints) =>
   await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: true })));
 
 /** Every API server is ready, and no pod is anywhere, unless told otherwise. */
-export function buildViewParts(sources: Partial<Sources> = {}, policies: readonly UpgradePolicy[] = []): ViewParts {
+export function buildViewParts(
+  sources: Partial<Sources> = {},
+  policies: readonly UpgradePolicy[] = [],
+): ViewParts {
   return {
     sources: {
       controlPlane: READY,
@@ -36,18 +39,33 @@ export async function lookAt(
   now: number,
   parts: ViewParts = buildViewParts(),
 ): Promise<PlanView[]> {
-  return await observe({ dialect: autopilot, plans: () => plans, world: buildWorld(controllers, workers) }, parts, now);
+  return await observe(
+    { dialect: autopilot, plans: () => plans, world: buildWorld(controllers, workers) },
+    parts,
+    now,
+  );
 }
 
 /** The object with a signal on it; in addition to what it says already. */
-export function signalled<T extends KubeObject>(object: T, signal: OriginalSignal = {}, more: object = {}): T {
+export function signalled<T extends KubeObject>(
+  object: T,
+  signal: OriginalSignal = {},
+  more: object = {},
+): T {
   const annotations = { ...object.metadata.annotations, ...buildSignal(signal), ...more };
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
 /** Targets as a plan's status records them, one second after the beginning unless told otherwise. */
-export function recorded(states: Readonly<Record<string, string>>, since: string = later(1000)): TargetStatus[] {
-  return Object.entries(states).map(([name, state]) => ({ name, state, lastUpdatedTimestamp: since }));
+export function recorded(
+  states: Readonly<Record<string, string>>,
+  since: string = later(1000),
+): TargetStatus[] {
+  return Object.entries(states).map(([name, state]) => ({
+    name,
+    state,
+    lastUpdatedTimestamp: since,
+  }));
 }
 
 /** The status of a plan with one command. */
@@ -58,5 +76,8 @@ export function statusOf(
   description?: string,
 ): NonNullable<Plan['status']> {
   const k0supdate = { controllers: [...controllers], workers: [...workers] };
-  return { state, commands: [{ id: 0, state, ...(description === undefined ? {} : { description }), k0supdate }] };
+  return {
+    state,
+    commands: [{ id: 0, state, ...(description === undefined ? {} : { description }), k0supdate }],
+  };
 }

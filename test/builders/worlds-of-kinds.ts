@@ -4,7 +4,9 @@ import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/observe/world.t
 import type { KubeObject, Resource } from '../../src/kube/resources.ts';
 import { buildView } from './worlds.ts';
 
-export function buildWorldOf(...kinds: readonly (readonly [Resource, readonly KubeObject[]])[]): World {
+export function buildWorldOf(
+  ...kinds: readonly (readonly [Resource, readonly KubeObject[]])[]
+): World {
   return freshWorld(
     viewsOf(kinds.map(([resource, objects]) => [resource, buildView(objects)] as const)),
     new OwnWrites(),

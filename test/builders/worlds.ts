@@ -4,7 +4,10 @@ import { freshWorld, OwnWrites, type View, viewsOf } from '../../src/engine/obse
 import { type KubeObject, nodes } from '../../src/kube/resources.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 
-export function buildWorld(controllers: readonly KubeObject[], workers: readonly KubeObject[]): World {
+export function buildWorld(
+  controllers: readonly KubeObject[],
+  workers: readonly KubeObject[],
+): World {
   const views = viewsOf([
     [controlNodes, buildView(controllers)],
     [nodes, buildView(workers)],

@@ -11,7 +11,12 @@ import {
   type ManagerOptions,
   writeDesired,
 } from '../../sandbox/cluster/machine-manager.ts';
-import { createMachine, installMachines, joinNode, MACHINE_KINDS } from '../../sandbox/cluster/machines.ts';
+import {
+  createMachine,
+  installMachines,
+  joinNode,
+  MACHINE_KINDS,
+} from '../../sandbox/cluster/machines.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { customResourceDefinitions, nodes } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/util/clock.ts';
@@ -52,13 +57,20 @@ export function machineOf(node: string): string {
 }
 
 export async function uninstallMachines(client: KubeClient): Promise<void> {
-  for (const { plural, group } of MACHINE_KINDS) await client.delete(customResourceDefinitions, `${plural}.${group}`);
+  for (const { plural, group } of MACHINE_KINDS)
+    await client.delete(customResourceDefinitions, `${plural}.${group}`);
 }
 
 /** Its end may be why nobody can call. */
 async function logOf({ directory }: Cluster): Promise<string> {
-  const logs = (await readdir(join(directory, 'logs'))).filter((name) => name.startsWith('extension'));
-  return (await Promise.all(logs.map(async (name) => await readFile(join(directory, 'logs', name), 'utf8')))).join('');
+  const logs = (await readdir(join(directory, 'logs'))).filter((name) =>
+    name.startsWith('extension'),
+  );
+  return (
+    await Promise.all(
+      logs.map(async (name) => await readFile(join(directory, 'logs', name), 'utf8')),
+    )
+  ).join('');
 }
 
 export async function openMachineCluster(options: MachineClusterOptions): Promise<MachineCluster> {
@@ -104,7 +116,9 @@ export async function openMachineCluster(options: MachineClusterOptions): Promis
     // Until it listens nobody can be called, and a manager would ask again, too.
     async whenCallable(protocol) {
       const call = async (): Promise<void> =>
-        expect(await callHook(callerOf(protocol), 'Discovery', {})).toMatchObject({ status: 'Success' });
+        expect(await callHook(callerOf(protocol), 'Discovery', {})).toMatchObject({
+          status: 'Success',
+        });
       try {
         await vi.waitFor(call, { timeout: 150_000, interval: 250 });
       } catch (cause) {

@@ -37,7 +37,8 @@ export class MachineScene {
   /** Text of every checksum file. */
   checksum = 'ab'.repeat(32);
   readonly read: string[] = [];
-  callUpdater: StepParts['callUpdater'] = async () => await Promise.reject(new Error('there is no updater'));
+  callUpdater: StepParts['callUpdater'] = async () =>
+    await Promise.reject(new Error('there is no updater'));
   /** Half an hour in which nothing is heard. */
   readonly #replaceStuck = stuckMachines(this.api.client, 30 * 60_000, this.clock);
   readonly rulesOf = machineRules(this.api.client, silentLogger);
@@ -80,8 +81,15 @@ export class MachineScene {
     return this.api.read(nodes, name);
   }
 
-  async ask(name: string, version = 'v1.35.1', settings: Record<string, string> = {}): Promise<UpdateMachineResponse> {
-    const object = (kind: string) => ({ kind, metadata: { name: `m-${name}`, namespace: 'default' } });
+  async ask(
+    name: string,
+    version = 'v1.35.1',
+    settings: Record<string, string> = {},
+  ): Promise<UpdateMachineResponse> {
+    const object = (kind: string) => ({
+      kind,
+      metadata: { name: `m-${name}`, namespace: 'default' },
+    });
     const machine = { ...object('Machine'), spec: { version } };
     const request: UpdateMachineRequest = {
       settings,
@@ -118,7 +126,10 @@ export class MachineScene {
   }
 
   want(name: string, version: string): void {
-    this.api.change(machines, `m-${name}`, (machine) => ({ ...machine, spec: { ...machine.spec, version } }));
+    this.api.change(machines, `m-${name}`, (machine) => ({
+      ...machine,
+      spec: { ...machine.spec, version },
+    }));
   }
 
   #parts(): StepParts {
@@ -151,5 +162,8 @@ export class MachineScene {
 }
 
 function withKubelet(node: Node, kubeletVersion: string): Node {
-  return { ...node, status: { ...node.status, nodeInfo: { ...node.status?.nodeInfo, kubeletVersion } } };
+  return {
+    ...node,
+    status: { ...node.status, nodeInfo: { ...node.status?.nodeInfo, kubeletVersion } },
+  };
 }

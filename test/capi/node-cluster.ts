@@ -3,7 +3,10 @@ import type { NodeCluster } from '../../src/dialects/capi/progress.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { buildPolicy } from '../builders/rollout-policies.ts';
 
-export function buildNodeCluster(workload: KubeClient, more: Partial<NodeCluster> = {}): NodeCluster {
+export function buildNodeCluster(
+  workload: KubeClient,
+  more: Partial<NodeCluster> = {},
+): NodeCluster {
   return {
     workload,
     seenNode: () => undefined,

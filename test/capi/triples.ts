@@ -9,7 +9,11 @@ export interface Specs {
 }
 
 export function buildTriple({ machine = {}, infra = {}, bootstrap = {} }: Specs = {}): Triple {
-  const object = (kind: string, spec: Json) => ({ kind, metadata: { name: 'm1', namespace: 'default' }, spec });
+  const object = (kind: string, spec: Json) => ({
+    kind,
+    metadata: { name: 'm1', namespace: 'default' },
+    spec,
+  });
   return {
     machine: object('Machine', machine),
     infrastructureMachine: object('DevMachine', infra),
@@ -18,9 +22,15 @@ export function buildTriple({ machine = {}, infra = {}, bootstrap = {} }: Specs 
 }
 
 export function jsonPatch(...operations: object[]): Patch {
-  return { patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(operations)).toString('base64') };
+  return {
+    patchType: 'JSONPatch',
+    patch: Buffer.from(JSON.stringify(operations)).toString('base64'),
+  };
 }
 
 export function mergePatch(document: object): Patch {
-  return { patchType: 'JSONMergePatch', patch: Buffer.from(JSON.stringify(document)).toString('base64') };
+  return {
+    patchType: 'JSONMergePatch',
+    patch: Buffer.from(JSON.stringify(document)).toString('base64'),
+  };
 }

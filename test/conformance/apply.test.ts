@@ -1,6 +1,14 @@
 /** Conformance of server-side apply: who owns which field, who may take it, and what goes when it is let go. */
 import { apply, get, merge, post, type RequestStep } from './harness/case.ts';
-import { ANYTHING, LEASES, lease, WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
+import {
+  ANYTHING,
+  LEASES,
+  lease,
+  WIDGETS,
+  widget,
+  widgetDefinition,
+  widgetFixture,
+} from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
 const W = `${WIDGETS}/w`;
@@ -15,7 +23,9 @@ const forced = (manager: string, spec: object): RequestStep =>
 
 const spec = { ...ANYTHING, properties: { defaulted: { type: 'string', default: 'standard' } } };
 
-const testCase = conformance('apply', [widgetFixture(widgetDefinition(spec, { status: ANYTHING }))]);
+const testCase = conformance('apply', [
+  widgetFixture(widgetDefinition(spec, { status: ANYTHING })),
+]);
 
 testCase('apply creates, applies again, and changes', [
   by('a', { x: 1 }),
@@ -28,8 +38,17 @@ testCase('what is applied no more goes', [
   by('a', { x: 1, y: { t: 3 } }),
   by('a', {}),
 ]);
-testCase('two managers each own their fields', [by('a', { x: 1 }), by('b', { y: 2 }), by('a', {}), by('b', { y: 3 })]);
-testCase('a field of another manager is a conflict', [by('a', { x: 1 }), by('b', { x: 2 }), get(W)]);
+testCase('two managers each own their fields', [
+  by('a', { x: 1 }),
+  by('b', { y: 2 }),
+  by('a', {}),
+  by('b', { y: 3 }),
+]);
+testCase('a field of another manager is a conflict', [
+  by('a', { x: 1 }),
+  by('b', { x: 2 }),
+  get(W),
+]);
 testCase('several conflicts are all told', [by('a', { x: 1, y: 1 }), by('b', { x: 2, y: 2 })]);
 testCase('force takes the field over', [
   by('a', { x: 1, y: 1 }),
@@ -71,15 +90,22 @@ testCase('a status is applied through its subresource', [
   by('a', { x: 2 }),
 ]);
 testCase('YAML, and a resourceVersion as precondition', [
-  apply(`${W}?fieldManager=a`, 'apiVersion: $group/v1\nkind: Widget\nmetadata: {name: w}\nspec:\n  x: 1\n', {
-    as: 'made',
-  }),
+  apply(
+    `${W}?fieldManager=a`,
+    'apiVersion: $group/v1\nkind: Widget\nmetadata: {name: w}\nspec:\n  x: 1\n',
+    {
+      as: 'made',
+    },
+  ),
   by('a', { x: 2 }, { resourceVersion: '{made.metadata.resourceVersion}' }),
   by('a', { x: 3 }, { resourceVersion: '{made.metadata.resourceVersion}' }),
 ]);
 testCase('a built-in object', [
   apply(`${LEASES}/one?fieldManager=a`, lease('one', { holderIdentity: 'a' })),
-  apply(`${LEASES}/one?fieldManager=b`, lease('one', { holderIdentity: 'b', leaseDurationSeconds: 3 })),
+  apply(
+    `${LEASES}/one?fieldManager=b`,
+    lease('one', { holderIdentity: 'b', leaseDurationSeconds: 3 }),
+  ),
   apply(`${LEASES}/one?fieldManager=b`, lease('one', { leaseDurationSeconds: 3 })),
   apply(`${LEASES}/one?fieldManager=a`, lease('one')),
 ]);

@@ -8,7 +8,11 @@ import { runCase } from './harness/run-case.ts';
 import { type Answer, connect, type Stream, type Wire } from './harness/wire.ts';
 
 const SAMPLE: readonly Step[] = [
-  post(LEASES, { ...lease('one', { holderIdentity: 'me' }, { labels: { a: 'b' } }), odd: 1 }, { as: 'made' }),
+  post(
+    LEASES,
+    { ...lease('one', { holderIdentity: 'me' }, { labels: { a: 'b' } }), odd: 1 },
+    { as: 'made' },
+  ),
   watch('w', `${LEASES}?watch=true&resourceVersion={made.metadata.resourceVersion}`),
   merge(`${LEASES}/one`, { spec: { holderIdentity: 'you' } }),
   put(`${LEASES}/one`, lease('one', {}, { resourceVersion: '{made.metadata.resourceVersion}' })),
@@ -60,8 +64,14 @@ async function compare(ns: string, lie: Lie): Promise<unknown[][]> {
   const [honest, liar] = servers.map(({ url }) => connect('embedded', url));
   if (!honest || !liar) throw new Error('two servers are needed');
   const results = [honest, lying(liar, lie)].map(async (wire) => {
-    await wire.send({ method: 'POST', path: '/api/v1/namespaces', body: JSON.stringify({ metadata: { name: ns } }) });
-    const transcript = normalise(await runCase(SAMPLE, wire, { ns, id: ns, group: 'none.example.com' }));
+    await wire.send({
+      method: 'POST',
+      path: '/api/v1/namespaces',
+      body: JSON.stringify({ metadata: { name: ns } }),
+    });
+    const transcript = normalise(
+      await runCase(SAMPLE, wire, { ns, id: ns, group: 'none.example.com' }),
+    );
     wire.close();
     return transcript;
   });
@@ -85,7 +95,10 @@ const LIES: readonly [string, Lie][] = [
   ['another reason', swapped(/"reason":"Conflict"/, () => '"reason":"Invalid"')],
   ['another message', swapped(/object has been modified/, () => 'object was modified')],
   ['another message of one cause', swapped(/must be greater than 0/, () => 'must be positive')],
-  ['a cause left out', swapped(/,\{"reason":"FieldValueInvalid"[^}]*transitions?[^}]*\}/i, () => '')],
+  [
+    'a cause left out',
+    swapped(/,\{"reason":"FieldValueInvalid"[^}]*transitions?[^}]*\}/i, () => ''),
+  ],
   ['another value', swapped(/"holderIdentity":"you"/, () => '"holderIdentity":"me"')],
   ['a value of another type', swapped(/"holderIdentity":"you"/, () => '"holderIdentity":1')],
   ['a member more', swapped(/"kind":"Lease"/, () => '"kind":"Lease","more":true')],
@@ -95,7 +108,10 @@ const LIES: readonly [string, Lie][] = [
   ['an event of another type', swapped(/"type":"MODIFIED"/, () => '"type":"ADDED"')],
   ['an old time', swapped(/"creationTimestamp":"20/, () => '"creationTimestamp":"19')],
   ['no time', swapped(/"creationTimestamp":"[^"]*",?/, () => '')],
-  ['a revision that does not grow', swapped(/"resourceVersion":"\d+"/, () => '"resourceVersion":"1"')],
+  [
+    'a revision that does not grow',
+    swapped(/"resourceVersion":"\d+"/, () => '"resourceVersion":"1"'),
+  ],
   ['a uid that is none', swapped(/"uid":"[^"]*"/, () => '"uid":"none"')],
   ['an item left out', swapped(/"items":\[.*\]/, () => '"items":[]')],
 ];

@@ -1,6 +1,14 @@
 /** Conformance of optimistic concurrency: which writes win, and what the others are told. */
 import { del, get, jsonPatch, merge, post, put } from './harness/case.ts';
-import { ANYTHING, LEASES, lease, WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
+import {
+  ANYTHING,
+  LEASES,
+  lease,
+  WIDGETS,
+  widget,
+  widgetDefinition,
+  widgetFixture,
+} from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
 const ONE = `${LEASES}/one`;
@@ -83,6 +91,8 @@ testCase('a PUT with a revision may create a Lease anew', [
 testCase('a PUT with the uid of a deleted Lease does not bring it back', [
   post(LEASES, lease('one'), { as: 'made' }),
   del(ONE),
-  put(ONE, lease('one', {}, { resourceVersion: OLD, uid: '{made.metadata.uid}' }), { anyMessage: true }),
+  put(ONE, lease('one', {}, { resourceVersion: OLD, uid: '{made.metadata.uid}' }), {
+    anyMessage: true,
+  }),
   get(ONE),
 ]);

@@ -27,7 +27,12 @@ const definition = (spec: object = {}, version: object = {}): object => ({
 
 const ONE = `${DEFINITIONS}/gadgets.$id.$group`;
 const GADGETS = '/apis/$id.$group/v1/gadgets';
-const gadget = { apiVersion: '$id.$group/v1', kind: 'Gadget', metadata: { name: 'g' }, spec: { a: 1 } };
+const gadget = {
+  apiVersion: '$id.$group/v1',
+  kind: 'Gadget',
+  metadata: { name: 'g' },
+  spec: { a: 1 },
+};
 const established = until(ONE, 'status.conditions.1.status', 'True');
 const served = until(GADGETS, 'kind', 'GadgetList');
 
@@ -67,7 +72,9 @@ testCase('the name is made of plural and group', [
 ]);
 testCase('a scope that is none', [post(DEFINITIONS, definition({ scope: 'Everywhere' }))]);
 testCase('a version without a schema', [post(DEFINITIONS, definition({}, { schema: undefined }))]);
-testCase('one version has to be stored', [post(DEFINITIONS, definition({}, { storage: false }), { anyMessage: true })]);
+testCase('one version has to be stored', [
+  post(DEFINITIONS, definition({}, { storage: false }), { anyMessage: true }),
+]);
 testCase('a new schema holds for what is written from then on', [
   post(DEFINITIONS, definition()),
   served,

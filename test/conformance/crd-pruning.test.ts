@@ -3,7 +3,9 @@ import { get, merge, post, type Step } from './harness/case.ts';
 import { WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
-const making = (spec: unknown, more: object = {}): Step[] => [post(WIDGETS, { ...widget('w', {}, {}, more), spec })];
+const making = (spec: unknown, more: object = {}): Step[] => [
+  post(WIDGETS, { ...widget('w', {}, {}, more), spec }),
+];
 
 const text = { type: 'string' };
 const item = { type: 'object', properties: { name: text, size: { type: 'integer', default: 3 } } };
@@ -24,11 +26,18 @@ const spec = {
         },
       },
     },
-    withDefaults: { type: 'object', default: {}, properties: { a: { type: 'integer', default: 1 }, b: text } },
+    withDefaults: {
+      type: 'object',
+      default: {},
+      properties: { a: { type: 'integer', default: 1 }, b: text },
+    },
     items: { type: 'array', items: item },
     map: {
       type: 'object',
-      additionalProperties: { type: 'object', properties: { name: text, on: { type: 'boolean', default: true } } },
+      additionalProperties: {
+        type: 'object',
+        properties: { name: text, on: { type: 'boolean', default: true } },
+      },
     },
     scalars: { type: 'object', additionalProperties: text },
     free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
@@ -37,7 +46,10 @@ const spec = {
       'x-kubernetes-preserve-unknown-fields': true,
       properties: { known: { type: 'object', properties: { a: { type: 'integer' } } } },
     },
-    matrix: { type: 'array', items: { type: 'array', items: { type: 'object', properties: { name: text } } } },
+    matrix: {
+      type: 'array',
+      items: { type: 'array', items: { type: 'object', properties: { name: text } } },
+    },
   },
 };
 
@@ -51,10 +63,16 @@ testCase(
     nested: { color: 'red', inner: { color: 'red', value: 1 } },
   }),
 );
-testCase('unknown members of list items go', making({ items: [{ name: 'a', color: 'red' }, { color: 'red' }] }));
+testCase(
+  'unknown members of list items go',
+  making({ items: [{ name: 'a', color: 'red' }, { color: 'red' }] }),
+);
 testCase('unknown members of map values go', making({ map: { any: { name: 'a', color: 'red' } } }));
 testCase('a map of scalars takes all keys', making({ scalars: { a: 'b', 'c.d/e': 'f' } }));
-testCase('what is preserved stays as it is', making({ free: { deep: { deeper: [{ any: 'thing' }] } } }));
+testCase(
+  'what is preserved stays as it is',
+  making({ free: { deep: { deeper: [{ any: 'thing' }] } } }),
+);
 testCase(
   'within what is preserved, known members are pruned',
   making({ half: { known: { a: 1, b: 2 }, unknown: { b: 2 } } }),
@@ -63,12 +81,21 @@ testCase('unknown members of the object go', making({}, { extra: { a: 1 } }));
 testCase('lists of lists are pruned', making({ matrix: [[{ name: 'a', color: 'red' }]] }));
 testCase('a scalar where a map should be is not pruned but refused', making({ nested: 'text' }));
 testCase('defaults are set', making({ nested: {} }));
-testCase('defaults do not replace what is given', making({ defaulted: 'given', nested: { inner: { mode: 'given' } } }));
+testCase(
+  'defaults do not replace what is given',
+  making({ defaulted: 'given', nested: { inner: { mode: 'given' } } }),
+);
 testCase('defaults of members go into maps that are there', making({ nested: { inner: {} } }));
-testCase('defaults go into list items and map values', making({ items: [{ name: 'a' }, {}], map: { a: {} } }));
+testCase(
+  'defaults go into list items and map values',
+  making({ items: [{ name: 'a' }, {}], map: { a: {} } }),
+);
 testCase('a default can be a map whose members have defaults', making({}));
 testCase('null where null is allowed', making({ nullable: null, nullableDefaulted: null }));
-testCase('null where it is not: defaulted, or dropped', making({ defaulted: null, text: null, nested: null }));
+testCase(
+  'null where it is not: defaulted, or dropped',
+  making({ defaulted: null, text: null, nested: null }),
+);
 testCase('null in list items and map values', making({ items: [null], scalars: { a: null } }));
 testCase('no spec at all', making(undefined));
 testCase('spec null', making(null));
@@ -79,7 +106,11 @@ testCase('a patch is pruned and defaulted too', [
 ]);
 testCase('strict validation names every unknown member', [
   post(`${WIDGETS}?fieldValidation=Strict`, {
-    ...widget('w', { color: 'red', items: [{ shape: 'round' }], map: { a: { size: 1 } } }, { owner: 'me' }),
+    ...widget(
+      'w',
+      { color: 'red', items: [{ shape: 'round' }], map: { a: { size: 1 } } },
+      { owner: 'me' },
+    ),
     extra: 1,
   }),
   post(`${WIDGETS}?fieldValidation=Strict`, widget('w', { text: 'fine' })),

@@ -20,7 +20,13 @@ const spec = {
     array: { type: 'array', items: text },
     object: { type: 'object', additionalProperties: text },
     between: { type: 'integer', minimum: 1, maximum: 10 },
-    inside: { type: 'integer', minimum: 1, maximum: 10, exclusiveMinimum: true, exclusiveMaximum: true },
+    inside: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 10,
+      exclusiveMinimum: true,
+      exclusiveMaximum: true,
+    },
     halves: { type: 'number', multipleOf: 0.5 },
     short: { type: 'string', minLength: 2, maxLength: 4 },
     pattern: { type: 'string', pattern: '^v[0-9]+\\.[0-9]+' },
@@ -29,7 +35,10 @@ const spec = {
     few: { type: 'array', items: text, minItems: 1, maxItems: 2 },
     small: { type: 'object', additionalProperties: text, minProperties: 1, maxProperties: 2 },
     demanding: { type: 'object', required: ['a', 'b'], properties: { a: text, b: text } },
-    list: { type: 'array', items: { type: 'object', required: ['name'], properties: { name: text, size: integer } } },
+    list: {
+      type: 'array',
+      items: { type: 'object', required: ['name'], properties: { name: text, size: integer } },
+    },
     map: { type: 'object', additionalProperties: integer },
     time: { type: 'string', format: 'date-time' },
     date: { type: 'string', format: 'date' },
@@ -50,13 +59,19 @@ const spec = {
       'x-kubernetes-list-map-keys': ['name'],
     },
     any: { type: 'string', anyOf: [{ pattern: '^a' }, { pattern: '^x' }] },
-    one: { type: 'object', properties: { p: text, q: text }, oneOf: [{ required: ['p'] }, { required: ['q'] }] },
+    one: {
+      type: 'object',
+      properties: { p: text, q: text },
+      oneOf: [{ required: ['p'] }, { required: ['q'] }],
+    },
     all: { type: 'string', allOf: [{ pattern: '^a' }, { minLength: 2 }] },
     not: { type: 'string', not: { enum: ['bad'] } },
   },
 };
 
-const definition = widgetDefinition(spec) as { spec: { versions: [{ schema: { openAPIV3Schema: object } }] } };
+const definition = widgetDefinition(spec) as {
+  spec: { versions: [{ schema: { openAPIV3Schema: object } }] };
+};
 Object.assign(definition.spec.versions[0].schema.openAPIV3Schema, { required: ['spec'] });
 
 const testCase = conformance('crd-validation', [widgetFixture(definition)]);
@@ -75,9 +90,15 @@ testCase('pattern', rule('pattern', 'v1.2', '1.2', 'v1', 'xv1.2x'));
 testCase('enum', rule('enum', 'Red', 'red', '', 5));
 testCase('enum of numbers', rule('numbers', 1, 3));
 testCase('minItems and maxItems', rule('few', ['a'], [], ['a', 'b', 'c']));
-testCase('minProperties and maxProperties', rule('small', { a: 'x' }, {}, { a: 'x', b: 'y', c: 'z' }));
+testCase(
+  'minProperties and maxProperties',
+  rule('small', { a: 'x' }, {}, { a: 'x', b: 'y', c: 'z' }),
+);
 testCase('required members', rule('demanding', { a: 'x', b: 'y' }, { a: 'x' }, {}));
-testCase('required members of list items', rule('list', [{ name: 'a' }], [{}], [{ name: 'a' }, { size: 1 }]));
+testCase(
+  'required members of list items',
+  rule('list', [{ name: 'a' }], [{}], [{ name: 'a' }, { size: 1 }]),
+);
 testCase('values of a map', rule('map', { a: 1 }, { a: 'x' }, { a: 1, b: 'x', c: 'y' }));
 testCase(
   'format date-time',
@@ -100,13 +121,20 @@ testCase('nullable', rule('nullable', 'a', null, 5));
 testCase('a list that is a set', rule('set', ['a', 'b'], ['a', 'b', 'a'], ['a', 'a', 'a']));
 testCase(
   'a list that is a map',
-  rule('keyed', [{ name: 'a' }, { name: 'b' }], [{ name: 'a' }, { name: 'a', size: 2 }], [{ size: 1 }]),
+  rule(
+    'keyed',
+    [{ name: 'a' }, { name: 'b' }],
+    [{ name: 'a' }, { name: 'a', size: 2 }],
+    [{ size: 1 }],
+  ),
 );
 testCase('anyOf', rule('any', 'ab', 'xy', 'q'));
 testCase('oneOf', rule('one', { p: 'a' }, { q: 'a' }, { p: 'a', q: 'b' }));
 testCase('allOf', rule('all', 'ab', 'b', 'a'));
 testCase('not', rule('not', 'fine', 'bad'));
-testCase('several faults are all told', [post(WIDGETS, widget('w', { text: 5, between: 99, enum: 'Mauve', few: [] }))]);
+testCase('several faults are all told', [
+  post(WIDGETS, widget('w', { text: 5, between: 99, enum: 'Mauve', few: [] })),
+]);
 testCase('a required member of the object', [
   post(WIDGETS, { apiVersion: '$group/v1', kind: 'Widget', metadata: { name: 'w' } }),
 ]);

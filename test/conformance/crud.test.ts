@@ -10,7 +10,10 @@ const testCase = conformance('crud');
 testCase('what is created can be read, replaced and deleted', [
   post(LEASES, lease('one', { holderIdentity: 'me' }), { as: 'made' }),
   get(ONE),
-  put(ONE, lease('one', { holderIdentity: 'you' }, { resourceVersion: '{made.metadata.resourceVersion}' })),
+  put(
+    ONE,
+    lease('one', { holderIdentity: 'you' }, { resourceVersion: '{made.metadata.resourceVersion}' }),
+  ),
   get(ONE),
   del(ONE),
   get(ONE),
@@ -31,7 +34,9 @@ testCase(
   'names follow RFC 1123',
   ['Upper', 'a_b', '-a', 'a-', 'a..b', 'x'.repeat(254)].map((name) => post(LEASES, lease(name))),
 );
-testCase('kind and apiVersion may be left out of a built-in object', [post(LEASES, { metadata: { name: 'one' } })]);
+testCase('kind and apiVersion may be left out of a built-in object', [
+  post(LEASES, { metadata: { name: 'one' } }),
+]);
 testCase('another kind or version is refused', [
   post(LEASES, { ...lease('one'), kind: 'Nonsense' }, { anyMessage: true }),
   post(LEASES, { ...lease('one'), apiVersion: 'coordination.k8s.io/v9' }, { anyMessage: true }),
@@ -87,14 +92,26 @@ testCase('finalizers must be qualified names', [
   post(LEASES, lease('one', {}, { finalizers: ['a b/c'] })),
 ]);
 testCase('owners must be named completely', [
-  post(LEASES, lease('one', {}, { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: '', uid: '' }] })),
+  post(
+    LEASES,
+    lease('one', {}, { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: '', uid: '' }] }),
+  ),
 ]);
 testCase('a PUT needs the name of the path', [put(ONE, lease('two')), put(ONE, { metadata: {} })]);
-testCase('a PUT creates a Lease that does not exist', [put(ONE, lease('one', { leaseDurationSeconds: 3 })), get(ONE)]);
+testCase('a PUT creates a Lease that does not exist', [
+  put(ONE, lease('one', { leaseDurationSeconds: 3 })),
+  get(ONE),
+]);
 testCase('a PUT that changes nothing leaves the revision alone', [
   post(LEASES, lease('one', { holderIdentity: 'me' }), { as: 'made' }),
-  put(ONE, lease('one', { holderIdentity: 'me' }, { resourceVersion: '{made.metadata.resourceVersion}' })),
-  put(ONE, lease('one', { holderIdentity: 'you' }, { resourceVersion: '{made.metadata.resourceVersion}' })),
+  put(
+    ONE,
+    lease('one', { holderIdentity: 'me' }, { resourceVersion: '{made.metadata.resourceVersion}' }),
+  ),
+  put(
+    ONE,
+    lease('one', { holderIdentity: 'you' }, { resourceVersion: '{made.metadata.resourceVersion}' }),
+  ),
 ]);
 testCase('a dry run answers as if, and stores nothing', [
   post(`${LEASES}?dryRun=All`, lease('one')),
@@ -132,7 +149,9 @@ testCase('paths with a namespace too many or too few', [
   get('/apis/coordination.k8s.io/v1/leases/one'),
   get('/apis/coordination.k8s.io/v1/namespaces/$ns/leases/one/two/three'),
 ]);
-testCase('a long generateName is cut', [post(LEASES, { metadata: { generateName: 'x'.repeat(70) } })]);
+testCase('a long generateName is cut', [
+  post(LEASES, { metadata: { generateName: 'x'.repeat(70) } }),
+]);
 testCase('methods that a path does not have', [
   post(ONE, lease('one')),
   put(LEASES, lease('one')),

@@ -1,6 +1,15 @@
 /** Conformance of deletion: finalizers, grace periods, preconditions and what is answered. */
 import { del, get, merge, post } from './harness/case.ts';
-import { ANYTHING, LEASES, lease, PODS, WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
+import {
+  ANYTHING,
+  LEASES,
+  lease,
+  PODS,
+  WIDGETS,
+  widget,
+  widgetDefinition,
+  widgetFixture,
+} from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
 const W = `${WIDGETS}/w`;
@@ -38,11 +47,17 @@ testCase('a finalizer holds a built-in object too', [
 testCase('no finalizer can be added once the deletion has begun', [
   post(WIDGETS, held),
   del(W),
-  merge(W, { metadata: { finalizers: ['example.com/one', 'example.com/two', 'example.com/late'] } }),
+  merge(W, {
+    metadata: { finalizers: ['example.com/one', 'example.com/two', 'example.com/late'] },
+  }),
   merge(W, { metadata: { deletionTimestamp: null } }),
   merge(W, { spec: { a: 2 }, metadata: { labels: { still: 'writable' } } }),
 ]);
-testCase('the name is taken as long as the object is held', [post(WIDGETS, held), del(W), post(WIDGETS, widget('w'))]);
+testCase('the name is taken as long as the object is held', [
+  post(WIDGETS, held),
+  del(W),
+  post(WIDGETS, widget('w')),
+]);
 testCase('the last finalizer and another change together', [
   post(WIDGETS, held),
   del(W),

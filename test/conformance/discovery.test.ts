@@ -17,7 +17,10 @@ testCase(
   'groups and versions that are none',
   asking('/apis/$group/v2', '/apis/none.example.com', '/apis/none.example.com/v1'),
 );
-testCase('a built-in group and its version', asking('/apis/coordination.k8s.io', '/apis/coordination.k8s.io/v1'));
+testCase(
+  'a built-in group and its version',
+  asking('/apis/coordination.k8s.io', '/apis/coordination.k8s.io/v1'),
+);
 testCase('a path that is none', asking('/none'));
 testCase(
   'a resource that nobody serves, in groups that are and are not',

@@ -3,7 +3,13 @@ import { get, merge, post, put, events as received, watch } from './harness/case
 import { conformance } from './harness/suite.ts';
 
 const EVENTS = '/api/v1/namespaces/$ns/events';
-const ABOUT = { kind: 'Plan', namespace: '$ns', name: 'autopilot', apiVersion: 'example.com/v1', uid: 'some-uid' };
+const ABOUT = {
+  kind: 'Plan',
+  namespace: '$ns',
+  name: 'autopilot',
+  apiVersion: 'example.com/v1',
+  uid: 'some-uid',
+};
 
 const event = (name: string, more: object = {}): object => ({
   metadata: { name },
@@ -47,14 +53,29 @@ testCase('an event that happens again is counted', [
   put(`${EVENTS}/one`, event('one', { count: 3 })),
 ]);
 testCase('a PUT creates an event', [put(`${EVENTS}/one`, event('one')), get(`${EVENTS}/one`)]);
-testCase('an almost empty event', [post(EVENTS, { metadata: { name: 'one' }, involvedObject: { namespace: '$ns' } })]);
-testCase('names of events may be odd', [post(EVENTS, event('Node.17A2_B')), get(`${EVENTS}/Node.17A2_B`)]);
+testCase('an almost empty event', [
+  post(EVENTS, { metadata: { name: 'one' }, involvedObject: { namespace: '$ns' } }),
+]);
+testCase('names of events may be odd', [
+  post(EVENTS, event('Node.17A2_B')),
+  get(`${EVENTS}/Node.17A2_B`),
+]);
 testCase('events are found by what they are about', [
   post(EVENTS, event('one')),
-  post(EVENTS, event('two', { reason: 'ForeignWork', involvedObject: { ...ABOUT, name: 'other' }, type: 'Warning' })),
-  ...['involvedObject.name=other', 'involvedObject.uid=some-uid', 'reason!=Other,type=Normal', 'source=refit'].map(
-    (selector) => get(`${EVENTS}?fieldSelector=${encodeURIComponent(selector)}`),
+  post(
+    EVENTS,
+    event('two', {
+      reason: 'ForeignWork',
+      involvedObject: { ...ABOUT, name: 'other' },
+      type: 'Warning',
+    }),
   ),
+  ...[
+    'involvedObject.name=other',
+    'involvedObject.uid=some-uid',
+    'reason!=Other,type=Normal',
+    'source=refit',
+  ].map((selector) => get(`${EVENTS}?fieldSelector=${encodeURIComponent(selector)}`)),
 ]);
 testCase('events are watched by what they are about', [
   watch('w', `${EVENTS}?watch=1&fieldSelector=involvedObject.name%3Dautopilot`),

@@ -22,10 +22,18 @@ const budget = (name: string, spec: object): object => ({
 });
 
 const evict = (name: string, more: object = {}): Step =>
-  post(`${PODS}/${name}/eviction`, { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name }, ...more });
+  post(`${PODS}/${name}/eviction`, {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: { name },
+    ...more,
+  });
 
 const running = (...names: string[]): Step[] =>
-  names.flatMap((name) => [post(PODS, pod(name)), strategic(`${PODS}/${name}/status`, { status: RUNNING })]);
+  names.flatMap((name) => [
+    post(PODS, pod(name)),
+    strategic(`${PODS}/${name}/status`, { status: RUNNING }),
+  ]);
 
 const settled = (member: string, value: unknown, name = 'web'): Step =>
   until(`${BUDGETS}/${name}`, `status.${member}`, value);
@@ -40,7 +48,10 @@ testCase('without a budget a pod is evicted', [
   get(`${PODS}/a`),
 ]);
 testCase('a pod that was never scheduled is gone at once', [
-  post(PODS, { ...pod('a'), spec: { ...(pod('a') as { spec: object }).spec, nodeName: undefined } }),
+  post(PODS, {
+    ...pod('a'),
+    spec: { ...(pod('a') as { spec: object }).spec, nodeName: undefined },
+  }),
   evict('a'),
   get(`${PODS}/a`),
 ]);
@@ -109,7 +120,11 @@ testCase('a grace period in the eviction', [
 testCase('evictions that are none', [
   ...running('a'),
   evict('none'),
-  post(`${PODS}/a/eviction`, { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'b' } }),
+  post(`${PODS}/a/eviction`, {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: { name: 'b' },
+  }),
   get(`${PODS}/a/eviction`),
 ]);
 testCase('the generation of a budget counts its spec', [

@@ -1,20 +1,38 @@
 /** Conformance of nodes: what is defaulted, dropped and refused, and who may change what. */
-import { del, get, jsonPatch, merge, post, put, type RequestStep, type Step, strategic } from './harness/case.ts';
+import {
+  del,
+  get,
+  jsonPatch,
+  merge,
+  post,
+  put,
+  type RequestStep,
+  type Step,
+  strategic,
+} from './harness/case.ts';
 import { NODES, node } from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
 const N = `${NODES}/$id`;
 const READY = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'up' };
 /** A node in whose making the answer is compared; later reads of it would race with a cluster's controllers. */
-const made = (spec: object, status: object = {}): RequestStep[] => [post(NODES, node({}, { spec, status }))];
+const made = (spec: object, status: object = {}): RequestStep[] => [
+  post(NODES, node({}, { spec, status })),
+];
 const changed = (...steps: Step[]): Step[] => [post(NODES, node()), ...steps];
 
 const testCase = conformance('nodes');
 
 testCase('a new node is complete with zero values', made({}));
-testCase('false, empty texts and empty lists are left out', made({ unschedulable: false, providerID: '', taints: [] }));
+testCase(
+  'false, empty texts and empty lists are left out',
+  made({ unschedulable: false, providerID: '', taints: [] }),
+);
 testCase('an unschedulable node', made({ unschedulable: true }));
-testCase('a status may be given to a new node', made({}, { nodeInfo: { kubeletVersion: 'v1.36.3' } }));
+testCase(
+  'a status may be given to a new node',
+  made({}, { nodeInfo: { kubeletVersion: 'v1.36.3' } }),
+);
 testCase(
   'capacity is also what can be allocated, until somebody says otherwise',
   made({}, { capacity: { cpu: '4', memory: '8Gi' } }),
@@ -24,7 +42,9 @@ testCase(
   made({}, { conditions: [READY, { ...READY, lastHeartbeatTime: '2020-01-01T02:00:00+02:00' }] }),
 );
 testCase('the first podCIDR is the podCIDR', made({ podCIDR: '10.1.0.0/24' }));
-testCase('a namespace in the metadata of a node is ignored', [post(NODES, node({ namespace: 'x' }))]);
+testCase('a namespace in the metadata of a node is ignored', [
+  post(NODES, node({ namespace: 'x' })),
+]);
 testCase(
   'the wrong types',
   [
@@ -36,7 +56,10 @@ testCase(
     { taints: [[]] },
   ].flatMap((spec) => made(spec)),
 );
-testCase('a spec that is none', [post(NODES, node({}, { spec: 'x' })), post(NODES, node({}, { spec: [] }))]);
+testCase('a spec that is none', [
+  post(NODES, node({}, { spec: 'x' })),
+  post(NODES, node({}, { spec: [] })),
+]);
 testCase(
   'times that are none',
   [
@@ -58,9 +81,14 @@ testCase(
     ],
   ].flatMap((taints) => made({ taints })),
 );
-testCase('finalizers of core objects are standard or qualified', [post(NODES, node({ finalizers: ['odd'] }))]);
+testCase('finalizers of core objects are standard or qualified', [
+  post(NODES, node({ finalizers: ['odd'] })),
+]);
 testCase('cordon', changed(merge(N, { spec: { unschedulable: true } })));
-testCase('cordon by strategic merge patch', changed(strategic(N, { spec: { unschedulable: true } })));
+testCase(
+  'cordon by strategic merge patch',
+  changed(strategic(N, { spec: { unschedulable: true } })),
+);
 testCase('uncordon leaves no trace', [
   post(NODES, node({}, { spec: { unschedulable: true } })),
   merge(N, { spec: { unschedulable: false } }),
@@ -76,10 +104,27 @@ testCase(
     merge(N, { metadata: { annotations: { 'example.com/a': null } } }),
   ),
 );
-testCase('a status in a patch of the node is ignored', changed(merge(N, { status: { phase: 'Running' } })));
+testCase(
+  'a status in a patch of the node is ignored',
+  changed(merge(N, { status: { phase: 'Running' } })),
+);
 testCase('a node that is replaced keeps its status, whatever of it is sent or left out', [
-  post(NODES, node({}, { status: { images: [{ names: ['a:1'], sizeBytes: 1 }], nodeInfo: { kubeletVersion: 'v1' } } })),
-  put(N, node({ annotations: { 'example.com/a': 'b' } }, { status: { nodeInfo: { kubeletVersion: 'v2' } } })),
+  post(
+    NODES,
+    node(
+      {},
+      {
+        status: { images: [{ names: ['a:1'], sizeBytes: 1 }], nodeInfo: { kubeletVersion: 'v1' } },
+      },
+    ),
+  ),
+  put(
+    N,
+    node(
+      { annotations: { 'example.com/a': 'b' } },
+      { status: { nodeInfo: { kubeletVersion: 'v2' } } },
+    ),
+  ),
   put(N, node({ annotations: { 'example.com/a': 'c' } })),
 ]);
 testCase(
@@ -96,7 +141,9 @@ testCase(
   'conditions merge by type in a strategic merge patch, and not in a merge patch',
   changed(
     strategic(`${N}/status`, { status: { conditions: [READY] } }),
-    strategic(`${N}/status`, { status: { conditions: [{ type: 'ForeignWork', status: 'False' }] } }),
+    strategic(`${N}/status`, {
+      status: { conditions: [{ type: 'ForeignWork', status: 'False' }] },
+    }),
     strategic(`${N}/status`, { status: { conditions: [{ type: 'Ready', status: 'False' }] } }),
     merge(`${N}/status`, { status: { conditions: [READY] } }),
   ),
@@ -126,4 +173,7 @@ testCase('a JSON patch of annotations needs the map to be there', [
   jsonPatch(N, [{ op: 'test', path: '/metadata/annotations/first', value: 'z' }]),
 ]);
 testCase('a node is deleted', changed(del(N), get(N)));
-testCase('a finalizer holds a node', [post(NODES, node({ finalizers: ['example.com/f'] })), del(N)]);
+testCase('a finalizer holds a node', [
+  post(NODES, node({ finalizers: ['example.com/f'] })),
+  del(N),
+]);

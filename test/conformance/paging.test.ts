@@ -1,6 +1,14 @@
 /** Conformance of paged lists and of the resource versions that lists may ask for. */
 import { del, get, merge, post } from './harness/case.ts';
-import { ANYTHING, LEASES, lease, WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
+import {
+  ANYTHING,
+  LEASES,
+  lease,
+  WIDGETS,
+  widget,
+  widgetDefinition,
+  widgetFixture,
+} from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
 const five = ['a', 'b', 'c', 'd', 'e'].map((name) =>
@@ -38,9 +46,12 @@ testCase('pages of a selection do not say how much is left', [
 ]);
 testCase('pages over all namespaces', [
   ...five,
-  get('/apis/coordination.k8s.io/v1/leases?limit=2&labelSelector=odd,odd!%3Dx&fieldSelector=metadata.namespace%3D$ns', {
-    as: 'one',
-  }),
+  get(
+    '/apis/coordination.k8s.io/v1/leases?limit=2&labelSelector=odd,odd!%3Dx&fieldSelector=metadata.namespace%3D$ns',
+    {
+      as: 'one',
+    },
+  ),
 ]);
 testCase('pages of custom objects', [
   ...['a', 'b', 'c'].map((name) => post(WIDGETS, widget(name))),
@@ -54,7 +65,9 @@ testCase('a token that is none', [
 testCase('a token together with a resourceVersion', [
   ...five,
   get(`${LEASES}?limit=2`, { as: 'one' }),
-  get(`${LEASES}?limit=2&continue={one.metadata.continue}&resourceVersion={one.metadata.resourceVersion}`),
+  get(
+    `${LEASES}?limit=2&continue={one.metadata.continue}&resourceVersion={one.metadata.resourceVersion}`,
+  ),
   get(`${LEASES}?limit=2&continue={one.metadata.continue}&resourceVersion=0`),
 ]);
 testCase('a list of exactly one revision', [
@@ -64,7 +77,9 @@ testCase('a list of exactly one revision', [
   get(`${LEASES}?resourceVersion={second.metadata.resourceVersion}&resourceVersionMatch=Exact`),
   get(`${LEASES}?resourceVersion={first.metadata.resourceVersion}&resourceVersionMatch=Exact`),
   // What is only bounded from below may come from a cache that lags: the newest is the same on both.
-  get(`${LEASES}?resourceVersion={third.metadata.resourceVersion}&resourceVersionMatch=NotOlderThan`),
+  get(
+    `${LEASES}?resourceVersion={third.metadata.resourceVersion}&resourceVersionMatch=NotOlderThan`,
+  ),
   get(`${LEASES}?resourceVersion={third.metadata.resourceVersion}`),
   get(`${LEASES}?resourceVersion={third.metadata.resourceVersion}&limit=5`),
 ]);
@@ -73,7 +88,9 @@ testCase('resource versions that are none', [
   get(`${LEASES}?resourceVersion=-1`),
 ]);
 testCase('a list of a revision of the future', [get(`${LEASES}?resourceVersion=999999999`)]);
-testCase('an object of a revision of the future', [get(`${LEASES}/none?resourceVersion=999999999`)]);
+testCase('an object of a revision of the future', [
+  get(`${LEASES}/none?resourceVersion=999999999`),
+]);
 testCase('exactly a revision of the future', [
   get(`${LEASES}?resourceVersion=999999999&resourceVersionMatch=Exact`, { anyMessage: true }),
 ]);

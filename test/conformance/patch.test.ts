@@ -1,10 +1,25 @@
 /** Conformance of merge patches, JSON patches and strategic merge patches. */
 import { get, jsonPatch, merge, post, type Step, strategic } from './harness/case.ts';
-import { ANYTHING, LEASES, lease, PODS, WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
+import {
+  ANYTHING,
+  LEASES,
+  lease,
+  PODS,
+  WIDGETS,
+  widget,
+  widgetDefinition,
+  widgetFixture,
+} from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
 const W = `${WIDGETS}/w`;
-const START = { a: 1, list: [1, 2, 3], map: { x: 'y', z: { deep: true } }, 'sl/ash': 'a', 'til~de': 'b' };
+const START = {
+  a: 1,
+  list: [1, 2, 3],
+  map: { x: 'y', z: { deep: true } },
+  'sl/ash': 'a',
+  'til~de': 'b',
+};
 
 const merging = (...patches: unknown[]): Step[] => [
   post(WIDGETS, widget('w', START)),
@@ -29,16 +44,25 @@ const P = `${PODS}/p`;
 
 const testCase = conformance('patch', [widgetFixture(widgetDefinition(ANYTHING))]);
 
-testCase('merge patch: adds, changes and removes members', merging({ spec: { a: 2, b: 3, list: null } }));
+testCase(
+  'merge patch: adds, changes and removes members',
+  merging({ spec: { a: 2, b: 3, list: null } }),
+);
 testCase('merge patch: goes into maps', merging({ spec: { map: { x: null, z: { deeper: 1 } } } }));
 testCase('merge patch: replaces lists as a whole', merging({ spec: { list: [9] } }));
 testCase(
   'merge patch: puts a value where a map was',
   merging({ spec: { map: 5 } }, { spec: { map: { fresh: true } } }),
 );
-testCase('merge patch: removing what is not there is no change', merging({ spec: { nothing: null } }));
+testCase(
+  'merge patch: removing what is not there is no change',
+  merging({ spec: { nothing: null } }),
+);
 testCase('merge patch: an empty patch is no change', merging({}, { spec: {} }));
-testCase('merge patch: nulls within new members are dropped', merging({ spec: { fresh: { a: null, b: 1 } } }));
+testCase(
+  'merge patch: nulls within new members are dropped',
+  merging({ spec: { fresh: { a: null, b: 1 } } }),
+);
 testCase('merge patch: nulls in lists stay', merging({ spec: { list: [null, 1] } }));
 testCase('merge patch: what is no object is refused', merging([1], '"text"', '5'));
 testCase('merge patch: text that is no JSON is refused', merging('{', ''));
@@ -52,7 +76,10 @@ testCase(
     [{ op: 'add', path: '/spec/list/0', value: 0 }],
   ),
 );
-testCase('JSON patch: adds over what is there', patching([{ op: 'add', path: '/spec/a', value: 'new' }]));
+testCase(
+  'JSON patch: adds over what is there',
+  patching([{ op: 'add', path: '/spec/a', value: 'new' }]),
+);
 testCase(
   'JSON patch: removes',
   patching([
@@ -82,7 +109,10 @@ testCase(
     { op: 'replace', path: '/spec/til~0de', value: 'two' },
   ]),
 );
-testCase('JSON patch: tests', patching([{ op: 'test', path: '/spec/map', value: { z: { deep: true }, x: 'y' } }]));
+testCase(
+  'JSON patch: tests',
+  patching([{ op: 'test', path: '/spec/map', value: { z: { deep: true }, x: 'y' } }]),
+);
 testCase(
   'JSON patch: a failed test fails all of it',
   patching(
@@ -93,7 +123,10 @@ testCase(
     [{ op: 'test', path: '/spec/a', value: 1 }],
   ),
 );
-testCase('JSON patch: removing what is not there fails', patching([{ op: 'remove', path: '/spec/nothing' }]));
+testCase(
+  'JSON patch: removing what is not there fails',
+  patching([{ op: 'remove', path: '/spec/nothing' }]),
+);
 testCase(
   'JSON patch: replacing what is not there fails',
   patching([{ op: 'replace', path: '/spec/nothing', value: 1 }]),
@@ -102,12 +135,28 @@ testCase(
   'JSON patch: adding below what is not there fails',
   patching([{ op: 'add', path: '/spec/nothing/a', value: 1 }]),
 );
-testCase('JSON patch: an index beyond the end fails', patching([{ op: 'add', path: '/spec/list/9', value: 1 }]));
-testCase('JSON patch: an index that is no number fails', patching([{ op: 'remove', path: '/spec/list/first' }]));
-testCase('JSON patch: an operation that is none fails', patching([{ op: 'ponder', path: '/spec/a' }]));
-testCase('JSON patch: what is no list is refused', patching({ op: 'add', path: '/spec/b', value: 1 }));
+testCase(
+  'JSON patch: an index beyond the end fails',
+  patching([{ op: 'add', path: '/spec/list/9', value: 1 }]),
+);
+testCase(
+  'JSON patch: an index that is no number fails',
+  patching([{ op: 'remove', path: '/spec/list/first' }]),
+);
+testCase(
+  'JSON patch: an operation that is none fails',
+  patching([{ op: 'ponder', path: '/spec/a' }]),
+);
+testCase(
+  'JSON patch: what is no list is refused',
+  patching({ op: 'add', path: '/spec/b', value: 1 }),
+);
 testCase('JSON patch: an empty patch is no change', patching([]));
-testCase('patches of an object that does not exist', [merge(W, {}), jsonPatch(W, []), strategic(`${LEASES}/none`, {})]);
+testCase('patches of an object that does not exist', [
+  merge(W, {}),
+  jsonPatch(W, []),
+  strategic(`${LEASES}/none`, {}),
+]);
 testCase('a patch needs a media type that is known', [
   post(WIDGETS, widget('w')),
   merge(W, {}, { contentType: 'application/json' }),
@@ -121,24 +170,37 @@ testCase('a patch whose result has the wrong type is refused', [
   merge(`${LEASES}/one`, { spec: { leaseDurationSeconds: -1 } }),
 ]);
 testCase('strategic merge patch: maps merge, null removes', [
-  post(LEASES, lease('one', { holderIdentity: 'a', leaseDurationSeconds: 3 }, { labels: { a: 'b', c: 'd' } })),
-  strategic(`${LEASES}/one`, { metadata: { labels: { a: null, e: 'f' } }, spec: { holderIdentity: null } }),
+  post(
+    LEASES,
+    lease('one', { holderIdentity: 'a', leaseDurationSeconds: 3 }, { labels: { a: 'b', c: 'd' } }),
+  ),
+  strategic(`${LEASES}/one`, {
+    metadata: { labels: { a: null, e: 'f' } },
+    spec: { holderIdentity: null },
+  }),
 ]);
 testCase('strategic merge patch: finalizers are a set', [
   post(LEASES, lease('one', {}, { finalizers: ['example.com/a'] })),
   strategic(`${LEASES}/one`, { metadata: { finalizers: ['example.com/b', 'example.com/a'] } }),
-  strategic(`${LEASES}/one`, { metadata: { '$deleteFromPrimitiveList/finalizers': ['example.com/a'] } }),
+  strategic(`${LEASES}/one`, {
+    metadata: { '$deleteFromPrimitiveList/finalizers': ['example.com/a'] },
+  }),
 ]);
 testCase('strategic merge patch: conditions of a pod merge by type', [
   post(PODS, pod()),
   strategic(`${P}/status`, { status: { conditions: [{ type: 'A', status: 'True' }] } }),
-  strategic(`${P}/status`, { status: { conditions: [{ type: 'B', status: 'False', reason: 'Why' }] } }),
+  strategic(`${P}/status`, {
+    status: { conditions: [{ type: 'B', status: 'False', reason: 'Why' }] },
+  }),
   strategic(`${P}/status`, { status: { conditions: [{ type: 'A', status: 'False' }] } }),
   strategic(`${P}/status`, { status: { conditions: [{ type: 'B', $patch: 'delete' }] } }),
   get(P),
 ]);
 testCase('strategic merge patch: $patch replaces or deletes a map', [
-  post(LEASES, lease('one', { holderIdentity: 'a' }, { labels: { a: 'b' }, annotations: { x: 'y' } })),
+  post(
+    LEASES,
+    lease('one', { holderIdentity: 'a' }, { labels: { a: 'b' }, annotations: { x: 'y' } }),
+  ),
   strategic(`${LEASES}/one`, { metadata: { labels: { $patch: 'replace', c: 'd' } } }),
   strategic(`${LEASES}/one`, { metadata: { annotations: { $patch: 'delete' } } }),
 ]);

@@ -8,12 +8,19 @@ const CONTAINER = { name: 'main', image: 'example.com/main:1' };
 
 const pod = (spec: object = {}, metadata: object = {}): object => ({
   metadata: { name: 'p', ...metadata },
-  spec: { schedulerName: 'nobody', automountServiceAccountToken: false, containers: [CONTAINER], ...spec },
+  spec: {
+    schedulerName: 'nobody',
+    automountServiceAccountToken: false,
+    containers: [CONTAINER],
+    ...spec,
+  },
 });
 
 const making = (spec: object): Step[] => [post(PODS, pod(spec))];
 const withImage = (image: string): object => ({ containers: [{ name: 'main', image }] });
-const withResources = (resources: object): object => ({ containers: [{ ...CONTAINER, resources }] });
+const withResources = (resources: object): object => ({
+  containers: [{ ...CONTAINER, resources }],
+});
 
 const testCase = conformance('pods');
 
@@ -40,7 +47,10 @@ testCase(
 testCase(
   'own tolerations come first',
   making({
-    tolerations: [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }, { key: 'own' }],
+    tolerations: [
+      { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' },
+      { key: 'own' },
+    ],
   }),
 );
 testCase('requests make a pod burstable', making(withResources({ requests: { cpu: '100m' } })));
@@ -48,7 +58,10 @@ testCase(
   'limits are requests too, and make a pod guaranteed',
   making(withResources({ limits: { cpu: '1', memory: '1Gi' } })),
 );
-testCase('limits of one resource only', making(withResources({ limits: { cpu: '1' }, requests: { memory: '1Gi' } })));
+testCase(
+  'limits of one resource only',
+  making(withResources({ limits: { cpu: '1' }, requests: { memory: '1Gi' } })),
+);
 testCase(
   'unknown members of spec and containers are dropped',
   making({
@@ -82,7 +95,12 @@ testCase('a PUT without a resourceVersion overwrites', [
 testCase('pods are found by node and phase', [
   post(PODS, pod({ nodeName: '$id-none' })),
   post(PODS, pod({}, { name: 'q' })),
-  ...['spec.nodeName=$id-none', 'spec.nodeName=', 'status.phase=Pending', 'status.phase!=Pending'].map((selector) =>
+  ...[
+    'spec.nodeName=$id-none',
+    'spec.nodeName=',
+    'status.phase=Pending',
+    'status.phase!=Pending',
+  ].map((selector) =>
     get(`${PODS}?fieldSelector=${selector.replace('!=', '!%3D').replace('=', '%3D')}`),
   ),
   get('/api/v1/pods?fieldSelector=spec.nodeName%3D$id-none'),

@@ -1,15 +1,29 @@
 /** Conformance of requests as such: media types, bodies that do not parse, limits and odd options. */
 import { get, merge, post, put } from './harness/case.ts';
-import { ANYTHING, LEASES, lease, WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
+import {
+  ANYTHING,
+  LEASES,
+  lease,
+  WIDGETS,
+  widget,
+  widgetDefinition,
+  widgetFixture,
+} from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
 const testCase = conformance('requests', [widgetFixture(widgetDefinition(ANYTHING))]);
 
 testCase('YAML is read where it is called YAML', [
-  post(LEASES, 'metadata: {name: one}\nspec: {holderIdentity: me}\n', { contentType: 'application/yaml' }),
-  post(WIDGETS, 'apiVersion: $group/v1\nkind: Widget\nmetadata:\n  name: w\nspec:\n  a: [1, two]\n', {
+  post(LEASES, 'metadata: {name: one}\nspec: {holderIdentity: me}\n', {
     contentType: 'application/yaml',
   }),
+  post(
+    WIDGETS,
+    'apiVersion: $group/v1\nkind: Widget\nmetadata:\n  name: w\nspec:\n  a: [1, two]\n',
+    {
+      contentType: 'application/yaml',
+    },
+  ),
 ]);
 testCase('media types that nobody reads', [
   post(LEASES, lease('one'), { contentType: 'text/plain' }),

@@ -20,11 +20,16 @@ const LABELS: Readonly<Record<string, object>> = {
   d: {},
 };
 
-const made = Object.entries(LABELS).map(([name, labels]) => post(LEASES, lease(name, {}, { labels })));
+const made = Object.entries(LABELS).map(([name, labels]) =>
+  post(LEASES, lease(name, {}, { labels })),
+);
 
 const query = (name: string, selector: string): string =>
   `${name}=${encodeURIComponent(selector).replaceAll('%24', '$')}`;
-const byLabel = (selector: string): Step[] => [...made, get(`${LEASES}?${query('labelSelector', selector)}`)];
+const byLabel = (selector: string): Step[] => [
+  ...made,
+  get(`${LEASES}?${query('labelSelector', selector)}`),
+];
 /** The grammar is the same, the words of the refusal are not. */
 const badLabel = (selector: string): Step[] => [
   get(`${LEASES}?${query('labelSelector', selector)}`, { anyMessage: true }),
@@ -39,9 +44,13 @@ const spec = {
   ...ANYTHING,
   properties: { color: { type: 'string' }, count: { type: 'integer' }, on: { type: 'boolean' } },
 };
-const selectableFields = ['.spec.color', '.spec.count', '.spec.on'].map((jsonPath) => ({ jsonPath }));
+const selectableFields = ['.spec.color', '.spec.count', '.spec.on'].map((jsonPath) => ({
+  jsonPath,
+}));
 
-const testCase = conformance('selectors', [widgetFixture(widgetDefinition(spec, { version: { selectableFields } }))]);
+const testCase = conformance('selectors', [
+  widgetFixture(widgetDefinition(spec, { version: { selectableFields } })),
+]);
 
 testCase('by label: tier', byLabel('tier'));
 testCase('by label: !tier', byLabel('!tier'));

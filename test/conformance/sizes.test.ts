@@ -1,9 +1,19 @@
 /** Conformance of limits: how large a body may be, how large an object that is stored, and what is said of a larger one. */
 import { apply, get, jsonPatch, merge, post, put } from './harness/case.ts';
-import { ANYTHING, LEASES, lease, WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
+import {
+  ANYTHING,
+  LEASES,
+  lease,
+  WIDGETS,
+  widget,
+  widgetDefinition,
+  widgetFixture,
+} from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
-const testCase = conformance('sizes', [widgetFixture(widgetDefinition(ANYTHING, { status: ANYTHING }))]);
+const testCase = conformance('sizes', [
+  widgetFixture(widgetDefinition(ANYTHING, { status: ANYTHING })),
+]);
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -13,13 +23,16 @@ testCase('a custom object just below what etcd takes', [
   post(WIDGETS, widget('w', { text: text(1.5 * MIB - 2 * KIB) })),
   get(`${WIDGETS}/w`),
 ]);
-testCase('a custom object of just what etcd takes, which leaves nothing for the request around it', [
-  post(WIDGETS, widget('w', { text: text(1.5 * MIB) })),
-  get(`${WIDGETS}/w`),
-]);
+testCase(
+  'a custom object of just what etcd takes, which leaves nothing for the request around it',
+  [post(WIDGETS, widget('w', { text: text(1.5 * MIB) })), get(`${WIDGETS}/w`)],
+);
 testCase('a custom object that grows too large, by any kind of write', [
   post(WIDGETS, widget('w', { text: text(900 * KIB) }), { as: 'made' }),
-  put(`${WIDGETS}/w`, widget('w', { text: text(1600 * KIB) }, { resourceVersion: '{made.metadata.resourceVersion}' })),
+  put(
+    `${WIDGETS}/w`,
+    widget('w', { text: text(1600 * KIB) }, { resourceVersion: '{made.metadata.resourceVersion}' }),
+  ),
   merge(`${WIDGETS}/w`, { spec: { more: text(700 * KIB, 'y') } }),
   jsonPatch(`${WIDGETS}/w`, [{ op: 'add', path: '/spec/more', value: text(700 * KIB, 'y') }]),
   apply(`${WIDGETS}/w?fieldManager=me`, widget('w', { more: text(700 * KIB, 'y') })),
@@ -29,7 +42,12 @@ testCase('a status that does not fit beside its spec', [
   post(WIDGETS, widget('w', { text: text(900 * KIB) }), { as: 'made' }),
   put(
     `${WIDGETS}/w/status`,
-    widget('w', {}, { resourceVersion: '{made.metadata.resourceVersion}' }, { status: { text: text(700 * KIB, 'y') } }),
+    widget(
+      'w',
+      {},
+      { resourceVersion: '{made.metadata.resourceVersion}' },
+      { status: { text: text(700 * KIB, 'y') } },
+    ),
   ),
   merge(`${WIDGETS}/w/status`, { status: { text: text(700 * KIB, 'y') } }),
   merge(`${WIDGETS}/w/status`, { status: { text: text(500 * KIB, 'y') } }),

@@ -27,7 +27,11 @@ testCase('the status changes through its subresource only', [
 testCase('the subresource changes nothing but the status', [
   post(WIDGETS, widget('w', { a: 1 }, { labels: { a: 'b' } })),
   merge(`${W}/status`, {
-    metadata: { labels: { a: 'c', d: 'e' }, annotations: { x: 'y' }, finalizers: ['example.com/f'] },
+    metadata: {
+      labels: { a: 'c', d: 'e' },
+      annotations: { x: 'y' },
+      finalizers: ['example.com/f'],
+    },
     spec: { a: 9 },
     status: { done: true },
   }),

@@ -1,11 +1,21 @@
 /** Conformance of watches: where they start, what they show, and how they end. */
 import { del, end, events, get, merge, post, put, type Step, watch } from './harness/case.ts';
-import { ANYTHING, LEASES, lease, NODES, WIDGETS, widget, widgetDefinition, widgetFixture } from './harness/objects.ts';
+import {
+  ANYTHING,
+  LEASES,
+  lease,
+  NODES,
+  WIDGETS,
+  widget,
+  widgetDefinition,
+  widgetFixture,
+} from './harness/objects.ts';
 import { conformance } from './harness/suite.ts';
 
 const ALL = `${LEASES}?watch=true`;
 const ONE = `${LEASES}/one`;
-const labelled = (name: string, value: string): object => lease(name, {}, { labels: { on: value } });
+const labelled = (name: string, value: string): object =>
+  lease(name, {}, { labels: { on: value } });
 /** The last change of a case: an event too many before it would be seen. */
 const last = post(LEASES, labelled('zz-last', 'yes'));
 
@@ -17,7 +27,9 @@ const bookmarkOf = (path: string): Step[] => [
   events('w', 1),
 ];
 
-const testCase = conformance('watch', [widgetFixture(widgetDefinition(ANYTHING, { status: ANYTHING }))]);
+const testCase = conformance('watch', [
+  widgetFixture(widgetDefinition(ANYTHING, { status: ANYTHING })),
+]);
 
 testCase('additions, changes and removals arrive in order', [
   get(LEASES, { as: 'list' }),
@@ -103,7 +115,10 @@ testCase('a watch of one namespace does not see others', [
 testCase('a watch over all namespaces', [
   watch('w', '/apis/coordination.k8s.io/v1/leases?watch=1&labelSelector=case%3D$id'),
   post(LEASES, lease('one', {}, { labels: { case: '$id' } })),
-  post('/apis/coordination.k8s.io/v1/namespaces/default/leases', lease('$id', {}, { labels: { case: '$id' } })),
+  post(
+    '/apis/coordination.k8s.io/v1/namespaces/default/leases',
+    lease('$id', {}, { labels: { case: '$id' } }),
+  ),
   events('w', 2),
 ]);
 testCase('the deleted and the new object of one name are told apart', [
@@ -134,7 +149,10 @@ testCase('sendInitialEvents ends the state with a bookmark', [
   events('w', 1),
 ]);
 testCase('sendInitialEvents of nothing is a bookmark', [
-  watch('w', `${ALL}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`),
+  watch(
+    'w',
+    `${ALL}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+  ),
   events('w', 1),
   last,
   events('w', 1),
@@ -171,7 +189,10 @@ testCase('sendInitialEvents=false starts now', [
   events('w', 1),
 ]);
 testCase('bookmarks of custom objects and of nodes carry what the kind makes of nothing', [
-  watch('w', `${WIDGETS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`),
+  watch(
+    'w',
+    `${WIDGETS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+  ),
   events('w', 1),
   watch(
     'n',
@@ -217,7 +238,10 @@ testCase('a future revision is waited for in vain when the state is wanted', [
 testCase('a PUT is a change as well', [
   post(WIDGETS, widget('w', { a: 1 }), { as: 'made' }),
   watch('w', `${WIDGETS}?watch=true&resourceVersion={made.metadata.resourceVersion}`),
-  put(`${WIDGETS}/w`, widget('w', { a: 2 }, { resourceVersion: '{made.metadata.resourceVersion}' })),
+  put(
+    `${WIDGETS}/w`,
+    widget('w', { a: 2 }, { resourceVersion: '{made.metadata.resourceVersion}' }),
+  ),
   merge(`${WIDGETS}/w/status`, { status: { ok: true } }),
   post(WIDGETS, widget('zz')),
   events('w', 3),

@@ -29,11 +29,18 @@ const job = (spec: object, metadata: object = {}): object => ({
   metadata: { name: 'one', ...metadata },
   spec: { template: { spec: POD }, ...spec },
 });
-const secret = (more: object): object => ({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one' }, ...more });
+const secret = (more: object): object => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: 'one' },
+  ...more,
+});
 
 const testCase = conformance('workloads');
 
-testCase('a new Job is complete, and its pods are told from those of others', [post(JOBS, job({ parallelism: 0 }))]);
+testCase('a new Job is complete, and its pods are told from those of others', [
+  post(JOBS, job({ parallelism: 0 })),
+]);
 testCase('what a Job is given stays; its labels are those of its pods where it has none', [
   post(
     JOBS,
@@ -48,8 +55,13 @@ testCase('what a Job is given stays; its labels are those of its pods where it h
   ),
 ]);
 testCase('a Job that says nothing of its own runs one pod', [post(JOBS, job({ suspend: true }))]);
-testCase('a Job with labels of its own', [post(JOBS, job({ parallelism: 0 }, { labels: { e: 'f' } }))]);
-testCase('a Job of the wrong types', [post(JOBS, job({ parallelism: 'many' })), post(JOBS, job({ template: [] }))]);
+testCase('a Job with labels of its own', [
+  post(JOBS, job({ parallelism: 0 }, { labels: { e: 'f' } })),
+]);
+testCase('a Job of the wrong types', [
+  post(JOBS, job({ parallelism: 'many' })),
+  post(JOBS, job({ template: [] })),
+]);
 testCase('a Secret is opaque, and its texts become data', [
   post(SECRETS, secret({ data: { a: 'YQ==' }, stringData: { b: 'b', c: '' } })),
   get(`${SECRETS}/one`),

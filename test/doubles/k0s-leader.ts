@@ -28,7 +28,11 @@ export class K0sLeader {
     // Its last call comes after it was told to end.
     const client = options.connect(new AbortController().signal);
     const candidate = { ...options, client, identity, centralCordoning };
-    this.#turns = new Turns(candidate, (leads, abort) => Promise.resolve(this.#build(leads, abort)), this.#stop.signal);
+    this.#turns = new Turns(
+      candidate,
+      (leads, abort) => Promise.resolve(this.#build(leads, abort)),
+      this.#stop.signal,
+    );
   }
 
   start(): void {
@@ -64,7 +68,11 @@ export class K0sLeader {
       resources: [controlNodes, nodes, plans],
       controllers: (cache) => {
         const findRemovedApis = async (version: string) => await check.find(client, version);
-        const own = { quirks: quirksOf(VARIANTS[variant]), limits: new DrainLimits(clock), findRemovedApis };
+        const own = {
+          quirks: quirksOf(VARIANTS[variant]),
+          limits: new DrainLimits(clock),
+          findRemovedApis,
+        };
         return leads ? leadingControllers({ ...this.#options, ...own, client, cache, abort }) : [];
       },
     });

@@ -79,7 +79,12 @@ export class K0sNode {
         await this.#pause(clock);
         continue;
       }
-      const life = new K0sProcess({ ...this.#options, name: host.name, version, machine: this.#machine(version) });
+      const life = new K0sProcess({
+        ...this.#options,
+        name: host.name,
+        version,
+        machine: this.#machine(version),
+      });
       this.#life = life;
       life.start();
       while (host.pid === pid && !isOver()) await this.#pause(clock);
@@ -112,7 +117,11 @@ export class K0sNode {
 }
 
 /** A worker's client is only built when it is first used, which takes its while. */
-function firstSlow({ statusSocket }: Host, { firstStatus }: Pick<Times, 'firstStatus'>, clock: Clock) {
+function firstSlow(
+  { statusSocket }: Host,
+  { firstStatus }: Pick<Times, 'firstStatus'>,
+  clock: Clock,
+) {
   let built: Promise<void> | undefined;
   return async (): Promise<{ version: string; pid: number }> => {
     await (built ??= sleep(clock, firstStatus));

@@ -68,7 +68,8 @@ export class K0sProcess {
   start(): void {
     const run = this.#parts.role === 'worker' ? this.#runWorker() : this.#runController();
     this.#running = run.catch((error: unknown) => {
-      if (!this.#stop.signal.aborted) this.#parts.log.error('autopilot ended', { problem: messageOf(error) });
+      if (!this.#stop.signal.aborted)
+        this.#parts.log.error('autopilot ended', { problem: messageOf(error) });
     });
   }
 
@@ -131,8 +132,17 @@ export class K0sProcess {
     const identity = randomBytes(16).toString('hex');
     // Its last call comes after the process was told to end.
     const client = connect(new AbortController().signal);
-    const candidate = { ...this.#parts, client, identity, centralCordoning: this.#quirks.centralCordoning };
-    this.#turns = new Turns(candidate, async (leads, until) => await this.#build(leads, until), abort);
+    const candidate = {
+      ...this.#parts,
+      client,
+      identity,
+      centralCordoning: this.#quirks.centralCordoning,
+    };
+    this.#turns = new Turns(
+      candidate,
+      async (leads, until) => await this.#build(leads, until),
+      abort,
+    );
     this.#turns.start();
   }
 
@@ -161,7 +171,9 @@ export class K0sProcess {
       return [
         ...updateControllers(parts, controlNodes),
         ...(isWorkerToo && airgapOnControllers ? airgapControllers(parts) : []),
-        ...(cordonsOwn ? [...cordonControllers(own, controlNodes), ...cordonControllers(own, nodes)] : []),
+        ...(cordonsOwn
+          ? [...cordonControllers(own, controlNodes), ...cordonControllers(own, nodes)]
+          : []),
         ...(leads ? this.#leading(parts) : []),
       ];
     });
@@ -169,12 +181,22 @@ export class K0sProcess {
 
   #leading(parts: AgentParts): Controller[] {
     const { pick, askReadyz } = this.#parts;
-    const findRemovedApis = async (version: string) => await this.#removedApis.find(parts.client, version);
-    return leadingControllers({ ...parts, pick, askReadyz, findRemovedApis, limits: this.#limits, own: parts.name });
+    const findRemovedApis = async (version: string) =>
+      await this.#removedApis.find(parts.client, version);
+    return leadingControllers({
+      ...parts,
+      pick,
+      askReadyz,
+      findRemovedApis,
+      limits: this.#limits,
+      own: parts.name,
+    });
   }
 
   #ownCordons({ name, client, clock }: AgentParts) {
-    const acts = this.#quirks.centralCordoning ? followerActs(client, clock) : () => Promise.resolve(true);
+    const acts = this.#quirks.centralCordoning
+      ? followerActs(client, clock)
+      : () => Promise.resolve(true);
     return { limits: this.#limits, owns: (object: string) => object === name, acts };
   }
 

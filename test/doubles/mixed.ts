@@ -73,7 +73,14 @@ const PATIENCE = { timeout: 150_000, interval: 200 };
 /** Resolves when the leader leads and every agent is started. All that is in the cluster is gone after its disposal. */
 export async function startMixed(options: MixedOptions): Promise<Mixed> {
   await using things = new AsyncDisposableStack();
-  const { combination, restartDelayMs = 300, controllerFlags, times, kubeconfig = kubeconfigFor, ...wanted } = options;
+  const {
+    combination,
+    restartDelayMs = 300,
+    controllerFlags,
+    times,
+    kubeconfig = kubeconfigFor,
+    ...wanted
+  } = options;
   const directory = await mkdtemp(join(tmpdir(), 'refit-mixed-'));
   things.defer(async () => await rm(directory, { recursive: true }));
   const plane = { url: controlPlane().url, kubeconfig };
@@ -84,14 +91,23 @@ export async function startMixed(options: MixedOptions): Promise<Mixed> {
   things.defer(async () => await clear(client));
   // Plans for the original may name downloads with neither https nor a sha256.
   const agentFlags = [...(wanted.agentFlags ?? []), '--unverified-downloads', 'allow'];
-  const cluster = await startCluster({ ...wanted, ...agents, agentFlags, plane, directory, restartDelayMs });
+  const cluster = await startCluster({
+    ...wanted,
+    ...agents,
+    agentFlags,
+    plane,
+    directory,
+    restartDelayMs,
+  });
   things.defer(async () => await cluster.stop());
   // Where nothing is of k0s, the rights that Refit documents must do.
-  if (combination.leader !== 'refit' || combination.agents === 'k0s') things.use(await grantNodeRights(cluster.client));
+  if (combination.leader !== 'refit' || combination.agents === 'k0s')
+    things.use(await grantNodeRights(cluster.client));
   const makers = new Doubles(cluster, { ...TIMES, ...times }, things);
 
   let leader: K0sLeader | undefined;
-  if (combination.leader === 'refit') await cluster.startController('refit-controller', controllerFlags);
+  if (combination.leader === 'refit')
+    await cluster.startController('refit-controller', controllerFlags);
   else leader = await makers.startLeader(combination.leader);
   await vi.waitFor(async () => await expectHolder(cluster), PATIENCE);
   await vi.waitFor(() => expect(leader?.leads ?? true).toBe(true), PATIENCE);
@@ -135,7 +151,10 @@ class Doubles {
   }
 
   async startLeader(variant: Variant): Promise<K0sLeader> {
-    const leader = new K0sLeader({ ...(await this.#surround('leader', 'kubernetes-admin')), variant });
+    const leader = new K0sLeader({
+      ...(await this.#surround('leader', 'kubernetes-admin')),
+      variant,
+    });
     leader.start();
     this.#things.defer(async () => await leader.stop());
     return leader;
@@ -175,11 +194,17 @@ class Doubles {
 }
 
 /** The plan, the signals, and the ends of all logs. */
-async function story({ client, hosts, directory }: Cluster, logs: Doubles['logs']): Promise<string> {
+async function story(
+  { client, hosts, directory }: Cluster,
+  logs: Doubles['logs'],
+): Promise<string> {
   const { status } = await client.get(plans, 'autopilot').catch(() => ({ status: undefined }));
   const signals = await Promise.all(
     hosts.map(async ({ name, role }) => {
-      const { metadata } = await client.get<KubeObject>(role === 'worker' ? nodes : controlNodes, name);
+      const { metadata } = await client.get<KubeObject>(
+        role === 'worker' ? nodes : controlNodes,
+        name,
+      );
       return `${name}: ${metadata.annotations?.[SIGNAL_DATA_ANNOTATION]}`;
     }),
   );

@@ -15,7 +15,12 @@ const clusterRoleBindings = resourceOf('ClusterRoleBinding', 'clusterrolebinding
 const roles = resourceOf('Role', 'roles', true);
 const roleBindings = resourceOf('RoleBinding', 'rolebindings', true);
 
-const rule = (apiGroup: string, resources: string, verbs: string, resourceNames?: string[]): object => {
+const rule = (
+  apiGroup: string,
+  resources: string,
+  verbs: string,
+  resourceNames?: string[],
+): object => {
   return {
     apiGroups: [apiGroup],
     resources: [resources],
@@ -50,7 +55,12 @@ function bindingTo(kind: string): Record<string, unknown> {
 export async function grantNodeRights(admin: KubeClient): Promise<AsyncDisposable> {
   for (const [resource, content] of grants) {
     const metadata = { name: NAME, ...(resource.namespaced ? { namespace: NAMESPACE } : {}) };
-    const object: KubeObject = { apiVersion: `${GROUP}/v1`, kind: resource.kind, metadata, ...content };
+    const object: KubeObject = {
+      apiVersion: `${GROUP}/v1`,
+      kind: resource.kind,
+      metadata,
+      ...content,
+    };
     await admin.create(resource, object).catch((error: unknown) => {
       if (!isAlreadyExists(error)) throw error;
     });

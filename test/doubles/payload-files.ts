@@ -2,7 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type DownloadServer, type Fault, startDownloadServer } from '../../sandbox/hosts/download-server.ts';
+import {
+  type DownloadServer,
+  type Fault,
+  startDownloadServer,
+} from '../../sandbox/hosts/download-server.ts';
 import { buildStandIn } from '../../sandbox/hosts/stand-in.ts';
 
 /** The two releases that were recorded. */
@@ -10,7 +14,10 @@ export const OLD = 'v1.36.3+k0s.0';
 export const NEW = 'v1.36.3+k0s.2';
 
 /** Under the paths that they had on the recordings' server; the files are named after the last part. */
-export async function servePayloads(directory: string, faults: readonly Fault[]): Promise<DownloadServer> {
+export async function servePayloads(
+  directory: string,
+  faults: readonly Fault[],
+): Promise<DownloadServer> {
   const at = (name: string): string => join(directory, name);
   await buildStandIn({ version: OLD, path: at('k0s-old') });
   await buildStandIn({ version: NEW, path: at('k0s-new') });

@@ -36,7 +36,8 @@ export function quirksOf(version: string): Quirks {
     centralCordoning: isModern,
     restartTracker: isSince('v1.36.3+k0s.1'),
     replayableApply: isSince('v1.37.0'),
-    airgapOnControllers: !isModern || isSince('v1.36.1') || (isSince('v1.35.4') && !isSince('v1.36.0')),
+    airgapOnControllers:
+      !isModern || isSince('v1.36.1') || (isSince('v1.35.4') && !isSince('v1.36.0')),
     ...(isModern ? {} : { whenNotReady: 'InconsistentTargets' as const }),
     whenGone: isModern ? 'IncompleteTargets' : 'MissingSignalNode',
   };

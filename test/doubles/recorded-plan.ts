@@ -47,7 +47,10 @@ function adapt(spec: string, downloads: DownloadServer): string {
       return `${downloads.url}${path === '/k0s-new' ? '/b/k0s-new' : path}"`;
     },
   );
-  return Object.entries(FILES).reduce((text, [path, hash]) => text.replaceAll(hash, downloads.sha256(path)), urls);
+  return Object.entries(FILES).reduce(
+    (text, [path, hash]) => text.replaceAll(hash, downloads.sha256(path)),
+    urls,
+  );
 }
 
 function isByPeople({ verb, resource }: RecordedWrite): boolean {

@@ -36,7 +36,9 @@ export async function runRecorded(
     recording,
     untilAsRecorded: async () =>
       await stage.until(() =>
-        expect(linesByObject(stage.recorder.writes.slice(start))).toEqual(linesByObject(recording.writes)),
+        expect(linesByObject(stage.recorder.writes.slice(start))).toEqual(
+          linesByObject(recording.writes),
+        ),
       ),
     [Symbol.asyncDispose]: async () => await everything.disposeAsync(),
   };

@@ -30,7 +30,9 @@ export async function installRemovedKind(): Promise<AsyncDisposable> {
   await vi.waitFor(async () => await apply(OBJECT), { timeout: 150_000, interval: 250 });
   return {
     async [Symbol.asyncDispose]() {
-      expect(await kubectlAs('admin', ['delete', 'crd', NAME, '--wait=true'])).toMatchObject({ ok: true });
+      expect(await kubectlAs('admin', ['delete', 'crd', NAME, '--wait=true'])).toMatchObject({
+        ok: true,
+      });
     },
   };
 }

@@ -61,7 +61,10 @@ const FOR_THE_END = { ...PATIENCE, interval: 200 };
 
 /** On the control plane of the test run. */
 export async function startStage(options: Omit<StageOptions, 'plane'>): Promise<Stage> {
-  return await Stage.start({ ...options, plane: { url: controlPlane().url, kubeconfig: kubeconfigFor } });
+  return await Stage.start({
+    ...options,
+    plane: { url: controlPlane().url, kubeconfig: kubeconfigFor },
+  });
 }
 
 export class Stage implements AsyncDisposable {
@@ -81,7 +84,12 @@ export class Stage implements AsyncDisposable {
   /** Hosts and their doubles, which may come later. */
   #things = new AsyncDisposableStack();
 
-  private constructor(options: StageOptions, client: KubeClient, directory: string, downloads: DownloadServer) {
+  private constructor(
+    options: StageOptions,
+    client: KubeClient,
+    directory: string,
+    downloads: DownloadServer,
+  ) {
     this.#options = options;
     this.#picks = [...(options.picks ?? [])];
     this.client = client;
@@ -92,7 +100,9 @@ export class Stage implements AsyncDisposable {
   /** Resolves when every double is at work, and the first controller leads. */
   static async start(options: StageOptions): Promise<Stage> {
     await using things = new AsyncDisposableStack();
-    const client = createClient(await loadClusterConfig({ path: await options.plane.kubeconfig('admin') }));
+    const client = createClient(
+      await loadClusterConfig({ path: await options.plane.kubeconfig('admin') }),
+    );
     things.defer(() => client.close());
     await installDefinitions(client, systemClock);
     things.use(await grantNodeRights(client));
@@ -105,7 +115,8 @@ export class Stage implements AsyncDisposable {
     stage.#apiPort = await freePort();
     const { controllers, workers = [] } = options;
     stage.#things = things.use(new AsyncDisposableStack());
-    for (const [index, name] of [...controllers, ...workers].entries()) await stage.#addHost(name, index);
+    for (const [index, name] of [...controllers, ...workers].entries())
+      await stage.#addHost(name, index);
     for (const name of [...controllers, ...workers]) await stage.#bringToWork(name);
     stage.#everything = things.move();
     return stage;
@@ -173,14 +184,22 @@ export class Stage implements AsyncDisposable {
     await this.client.create(nodes, simulatedNode(name));
     await this.until(async () => {
       const { status } = await this.client.get(nodes, name);
-      expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+      expect(status?.conditions).toContainEqual(
+        expect.objectContaining({ type: 'Ready', status: 'True' }),
+      );
     });
   }
 
   /** A worker that is called otherwise than the Node its kubelet registers as; not waited for. */
   async addStray(name: string, node: string): Promise<K0sNode> {
     const directory = join(this.directory, name);
-    const host = await startHost({ name, role: 'worker', directory, version: OLD, restartDelayMs: RESTART_DELAY_MS });
+    const host = await startHost({
+      name,
+      role: 'worker',
+      directory,
+      version: OLD,
+      restartDelayMs: RESTART_DELAY_MS,
+    });
     this.#things.defer(async () => await host.stop());
     return await this.#startDouble(host, 'worker', { node });
   }
@@ -188,9 +207,21 @@ export class Stage implements AsyncDisposable {
   /** As a node is whose kubelet has died: nobody says that it is well. */
   async unready(name: string): Promise<void> {
     // Without the annotation its kubelet is no longer played.
-    await this.client.patch(nodes, name, { metadata: { annotations: { [PLAYED]: null } } }, { type: 'merge' });
-    const conditions = [{ type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: '' }];
-    await this.client.patch(nodes, name, { status: { conditions } }, { type: 'strategic', subresource: 'status' });
+    await this.client.patch(
+      nodes,
+      name,
+      { metadata: { annotations: { [PLAYED]: null } } },
+      { type: 'merge' },
+    );
+    const conditions = [
+      { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown', message: '' },
+    ];
+    await this.client.patch(
+      nodes,
+      name,
+      { status: { conditions } },
+      { type: 'strategic', subresource: 'status' },
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -225,12 +256,20 @@ export class Stage implements AsyncDisposable {
 
   async #bringToWork(name: string): Promise<void> {
     const role = this.#roleOf(name);
-    const double = await this.#startDouble(this.host(name), role, role === 'worker' ? { node: name } : 'admin');
+    const double = await this.#startDouble(
+      this.host(name),
+      role,
+      role === 'worker' ? { node: name } : 'admin',
+    );
     const leads = this.#options.controllers[0] === name;
     await this.until(() => expect(leads ? double.leads : double.isAtWork).toBe(true));
   }
 
-  async #startDouble(host: Host, role: Role, user: { readonly node: string } | 'admin'): Promise<K0sNode> {
+  async #startDouble(
+    host: Host,
+    role: Role,
+    user: { readonly node: string } | 'admin',
+  ): Promise<K0sNode> {
     const { name } = host;
     const { plane, picks, reluctant = [], times } = this.#options;
     const log: string[] = [];

@@ -44,8 +44,7 @@ export const MANAGER_ATTEMPTS = 120;
 
 /** A `scale` of 1 is the original; the delays of back-offs are never scaled. */
 export function timesOf(scale: number): Times {
-  return Object.fromEntries(Object.entries(ORIGINAL).map(([name, ms]) => [name, ms * scale])) as Record<
-    keyof Times,
-    number
-  >;
+  return Object.fromEntries(
+    Object.entries(ORIGINAL).map(([name, ms]) => [name, ms * scale]),
+  ) as Record<keyof Times, number>;
 }

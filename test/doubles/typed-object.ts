@@ -8,7 +8,15 @@ const METADATA = (
   'deletionTimestamp deletionGracePeriodSeconds labels annotations ownerReferences finalizers'
 ).split(' ');
 /** Of core/v1 NodeSpec. */
-const NODE_SPEC = ['podCIDR', 'podCIDRs', 'providerID', 'unschedulable', 'taints', 'configSource', 'externalID'];
+const NODE_SPEC = [
+  'podCIDR',
+  'podCIDRs',
+  'providerID',
+  'unschedulable',
+  'taints',
+  'configSource',
+  'externalID',
+];
 const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   Node: ['apiVersion', 'kind', 'metadata', 'spec', 'status'],
   ControlNode: ['apiVersion', 'kind', 'metadata', 'status'],
@@ -16,12 +24,22 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
 
 /** A copy without whatever the structs have no member for. */
 export function typed<T extends KubeObject>(object: T): T {
-  const copy = pick(structuredClone(object) as T & Record<string, unknown>, MEMBERS[object.kind ?? ''] ?? []);
+  const copy = pick(
+    structuredClone(object) as T & Record<string, unknown>,
+    MEMBERS[object.kind ?? ''] ?? [],
+  );
   const spec = copy['spec'];
   const metadata = pick(copy['metadata'] as Record<string, unknown>, METADATA);
-  return { ...copy, metadata, ...(isRecord(spec) ? { spec: pick(spec, NODE_SPEC) } : {}) } as unknown as T;
+  return {
+    ...copy,
+    metadata,
+    ...(isRecord(spec) ? { spec: pick(spec, NODE_SPEC) } : {}),
+  } as unknown as T;
 }
 
-function pick(record: Record<string, unknown>, members: readonly string[]): Record<string, unknown> {
+function pick(
+  record: Record<string, unknown>,
+  members: readonly string[],
+): Record<string, unknown> {
   return Object.fromEntries(Object.entries(record).filter(([name]) => members.includes(name)));
 }

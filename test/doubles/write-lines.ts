@@ -23,7 +23,8 @@ export function linesByObject(writes: readonly Write[]): Record<string, string[]
 export function cordonLines(writes: readonly Write[]): string[] {
   const lines = writes.flatMap((write) => {
     if (write.resource === 'pods/eviction') return `eviction ${write.code}`;
-    const isCordon = write.verb === 'patch' && JSON.stringify(write.body) === '{"spec":{"unschedulable":true}}';
+    const isCordon =
+      write.verb === 'patch' && JSON.stringify(write.body) === '{"spec":{"unschedulable":true}}';
     const isEnd = statusOf(write.annotations ?? {}) === 'ApplyingUpdate';
     const isItsOwn = write.resource === 'nodes' && !write.by.startsWith('system:node:');
     return isItsOwn && (isCordon || isEnd) ? `${write.name} ${lineOf(write)[0]?.[1]}` : [];
@@ -35,7 +36,8 @@ export function cordonLines(writes: readonly Write[]): string[] {
 export function signalled(writes: readonly Write[]): string[] {
   return writes
     .filter(
-      ({ verb, annotations }) => verb === 'update' && annotations !== undefined && statusOf(annotations) === 'none',
+      ({ verb, annotations }) =>
+        verb === 'update' && annotations !== undefined && statusOf(annotations) === 'none',
     )
     .filter(({ resource, code }) => ['nodes', 'controlnodes'].includes(resource) && code === 200)
     .map(({ name }) => name);
@@ -44,8 +46,10 @@ export function signalled(writes: readonly Write[]): string[] {
 function lineOf(write: Write): Line[] {
   const { verb, resource, name, code, annotations = {}, body } = write;
   const start = `${actorOf(write)} ${verb}`;
-  if (resource === 'plans/status') return [['plan', `${start} ${code} ${planText(write.status as Plan['status'])}`]];
-  if (resource === 'leases' && name !== 'k0s-autopilot-controller') return [[name, `${start} lease ${code}`]];
+  if (resource === 'plans/status')
+    return [['plan', `${start} ${code} ${planText(write.status as Plan['status'])}`]];
+  if (resource === 'leases' && name !== 'k0s-autopilot-controller')
+    return [[name, `${start} lease ${code}`]];
   if (resource === 'controlnodes/status') return [[name, `${start} status ${code}`]];
   if (resource !== 'nodes' && resource !== 'controlnodes') return [];
   if (verb === 'patch') return [[name, `${start} ${code} ${JSON.stringify(body)}`]];
@@ -66,14 +70,16 @@ export function statusOf(annotations: Readonly<Record<string, string>>): string 
 
 /** Targets in alphabetical order: a list that was selected comes in any order. */
 function planText(status: Plan['status']): string {
-  const commands = (status?.commands ?? []).map(({ id, state, description, k0supdate, airgapupdate }) => {
-    const targets = [
-      ...(k0supdate?.controllers ?? []),
-      ...(k0supdate?.workers ?? []),
-      ...(airgapupdate?.workers ?? []),
-    ];
-    const entries = targets.map((target) => `${target.name}=${target.state}`).toSorted();
-    return [`#${id}`, state, description, ...entries].filter(Boolean).join(' ');
-  });
+  const commands = (status?.commands ?? []).map(
+    ({ id, state, description, k0supdate, airgapupdate }) => {
+      const targets = [
+        ...(k0supdate?.controllers ?? []),
+        ...(k0supdate?.workers ?? []),
+        ...(airgapupdate?.workers ?? []),
+      ];
+      const entries = targets.map((target) => `${target.name}=${target.state}`).toSorted();
+      return [`#${id}`, state, description, ...entries].filter(Boolean).join(' ');
+    },
+  );
   return [status?.state, ...commands].join(' ');
 }

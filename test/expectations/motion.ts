@@ -24,7 +24,11 @@ export class Motion {
 
   /** In the order of their beginnings. */
   intervals(): Interval[] {
-    const open = [...this.#open].map(([name, from]) => ({ name, from, to: Number.POSITIVE_INFINITY }));
+    const open = [...this.#open].map(([name, from]) => ({
+      name,
+      from,
+      to: Number.POSITIVE_INFINITY,
+    }));
     return [...this.#closed, ...open].toSorted((a, b) => a.from - b.from);
   }
 }

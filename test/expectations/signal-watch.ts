@@ -15,7 +15,10 @@ export interface Sighting {
 }
 
 /** Follows until `signal` aborts; what the nodes carry at the beginning is seen too. */
-export async function watchSignals(client: KubeClient, abort: AbortSignal): Promise<readonly Sighting[]> {
+export async function watchSignals(
+  client: KubeClient,
+  abort: AbortSignal,
+): Promise<readonly Sighting[]> {
   const sightings: Sighting[] = [];
   const last = new Map<string, string>();
   const look = ({ metadata: { name, annotations } }: KubeObject): void => {

@@ -30,7 +30,11 @@ export async function followUnfinished(
   };
   void informer.run(abort);
   await informer.whenSynced(abort);
-  informer.addHandler({ added: note, updated: note, deleted: ({ metadata }) => open.delete(metadata.uid ?? '') });
+  informer.addHandler({
+    added: note,
+    updated: note,
+    deleted: ({ metadata }) => open.delete(metadata.uid ?? ''),
+  });
   return { most: () => most, created: () => all.size };
 }
 

@@ -17,13 +17,23 @@ export interface Upstream {
 
 export type ApiFault =
   /** A Status with this code, without asking the server. */
-  | { readonly kind: 'answer'; readonly code: number; readonly reason: string; readonly retryAfterSeconds?: number }
+  | {
+      readonly kind: 'answer';
+      readonly code: number;
+      readonly reason: string;
+      readonly retryAfterSeconds?: number;
+    }
   /** The server does it, but the client's connection is reset before the answer. */
   | { readonly kind: 'applied-but-lost' }
   /** The answer says that the connection ends with it. */
   | { readonly kind: 'last-answer' }
   /** An ERROR event after `events` events of a watch, which then ends. */
-  | { readonly kind: 'error-event'; readonly events: number; readonly code: number; readonly reason: string };
+  | {
+      readonly kind: 'error-event';
+      readonly events: number;
+      readonly code: number;
+      readonly reason: string;
+    };
 
 export interface ApiFaultsOptions {
   readonly upstream: Upstream;
@@ -91,18 +101,22 @@ interface Exchange {
 function forward({ request, response, url, agent, fault }: Exchange): void {
   const send = agent ? httpsRequest : httpRequest;
   const headers = { ...request.headers, host: url.host };
-  const outgoing = send(url, { method: request.method ?? 'GET', headers, ...(agent ? { agent } : {}) }, (answered) => {
-    if (fault?.kind === 'applied-but-lost') {
-      answered.resume().once('end', () => response.socket?.resetAndDestroy());
-      return;
-    }
-    const more = fault?.kind === 'last-answer' ? { connection: 'close' } : {};
-    response.writeHead(answered.statusCode ?? 500, { ...answered.headers, ...more });
-    response.flushHeaders();
-    if (fault?.kind === 'error-event') return breakStream(answered, response, fault);
-    answered.on('error', () => response.destroy());
-    answered.pipe(response);
-  });
+  const outgoing = send(
+    url,
+    { method: request.method ?? 'GET', headers, ...(agent ? { agent } : {}) },
+    (answered) => {
+      if (fault?.kind === 'applied-but-lost') {
+        answered.resume().once('end', () => response.socket?.resetAndDestroy());
+        return;
+      }
+      const more = fault?.kind === 'last-answer' ? { connection: 'close' } : {};
+      response.writeHead(answered.statusCode ?? 500, { ...answered.headers, ...more });
+      response.flushHeaders();
+      if (fault?.kind === 'error-event') return breakStream(answered, response, fault);
+      answered.on('error', () => response.destroy());
+      answered.pipe(response);
+    },
+  );
   outgoing.on('error', () => response.destroy());
   response.on('close', () => outgoing.destroy());
   request.pipe(outgoing);
@@ -123,7 +137,9 @@ function breakStream(
     left -= lines.length;
     if (left >= 0) return;
     answered.removeAllListeners('data').destroy();
-    response.end(`${JSON.stringify({ type: 'ERROR', object: status(fault.code, fault.reason) })}\n`);
+    response.end(
+      `${JSON.stringify({ type: 'ERROR', object: status(fault.code, fault.reason) })}\n`,
+    );
   });
   answered.on('error', () => response.destroy());
   answered.on('end', () => response.end());

@@ -68,11 +68,20 @@ export class DrainWorld {
     this.#stop.abort(new Error('over'));
     await done.catch(() => undefined);
     this.#judgeEnd();
-    return { violations: this.#violations, faults: this.#faults, asked: this.#api.evictions.length };
+    return {
+      violations: this.#violations,
+      faults: this.#faults,
+      asked: this.#api.evictions.length,
+    };
   }
 
   async #drain(): Promise<void> {
-    const parts = { client: this.#api.client, clock: this.#clock, random: this.#random, log: silentLogger };
+    const parts = {
+      client: this.#api.client,
+      clock: this.#clock,
+      random: this.#random,
+      log: silentLogger,
+    };
     await drainNode('n1', DEFAULT_DRAIN, { ...parts, abort: this.#stop.signal });
   }
 
@@ -84,8 +93,10 @@ export class DrainWorld {
     if (!this.#calm && this.#random() < 0.05) this.#bear();
     if (!this.#calm && this.#random() < 0.05) this.#breakWatches();
     for (const pod of this.#api.on('n1'))
-      if (pod.metadata.deletionTimestamp !== undefined && this.#random() < 0.3) this.#api.remove(keyOf(pod));
-    for (const app of APPS) if (this.#random() < 0.4) this.#missing.set(app, Math.max(0, this.#lacking(app) - 1));
+      if (pod.metadata.deletionTimestamp !== undefined && this.#random() < 0.3)
+        this.#api.remove(keyOf(pod));
+    for (const app of APPS)
+      if (this.#random() < 0.4) this.#missing.set(app, Math.max(0, this.#lacking(app) - 1));
   }
 
   #bear(): void {
@@ -99,7 +110,11 @@ export class DrainWorld {
       { node: 'n2' },
     ];
     const traits = pick(this.#random, kinds);
-    if (traits.controller === 'DaemonSet/ds' || traits.phase !== undefined || traits.node !== undefined)
+    if (
+      traits.controller === 'DaemonSet/ds' ||
+      traits.phase !== undefined ||
+      traits.node !== undefined
+    )
       this.#staying.add(`default/${name}`);
     this.#api.put(buildPod(name, traits));
   }
@@ -133,14 +148,18 @@ export class DrainWorld {
     const fault = pick(this.#random, WATCH_FAULTS);
     this.#count(fault);
     this.#api.breakWatches(
-      fault === 'watch reset' ? new TransportError('reset') : refuse({ code: 410, reason: 'Expired' }),
+      fault === 'watch reset'
+        ? new TransportError('reset')
+        : refuse({ code: 410, reason: 'Expired' }),
     );
   }
 
   #judgeEnd(): void {
     const left = this.#api.on('n1').map(keyOf);
-    for (const key of left) if (!this.#staying.has(key)) this.#violations.push(`${key} is still there`);
-    if (this.#api.watching > 0 || this.#clock.pending > 0) this.#violations.push('something still runs');
+    for (const key of left)
+      if (!this.#staying.has(key)) this.#violations.push(`${key} is still there`);
+    if (this.#api.watching > 0 || this.#clock.pending > 0)
+      this.#violations.push('something still runs');
   }
 
   #count(fault: string): void {

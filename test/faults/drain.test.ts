@@ -3,7 +3,10 @@ import { expect, test } from 'vitest';
 import { DrainWorld, FAULTS, WATCH_FAULTS } from './drain-world.ts';
 
 /** The last one is new each time; it is named where it fails. */
-const SEEDS = [...Array.from({ length: 60 }, (_, index) => index + 1), Math.floor(Math.random() * 1e9)];
+const SEEDS = [
+  ...Array.from({ length: 60 }, (_, index) => index + 1),
+  Math.floor(Math.random() * 1e9),
+];
 const happened = new Set<string>();
 
 test.each(SEEDS)('seed %i', async (seed) => {

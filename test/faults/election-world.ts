@@ -98,20 +98,30 @@ class World {
   }
 
   #join(name: string): void {
-    const skew = { rate: 1 + (this.#random() * 2 - 1) * MAX_DRIFT, offset: (this.#random() * 2 - 1) * 1e9 };
+    const skew = {
+      rate: 1 + (this.#random() * 2 - 1) * MAX_DRIFT,
+      offset: (this.#random() * 2 - 1) * 1e9,
+    };
     const clock = new SkewedClock(this.#clock, skew);
     const link = this.#linkOf(() => candidate);
     const random = seededRandom(Math.floor(this.#random() * 2 ** 32));
     const client = leaseClient(this.#server, link);
     const election = createElection({ client, ...PLACE, ...TIMES, identity: name, clock, random });
-    const candidate: Candidate = { name, clock, election, partitioned: false, stop: new AbortController() };
+    const candidate: Candidate = {
+      name,
+      clock,
+      election,
+      partitioned: false,
+      stop: new AbortController(),
+    };
     election.onChange((term) => {
       if (term) this.#terms++;
     });
     this.#candidates.push(candidate);
     const { signal: abort } = candidate.stop;
     this.#ended.push(election.run(abort));
-    for (let index = 0; index < WRITERS.count; index++) this.#ended.push(this.#work(candidate, link, abort));
+    for (let index = 0; index < WRITERS.count; index++)
+      this.#ended.push(this.#work(candidate, link, abort));
   }
 
   /** Writes as fast as the write guard and the network allow. */
@@ -122,7 +132,9 @@ class World {
     const client = guardedClient(leaseClient(this.#register, judging), writeGuard);
     while (!abort.aborted) {
       await sleep(clock, WRITERS.pauseMs, abort).catch(() => undefined);
-      const seen = await client.get(leases, 'register', { deadlineMs: 3_000 }).catch(() => undefined);
+      const seen = await client
+        .get(leases, 'register', { deadlineMs: 3_000 })
+        .catch(() => undefined);
       const term = writeGuard.term();
       if (!seen || !term) continue;
       const note = { holderIdentity: name, leaseTransitions: term.number };
@@ -133,19 +145,25 @@ class World {
   /** Judges a write at the moment at which the server accepts it. */
   #judged<T>(apply: () => T): T {
     const result = apply();
-    const { holderIdentity: holder = '', leaseTransitions: term = -1 } = (result as Lease).spec ?? {};
+    const { holderIdentity: holder = '', leaseTransitions: term = -1 } =
+      (result as Lease).spec ?? {};
     const newest = this.#accepted.reduce((most, { term: each }) => Math.max(most, each), -1);
-    if (term < newest) this.#violations.push(`${holder} wrote in term ${term} after term ${newest}`);
+    if (term < newest)
+      this.#violations.push(`${holder} wrote in term ${term} after term ${newest}`);
     const rival = this.#accepted.find((each) => each.term === term && each.holder !== holder);
-    if (rival) this.#violations.push(`${holder} and ${rival.holder} wrote in the same term ${term}`);
+    if (rival)
+      this.#violations.push(`${holder} and ${rival.holder} wrote in the same term ${term}`);
     this.#accepted.push({ holder, term });
     return result;
   }
 
   /** Never may two hold the lease at the same moment, halted or not. */
   #judgeTerms(): void {
-    const holders = this.#candidates.filter(({ election }) => election.term()).map(({ name }) => name);
-    if (holders.length > 1) this.#violations.push(`${holders.join(' and ')} lead at ${this.#clock.monotonic()} ms`);
+    const holders = this.#candidates
+      .filter(({ election }) => election.term())
+      .map(({ name }) => name);
+    if (holders.length > 1)
+      this.#violations.push(`${holders.join(' and ')} lead at ${this.#clock.monotonic()} ms`);
   }
 
   async #disturb(): Promise<void> {
@@ -196,7 +214,8 @@ class World {
         if (owner().partitioned || lost < 0.05 || !keeps) return;
         const answer = attempt(apply);
         this.#clock.schedule(back, () => {
-          if (!owner().partitioned && lost > 0.1 && waiting) void clock.running().then(() => waiting && settle(answer));
+          if (!owner().partitioned && lost > 0.1 && waiting)
+            void clock.running().then(() => waiting && settle(answer));
         });
       });
       const give = await outcome.promise;

@@ -10,7 +10,10 @@ async function verdicts(options: Omit<WorldOptions, 'seed' | 'candidates'>): Pro
   const all: Verdict[] = [];
   for (const seed of SEEDS) {
     const verdict = await runElectionWorld({ ...options, seed, candidates: 2 + (seed % 2) });
-    all.push({ ...verdict, violations: verdict.violations.map((violation) => `seed ${seed}: ${violation}`) });
+    all.push({
+      ...verdict,
+      violations: verdict.violations.map((violation) => `seed ${seed}: ${violation}`),
+    });
   }
   return all;
 }
@@ -24,9 +27,18 @@ function summary(all: readonly Verdict[]): { violations: string[]; terms: number
 }
 
 test.each<[string, Omit<WorldOptions, 'seed' | 'candidates'>]>([
-  ['requests arrive soon or never: the write guard is enough', { network: 'prompt', precondition: 'none' }],
-  ['requests last as long as their connection: so is the deadline', { network: 'patient', precondition: 'none' }],
-  ['requests arrive whenever they like: the version keeps them out', { network: 'late', precondition: 'version' }],
+  [
+    'requests arrive soon or never: the write guard is enough',
+    { network: 'prompt', precondition: 'none' },
+  ],
+  [
+    'requests last as long as their connection: so is the deadline',
+    { network: 'patient', precondition: 'none' },
+  ],
+  [
+    'requests arrive whenever they like: the version keeps them out',
+    { network: 'late', precondition: 'version' },
+  ],
 ])('%s', async (_name, options) => {
   const { violations, terms, writes } = summary(await verdicts(options));
   expect(violations).toEqual([]);

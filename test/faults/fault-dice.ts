@@ -59,12 +59,15 @@ const WATCHES: readonly [number, () => ApiFault][] = [
 export function throwFaultDice(random: () => number): FaultDice {
   const counts = new Map<string, number>();
   let calm = false;
-  const roll = <T extends ChunkFault | ApiFault>(faults: readonly [number, () => T][]): T | undefined => {
+  const roll = <T extends ChunkFault | ApiFault>(
+    faults: readonly [number, () => T][],
+  ): T | undefined => {
     let chance = calm ? 1 : random();
     const thrown = faults.find(([share]) => (chance -= share) < 0)?.[1]();
     if (!thrown) return undefined;
     // A busy machine makes few requests: what has not happened yet comes first.
-    const hit = faults.map(([, fault]) => fault()).find((fault) => !counts.has(nameOf(fault))) ?? thrown;
+    const hit =
+      faults.map(([, fault]) => fault()).find((fault) => !counts.has(nameOf(fault))) ?? thrown;
     count(counts, nameOf(hit));
     return hit;
   };
@@ -73,7 +76,8 @@ export function throwFaultDice(random: () => number): FaultDice {
     chunk: () => roll(CHUNKS),
     request: ({ method, url }) => {
       const query = url.searchParams;
-      if (query.has('sendInitialEvents') && query.has(WITHOUT_STREAMED_LISTS)) return answer(422, 'Invalid')();
+      if (query.has('sendInitialEvents') && query.has(WITHOUT_STREAMED_LISTS))
+        return answer(422, 'Invalid')();
       if (method !== 'GET') return roll([...EVERY_REQUEST, ...WRITES]);
       return roll(query.has('watch') ? [...EVERY_REQUEST, ...WATCHES] : EVERY_REQUEST);
     },
@@ -92,6 +96,9 @@ function count(counts: Map<string, number>, name: string): void {
 }
 
 /** Every fault that the dice know, by its name. */
-export const ALL_FAULTS: readonly string[] = [...CHUNKS, ...EVERY_REQUEST, ...WRITES, ...WATCHES].map(([, fault]) =>
-  nameOf(fault()),
-);
+export const ALL_FAULTS: readonly string[] = [
+  ...CHUNKS,
+  ...EVERY_REQUEST,
+  ...WRITES,
+  ...WATCHES,
+].map(([, fault]) => nameOf(fault()));

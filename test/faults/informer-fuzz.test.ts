@@ -23,7 +23,13 @@ afterAll(async () => {
 
 function trial(seed: number, mutations: number): Trial {
   const config = { server: server.url, user: {}, namespace: 'default', files: [] };
-  return { seed, mutations, config, upstream: { url: server.url }, compact: () => server.compact() };
+  return {
+    seed,
+    mutations,
+    config,
+    upstream: { url: server.url },
+    compact: () => server.compact(),
+  };
 }
 
 test.each(SEEDS)(`seed %i: ${MUTATIONS} changes under faults`, async (seed) => {
@@ -55,7 +61,9 @@ test.each<[string, Tamper]>([
   const found: string[] = [];
   // A list that is made again, as on a busy machine, may bring back what was lost.
   for (let seed = 21; found.length === 0 && seed < 41; seed += 4) {
-    const running = [0, 1, 2, 3].map(async (more) => await runTrial({ ...trial(seed + more, 300), tamper }));
+    const running = [0, 1, 2, 3].map(
+      async (more) => await runTrial({ ...trial(seed + more, 300), tamper }),
+    );
     found.push(...(await Promise.all(running)).flatMap(({ violations }) => violations));
   }
   expect(found).not.toEqual([]);

@@ -1,7 +1,13 @@
 /** One run of the informer's trial: a server, faults before it, a mutator, two informers, and the judgement. */
 import type { KubeClient, WatchEvent } from '../../src/kube/client.ts';
 import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
-import { compareResourceVersions, type KubeObject, type Lease, leases, namespaces } from '../../src/kube/resources.ts';
+import {
+  compareResourceVersions,
+  type KubeObject,
+  type Lease,
+  leases,
+  namespaces,
+} from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { createInformer, type Informer } from '../../src/kube/watch/informer.ts';
 import { systemClock } from '../../src/util/clock.ts';
@@ -25,7 +31,9 @@ export interface Trial {
   readonly tamper?: Tamper;
 }
 
-export type Tamper = (events: AsyncIterable<WatchEvent<KubeObject>>) => AsyncIterable<WatchEvent<KubeObject>>;
+export type Tamper = (
+  events: AsyncIterable<WatchEvent<KubeObject>>,
+) => AsyncIterable<WatchEvent<KubeObject>>;
 
 export interface Outcome {
   /** Empty if the view became right and every event was legal. */
@@ -50,10 +58,16 @@ export async function runTrial(trial: Trial): Promise<Outcome> {
   const random = seededRandom(seed);
   const dice = throwFaultDice(random);
   const faults = await startApiFaults({ upstream, fault: dice.request });
-  const proxy = await startTcpProxy({ target: { host: '127.0.0.1', port: faults.port }, fault: () => dice.chunk() });
+  const proxy = await startTcpProxy({
+    target: { host: '127.0.0.1', port: faults.port },
+    fault: () => dice.chunk(),
+  });
   const clock = new SkewedClock(systemClock, { rate: HASTE, offset: 0 });
   const through = { ...config, user: {}, server: `http://${proxy.host}:${proxy.port}` };
-  const [direct, faulty] = [createClient(config), createClient(through, { clock, watchIdleMs: 8_000 })];
+  const [direct, faulty] = [
+    createClient(config),
+    createClient(through, { clock, watchIdleMs: 8_000 }),
+  ];
   const stop = new AbortController();
   const namespace = `trial-${seed}`;
   await direct.create(namespaces, { metadata: { name: namespace } });
@@ -69,11 +83,19 @@ export async function runTrial(trial: Trial): Promise<Outcome> {
     await mutate(mutations, { random, namespace, direct, faulty, compact });
     dice.calm();
     // A last change that concerns every view: a server tells of others in bookmarks only, a minute apart.
-    await direct.create(leases, { metadata: { name: 'last', namespace, labels: { [CHOSEN]: 'yes' } } });
-    const wrong = await Promise.all(observers.map(async (observer) => await compare(observer, direct, namespace)));
+    await direct.create(leases, {
+      metadata: { name: 'last', namespace, labels: { [CHOSEN]: 'yes' } },
+    });
+    const wrong = await Promise.all(
+      observers.map(async (observer) => await compare(observer, direct, namespace)),
+    );
     const events = observers.reduce((sum, { judge }) => sum + judge.events, 0);
     const violations = [...wrong.flat(), ...observers.flatMap(({ judge }) => judge.violations)];
-    return { violations: violations.map((text) => `seed ${seed}: ${text}`), faults: dice.counts, events };
+    return {
+      violations: violations.map((text) => `seed ${seed}: ${text}`),
+      faults: dice.counts,
+      events,
+    };
   } finally {
     stop.abort();
     await Promise.all(running);
@@ -89,7 +111,8 @@ function clientOfInformers(client: KubeClient, tamper: Tamper): KubeClient {
   const small = {
     listAll: async (...[resource, options]: Parameters<KubeClient['listAll']>) =>
       await client.listAll(resource, { ...options, limit: 4 }),
-    watch: (...[resource, options]: Parameters<KubeClient['watch']>) => tamper(client.watch(resource, options)),
+    watch: (...[resource, options]: Parameters<KubeClient['watch']>) =>
+      tamper(client.watch(resource, options)),
   };
   return small as unknown as KubeClient;
 }
@@ -103,21 +126,32 @@ async function compare(
   const name = labelSelector ?? 'all';
   const list = await direct.listAll(leases, { namespace, labelSelector });
   const newest = list.metadata.resourceVersion ?? '0';
-  const reached = await eventually(() => compareResourceVersions(informer.resourceVersion() ?? '0', newest) >= 0);
-  if (!reached) return [`${name}: the view stays at ${informer.resourceVersion()}, the server is at ${newest}`];
+  const reached = await eventually(
+    () => compareResourceVersions(informer.resourceVersion() ?? '0', newest) >= 0,
+  );
+  if (!reached)
+    return [`${name}: the view stays at ${informer.resourceVersion()}, the server is at ${newest}`];
   const [wanted, found] = [sorted(list.items), sorted(informer.list())];
-  const differs = wanted.length !== found.length || wanted.some((text, index) => text !== found[index]);
+  const differs =
+    wanted.length !== found.length || wanted.some((text, index) => text !== found[index]);
   const living = new Set(list.items.map(({ metadata }) => metadata.uid));
   return [
     ...(differs
-      ? [`${name}: the view differs from the server:\n${found.join('\n')}\ninstead of\n${wanted.join('\n')}`]
+      ? [
+          `${name}: the view differs from the server:\n${found.join('\n')}\ninstead of\n${wanted.join('\n')}`,
+        ]
       : []),
-    ...(judge.living.symmetricDifference(living).size > 0 ? [`${name}: the events do not add up to the view`] : []),
+    ...(judge.living.symmetricDifference(living).size > 0
+      ? [`${name}: the events do not add up to the view`]
+      : []),
   ];
 }
 
 function sorted(objects: readonly KubeObject[]): string[] {
-  const plain = objects.map((object) => ({ ...object, metadata: { ...object.metadata, managedFields: undefined } }));
+  const plain = objects.map((object) => ({
+    ...object,
+    metadata: { ...object.metadata, managedFields: undefined },
+  }));
   return plain.map(stableStringify).toSorted((a, b) => (a < b ? -1 : 1));
 }
 

@@ -26,7 +26,10 @@ export class LeaseServer {
 
   replace(lease: Lease): Lease {
     if (!this.#lease) throw refuse(404, 'NotFound');
-    if (!this.#anyVersion && lease.metadata.resourceVersion !== this.#lease.metadata.resourceVersion)
+    if (
+      !this.#anyVersion &&
+      lease.metadata.resourceVersion !== this.#lease.metadata.resourceVersion
+    )
       throw refuse(409, 'Conflict');
     return this.#write(lease);
   }

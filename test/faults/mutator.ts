@@ -34,14 +34,20 @@ export async function mutate(count: number, parts: MutatorParts): Promise<void> 
     try {
       made += await change(client, name, known, parts);
     } catch (error) {
-      if (client === direct || !(error instanceof StatusError || error instanceof TransportError)) throw error;
+      if (client === direct || !(error instanceof StatusError || error instanceof TransportError))
+        throw error;
       known.delete(name);
     }
   }
 }
 
 /** How many changes it took. */
-async function change(client: KubeClient, name: string, known: Known, parts: MutatorParts): Promise<number> {
+async function change(
+  client: KubeClient,
+  name: string,
+  known: Known,
+  parts: MutatorParts,
+): Promise<number> {
   const { random, namespace } = parts;
   const options = { namespace, deadlineMs: 4_000 };
   const chance = random();
@@ -53,7 +59,11 @@ async function change(client: KubeClient, name: string, known: Known, parts: Mut
   }
   if (chance < 0.7) {
     const { spec = {}, metadata } = lease(name, random);
-    const edited = { ...current, spec, metadata: { ...current.metadata, labels: metadata.labels ?? {} } };
+    const edited = {
+      ...current,
+      spec,
+      metadata: { ...current.metadata, labels: metadata.labels ?? {} },
+    };
     known.set(name, await client.replace(leases, edited, options));
     return 1;
   }
@@ -65,7 +75,11 @@ async function change(client: KubeClient, name: string, known: Known, parts: Mut
   return 2;
 }
 
-async function read(client: KubeClient, name: string, options: RequestOptions): Promise<Lease | undefined> {
+async function read(
+  client: KubeClient,
+  name: string,
+  options: RequestOptions,
+): Promise<Lease | undefined> {
   try {
     return await client.get(leases, name, options);
   } catch (error) {
@@ -76,5 +90,8 @@ async function read(client: KubeClient, name: string, options: RequestOptions): 
 
 function lease(name: string, random: () => number): Lease {
   const labels: Record<string, string> = random() < 0.5 ? { [CHOSEN]: 'yes' } : {};
-  return { metadata: { name, labels }, spec: { holderIdentity: `holder-${Math.floor(random() * 1e9)}` } };
+  return {
+    metadata: { name, labels },
+    spec: { holderIdentity: `holder-${Math.floor(random() * 1e9)}` },
+  };
 }

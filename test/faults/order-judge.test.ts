@@ -7,7 +7,9 @@ const at = (uid: string, version: number): KubeObject => ({
   metadata: { name: 'a', uid, resourceVersion: String(version) },
 });
 
-test.each<[string, 'final' | 'passing', (handler: OrderJudge['handler']) => void, RegExp | undefined]>([
+test.each<
+  [string, 'final' | 'passing', (handler: OrderJudge['handler']) => void, RegExp | undefined]
+>([
   [
     'added, updated, deleted',
     'final',
@@ -32,7 +34,12 @@ test.each<[string, 'final' | 'passing', (handler: OrderJudge['handler']) => void
     (h) => [h.added?.(at('u', 1)), h.deleted?.(at('u', 2)), h.added?.(at('u', 3))],
     /returned from the dead/,
   ],
-  ['added twice', 'final', (h) => [h.added?.(at('u', 1)), h.added?.(at('v', 2))], /added while u lives/],
+  [
+    'added twice',
+    'final',
+    (h) => [h.added?.(at('u', 1)), h.added?.(at('v', 2))],
+    /added while u lives/,
+  ],
   [
     'updated across uids',
     'final',
@@ -51,7 +58,12 @@ test.each<[string, 'final' | 'passing', (handler: OrderJudge['handler']) => void
     (h) => [h.added?.(at('u', 1)), h.updated?.(at('u', 1), at('u', 1))],
     /an empty update/,
   ],
-  ['deleted before it was added', 'final', (h) => h.deleted?.(at('u', 2)), /u deleted, but undefined lives there/],
+  [
+    'deleted before it was added',
+    'final',
+    (h) => h.deleted?.(at('u', 2)),
+    /u deleted, but undefined lives there/,
+  ],
   [
     'a version that goes back',
     'final',

@@ -49,15 +49,18 @@ class Judge implements OrderJudge {
 
   #updated(object: KubeObject, previous: KubeObject): void {
     const [key, uid] = this.#see(object);
-    if (previous.metadata.uid !== uid) this.#complain(`${key}: update from ${previous.metadata.uid} to ${uid}`);
-    if (this.#uids.get(key) !== uid) this.#complain(`${key}: ${uid} updated, but ${this.#uids.get(key)} lives there`);
+    if (previous.metadata.uid !== uid)
+      this.#complain(`${key}: update from ${previous.metadata.uid} to ${uid}`);
+    if (this.#uids.get(key) !== uid)
+      this.#complain(`${key}: ${uid} updated, but ${this.#uids.get(key)} lives there`);
     if (previous.metadata.resourceVersion === object.metadata.resourceVersion)
       this.#complain(`${key}: an empty update`);
   }
 
   #deleted(object: KubeObject): void {
     const [key, uid] = this.#see(object);
-    if (this.#uids.get(key) !== uid) this.#complain(`${key}: ${uid} deleted, but ${this.#uids.get(key)} lives there`);
+    if (this.#uids.get(key) !== uid)
+      this.#complain(`${key}: ${uid} deleted, but ${this.#uids.get(key)} lives there`);
     this.#uids.delete(key);
     this.living.delete(uid);
     this.#dead.add(uid);

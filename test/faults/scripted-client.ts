@@ -1,5 +1,11 @@
 /** A KubeClient whose lists and watches are written down beforehand. */
-import type { KubeClient, ListAllOptions, ListOptions, WatchEvent, WatchOptions } from '../../src/kube/client.ts';
+import type {
+  KubeClient,
+  ListAllOptions,
+  ListOptions,
+  WatchEvent,
+  WatchOptions,
+} from '../../src/kube/client.ts';
 import type { KubeList, KubeObject } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 
@@ -15,7 +21,10 @@ export interface Scripts {
 export interface ScriptedClient {
   readonly client: KubeClient;
   /** What was asked, in order. */
-  readonly asked: ({ readonly verb: 'list' | 'watch' } & Omit<WatchOptions & ListOptions, 'abort'>)[];
+  readonly asked: ({ readonly verb: 'list' | 'watch' } & Omit<
+    WatchOptions & ListOptions,
+    'abort'
+  >)[];
 }
 
 export function scriptedClient({ watches = [], lists = [] }: Scripts): ScriptedClient {
@@ -37,7 +46,10 @@ export function scriptedClient({ watches = [], lists = [] }: Scripts): ScriptedC
   return { client: client as unknown as KubeClient, asked };
 }
 
-async function* play(steps: readonly Step[], abort: AbortSignal | undefined): AsyncGenerator<WatchEvent<KubeObject>> {
+async function* play(
+  steps: readonly Step[],
+  abort: AbortSignal | undefined,
+): AsyncGenerator<WatchEvent<KubeObject>> {
   for (const step of steps) {
     if (step instanceof Error) throw step;
     if (step === 'nothing') await untilAborted(abort);
@@ -58,12 +70,20 @@ export function object(name: string, uid: string, resourceVersion: number): Kube
   return { metadata: { name, uid, resourceVersion: String(resourceVersion) } };
 }
 
-export function event(type: 'ADDED' | 'MODIFIED' | 'DELETED', name: string, uid: string, version: number): Step {
+export function event(
+  type: 'ADDED' | 'MODIFIED' | 'DELETED',
+  name: string,
+  uid: string,
+  version: number,
+): Step {
   return { type, object: object(name, uid, version) };
 }
 
 export function bookmark(resourceVersion: number): Step {
-  return { type: 'BOOKMARK', object: { metadata: { name: '', resourceVersion: String(resourceVersion) } } };
+  return {
+    type: 'BOOKMARK',
+    object: { metadata: { name: '', resourceVersion: String(resourceVersion) } },
+  };
 }
 
 /** The bookmark that ends a streamed list. */
@@ -76,7 +96,10 @@ export function initialEnd(resourceVersion: number): Step {
 }
 
 export function errorEvent(code: number, reason: string): Step {
-  return { type: 'ERROR', object: { kind: 'Status', code, reason, message: `${reason} as scripted` } };
+  return {
+    type: 'ERROR',
+    object: { kind: 'Status', code, reason, message: `${reason} as scripted` },
+  };
 }
 
 export function refusal(code: number, reason: string): StatusError {

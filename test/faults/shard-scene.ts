@@ -69,7 +69,8 @@ export class ShardScene {
       policyFor: () => DEFAULT_POLICY,
       clock: this.#clock,
       prober: {
-        askControlPlane: async (all) => await Promise.resolve(all.map(({ name }) => ({ name, ready: true }))),
+        askControlPlane: async (all) =>
+          await Promise.resolve(all.map(({ name }) => ({ name, ready: true }))),
       },
     });
     return { views, reconcile: async () => await reconcile('autopilot') };
@@ -82,7 +83,9 @@ export class ShardScene {
       if ((await this.turn(leader)) === 'died') return 'died';
       if (this.api.read(plans, 'autopilot').status?.state === 'Completed') return 'over';
     }
-    throw new Error(`the plan does not end: ${JSON.stringify(this.api.read(plans, 'autopilot').status)}`);
+    throw new Error(
+      `the plan does not end: ${JSON.stringify(this.api.read(plans, 'autopilot').status)}`,
+    );
   }
 
   /** One look, on whatever the leader's views show. */
@@ -113,9 +116,12 @@ export class ShardScene {
     };
     const mortal: Pick<KubeClient, 'get' | 'create' | 'replace' | 'raw'> = {
       // It serves none of the kinds that a version may have removed.
-      raw: async () => await call('raw', async () => await Promise.resolve({ status: 404, body: '' })),
-      get: async (resource, name, options) => await call('get', async () => await client.get(resource, name, options)),
-      create: async (resource, object) => await call('create', async () => await client.create(resource, object)),
+      raw: async () =>
+        await call('raw', async () => await Promise.resolve({ status: 404, body: '' })),
+      get: async (resource, name, options) =>
+        await call('get', async () => await client.get(resource, name, options)),
+      create: async (resource, object) =>
+        await call('create', async () => await client.create(resource, object)),
       replace: async (resource, object, options) =>
         await call(
           `${resource.plural}/${object.metadata.name}`,
@@ -129,7 +135,10 @@ export class ShardScene {
     for (const [resource, name] of this.#objects()) {
       const signal = decodeSignal(this.api.read(resource, name).metadata.annotations);
       if (!signal || signal.status) continue;
-      const done = encodeSignal({ ...signal, status: { status: 'Completed', timestamp: later(0) } });
+      const done = encodeSignal({
+        ...signal,
+        status: { status: 'Completed', timestamp: later(0) },
+      });
       this.api.change(resource, name, (object: KubeObject) => ({
         ...object,
         metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...done } },
@@ -143,15 +152,20 @@ export class ShardScene {
 
   #check(write: string): void {
     const intended = this.#listed('SignalSent');
-    if (intended.filter((name) => name !== 'c1').length > CONCURRENT) this.wrongs.add('more intended than may be');
+    if (intended.filter((name) => name !== 'c1').length > CONCURRENT)
+      this.wrongs.add('more intended than may be');
     const open = this.#objects().filter(([resource, name]) => {
       const signal = decodeSignal(this.api.read(resource, name).metadata.annotations);
       return signal !== undefined && !signal.status;
     });
-    for (const [, name] of open) if (!intended.includes(name)) this.wrongs.add('a signal without its intent');
-    if (write.startsWith('nodes/')) this.#signalled.set(write, (this.#signalled.get(write) ?? 0) + 1);
-    if ([...this.#signalled.values()].some((count) => count > 1)) this.wrongs.add('a second signal');
-    if (intended.some((name) => this.#settled.has(name))) this.wrongs.add('a start of what was done');
+    for (const [, name] of open)
+      if (!intended.includes(name)) this.wrongs.add('a signal without its intent');
+    if (write.startsWith('nodes/'))
+      this.#signalled.set(write, (this.#signalled.get(write) ?? 0) + 1);
+    if ([...this.#signalled.values()].some((count) => count > 1))
+      this.wrongs.add('a second signal');
+    if (intended.some((name) => this.#settled.has(name)))
+      this.wrongs.add('a start of what was done');
     for (const name of this.#done()) if (!intended.includes(name)) this.#settled.add(name);
   }
 

@@ -28,7 +28,10 @@ const LAGS: readonly (readonly [string, Lag])[] = [
   ['sees everything', new Map()],
   ['sees old status shards', new Map([[statusShards, LAST]])],
   ['sees an old plan', new Map([[plans, LAST]])],
-  ['sees nothing new', new Map([plans, statusShards, nodes, controlNodes].map((kind) => [kind, LAST]))],
+  [
+    'sees nothing new',
+    new Map([plans, statusShards, nodes, controlNodes].map((kind) => [kind, LAST])),
+  ],
   ['sees very old status shards and nodes', OLD],
   ['sees a very old plan', new Map([[plans, 3]])],
 ];
@@ -75,17 +78,20 @@ async function wrongsWith(shards: StatusSharding<Plan>, lag: Lag): Promise<Set<s
   return wrongs;
 }
 
-describe.each(LAGS)('the leader dies between any two requests, and its successor %s', (_name, lag) => {
-  test('no intent is lost, no node is started twice, and the plan ends', async () => {
-    const all = await deaths();
-    expect(all.length).toBeGreaterThan(60);
-    for (const death of all.filter((_, index) => index % SHARE === 0)) {
-      const scene = await outlive(death, lag, SMALL);
-      expect([death, ...scene.wrongs]).toEqual([death]);
-      expect(endOf(scene)).toEqual({ done: [...WORKERS, 'c1'].toSorted(), counted: 6 });
-    }
-  });
-});
+describe.each(LAGS)(
+  'the leader dies between any two requests, and its successor %s',
+  (_name, lag) => {
+    test('no intent is lost, no node is started twice, and the plan ends', async () => {
+      const all = await deaths();
+      expect(all.length).toBeGreaterThan(60);
+      for (const death of all.filter((_, index) => index % SHARE === 0)) {
+        const scene = await outlive(death, lag, SMALL);
+        expect([death, ...scene.wrongs]).toEqual([death]);
+        expect(endOf(scene)).toEqual({ done: [...WORKERS, 'c1'].toSorted(), counted: 6 });
+      }
+    });
+  },
+);
 
 function endOf({ api }: ShardScene): object {
   const plan = api.read(plans, 'autopilot');
@@ -94,11 +100,16 @@ function endOf({ api }: ShardScene): object {
   view.catchUp();
   const own = view.list().filter(({ metadata }) => metadata.name.startsWith(prefix));
   const done = own.flatMap(({ settled = [] }) => settled.flatMap(({ targets }) => targets));
-  const counts = JSON.parse(plan.metadata.annotations?.['upgrade.refit.dev/progress'] ?? '{}') as { done?: number };
+  const counts = JSON.parse(plan.metadata.annotations?.['upgrade.refit.dev/progress'] ?? '{}') as {
+    done?: number;
+  };
   return { done: done.toSorted(), counted: counts.done };
 }
 
 test('without a read past the caches an old status shard starts what was done: the read is needed, and the checks see it', async () => {
-  const blind: StatusSharding<Plan> = { spread: (...record) => SMALL.spread(...record), holding: () => [] };
+  const blind: StatusSharding<Plan> = {
+    spread: (...record) => SMALL.spread(...record),
+    holding: () => [],
+  };
   expect([...(await wrongsWith(blind, OLD))]).toContain('a start of what was done');
 });

@@ -1,5 +1,10 @@
 /** A server with scripted answers, for tests that look at single requests and connections. */
-import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { ClusterConfig } from '../../src/kube/config/cluster-config.ts';
@@ -33,7 +38,14 @@ export async function startStubServer(script: Script, tls?: ServerOptions): Prom
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
       const { method = '', url = '', headers, rawHeaders, socket } = incoming;
-      const seen = { method, url, headers, rawHeaders, socket, body: Buffer.concat(chunks).toString() };
+      const seen = {
+        method,
+        url,
+        headers,
+        rawHeaders,
+        socket,
+        body: Buffer.concat(chunks).toString(),
+      };
       requests.push(seen);
       script(seen, response);
     });
@@ -66,7 +78,9 @@ export function sendJson(
   body: unknown,
   headers: Record<string, string> = {},
 ): void {
-  response.writeHead(code, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+  response
+    .writeHead(code, { 'content-type': 'application/json', ...headers })
+    .end(JSON.stringify(body));
 }
 
 export function sendStatus(

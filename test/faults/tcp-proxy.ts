@@ -90,7 +90,11 @@ class Proxy implements TcpProxy {
 
   #accept(client: Socket): void {
     this.connections++;
-    const pair = new Pair(client, connect({ ...this.#options.target, noDelay: true }), this.#options.fault);
+    const pair = new Pair(
+      client,
+      connect({ ...this.#options.target, noDelay: true }),
+      this.#options.fault,
+    );
     this.#pairs.add(pair);
     client.once('close', () => this.#pairs.delete(pair));
     pair.stall(this.#cut);

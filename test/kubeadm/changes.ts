@@ -31,7 +31,9 @@ const COPY_OF_ETCD = /(\/kubeadm-backup-etcd-[^/]+)\/.*/;
 /** Of files and of all files in folders; what is not there is left out. */
 export async function filesBelow(root: string, ...paths: readonly string[]): Promise<Files> {
   const files = new Map<string, Seen>();
-  for (const path of (await Promise.all(paths.map(async (each) => await filesAt(join(root, each))))).flat()) {
+  for (const path of (
+    await Promise.all(paths.map(async (each) => await filesAt(join(root, each))))
+  ).flat()) {
     const { ino, ctimeMs } = await lstat(path);
     const hash = createHash('sha256')
       .update(await readFile(path))
@@ -45,7 +47,9 @@ async function filesAt(path: string): Promise<string[]> {
   if (!existsSync(path)) return [];
   if ((await lstat(path)).isFile()) return [path];
   const entries = await readdir(path, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
 }
 
 export function changesBetween(before: Files, after: Files): Change[] {
@@ -57,13 +61,18 @@ export function changesBetween(before: Files, after: Files): Change[] {
     if (was && was.inode === inode && was.hash === hash) continue;
     const from = wasAt.get(inode);
     if (was?.inode === inode) found.push({ path, how: 'written', changed });
-    else if (from !== undefined && after.get(from)?.inode !== inode) found.push({ path, how: 'moved', from, changed });
+    else if (from !== undefined && after.get(from)?.inode !== inode)
+      found.push({ path, how: 'moved', from, changed });
     else found.push({ path, how: was ? 'replaced' : 'made', changed });
   }
   const first = Math.min(...found.map(({ changed }) => changed));
   const timed = found
     .toSorted((a, b) => a.changed - b.changed)
-    .map(({ changed, path, ...how }) => ({ path: normal(path), ...how, after: Math.round((changed - first) / 1000) }));
+    .map(({ changed, path, ...how }) => ({
+      path: normal(path),
+      ...how,
+      after: Math.round((changed - first) / 1000),
+    }));
   // What was moved away is told by where it is now.
   const moved = new Set(found.map(({ from }) => from));
   const removed = [...before.keys()].filter((path) => !after.has(path) && !moved.has(path));

@@ -19,10 +19,16 @@ export const SSHD = '/usr/sbin/sshd';
 
 /** Why there is none; undefined where there is one. */
 export function whyNoSshd(): string | undefined {
-  return existsSync(SSHD) ? undefined : `${SSHD} is not installed: Debian's package openssh-server has it`;
+  return existsSync(SSHD)
+    ? undefined
+    : `${SSHD} is not installed: Debian's package openssh-server has it`;
 }
 
-export async function startDebianServer({ host, directory, clientKey }: ServerOptions): Promise<SshServer> {
+export async function startDebianServer({
+  host,
+  directory,
+  clientKey,
+}: ServerOptions): Promise<SshServer> {
   for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder), { recursive: true });
   const hostKey = join(directory, 'host-key');
   await makeKey(hostKey);

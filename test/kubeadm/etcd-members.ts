@@ -7,7 +7,12 @@ import type { Shells } from '../../src/kubeadm/host.ts';
 import { etcdAnswers } from '../../src/kubeadm/probe.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { ensureComponents } from '../../tools/controlplane/build.ts';
-import { createAuthority, issueClient, issueServer, validFrom } from '../../tools/controlplane/certs.ts';
+import {
+  createAuthority,
+  issueClient,
+  issueServer,
+  validFrom,
+} from '../../tools/controlplane/certs.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { type Process, startProcess } from '../../tools/controlplane/process.ts';
 import { run } from '../../tools/controlplane/run.ts';
@@ -29,14 +34,18 @@ export const MANIFEST = 'etc/kubernetes/manifests/etcd.yaml';
 export const API_SERVER = 'etc/kubernetes/manifests/kube-apiserver.yaml';
 export const DATA = 'var/lib/etcd';
 /** cp2 has a directory of its own for certificates. */
-export const pkiOf = (name: string): string => (name === 'cp2' ? 'srv/pki/etcd' : 'etc/kubernetes/pki/etcd');
+export const pkiOf = (name: string): string =>
+  name === 'cp2' ? 'srv/pki/etcd' : 'etc/kubernetes/pki/etcd';
 
 export async function startEtcdMembers(): Promise<EtcdMembers> {
   const root = await mkdtemp(join(tmpdir(), 'refit-etcd-'));
   const folderOf = (name: string): string => join(root, name);
   const shells: EtcdMembers['shells'] = {
     async run({ name }, script) {
-      const environment = { REFIT_ROOT: folderOf(name), PATH: `${folderOf(name)}/usr/bin:${process.env['PATH']}` };
+      const environment = {
+        REFIT_ROOT: folderOf(name),
+        PATH: `${folderOf(name)}/usr/bin:${process.env['PATH']}`,
+      };
       const { ok, stdout, stderr } = await run('sh', ['-s'], { environment, input: script });
       return { code: ok ? 0 : 1, stdout, stderr };
     },
@@ -70,9 +79,19 @@ export async function startEtcdMembers(): Promise<EtcdMembers> {
       `--client-key-file=${pki}/healthcheck-client.key`,
     ];
     const cluster = NAMES.map((each) => `${each}=${peerOf(each)}`).join(',');
-    const names = [`--name=${name}`, `--data-dir=${join(folderOf(name), DATA)}`, `--initial-cluster=${cluster}`];
-    const client = [`--listen-client-urls=${urlOf(name)}`, `--advertise-client-urls=${urlOf(name)}`];
-    const peer = [`--listen-peer-urls=${peerOf(name)}`, `--initial-advertise-peer-urls=${peerOf(name)}`];
+    const names = [
+      `--name=${name}`,
+      `--data-dir=${join(folderOf(name), DATA)}`,
+      `--initial-cluster=${cluster}`,
+    ];
+    const client = [
+      `--listen-client-urls=${urlOf(name)}`,
+      `--advertise-client-urls=${urlOf(name)}`,
+    ];
+    const peer = [
+      `--listen-peer-urls=${peerOf(name)}`,
+      `--initial-advertise-peer-urls=${peerOf(name)}`,
+    ];
     const host = { name, role: 'controlPlane' } as const;
     processes.set(
       name,
@@ -90,7 +109,9 @@ export async function startEtcdMembers(): Promise<EtcdMembers> {
     await Promise.all(NAMES.map(stop));
     await rm(root, { recursive: true, force: true });
   };
-  const failed = (await Promise.allSettled(NAMES.map(start))).find(({ status }) => status === 'rejected');
+  const failed = (await Promise.allSettled(NAMES.map(start))).find(
+    ({ status }) => status === 'rejected',
+  );
   if (failed?.status === 'rejected') {
     await end();
     throw failed.reason;

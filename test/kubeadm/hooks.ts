@@ -6,7 +6,11 @@ import type { StandInHost } from '../../sandbox/sshd/stand-in-host.ts';
 import type { Run } from './suite.ts';
 
 /** Lets the next script that contains `text` wait: before it runs, or with its answer after it ran. */
-export async function holdAt({ root }: StandInHost, moment: 'before' | 'after', text: string): Promise<void> {
+export async function holdAt(
+  { root }: StandInHost,
+  moment: 'before' | 'after',
+  text: string,
+): Promise<void> {
   await writeFile(join(root, `hooks/hold-${moment}`), text);
 }
 
@@ -17,7 +21,10 @@ export function textOf(step: string): string {
 
 /** Rejects at once where the run ends instead. */
 export async function isHeld(host: StandInHost, run: Run): Promise<void> {
-  const held = vi.waitFor(async () => await access(join(host.root, 'hooks/held')), { timeout: 150_000, interval: 20 });
+  const held = vi.waitFor(async () => await access(join(host.root, 'hooks/held')), {
+    timeout: 150_000,
+    interval: 20,
+  });
   const ended = run.ended.then((code) => {
     throw new Error(`it ended with ${code} before anything was held: ${run.stdout}${run.stderr}`);
   });
@@ -40,7 +47,10 @@ export async function cutOffWithout({ root }: StandInHost, component: string): P
 }
 
 /** No kubeadm, or no new kubelet, gets anywhere on the host until what is returned is called. */
-export async function holdUp({ root }: StandInHost, program: 'kubeadm' | 'kubelet'): Promise<() => Promise<void>> {
+export async function holdUp(
+  { root }: StandInHost,
+  program: 'kubeadm' | 'kubelet',
+): Promise<() => Promise<void>> {
   const hook = join(root, `hooks/hold-${program}`);
   await writeFile(hook, '');
   return async () => await rm(hook);

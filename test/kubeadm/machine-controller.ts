@@ -38,7 +38,10 @@ export interface MachineDeployment extends KubeObject {
     paused?: boolean;
     template: Template;
     selector: object;
-    strategy: { type: 'RollingUpdate'; rollingUpdate: { maxSurge: number; maxUnavailable: number } };
+    strategy: {
+      type: 'RollingUpdate';
+      rollingUpdate: { maxSurge: number; maxUnavailable: number };
+    };
   };
   status?: Counts;
 }
@@ -50,7 +53,11 @@ interface MachineSet extends KubeObject {
 
 export interface Machine extends KubeObject {
   spec: Template['spec'];
-  status?: { nodeRef?: { kind: string; name: string }; errorReason?: string; errorMessage?: string };
+  status?: {
+    nodeRef?: { kind: string; name: string };
+    errorReason?: string;
+    errorMessage?: string;
+  };
 }
 
 export const machineDeployments = namespaced<MachineDeployment>(GROUP, 'MachineDeployment');
@@ -73,7 +80,8 @@ export function startMachineController(client: KubeClient): MachineController {
     behaviour: () => 'joins',
     history: [],
     async clear() {
-      for (const resource of [machineDeployments, machineSets, machines]) await untilGone(client, resource);
+      for (const resource of [machineDeployments, machineSets, machines])
+        await untilGone(client, resource);
       await removeNodes(client, []);
       controller.history = [];
     },
@@ -106,7 +114,8 @@ async function untilGone(client: KubeClient, resource: Resource): Promise<void> 
   for (;;) {
     const { items } = await client.listAll(resource, { namespace });
     if (items.length === 0) return;
-    for (const { metadata } of items) await ifFound(client.delete(resource, metadata.name, { namespace }));
+    for (const { metadata } of items)
+      await ifFound(client.delete(resource, metadata.name, { namespace }));
   }
 }
 
@@ -127,7 +136,8 @@ async function round(client: KubeClient, controller: MachineController): Promise
       found.items.filter((each) => isOwned(each, set)),
       nodesNow,
     );
-  for (const machine of found.items) await reconcileMachine(client, machine, controller.behaviour(machine));
+  for (const machine of found.items)
+    await reconcileMachine(client, machine, controller.behaviour(machine));
   await removeNodes(
     client,
     found.items.map(({ metadata }) => metadata.name),
@@ -189,14 +199,26 @@ async function reconcileDeployment(
     availableReplicas: sum(counts, ({ availableReplicas = 0 }) => availableReplicas),
   };
   if (sameJson(status, deployment.status)) return;
-  await client.replace(machineDeployments, { ...deployment, status }, { namespace, subresource: 'status' });
+  await client.replace(
+    machineDeployments,
+    { ...deployment, status },
+    { namespace, subresource: 'status' },
+  );
 }
 
 /** True if it had to: the original then ends its round. Those of the MachineDeployment that are gone stay. */
-async function copyAnnotations(client: KubeClient, { metadata }: MachineDeployment, set: MachineSet): Promise<boolean> {
+async function copyAnnotations(
+  client: KubeClient,
+  { metadata }: MachineDeployment,
+  set: MachineSet,
+): Promise<boolean> {
   const annotations = { ...set.metadata.annotations, ...metadata.annotations };
   if (sameJson(annotations, set.metadata.annotations ?? {})) return false;
-  await client.replace(machineSets, { ...set, metadata: { ...set.metadata, annotations } }, { namespace });
+  await client.replace(
+    machineSets,
+    { ...set, metadata: { ...set.metadata, annotations } },
+    { namespace },
+  );
   return true;
 }
 
@@ -205,11 +227,16 @@ function withoutHash({ metadata, spec }: Template): Template {
   return { metadata: { labels }, spec };
 }
 
-async function createSet(client: KubeClient, deployment: MachineDeployment, old: MachineSet[]): Promise<MachineSet> {
+async function createSet(
+  client: KubeClient,
+  deployment: MachineDeployment,
+  old: MachineSet[],
+): Promise<MachineSet> {
   const { spec, metadata } = deployment;
   const hash = spec.template.spec.versions.kubelet.replaceAll('.', '-');
   const labels = { ...spec.template.metadata.labels, 'machine-template-hash': hash };
-  const room = spec.replicas + spec.strategy.rollingUpdate.maxSurge - sum(old, (each) => each.spec.replicas);
+  const room =
+    spec.replicas + spec.strategy.rollingUpdate.maxSurge - sum(old, (each) => each.spec.replicas);
   const replicas = Math.max(0, Math.min(room, spec.replicas));
   const template = { ...spec.template, metadata: { labels } };
   return await client.create(machineSets, {
@@ -227,7 +254,13 @@ async function createSet(client: KubeClient, deployment: MachineDeployment, old:
 }
 
 function ownerOf({ metadata }: KubeObject, kind: string) {
-  return { apiVersion: GROUP, kind, name: metadata.name, uid: metadata.uid ?? '', controller: true };
+  return {
+    apiVersion: GROUP,
+    kind,
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    controller: true,
+  };
 }
 
 /** The original's `scale`: one active set alone gets everything; several are kept within the surge. */
@@ -271,10 +304,16 @@ async function scale(client: KubeClient, set: MachineSet, replicas: number): Pro
   set.spec.replicas = replicas;
 }
 
-async function reconcileSet(client: KubeClient, set: MachineSet, own: Machine[], all: readonly Node[]): Promise<void> {
+async function reconcileSet(
+  client: KubeClient,
+  set: MachineSet,
+  own: Machine[],
+  all: readonly Node[],
+): Promise<void> {
   const { spec, metadata } = set;
   const isReady = ({ status }: Machine): boolean =>
-    readyCondition(all.find((node) => node.metadata.name === status?.nodeRef?.name))?.status === 'True';
+    readyCondition(all.find((node) => node.metadata.name === status?.nodeRef?.name))?.status ===
+    'True';
   const ready = own.filter(isReady).length;
   // Those that are not ready go first.
   const order = own.toSorted((a, b) => Number(isReady(a)) - Number(isReady(b)));
@@ -322,7 +361,12 @@ const OF_MACHINE = 'machine-controller/owned-by';
 
 function readyNow() {
   const now = rfc3339(Date.now());
-  return { type: 'Ready', status: 'True', lastHeartbeatTime: now, lastTransitionTime: now } as const;
+  return {
+    type: 'Ready',
+    status: 'True',
+    lastHeartbeatTime: now,
+    lastTransitionTime: now,
+  } as const;
 }
 
 async function keepReady(client: KubeClient): Promise<void> {

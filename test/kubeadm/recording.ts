@@ -55,7 +55,8 @@ const COMMANDS: readonly [host: Recorded['host'], kubeadm: 'from' | 'to', args: 
 export async function record(hosts: KubeadmHosts): Promise<Recorded[]> {
   const recorded: Recorded[] = [];
   for (const [host, kubeadm, args] of COMMANDS) {
-    const look = async () => await filesBelow(hosts.root(host), '/etc/kubernetes', '/var/lib/kubelet/config.yaml');
+    const look = async () =>
+      await filesBelow(hosts.root(host), '/etc/kubernetes', '/var/lib/kubelet/config.yaml');
     const before = await look();
     const started = performance.now();
     const command = `"${hosts.kubeadm(host, hosts[kubeadm])}" ${args.replace('TO', hosts.to)}`;

@@ -30,8 +30,23 @@ export async function requestServing(name: string, node: string, names: string):
   const directory = await mkdtemp(join(tmpdir(), 'refit-serving-'));
   const user = `system:node:${node}`;
   const file = join(directory, 'request');
-  const subject = ['-subj', `/O=system:nodes/CN=${user}`, '-addext', `subjectAltName=${names}`, '-out', file];
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', `${file}.key`];
+  const subject = [
+    '-subj',
+    `/O=system:nodes/CN=${user}`,
+    '-addext',
+    `subjectAltName=${names}`,
+    '-out',
+    file,
+  ];
+  const key = [
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-keyout',
+    `${file}.key`,
+  ];
   expect(await run('openssl', ['req', '-new', ...key, ...subject])).toMatchObject({ ok: true });
   const object = {
     apiVersion: 'certificates.k8s.io/v1',
@@ -44,6 +59,8 @@ export async function requestServing(name: string, node: string, names: string):
     },
   };
   const as = [`--as=${user}`, '--as-group=system:nodes', '--as-group=system:authenticated'];
-  expect(await kubectlAs('admin', ['create', '-f', '-', ...as], JSON.stringify(object))).toMatchObject({ ok: true });
+  expect(
+    await kubectlAs('admin', ['create', '-f', '-', ...as], JSON.stringify(object)),
+  ).toMatchObject({ ok: true });
   await rm(directory, { recursive: true });
 }

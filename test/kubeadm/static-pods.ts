@@ -14,8 +14,11 @@ type Annotations = Readonly<Record<string, string>> | undefined;
 export function playStaticPods(client: KubeClient, { name: node, root }: StandInHost): Disposable {
   const folder = join(root, 'etc/kubernetes/manifests');
   const fileOf = (component: string): string => join(folder, `${component}.yaml`);
-  const known = new Map(COMPONENTS.map((each) => [each, JSON.stringify(annotationsIn(fileOf(each)))]));
-  const tell = (line: string): void => appendFileSync(join(root, 'var/log/static-pods'), `${line}\n`);
+  const known = new Map(
+    COMPONENTS.map((each) => [each, JSON.stringify(annotationsIn(fileOf(each)))]),
+  );
+  const tell = (line: string): void =>
+    appendFileSync(join(root, 'var/log/static-pods'), `${line}\n`);
   const look = (component: string): void => {
     if (!existsSync(fileOf(component))) return tell(`${component} is away`);
     const annotations = annotationsIn(fileOf(component));
@@ -23,7 +26,9 @@ export function playStaticPods(client: KubeClient, { name: node, root }: StandIn
     known.set(component, JSON.stringify(annotations));
     tell(component);
     const options = { namespace: 'kube-system', type: 'merge' } as const;
-    void client.patch(pods, `${component}-${node}`, { metadata: { annotations } }, options).catch(() => undefined);
+    void client
+      .patch(pods, `${component}-${node}`, { metadata: { annotations } }, options)
+      .catch(() => undefined);
     return undefined;
   };
   const watcher: FSWatcher = watch(folder, (_event, file) => {
@@ -34,11 +39,15 @@ export function playStaticPods(client: KubeClient, { name: node, root }: StandIn
 }
 
 function annotationsIn(file: string): Annotations {
-  const { metadata } = parse(readFileSync(file, 'utf8')) as { metadata?: { annotations?: Annotations } };
+  const { metadata } = parse(readFileSync(file, 'utf8')) as {
+    metadata?: { annotations?: Annotations };
+  };
   return metadata?.annotations;
 }
 
 /** When a certificate below kubeadm's folder ends; milliseconds since the Unix epoch. */
 export async function endOf(root: string, name: string): Promise<number> {
-  return Date.parse(new X509Certificate(await readFile(join(root, 'etc/kubernetes/pki', `${name}.crt`))).validTo);
+  return Date.parse(
+    new X509Certificate(await readFile(join(root, 'etc/kubernetes/pki', `${name}.crt`))).validTo,
+  );
 }

@@ -76,7 +76,8 @@ export async function openScene(
   });
   return {
     cluster,
-    refit: (...args) => start(['kubeadm', ...args, '--api-port', String(cluster.apiPort)], temporary),
+    refit: (...args) =>
+      start(['kubeadm', ...args, '--api-port', String(cluster.apiPort)], temporary),
     refitAs: (kubeconfig, ...args) => start([...args, '--kubeconfig', kubeconfig], temporary),
     async [Symbol.asyncDispose]() {
       await endConnections(temporary);
@@ -91,7 +92,9 @@ async function endConnections(temporary: string): Promise<void> {
   const files = await readdir(temporary, { recursive: true });
   const sockets = files.filter((file) => /\/\d+$/.test(file)).map((file) => join(temporary, file));
   await Promise.all(
-    sockets.map(async (socket) => await run('ssh', ['-o', `ControlPath=${socket}`, '-O', 'exit', 'host'])),
+    sockets.map(
+      async (socket) => await run('ssh', ['-o', `ControlPath=${socket}`, '-O', 'exit', 'host']),
+    ),
   );
 }
 

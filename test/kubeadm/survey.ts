@@ -19,5 +19,13 @@ export function stageWith(id: string, states: Readonly<Record<string, string>>):
   const targets = Object.entries(states).map(([name, state]) => {
     return { key: `${id}/${name}`, name, state, since: '2026-11-20T08:00:00Z' };
   });
-  return { id, command: 0, role: 'controller', maxInFlight: 1, version: 'v1.36.3', forced: false, targets };
+  return {
+    id,
+    command: 0,
+    role: 'controller',
+    maxInFlight: 1,
+    version: 'v1.36.3',
+    forced: false,
+    targets,
+  };
 }

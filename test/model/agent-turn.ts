@@ -66,12 +66,18 @@ export async function takeTurn(turn: Turn): Promise<void> {
       stop: async () => await Promise.resolve(),
       holds: async ({ version }) => await Promise.resolve(turn.holds(version)),
     },
-    times: { restartTimeoutMs: RESTART_TIMEOUT_MS, soakMs: SOAK_MS, readyTimeoutMs: RESTART_TIMEOUT_MS },
+    times: {
+      restartTimeoutMs: RESTART_TIMEOUT_MS,
+      soakMs: SOAK_MS,
+      readyTimeoutMs: RESTART_TIMEOUT_MS,
+    },
     accepts: ['k0supdate'],
     beside: turn.beside,
     finished: {
-      endOf: async ({ created }) => await Promise.resolve(turn.isLeft(created) ? 'left' : undefined),
-      add: async ({ created }, end) => await Promise.resolve(end === 'left' ? turn.leave(created) : undefined),
+      endOf: async ({ created }) =>
+        await Promise.resolve(turn.isLeft(created) ? 'left' : undefined),
+      add: async ({ created }, end) =>
+        await Promise.resolve(end === 'left' ? turn.leave(created) : undefined),
     },
     clock: {
       now: () => NOW,

@@ -72,8 +72,13 @@ export function secondPlan(configuration: Configuration): Plan | undefined {
   return replacedBy.length > 0 ? planFor(configuration, 2, replacedBy) : undefined;
 }
 
-function planFor({ nodes, concurrent }: Configuration, run: number, versions: readonly string[]): Plan {
-  const named = (role: Role): string[] => nodes.filter((node) => node.role === role).map(({ name }) => name);
+function planFor(
+  { nodes, concurrent }: Configuration,
+  run: number,
+  versions: readonly string[],
+): Plan {
+  const named = (role: Role): string[] =>
+    nodes.filter((node) => node.role === role).map(({ name }) => name);
   const targets = {
     controllers: listed(...named('controller')),
     workers: { ...listed(...named('worker')), limits: { concurrent } },
@@ -86,7 +91,9 @@ function planFor({ nodes, concurrent }: Configuration, run: number, versions: re
 /** Without its node's name. */
 export function objectOf({ role, isClosed }: NodeSpec, fetchesAhead: boolean): KubeObject | Node {
   // Leaders ask only agents of Refit.
-  const annotations = fetchesAhead ? { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: '' }) } : {};
+  const annotations = fetchesAhead
+    ? { [AGENT_ANNOTATION]: encodePresence({ version: '1', since: '' }) }
+    : {};
   if (role === 'controller') return buildControlNode(ANY_NODE, { annotations });
   const node: Node = buildNode(ANY_NODE, { annotations });
   return isClosed ? { ...node, spec: { unschedulable: true } } : node;

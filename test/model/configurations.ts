@@ -11,7 +11,11 @@ const HOUR_MS = 3_600_000;
  * Names that begin with c are controllers; after a colon follows what the payload is worth there: `w2:dead`. An
  * exclamation mark at the end says that somebody else keeps the node cordoned.
  */
-export function configure(name: string, nodes: string, more: Partial<Configuration> = {}): Configuration {
+export function configure(
+  name: string,
+  nodes: string,
+  more: Partial<Configuration> = {},
+): Configuration {
   return {
     name,
     nodes: nodes.split(' ').map(nodeOf),
@@ -37,7 +41,12 @@ export function configure(name: string, nodes: string, more: Partial<Configurati
 function nodeOf(text: string): NodeSpec {
   const isClosed = text.endsWith('!');
   const [name = '', payload = 'good'] = text.replace('!', '').split(':');
-  return { name, role: name.startsWith('c') ? 'controller' : 'worker', payload: payload as Quality, isClosed };
+  return {
+    name,
+    role: name.startsWith('c') ? 'controller' : 'worker',
+    payload: payload as Quality,
+    isClosed,
+  };
 }
 
 const DEADLINE = { times: [NOW, NOW + 3 * HOUR_MS], targetDeadlineMs: 2 * HOUR_MS };
@@ -51,13 +60,25 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configure('2 workers at once', 'w1 w2', { concurrent: 2 }),
   configure('2 controllers, 2 faults', 'c1 c2', { faults: 2 }),
   configure('1 worker, 2 commands', 'w1', { versions: [V2, V3] }),
-  configure('1 controller, 1 worker, 2 commands, no fault', 'c1 w1', { versions: [V2, V3], faults: 0 }),
+  configure('1 controller, 1 worker, 2 commands, no fault', 'c1 w1', {
+    versions: [V2, V3],
+    faults: 0,
+  }),
   configure('1 worker, the plan is replaced', 'w1', { replacedBy: [V3], faults: 0 }),
-  configure('2 controllers, the plan is replaced', 'c1 c2', { replacedBy: [V3], leaders: 'one', faults: 0 }),
+  configure('2 controllers, the plan is replaced', 'c1 c2', {
+    replacedBy: [V3],
+    leaders: 'one',
+    faults: 0,
+  }),
   configure('payload cannot be executed', 'c1:garbage w1:garbage w2:garbage', { faults: 2 }),
   configure('payload never comes up on controllers', 'c1:dead c2:dead w1', { faults: 2 }),
-  configure('payload never comes up on 1 of 2 workers, 2 at once', 'w1:dead w2', { concurrent: 2, faults: 0 }),
-  configure('payload never comes up on 1 of 2 workers, 1 may fail', 'w1:dead w2', { maxFailures: 1 }),
+  configure('payload never comes up on 1 of 2 workers, 2 at once', 'w1:dead w2', {
+    concurrent: 2,
+    faults: 0,
+  }),
+  configure('payload never comes up on 1 of 2 workers, 1 may fail', 'w1:dead w2', {
+    maxFailures: 1,
+  }),
   configure('payload comes up as another version', 'c1:impostor c2:impostor w1', { faults: 2 }),
   configure('payload falls while it is watched', 'c1:brief w1:brief'),
   configure('deadline, nodes may stay off', 'w1', { power: 'may stay off', ...DEADLINE }),
@@ -75,9 +96,16 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   }),
   configure('workers cordon themselves', 'w1 w2', { cordoner: 'self' }),
   configure('1 worker cordons itself, 2 faults', 'w1', { cordoner: 'self', faults: 2 }),
-  configure('1 worker cordons itself, its payload falls', 'w1:brief', { cordoner: 'self', faults: 2 }),
+  configure('1 worker cordons itself, its payload falls', 'w1:brief', {
+    cordoner: 'self',
+    faults: 2,
+  }),
   configure('1 of 2 workers is cordoned by somebody else', 'w1! w2', { othersCordon: true }),
-  configure('others cordon nodes that cordon themselves', 'w1', { othersCordon: true, cordoner: 'self', faults: 2 }),
+  configure('others cordon nodes that cordon themselves', 'w1', {
+    othersCordon: true,
+    cordoner: 'self',
+    faults: 2,
+  }),
   configure('2 workers fetch ahead', 'w1 w2', { fetchesAhead: true }),
   configure('a controller and a worker fetch ahead, paused and aborted', 'c1 w1', {
     fetchesAhead: true,
@@ -91,8 +119,15 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   configure('aborted, 2 at once', 'w1 w2', { controls: ['abort'], concurrent: 2, faults: 0 }),
   configure('aborted, workers cordon themselves', 'w1', { controls: ['abort'], cordoner: 'self' }),
   configure('paused and aborted', 'w1', { controls: ['pause', 'abort'] }),
-  configure('tried again after it never came up', 'w1:dead', { controls: ['retry'], times: A_MOMENT_LATER }),
-  configure('tried again after it fell', 'w1:brief', { controls: ['retry'], times: A_MOMENT_LATER, cordoner: 'self' }),
+  configure('tried again after it never came up', 'w1:dead', {
+    controls: ['retry'],
+    times: A_MOMENT_LATER,
+  }),
+  configure('tried again after it fell', 'w1:brief', {
+    controls: ['retry'],
+    times: A_MOMENT_LATER,
+    cordoner: 'self',
+  }),
 ];
 
 /** Three controllers and four workers: as many as a cluster of that kind usually has. */
@@ -111,7 +146,11 @@ export const LARGE: readonly Configuration[] = [
   }),
   configure('3 controllers, 4 workers, aborted', SEVEN, { ...CRASHES, controls: ['abort'] }),
   configure('3 workers, 2 at once', 'w1 w2 w3', { concurrent: 2 }),
-  configure('1 controller, 2 workers, 2 at once', 'c1 w1 w2', { concurrent: 2, faults: 0, crashesEach: 1 }),
+  configure('1 controller, 2 workers, 2 at once', 'c1 w1 w2', {
+    concurrent: 2,
+    faults: 0,
+    crashesEach: 1,
+  }),
   configure('payload falls while it is watched, 2 faults', 'c1:brief w1:brief', { faults: 2 }),
   configure('aborted, workers cordon themselves, 2 faults', 'w1', {
     controls: ['abort'],
@@ -120,15 +159,25 @@ export const LARGE: readonly Configuration[] = [
   }),
   configure('2 controllers, 2 commands', 'c1 c2', { versions: [V2, V3] }),
   configure('1 controller, 1 worker, 2 commands', 'c1 w1', { versions: [V2, V3] }),
-  configure('1 controller, 1 worker, the plan is replaced', 'c1 w1', { replacedBy: [V3], leaders: 'one', faults: 0 }),
+  configure('1 controller, 1 worker, the plan is replaced', 'c1 w1', {
+    replacedBy: [V3],
+    leaders: 'one',
+    faults: 0,
+  }),
   configure('1 worker, the plan is replaced, 1 fault', 'w1', { replacedBy: [V3] }),
-  configure('2 workers, the plan is replaced', 'w1 w2', { replacedBy: [V3], leaders: 'one', faults: 0 }),
+  configure('2 workers, the plan is replaced', 'w1 w2', {
+    replacedBy: [V3],
+    leaders: 'one',
+    faults: 0,
+  }),
   configure('1 worker, its payload never comes up, the plan is replaced', 'w1:dead', {
     replacedBy: [V3],
     faults: 0,
     ...DEADLINE,
   }),
-  configure('payload never comes up on 1 of 3 workers, 2 at once', 'w1 w2:dead w3', { concurrent: 2 }),
+  configure('payload never comes up on 1 of 3 workers, 2 at once', 'w1 w2:dead w3', {
+    concurrent: 2,
+  }),
   configure('tried again, paused and aborted', 'w1:dead', {
     controls: ['retry', 'pause', 'abort'],
     times: A_MOMENT_LATER,

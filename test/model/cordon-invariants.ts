@@ -1,7 +1,14 @@
 /** Invariants of cordons, pods, and the end of every run. */
 import { cordonOwner, pendingOwner } from '../../src/drain/cordon-marks.ts';
 import { isInMotion } from './host.ts';
-import { isAtRest, isClosed, isLost, isSwapping, isTheirs, runsAnother } from './node-predicates.ts';
+import {
+  isAtRest,
+  isClosed,
+  isLost,
+  isSwapping,
+  isTheirs,
+  runsAnother,
+} from './node-predicates.ts';
 import type { StatedInvariant } from './stated-invariant.ts';
 
 export const ABOUT_CORDONS: readonly StatedInvariant[] = [
@@ -11,7 +18,8 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
       'While a signal is open and its agent has not given up, a Node whose service runs another file than the one at the path has no pods that a drain evicts.',
     upheldBy:
       '`src/engine/decide/choose-drain-action.ts`: cordon, then drain, then acknowledge; `src/agent/steps/update-steps.ts`: no swap before that',
-    holds: ({ nodes }) => nodes.every((node) => !node.host.hasPods || !runsAnother(node.host) || !isSwapping(node)),
+    holds: ({ nodes }) =>
+      nodes.every((node) => !node.host.hasPods || !runsAnother(node.host) || !isSwapping(node)),
   },
   {
     name: 'closed-while-swapped',
@@ -27,7 +35,8 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
   {
     name: 'closed-by-others',
     sentence: 'A Node that somebody else cordoned stays cordoned.',
-    upheldBy: '`src/drain/cordon-marks.ts`: our cordons name their owner, and no other cordon is removed',
+    upheldBy:
+      '`src/drain/cordon-marks.ts`: our cordons name their owner, and no other cordon is removed',
     holds: ({ nodes }) => nodes.every(({ keptClosed, object }) => !keptClosed || isClosed(object)),
   },
   {
@@ -39,7 +48,9 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     atRest: true,
     holds: ({ nodes }) =>
       nodes.every(
-        (node) => isTheirs(node) || (cordonOwner(node.object) === undefined && pendingOwner(node.object) === undefined),
+        (node) =>
+          isTheirs(node) ||
+          (cordonOwner(node.object) === undefined && pendingOwner(node.object) === undefined),
       ),
   },
   {
@@ -51,7 +62,10 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     atRest: true,
     holds: ({ nodes }) =>
       nodes.every(
-        (node) => node.host.dark || isTheirs(node) || (isAtRest(node) && (!isInMotion(node.host) || isLost(node))),
+        (node) =>
+          node.host.dark ||
+          isTheirs(node) ||
+          (isAtRest(node) && (!isInMotion(node.host) || isLost(node))),
       ),
   },
 ];

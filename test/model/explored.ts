@@ -6,7 +6,8 @@ import { configurationRow } from './safety-page.ts';
 import { readPage } from './safety-page-file.ts';
 import { World } from './world.ts';
 
-export const REFRESH = 'docs/internals/safety.md is older than the code: npm run safety writes it anew';
+export const REFRESH =
+  'docs/internals/safety.md is older than the code: npm run safety writes it anew';
 
 export function testConfigurations(configurations: typeof CONFIGURATIONS): void {
   test.each(configurations)('$name', async (configuration) => {

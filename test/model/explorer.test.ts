@@ -10,19 +10,27 @@ function graph(...edges: string[]): Model {
     isFinal: (state) => state === 'z',
     next: async (state) => {
       const own = edges.filter((edge) => edge.startsWith(state));
-      return await Promise.resolve(own.map((edge) => ({ label: edge, fair: edge[1] === '>', to: edge[2] ?? '' })));
+      return await Promise.resolve(
+        own.map((edge) => ({ label: edge, fair: edge[1] === '>', to: edge[2] ?? '' })),
+      );
     },
   };
 }
 
 test('every state is found once, however many paths lead there', async () => {
-  expect(await explore(graph('a>b', 'a>c', 'b>d', 'c>d', 'd>z'))).toEqual({ states: 5, transitions: 5, isWhole: true });
+  expect(await explore(graph('a>b', 'a>c', 'b>d', 'c>d', 'd>z'))).toEqual({
+    states: 5,
+    transitions: 5,
+    isWhole: true,
+  });
 });
 
 test('a broken invariant is shown by the shortest path', async () => {
   const { violation } = await explore(graph('a>b', 'b>c', 'c>!', 'b>d', 'a>d', 'd>!', '!>z'));
   expect(violation).toEqual({ invariant: 'no-bang', steps: ['a>d', 'd>!'] });
-  expect(violation && printViolation(violation)).toBe('no-bang is broken after 2 steps:\n1. a>d\n2. d>!');
+  expect(violation && printViolation(violation)).toBe(
+    'no-bang is broken after 2 steps:\n1. a>d\n2. d>!',
+  );
 });
 
 test.each([

@@ -64,7 +64,10 @@ export const EVERY_RUN_ENDS = 'every-run-ends';
 const MAX_STATES = 5_000_000;
 
 /** Breadth first, until everything is explored, an invariant is broken, or `maxStates` are found. */
-export async function explore(model: Model, { maxStates = MAX_STATES, onState }: Search = {}): Promise<Exploration> {
+export async function explore(
+  model: Model,
+  { maxStates = MAX_STATES, onState }: Search = {},
+): Promise<Exploration> {
   const graph = new Graph(await canonicalOf(model, model.initial));
   const wayTo = async (...way: readonly number[]): Promise<string[]> =>
     await replay(
@@ -76,7 +79,8 @@ export async function explore(model: Model, { maxStates = MAX_STATES, onState }:
     const state = graph.stateAt(at);
     onState?.(state);
     const broken = model.invariants.find((invariant) => !invariant.holds(state));
-    if (broken) return graph.exploration({ invariant: broken.name, steps: await wayTo(...graph.wayTo(at)) });
+    if (broken)
+      return graph.exploration({ invariant: broken.name, steps: await wayTo(...graph.wayTo(at)) });
     if (at % STATES_A_TURN === 0) await setImmediate();
     const edges = await model.next(state);
     const targets: string[] = [];
@@ -121,15 +125,17 @@ async function replay(model: Model, way: readonly string[]): Promise<string[]> {
 }
 
 async function edgeTo(model: Model, state: string, wanted: string): Promise<Edge> {
-  for (const edge of await model.next(state)) if ((await canonicalOf(model, edge.to)) === wanted) return edge;
+  for (const edge of await model.next(state))
+    if ((await canonicalOf(model, edge.to)) === wanted) return edge;
   throw new Error('a state does not behave as the one that stands for it');
 }
 
 /** Counterexamples as people read them: one numbered line for each step. */
 export function printViolation({ invariant, steps }: Violation): string {
-  return [`${invariant} is broken after ${steps.length} steps:`, ...steps.map((step, i) => `${i + 1}. ${step}`)].join(
-    '\n',
-  );
+  return [
+    `${invariant} is broken after ${steps.length} steps:`,
+    ...steps.map((step, i) => `${i + 1}. ${step}`),
+  ].join('\n');
 }
 
 /** What was found: states, and by which one each was found first. Labels are found again where they are wanted. */

@@ -49,7 +49,13 @@ export const BINARY = '/usr/local/bin/k0s';
 
 export function freshHost(file: File, hasPods: boolean): Host {
   const service: Service = { id: 1, file, life: 'up' };
-  const files = { target: file, previous: undefined, staged: undefined, proven: [file], fetched: [] };
+  const files = {
+    target: file,
+    previous: undefined,
+    staged: undefined,
+    proven: [file],
+    fetched: [],
+  };
   return { ...files, service, dark: false, hasPods };
 }
 
@@ -67,13 +73,21 @@ export function lifeOf(host: Host, qualityOf: Qualities): { label: string; host:
   const { service, target } = host;
   if (host.dark) return [];
   if (!service) {
-    return target === undefined ? [] : [{ label: 'its supervisor starts the service', host: started(host, target) }];
+    return target === undefined
+      ? []
+      : [{ label: 'its supervisor starts the service', host: started(host, target) }];
   }
-  if (service.life === 'stopping') return [{ label: 'the service ends', host: { ...host, service: undefined } }];
+  if (service.life === 'stopping')
+    return [{ label: 'the service ends', host: { ...host, service: undefined } }];
   if (service.life === 'up') return [];
   if (mayComeUp(host, service.file, qualityOf)) {
     const proven = [...new Set([...host.proven, service.file])].toSorted();
-    return [{ label: 'the service is up', host: { ...host, service: { ...service, life: 'up' }, proven } }];
+    return [
+      {
+        label: 'the service is up',
+        host: { ...host, service: { ...service, life: 'up' }, proven },
+      },
+    ];
   }
   // It comes and goes again and again; all that matters of this is that a later start takes the file at the path.
   if (target === undefined || target === service.file) return [];
@@ -103,23 +117,38 @@ export function powerLostForGood(host: Host): Host {
 }
 
 /** Everything that the agent may find when it looks, as src/agent/service/observe-host.ts looks. */
-export function factsOf({ service, target }: Host, journal: Journal, qualityOf: Qualities): ServiceFacts[] {
+export function factsOf(
+  { service, target }: Host,
+  journal: Journal,
+  qualityOf: Qualities,
+): ServiceFacts[] {
   const silent: ServiceFacts = { binary: BINARY };
   if (!service) return [silent];
   const process = processOf(service);
   const shown = qualityOf(service.file) === 'impostor' ? 'v0.0.0' : service.file;
-  const answering = { ...silent, running: { version: shown, process, current: service.file === target } };
+  const answering = {
+    ...silent,
+    running: { version: shown, process, current: service.file === target },
+  };
   if (service.life === 'up') return [{ ...answering, service: process }];
   const seen = isFound(process, journal) ? { ...silent, service: process } : silent;
   if (service.life === 'stopping') return [seen, { ...answering, service: process }];
-  return ['dead', 'brief'].includes(qualityOf(service.file)) && seen !== silent ? [seen, silent] : [seen];
+  return ['dead', 'brief'].includes(qualityOf(service.file)) && seen !== silent
+    ? [seen, silent]
+    : [seen];
 }
 
 /** A process that does not answer is known from before, or looked for where a restart depends on it. */
 function isFound(process: ProcessId, journal: Journal): boolean {
   if (journal.phase === 'idle' || isBundle(journal)) return false;
-  const isKnown = isSameProcess(process, journal.process) || isSameProcess(process, journal.work.original);
-  return isKnown || journal.phase === 'swapped' || journal.phase === 'restarted' || journal.phase === 'swappedBack';
+  const isKnown =
+    isSameProcess(process, journal.process) || isSameProcess(process, journal.work.original);
+  return (
+    isKnown ||
+    journal.phase === 'swapped' ||
+    journal.phase === 'restarted' ||
+    journal.phase === 'swappedBack'
+  );
 }
 
 const DONE: StepOutcome = { ok: true };
@@ -141,10 +170,14 @@ export function afterStep(
         outcome: DONE,
       };
     case 'trial-run':
-      return { host, outcome: runs(host.staged, qualityOf) ? DONE : failure('the trial run failed') };
+      return {
+        host,
+        outcome: runs(host.staged, qualityOf) ? DONE : failure('the trial run failed'),
+      };
     case 'keep-previous':
       // It compares their content.
-      if (host.target === host.staged) return { host, outcome: failure('the wanted version already') };
+      if (host.target === host.staged)
+        return { host, outcome: failure('the wanted version already') };
       return { host: { ...host, previous: host.target }, outcome: DONE };
     case 'swap':
       return replaced(host, host.staged);

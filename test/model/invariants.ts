@@ -14,19 +14,23 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
   {
     name: 'one-controller-in-motion',
     sentence: 'At most one controller is in motion.',
-    upheldBy: '`src/engine/schedule/slots.ts`: one slot for controllers, taken from recorded intent to recorded end',
+    upheldBy:
+      '`src/engine/schedule/slots.ts`: one slot for controllers, taken from recorded intent to recorded end',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }) => moving(nodes, 'controller').length <= 1,
   },
   {
     name: 'controllers-before-workers',
-    sentence: 'While a worker is in motion, every controller runs the version that the worker is to get.',
+    sentence:
+      'While a worker is in motion, every controller runs the version that the worker is to get.',
     upheldBy:
       '`src/engine/model/rollout.ts`: only the first stage with an unsettled target is active; `src/engine/gates/foreign-work.ts` across plans',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }) =>
       moving(nodes, 'worker').every(({ signal }) =>
-        nodes.every((node) => node.spec.role === 'worker' || runsAtLeast(node, signal?.command.version)),
+        nodes.every(
+          (node) => node.spec.role === 'worker' || runsAtLeast(node, signal?.command.version),
+        ),
       ),
   },
   {
@@ -48,13 +52,16 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
     holds: (glance) =>
       glance.isAborted ||
       signalled(glance).every(
-        (node) => stateOf(glance, node) !== 'SignalPending' || (isTriedAgain(glance, node) && !isOpen(node.signal)),
+        (node) =>
+          stateOf(glance, node) !== 'SignalPending' ||
+          (isTriedAgain(glance, node) && !isOpen(node.signal)),
       ),
   },
   {
     name: 'no-signal-for-what-is-done',
     sentence: 'No signal without a report is for a target that is recorded as done.',
-    upheldBy: '`src/engine/act/writes.ts`: the plan is read again between reading the object and writing it',
+    upheldBy:
+      '`src/engine/act/writes.ts`: the plan is read again between reading the object and writing it',
     holds: (glance) =>
       signalled(glance).every(
         (node) => node.signal?.status !== undefined || stateOf(glance, node) !== 'SignalCompleted',
@@ -65,19 +72,25 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
     sentence: 'At most one controller, and at most `concurrent` workers, carry an open signal.',
     upheldBy: '`src/engine/schedule/slots.ts`: list order, never random',
     holds: ({ nodes }, { concurrent }) =>
-      nodes.filter(({ spec, signal }) => spec.role === 'controller' && isOpen(signal)).length <= 1 &&
-      nodes.filter(({ spec, signal }) => spec.role === 'worker' && isOpen(signal)).length <= concurrent,
+      nodes.filter(({ spec, signal }) => spec.role === 'controller' && isOpen(signal)).length <=
+        1 &&
+      nodes.filter(({ spec, signal }) => spec.role === 'worker' && isOpen(signal)).length <=
+        concurrent,
   },
   {
     name: 'ahead-within-slots',
     sentence: 'Never more nodes that wait are asked to fetch ahead than may be in motion at once.',
-    upheldBy: '`src/engine/decide/prefetch.ts`: those that were asked count, wherever they are in the list',
+    upheldBy:
+      '`src/engine/decide/prefetch.ts`: those that were asked count, wherever they are in the list',
     alsoSeenBy: '`test/testenv/autopilot/prefetch.test.ts`',
     holds: ({ nodes, recorded }, { concurrent }) => {
       const waiting = nodes.filter(({ spec }) =>
         recorded.some(({ name, state }) => name === spec.name && state === 'SignalPending'),
       );
-      return waiting.filter(({ object }) => decodePrefetch(object.metadata.annotations)).length <= concurrent;
+      return (
+        waiting.filter(({ object }) => decodePrefetch(object.metadata.annotations)).length <=
+        concurrent
+      );
     },
   },
 ];
@@ -86,11 +99,13 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
   {
     name: 'runnable-binary',
     sentence: 'The path of the binary always holds a file that can be executed.',
-    upheldBy: '`src/agent/next-step.ts`: a trial run before the swap; `src/agent/state/durable-files.ts`: one rename',
+    upheldBy:
+      '`src/agent/next-step.ts`: a trial run before the swap; `src/agent/state/durable-files.ts`: one rename',
     alsoSeenBy: '`test/agent/crash-points.test.ts`',
     holds: ({ nodes }) =>
       nodes.every(
-        ({ host: { target }, spec }) => target === OLD || (target !== undefined && spec.payload !== 'garbage'),
+        ({ host: { target }, spec }) =>
+          target === OLD || (target !== undefined && spec.payload !== 'garbage'),
       ),
   },
   {
@@ -114,13 +129,15 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
     alsoSeenBy: OUTSIDE,
     holds: (glance) =>
       settled(glance, 'SignalCompleted').every(
-        ({ node, command }) => !isInMotion(node.host) && runsAtLeast(node, glance.versions[command]),
+        ({ node, command }) =>
+          !isInMotion(node.host) && runsAtLeast(node, glance.versions[command]),
       ),
   },
   {
     name: 'completed-is-done',
     sentence: 'A plan that says `Completed` records every target as done.',
-    upheldBy: '`src/engine/decide/advance.ts`: a plan that is over with failed targets ends as `ApplyFailed`',
+    upheldBy:
+      '`src/engine/decide/advance.ts`: a plan that is over with failed targets ends as `ApplyFailed`',
     alsoSeenBy: '`test/testenv/failure-budget.test.ts`',
     holds: ({ state, recorded }) =>
       state !== 'Completed' || recorded.every((target) => target.state === 'SignalCompleted'),
@@ -129,10 +146,13 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
     name: 'rolled-back-rests',
     sentence:
       "A target that reports a roll-back runs the file at the path again, and no restart is pending. Where k0s's own agent may restart the service until it reads that report, the same file runs after that.",
-    upheldBy: '`src/agent/next-step.ts`: a process that was not asked to stop must show the old version',
+    upheldBy:
+      '`src/agent/next-step.ts`: a process that was not asked to stop must show the old version',
     holds: (glance, { theirs }) =>
       settled(glance, 'SignalApplyFailed').every(
-        ({ node }) => !isRolledBack(node) || !(theirs === 'on' ? runsAnother(node.host) : isInMotion(node.host)),
+        ({ node }) =>
+          !isRolledBack(node) ||
+          !(theirs === 'on' ? runsAnother(node.host) : isInMotion(node.host)),
       ),
   },
   {
@@ -169,7 +189,9 @@ function isTriedAgain({ triedAgain }: Glance, { spec }: NodeGlance): boolean {
 
 /** What is recorded of the target that the node's signal is for. */
 function stateOf({ recorded }: Glance, { spec, signal }: NodeGlance): string {
-  const own = recorded.find(({ name, command }) => name === spec.name && command === signal?.command.id);
+  const own = recorded.find(
+    ({ name, command }) => name === spec.name && command === signal?.command.id,
+  );
   return own?.state ?? 'SignalPending';
 }
 
@@ -178,10 +200,15 @@ function runsAtLeast({ host: { service } }: NodeGlance, version = ''): boolean {
 }
 
 /** Targets with this state, unless a later command has begun with the same node. */
-function settled({ recorded, nodes }: Glance, state: string): { node: NodeGlance; command: number }[] {
+function settled(
+  { recorded, nodes }: Glance,
+  state: string,
+): { node: NodeGlance; command: number }[] {
   const begun = recorded.filter((target) => target.state !== 'SignalPending');
   return begun.flatMap((target) => {
-    const isLast = !begun.some(({ name, command }) => name === target.name && command > target.command);
+    const isLast = !begun.some(
+      ({ name, command }) => name === target.name && command > target.command,
+    );
     const node = nodes.find(({ spec }) => spec.name === target.name);
     return target.state === state && isLast && node ? [{ node, command: target.command }] : [];
   });

@@ -73,7 +73,12 @@ export class LeaderMoves {
     return await once(this.#moves, [now, plan, ...nodes, drains, down].join('/'), async () => {
       const moves = new Map<string, LeaderMove>();
       const tells = (seen: number, place: number, version: number): string =>
-        this.tells({ now, plan: plan[seen - 1] ?? 0, place, content: nodes[place]?.[version - 1] ?? 0 });
+        this.tells({
+          now,
+          plan: plan[seen - 1] ?? 0,
+          place,
+          content: nodes[place]?.[version - 1] ?? 0,
+        });
       for (const choice of choicesOf(holdings, tells)) {
         const fair = isFresh(choice, holdings);
         for (const { deed, words } of await this.#decide(choice, holdings)) {
@@ -100,11 +105,17 @@ export class LeaderMoves {
     return once(this.#facts, [now, plan, place, content, isDone].join('/'), () => {
       const { role } = this.#configuration.nodes[place] ?? { role: 'worker' };
       const object = this.#objectAt(place, [content, NEWEST]);
-      const seen = { controller: role === 'controller' ? [object] : [], worker: role === 'worker' ? [object] : [] };
+      const seen = {
+        controller: role === 'controller' ? [object] : [],
+        worker: role === 'worker' ? [object] : [],
+      };
       const alone = freshWorld(viewsOfRoles(seen), new OwnWrites());
       const planned = this.#contents.valueOf(plan) as Plan;
       const { rollout, facts, ...more } = gather(autopilot, planned, alone, now);
-      const gathered = { ...more, facts: withStages(rollout).map(({ target: { key } }) => [key, facts.get(key)]) };
+      const gathered = {
+        ...more,
+        facts: withStages(rollout).map(({ target: { key } }) => [key, facts.get(key)]),
+      };
       return JSON.stringify(gathered, (name, value: unknown) => {
         if (name === 'report') return (value as TargetReport | undefined)?.rolledBack;
         return IRRELEVANT.has(name) || (isDone && name === 'observation') ? undefined : value;
@@ -127,7 +138,9 @@ export class LeaderMoves {
         newest.set(name, this.#objectAt(place, [nodes[place]?.at(-1) ?? 0, NEWEST]));
       });
       const names = this.#configuration.nodes.map(({ name }) => name);
-      const known = drains.flatMap((kind, place) => (kind ? [[names[place] ?? '', kind] as const] : []));
+      const known = drains.flatMap((kind, place) =>
+        kind ? [[names[place] ?? '', kind] as const] : [],
+      );
       const deeds = await this.#leader({
         plan: this.#planAt(planSeen),
         current,
@@ -145,7 +158,8 @@ export class LeaderMoves {
   }
 
   #told({ begun, writes }: Deeds, current: Plan, newest: ReadonlyMap<string, KubeObject>): Told[] {
-    const placeOf = (name: string): number => this.#configuration.nodes.findIndex((node) => node.name === name);
+    const placeOf = (name: string): number =>
+      this.#configuration.nodes.findIndex((node) => node.name === name);
     const drains = begun.map((name): Told => {
       return { deed: { kind: 'drain', place: placeOf(name) }, words: `begins to drain ${name}` };
     });
@@ -166,7 +180,10 @@ export class LeaderMoves {
   /** The write of a status changes nothing else. */
   #recorded({ status }: Plan, current: Plan): Told {
     const written = { ...current, ...(status && { status }) };
-    return { deed: { kind: 'record', content: contentOf(this.#contents, written) }, words: changeOf(current, written) };
+    return {
+      deed: { kind: 'record', content: contentOf(this.#contents, written) },
+      words: changeOf(current, written),
+    };
   }
 
   #planAt([content, version]: Seen): Plan {
@@ -176,7 +193,10 @@ export class LeaderMoves {
   /** With the name of the node at the place. */
   #objectAt(place: number, [content, version]: Seen): KubeObject {
     return once(this.#objects, `${place}/${content}/${version}`, () =>
-      named(objectAt(this.#contents, [content, content], version), this.#configuration.nodes[place]?.name ?? ''),
+      named(
+        objectAt(this.#contents, [content, content], version),
+        this.#configuration.nodes[place]?.name ?? '',
+      ),
     );
   }
 }
@@ -193,6 +213,7 @@ const IRRELEVANT: ReadonlySet<string> = new Set(['step', 'since']);
 
 /** The version that a request holds for: one without would take effect whatever happened since, and is a mistake. */
 function versionOf({ metadata: { name, resourceVersion } }: KubeObject): number {
-  if (resourceVersion === undefined) throw new Error(`a write of ${name} without a resourceVersion`);
+  if (resourceVersion === undefined)
+    throw new Error(`a write of ${name} without a resourceVersion`);
   return Number(resourceVersion);
 }

@@ -37,7 +37,9 @@ export function* choicesOf(holdings: Holdings, tells: Tells): Generator<Choice> 
   const answers = holdings.down.length > 0 ? [[], holdings.down] : [[]];
   const watched = holdings.watchedMs > 0 ? [0, holdings.watchedMs] : [0];
   // Another process than the one that drains knows nothing of it.
-  const drainsOf = product(holdings.drains.map((kind) => (kind === undefined ? [kind] : [kind, undefined])));
+  const drainsOf = product(
+    holdings.drains.map((kind) => (kind === undefined ? [kind] : [kind, undefined])),
+  );
   for (const plan of newestOfEach(holdings.plan, (version) => String(holdings.plan[version - 1]))) {
     const seen = holdings.nodes.map((versions, place) =>
       newestOfEach(versions, (version) => tells(plan, place, version), holdings.oldest[place]),
@@ -56,7 +58,12 @@ export function* choicesOf(holdings: Holdings, tells: Tells): Generator<Choice> 
 export function isFresh(choice: Choice, holdings: Holdings): boolean {
   const isSeen = choice.plan === holdings.plan.length && lagOf(choice, holdings) === '';
   const isKnown = choice.drains.every((kind, place) => kind === holdings.drains[place]);
-  return isSeen && isKnown && choice.down.length === holdings.down.length && choice.watchedMs === holdings.watchedMs;
+  return (
+    isSeen &&
+    isKnown &&
+    choice.down.length === holdings.down.length &&
+    choice.watchedMs === holdings.watchedMs
+  );
 }
 
 /** For people: empty where nothing lags. */
@@ -69,7 +76,11 @@ export function lagOf({ plan, nodes }: Choice, holdings: Holdings): string {
 }
 
 /** The newest resourceVersion of each kind, the newest kind first. */
-function newestOfEach(versions: readonly number[], kindOf: (version: number) => string, oldest = 1): number[] {
+function newestOfEach(
+  versions: readonly number[],
+  kindOf: (version: number) => string,
+  oldest = 1,
+): number[] {
   const newest = new Map<string, number>();
   for (let version = versions.length; version >= oldest; version--) {
     const kind = kindOf(version);

@@ -9,7 +9,13 @@ import { OwnWrites, type View, type Views, viewsOf } from '../../src/engine/obse
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { type KubeList, type KubeObject, leases, nodes, type Resource } from '../../src/kube/resources.ts';
+import {
+  type KubeList,
+  type KubeObject,
+  leases,
+  nodes,
+  type Resource,
+} from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../src/signal/names.ts';
 import { knowledgeOf } from '../builders/knowledge.ts';
@@ -70,7 +76,9 @@ export function leaderWith(dialect: Dialect<Plan>): Leader {
       clock: { now: () => view.now, monotonic: () => elapsedMs, schedule: () => () => undefined },
       prober: {
         askControlPlane: async (endpoints) =>
-          await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: !view.down.includes(name) }))),
+          await Promise.resolve(
+            endpoints.map(({ name }) => ({ name, ready: !view.down.includes(name) })),
+          ),
       },
     });
     const look = async (): Promise<void> => {
@@ -138,7 +146,8 @@ function catchingClient(
       await Promise.resolve({ metadata: {}, items: [current as KubeObject as T] } as KubeList<T>),
     get: async <T extends KubeObject>({ plural }: Resource<T>, name: string) => {
       const lease: KubeObject = { metadata: { name, labels } };
-      const found = plural === leases.plural ? lease : plural === plans.plural ? current : newest.get(name);
+      const found =
+        plural === leases.plural ? lease : plural === plans.plural ? current : newest.get(name);
       return await Promise.resolve(found as T);
     },
     replace: async ({ plural }, object) => {
@@ -147,7 +156,9 @@ function catchingClient(
         endRound();
         return await Promise.resolve(object);
       }
-      return await Promise.reject(new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' }));
+      return await Promise.reject(
+        new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' }),
+      );
     },
   };
   return client as KubeClient;

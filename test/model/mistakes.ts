@@ -44,16 +44,36 @@ const unaware = { leader: leaders.ignoresForeignWork };
 const random = { leader: leaders.randomChoiceAfterLostWrite };
 
 export const MISTAKES: readonly Mistake[] = [
-  mistake('a decision on a stale view', twoCommands, { leader: leaders.onStaleView }, 'no-signal-for-what-is-done'),
-  mistake('a signal before its intent', mixed, { leader: leaders.signalBeforeIntent }, 'intent-before-signal'),
+  mistake(
+    'a decision on a stale view',
+    twoCommands,
+    { leader: leaders.onStaleView },
+    'no-signal-for-what-is-done',
+  ),
+  mistake(
+    'a signal before its intent',
+    mixed,
+    { leader: leaders.signalBeforeIntent },
+    'intent-before-signal',
+  ),
   mistake('a random choice after a lost write', controllers, random, 'signals-within-slots'),
   mistake('a random choice after a lost write', controllers, random, 'one-controller-in-motion'),
   mistake('a random choice after a lost write', workers, random, 'concurrent-workers'),
   mistake('no limit on workers', workers, { leader: leaders.withoutLimit }, 'concurrent-workers'),
   mistake('everyone fetches ahead', ahead, { leader: leaders.asksEveryone }, 'ahead-within-slots'),
-  mistake('stages in any order', mixed, { leader: leaders.stagesInAnyOrder }, 'controllers-before-workers'),
+  mistake(
+    'stages in any order',
+    mixed,
+    { leader: leaders.stagesInAnyOrder },
+    'controllers-before-workers',
+  ),
   mistake('foreign work does not count', replaced, unaware, 'signals-within-slots'),
-  mistake('a restart taken for the end', controllers, { leader: leaders.doneTooEarly }, 'done-runs-it'),
+  mistake(
+    'a restart taken for the end',
+    controllers,
+    { leader: leaders.doneTooEarly },
+    'done-runs-it',
+  ),
   mistake(
     'failures within the budget are forgotten',
     mayFail,
@@ -62,18 +82,58 @@ export const MISTAKES: readonly Mistake[] = [
   ),
   mistake('a signal that is never sent', single, { leader: leaders.neverSignals }, EVERY_RUN_ENDS),
   mistake('no trial run', garbage, { afterStep: hosts.noTrialRun }, 'runnable-binary'),
-  mistake('the previous binary is not kept', single, { afterStep: hosts.previousIsNotKept }, 'way-back'),
-  mistake('what is staged is fetched anew', single, { afterStep: hosts.downloadsAnew }, 'downloaded-once'),
-  mistake('a roll-back ends the service', single, { afterStep: hosts.rollsBackRoughly }, 'rolled-back-rests'),
-  mistake('drains that nobody waits for', single, { leader: leaders.drainsNobody }, 'emptied-before-swap'),
-  mistake('an agent that evicts nobody', alone, { afterStep: hosts.evictsNobody }, 'emptied-before-swap'),
+  mistake(
+    'the previous binary is not kept',
+    single,
+    { afterStep: hosts.previousIsNotKept },
+    'way-back',
+  ),
+  mistake(
+    'what is staged is fetched anew',
+    single,
+    { afterStep: hosts.downloadsAnew },
+    'downloaded-once',
+  ),
+  mistake(
+    'a roll-back ends the service',
+    single,
+    { afterStep: hosts.rollsBackRoughly },
+    'rolled-back-rests',
+  ),
+  mistake(
+    'drains that nobody waits for',
+    single,
+    { leader: leaders.drainsNobody },
+    'emptied-before-swap',
+  ),
+  mistake(
+    'an agent that evicts nobody',
+    alone,
+    { afterStep: hosts.evictsNobody },
+    'emptied-before-swap',
+  ),
   mistake('any cordon is lifted', closed, { leader: leaders.liftsAnyCordon }, 'closed-by-others'),
   mistake('nothing is cleaned up', aborted, { leader: leaders.neverTidies }, 'no-cordon-left'),
-  mistake('an aborted plan is abandoned', aborted, { leader: leaders.abandons }, 'nothing-half-done'),
-  mistake('a cordon is lifted too early', single, { leader: leaders.liftsTooEarly }, 'closed-while-swapped'),
+  mistake(
+    'an aborted plan is abandoned',
+    aborted,
+    { leader: leaders.abandons },
+    'nothing-half-done',
+  ),
+  mistake(
+    'a cordon is lifted too early',
+    single,
+    { leader: leaders.liftsTooEarly },
+    'closed-while-swapped',
+  ),
 ];
 
-function mistake(name: string, configuration: Configuration, parts: Partial<Parts>, breaks: string): Mistake {
+function mistake(
+  name: string,
+  configuration: Configuration,
+  parts: Partial<Parts>,
+  breaks: string,
+): Mistake {
   return { name, configuration, parts, breaks };
 }
 

@@ -5,7 +5,17 @@ import type { Node } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import { RESTART_TIMEOUT_MS } from './agent-turn.ts';
 import { NOW } from './cluster.ts';
-import { factsOf, failure, fallen, type Host, lifeOf, powerLost, powerLostForGood, processOf, UNSEEN } from './host.ts';
+import {
+  factsOf,
+  failure,
+  fallen,
+  type Host,
+  lifeOf,
+  powerLost,
+  powerLostForGood,
+  processOf,
+  UNSEEN,
+} from './host.ts';
 import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
 import type { Numbering } from './numbering.ts';
 import type { TakenTurns } from './taken-turns.ts';
@@ -34,11 +44,17 @@ interface Kind {
   readonly states: Numbering<NodeState>;
 }
 
-export async function edgesOf(node: NodeState, { rules, turns, states }: Kind): Promise<NodeEdge[]> {
-  if (node.host.dark) return backoffOf(node, rules).map((move) => ({ ...move, to: states.numberOf(move.to) }));
+export async function edgesOf(
+  node: NodeState,
+  { rules, turns, states }: Kind,
+): Promise<NodeEdge[]> {
+  if (node.host.dark)
+    return backoffOf(node, rules).map((move) => ({ ...move, to: states.numberOf(move.to) }));
   const trailOf = turns.of(node);
   const life = lifeOf(node.host, rules.qualityOf);
-  const moves = life.map(({ label, host }): NodeMove => ({ label, fair: true, cost: 0, to: { ...node, host } }));
+  const moves = life.map(
+    ({ label, host }): NodeMove => ({ label, fair: true, cost: 0, to: { ...node, host } }),
+  );
   for (const view of viewsOf(node)) {
     for (const facts of factsOf(node.host, node.journal, rules.qualityOf)) {
       moves.push(...(await agentMoves({ node, rules, trailOf }, { view, facts }, life.length > 0)));
@@ -57,7 +73,10 @@ export async function edgesOf(node: NodeState, { rules, turns, states }: Kind): 
 function backoffOf(node: NodeState, { contents, isNode }: NodeRules): NodeMove[] {
   const { status, ...object } = objectAt(contents, node.versions) as Node;
   if (!isNode || status?.conditions?.[0]?.status === 'False') return [];
-  const silent: Node = { ...object, status: { ...status, conditions: [{ type: 'Ready', status: 'False' }] } };
+  const silent: Node = {
+    ...object,
+    status: { ...status, conditions: [{ type: 'Ready', status: 'False' }] },
+  };
   const to = written(node, contentOf(contents, silent));
   return [{ label: 'its Node is found not Ready', fair: true, cost: 0, to }];
 }
@@ -91,24 +110,40 @@ async function agentMoves(
   return [...half, ...(await turnMoves(parts, { ...look, elapsedMs: RESTART_TIMEOUT_MS }, cost))];
 }
 
-async function turnMoves({ node, rules, trailOf }: TurnParts, look: Look, cost: number): Promise<NodeMove[]> {
+async function turnMoves(
+  { node, rules, trailOf }: TurnParts,
+  look: Look,
+  cost: number,
+): Promise<NodeMove[]> {
   const trail = await trailOf(look, {});
   const whole = trail.steps.at(-1);
   if (!whole) return [];
-  const lag = look.view === node.versions.length ? '' : `, seeing ${look.view ?? 'none'} of ${node.versions.length}`;
+  const lag =
+    look.view === node.versions.length
+      ? ''
+      : `, seeing ${look.view ?? 'none'} of ${node.versions.length}`;
   const time = ['', ' at half its time', ' at the end of its time'][look.elapsedMs] ?? '';
   const label = `the agent ${did(trail)}${time}${lag}`;
   const moves: NodeMove[] = [{ label, fair: lag === '' && cost === 0, cost, to: whole.to }];
   trail.steps.forEach(({ to }, index) => {
     const before = did(trail, index + 1);
-    moves.push({ label: `the agent ${before}${lag}, then crashes`, fair: false, ...crash(to, cost) });
+    moves.push({
+      label: `the agent ${before}${lag}, then crashes`,
+      fair: false,
+      ...crash(to, cost),
+    });
   });
   if (cost === rules.faults) return moves;
   for (const [what, asked, answers] of FAILURES) {
     if (!trail.asked.has(asked)) continue;
     const other = await trailOf(look, answers);
     const to = other.steps.at(-1)?.to ?? node;
-    moves.push({ label: `the agent ${did(other)}${lag}, but ${what}`, fair: false, cost: cost + 1, to });
+    moves.push({
+      label: `the agent ${did(other)}${lag}, but ${what}`,
+      fair: false,
+      cost: cost + 1,
+      to,
+    });
   }
   return moves;
 }
@@ -130,7 +165,9 @@ function did({ steps }: Trail, count = steps.length): string {
 /** An agent that is gone, for one of its own crashes where it has any left, else for a fault beside `cost`. */
 function crash(node: NodeState, cost = 0): Pick<NodeMove, 'cost' | 'to'> {
   const to = { ...node, floor: node.versions.length, known: false };
-  return node.crashes > 0 ? { cost, to: { ...to, crashes: node.crashes - 1 } } : { cost: cost + 1, to };
+  return node.crashes > 0
+    ? { cost, to: { ...to, crashes: node.crashes - 1 } }
+    : { cost: cost + 1, to };
 }
 
 /**
@@ -141,12 +178,28 @@ function misfortunes(node: NodeState, { contents, power, qualityOf }: NodeRules)
   const { host, journal } = node;
   const touched = written(node, node.versions.at(-1) ?? 0);
   const moves: NodeMove[] = [
-    { label: 'somebody else writes its object', fair: false, cost: 1, to: touched, isForeign: true },
+    {
+      label: 'somebody else writes its object',
+      fair: false,
+      cost: 1,
+      to: touched,
+      isForeign: true,
+    },
   ];
-  const status = decodeSignal(objectAt(contents, node.versions).metadata.annotations)?.status?.status;
+  const status = decodeSignal(objectAt(contents, node.versions).metadata.annotations)?.status
+    ?.status;
   if (journal.phase === 'idle' || journal.phase === 'proven' || ENDS.includes(status)) return moves;
-  if (journal.phase === 'soaking' && host.service?.life === 'up' && qualityOf(host.service.file) === 'brief') {
-    moves.push({ label: 'the service falls', fair: false, cost: 0, to: { ...node, host: fallen(host) } });
+  if (
+    journal.phase === 'soaking' &&
+    host.service?.life === 'up' &&
+    qualityOf(host.service.file) === 'brief'
+  ) {
+    moves.push({
+      label: 'the service falls',
+      fair: false,
+      cost: 0,
+      to: { ...node, host: fallen(host) },
+    });
   }
   if (power === 'stays') return moves;
   const off = crash({ ...node, host: powerLost(host) });
@@ -160,9 +213,17 @@ function misfortunes(node: NodeState, { contents, power, qualityOf }: NodeRules)
 function podMoves(node: NodeState, { contents, podsReturn }: NodeRules): NodeMove[] {
   const { host, drain } = node;
   const drained: NodeState = { ...node, host: { ...host, hasPods: false }, drain: 'drained' };
-  if (drain === 'draining') return [{ label: 'its last pod is gone', fair: true, cost: 0, to: drained }];
+  if (drain === 'draining')
+    return [{ label: 'its last pod is gone', fair: true, cost: 0, to: drained }];
   if (!podsReturn || host.hasPods || isClosed(node, contents)) return [];
-  return [{ label: 'pods run here again', fair: false, cost: 0, to: { ...node, host: { ...host, hasPods: true } } }];
+  return [
+    {
+      label: 'pods run here again',
+      fair: false,
+      cost: 0,
+      to: { ...node, host: { ...host, hasPods: true } },
+    },
+  ];
 }
 
 /** Whoever cordons a node that is cordoned already changes nothing. */
@@ -179,10 +240,19 @@ function isClosed({ versions }: NodeState, contents: NodeRules['contents']): boo
 }
 
 /** Nobody works on the service then. */
-const ENDS: readonly (string | undefined)[] = ['UnCordoning', 'Completed', 'Failed', 'FailedDownload'];
+const ENDS: readonly (string | undefined)[] = [
+  'UnCordoning',
+  'Completed',
+  'Failed',
+  'FailedDownload',
+];
 
 /** One move to each state, the cheapest and fairest first, without those that change nothing. */
-function distinct(from: NodeState, moves: readonly NodeMove[], states: Numbering<NodeState>): NodeEdge[] {
+function distinct(
+  from: NodeState,
+  moves: readonly NodeMove[],
+  states: Numbering<NodeState>,
+): NodeEdge[] {
   const byState = new Map<number, NodeEdge>();
   const here = states.numberOf(cleanedUp(from));
   for (const move of moves) {
@@ -197,12 +267,17 @@ function distinct(from: NodeState, moves: readonly NodeMove[], states: Numbering
 /** Without what nothing depends on: times, since each turn counts its own, and which numbers processes have beyond being the same or not. */
 function cleanedUp(node: NodeState): NodeState {
   const { journal: noted, host } = node;
-  if (noted.phase === 'idle' || isBundle(noted)) return { ...node, known: true, host: renumbered(host, []) };
+  if (noted.phase === 'idle' || isBundle(noted))
+    return { ...node, known: true, host: renumbered(host, []) };
   // It matters where a kubelet dates what it tells, and none of the model does.
   const { restartedAt: _, ...journal } = noted;
   const { process, fresh, work, since, entered } = journal;
   const old = [
-    ...new Set([work.original, ...(process ? [process] : []), ...(fresh ? [fresh] : [])].map(({ pid }) => pid)),
+    ...new Set(
+      [work.original, ...(process ? [process] : []), ...(fresh ? [fresh] : [])].map(
+        ({ pid }) => pid,
+      ),
+    ),
   ];
   const numberOf = (id: number): number => old.indexOf(id) + 1;
   const asProcess = (id: number) => processOf({ id: numberOf(id) });

@@ -4,7 +4,10 @@ import { decodeReport } from '../../src/signal/annotations.ts';
 import type { NodeGlance } from './glance.ts';
 
 export function isOpen(signal: NodeGlance['signal']): boolean {
-  return signal !== undefined && !['Completed', 'Failed', 'FailedDownload'].includes(signal.status?.status ?? '');
+  return (
+    signal !== undefined &&
+    !['Completed', 'Failed', 'FailedDownload'].includes(signal.status?.status ?? '')
+  );
 }
 
 export function isRolledBack({ object, signal }: NodeGlance): boolean {
@@ -46,7 +49,10 @@ export function isAtRest({ signal, journal }: NodeGlance): boolean {
 /** k0s's own agent restarted the service for the signal, and ours has no part in it, or left it. */
 export function isTheirs({ object, signal, journal, left }: NodeGlance): boolean {
   if (signal?.status?.status !== 'Restart' || journal.phase !== 'idle') return false;
-  return left.includes(signal.created) || decodeReport(object.metadata.annotations, signal.created) === undefined;
+  return (
+    left.includes(signal.created) ||
+    decodeReport(object.metadata.annotations, signal.created) === undefined
+  );
 }
 
 /** Its agent told a failure, and not that the old file is back. */

@@ -1,6 +1,11 @@
 /** What people do to a plan while it runs: controls as annotations, each once, at any time. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
-import { ABORT_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION, withRetry } from '../../src/engine/model/controls.ts';
+import {
+  ABORT_ANNOTATION,
+  PAUSE_ANNOTATION,
+  RETRY_ANNOTATION,
+  withRetry,
+} from '../../src/engine/model/controls.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
 import type { Order } from './cluster.ts';
 import { recordedIn } from './plan-words.ts';
@@ -20,7 +25,13 @@ export function controlsOn(plan: Plan, controls: readonly Order[], now: number):
 const ORDERS: Readonly<Record<Order, (plan: Plan, now: number) => Ordered[]>> = {
   abort(plan) {
     if (annotationOf(plan, ABORT_ANNOTATION) !== undefined) return [];
-    return [{ label: 'somebody aborts the plan', fair: false, plan: annotated(plan, ABORT_ANNOTATION, 'enough') }];
+    return [
+      {
+        label: 'somebody aborts the plan',
+        fair: false,
+        plan: annotated(plan, ABORT_ANNOTATION, 'enough'),
+      },
+    ];
   },
   pause(plan) {
     const text = annotationOf(plan, PAUSE_ANNOTATION);
@@ -34,7 +45,9 @@ const ORDERS: Readonly<Record<Order, (plan: Plan, now: number) => Ordered[]>> = 
     const text = annotationOf(plan, RETRY_ANNOTATION);
     const failed = recordedIn(plan.status).filter(
       ({ state, since, name }) =>
-        state === 'SignalApplyFailed' && Date.parse(since) < now && text?.includes(`${name}@`) !== true,
+        state === 'SignalApplyFailed' &&
+        Date.parse(since) < now &&
+        text?.includes(`${name}@`) !== true,
     );
     return failed.map(({ name }) => {
       const ordered = withRetry(text, name, rfc3339(now - 1000));

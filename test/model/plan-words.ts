@@ -10,13 +10,14 @@ export interface Recorded {
 }
 
 export function recordedIn(status: Plan['status']): Recorded[] {
-  return (status?.commands ?? []).flatMap(({ id, k0supdate: { controllers = [], workers = [] } = {} }) =>
-    [...controllers, ...workers].map(({ name, state, lastUpdatedTimestamp }) => ({
-      command: id,
-      name,
-      state,
-      since: lastUpdatedTimestamp,
-    })),
+  return (status?.commands ?? []).flatMap(
+    ({ id, k0supdate: { controllers = [], workers = [] } = {} }) =>
+      [...controllers, ...workers].map(({ name, state, lastUpdatedTimestamp }) => ({
+        command: id,
+        name,
+        state,
+        since: lastUpdatedTimestamp,
+      })),
   );
 }
 

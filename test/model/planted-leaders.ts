@@ -10,7 +10,8 @@ import { sameJson } from '../../src/util/json.ts';
 import { type Deeds, type Leader, type LeaderView, leaderWith, realLeader } from './leader.ts';
 
 /** Takes its own cache's word for it that the plan is still the one that it decides on. */
-export const onStaleView: Leader = async (view) => await realLeader({ ...view, current: view.plan });
+export const onStaleView: Leader = async (view) =>
+  await realLeader({ ...view, current: view.plan });
 
 /** Signals a target while the write that records it is still on its way. */
 export const signalBeforeIntent: Leader = async (view) => await withSignalsAhead(realLeader, view);
@@ -18,14 +19,18 @@ export const signalBeforeIntent: Leader = async (view) => await withSignalsAhead
 /** Takes any target that may start, and where no answer says that the choice is recorded, goes on as if it were. */
 export const randomChoiceAfterLostWrite: Leader = async (view) => {
   const controls = [realLeader, leaderWithStages(reversed)];
-  return together(...(await Promise.all(controls.map(async (leader) => await withSignalsAhead(leader, view)))));
+  return together(
+    ...(await Promise.all(controls.map(async (leader) => await withSignalsAhead(leader, view)))),
+  );
 };
 
 /** Signals that a decision leads to as soon as it is made, beside the write that records it. */
 async function withSignalsAhead(leader: Leader, view: LeaderView): Promise<Deeds> {
   const deeds = await leader(view);
   const recorded = deeds.writes.find((object): object is Plan => object.kind === plans.kind);
-  return recorded ? together(deeds, await leader({ ...view, plan: recorded, current: recorded })) : deeds;
+  return recorded
+    ? together(deeds, await leader({ ...view, plan: recorded, current: recorded }))
+    : deeds;
 }
 
 function together(...all: readonly Deeds[]): Deeds {
@@ -64,7 +69,9 @@ export const doneTooEarly = leaderWith({
     ...autopilot.signal,
     read: (...given) => {
       const seen = autopilot.signal.read(...given);
-      return seen.kind === 'working' && seen.step === 'Restart' ? { ...seen, kind: 'succeeded' } : seen;
+      return seen.kind === 'working' && seen.step === 'Restart'
+        ? { ...seen, kind: 'succeeded' }
+        : seen;
     },
   },
 });
@@ -73,10 +80,14 @@ export const doneTooEarly = leaderWith({
 export const forgetsFailures: Leader = async (view) => {
   const { writes, ...deeds } = await realLeader(view);
   const completed = (plan: Plan): Plan =>
-    plan.status?.state === 'ApplyFailed' ? { ...plan, status: { ...plan.status, state: 'Completed' } } : plan;
+    plan.status?.state === 'ApplyFailed'
+      ? { ...plan, status: { ...plan.status, state: 'Completed' } }
+      : plan;
   return {
     ...deeds,
-    writes: writes.map((object) => (object.kind === plans.kind ? completed(object as Plan) : object)),
+    writes: writes.map((object) =>
+      object.kind === plans.kind ? completed(object as Plan) : object,
+    ),
   };
 };
 
@@ -91,7 +102,10 @@ export const drainsNobody: Leader = async (view) => {
 /** As the original does. */
 export const liftsAnyCordon: Leader = async (view) => {
   const { policy } = view;
-  return await realLeader({ ...view, policy: { ...policy, drain: { ...policy.drain, uncordon: 'always' } } });
+  return await realLeader({
+    ...view,
+    policy: { ...policy, drain: { ...policy.drain, uncordon: 'always' } },
+  });
 };
 
 /** Lifts a cordon only with its last word to the agent: where it comes to none, the cordon stays. */
@@ -99,7 +113,9 @@ export const neverTidies: Leader = without((object, view) => {
   const before = view.objects.worker.find(({ metadata }) => metadata.name === object.metadata.name);
   if (!before) return false;
   const [old, signal] = [before, object].map(({ metadata }) => decodeSignal(metadata.annotations));
-  return cordonOwner(before) !== undefined && cordonOwner(object) === undefined && sameJson(old, signal);
+  return (
+    cordonOwner(before) !== undefined && cordonOwner(object) === undefined && sameJson(old, signal)
+  );
 });
 
 /** Ends a plan as soon as somebody orders that, without a word to the agents. */
@@ -110,14 +126,19 @@ export const abandons: Leader = async (view) => {
   if (!isAborted || !status) return await realLeader(view);
   const isOver = !status.state.startsWith('Schedulable');
   const isFresh = metadata.resourceVersion === current.metadata.resourceVersion;
-  return { begun: [], writes: isOver || !isFresh ? [] : [{ ...plan, status: { ...status, state: 'ApplyFailed' } }] };
+  return {
+    begun: [],
+    writes: isOver || !isFresh ? [] : [{ ...plan, status: { ...status, state: 'ApplyFailed' } }],
+  };
 };
 
 /** Lets a node back as soon as its agent works on the service. */
 export const liftsTooEarly: Leader = async (view) => {
   const deeds = await realLeader(view);
   const early = view.objects.worker.filter(
-    (node) => decodeSignal(node.metadata.annotations)?.status?.status === 'Restart' && withoutCordon(node) !== node,
+    (node) =>
+      decodeSignal(node.metadata.annotations)?.status?.status === 'Restart' &&
+      withoutCordon(node) !== node,
   );
   return { ...deeds, writes: [...deeds.writes, ...early.map(withoutCordon)] };
 };
@@ -130,7 +151,10 @@ function without(isLeftOut: (object: KubeObject, view: LeaderView) => boolean): 
 }
 
 function leaderWithStages(change: (stage: Stage) => Stage): Leader {
-  const changed = (rollout: Rollout): Rollout => ({ ...rollout, stages: rollout.stages.map(change) });
+  const changed = (rollout: Rollout): Rollout => ({
+    ...rollout,
+    stages: rollout.stages.map(change),
+  });
   return leaderWith({ ...autopilot, resolve: (...given) => changed(autopilot.resolve(...given)) });
 }
 

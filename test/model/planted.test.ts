@@ -17,7 +17,8 @@ const A_FEW_STEPS = 28;
 /** What is found within fewer states than the longest ways need. */
 const SHALLOW = MISTAKES.filter(
   ({ configuration, breaks }) =>
-    configuration.versions.length === 1 && !['one-controller-in-motion', 'concurrent-workers'].includes(breaks),
+    configuration.versions.length === 1 &&
+    !['one-controller-in-motion', 'concurrent-workers'].includes(breaks),
 );
 
 test.each(MISTAKES)('$name: found by $breaks', async (mistake) => {
@@ -44,7 +45,12 @@ test('every invariant is broken by some mistake', () => {
 test('the same lost write with a fixed choice starts only the first target', async () => {
   const configuration = configure('2 controllers', 'c1 c2', { faults: 0 });
   const parts = { leader: signalBeforeIntent };
-  const found = await counterexample({ name: '', configuration, parts, breaks: 'signals-within-slots' });
+  const found = await counterexample({
+    name: '',
+    configuration,
+    parts,
+    breaks: 'signals-within-slots',
+  });
   expect(found).toBeUndefined();
 });
 

@@ -1,5 +1,8 @@
 /** The Cartesian product: one choice from each row, in the order of the rows. */
 
 export function product<T>(choices: readonly (readonly T[])[]): T[][] {
-  return choices.reduce<T[][]>((rows, next) => rows.flatMap((row) => next.map((each) => [...row, each])), [[]]);
+  return choices.reduce<T[][]>(
+    (rows, next) => rows.flatMap((row) => next.map((each) => [...row, each])),
+    [[]],
+  );
 }

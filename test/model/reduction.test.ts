@@ -21,11 +21,18 @@ const SMALL: readonly Configuration[] = [
     cordoner: 'self',
   }),
   configure('aborted', WHOLE ? 'w1 w2' : 'w1', { concurrent: 2, faults: 0, controls: ['abort'] }),
-  configure('tried again', 'w1:garbage w2:garbage', { faults: 0, controls: ['retry'], times: [NOW, NOW + 30_000] }),
+  configure('tried again', 'w1:garbage w2:garbage', {
+    faults: 0,
+    controls: ['retry'],
+    times: [NOW, NOW + 30_000],
+  }),
   configure('others cordon', WHOLE ? 'w1 w2!' : 'w1!', { othersCordon: true }),
 ];
 
-async function statesOf(model: Model, standIn: (state: string) => Promise<string>): Promise<Set<string>> {
+async function statesOf(
+  model: Model,
+  standIn: (state: string) => Promise<string>,
+): Promise<Set<string>> {
   const states: string[] = [];
   const { violation } = await explore(model, { onState: (state) => states.push(state) });
   expect(violation).toBeUndefined();

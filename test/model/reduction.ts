@@ -43,7 +43,8 @@ export class Reduction {
 
   constructor(parts: ReductionParts) {
     const { versions, replacedBy, name, crashesEach } = parts.configuration;
-    if (versions.length > 1 || replacedBy.length > 0) throw new Error(`${name}: not for several commands or plans`);
+    if (versions.length > 1 || replacedBy.length > 0)
+      throw new Error(`${name}: not for several commands or plans`);
     this.#parts = parts;
     const cleanedUp = ({ versions: all, ...more }: NodeState): number =>
       parts.nodes.numberOf({ ...more, versions: all.slice(-1), floor: 1, crashes: crashesEach });
@@ -56,7 +57,10 @@ export class Reduction {
     const plan = plans.valueOf(state.plan).at(-1) ?? 0;
     const nodes: number[] = [];
     for (const place of state.nodes.keys()) nodes.push(await this.#standIn(state, plan, place));
-    const order = symmetry.orderOf(plan, (place) => (nodes[place] ?? 0) * 0x1_00_00 + (state.requests[place] ?? 0));
+    const order = symmetry.orderOf(
+      plan,
+      (place) => (nodes[place] ?? 0) * 0x1_00_00 + (state.requests[place] ?? 0),
+    );
     return {
       ...state,
       plan: plans.numberOf([symmetry.renamed(plan, order)]),
@@ -67,11 +71,14 @@ export class Reduction {
 
   async #standIn({ time, nodes, faults }: State, plan: number, place: number): Promise<number> {
     const node = nodes[place] ?? 0;
-    const trimmed = once(this.#trimmed, `${time}/${plan}/${place}/${node}`, () => this.#trim(time, plan, place, node));
+    const trimmed = once(this.#trimmed, `${time}/${plan}/${place}/${node}`, () =>
+      this.#trim(time, plan, place, node),
+    );
     const { symmetry, configuration } = this.#parts;
     // What failed may be tried again, whatever its agent is at.
     const isOver =
-      symmetry.isDone(plan, place) || (symmetry.isSettled(plan, place) && !configuration.controls.includes('retry'));
+      symmetry.isDone(plan, place) ||
+      (symmetry.isSettled(plan, place) && !configuration.controls.includes('retry'));
     if (!isOver) return trimmed;
     return (await this.#rests[place]?.endOf(trimmed, faults)) ?? trimmed;
   }
@@ -81,7 +88,9 @@ export class Reduction {
     const state = nodes.valueOf(node);
     const isDone = symmetry.isDone(plan, place);
     const now = configuration.times[time] ?? 0;
-    const kinds = state.versions.map((content) => leaders.tells({ now, plan, place, content, isDone }));
+    const kinds = state.versions.map((content) =>
+      leaders.tells({ now, plan, place, content, isDone }),
+    );
     const isKept = (_: number, index: number): boolean =>
       index + 1 >= state.floor || kinds.lastIndexOf(kinds[index] ?? '') === index;
     const versions = state.versions.filter(isKept);

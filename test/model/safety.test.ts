@@ -23,7 +23,10 @@ test('docs/internals/safety.md says what upholds every invariant in each dialect
     .filter((line) => line.startsWith('| '))
     .map(cellsOf);
   expect(head.slice(1)).toEqual(['`autopilot`', '`cattle`', '`kubeadm`', '`capi`']);
-  expect(rows.map(([name]) => name)).toEqual([...INVARIANTS.map(({ name }) => `\`${name}\``), '`every-run-ends`']);
+  expect(rows.map(([name]) => name)).toEqual([
+    ...INVARIANTS.map(({ name }) => `\`${name}\``),
+    '`every-run-ends`',
+  ]);
   expect(rows.filter((cells) => cells.length !== head.length || cells.includes(''))).toEqual([]);
 });
 

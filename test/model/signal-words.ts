@@ -7,19 +7,29 @@ import { decodePrefetch } from '../../src/signal/prefetch.ts';
 /** As what follows "asks to". */
 export function wordsFor(before: KubeObject, after: KubeObject): string {
   const { name } = after.metadata;
-  const words = [signalWords, aheadWords, cordonWords, taintWords].map((wordsOf) => wordsOf(before, after));
-  return words.flatMap((word) => (word === '' ? [] : `${word} ${name}`)).join(' and ') || `write ${name} as it is`;
+  const words = [signalWords, aheadWords, cordonWords, taintWords].map((wordsOf) =>
+    wordsOf(before, after),
+  );
+  return (
+    words.flatMap((word) => (word === '' ? [] : `${word} ${name}`)).join(' and ') ||
+    `write ${name} as it is`
+  );
 }
 
 function signalWords(before: KubeObject, after: KubeObject): string {
   const [old, signal] = [before, after].map(({ metadata }) => decodeSignal(metadata.annotations));
-  if (!signal || (old?.created === signal.created && old.status?.status === signal.status?.status)) return '';
+  if (!signal || (old?.created === signal.created && old.status?.status === signal.status?.status))
+    return '';
   if (signal.status === undefined) return `signal ${signal.command.version} to`;
-  return signal.status.status === 'Failed' ? 'cancel the signal of' : `write ${signal.status.status} on`;
+  return signal.status.status === 'Failed'
+    ? 'cancel the signal of'
+    : `write ${signal.status.status} on`;
 }
 
 function aheadWords(before: KubeObject, after: KubeObject): string {
-  const [old, wish] = [before, after].map(({ metadata }) => decodePrefetch(metadata.annotations)?.command.version);
+  const [old, wish] = [before, after].map(
+    ({ metadata }) => decodePrefetch(metadata.annotations)?.command.version,
+  );
   if (old === wish) return '';
   return wish === undefined ? 'cancel the prefetch of' : `have ${wish} fetched ahead on`;
 }

@@ -5,7 +5,8 @@ import { StateTable } from './state-table.ts';
 
 /** More than one chunk holds, and than the first index does. */
 const MANY = 70_000;
-const textOf = (number: number): string => String.fromCharCode(number >> 8, number & 0xff, 0xffff - (number % 7));
+const textOf = (number: number): string =>
+  String.fromCharCode(number >> 8, number & 0xff, 0xffff - (number % 7));
 
 test('every text gets its own number in order, and is found again', () => {
   const table = new StateTable();

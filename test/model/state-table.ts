@@ -23,7 +23,8 @@ export class StateTable {
   /** The number of a state, from 0 in the order in which they were first seen. */
   numberOf(text: string): number {
     if (this.#size === 0) this.#width = text.length;
-    if (text.length !== this.#width) throw new RangeError(`a state of ${text.length} characters, not ${this.#width}`);
+    if (text.length !== this.#width)
+      throw new RangeError(`a state of ${text.length} characters, not ${this.#width}`);
     if (this.#size >= this.#index.length * FULL) this.#grow();
     const slot = this.#slotOf(text);
     const known = this.#index[slot] ?? EMPTY;
@@ -50,7 +51,8 @@ export class StateTable {
 
   #is(number: number, text: string): boolean {
     const [chunk, from] = this.#placeOf(number);
-    for (let at = 0; at < this.#width; at++) if (chunk[from + at] !== text.charCodeAt(at)) return false;
+    for (let at = 0; at < this.#width; at++)
+      if (chunk[from + at] !== text.charCodeAt(at)) return false;
     return true;
   }
 
@@ -63,7 +65,8 @@ export class StateTable {
 
   #grow(): void {
     this.#index = new Int32Array(this.#index.length * 2).fill(EMPTY);
-    for (let number = 0; number < this.#size; number++) this.#index[this.#slotOf(this.textOf(number))] = number;
+    for (let number = 0; number < this.#size; number++)
+      this.#index[this.#slotOf(this.textOf(number))] = number;
   }
 }
 

@@ -54,7 +54,9 @@ export class Symmetry {
   constructor({ nodes, controls }: Configuration, contents: Numbering<KubeObject>) {
     this.#nodes = nodes;
     this.#contents = contents;
-    this.#choosable = controls.includes('retry') ? ['SignalPending', 'SignalApplyFailed'] : ['SignalPending'];
+    this.#choosable = controls.includes('retry')
+      ? ['SignalPending', 'SignalApplyFailed']
+      : ['SignalPending'];
   }
 
   /** The order in which alike nodes stand by what is recorded of them, and then by `rank`, a number for all the rest. */
@@ -62,7 +64,9 @@ export class Symmetry {
     const rows = this.#rowsOf(plan);
     const order = this.#nodes.map((_, place) => place);
     for (const places of this.#groups(rows)) {
-      const sorted = places.toSorted((a, b) => compare(rows[a], rows[b]) || rank(a) - rank(b) || a - b);
+      const sorted = places.toSorted(
+        (a, b) => compare(rows[a], rows[b]) || rank(a) - rank(b) || a - b,
+      );
       places.forEach((place, index) => (order[place] = sorted[index] ?? place));
     }
     return order;
@@ -87,7 +91,9 @@ export class Symmetry {
       const newNames = new Map(order.map((old, place) => [names[old] ?? '', names[place] ?? '']));
       const words = new RegExp(`\\b(${names.join('|')})\\b`, 'g');
       const told = JSON.stringify(this.#contents.valueOf(plan), (key, value: unknown) =>
-        key === 'description' && typeof value === 'string' ? value.replaceAll(words, ANY_NODE) : value,
+        key === 'description' && typeof value === 'string'
+          ? value.replaceAll(words, ANY_NODE)
+          : value,
       );
       const text = told.replaceAll(words, (name) => newNames.get(name) ?? name);
       return contentOf(this.#contents, inOrder(JSON.parse(text), names) as KubeObject);
@@ -101,11 +107,16 @@ export class Symmetry {
       const isAborted = metadata.annotations?.[ABORT_ANNOTATION] !== undefined;
       return this.#nodes.map(({ name }) => {
         const own = recorded.filter((target) => target.name === name);
-        const mayBeChosen = own.length === 0 || own.some(({ state }) => this.#choosable.includes(state));
+        const mayBeChosen =
+          own.length === 0 || own.some(({ state }) => this.#choosable.includes(state));
         if (mayBeChosen && !isAborted) return undefined;
         const isSettled = own.every(({ state }) => !UNSETTLED.includes(state));
         const isDone = own.every(({ state }) => state === 'SignalCompleted');
-        return { text: own.map(({ state, since }) => `${state} ${since}`).join(), isDone, isSettled };
+        return {
+          text: own.map(({ state, since }) => `${state} ${since}`).join(),
+          isDone,
+          isSettled,
+        };
       });
     });
   }
@@ -129,7 +140,9 @@ function inOrder(value: unknown, names: readonly string[]): unknown {
       : items;
   }
   if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inOrder(inner, names)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, inOrder(inner, names)]),
+  );
 }
 
 function placeOf(item: unknown, names: readonly string[]): number {

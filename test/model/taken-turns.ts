@@ -19,11 +19,16 @@ export class TakenTurns {
     const { versions, floor, crashes, drain, keptClosed, ...own } = node;
     const text = JSON.stringify(own);
     return async ({ view, ...look }, answers) => {
-      const seen = view === undefined || view === versions.length ? [] : versions.slice(view - 1, view);
+      const seen =
+        view === undefined || view === versions.length ? [] : versions.slice(view - 1, view);
       const short = { ...node, versions: [...seen, ...versions.slice(-1)], floor: 0 };
       const shortLook = { ...look, view: view && 1 };
       const key = text + JSON.stringify([short.versions, shortLook, answers]);
-      const trail = await once(this.#trails, key, async () => await trailOf(short, this.#rules, shortLook, answers));
+      const trail = await once(
+        this.#trails,
+        key,
+        async () => await trailOf(short, this.#rules, shortLook, answers),
+      );
       const known = short.versions.length;
       const floorOf = (to: number): number => {
         if (to === 0) return floor;
@@ -31,7 +36,10 @@ export class TakenTurns {
       };
       const steps = trail.steps.map(({ label, to }) => {
         const all = [...versions, ...to.versions.slice(known)];
-        return { label, to: { ...to, versions: all, floor: floorOf(to.floor), crashes, drain, keptClosed } };
+        return {
+          label,
+          to: { ...to, versions: all, floor: floorOf(to.floor), crashes, drain, keptClosed },
+        };
       });
       return { ...trail, steps };
     };

@@ -18,11 +18,16 @@ export function theirMoves(node: NodeState, rules: NodeRules): NodeMove[] {
   const moved = { ...node, host: after };
   if (status === undefined) {
     const to = { ...moved, isChanged: false };
-    return node.isChanged ? [{ label: "k0s's agent restarts the service", fair: true, cost: 0, to }] : [];
+    return node.isChanged
+      ? [{ label: "k0s's agent restarts the service", fair: true, cost: 0, to }]
+      : [];
   }
   const { metadata } = object;
   const data = encodeSignal({ ...signal, status: { status, timestamp: signal.created } });
-  const changed = { ...object, metadata: { ...metadata, annotations: { ...metadata.annotations, ...data } } };
+  const changed = {
+    ...object,
+    metadata: { ...metadata, annotations: { ...metadata.annotations, ...data } },
+  };
   const label = `k0s's agent reports ${status}`;
   return [{ label, fair: true, cost: 0, to: written(moved, contentOf(rules.contents, changed)) }];
 }
@@ -33,7 +38,11 @@ interface Next {
   readonly host: Host;
 }
 
-function nextOf({ status, command: { version } }: SignalData, host: Host, qualityOf: Qualities): Next | undefined {
+function nextOf(
+  { status, command: { version } }: SignalData,
+  host: Host,
+  qualityOf: Qualities,
+): Next | undefined {
   const { service } = host;
   // By what the service says of itself.
   const runsIt = service?.file === version && qualityOf(version) !== 'impostor';
@@ -46,7 +55,9 @@ function nextOf({ status, command: { version } }: SignalData, host: Host, qualit
       return { status: 'Restart', host: { ...host, target: version } };
     case 'Restart':
       if (runsIt) return { status: 'UnCordoning', host };
-      return service === undefined ? undefined : { host: { ...host, service: { ...service, life: 'stopping' } } };
+      return service === undefined
+        ? undefined
+        : { host: { ...host, service: { ...service, life: 'stopping' } } };
     default:
       return undefined;
   }

@@ -60,7 +60,12 @@ export interface Trail {
   readonly asked: ReadonlySet<keyof Answers>;
 }
 
-export async function trailOf(node: NodeState, rules: NodeRules, look: Look, answers: Answers): Promise<Trail> {
+export async function trailOf(
+  node: NodeState,
+  rules: NodeRules,
+  look: Look,
+  answers: Answers,
+): Promise<Trail> {
   const turn = new RecordedTurn(node, rules, look, answers);
   await takeTurn(turn);
   return { steps: turn.trail, asked: turn.asked };
@@ -80,7 +85,12 @@ class RecordedTurn {
   readonly #answers: Answers;
   #node: NodeState;
 
-  constructor(node: NodeState, rules: NodeRules, { view, facts, elapsedMs }: Look, answers: Answers) {
+  constructor(
+    node: NodeState,
+    rules: NodeRules,
+    { view, facts, elapsedMs }: Look,
+    answers: Answers,
+  ) {
     // What is older than what was seen is dropped from then on, whoever sends it: OwnObject takes care of that.
     this.#node = view === undefined ? node : { ...node, known: true, floor: view };
     this.#rules = rules;
@@ -113,7 +123,10 @@ class RecordedTurn {
 
   leave(created: string): void {
     // Told again after a crash, it is left once.
-    this.#reach('leaves the signal', { ...this.#node, left: [...new Set([...this.#node.left, created])] });
+    this.#reach('leaves the signal', {
+      ...this.#node,
+      left: [...new Set([...this.#node.left, created])],
+    });
   }
 
   save(journal: Journal): void {
@@ -128,7 +141,8 @@ class RecordedTurn {
       this.#change('cordons its node', (node) => withCordon(node, `${planId}/${created}`));
     const after = this.#rules.afterStep(step, host, journal, this.#rules.qualityOf);
     if (step.kind !== 'begin') this.asked.add('outcome');
-    const { outcome = after.outcome, isUndone = false } = step.kind === 'begin' ? {} : this.#answers;
+    const { outcome = after.outcome, isUndone = false } =
+      step.kind === 'begin' ? {} : this.#answers;
     // A signal to a process either arrives or does not.
     const isDone = outcome.ok || !(isUndone || step.kind === 'restart' || step.kind === 'kill');
     this.#reach(step.kind, isDone ? { ...this.#node, host: after.host } : this.#node);
@@ -145,7 +159,8 @@ class RecordedTurn {
     if (!this.#rules.isNode) return;
     const node = objectAt(this.#rules.contents, this.#node.versions);
     const changed = change(node);
-    if (changed !== node) this.#reach(label, written(this.#node, contentOf(this.#rules.contents, changed)));
+    if (changed !== node)
+      this.#reach(label, written(this.#node, contentOf(this.#rules.contents, changed)));
   }
 
   write(object: KubeObject): void {

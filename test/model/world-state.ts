@@ -21,5 +21,11 @@ export function unpack(text: string): State {
     { length: text.length / 2 },
     (_, at) => text.charCodeAt(2 * at) * 0x1_00_00 + text.charCodeAt(2 * at + 1),
   );
-  return { time, plan, faults, nodes: rest.slice(0, rest.length / 2), requests: rest.slice(rest.length / 2) };
+  return {
+    time,
+    plan,
+    faults,
+    nodes: rest.slice(0, rest.length / 2),
+    requests: rest.slice(rest.length / 2),
+  };
 }

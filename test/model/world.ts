@@ -53,7 +53,8 @@ export class World implements Model {
 
   constructor(configuration: Configuration, planted: Partial<Parts> = {}) {
     const { leader, afterStep } = { ...REAL, ...planted };
-    const { nodes, faults, power, cordoner, othersCordon, controls, fetchesAhead, theirs } = configuration;
+    const { nodes, faults, power, cordoner, othersCordon, controls, fetchesAhead, theirs } =
+      configuration;
     this.#configuration = configuration;
     this.#leaders = new LeaderMoves(configuration, this.#contents, leader);
     const kinds = new Map<string, NodeKind>();
@@ -61,7 +62,16 @@ export class World implements Model {
       const qualityOf: NodeRules['qualityOf'] = (file) => (file === OLD ? 'good' : spec.payload);
       const isNode = spec.role === 'worker';
       const podsReturn = isNode && controls.includes('retry');
-      const limits = { isNode, faults, power, cordoner, othersCordon, fetchesAhead, podsReturn, theirs };
+      const limits = {
+        isNode,
+        faults,
+        power,
+        cordoner,
+        othersCordon,
+        fetchesAhead,
+        podsReturn,
+        theirs,
+      };
       const rules = { contents: this.#contents, qualityOf, afterStep, ...limits };
       return new Place(
         spec,
@@ -73,10 +83,12 @@ export class World implements Model {
       holds: (state) => holds(this.#look(state), configuration),
     });
     this.invariants = INVARIANTS.filter(({ atRest }) => atRest !== true).map(asked);
-    this.invariantsAtRest = INVARIANTS.filter(({ atRest }) => atRest === true).map(({ name, holds }) => ({
-      name,
-      holds: (state) => this.#isRunning(state) || holds(this.#look(state), configuration),
-    }));
+    this.invariantsAtRest = INVARIANTS.filter(({ atRest }) => atRest === true).map(
+      ({ name, holds }) => ({
+        name,
+        holds: (state) => this.#isRunning(state) || holds(this.#look(state), configuration),
+      }),
+    );
     const second = secondPlan(configuration);
     this.#secondPlan = second && contentOf(this.#contents, second);
     this.initial = pack({
@@ -119,7 +131,8 @@ export class World implements Model {
     const { recorded, nodes } = this.#look(text);
     const { times } = this.#configuration;
     const end = times.length > 1 ? rfc3339(times.at(-1) ?? 0) : undefined;
-    const isHeld = end === undefined && this.#configuration.maxFailures > 0 && nodes.some(isUnsettled);
+    const isHeld =
+      end === undefined && this.#configuration.maxFailures > 0 && nodes.some(isUnsettled);
     return (
       !this.#isRunning(text) ||
       isHeld ||
@@ -133,12 +146,20 @@ export class World implements Model {
 
   async next(text: string): Promise<Edge[]> {
     const state = unpack(text);
-    const edges = [...this.#passing(state), ...this.#deliveries(state), ...(await this.#leaderEdges(state))];
+    const edges = [
+      ...this.#passing(state),
+      ...this.#deliveries(state),
+      ...(await this.#leaderEdges(state)),
+    ];
     for (const [place, node] of state.nodes.entries()) {
       const { spec, kind } = this.#placeAt(place);
       for (const { label, fair, cost, to } of await kind.edgesFrom(node)) {
         if (cost > state.faults) continue;
-        edges.push({ label: `${spec.name}: ${label}`, fair, to: pack(this.#moved(state, place, to, cost)) });
+        edges.push({
+          label: `${spec.name}: ${label}`,
+          fair,
+          to: pack(this.#moved(state, place, to, cost)),
+        });
       }
     }
     edges.push(...this.#writesOfPeople(state));
@@ -177,12 +198,20 @@ export class World implements Model {
       edges.push({ label: 'somebody else writes the plan', fair: false, to });
     }
     if (this.#secondPlan !== undefined && !versions.includes(this.#secondPlan)) {
-      const to = pack({ ...state, plan: withPlan(this.#secondPlan), requests: this.#requestsLeft(state) });
+      const to = pack({
+        ...state,
+        plan: withPlan(this.#secondPlan),
+        requests: this.#requestsLeft(state),
+      });
       edges.push({ label: 'the plan is deleted, and another one is applied', fair: false, to });
     }
     const plan = objectAt(this.#contents, versions) as Plan;
     const now = this.#configuration.times[state.time] ?? 0;
-    for (const { label, fair, plan: ordered } of controlsOn(plan, this.#configuration.controls, now)) {
+    for (const { label, fair, plan: ordered } of controlsOn(
+      plan,
+      this.#configuration.controls,
+      now,
+    )) {
       const to = pack({ ...state, plan: withPlan(contentOf(this.#contents, ordered)) });
       edges.push({ label, fair, to });
     }
@@ -191,7 +220,9 @@ export class World implements Model {
 
   /** What is still on its way once another plan is applied. */
   #requestsLeft({ requests }: State): State['requests'] {
-    return this.#configuration.leaders === 'any' ? requests : requests.map(() => this.#requests.numberOf([]));
+    return this.#configuration.leaders === 'any'
+      ? requests
+      : requests.map(() => this.#requests.numberOf([]));
   }
 
   async #leaderEdges(state: State): Promise<Edge[]> {
@@ -208,13 +239,20 @@ export class World implements Model {
         spec.role === 'controller' && host.service?.life !== 'up' ? [spec.name] : [],
       ),
     });
-    return moves.map((move) => ({ label: move.label, fair: move.fair, to: pack(this.#led(state, move)) }));
+    return moves.map((move) => ({
+      label: move.label,
+      fair: move.fair,
+      to: pack(this.#led(state, move)),
+    }));
   }
 
   /** A write of the plan is decided and done in one: to decide on an older view is to decide earlier. */
   #led(state: State, move: LeaderMove): State {
     if (move.kind === 'record') {
-      return { ...state, plan: this.#plans.numberOf([...this.#plans.valueOf(state.plan), move.content]) };
+      return {
+        ...state,
+        plan: this.#plans.numberOf([...this.#plans.valueOf(state.plan), move.content]),
+      };
     }
     if (move.kind === 'drain') return this.#draining(state, move.place);
     const { place, content } = move;
@@ -227,7 +265,10 @@ export class World implements Model {
   #draining(state: State, place: number): State {
     const node = this.#nodes.valueOf(state.nodes[place] ?? 0);
     if (node.drain === 'drained' && !node.host.hasPods) return state;
-    return { ...state, nodes: state.nodes.with(place, this.#nodes.numberOf({ ...node, drain: 'draining' })) };
+    return {
+      ...state,
+      nodes: state.nodes.with(place, this.#nodes.numberOf({ ...node, drain: 'draining' })),
+    };
   }
 
   #begin(spec: NodeSpec): NodeState {
@@ -246,8 +287,15 @@ export class World implements Model {
   #moved(state: State, place: number, node: number, cost: number): State {
     const versionsAt = (number = 0): number => this.#nodes.valueOf(number).versions.length;
     const isOvertaken = versionsAt(node) !== versionsAt(state.nodes[place]);
-    const requests = isOvertaken ? state.requests.with(place, this.#requests.numberOf([])) : state.requests;
-    return { ...state, faults: state.faults - cost, nodes: state.nodes.with(place, node), requests };
+    const requests = isOvertaken
+      ? state.requests.with(place, this.#requests.numberOf([]))
+      : state.requests;
+    return {
+      ...state,
+      faults: state.faults - cost,
+      nodes: state.nodes.with(place, node),
+      requests,
+    };
   }
 
   /** The state in full; kept, since all predicates look at one state after the other. */
@@ -260,7 +308,14 @@ export class World implements Model {
       const versions = spec.commands.map(({ k0supdate }) => k0supdate?.version ?? '');
       const { abort, retries } = readControls(seen);
       const [isAborted, triedAgain] = [abort !== undefined, [...retries.keys()]];
-      return { run: spec.id, versions, state: status?.state, isAborted, triedAgain, recorded: recordedIn(status) };
+      return {
+        run: spec.id,
+        versions,
+        state: status?.state,
+        isAborted,
+        triedAgain,
+        recorded: recordedIn(status),
+      };
     });
     const nodes = this.#places.map((place, index) => place.glanceAt(state.nodes[index] ?? 0));
     const glance = { ...plan, nodes };

@@ -28,8 +28,10 @@ async function configurationRows(configurations: readonly Configuration[]): Prom
   const rows = [...CONFIGURATION_HEAD];
   for (const configuration of configurations) {
     const exploration = await explore(new World(configuration).model());
-    if (exploration.violation) throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
-    if (!exploration.isWhole) throw new Error(`${configuration.name}: more than ${exploration.states} states`);
+    if (exploration.violation)
+      throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
+    if (!exploration.isWhole)
+      throw new Error(`${configuration.name}: more than ${exploration.states} states`);
     rows.push(configurationRow(configuration, exploration));
     console.log(rows.at(-1));
   }
@@ -51,7 +53,8 @@ async function workRows(): Promise<string[]> {
   const rows = [...WORK_HEAD];
   for (const configuration of WORK_CONFIGURATIONS) {
     const exploration = await explore(new WorksWorld(configuration));
-    if (exploration.violation) throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
+    if (exploration.violation)
+      throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
     rows.push(workRow(configuration, exploration));
   }
   return rows;
@@ -61,8 +64,10 @@ async function shardRows(configurations: readonly NamedShardConfiguration[]): Pr
   const rows = [...SHARD_HEAD];
   for (const configuration of configurations) {
     const exploration = await explore(new ShardsWorld(configuration));
-    if (exploration.violation) throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
-    if (!exploration.isWhole) throw new Error(`${configuration.name}: more than ${exploration.states} states`);
+    if (exploration.violation)
+      throw new Error(`${configuration.name}: ${printViolation(exploration.violation)}`);
+    if (!exploration.isWhole)
+      throw new Error(`${configuration.name}: more than ${exploration.states} states`);
     rows.push(shardRow(configuration, exploration));
     console.log(rows.at(-1));
   }
@@ -78,4 +83,6 @@ const tables = {
   'large-status-shards': await shardRows(LARGE_SHARD_CONFIGURATIONS),
   'large-configurations': await configurationRows(LARGE),
 };
-writePage(Object.entries(tables).reduce((page, [name, rows]) => withTable(page, name, rows), readPage()));
+writePage(
+  Object.entries(tables).reduce((page, [name, rows]) => withTable(page, name, rows), readPage()),
+);

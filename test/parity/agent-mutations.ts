@@ -32,7 +32,11 @@ import { type Complaint, mutation } from './mutation.ts';
 
 type Decide = (input: StepInput) => Step;
 type Heartbeat = ReturnType<typeof kubeletHeartbeat>;
-type CheckHeartbeat = (heartbeat: Heartbeat, newest: Node, ...asked: Parameters<Heartbeat>) => Promise<OwnNodeFacts>;
+type CheckHeartbeat = (
+  heartbeat: Heartbeat,
+  newest: Node,
+  ...asked: Parameters<Heartbeat>
+) => Promise<OwnNodeFacts>;
 type Download = (request: DownloadRequest, tools: FetchTools) => Promise<void>;
 
 /** Forced, restarted, and what came up runs another file than the one that was put there. */
@@ -52,7 +56,9 @@ function noCordonIsLeft(decide: Decide): Complaint {
   const signal = { ...signalAt(), command: { ...signalAt().command, version: OLD } };
   const step = decide(situation({ signal, node: { isCordoned: true } }));
   const isUncordoned = step.kind === 'report' && step.status === 'UnCordoning';
-  return isUncordoned ? undefined : `${step.kind} ${step.kind === 'report' ? step.status : ''} on a cordoned node`;
+  return isUncordoned
+    ? undefined
+    : `${step.kind} ${step.kind === 'report' ? step.status : ''} on a cordoned node`;
 }
 
 /** Restarted a minute ago; the new version answers, and the Ready condition is from before. */
@@ -61,7 +67,9 @@ async function staleHeartbeatIsNoProof(check: CheckHeartbeat): Promise<Complaint
   const now = restartedAt + 60_000;
   const journal = journalAt('soaking', { fresh: after, since: restartedAt, restartedAt });
   const lastHeartbeatTime = rfc3339(restartedAt - 60_000);
-  const status: Node['status'] = { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime }] };
+  const status: Node['status'] = {
+    conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime }],
+  };
   const newest = { metadata: { name: 'worker1' }, status };
   const readNode = async (): Promise<Node> => await Promise.resolve(newest);
   const clock = { ...systemClock, now: () => now };
@@ -72,8 +80,17 @@ async function staleHeartbeatIsNoProof(check: CheckHeartbeat): Promise<Complaint
     clock,
     log: silentLogger,
   });
-  const node = await check(heartbeat, newest, journal, running(NEW, after), () => now, new AbortController().signal);
-  const step = nextStep(situation({ signal: signalAt('Restart'), journal, host: running(NEW, after), node, now }));
+  const node = await check(
+    heartbeat,
+    newest,
+    journal,
+    running(NEW, after),
+    () => now,
+    new AbortController().signal,
+  );
+  const step = nextStep(
+    situation({ signal: signalAt('Restart'), journal, host: running(NEW, after), node, now }),
+  );
   return step.kind === 'await-service' ? undefined : `goes on to ${step.kind}`;
 }
 
@@ -82,7 +99,10 @@ async function oneFailureIsNoEnd(get: Download): Promise<Complaint> {
   const directory = await files.mkdtemp(join(tmpdir(), 'refit-parity-'));
   const payload = join(directory, 'payload');
   await files.writeFile(payload, 'k0s');
-  const server = await startDownloadServer({ files: { '/k0s': payload }, faults: [{ status: 503, times: 1 }] });
+  const server = await startDownloadServer({
+    files: { '/k0s': payload },
+    faults: [{ status: 503, times: 1 }],
+  });
   const inDirectory = (name: string): string => join(directory, name);
   const request: DownloadRequest = {
     url: `${server.url}/k0s`,
@@ -94,7 +114,14 @@ async function oneFailureIsNoEnd(get: Download): Promise<Complaint> {
     limits: { maxBytes: 1000, reserveBytes: 0, totalMs: 60_000, stallMs: 60_000 },
   };
   const { signal: abort } = new AbortController();
-  const tools = { clock: systemClock, random: () => 0, log: silentLogger, files, environment: {}, abort };
+  const tools = {
+    clock: systemClock,
+    random: () => 0,
+    log: silentLogger,
+    files,
+    environment: {},
+    abort,
+  };
   try {
     return await get(request, tools).then(
       () => undefined,
@@ -114,14 +141,23 @@ async function withoutRetries(request: DownloadRequest, tools: FetchTools): Prom
 }
 
 /** What reaches an agent of the Nodes of its cluster. */
-async function othersAreNotWatched(between: (client: KubeClient) => KubeClient): Promise<Complaint> {
+async function othersAreNotWatched(
+  between: (client: KubeClient) => KubeClient,
+): Promise<Complaint> {
   const server = await startApiServer();
   const told = new Set<string>();
   const client = listening(clientOver(server.caller), (name) => told.add(name));
   const stop = new AbortController();
   try {
-    for (const name of ['worker1', 'worker2', 'worker3']) await client.create(nodes, { metadata: { name } });
-    const parts = { resource: nodes, name: 'worker1', clock: systemClock, random: () => 0, log: silentLogger };
+    for (const name of ['worker1', 'worker2', 'worker3'])
+      await client.create(nodes, { metadata: { name } });
+    const parts = {
+      resource: nodes,
+      name: 'worker1',
+      clock: systemClock,
+      random: () => 0,
+      log: silentLogger,
+    };
     const object = ownObject({ ...parts, client: between(client) });
     const isKnown = new Promise<void>((resolve) => void object.onChange(resolve));
     const following = object.follow(stop.signal);
@@ -149,12 +185,16 @@ function listening(client: KubeClient, tell: (name: string) => void): KubeClient
 }
 
 function isReady(node: Node | undefined): boolean {
-  return node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+  return (
+    node?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ??
+    false
+  );
 }
 
 function withoutSelector(client: KubeClient): KubeClient {
   const watch: KubeClient['watch'] = client.watch.bind(client);
-  const all: KubeClient['watch'] = (resource, options) => watch(resource, { ...options, fieldSelector: undefined });
+  const all: KubeClient['watch'] = (resource, options) =>
+    watch(resource, { ...options, fieldSelector: undefined });
   return Object.assign(client, { watch: all });
 }
 
@@ -162,7 +202,8 @@ export const AGENT_MUTATIONS = [
   mutation(
     {
       weakness: 9,
-      without: 'the check of the file of the new process: a forced update counts as soon as anything runs',
+      without:
+        'the check of the file of the new process: a forced update counts as soon as anything runs',
       complaint: 'goes on to soak',
     },
     forceIsVerified,
@@ -170,7 +211,9 @@ export const AGENT_MUTATIONS = [
       real: nextStep,
       mutated: (input) => {
         const { running: seen } = input.host;
-        return nextStep(seen ? { ...input, host: { ...input.host, running: { ...seen, current: true } } } : input);
+        return nextStep(
+          seen ? { ...input, host: { ...input.host, running: { ...seen, current: true } } } : input,
+        );
       },
     },
   ),

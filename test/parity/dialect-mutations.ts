@@ -18,9 +18,15 @@ const { signal } = autopilot;
 const reading = (read: Read): Front => ({ ...autopilot, signal: { ...signal, read } });
 const commandFor = (workers: TargetSpec) => ({ k0supdate: buildUpdate({ targets: { workers } }) });
 const entries = (words: Readonly<Record<string, string>>) =>
-  Object.entries(words).map(([name, word]) => ({ name, state: `Signal${word}`, lastUpdatedTimestamp: later(0) }));
+  Object.entries(words).map(([name, word]) => ({
+    name,
+    state: `Signal${word}`,
+    lastUpdatedTimestamp: later(0),
+  }));
 const answered = (name: string, status: string, created?: string): Node =>
-  buildNode(name, { annotations: buildSignal({ status, ...(created === undefined ? {} : { created }) }) });
+  buildNode(name, {
+    annotations: buildSignal({ status, ...(created === undefined ? {} : { created }) }),
+  });
 
 /** The answer to the first command stands on the node when the turn of the second one comes. */
 function secondCommandIsSent(dialect: Front): Complaint {
@@ -36,7 +42,9 @@ function secondCommandIsSent(dialect: Front): Complaint {
     },
   );
   const passed = passOver({ plan, world: buildWorld([], [answered('w1', 'Completed')]) }, dialect);
-  return passed.signalled.includes('w1') ? undefined : `never sent, and ${wordsOf(passed.plan)['1/w1']}`;
+  return passed.signalled.includes('w1')
+    ? undefined
+    : `never sent, and ${wordsOf(passed.plan)['1/w1']}`;
 }
 
 /** The answer to an earlier plan of the same id stands on the node. */
@@ -44,12 +52,17 @@ function reusedIdIsSent(dialect: Front): Complaint {
   const plan = buildPlan({ commands: [commandFor(listed('w1'))] });
   const leftover = answered('w1', 'Completed', later(-1000));
   const passed = passOver({ plan, world: buildWorld([], [leftover]) }, dialect);
-  return passed.signalled.includes('w1') ? undefined : `never sent, and ${wordsOf(passed.plan)['w1']}`;
+  return passed.signalled.includes('w1')
+    ? undefined
+    : `never sent, and ${wordsOf(passed.plan)['w1']}`;
 }
 
 function wrongSelectorTouchesNobody(dialect: Front): Complaint {
   const plan = buildPlan({ commands: [commandFor(selected('pool blue'))] });
-  const { signalled } = passOver({ plan, world: buildWorld([], [buildNode('w1'), buildNode('w2')]) }, dialect);
+  const { signalled } = passOver(
+    { plan, world: buildWorld([], [buildNode('w1'), buildNode('w2')]) },
+    dialect,
+  );
   return signalled.length === 0 ? undefined : `${signalled.join()} signalled`;
 }
 
@@ -70,15 +83,23 @@ function nobodyBesideOneAtWork(dialect: Front): Complaint {
 
 function minorVersionIsNotSkipped(dialect: Front): Complaint {
   const node = buildNode('w1');
-  const old = { ...node, status: { ...node.status, nodeInfo: { kubeletVersion: 'v1.34.1+k0s.0' } } };
+  const old = {
+    ...node,
+    status: { ...node.status, nodeInfo: { kubeletVersion: 'v1.34.1+k0s.0' } },
+  };
   const plan = buildPlan({ commands: [commandFor(listed('w1'))] });
   const passed = passOver({ plan, world: buildWorld([], [old]) }, dialect);
   const { state } = wordsOf(passed.plan);
-  return state === 'Warning' && passed.signalled.length === 0 ? undefined : `${state}, from v1.34 to v1.36 at once`;
+  return state === 'Warning' && passed.signalled.length === 0
+    ? undefined
+    : `${state}, from v1.34 to v1.36 at once`;
 }
 
 function withEmptySelectors(plan: Plan): Plan {
-  return { ...plan, spec: { ...plan.spec, commands: plan.spec.commands.map(() => commandFor(selected(''))) } };
+  return {
+    ...plan,
+    spec: { ...plan.spec, commands: plan.spec.commands.map(() => commandFor(selected(''))) },
+  };
 }
 
 const { versions: _versions, ...withoutVersions } = autopilot;
@@ -87,13 +108,16 @@ export const DIALECT_MUTATIONS = [
   mutation(
     {
       weakness: 4,
-      without: 'the comparison of the command id: every answer to the plan counts for every command',
+      without:
+        'the comparison of the command id: every answer to the plan counts for every command',
       complaint: 'never sent, and Completed',
     },
     secondCommandIsSent,
     {
       real: autopilot,
-      mutated: reading((world, by, stage, ...rest) => signal.read(world, by, { ...stage, command: 0 }, ...rest)),
+      mutated: reading((world, by, stage, ...rest) =>
+        signal.read(world, by, { ...stage, command: 0 }, ...rest),
+      ),
     },
   ),
   mutation(
@@ -119,7 +143,10 @@ export const DIALECT_MUTATIONS = [
     wrongSelectorTouchesNobody,
     {
       real: autopilot,
-      mutated: { ...autopilot, resolve: (plan, ...rest) => autopilot.resolve(withEmptySelectors(plan), ...rest) },
+      mutated: {
+        ...autopilot,
+        resolve: (plan, ...rest) => autopilot.resolve(withEmptySelectors(plan), ...rest),
+      },
     },
   ),
   mutation(
@@ -135,7 +162,10 @@ export const DIALECT_MUTATIONS = [
         ...autopilot,
         resolve: (...given) => {
           const rollout = autopilot.resolve(...given);
-          const stages = rollout.stages.map((stage) => ({ ...stage, maxInFlight: stage.maxInFlight + 1 }));
+          const stages = rollout.stages.map((stage) => ({
+            ...stage,
+            maxInFlight: stage.maxInFlight + 1,
+          }));
           return { ...rollout, stages };
         },
       },

@@ -27,7 +27,9 @@ async function nodesDrainSideBySide(create: (parts: DrainsParts) => Drains): Pro
     for (const node of ['n1', 'n2']) drains.begin(node, OWNER, DEFAULT_DRAIN);
     await clock.advance(120_000);
     const asked = api.evictions.map(({ pod }) => pod);
-    return asked.includes('default/of-n2') ? undefined : `nothing but ${asked.join()} asked to go in two minutes`;
+    return asked.includes('default/of-n2')
+      ? undefined
+      : `nothing but ${asked.join()} asked to go in two minutes`;
   } finally {
     stop.abort();
     await running;
@@ -39,7 +41,8 @@ function oneAfterTheOther(parts: DrainsParts): Drains {
   const drains = createDrains(parts);
   const begin: Drains['begin'] = drains.begin.bind(drains);
   const queue: string[] = [];
-  const beginFirst = (): void => queue.slice(0, 1).forEach((node) => begin(node, OWNER, DEFAULT_DRAIN));
+  const beginFirst = (): void =>
+    queue.slice(0, 1).forEach((node) => begin(node, OWNER, DEFAULT_DRAIN));
   drains.onChange((node) => {
     if (queue[0] !== node || drains.stateOf(node, OWNER)?.kind === 'draining') return;
     queue.shift();
@@ -75,21 +78,35 @@ const DEFINITION = {
     group: GROUP,
     names: { kind: REMOVED.kind, plural: REMOVED.plural },
     scope: 'Cluster',
-    versions: [{ name: REMOVED.version, served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+    versions: [
+      {
+        name: REMOVED.version,
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object' } },
+      },
+    ],
   },
 };
-const LEFT_OVER = { apiVersion: apiVersionOf(REMOVED), kind: REMOVED.kind, metadata: { name: 'left-over' } };
+const LEFT_OVER = {
+  apiVersion: apiVersionOf(REMOVED),
+  kind: REMOVED.kind,
+  metadata: { name: 'left-over' },
+};
 
 /** A kind that the wanted version does not serve any more comes after the leader has asked for the first time. */
 async function newKindIsFound(between: (client: KubeClient) => KubeClient): Promise<Complaint> {
   const server = await startApiServer();
   try {
     const client = between(clientOver(server.caller));
-    const ask = async (): Promise<string | undefined> => await askRemovedApis({ client }, 'v99.99.99');
+    const ask = async (): Promise<string | undefined> =>
+      await askRemovedApis({ client }, 'v99.99.99');
     if ((await ask()) !== undefined) return 'found before it was there';
     await client.create(DEFINITIONS, DEFINITION);
     await client.create(REMOVED, LEFT_OVER);
-    return (await ask()) === undefined ? 'an object of a kind that will be gone, and nothing said' : undefined;
+    return (await ask()) === undefined
+      ? 'an object of a kind that will be gone, and nothing said'
+      : undefined;
   } finally {
     await server.stop();
   }

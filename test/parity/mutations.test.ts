@@ -6,10 +6,18 @@ import { LEADER_MUTATIONS } from './leader-mutations.ts';
 import { MODEL_MUTATIONS } from './model-mutations.ts';
 import type { Mutation } from './mutation.ts';
 
-const ALL: readonly Mutation[] = [...DIALECT_MUTATIONS, ...AGENT_MUTATIONS, ...LEADER_MUTATIONS, ...MODEL_MUTATIONS];
+const ALL: readonly Mutation[] = [
+  ...DIALECT_MUTATIONS,
+  ...AGENT_MUTATIONS,
+  ...LEADER_MUTATIONS,
+  ...MODEL_MUTATIONS,
+];
 const byWeakness = ALL.toSorted((a, b) => a.weakness - b.weakness);
 
-test.each(byWeakness)('#$weakness comes back without $without', async ({ checkReal, checkMutated, complaint }) => {
-  expect(await checkReal()).toBeUndefined();
-  expect(await checkMutated()).toBe(complaint);
-});
+test.each(byWeakness)(
+  '#$weakness comes back without $without',
+  async ({ checkReal, checkMutated, complaint }) => {
+    expect(await checkReal()).toBeUndefined();
+    expect(await checkMutated()).toBe(complaint);
+  },
+);

@@ -21,7 +21,10 @@ export class Checks {
   }
 
   /** `look` gives what is wrong: nothing where the check passes. */
-  async check(name: string, look: () => readonly string[] | Promise<readonly string[]>): Promise<void> {
+  async check(
+    name: string,
+    look: () => readonly string[] | Promise<readonly string[]>,
+  ): Promise<void> {
     const wrong = await Promise.try(look).catch((error: unknown) => [messageOf(error)]);
     if (wrong.length === 0) {
       this.#passed++;
@@ -42,6 +45,8 @@ export class Checks {
 /** What differs from `expected`, each by its name. */
 export function differing(found: Readonly<Record<string, unknown>>, expected: unknown): string[] {
   return Object.entries(found).flatMap(([name, value]) =>
-    value === expected ? [] : [`${name} has ${JSON.stringify(value)}, not ${JSON.stringify(expected)}`],
+    value === expected
+      ? []
+      : [`${name} has ${JSON.stringify(value)}, not ${JSON.stringify(expected)}`],
   );
 }

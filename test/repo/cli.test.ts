@@ -48,7 +48,8 @@ function optionsIn(help: string): Option[] {
   return entries.flatMap((entry) => {
     const [, name = ''] = /^ {2}((?:-\w, )?--[a-z0-9-]+(?: [<[][^>\]]+[>\]])?)/.exec(entry) ?? [];
     const text = entry.replaceAll(/\s+/g, ' ');
-    const [, preset] = /\(.*default: "?([^")]+)"?\)|default (\S+)/.exec(text)?.filter(Boolean) ?? [];
+    const [, preset] =
+      /\(.*default: "?([^")]+)"?\)|default (\S+)/.exec(text)?.filter(Boolean) ?? [];
     return name.endsWith('--help') ? [] : [{ name, preset }];
   });
 }
@@ -70,28 +71,39 @@ test('every command with options is compared, and so are defaults', async () => 
   );
   expect(DOCUMENTED.length).toBeGreaterThan(10);
   const helps = await Promise.all(DOCUMENTED.map(async ([, help]) => await help()));
-  expect(helps.flatMap(optionsIn).filter(({ preset }) => preset !== undefined).length).toBeGreaterThan(20);
+  expect(
+    helps.flatMap(optionsIn).filter(({ preset }) => preset !== undefined).length,
+  ).toBeGreaterThan(20);
 });
 
-test.each(DOCUMENTED)('refit %s: the page has its options, in order, with their defaults', async (command, help) => {
-  const options = optionsIn(await help());
-  expect(options.length).toBeGreaterThan(0);
-  const rows = rowsOf(section(`refit ${command}`).split('\n### ')[0] ?? '');
-  expect(rows.map(([name]) => name)).toEqual(options.map(({ name }) => `\`${name}\``));
-  const known = options.filter(({ preset }) => preset !== undefined);
-  const written = new Map(rows.map(([name, preset]) => [name, preset]));
-  expect(known.map(({ name }) => written.get(`\`${name}\``))).toEqual(known.map(({ preset }) => `\`${preset}\``));
-});
+test.each(DOCUMENTED)(
+  'refit %s: the page has its options, in order, with their defaults',
+  async (command, help) => {
+    const options = optionsIn(await help());
+    expect(options.length).toBeGreaterThan(0);
+    const rows = rowsOf(section(`refit ${command}`).split('\n### ')[0] ?? '');
+    expect(rows.map(([name]) => name)).toEqual(options.map(({ name }) => `\`${name}\``));
+    const known = options.filter(({ preset }) => preset !== undefined);
+    const written = new Map(rows.map(([name, preset]) => [name, preset]));
+    expect(known.map(({ name }) => written.get(`\`${name}\``))).toEqual(
+      known.map(({ preset }) => `\`${preset}\``),
+    );
+  },
+);
 
 test('the page has every command, and nothing else', async () => {
-  const commands = [...(await helpOf('--help')).matchAll(/^ {2}([a-z-]+) .*$/gm)].map(([, name]) => name);
+  const commands = [...(await helpOf('--help')).matchAll(/^ {2}([a-z-]+) .*$/gm)].map(
+    ([, name]) => name,
+  );
   const documented = [...page.matchAll(/^## refit (.*)$/gm)].map(([, name]) => name);
   expect(documented).toEqual(commands.filter((name) => name !== 'help'));
 });
 
 test('the table on top links to every section', () => {
   const [top = ''] = page.split('\n## ');
-  const linked = [...top.matchAll(/\[([a-z-]+)\]\(#refit-([a-z-]+)\)/g)].map(([, name, anchor]) => `${name} ${anchor}`);
+  const linked = [...top.matchAll(/\[([a-z-]+)\]\(#refit-([a-z-]+)\)/g)].map(
+    ([, name, anchor]) => `${name} ${anchor}`,
+  );
   const documented = [...page.matchAll(/^## refit (.*)$/gm)].map(([, name]) => `${name} ${name}`);
   expect(linked.toSorted()).toEqual(documented.toSorted());
 });
@@ -183,7 +195,9 @@ const EVERYTHING: Complete<StatusView> = {
 function fieldsOf(value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return [`${path}[]`, ...fieldsOf(value[0], `${path}[]`)];
   if (typeof value !== 'object' || value === null || path.endsWith('.spent')) return [path];
-  return Object.entries(value).flatMap(([name, field]) => fieldsOf(field, path === '' ? name : `${path}.${name}`));
+  return Object.entries(value).flatMap(([name, field]) =>
+    fieldsOf(field, path === '' ? name : `${path}.${name}`),
+  );
 }
 
 test('the page has every field of the JSON form, in order', () => {
@@ -232,7 +246,11 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
         nodes: 1,
         evictable: 1,
         blocked: [
-          { target: '', budgets: [{ budget: '', pods: [''], reason: '' }], refused: [{ pod: '', reason: '' }] },
+          {
+            target: '',
+            budgets: [{ budget: '', pods: [''], reason: '' }],
+            refused: [{ pod: '', reason: '' }],
+          },
         ],
         unseen: '',
       },

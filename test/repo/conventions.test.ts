@@ -1,6 +1,12 @@
 /** Tests that the conventions hold in the whole tree, and that each check can fail. */
 import { expect, test } from 'vitest';
-import { ambiguousTypes, breaches, CONVENTIONS, crowdedFolders, namelessFiles } from './conventions.ts';
+import {
+  ambiguousTypes,
+  breaches,
+  CONVENTIONS,
+  crowdedFolders,
+  namelessFiles,
+} from './conventions.ts';
 import { filesOf, productFiles, sourceFile } from './tree.ts';
 
 /** All that people wrote: no recordings of real clusters, no lock files. */
@@ -11,7 +17,12 @@ const written = filesOf(
 ).filter(({ path }) => !path.startsWith('test/fixtures/') && path !== 'package-lock.json');
 
 /** One path for each part of the tree in which some convention holds. */
-const places = ['src/engine/planted.ts', 'src/util/planted.ts', 'test/model/planted.ts', 'docs/planted.md'];
+const places = [
+  'src/engine/planted.ts',
+  'src/util/planted.ts',
+  'test/model/planted.ts',
+  'docs/planted.md',
+];
 
 test.each(CONVENTIONS)('$title', (convention) => {
   expect(breaches(convention, written)).toEqual([]);
@@ -26,12 +37,22 @@ test.each(CONVENTIONS)('a breach is found: $title', (convention) => {
 });
 
 test('every file has a name that says something', () => {
-  expect(namelessFiles(written.filter(({ path }) => path.endsWith('.ts')).map(({ path }) => path))).toEqual([]);
+  expect(
+    namelessFiles(written.filter(({ path }) => path.endsWith('.ts')).map(({ path }) => path)),
+  ).toEqual([]);
 });
 
 test('names that say nothing: found', () => {
-  const planted = ['src/a/utils.ts', 'src/a/helper.ts', 'src/a/index.ts', 'src/a/nodeLease.ts', 'src/a/Queue.ts'];
-  expect(namelessFiles([...planted, 'src/a/node-lease.test.ts', 'vitest.config.ts'])).toEqual(planted);
+  const planted = [
+    'src/a/utils.ts',
+    'src/a/helper.ts',
+    'src/a/index.ts',
+    'src/a/nodeLease.ts',
+    'src/a/Queue.ts',
+  ];
+  expect(namelessFiles([...planted, 'src/a/node-lease.test.ts', 'vitest.config.ts'])).toEqual(
+    planted,
+  );
 });
 
 test('one exported type name has one meaning', () => {
@@ -42,7 +63,9 @@ test('a type that two files define: found', () => {
   const planted = ['type T = 1', 'interface T {}', 'class T {}'].map((text, index) =>
     sourceFile(`src/${['util', 'kube', 'api'][index]}/planted.ts`, `export ${text}\n`),
   );
-  expect(ambiguousTypes(planted)).toEqual(['T is defined in src/util/planted.ts and src/kube/planted.ts']);
+  expect(ambiguousTypes(planted)).toEqual([
+    'T is defined in src/util/planted.ts and src/kube/planted.ts',
+  ]);
 });
 
 test('no folder is crowded', () => {
@@ -50,8 +73,12 @@ test('no folder is crowded', () => {
 });
 
 test('a folder with too many files: found, its tests not counted', () => {
-  const planted = ['a.ts', 'b.ts', 'b.test.ts', 'c/d.ts'].map((name) => sourceFile(`src/x/${name}`, ''));
-  expect(crowdedFolders(planted, 1)).toEqual(['src/x has 2 files, 1 is the limit: group them in folders']);
+  const planted = ['a.ts', 'b.ts', 'b.test.ts', 'c/d.ts'].map((name) =>
+    sourceFile(`src/x/${name}`, ''),
+  );
+  expect(crowdedFolders(planted, 1)).toEqual([
+    'src/x has 2 files, 1 is the limit: group them in folders',
+  ]);
   expect(crowdedFolders(planted, 2)).toEqual([]);
 });
 

@@ -22,13 +22,24 @@ export const CONVENTIONS: readonly Convention[] = [
     holdsIn: (file) => inEngine(file) && !isTest(file),
     broken:
       /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bperformance\.now\b|\bTemporal\.Now\b|\bset(?:Timeout|Interval)\b/,
-    examples: ['Date.now()', 'new Date()', 'Math.random()', 'performance.now()', 'setTimeout(tick, 5)'],
+    examples: [
+      'Date.now()',
+      'new Date()',
+      'Math.random()',
+      'performance.now()',
+      'setTimeout(tick, 5)',
+    ],
   },
   {
     title: 'the engine names no dialect and no product',
     holdsIn: inEngine,
     broken: /k0s|autopilot|cattle|rancher|kubeadm|kubeone|cluster.?api|\bcapi\b/i,
-    examples: ['const k0sVersion = 1;', '// as in AutoPilot', "'cluster-api'", '/** The CAPI way. */'],
+    examples: [
+      'const k0sVersion = 1;',
+      '// as in AutoPilot',
+      "'cluster-api'",
+      '/** The CAPI way. */',
+    ],
   },
   {
     title: 'exports have names',
@@ -41,7 +52,13 @@ export const CONVENTIONS: readonly Convention[] = [
     holdsIn: inCode,
     broken:
       /\bas\sany\b|:\sany(?=\s*[;,)=|&>\]}[])|<(?:any)>|@ts-(?:ignore|expect-error|nocheck)|(?:ox|es)lint-(?:disable)|biome-(?:ignore)/,
-    examples: ['x as ~any', 'let x: ~any;', 'f(x: ~any[])', '// @ts-~ignore', '// oxlint-~disable no-empty'],
+    examples: [
+      'x as ~any',
+      'let x: ~any;',
+      'f(x: ~any[])',
+      '// @ts-~ignore',
+      '// oxlint-~disable no-empty',
+    ],
   },
   {
     title: 'no error is swallowed silently',
@@ -102,7 +119,10 @@ export function breaches({ holdsIn, broken }: Convention, files: readonly Source
 export function namelessFiles(paths: readonly string[]): string[] {
   return paths.filter((path) => {
     const name = path.split('/').at(-1) ?? '';
-    return !/^[a-z0-9]+(?:[.-][a-z0-9]+)*\.ts$/.test(name) || /^(?:utils?|helpers?|common|misc|index)\./.test(name);
+    return (
+      !/^[a-z0-9]+(?:[.-][a-z0-9]+)*\.ts$/.test(name) ||
+      /^(?:utils?|helpers?|common|misc|index)\./.test(name)
+    );
   });
 }
 
@@ -114,10 +134,12 @@ export function ambiguousTypes(files: readonly SourceFile[]): string[] {
   const definitions = files
     .filter(({ path }) => !/^src\/(?:api|dialects)\//.test(path))
     .flatMap(({ path, text }) =>
-      [...text.matchAll(/^export (?:type|interface|(?:abstract )?class) (\w+)/gm)].map(([, name = '']) => ({
-        name,
-        path,
-      })),
+      [...text.matchAll(/^export (?:type|interface|(?:abstract )?class) (\w+)/gm)].map(
+        ([, name = '']) => ({
+          name,
+          path,
+        }),
+      ),
     );
   return [...Map.groupBy(definitions, ({ name }) => name)]
     .filter(([, same]) => same.length > 1)
@@ -132,5 +154,8 @@ export function crowdedFolders(files: readonly SourceFile[], most: number): stri
   );
   return [...folders]
     .filter(([, own]) => own.length > most)
-    .map(([folder, own]) => `${folder} has ${own.length} files, ${most} is the limit: group them in folders`);
+    .map(
+      ([folder, own]) =>
+        `${folder} has ${own.length} files, ${most} is the limit: group them in folders`,
+    );
 }

@@ -11,7 +11,11 @@ const sources = filesOf('{src,tools}/**/*.ts').filter((file) => !isTest(file));
 
 const REGISTRIES = [
   { path: 'src/util/errors.ts', page: 'docs/reference/errors.md', codes: Object.keys(ERRORS) },
-  { path: 'src/engine/model/reasons.ts', page: 'docs/reference/reasons.md', codes: Object.keys(REASONS) },
+  {
+    path: 'src/engine/model/reasons.ts',
+    page: 'docs/reference/reasons.md',
+    codes: Object.keys(REASONS),
+  },
 ];
 
 /** Files of the repository that the advice names, also by a pattern, and that are not there. */
@@ -20,9 +24,12 @@ function deadEnds(hints: readonly string[]): string[] {
   return paths.filter((path) => globSync(`${ROOT}${path}`).length === 0);
 }
 
-test.each(REGISTRIES)('every code of $path is explained, and nothing else is', ({ page, codes }) => {
-  expect(documentedCodes(readFileSync(`${ROOT}${page}`, 'utf8'))).toEqual(codes);
-});
+test.each(REGISTRIES)(
+  'every code of $path is explained, and nothing else is',
+  ({ page, codes }) => {
+    expect(documentedCodes(readFileSync(`${ROOT}${page}`, 'utf8'))).toEqual(codes);
+  },
+);
 
 test.each(REGISTRIES)('every code of $path is used', ({ path, codes }) => {
   const others = sources.filter((file) => file.path !== path);
@@ -30,7 +37,9 @@ test.each(REGISTRIES)('every code of $path is used', ({ path, codes }) => {
 });
 
 test('every meaning is a sentence', () => {
-  const meanings = [...errorReference().matchAll(/^\| `\w+` \| (.*?) \|/gm)].map(([, meaning]) => meaning);
+  const meanings = [...errorReference().matchAll(/^\| `\w+` \| (.*?) \|/gm)].map(
+    ([, meaning]) => meaning,
+  );
   expect(meanings).toHaveLength(Object.keys(ERRORS).length);
   for (const meaning of meanings) expect(meaning).toMatch(/^[A-Z].*\.$/);
 });
@@ -41,6 +50,8 @@ test('every file that the advice names exists', () => {
 
 test('a code without a row, without a use, and advice that leads nowhere: found', () => {
   expect(documentedCodes('| code | meaning |\n| `A_B` | x |\n| `C` | x |\n')).toEqual(['A_B', 'C']);
-  expect(unusedCodes(['A', 'A_B'], [sourceFile('src/a.ts', "throw new RefitError('A_B', 'no')")])).toEqual(['A']);
+  expect(
+    unusedCodes(['A', 'A_B'], [sourceFile('src/a.ts', "throw new RefitError('A_B', 'no')")]),
+  ).toEqual(['A']);
   expect(deadEnds(['see docs/nowhere.md', 'apply deploy/crds first'])).toEqual(['docs/nowhere.md']);
 });

@@ -13,13 +13,17 @@ function librariesIn(text: string): Map<string, string> {
 /** Libraries that both have in different versions. */
 function differing(first: string, second: string): string[] {
   const [own, other] = [librariesIn(first), librariesIn(second)];
-  return [...own].filter(([path, version]) => (other.get(path) ?? version) !== version).map(([path]) => path);
+  return [...own]
+    .filter(([path, version]) => (other.get(path) ?? version) !== version)
+    .map(([path]) => path);
 }
 
 const textOf = (module: string): string => readFileSync(`${ROOT}tools/${module}/go.mod`, 'utf8');
 
 test('kwok is compiled with the libraries of the API server', () => {
-  const shared = [...librariesIn(textOf('kwok')).keys()].filter((path) => librariesIn(textOf('kube')).has(path));
+  const shared = [...librariesIn(textOf('kwok')).keys()].filter((path) =>
+    librariesIn(textOf('kube')).has(path),
+  );
   expect(shared.length).toBeGreaterThan(50);
   expect(differing(textOf('kwok'), textOf('kube'))).toEqual([]);
 });
@@ -28,5 +32,7 @@ test('a library of another version: found, unless it is replaced', () => {
   const other = 'require (\n\texample.com/a v1.0.0\n\texample.com/b v1.0.0 // indirect\n)\n';
   const own = 'require (\n\texample.com/a v2.0.0\n\texample.com/b v2.0.0\n)\n';
   expect(differing(own, other)).toEqual(['example.com/a', 'example.com/b']);
-  expect(differing(`${own}replace (\n\texample.com/b => example.com/b v1.0.0\n)\n`, other)).toEqual(['example.com/a']);
+  expect(differing(`${own}replace (\n\texample.com/b => example.com/b v1.0.0\n)\n`, other)).toEqual(
+    ['example.com/a'],
+  );
 });

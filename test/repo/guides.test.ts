@@ -18,26 +18,37 @@ const pages = filesOf('docs/guides/*.md', 'docs/runbook.md', 'README.md', 'CONTR
 
 function blocksOf(language: string): { at: string; text: string }[] {
   return pages.flatMap(({ path, text }) =>
-    [...text.matchAll(new RegExp(`^\`\`\`${language}(?: (?!values.yaml)\\S+)?\\n(.*?)^\`\`\``, 'gms'))].map(
-      ([, block = '']) => ({
-        at: path,
-        text: block,
-      }),
-    ),
+    [
+      ...text.matchAll(
+        new RegExp(`^\`\`\`${language}(?: (?!values.yaml)\\S+)?\\n(.*?)^\`\`\``, 'gms'),
+      ),
+    ].map(([, block = '']) => ({
+      at: path,
+      text: block,
+    })),
   );
 }
 
 /** Throws where the text cannot be applied, or names its problems. */
 function problemsIn(text: string, at: string): string[] {
-  const object = parse(text) as { apiVersion?: string; kind?: string; metadata?: { name?: string } };
-  if (object.apiVersion === undefined) return parseManifest(text, at).hosts.length > 0 ? [] : ['no hosts'];
+  const object = parse(text) as {
+    apiVersion?: string;
+    kind?: string;
+    metadata?: { name?: string };
+  };
+  if (object.apiVersion === undefined)
+    return parseManifest(text, at).hosts.length > 0 ? [] : ['no hosts'];
   const kind = CUSTOM_KINDS.find(
-    ({ resource }) => object.apiVersion === `${resource.group}/${resource.version}` && object.kind === resource.kind,
+    ({ resource }) =>
+      object.apiVersion === `${resource.group}/${resource.version}` &&
+      object.kind === resource.kind,
   );
   if (!kind) return object.kind && object.metadata?.name ? [] : ['no object'];
   const read = readObject(text, at, [kind]).object;
   if (kind.resource === updateConfigs)
-    return [...readUpdateConfig(read as UpdateConfig, { targetProblems, allowInsecure: false }).problems];
+    return [
+      ...readUpdateConfig(read as UpdateConfig, { targetProblems, allowInsecure: false }).problems,
+    ];
   return kind.resource === plans ? problemsOf(read as Plan).map(({ message }) => message) : [];
 }
 
@@ -65,7 +76,8 @@ async function unknownIn(line: string): Promise<string[]> {
   if (name === '') return [];
   const command = COMMANDS.find((each) => each.name === name);
   if (!command) return [name];
-  const help = name === 'agent' ? AGENT_HELP : await helpOf(name, ...(command.commands ? [second] : []));
+  const help =
+    name === 'agent' ? AGENT_HELP : await helpOf(name, ...(command.commands ? [second] : []));
   const options = words.match(/(?<=\s)--?[a-z][a-z-]*/g) ?? [];
   return options.filter((option) => !new RegExp(`(?:^|[ ,])${option}(?![a-z-])`, 'm').test(help));
 }
@@ -82,7 +94,9 @@ test('commands in guides exist, with their options', async () => {
 });
 
 test('files that guides apply exist', () => {
-  const files = blocksOf('sh').flatMap(({ text }) => text.match(/\b(?:deploy|src)\/[\w./-]*\w/g) ?? []);
+  const files = blocksOf('sh').flatMap(
+    ({ text }) => text.match(/\b(?:deploy|src)\/[\w./-]*\w/g) ?? [],
+  );
   expect(files.length).toBeGreaterThan(3);
   expect(files.filter((path) => !existsSync(`${ROOT}${path}`))).toEqual([]);
 });
@@ -103,11 +117,14 @@ const versionsOfRefitIn = (text: string): string[] =>
 test('no page and no file of values names a version of Refit', () => {
   const texts = [...pages, ...filesOf('deploy/helm-values/*.yaml', 'deploy/chart/values.yaml')];
   expect(texts.length).toBeGreaterThan(pages.length);
-  const named = texts.flatMap(({ path, text }) => versionsOfRefitIn(text).map((found) => `${path}: ${found}`));
+  const named = texts.flatMap(({ path, text }) =>
+    versionsOfRefitIn(text).map((found) => `${path}: ${found}`),
+  );
   expect(named).toEqual([]);
 });
 
-test.each(['--set image.tag=0.1.0', 'registry.example.com/refit:0.1.0', 'helm install refit refit-0.1.0.tgz'])(
-  '%s: found',
-  (text) => expect(versionsOfRefitIn(text)).toHaveLength(1),
-);
+test.each([
+  '--set image.tag=0.1.0',
+  'registry.example.com/refit:0.1.0',
+  'helm install refit refit-0.1.0.tgz',
+])('%s: found', (text) => expect(versionsOfRefitIn(text)).toHaveLength(1));

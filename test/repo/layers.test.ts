@@ -1,12 +1,19 @@
 /** Tests that imports point downward only, that there are no cycles, and that the agent stays one small file. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { BELOW, importCycles, packagesOfAgent, undeclaredPackages, upwardImports } from './layers.ts';
+import {
+  BELOW,
+  importCycles,
+  packagesOfAgent,
+  undeclaredPackages,
+  upwardImports,
+} from './layers.ts';
 import { filesOf, isTest, productFiles, ROOT, sourceFile } from './tree.ts';
 
 const files = productFiles();
 const dependencies = Object.keys(
-  (JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { dependencies: object }).dependencies,
+  (JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { dependencies: object })
+    .dependencies,
 );
 
 test('imports point downward only, and never out of src/', () => {
@@ -25,7 +32,11 @@ test('there is a rule for each layer, and none for layers that do not exist', ()
 
 test.each([
   ['kube imports runtime', 'src/kube/a.ts', "import { b } from '../runtime/b.ts';"],
-  ['engine imports a dialect, as a type', 'src/engine/a.ts', "import type { B } from '../dialects/x/b.ts';"],
+  [
+    'engine imports a dialect, as a type',
+    'src/engine/a.ts',
+    "import type { B } from '../dialects/x/b.ts';",
+  ],
   ['the agent imports schemas', 'src/agent/a.ts', "export { b } from '../api/b.ts';"],
   ['cmd imports the sandbox', 'src/cmd/a.ts', "const b = await import('../../sandbox/b.ts');"],
   ['src imports a test', 'src/util/a.ts', "import '../../test/b.ts';"],
@@ -40,7 +51,8 @@ test.each([
 });
 
 test('an import downward, a package and a module of Node are allowed', () => {
-  const text = "import { a } from '../engine/a.ts';\nimport z from 'zod';\nimport { join } from 'node:path';";
+  const text =
+    "import { a } from '../engine/a.ts';\nimport z from 'zod';\nimport { join } from 'node:path';";
   expect(upwardImports([sourceFile('src/dialects/x.ts', text)])).toEqual([]);
 });
 
@@ -52,7 +64,9 @@ test('a cycle over three files: found', () => {
   const ring = ['a', 'b', 'c'].map((name, index, all) =>
     sourceFile(`src/util/${name}.ts`, `import type { X } from './${all[(index + 1) % 3]}.ts';`),
   );
-  expect(importCycles(ring)).toEqual(['src/util/a.ts → src/util/b.ts → src/util/c.ts → src/util/a.ts']);
+  expect(importCycles(ring)).toEqual([
+    'src/util/a.ts → src/util/b.ts → src/util/c.ts → src/util/a.ts',
+  ]);
 });
 
 test('the agent loads no package but the YAML reader of the kubeconfig', () => {
@@ -61,8 +75,14 @@ test('the agent loads no package but the YAML reader of the kubeconfig', () => {
 
 test('a package two files away from the agent: found', () => {
   const planted = [
-    sourceFile('src/agent/a.ts', "import { b } from '../kube/b.ts';\nimport type { Z } from 'zod';"),
-    sourceFile('src/kube/b.ts', "import { c } from './config/kubeconfig.ts';\nimport { d } from '../util/d.ts';"),
+    sourceFile(
+      'src/agent/a.ts',
+      "import { b } from '../kube/b.ts';\nimport type { Z } from 'zod';",
+    ),
+    sourceFile(
+      'src/kube/b.ts',
+      "import { c } from './config/kubeconfig.ts';\nimport { d } from '../util/d.ts';",
+    ),
     sourceFile('src/kube/config/kubeconfig.ts', "import { parse } from 'yaml';"),
     sourceFile('src/util/d.ts', "import { parse } from 'yaml';"),
   ];
@@ -74,6 +94,8 @@ test('src/ uses only packages that are installed with it', () => {
 });
 
 test('a development package: found', () => {
-  const planted = [sourceFile('src/util/a.ts', "import { expect } from 'vitest';\nimport { parse } from 'yaml';")];
+  const planted = [
+    sourceFile('src/util/a.ts', "import { expect } from 'vitest';\nimport { parse } from 'yaml';"),
+  ];
   expect(undeclaredPackages(planted, ['yaml'])).toEqual(['src/util/a.ts imports vitest']);
 });

@@ -94,7 +94,10 @@ export function packagesOfAgent(files: readonly SourceFile[]): string[] {
 }
 
 /** Packages that src/ imports but `dependencies` lacks: an installed Refit would not find them. */
-export function undeclaredPackages(files: readonly SourceFile[], dependencies: readonly string[]): string[] {
+export function undeclaredPackages(
+  files: readonly SourceFile[],
+  dependencies: readonly string[],
+): string[] {
   return files.flatMap(({ path, imports }) =>
     packagesOf(imports)
       .filter((name) => !dependencies.includes(name))
@@ -111,5 +114,7 @@ function pathsOf(imports: readonly Import[]): string[] {
 }
 
 function packagesOf(imports: readonly Import[]): string[] {
-  return imports.map(({ specifier }) => specifier).filter((name) => !name.startsWith('.') && !name.startsWith('node:'));
+  return imports
+    .map(({ specifier }) => specifier)
+    .filter((name) => !name.startsWith('.') && !name.startsWith('node:'));
 }

@@ -49,7 +49,9 @@ function missingFiles(pages: readonly SourceFile[]): string[] {
 
 test('every file that a page names exists', () => {
   expect(
-    missingFiles(filesOf('*.md', 'docs/{guides,internals}/*.md', 'docs/*.md', 'docs/reference/tested.md')),
+    missingFiles(
+      filesOf('*.md', 'docs/{guides,internals}/*.md', 'docs/*.md', 'docs/reference/tested.md'),
+    ),
   ).toEqual([]);
   expect(missingFiles([sourceFile('docs/a.md', '`src/none.ts`, `src/`, `src/<name>/`')])).toEqual([
     'docs/a.md: src/none.ts',
@@ -57,7 +59,8 @@ test('every file that a page names exists', () => {
 });
 
 test('a link to no file and to no heading: found', () => {
-  const page = '# The `a` page, again\n[1](b.md) [2](b.md#there) [3](#the-a-page-again) [4](https://example.com/x)\n';
+  const page =
+    '# The `a` page, again\n[1](b.md) [2](b.md#there) [3](#the-a-page-again) [4](https://example.com/x)\n';
   const other = '## Here\n[5](b.md#here) [6](c.md) [7](#nowhere) [8](../package.json)\n';
   expect(deadLinks([sourceFile('docs/a.md', page), sourceFile('docs/b.md', other)])).toEqual([
     'docs/a.md: (b.md#there)',

@@ -23,7 +23,10 @@ test('every file opens with a sentence that says what it is for', () => {
 test.each([
   ['no comment', "import { a } from './a.ts';\n"],
   ['a comment for the linter', '/* global */\nconst a = 1;\n'],
-  ['a sentence further down', 'const a = 1;\n/** Counts from one, and explains what follows from it. */\n'],
+  [
+    'a sentence further down',
+    'const a = 1;\n/** Counts from one, and explains what follows from it. */\n',
+  ],
   ['no sentence', '/** ok */\n'],
   ['a comment that says nothing', '/** The clock. */\n'],
 ])('%s: found', (_, text) => {

@@ -46,7 +46,9 @@ function claimsIn(text: string): Claim[] {
   return [...text.matchAll(/`((?:src|test)\/[^`]+\.test\.ts)`((?:,? "[^"]+")*)/g)].flatMap(
     ([, path = '', names = '']) => {
       const quoted = [...names.matchAll(/"([^"]+)"/g)];
-      return quoted.length === 0 ? [{ path, name: undefined }] : quoted.map(([, name]) => ({ path, name }));
+      return quoted.length === 0
+        ? [{ path, name: undefined }]
+        : quoted.map(([, name]) => ({ path, name }));
     },
   );
 }
@@ -55,7 +57,9 @@ function unfounded(rows: readonly Row[]): string[] {
   return rows.flatMap(({ number, claims }) => {
     if (claims.length === 0) return [`${number}: names no test`];
     const missing = claims.filter((claim) => !isThere(claim));
-    return missing.map(({ path, name }) => `${number}: ${path} has no test ${name ?? ''}`.trimEnd());
+    return missing.map(({ path, name }) =>
+      `${number}: ${path} has no test ${name ?? ''}`.trimEnd(),
+    );
   });
 }
 
@@ -69,7 +73,9 @@ function isThere({ path, name }: Claim): boolean {
 test.each(PAGES)(
   '%s: each of %i weaknesses has its row, in order, and the tests that it names exist',
   (_name, count, text) => {
-    expect(rowsOf(text).map(({ number }) => number)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
+    expect(rowsOf(text).map(({ number }) => number)).toEqual(
+      Array.from({ length: count }, (_, index) => index + 1),
+    );
     expect(unfounded(rowsOf(text))).toEqual([]);
   },
 );
@@ -88,15 +94,18 @@ test('system-upgrade-controller: each of its own tests and each hazard has its r
 });
 
 test('KubeOne: each check, step and idea has its row, and what is done in part or whole names tests that exist', () => {
-  const rows = [...page('parity-kubeone.md').matchAll(/^\| ([FS]?\d+) \|.*$/gm)].map(([text, name = '']) => ({
-    name,
-    text,
-  }));
+  const rows = [...page('parity-kubeone.md').matchAll(/^\| ([FS]?\d+) \|.*$/gm)].map(
+    ([text, name = '']) => ({
+      name,
+      text,
+    }),
+  );
   expect(rows.map(({ name }) => name)).toEqual(KUBEONE_ROWS);
   for (const { name, text } of rows) {
     expect(text, name).toMatch(/\*\*(Done|Partly|Open|Not wanted)\b/);
     // An idea that is left has its reason.
-    if (name.startsWith('S')) expect(text, name).not.toMatch(/\*\*open\b(?!:\*\* [^|]+, since [^|]+)/i);
+    if (name.startsWith('S'))
+      expect(text, name).not.toMatch(/\*\*open\b(?!:\*\* [^|]+, since [^|]+)/i);
     const claims = claimsIn(text);
     expect(claims.length > 0, name).toBe(/\*\*(Done|Partly):?\*\*/.test(text));
     expect(
@@ -124,8 +133,15 @@ test('a test that is not there, a file without one and a row without any: found'
 });
 
 test('the page names the weaknesses whose guards are taken out, and how many they are', () => {
-  const mutations = [...DIALECT_MUTATIONS, ...AGENT_MUTATIONS, ...LEADER_MUTATIONS, ...MODEL_MUTATIONS];
+  const mutations = [
+    ...DIALECT_MUTATIONS,
+    ...AGENT_MUTATIONS,
+    ...LEADER_MUTATIONS,
+    ...MODEL_MUTATIONS,
+  ];
   const numbers = [...new Set(mutations.map(({ weakness }) => weakness))].toSorted((a, b) => a - b);
   expect(numbers).toHaveLength(15);
-  expect(PAGE).toContain(`For fifteen of the graver ones (${numbers.join(', ')}) \`test/parity/mutations.test.ts\``);
+  expect(PAGE).toContain(
+    `For fifteen of the graver ones (${numbers.join(', ')}) \`test/parity/mutations.test.ts\``,
+  );
 });

@@ -4,7 +4,11 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
 import { readPolicy } from '../../src/engine/policy/read-policy.ts';
-import { AGENT_DEFAULTS, DEFAULT_POLICY, type TimedStep } from '../../src/engine/policy/rollout-policy.ts';
+import {
+  AGENT_DEFAULTS,
+  DEFAULT_POLICY,
+  type TimedStep,
+} from '../../src/engine/policy/rollout-policy.ts';
 import { parseDuration } from '../../src/util/duration.ts';
 import { buildUpgradePolicy } from '../builders/policies.ts';
 import { ROOT } from './tree.ts';
@@ -40,7 +44,9 @@ test.each<[TimedStep, number]>([
   ['apply', DEFAULT_POLICY.stepDeadlines.apply],
   ['restart', AGENT_DEFAULTS.restartTimeoutMs],
   ['ready', DEFAULT_POLICY.stepDeadlines.ready],
-])('the deadline of %s is the one that holds', (step, milliseconds) => expect(told(step)).toBe(milliseconds));
+])('the deadline of %s is the one that holds', (step, milliseconds) =>
+  expect(told(step)).toBe(milliseconds),
+);
 
 test('the soak is the one that holds', () => {
   expect(PAGE).toContain(`\`soak\` (${AGENT_DEFAULTS.soakMs / 1000}s)`);

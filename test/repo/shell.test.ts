@@ -12,11 +12,15 @@ const SHELLCHECK = join(cacheDirectory(process.env), '..', 'shellcheck/usr/bin/s
 
 test('a shell can read every script', () => {
   expect(SCRIPTS.length).toBeGreaterThan(10);
-  for (const { path } of SCRIPTS.filter((file) => !file.text.includes('bash'))) execFileSync('sh', ['-n', path]);
+  for (const { path } of SCRIPTS.filter((file) => !file.text.includes('bash')))
+    execFileSync('sh', ['-n', path]);
 });
 
 test('shellcheck finds nothing', (context) => {
-  context.skip(!existsSync(SHELLCHECK), `no ${SHELLCHECK}: .ci/run unpacks Debian's package shellcheck there`);
+  context.skip(
+    !existsSync(SHELLCHECK),
+    `no ${SHELLCHECK}: .ci/run unpacks Debian's package shellcheck there`,
+  );
   const paths = SCRIPTS.map(({ path }) => path);
   expect(run(['--severity=warning', ...paths])).toBe('');
   expect(run(paths.filter((path) => path.startsWith('src/')))).toBe('');

@@ -77,15 +77,21 @@ test('no file is too long', () => {
     ({ path }) => !STILL_TO_SPLIT.includes(path),
   );
   expect(files.filter(isTest).length).toBeGreaterThan(0);
-  expect(filesTooLong(files.map((file) => ({ path: file.path, lines: linesOf(file) })))).toEqual([]);
+  expect(filesTooLong(files.map((file) => ({ path: file.path, lines: linesOf(file) })))).toEqual(
+    [],
+  );
 });
 
 test('a file of 501 lines is found', () => {
-  expect(filesTooLong([{ path: 'a.ts', lines: 501 }])).toEqual(['a.ts has 501 lines, 500 is the limit']);
+  expect(filesTooLong([{ path: 'a.ts', lines: 501 }])).toEqual([
+    'a.ts has 501 lines, 500 is the limit',
+  ]);
 });
 
 test('no function is too long', () => {
-  const functions = functionSizes(CODE).filter(({ at }) => !STILL_TO_SPLIT.some((path) => at.startsWith(`${path}:`)));
+  const functions = functionSizes(CODE).filter(
+    ({ at }) => !STILL_TO_SPLIT.some((path) => at.startsWith(`${path}:`)),
+  );
   expect(functionsTooLong(functions)).toEqual([]);
 });
 
@@ -93,7 +99,11 @@ test('a function of 81 lines is found, in every form', () => {
   const folder = mkdtempSync(join(tmpdir(), 'refit-size-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const body = `${'void 0;\n'.repeat(79)}}`;
-  const forms = [`async function f() {\n${body}`, `const f = () => {\n${body};`, `class C {\nm() {\n${body}\n}`];
+  const forms = [
+    `async function f() {\n${body}`,
+    `const f = () => {\n${body};`,
+    `class C {\nm() {\n${body}\n}`,
+  ];
   for (const [index, text] of forms.entries()) writeFileSync(join(folder, `${index}.ts`), text);
   expect(functionsTooLong(functionSizes([folder]))).toHaveLength(3);
 });

@@ -14,7 +14,9 @@ interface Locked {
 
 type Lock = Readonly<Record<string, Locked>>;
 
-const { packages } = JSON.parse(readFileSync(`${ROOT}package-lock.json`, 'utf8')) as { packages: Lock };
+const { packages } = JSON.parse(readFileSync(`${ROOT}package-lock.json`, 'utf8')) as {
+  packages: Lock;
+};
 
 const allows = (entry: string | readonly string[] | undefined, value: string): boolean =>
   entry === undefined || [entry].flat().includes(value);
@@ -37,7 +39,11 @@ test('every package for Linux is locked by its hash', () => {
 });
 
 test('a package without a hash: found, unless it is for another platform', () => {
-  const planted = { a: { version: '1' }, b: { version: '1', os: 'darwin' }, c: { os: ['linux'], cpu: ['arm64'] } };
+  const planted = {
+    a: { version: '1' },
+    b: { version: '1', os: 'darwin' },
+    c: { os: ['linux'], cpu: ['arm64'] },
+  };
   expect(withoutHash(planted)).toEqual(['a', 'c']);
 });
 

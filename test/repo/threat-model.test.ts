@@ -7,10 +7,16 @@ const PAGE = 'docs/internals/threat-model.md';
 const MOST_WORDS = 1_800;
 
 /** One line for each test that is named but missing, and each attack that is not named. */
-function disagreements(page: string, attacks: readonly string[], exists: (path: string) => boolean): string[] {
+function disagreements(
+  page: string,
+  attacks: readonly string[],
+  exists: (path: string) => boolean,
+): string[] {
   const named = new Set(page.match(/[\w./-]+\.test\.ts/g));
   return [
-    ...[...named].filter((path) => !exists(path)).map((path) => `${PAGE} names ${path}, which does not exist`),
+    ...[...named]
+      .filter((path) => !exists(path))
+      .map((path) => `${PAGE} names ${path}, which does not exist`),
     ...attacks
       .filter((path) => !named.has(path))
       .map((path) => `${path} is not named in ${PAGE}: add who attacks, and what stops it`),

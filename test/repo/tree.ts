@@ -21,7 +21,8 @@ export interface SourceFile {
   readonly imports: readonly Import[];
 }
 
-const STATEMENT = /^(?:import|export)\s+(type\s)?[^'";]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
+const STATEMENT =
+  /^(?:import|export)\s+(type\s)?[^'";]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
 
 /** A file as the rules read it. Tests make up such files to plant a violation. */
 export function sourceFile(path: string, text: string): SourceFile {

@@ -37,7 +37,11 @@ interface Manifest {
   readonly metadata: { readonly name: string; readonly namespace?: string };
   readonly rules?: readonly Rule[];
   readonly roleRef?: { readonly kind: string; readonly name: string };
-  readonly subjects?: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
+  readonly subjects?: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly namespace?: string;
+  }[];
 }
 
 interface Rule {
@@ -58,7 +62,10 @@ const WITH_KUBECTL = /^(refit-viewer|system:serviceaccount:system-upgrade:system
 function isAllowedRequest(event: AuditEvent): boolean {
   const { userAgent = '', annotations } = event;
   const withKubectl = userAgent.startsWith('kubectl/') && WITH_KUBECTL.test(userOf(event).username);
-  return (withKubectl || REFIT.test(userAgent)) && annotations?.['authorization.k8s.io/decision'] === 'allow';
+  return (
+    (withKubectl || REFIT.test(userAgent)) &&
+    annotations?.['authorization.k8s.io/decision'] === 'allow'
+  );
 }
 
 export function grantsOf(text: string): Grant[] {
@@ -72,10 +79,14 @@ export function grantsOf(text: string): Grant[] {
           roleRef.name === role.metadata.name &&
           metadata.namespace === role.metadata.namespace,
       );
-      const subjects = new Set(bindings.flatMap((binding) => (binding.subjects ?? []).map(subjectName)));
+      const subjects = new Set(
+        bindings.flatMap((binding) => (binding.subjects ?? []).map(subjectName)),
+      );
       const has = (event: AuditEvent): boolean => {
         const { username, groups = [] } = userOf(event);
-        return [username, ...groups].some((name) => [...subjects].some((subject) => isLike(subject, name)));
+        return [username, ...groups].some((name) =>
+          [...subjects].some((subject) => isLike(subject, name)),
+        );
       };
       return (role.rules ?? []).flatMap((rule) => grantsOfRule(role, rule, has));
     });
@@ -89,11 +100,16 @@ function subjectName({ kind, name, namespace }: NonNullable<Manifest['subjects']
   return kind === 'ServiceAccount' ? `system:serviceaccount:${namespace}:${name}` : name;
 }
 
-function grantsOfRule({ metadata }: Manifest, rule: Rule, has: (event: AuditEvent) => boolean): Grant[] {
+function grantsOfRule(
+  { metadata }: Manifest,
+  rule: Rule,
+  has: (event: AuditEvent) => boolean,
+): Grant[] {
   const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [], verbs } = rule;
   const place = metadata.namespace === undefined ? '' : ` in ${metadata.namespace}`;
   const names = resourceNames.length > 0 ? ` ${resourceNames.join(',')}` : '';
-  const title = (verb: string, what: string): string => `${metadata.name}: ${verb} ${what}${names}${place}`;
+  const title = (verb: string, what: string): string =>
+    `${metadata.name}: ${verb} ${what}${names}${place}`;
   const onPaths = nonResourceURLs.flatMap((path) =>
     verbs.map((verb) => ({
       title: title(verb, path),
@@ -112,7 +128,8 @@ function grantsOfRule({ metadata }: Manifest, rule: Rule, has: (event: AuditEven
           const { objectRef } = event;
           if (objectRef === undefined || !needs(event, verb) || !has(event)) return false;
           const { apiGroup = '', subresource, namespace, name } = objectRef;
-          const found = subresource === undefined ? objectRef.resource : `${objectRef.resource}/${subresource}`;
+          const found =
+            subresource === undefined ? objectRef.resource : `${objectRef.resource}/${subresource}`;
           return (
             found === resource &&
             apiGroup === group &&

@@ -13,7 +13,13 @@ import { systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { ROOT } from '../repo/tree.ts';
-import { apply, kubeconfigFor, kubectlAs, type RecordedLoan, type User } from '../testenv/control-plane.ts';
+import {
+  apply,
+  kubeconfigFor,
+  kubectlAs,
+  type RecordedLoan,
+  type User,
+} from '../testenv/control-plane.ts';
 import { Workloads } from '../testenv/drain-workloads.ts';
 import { grantsOf, unusedOf } from './grants.ts';
 
@@ -21,7 +27,8 @@ import { grantsOf, unusedOf } from './grants.ts';
 const MOST_UNUSED = 0.1;
 
 const LOST = 'asked when a recorded start must be undone before its signal was sent';
-const SHARDS = 'a plan of more than 5,000 targets that run: the tests record one, and the lab runs it in memory';
+const SHARDS =
+  'a plan of more than 5,000 targets that run: the tests record one, and the lab runs it in memory';
 const NAMED = 'stands for the names of Secrets, which tests have in a role of their own';
 const OLD = 'asked only of API servers that still serve removed kinds: Kubernetes before 1.32';
 
@@ -41,7 +48,10 @@ const UNUSED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['refit-controller', 'refit-viewer'].flatMap((role) =>
       ['flowschemas', 'prioritylevelconfigurations'].flatMap((kind) =>
-        ['get', 'list'].map((verb) => [`${role}: ${verb} ${kind}.flowcontrol.apiserver.k8s.io`, OLD]),
+        ['get', 'list'].map((verb) => [
+          `${role}: ${verb} ${kind}.flowcontrol.apiserver.k8s.io`,
+          OLD,
+        ]),
       ),
     ),
   ),
@@ -61,7 +71,11 @@ beforeAll(async () => {
   for (const file of globSync('deploy/crds/*.yaml', { cwd: ROOT }))
     await apply(await readFile(`${ROOT}${file}`, 'utf8'));
   const { apiVersion, kind, metadata } = simulatedNode(NODE);
-  const node = { apiVersion, kind, metadata: { ...metadata, labels: { ...metadata.labels, stage: 'rights' } } };
+  const node = {
+    apiVersion,
+    kind,
+    metadata: { ...metadata, labels: { ...metadata.labels, stage: 'rights' } },
+  };
   await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [node, daemons] }));
   await run('admin', 'rollout', 'status', 'daemonset', 'daemons', '--timeout=60s');
 });
@@ -86,7 +100,17 @@ test.each([
   await startPod(app);
   const job = '--as=system:serviceaccount:system-upgrade:system-upgrade';
   const selector = `app in (daemons, ${app})`;
-  await run('admin', job, 'drain', NODE, '--ignore-daemonsets', '--force', '--pod-selector', selector, ...flags);
+  await run(
+    'admin',
+    job,
+    'drain',
+    NODE,
+    '--ignore-daemonsets',
+    '--force',
+    '--pod-selector',
+    selector,
+    ...flags,
+  );
 });
 
 async function clientOf(user: User): Promise<KubeClient> {
@@ -102,18 +126,30 @@ test.each<[string, User]>([
 ])('%s drains a node with pods of a DaemonSet', async (name, user) => {
   await startPod(name);
   const client = await clientOf(user);
-  const drains = createDrains({ client, clock: systemClock, random: Math.random, log: silentLogger });
+  const drains = createDrains({
+    client,
+    clock: systemClock,
+    random: Math.random,
+    log: silentLogger,
+  });
   const stop = new AbortController();
   const running = drains.run(stop.signal);
   drains.begin(NODE, name, DEFAULT_DRAIN);
-  await vi.waitFor(() => expect(drains.stateOf(NODE, name)?.kind).toBe('drained'), { timeout: 50_000, interval: 50 });
+  await vi.waitFor(() => expect(drains.stateOf(NODE, name)?.kind).toBe('drained'), {
+    timeout: 50_000,
+    interval: 50,
+  });
   stop.abort();
   await running;
 });
 
 test('the viewer previews the drain of a node with pods of a DaemonSet', async () => {
   const previewer = drainPreviewer(await clientOf('viewer'), new AbortController().signal);
-  expect(await previewer.ahead(NODE, DEFAULT_DRAIN)).toEqual({ evictable: 0, obstacles: [], refused: [] });
+  expect(await previewer.ahead(NODE, DEFAULT_DRAIN)).toEqual({
+    evictable: 0,
+    obstacles: [],
+    refused: [],
+  });
 });
 
 test.each([
@@ -121,9 +157,13 @@ test.each([
   ['get', 'configmap', 'refit-kubeadm', '-n', 'kube-system', '--ignore-not-found'],
   ['describe', 'node', NODE],
   ['get', 'events', '-A'],
-  ...['plans.autopilot.k0sproject.io', 'plans.upgrade.cattle.io', 'jobs', 'controlnodes', 'upgradepolicies'].map(
-    (kind) => ['get', kind, 'none', '--ignore-not-found'],
-  ),
+  ...[
+    'plans.autopilot.k0sproject.io',
+    'plans.upgrade.cattle.io',
+    'jobs',
+    'controlnodes',
+    'upgradepolicies',
+  ].map((kind) => ['get', kind, 'none', '--ignore-not-found']),
 ])('the viewer looks with kubectl: %s %s', async (...args) => {
   await run('viewer', ...args);
 });
@@ -135,13 +175,17 @@ async function readLogs(loans: readonly RecordedLoan[]): Promise<string[]> {
   return logs.flatMap((log) => log.split('\n').slice(0, -1));
 }
 
-const roles = globSync('deploy/rbac*.yaml', { cwd: ROOT }).map((file) => readFileSync(`${ROOT}${file}`, 'utf8'));
+const roles = globSync('deploy/rbac*.yaml', { cwd: ROOT }).map((file) =>
+  readFileSync(`${ROOT}${file}`, 'utf8'),
+);
 
 test('at most one grant in ten is left unused, and each of them has its reason', async (context) => {
   const lines = (await readFile(inject('loans'), 'utf8')).trim().split('\n');
   const loans = lines.map((line) => JSON.parse(line) as RecordedLoan);
   const files = new Set(loans.map(({ file }) => relative(ROOT, file)));
-  const missing = globSync('test/testenv/**/*.test.ts', { cwd: ROOT }).filter((file) => !files.has(file));
+  const missing = globSync('test/testenv/**/*.test.ts', { cwd: ROOT }).filter(
+    (file) => !files.has(file),
+  );
   context.skip(
     missing.length > 0,
     `did not run: ${missing[0]} and ${missing.length - 1} more; needs all of test/testenv`,
@@ -181,11 +225,18 @@ test.each([
   ['nothing', []],
   ['another user', [asked({ user: { username: 'admin' } })]],
   ['another verb', [asked({ verb: 'list' })]],
-  ['another resource', [asked({ objectRef: { resource: 'nodes', subresource: 'status', name: 'w1' } })]],
+  [
+    'another resource',
+    [asked({ objectRef: { resource: 'nodes', subresource: 'status', name: 'w1' } })],
+  ],
   ['a refused request', [asked({ annotations: { 'authorization.k8s.io/decision': 'forbid' } })]],
   ['the kubectl of a test', [asked({ userAgent: 'kubectl/v1' })]],
 ])('a grant that %s used: found', (_what, log) => {
-  expect(unusedOf(grantsOf(ROLE), log)).toEqual(['one: get /readyz', 'one: get nodes NODE', 'one: update nodes NODE']);
+  expect(unusedOf(grantsOf(ROLE), log)).toEqual([
+    'one: get /readyz',
+    'one: get nodes NODE',
+    'one: update nodes NODE',
+  ]);
 });
 
 test('a grant that was used: not found', () => {

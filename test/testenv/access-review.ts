@@ -13,7 +13,10 @@ export type Target = string;
 const ANSWER = 'jsonpath={.status.allowed}{"\\n"}';
 
 /** The verbs that the user of `kubectl` may use on each target; `''` for none. */
-export async function reviewAccess(kubectl: Kubectl, targets: readonly Target[]): Promise<Record<Target, string>> {
+export async function reviewAccess(
+  kubectl: Kubectl,
+  targets: readonly Target[],
+): Promise<Record<Target, string>> {
   const questions = targets.flatMap((target) => VERBS.map((verb) => ({ target, verb })));
   const items = questions.map(({ target, verb }) => ({
     apiVersion: 'authorization.k8s.io/v1',
@@ -21,13 +24,18 @@ export async function reviewAccess(kubectl: Kubectl, targets: readonly Target[])
     spec: attributesOf(target, verb),
   }));
   const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
-  const { ok, stdout, stderr } = await kubectl(['create', '--validate=ignore', '-f', '-', '-o', ANSWER], list);
+  const { ok, stdout, stderr } = await kubectl(
+    ['create', '--validate=ignore', '-f', '-', '-o', ANSWER],
+    list,
+  );
   if (!ok) throw new Error(stderr);
   const answers = stdout.trimEnd().split('\n');
   if (answers.length !== questions.length)
     throw new Error(`${answers.length} answers to ${questions.length} questions`);
   const allowed = (target: Target): string[] =>
-    questions.flatMap((question, i) => (question.target === target && answers[i] === 'true' ? [question.verb] : []));
+    questions.flatMap((question, i) =>
+      question.target === target && answers[i] === 'true' ? [question.verb] : [],
+    );
   return Object.fromEntries(targets.map((target) => [target, allowed(target).join(' ')]));
 }
 
@@ -59,7 +67,10 @@ interface Rules {
 const NOWHERE = 'access-review-nowhere';
 
 /** The same for all that RBAC alone decides, so not for nodes, with one question for each namespace. */
-export async function accessByRules(kubectl: Kubectl, targets: readonly Target[]): Promise<Record<Target, string>> {
+export async function accessByRules(
+  kubectl: Kubectl,
+  targets: readonly Target[],
+): Promise<Record<Target, string>> {
   const placeOf = (target: Target): string =>
     target.startsWith('/') ? NOWHERE : (partsOf(target).namespace ?? NOWHERE);
   const namespaces = [...new Set(targets.map(placeOf))];
@@ -69,18 +80,27 @@ export async function accessByRules(kubectl: Kubectl, targets: readonly Target[]
     spec: { namespace },
   }));
   const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
-  const { ok, stdout, stderr } = await kubectl(['create', '--validate=ignore', '-f', '-', '-o', RULES], list);
+  const { ok, stdout, stderr } = await kubectl(
+    ['create', '--validate=ignore', '-f', '-', '-o', RULES],
+    list,
+  );
   if (!ok) throw new Error(stderr);
   const answers = stdout.trimEnd().split('\n');
-  const rules = new Map(namespaces.map((namespace, i) => [namespace, JSON.parse(answers[i] ?? '') as Rules]));
-  return Object.fromEntries(targets.map((target) => [target, verbsIn(rules.get(placeOf(target)), target)]));
+  const rules = new Map(
+    namespaces.map((namespace, i) => [namespace, JSON.parse(answers[i] ?? '') as Rules]),
+  );
+  return Object.fromEntries(
+    targets.map((target) => [target, verbsIn(rules.get(placeOf(target)), target)]),
+  );
 }
 
 const RULES = 'jsonpath={.status}{"\\n"}';
 
 function verbsIn(rules: Rules | undefined, target: Target): string {
   const matching = target.startsWith('/')
-    ? rules?.nonResourceRules.filter(({ nonResourceURLs = [] }) => nonResourceURLs.some((url) => isPath(url, target)))
+    ? rules?.nonResourceRules.filter(({ nonResourceURLs = [] }) =>
+        nonResourceURLs.some((url) => isPath(url, target)),
+      )
     : rules?.resourceRules.filter((rule) => isResource(rule, partsOf(target)));
   const verbs = new Set(matching?.flatMap((rule) => rule.verbs));
   return VERBS.filter((verb) => verbs.has(verb) || verbs.has('*')).join(' ');
@@ -89,10 +109,16 @@ function verbsIn(rules: Rules | undefined, target: Target): string {
 const isPath = (url: string, path: string): boolean =>
   url.endsWith('*') ? path.startsWith(url.slice(0, -1)) : url === path;
 
-function isResource(rule: Rule, { group, resource, subresource, name }: ReturnType<typeof partsOf>): boolean {
+function isResource(
+  rule: Rule,
+  { group, resource, subresource, name }: ReturnType<typeof partsOf>,
+): boolean {
   const { apiGroups = [], resources = [], resourceNames = [] } = rule;
-  const whole = subresource === undefined ? [resource] : [`${resource}/${subresource}`, `*/${subresource}`];
-  const hasName = resourceNames.length === 0 || (name !== undefined && resourceNames.includes(name));
-  const has = (all: readonly string[], ...wanted: string[]) => ['*', ...wanted].some((each) => all.includes(each));
+  const whole =
+    subresource === undefined ? [resource] : [`${resource}/${subresource}`, `*/${subresource}`];
+  const hasName =
+    resourceNames.length === 0 || (name !== undefined && resourceNames.includes(name));
+  const has = (all: readonly string[], ...wanted: string[]) =>
+    ['*', ...wanted].some((each) => all.includes(each));
   return hasName && has(apiGroups, group) && has(resources, ...whole);
 }

@@ -12,13 +12,16 @@ import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 const POLICY = 'deploy/admission-policy-k0s-plans.yaml';
 let admin: KubeClient;
 
-const planOf = (update: Partial<K0sUpdate>): Plan => buildPlan({ commands: [{ k0supdate: buildUpdate(update) }] });
+const planOf = (update: Partial<K0sUpdate>): Plan =>
+  buildPlan({ commands: [{ k0supdate: buildUpdate(update) }] });
 const workers = (target: TargetSpec): Plan => planOf({ targets: { workers: target } });
 const controllers = (target: TargetSpec): Plan => planOf({ targets: { controllers: target } });
 const download = (url: string, sha256?: string): Plan =>
   planOf({ platforms: { 'linux-amd64': { url, ...(sha256 === undefined ? {} : { sha256 }) } } });
 const bundle = (version: string, target: TargetSpec): Plan =>
-  buildPlan({ commands: [{ airgapupdate: { version, platforms: buildUpdate().platforms, workers: target } }] });
+  buildPlan({
+    commands: [{ airgapupdate: { version, platforms: buildUpdate().platforms, workers: target } }],
+  });
 
 const GOOD: Readonly<Record<string, Plan>> = {
   'the documented Plan': buildPlan(),
@@ -28,7 +31,10 @@ const GOOD: Readonly<Record<string, Plan>> = {
   'a bundle of any version': bundle('2026-11', selected('pool=blue')),
   'no selector': workers(selected()),
   'every kind of requirement': workers(
-    selected('a=b,c==d, e != f,g in (h,i),j notin ( k ),l,!m,example.com/n=o,p=', 'metadata.name!=w1'),
+    selected(
+      'a=b,c==d, e != f,g in (h,i),j notin ( k ),l,!m,example.com/n=o,p=',
+      'metadata.name!=w1',
+    ),
   ),
   'empty values': workers(selected('a in (,b),c notin (,)')),
   'unschedulable workers': workers(selected('', 'spec.unschedulable=true,metadata.name==w1')),
@@ -74,10 +80,13 @@ async function applied({ metadata: { name, annotations }, ...plan }: Plan): Prom
 async function enforcePolicy(): Promise<void> {
   await apply(await readFile(POLICY, 'utf8'));
   let tries = 0;
-  await vi.waitFor(async () => expect(await applied(planOf({ version: `newest${++tries}` }))).not.toBe(''), {
-    timeout: 150_000,
-    interval: 100,
-  });
+  await vi.waitFor(
+    async () => expect(await applied(planOf({ version: `newest${++tries}` }))).not.toBe(''),
+    {
+      timeout: 150_000,
+      interval: 100,
+    },
+  );
 }
 
 beforeAll(async () => {
@@ -108,20 +117,34 @@ describe.each(Object.entries(BAD))('%s', (_name, plan) => {
     expect(refusal).toContain('refit-k0s-plans');
     // The policy writes `[]` and `*` where the controller names the command and the member.
     const field = /^[^:]*/.exec(problem?.message ?? '')?.[0].split(/[.[\]]+/) ?? [];
-    expect(refusal).toContain(field.at(-1) === '1' || field.at(-1) === '' ? 'spec.commands' : field.at(-1));
+    expect(refusal).toContain(
+      field.at(-1) === '1' || field.at(-1) === '' ? 'spec.commands' : field.at(-1),
+    );
   });
 });
 
 test('a Plan that was there before may be paused, but not changed into another mistake', async () => {
   await kubectlAs('admin', ['delete', '-f', POLICY]);
   const old = planOf({ version: 'latest' });
-  await vi.waitFor(async () => expect(await applied(old)).toBe(''), { timeout: 60_000, interval: 100 });
+  await vi.waitFor(async () => expect(await applied(old)).toBe(''), {
+    timeout: 60_000,
+    interval: 100,
+  });
   await enforcePolicy();
-  const pause = ['annotate', 'plans.autopilot.k0sproject.io', 'autopilot', 'upgrade.refit.dev/pause=true'];
+  const pause = [
+    'annotate',
+    'plans.autopilot.k0sproject.io',
+    'autopilot',
+    'upgrade.refit.dev/pause=true',
+  ];
   expect((await kubectlAs('admin', pause)).stderr).toBe('');
   expect(await applied(planOf({ version: 'v1.36.3+k0s.0' }))).toBe('');
   const status = { state: 'SchedulableWait', commands: [{ id: 0, state: 'SchedulableWait' }] };
-  await admin.replace(plans, { ...(await admin.get(plans, 'autopilot')), status }, { subresource: 'status' });
+  await admin.replace(
+    plans,
+    { ...(await admin.get(plans, 'autopilot')), status },
+    { subresource: 'status' },
+  );
   const [command] = buildPlan().spec.commands;
   const refusal = await applied(buildPlan({ commands: command ? [command, command] : [] }));
   expect(refusal).toContain('spec.commands: the Plan has started with another number of commands');

@@ -28,7 +28,12 @@ const clientOf = async (user: User): Promise<KubeClient> =>
 const clients = new Map<string, KubeClient>();
 
 /** As `kubectl annotate --overwrite`; resolves with why it is refused, or with nothing. */
-async function annotate(user: User, name: string, pairs: readonly string[], kind: Resource = nodes): Promise<string> {
+async function annotate(
+  user: User,
+  name: string,
+  pairs: readonly string[],
+  kind: Resource = nodes,
+): Promise<string> {
   const key = JSON.stringify(user);
   const client = clients.get(key) ?? (await clientOf(user));
   clients.set(key, client);
@@ -38,11 +43,17 @@ async function annotate(user: User, name: string, pairs: readonly string[], kind
       return [key, value ?? null];
     }),
   );
-  return await client.patch(kind, name, { metadata: { annotations } }, { type: 'merge' }).then(() => '', String);
+  return await client
+    .patch(kind, name, { metadata: { annotations } }, { type: 'merge' })
+    .then(() => '', String);
 }
 
 /** As the leader: it may replace an object, not patch it. */
-async function signal(name: string, annotations: Record<string, string>, kind: Resource = nodes): Promise<void> {
+async function signal(
+  name: string,
+  annotations: Record<string, string>,
+  kind: Resource = nodes,
+): Promise<void> {
   const object = await leader.get(kind, name);
   const { metadata } = object;
   await leader.replace(kind, {
@@ -62,10 +73,14 @@ beforeAll(async () => {
   });
   await apply(await readFile(POLICY, 'utf8'));
   // The API server takes a policy up some time after it was written.
-  await vi.waitFor(async () => expect(await annotate('admin', 'policy-probe', [`${DATA}=${++probes}`])).not.toBe(''), {
-    timeout: 30_000,
-    interval: 100,
-  });
+  await vi.waitFor(
+    async () =>
+      expect(await annotate('admin', 'policy-probe', [`${DATA}=${++probes}`])).not.toBe(''),
+    {
+      timeout: 30_000,
+      interval: 100,
+    },
+  );
 });
 
 afterAll(async () => {
@@ -83,7 +98,13 @@ test.each([
   async (role, name, user, kind) => {
     const writeSignal = async (annotations: Record<string, string>): Promise<void> =>
       await signal(name, annotations, kind);
-    await using rig = await Rig.start({ name, role, admin, writeSignal, kubeconfig: await kubeconfigFor(user) });
+    await using rig = await Rig.start({
+      name,
+      role,
+      admin,
+      writeSignal,
+      kubeconfig: await kubeconfigFor(user),
+    });
     rig.startAgent();
     await rig.send('/new', NEW);
     await rig.end();
@@ -112,7 +133,11 @@ describe.each([
     ['a claim by the agent itself', own, 'upgrade.refit.dev/claimed-by=x'],
     ['a configuration by the agent itself', own, 'upgrade.refit.dev/node-configuration=x'],
     ['a configuration of an operator', 'admin', 'upgrade.refit.dev/node-configuration=x'],
-    ['a report of a configuration by an operator', 'admin', 'upgrade.refit.dev/node-configuration-report=x'],
+    [
+      'a report of a configuration by an operator',
+      'admin',
+      'upgrade.refit.dev/node-configuration-report=x',
+    ],
     ['an end of an update by the agent itself', own, 'upgrade.refit.dev/machine-update-'],
     ['a retry by the agent itself', own, 'upgrade.refit.dev/node-configuration-'],
     ['an update of an operator', 'admin', 'upgrade.refit.dev/machine-update='],
@@ -130,7 +155,9 @@ describe.each([
   });
 
   test('but not the report of the agent itself, a control, or what is of others', async () => {
-    const ours = ['agent-heartbeat', 'node-configuration-report'].map((name) => `upgrade.refit.dev/${name}=x`);
+    const ours = ['agent-heartbeat', 'node-configuration-report'].map(
+      (name) => `upgrade.refit.dev/${name}=x`,
+    );
     const reports = [`${DATA}=${reported}`, ...ours];
     expect(await annotate(own, 'policy-probe', reports, resource)).toBe('');
     const theirs = ['upgrade.refit.dev/pause=true', 'team=blue'];
@@ -141,7 +168,9 @@ describe.each([
     const removals = REQUESTS.map((name) => `${name}-`);
     expect(await annotate('admin', 'policy-probe', removals, resource)).toBe('');
     const { metadata } = await admin.get(resource, 'policy-probe');
-    expect(Object.keys(metadata.annotations ?? {}).filter((name) => REQUESTS.includes(name))).toEqual([]);
+    expect(
+      Object.keys(metadata.annotations ?? {}).filter((name) => REQUESTS.includes(name)),
+    ).toEqual([]);
   });
 });
 
@@ -160,17 +189,26 @@ test('it names every annotation of Refit', async () => {
     .flatMap((text) => [...text.matchAll(/'upgrade\.refit\.dev\/([a-z0-9-]+)'/g)])
     .map(([, name]) => name);
   expect(names).toContain('prefetch');
-  expect(names.filter((name) => !policy.includes(`'${name}'`) && !UNGUARDED.includes(name ?? ''))).toEqual([]);
+  expect(
+    names.filter((name) => !policy.includes(`'${name}'`) && !UNGUARDED.includes(name ?? '')),
+  ).toEqual([]);
 });
 
 test('a node with thousands of annotations does not hold the API server', async () => {
   const name = 'policy-crowd';
-  const annotations = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`a${index}`, '']));
+  const annotations = Object.fromEntries(
+    Array.from({ length: 20_000 }, (_, index) => [`a${index}`, '']),
+  );
   await admin.create(nodes, { metadata: { name, annotations } });
   const kubelet = await clientOf({ node: name });
   try {
     // A request has its own time limit.
-    const patched = kubelet.patch(nodes, name, { metadata: { annotations: { team: 'blue' } } }, { type: 'merge' });
+    const patched = kubelet.patch(
+      nodes,
+      name,
+      { metadata: { annotations: { team: 'blue' } } },
+      { type: 'merge' },
+    );
     await expect(patched).resolves.toBeDefined();
   } finally {
     kubelet.close();

@@ -4,7 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
-import { agentArguments, type Host, type HostOptions, startHost } from '../../sandbox/hosts/host.ts';
+import {
+  agentArguments,
+  type Host,
+  type HostOptions,
+  startHost,
+} from '../../sandbox/hosts/host.ts';
 import { REFIT } from '../../sandbox/refit.ts';
 import { leaseDelegation } from '../../src/agent/maintenance/lease-delegation.ts';
 import { type Maintenance, nodeMaintenance } from '../../src/agent/maintenance/node-maintenance.ts';
@@ -12,7 +17,12 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { type Lease, leases, nodes } from '../../src/kube/resources.ts';
 import { isForbidden } from '../../src/kube/status-error.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
-import { CENTRAL_CORDONING_LABEL, type ControlNode, controlNodes, MODE_ANNOTATION } from '../../src/signal/names.ts';
+import {
+  CENTRAL_CORDONING_LABEL,
+  type ControlNode,
+  controlNodes,
+  MODE_ANNOTATION,
+} from '../../src/signal/names.ts';
 import { microTime, rfc3339, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { type AgentProcess, startAgentProcess } from '../agent/agent-process.ts';
@@ -41,7 +51,10 @@ async function startStandIn(name: string, more: Partial<HostOptions> = {}): Prom
   const host = await startHost({ name, role: 'controller', directory, version: VERSION, ...more });
   things.defer(async () => await host.stop());
   // Later tests would probe every registered controller.
-  things.defer(async () => void (await kubectlAs('admin', ['delete', 'controlnode', name, '--ignore-not-found'])));
+  things.defer(
+    async () =>
+      void (await kubectlAs('admin', ['delete', 'controlnode', name, '--ignore-not-found'])),
+  );
   return host;
 }
 
@@ -74,8 +87,18 @@ const registered = (name: string): object => ({
 
 test('a controller that starts before its CRD exists registers when it does', async () => {
   const name = 'reg-early';
-  await kubectlAs('admin', ['delete', 'crd', 'controlnodes.autopilot.k0sproject.io', '--ignore-not-found']);
-  const agent = await startAgent(await startStandIn(name), { controlNode: name }, '--api-address', '10.0.0.7');
+  await kubectlAs('admin', [
+    'delete',
+    'crd',
+    'controlnodes.autopilot.k0sproject.io',
+    '--ignore-not-found',
+  ]);
+  const agent = await startAgent(
+    await startStandIn(name),
+    { controlNode: name },
+    '--api-address',
+    '10.0.0.7',
+  );
   await vi.waitFor(() => expect(agent.log.join('\n')).toContain('watch failed'), PATIENCE);
   await installKinds();
   await shows(name, registered(name));
@@ -91,11 +114,21 @@ test('a deleted object is created again, a changed one is repaired, and foreign 
   await shows(name, registered(name));
   expect((await read(name)).metadata.uid).not.toBe(uid);
   const labels = { 'kubernetes.io/os': 'plan9', pool: 'blue' };
-  const spoiled = { metadata: { labels, annotations: { [MODE_ANNOTATION]: 'controller+worker', theirs: 'kept' } } };
+  const spoiled = {
+    metadata: { labels, annotations: { [MODE_ANNOTATION]: 'controller+worker', theirs: 'kept' } },
+  };
   await admin.patch(controlNodes, name, spoiled, { type: 'merge' });
-  await admin.patch(controlNodes, name, { status: { k0sVersion: 'v0' } }, { type: 'merge', subresource: 'status' });
+  await admin.patch(
+    controlNodes,
+    name,
+    { status: { k0sVersion: 'v0' } },
+    { type: 'merge', subresource: 'status' },
+  );
   await shows(name, registered(name));
-  expect((await read(name)).metadata).toMatchObject({ labels: { pool: 'blue' }, annotations: { theirs: 'kept' } });
+  expect((await read(name)).metadata).toMatchObject({
+    labels: { pool: 'blue' },
+    annotations: { theirs: 'kept' },
+  });
 });
 
 test('the next agent writes nothing when nothing is wrong', async () => {
@@ -109,13 +142,20 @@ test('the next agent writes nothing when nothing is wrong', async () => {
   const next = await startAgent(host, { controlNode: name });
   await vi.waitFor(() => expect(next.log.join('\n')).toContain('agent started'), PATIENCE);
   // An agent that repairs the object afterwards has observed it before.
-  await admin.patch(controlNodes, name, { status: { k0sVersion: 'v0' } }, { type: 'merge', subresource: 'status' });
+  await admin.patch(
+    controlNodes,
+    name,
+    { status: { k0sVersion: 'v0' } },
+    { type: 'merge', subresource: 'status' },
+  );
   await shows(name, registered(name));
   expect(next.log.filter((line) => /registered|registration updated/.test(line))).toEqual([]);
   // The log line comes after the write.
   const updates = (): string[] => next.log.filter((line) => line.includes('status updated'));
   await vi.waitFor(() => expect(updates()).toHaveLength(1), PATIENCE);
-  expect(Number((await read(name)).metadata.resourceVersion)).toBeGreaterThan(Number(resourceVersion));
+  expect(Number((await read(name)).metadata.resourceVersion)).toBeGreaterThan(
+    Number(resourceVersion),
+  );
 });
 
 test.each([
@@ -129,7 +169,10 @@ test.each([
     metadata: { name: 'reg-other' },
   };
   const { ok, stderr } = await kubectlAs({ controlNode: 'reg-own' }, args, JSON.stringify(object));
-  expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringContaining('orbidden') as string });
+  expect({ ok, stderr }).toEqual({
+    ok: false,
+    stderr: expect.stringContaining('orbidden') as string,
+  });
 });
 
 test('the service gives mode, Node name and bundle directory; a bundle is signalled on that Node', async () => {
@@ -145,12 +188,20 @@ test('the service gives mode, Node name and bundle directory; a bundle is signal
   await writeFile(bundle, 'images');
   const server = await startDownloadServer({ files: { '/bundle.tar': bundle } });
   things.defer(async () => await server.stop());
-  const flags = ['--enable-worker', '--data-dir', data, `--kubelet-extra-args=--v=2 --hostname-override=${node}`];
+  const flags = [
+    '--enable-worker',
+    '--data-dir',
+    data,
+    `--kubelet-extra-args=--v=2 --hostname-override=${node}`,
+  ];
   const host = await startStandIn(name, { flags });
   const told = agentArguments(host, await kubeconfigFor({ controlNode: name }));
   // All but the data directory, which the agent must find.
   const args = told.filter((word, i) => word !== '--data-dir' && told[i - 1] !== '--data-dir');
-  const agent = startAgentProcess([process.execPath, REFIT], [...args, '--unverified-downloads', 'allow']);
+  const agent = startAgentProcess(
+    [process.execPath, REFIT],
+    [...args, '--unverified-downloads', 'allow'],
+  );
   things.defer(async () => void (await agent.stop('SIGKILL')));
   await shows(name, {
     metadata: {
@@ -158,18 +209,29 @@ test('the service gives mode, Node name and bundle directory; a bundle is signal
       annotations: { [MODE_ANNOTATION]: 'controller+worker' },
     },
   });
-  await vi.waitFor(async () => expect((await leaseOf(node)).metadata.labels).toMatchObject(MARK), PATIENCE);
-  const command = { id: 0, kind: 'airgapupdate', url: `${server.url}/bundle.tar`, version: 'v1' } as const;
+  await vi.waitFor(
+    async () => expect((await leaseOf(node)).metadata.labels).toMatchObject(MARK),
+    PATIENCE,
+  );
+  const command = {
+    id: 0,
+    kind: 'airgapupdate',
+    url: `${server.url}/bundle.tar`,
+    version: 'v1',
+  } as const;
   const annotations = encodeSignal({ planId: 'p', created: rfc3339(Date.now()), command });
   await admin.patch(nodes, node, { metadata: { annotations } }, { type: 'merge' });
   await vi.waitFor(async () => {
     const signal = decodeSignal((await admin.get(nodes, node)).metadata.annotations);
-    expect({ status: signal?.status?.status, log: agent.log.slice(-5) }).toMatchObject({ status: 'Completed' });
+    expect({ status: signal?.status?.status, log: agent.log.slice(-5) }).toMatchObject({
+      status: 'Completed',
+    });
   }, PATIENCE);
   expect(await readFile(join(data, 'images', 'bundle.tar'), 'utf8')).toBe('images');
 });
 
-const leaseOf = async (name: string): Promise<Lease> => await admin.get(leases, name, { namespace: 'kube-node-lease' });
+const leaseOf = async (name: string): Promise<Lease> =>
+  await admin.get(leases, name, { namespace: 'kube-node-lease' });
 const MARK = { [CENTRAL_CORDONING_LABEL]: '' };
 
 test('a node marks its own lease, whether its kubelet or the agent created it', async () => {
@@ -179,7 +241,10 @@ test('a node marks its own lease, whether its kubelet or the agent created it', 
   const client = await clientOf({ node: name });
   things.defer(() => client.close());
   await leaseDelegation(client).offer(name, abort);
-  expect(await leaseOf(name)).toMatchObject({ metadata: { labels: MARK }, spec: { holderIdentity: name } });
+  expect(await leaseOf(name)).toMatchObject({
+    metadata: { labels: MARK },
+    spec: { holderIdentity: name },
+  });
   const { resourceVersion } = (await leaseOf(name)).metadata;
   await leaseDelegation(client).offer(name, abort);
   expect((await leaseOf(name)).metadata.resourceVersion).toBe(resourceVersion);
@@ -187,9 +252,17 @@ test('a node marks its own lease, whether its kubelet or the agent created it', 
   await admin.delete(leases, name, { namespace: 'kube-node-lease' });
   const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime(Date.now()) };
   const metadata = { name, namespace: 'kube-node-lease', labels: { theirs: 'kept' } };
-  await client.create(leases, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
+  await client.create(leases, {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata,
+    spec,
+  });
   expect(await leaseDelegation(client).isExpected(name, abort)).toBe(true);
-  expect(await leaseOf(name)).toMatchObject({ metadata: { labels: { ...MARK, theirs: 'kept' } }, spec });
+  expect(await leaseOf(name)).toMatchObject({
+    metadata: { labels: { ...MARK, theirs: 'kept' } },
+    spec,
+  });
 });
 
 test('a node marks no other lease', async () => {
@@ -214,7 +287,10 @@ test("a node cordons, drains and uncordons itself with its kubelet's rights", as
   things.defer(async () => await stage.close());
   const set = new Workloads('reg-drain', 'reg-self');
   const scratch = { spec: { volumes: [{ name: 'scratch', emptyDir: {} }] } };
-  const workloads = [set.of('Deployment', 'app', { replicas: 2 }, scratch), set.of('DaemonSet', 'daemon')];
+  const workloads = [
+    set.of('Deployment', 'app', { replicas: 2 }, scratch),
+    set.of('DaemonSet', 'daemon'),
+  ];
   const name = await stage.set('reg-self', workloads, 3);
   // The stage cordons as the controller; this node must cordon itself.
   await stage.change(name, (node) => ({
@@ -228,9 +304,9 @@ test("a node cordons, drains and uncordons itself with its kubelet's rights", as
   expect(await maintenance.whoCordons(abort)).toBe('self');
   await maintenance.cordonAndDrain('plan/1', { enabled: false }, abort);
   expect(await maintenance.hasCordon(abort)).toBe(false);
-  await expect(maintenance.cordonAndDrain('plan/1', { localData: 'refuse' }, abort)).rejects.toThrow(
-    /app-.* emptyDir volume/,
-  );
+  await expect(
+    maintenance.cordonAndDrain('plan/1', { localData: 'refuse' }, abort),
+  ).rejects.toThrow(/app-.* emptyDir volume/);
   expect(await stage.podsOn(name)).toHaveLength(3);
   await maintenance.cordonAndDrain('plan/1', { gracePeriodSeconds: 1, timeoutMs: 60_000 }, abort);
   expect((await admin.get(nodes, name)).spec?.unschedulable).toBe(true);

@@ -37,10 +37,15 @@ test("a worker gets a signal from its controller's restart sooner than the resta
   });
   things.defer(async () => await controller.stop());
   const name = 'away-worker';
-  const kubeconfig = await credentials.kubeconfigFor({ ...controlPlane(), url: `https://${listen}` }, { node: name });
+  const kubeconfig = await credentials.kubeconfigFor(
+    { ...controlPlane(), url: `https://${listen}` },
+    { node: name },
+  );
   const rig = things.use(await Rig.start({ name, admin, kubeconfig }));
   const agent = rig.startAgent();
-  await rig.until(() => expect(agent.log.join('\n')).toContain('the leader may cordon and drain this node'));
+  await rig.until(() =>
+    expect(agent.log.join('\n')).toContain('the leader may cordon and drain this node'),
+  );
 
   process.kill(controller.pid ?? 0, 'SIGTERM');
   await vi.waitFor(() => expect(moments).toHaveLength(2), { timeout: 150_000 });

@@ -25,19 +25,34 @@ async function startRig(name: string, user: User, options: Partial<RigOptions> =
 
 /** Writes besides the six statuses: a worker's cordon and uncordon, for each of which the cluster changes a taint; a controller's new version. */
 test.each([
-  ['a worker with its own node credentials', 'worker', 'agent-worker', { node: 'agent-worker' }, 10],
-  ['a controller with its documented role', 'controller', 'agent-controller', { controlNode: 'agent-controller' }, 7],
+  [
+    'a worker with its own node credentials',
+    'worker',
+    'agent-worker',
+    { node: 'agent-worker' },
+    10,
+  ],
+  [
+    'a controller with its documented role',
+    'controller',
+    'agent-controller',
+    { controlNode: 'agent-controller' },
+    7,
+  ],
 ] as const)('%s is updated with few writes', async (_name, role, name, user, most) => {
   await using rig = await startRig(name, user, { role });
   rig.startAgent();
   // Otherwise what it says of itself at its start may be counted.
   await rig.announced();
-  await rig.until(async () => expect(role === 'worker' || versionIn(await rig.object())).toBeTruthy());
+  await rig.until(async () =>
+    expect(role === 'worker' || versionIn(await rig.object())).toBeTruthy(),
+  );
   const before = await rig.object();
   await rig.send('/new', NEW);
   await rig.end();
   expect(rig.statuses).toEqual([...SIGNAL_STATUSES]);
-  if (role === 'controller') await rig.until(async () => expect(versionIn(await rig.object())).toBe(NEW));
+  if (role === 'controller')
+    await rig.until(async () => expect(versionIn(await rig.object())).toBe(NEW));
   expect(rig.changes).toBeLessThanOrEqual(most);
   expect(await rig.host.version()).toBe(NEW);
   expect(await rig.installed()).toBe(rig.server.sha256('/new'));
@@ -71,7 +86,14 @@ test('a build whose service answers but whose kubelet does not is rolled back, a
   await rig.end();
   // The agent begins it after the new version has answered.
   expect(agent.log.join('')).toContain('"step":"soak"');
-  expect(rig.statuses).toEqual(['Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'RollingBack', 'Failed']);
+  expect(rig.statuses).toEqual([
+    'Downloading',
+    'Cordoning',
+    'ApplyingUpdate',
+    'Restart',
+    'RollingBack',
+    'Failed',
+  ]);
   const reason = expect.stringContaining('no kubelet heartbeat within') as string;
   expect(await rig.report()).toMatchObject({ rolledBack: true, reason });
   expect(await rig.installed()).toBe(rig.server.sha256('/old'));
@@ -111,7 +133,11 @@ test('the agent waits for a kubelet that comes back late', async () => {
 
 test('conflicts with a process that writes all the time cause no second download', async () => {
   const faults = [{ paceMs: 10 }];
-  await using rig = await startRig('agent-storm', { node: 'agent-storm' }, { bytes: 64_000, faults });
+  await using rig = await startRig(
+    'agent-storm',
+    { node: 'agent-storm' },
+    { bytes: 64_000, faults },
+  );
   rig.startAgent();
   await rig.send('/new', NEW);
   await using storm = new Storm(rig);
@@ -145,5 +171,10 @@ function versionIn(object: ControlNode): string | undefined {
 function othersPartOf({ metadata, ...rest }: ControlNode & { spec?: object }): unknown {
   const { labels, annotations } = metadata;
   const theirs = annotations?.['example.com/theirs'];
-  return { spec: { ...rest.spec, taints: undefined }, addresses: rest.status?.addresses, labels, theirs };
+  return {
+    spec: { ...rest.spec, taints: undefined },
+    addresses: rest.status?.addresses,
+    labels,
+    theirs,
+  };
 }

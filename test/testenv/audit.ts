@@ -9,7 +9,11 @@ export interface AuditEvent {
   readonly requestReceivedTimestamp: string;
   readonly user: { readonly username: string };
   /** Absent for paths such as /version. */
-  readonly objectRef?: { readonly resource: string; readonly subresource?: string; readonly name?: string };
+  readonly objectRef?: {
+    readonly resource: string;
+    readonly subresource?: string;
+    readonly name?: string;
+  };
   readonly responseStatus?: { readonly code: number };
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -36,7 +40,8 @@ export async function auditedSince(place: number, text = ''): Promise<AuditEvent
 export function forbiddenIn(events: readonly AuditEvent[]): string[] {
   return events
     .filter(
-      ({ annotations, user }) => annotations?.[DECISION] === 'forbid' && /^(refit|system:node:)/.test(user.username),
+      ({ annotations, user }) =>
+        annotations?.[DECISION] === 'forbid' && /^(refit|system:node:)/.test(user.username),
     )
     .map(({ user, verb, requestURI }) => `${user.username} ${verb} ${requestURI}`);
 }

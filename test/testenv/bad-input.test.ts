@@ -4,7 +4,13 @@ import { createControlNode, createNode } from '../../sandbox/cluster/objects.ts'
 import { type K0sUpdate, type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { type Event, events, type KubeObject, nodes, type Resource } from '../../src/kube/resources.ts';
+import {
+  type Event,
+  events,
+  type KubeObject,
+  nodes,
+  type Resource,
+} from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { controlNodes, SIGNAL_DATA_ANNOTATION } from '../../src/signal/names.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';
@@ -30,7 +36,10 @@ beforeAll(async () => {
     '--lease-duration',
     '5s',
   );
-  await vi.waitFor(() => expect(controller.stderr.join('\n')).toContain('"msg":"leading"'), PATIENCE);
+  await vi.waitFor(
+    () => expect(controller.stderr.join('\n')).toContain('"msg":"leading"'),
+    PATIENCE,
+  );
 });
 
 afterEach(async () => {
@@ -51,7 +60,10 @@ async function listOf(kind: Resource): Promise<KubeObject[]> {
 /** The controller's writes after that place of the audit log, such as `update plans/status`; without leases. */
 async function writesSince(start: number): Promise<string[]> {
   return (await auditedSince(start))
-    .filter(({ user, verb }) => user.username === 'refit-controller' && !['get', 'list', 'watch'].includes(verb))
+    .filter(
+      ({ user, verb }) =>
+        user.username === 'refit-controller' && !['get', 'list', 'watch'].includes(verb),
+    )
     .map(({ verb, objectRef: { resource, subresource } = { resource: 'nothing' } }) =>
       [`${verb} ${resource}`, subresource].filter(Boolean).join('/'),
     )
@@ -71,13 +83,19 @@ async function eventsOf({ metadata }: Plan): Promise<Event[]> {
 /** All of the targets that the controller could change. The rest of a Node changes without it. */
 async function targets(): Promise<unknown[]> {
   const found = [...(await listOf(controlNodes)), ...(await listOf(nodes))];
-  return found.map(({ kind, metadata: { name, labels, annotations } }) => ({ kind, name, labels, annotations }));
+  return found.map(({ kind, metadata: { name, labels, annotations } }) => ({
+    kind,
+    name,
+    labels,
+    annotations,
+  }));
 }
 
 const good = buildUpdate({
   targets: { controllers: listed('bad-input-c1'), workers: selected('pool=bad-input') },
 });
-const planOf = (update: Partial<K0sUpdate>): Plan => buildPlan({ commands: [{ k0supdate: { ...good, ...update } }] });
+const planOf = (update: Partial<K0sUpdate>): Plan =>
+  buildPlan({ commands: [{ k0supdate: { ...good, ...update } }] });
 const workersOf = (workers: NonNullable<K0sUpdate['targets']['workers']>): Plan =>
   planOf({ targets: { controllers: listed('bad-input-c1'), workers } });
 const platform = (url: string, sha256?: string): Plan =>
@@ -147,16 +165,23 @@ test.each(CASES)(
     const refused = await read();
     expect(refused.status?.commands).toEqual([{ id: 0, state: 'Warning', description: message }]);
     await expect.poll(async () => (await eventsOf(refused)).length, PATIENCE).toBe(1);
-    expect(await eventsOf(refused)).toMatchObject([{ type: 'Warning', reason: 'InvalidPlan', message, count: 1 }]);
+    expect(await eventsOf(refused)).toMatchObject([
+      { type: 'Warning', reason: 'InvalidPlan', message, count: 1 },
+    ]);
 
     const status = await runRefit('status', '--kubeconfig', await kubeconfigFor('viewer'));
     expect({ code: status.code, stderr: status.stderr }).toEqual({ code: 0, stderr: [] });
-    expect(status.stdout.filter((line) => line.includes(message))).toEqual([`  why     ${message}`]);
+    expect(status.stdout.filter((line) => line.includes(message))).toEqual([
+      `  why     ${message}`,
+    ]);
 
     expect(await targets()).toEqual(before);
     // The second write of the plan has its conditions, which need an annotation.
-    const writes = async (): Promise<string[]> => (await writesSince(start)).toSorted((a, b) => a.localeCompare(b));
-    await expect.poll(writes, PATIENCE).toEqual(['create events', 'update plans', 'update plans/status']);
+    const writes = async (): Promise<string[]> =>
+      (await writesSince(start)).toSorted((a, b) => a.localeCompare(b));
+    await expect
+      .poll(writes, PATIENCE)
+      .toEqual(['create events', 'update plans', 'update plans/status']);
   },
 );
 

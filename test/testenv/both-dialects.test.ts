@@ -46,7 +46,10 @@ beforeAll(async () => {
   await installKinds();
   const presence = encodePresence({ version: '1.0.0', since: '2026-11-20T08:00:00Z' });
   for (const name of NODES)
-    await admin.create(nodes, annotated(nodeOf(name, { pool: 'both' }), { [AGENT_ANNOTATION]: presence }));
+    await admin.create(
+      nodes,
+      annotated(nodeOf(name, { pool: 'both' }), { [AGENT_ANNOTATION]: presence }),
+    );
   cattle = await startController(directory, {});
   k0s = new RefitProcess('controller', '--kubeconfig', await kubeconfigFor('controller'));
 });
@@ -56,7 +59,10 @@ afterAll(async () => {
   await cattle.stop();
   await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', '--all', '-n', NAMESPACE]);
   await kubectlAs('admin', ['delete', 'plans.autopilot.k0sproject.io', '--all']);
-  await vi.waitFor(async () => expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]),
+    PATIENCE,
+  );
   for (const name of NODES) await admin.delete(nodes, name);
   admin.close();
   await rm(directory, { recursive: true });
@@ -64,13 +70,19 @@ afterAll(async () => {
 
 async function createK0sPlan(names: readonly string[]): Promise<void> {
   const workers = { ...listed(...names), limits: { concurrent: names.length } };
-  const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] });
+  const { metadata, ...rest } = buildPlan({
+    commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }],
+  });
   await admin.create(plans, { ...rest, metadata: { name: metadata.name } });
   onTestFinished(async () => await admin.delete(plans, metadata.name));
 }
 
 async function policy(spec: object): Promise<void> {
-  const object = { apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata: { name: 'both' } };
+  const object = {
+    apiVersion: 'upgrade.refit.dev/v1alpha1',
+    kind: 'UpgradePolicy',
+    metadata: { name: 'both' },
+  };
   await apply(JSON.stringify({ ...object, spec }));
   onTestFinished(async () => void (await kubectlAs('admin', ['delete', 'upgradepolicy', 'both'])));
 }
@@ -92,21 +104,34 @@ async function cattlePlan(name: string): Promise<CattlePlan> {
 }
 
 const isDone = async (name: string): Promise<void> =>
-  await vi.waitFor(async () => expect(conditionOf(await cattlePlan(name), 'Complete').status).toBe('True'), PATIENCE);
+  await vi.waitFor(
+    async () => expect(conditionOf(await cattlePlan(name), 'Complete').status).toBe('True'),
+    PATIENCE,
+  );
 const k0sIs = async (state: string): Promise<void> =>
-  await vi.waitFor(async () => expect((await admin.get(plans, 'autopilot')).status?.state).toBe(state), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await admin.get(plans, 'autopilot')).status?.state).toBe(state),
+    PATIENCE,
+  );
 
 async function waitsWith(plan: string, words: RegExp): Promise<void> {
   const flags = ['--plan', plan, '--kubeconfig', await kubeconfigFor('viewer')];
-  await vi.waitFor(async () => expect((await runRefit('status', ...flags)).stdout.join('\n')).toMatch(words), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await runRefit('status', ...flags)).stdout.join('\n')).toMatch(words),
+    PATIENCE,
+  );
 }
 
 /** The most nodes that worked at once, by the versions that the server gave to Nodes and Jobs; ends with `abort`. */
 async function followWork(abort: AbortSignal): Promise<() => number> {
   const steps: { readonly version: string; readonly who: string; readonly works: boolean }[] = [];
-  const note = ({ metadata: { resourceVersion: version = '' } }: KubeObject, who: string, works: boolean) =>
-    void steps.push({ version, who, works });
-  const noteNode = (node: Node) => note(node, `k0s ${node.metadata.name}`, signallerOf(node) !== undefined);
+  const note = (
+    { metadata: { resourceVersion: version = '' } }: KubeObject,
+    who: string,
+    works: boolean,
+  ) => void steps.push({ version, who, works });
+  const noteNode = (node: Node) =>
+    note(node, `k0s ${node.metadata.name}`, signallerOf(node) !== undefined);
   const noteJob = (job: Job) => note(job, `Job ${job.metadata.name}`, !holds(job, 'Complete'));
   const byNodes = createInformer<Node>(admin, nodes, { labelSelector: 'pool=both' });
   const byJobs = createInformer<Job>(admin, jobs, { namespace: NAMESPACE });
@@ -128,7 +153,9 @@ async function followWork(abort: AbortSignal): Promise<() => number> {
 }
 
 /** The Node of each is a step from `claimed` or `signalled` by both at once. Resolves once it is watched. */
-async function followNodes(abort: AbortSignal): Promise<{ readonly both: string[]; readonly worked: Set<string> }> {
+async function followNodes(
+  abort: AbortSignal,
+): Promise<{ readonly both: string[]; readonly worked: Set<string> }> {
   const informer = createInformer<Node>(admin, nodes, { labelSelector: 'pool=both' });
   const seen = { both: [] as string[], worked: new Set<string>() };
   const note = (node: Node): void => {
@@ -148,17 +175,32 @@ test('one budget: each waits for the node of the other, and says so', async () =
   await kubectlAs('admin', ['taint', 'node', 'both-1', 'example.com/held=yes:NoSchedule']);
   const only = { ...HERE, nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'both-1' } } };
   await apply(JSON.stringify(planOf('first', only)));
-  await vi.waitFor(async () => expect((await cattlePlan('first')).status?.applying).toEqual(['both-1']), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await cattlePlan('first')).status?.applying).toEqual(['both-1']),
+    PATIENCE,
+  );
   await createK0sPlan(['both-2']);
-  await waitsWith('autopilot/autopilot', /1 of \d+ nodes is not Ready, unschedulable or at work \(both-1\)/);
+  await waitsWith(
+    'autopilot/autopilot',
+    /1 of \d+ nodes is not Ready, unschedulable or at work \(both-1\)/,
+  );
   expect(decodeSignal((await admin.get(nodes, 'both-2')).metadata.annotations)).toBeUndefined();
   await kubectlAs('admin', ['taint', 'node', 'both-1', 'example.com/held-']);
   await isDone('first');
-  await vi.waitFor(async () => expect(signallerOf(await admin.get(nodes, 'both-2'))).toBe('id1'), PATIENCE);
+  await vi.waitFor(
+    async () => expect(signallerOf(await admin.get(nodes, 'both-2'))).toBe('id1'),
+    PATIENCE,
+  );
   await apply(JSON.stringify(planOf('second', only)));
-  await waitsWith(`cattle/${NAMESPACE}/second`, /nodes (?:is|are) not Ready, unschedulable or at work \(both-2\)/);
+  await waitsWith(
+    `cattle/${NAMESPACE}/second`,
+    /nodes (?:is|are) not Ready, unschedulable or at work \(both-2\)/,
+  );
   // With a watch that lags it was recorded, and gives way as soon as its claim shows all that came before.
-  await vi.waitFor(async () => expect((await cattlePlan('second')).status?.applying).toBeUndefined(), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await cattlePlan('second')).status?.applying).toBeUndefined(),
+    PATIENCE,
+  );
   const labelSelector = 'upgrade.cattle.io/plan=second';
   expect((await admin.list(jobs, { namespace: NAMESPACE, labelSelector })).items).toEqual([]);
   await completes('both-2');
@@ -166,21 +208,27 @@ test('one budget: each waits for the node of the other, and says so', async () =
   await isDone('second');
 });
 
-test.each([0, 60, 150])('one budget, whoever comes first: the plan of k0s comes %i ms later', async (laterMs) => {
-  await policy({ maxUnavailable: 1 });
-  const stop = new AbortController();
-  onTestFinished(() => stop.abort());
-  const most = await followWork(stop.signal);
-  const name = `after-${laterMs}`;
-  const created = admin.create(cattlePlans, planOf(name, { ...HERE, version: `v1-${laterMs}` }));
-  await sleep(systemClock, laterMs);
-  await Promise.all([created, createK0sPlan(NODES)]);
-  await Promise.all([...NODES.map(completes), isDone(name)]);
-  await k0sIs('Completed');
-  expect(most()).toBe(1);
-  for (const each of NODES)
-    await vi.waitFor(async () => expect(claimOn(await admin.get(nodes, each))).toBeUndefined(), PATIENCE);
-});
+test.each([0, 60, 150])(
+  'one budget, whoever comes first: the plan of k0s comes %i ms later',
+  async (laterMs) => {
+    await policy({ maxUnavailable: 1 });
+    const stop = new AbortController();
+    onTestFinished(() => stop.abort());
+    const most = await followWork(stop.signal);
+    const name = `after-${laterMs}`;
+    const created = admin.create(cattlePlans, planOf(name, { ...HERE, version: `v1-${laterMs}` }));
+    await sleep(systemClock, laterMs);
+    await Promise.all([created, createK0sPlan(NODES)]);
+    await Promise.all([...NODES.map(completes), isDone(name)]);
+    await k0sIs('Completed');
+    expect(most()).toBe(1);
+    for (const each of NODES)
+      await vi.waitFor(
+        async () => expect(claimOn(await admin.get(nodes, each))).toBeUndefined(),
+        PATIENCE,
+      );
+  },
+);
 
 test('never two plans on one node, whoever comes first', async () => {
   const stop = new AbortController();
@@ -190,6 +238,8 @@ test('never two plans on one node, whoever comes first', async () => {
   await Promise.all([...NODES.map(completes), isDone('together')]);
   await k0sIs('Completed');
   expect(seen.both).toEqual([]);
-  expect([...seen.worked].toSorted()).toEqual(NODES.flatMap((name) => [`cattle ${name}`, `k0s ${name}`]).toSorted());
+  expect([...seen.worked].toSorted()).toEqual(
+    NODES.flatMap((name) => [`cattle ${name}`, `k0s ${name}`]).toSorted(),
+  );
   for (const name of NODES) expect(claimOn(await admin.get(nodes, name))).toBeUndefined();
 });

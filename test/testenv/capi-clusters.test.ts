@@ -6,7 +6,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { stringify } from 'yaml';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
-import { askCanUpdate, askUpdate, driveUpdate, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
+import {
+  askCanUpdate,
+  askUpdate,
+  driveUpdate,
+  writeDesired,
+} from '../../sandbox/cluster/machine-manager.ts';
 import { CLUSTER, createMachine, joinNode } from '../../sandbox/cluster/machines.ts';
 import { machines, SET_LABELS } from '../../src/api/capi/machine.ts';
 import { updaterSets } from '../../src/api/refit/updater-set.ts';
@@ -14,7 +19,13 @@ import { leases, nodes, secrets } from '../../src/kube/resources.ts';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { buildUpdaterSet } from '../builders/updater-sets.ts';
-import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
+import {
+  FROM,
+  type MachineCluster,
+  machineOf,
+  openMachineCluster,
+  TO,
+} from '../capi/machine-cluster.ts';
 import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
 import { apply, kubeconfigFor, kubectlAs, SPARING } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
@@ -47,7 +58,12 @@ beforeAll(async () => {
   const machine = { name: THERE, node: 'worker1', version: FROM, cluster: OTHER };
   await joinNode(other.client, machine);
   await createMachine(scene.cluster.client, machine);
-  await createMachine(scene.cluster.client, { ...machine, name: 'stray', node: 'worker2', version: TO });
+  await createMachine(scene.cluster.client, {
+    ...machine,
+    name: 'stray',
+    node: 'worker2',
+    version: TO,
+  });
   proxy = await startTcpProxy({ target: { host: '127.0.0.1', port: plane.port } });
   started.defer(async () => await proxy.stop());
 
@@ -60,8 +76,18 @@ beforeAll(async () => {
   const health = `127.0.0.1:${await freePort()}`;
   metrics = `http://${health}/metrics`;
   const [, ...flags] = scene.extension.commandLine;
-  const more = ['--workload-clusters', namespace, '--call-timeout', '3s', '--health-address', health];
-  scene.running = await scene.cluster.startLeading('extension-many', 'capi-extension', [...flags, ...more]);
+  const more = [
+    '--workload-clusters',
+    namespace,
+    '--call-timeout',
+    '3s',
+    '--health-address',
+    health,
+  ];
+  scene.running = await scene.cluster.startLeading('extension-many', 'capi-extension', [
+    ...flags,
+    ...more,
+  ]);
   // Before the clusters that it serves.
   started.defer(async () => await scene.running.stop());
   await scene.whenCallable('h2');
@@ -75,23 +101,39 @@ async function writeSecret(cluster: string, kubeconfig: string): Promise<void> {
   const name = `${cluster}-kubeconfig`;
   const data = { value: Buffer.from(kubeconfig).toString('base64') };
   const metadata = { name, namespace, labels: { 'cluster.x-k8s.io/cluster-name': cluster } };
-  const secret = { apiVersion: 'v1', kind: 'Secret', type: 'cluster.x-k8s.io/secret', metadata, data };
-  await client.patch(secrets, name, secret, { type: 'apply', namespace, fieldManager: 'cluster-api', force: true });
-  started.defer(async () => await client.delete(secrets, name, { namespace }).catch(() => undefined));
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'cluster.x-k8s.io/secret',
+    metadata,
+    data,
+  };
+  await client.patch(secrets, name, secret, {
+    type: 'apply',
+    namespace,
+    fieldManager: 'cluster-api',
+    force: true,
+  });
+  started.defer(
+    async () => await client.delete(secrets, name, { namespace }).catch(() => undefined),
+  );
 }
 
 const WAITS = { status: 'Success', retryAfterSeconds: 2 };
-const ask = async (machine: string) => await askUpdate(scene.manager('h2'), { machine, version: TO });
+const ask = async (machine: string) =>
+  await askUpdate(scene.manager('h2'), { machine, version: TO });
 
 async function whenClaimed(machine: string): Promise<void> {
   await vi.waitFor(
-    async () => expect(await askCanUpdate(scene.manager('h2'), { machine, version: TO })).toEqual([]),
+    async () =>
+      expect(await askCanUpdate(scene.manager('h2'), { machine, version: TO })).toEqual([]),
     PATIENCE,
   );
 }
 
 async function leaderIn({ client }: Pick<Cluster, 'client'>): Promise<string | undefined> {
-  return (await client.get(leases, 'refit-capi-extension', { namespace: 'refit-system' })).spec?.holderIdentity;
+  return (await client.get(leases, 'refit-capi-extension', { namespace: 'refit-system' })).spec
+    ?.holderIdentity;
 }
 
 test('each cluster has its own leader, and metrics name the cluster', async () => {
@@ -101,7 +143,10 @@ test('each cluster has its own leader, and metrics name the cluster', async () =
   const text = async (): Promise<string> => await (await fetch(metrics)).text();
   for (const cluster of [CLUSTER, OTHER])
     await vi.waitFor(
-      async () => expect(await text()).toMatch(new RegExp(`^leader.*workload_cluster="default/${cluster}".* 1$`, 'm')),
+      async () =>
+        expect(await text()).toMatch(
+          new RegExp(`^leader.*workload_cluster="default/${cluster}".* 1$`, 'm'),
+        ),
       PATIENCE,
     );
 });
@@ -110,7 +155,14 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
   const { client } = scene.cluster;
   await apply(await readFile('deploy/crds/upgrade.refit.dev_updatersets.yaml', 'utf8'));
   const preview = async (...flags: string[]): Promise<string[]> => {
-    const all = ['preview', '--cluster', CLUSTER, ...flags, '--kubeconfig', await kubeconfigFor('admin')];
+    const all = [
+      'preview',
+      '--cluster',
+      CLUSTER,
+      ...flags,
+      '--kubeconfig',
+      await kubeconfigFor('admin'),
+    ];
     const { stdout, stderr, code } = await runRefit(...all, '--output', 'json');
     if (code !== 0) throw new Error(stderr.join('\n'));
     const rows = JSON.parse(stdout.join('\n')) as Record<'machine' | 'outcome' | 'why', string>[];
@@ -120,21 +172,34 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
   const both = (row: string): string[] => [row, row];
   expect(await preview('--to', TO)).toEqual(both('stays: it is of no MachineDeployment'));
 
-  const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 'workers-x7k2', uid: 'u1' };
+  const owner = {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'MachineSet',
+    name: 'workers-x7k2',
+    uid: 'u1',
+  };
   const labels = { [SET_LABELS.deployment]: 'workers', [SET_LABELS.hash]: 'x7k2' };
   const ofSet = { labels, ownerReferences: [owner] };
   for (const name of [HERE, machineOf('worker2')])
     await client.patch(machines, name, { metadata: ofSet }, { type: 'merge', namespace });
   const before = await client.listAll(machines, { namespace });
-  expect(await preview('--to', TO)).toEqual(both('in place: covers machine.spec.version; leaves nothing'));
+  expect(await preview('--to', TO)).toEqual(
+    both('in place: covers machine.spec.version; leaves nothing'),
+  );
   expect((await preview('--to', 'v1.38.0'))[0]).toMatch(/^replaced: covers nothing: /);
   expect(await preview('--to', FROM)).toEqual(both('stays: it has that version'));
-  await expect(preview('--to', 'latest')).rejects.toThrow('and --to "latest", expected the name of a Cluster and a');
+  await expect(preview('--to', 'latest')).rejects.toThrow(
+    'and --to "latest", expected the name of a Cluster and a',
+  );
   await createMachine(client, { name: 'lost', version: FROM, node: 'worker2', cluster: 'lost' });
-  await expect(preview('--to', TO, '--cluster', 'lost')).rejects.toThrow('no Secret default/lost-kubeconfig, in which');
+  await expect(preview('--to', TO, '--cluster', 'lost')).rejects.toThrow(
+    'no Secret default/lost-kubeconfig, in which',
+  );
   await client.delete(machines, 'lost', { namespace });
 
-  const set = buildUpdaterSet('preview', [{ name: 'own', nodeConfiguration: {} }], { uncovered: 'Ask' });
+  const set = buildUpdaterSet('preview', [{ name: 'own', nodeConfiguration: {} }], {
+    uncovered: 'Ask',
+  });
   await client.create(updaterSets, set);
   const why = 'because it covers nothing; leaves machine.spec.version';
   const ask = `refit approve machineset/${owner.name} --namespace ${namespace}`;
@@ -144,7 +209,9 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
   expect((await client.get(updaterSets, 'preview')).status).toBeUndefined();
   const status = { approved: [`MachineSet ${namespace}/${owner.name}`] };
   await client.patch(updaterSets, 'preview', { status }, { type: 'merge', subresource: 'status' });
-  expect(await preview('--to', TO)).toEqual(both('replaced: covers nothing; leaves machine.spec.version'));
+  expect(await preview('--to', TO)).toEqual(
+    both('replaced: covers nothing; leaves machine.spec.version'),
+  );
   await client.delete(updaterSets, 'preview');
   expect((await client.listAll(machines, { namespace })).items).toEqual(before.items);
   // The other tests know no MachineDeployment.
@@ -158,14 +225,18 @@ test('a Machine that names a Node of the other cluster touches nothing there', a
   const before = await client.get(nodes, 'worker2');
   const missing = expect.stringContaining('nodes "worker2" not found') as unknown;
   expect(await ask('stray')).toMatchObject({ ...WAITS, message: missing });
-  expect((await client.get(nodes, 'worker2')).metadata.annotations).toEqual(before.metadata.annotations);
+  expect((await client.get(nodes, 'worker2')).metadata.annotations).toEqual(
+    before.metadata.annotations,
+  );
 });
 
 test('a cluster is cut off: its Machines wait, those of the other one are updated', async () => {
   await writeDesired(scene.manager('h2'), { machine: THERE, version: TO });
   proxy.partition();
   await scene.update('worker1', scene.manager('h2'));
-  expect((await scene.cluster.client.get(nodes, 'worker1')).status?.nodeInfo?.kubeletVersion).toBe(TO);
+  expect((await scene.cluster.client.get(nodes, 'worker1')).status?.nodeInfo?.kubeletVersion).toBe(
+    TO,
+  );
   expect(await ask(THERE)).toMatchObject(WAITS);
   expect((await other.client.get(nodes, 'worker1')).status?.nodeInfo?.kubeletVersion).toBe(FROM);
 });
@@ -185,17 +256,28 @@ test('a kubeconfig that runs a command or reads a file is refused, and its clust
     contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
     clusters: [{ name: 'c', cluster: { server: plane.url } }],
     users: [
-      { name: 'u', user: { exec: { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', args: [mark] } } },
+      {
+        name: 'u',
+        user: {
+          exec: { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', args: [mark] },
+        },
+      },
     ],
   };
   await writeSecret(OTHER, stringify(hostile));
   const refusal =
     'cluster default/other cannot be asked: Secret default/other-kubeconfig: exec of user "u" is not allowed';
   const wanted = { machine: THERE, version: 'v1.35.2' };
-  const asked = async (): Promise<unknown> => await askCanUpdate(scene.manager('h2'), wanted).catch(String);
+  const asked = async (): Promise<unknown> =>
+    await askCanUpdate(scene.manager('h2'), wanted).catch(String);
   await vi.waitFor(async () => expect(await asked()).toContain(refusal), PATIENCE);
-  expect(await ask(THERE)).toMatchObject({ ...WAITS, message: expect.stringContaining(refusal) as unknown });
-  expect(await askCanUpdate(scene.manager('h2'), { machine: HERE, version: 'v1.35.2' })).toEqual([]);
+  expect(await ask(THERE)).toMatchObject({
+    ...WAITS,
+    message: expect.stringContaining(refusal) as unknown,
+  });
+  expect(await askCanUpdate(scene.manager('h2'), { machine: HERE, version: 'v1.35.2' })).toEqual(
+    [],
+  );
   expect(existsSync(mark)).toBe(false);
 });
 

@@ -16,14 +16,21 @@ import { runRefit } from './refit-process.ts';
 const NAME = 'capi-configuration';
 const PATIENCE = { timeout: 150_000, interval: 200 };
 const machine = machineOf('worker1');
-const wanted = (content: string, path = '/etc/demo/x') => ({ machine, version: TO, files: [{ path, content }] });
+const wanted = (content: string, path = '/etc/demo/x') => ({
+  machine,
+  version: TO,
+  files: [{ path, content }],
+});
 
 let scene: MachineCluster;
 let root = '';
 
 beforeAll(async () => {
   await apply(await readFile('deploy/crds/upgrade.refit.dev_updatersets.yaml', 'utf8'));
-  scene = await openMachineCluster({ workers: 1, agentFlags: ['--node-configuration', '/etc/demo'] });
+  scene = await openMachineCluster({
+    workers: 1,
+    agentFlags: ['--node-configuration', '/etc/demo'],
+  });
   root = join(scene.cluster.hosts[0]?.directory ?? '', 'root');
   await mkdir(join(root, 'etc/demo'), { recursive: true });
   const own = { name: 'configuration', nodeConfiguration: {} };
@@ -31,7 +38,10 @@ beforeAll(async () => {
   await scene.cluster.client.create(updaterSets, set);
   await scene.whenCallable('h2');
   await vi.waitFor(
-    async () => expect(configurableOn(await scene.cluster.client.get(nodes, 'worker1'))).toEqual(['/etc/demo']),
+    async () =>
+      expect(configurableOn(await scene.cluster.client.get(nodes, 'worker1'))).toEqual([
+        '/etc/demo',
+      ]),
     PATIENCE,
   );
 });
@@ -103,7 +113,9 @@ test('a folder that is missing: the update fails with the reason, and goes on on
     /updater configuration: node worker1: .*etc\/demo\/missing.*; to have it tried again: refit retry worker1$/,
   );
   await mkdir(join(root, 'etc/demo/missing'));
-  expect(await runRefit('retry', machine, '--kubeconfig', await kubeconfigFor('operator'))).toMatchObject({ code: 0 });
+  expect(
+    await runRefit('retry', machine, '--kubeconfig', await kubeconfigFor('operator')),
+  ).toMatchObject({ code: 0 });
   await driveUpdate(manager, there);
   expect(await readFile(join(root, 'etc/demo/missing/x'), 'utf8')).toBe('four\n');
 });

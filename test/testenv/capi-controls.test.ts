@@ -22,8 +22,14 @@ beforeAll(async () => {
 });
 afterAll(async () => await scene[Symbol.asyncDispose]());
 
-async function told(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const { code, stdout, stderr } = await runRefit(...args, '--kubeconfig', await kubeconfigFor('operator'));
+async function told(
+  ...args: readonly string[]
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const { code, stdout, stderr } = await runRefit(
+    ...args,
+    '--kubeconfig',
+    await kubeconfigFor('operator'),
+  );
   return { code, stdout: stdout.join('\n'), stderr: stderr.join('\n') };
 }
 
@@ -75,9 +81,13 @@ test('a pause holds the update of one Machine for every caller; resume continues
   expect(stdout).toContain('`refit capi-extension` carries it out');
 
   const viewer = await runRefit('status', '--kubeconfig', await kubeconfigFor('viewer'));
-  expect(viewer.stdout.join('\n')).toContain('Machine default/machine-of-worker1 of Cluster stand-in (');
+  expect(viewer.stdout.join('\n')).toContain(
+    'Machine default/machine-of-worker1 of Cluster stand-in (',
+  );
 
-  expect((await told('resume', '--plan', `capi/${PAUSED}`)).stdout).toContain(`continues.\nNext: ${PAUSED}.`);
+  expect((await told('resume', '--plan', `capi/${PAUSED}`)).stdout).toContain(
+    `continues.\nNext: ${PAUSED}.`,
+  );
   expect(await ended).toBeUndefined();
   expect((await scene.cluster.client.get(nodes, PAUSED)).status?.nodeInfo?.kubeletVersion).toBe(TO);
 });
@@ -85,7 +95,9 @@ test('a pause holds the update of one Machine for every caller; resume continues
 test('an abort fails the call with its reason; after the advice of why, the next call starts again', async () => {
   await shut();
   const { ended } = await begin(ABORTED);
-  expect((await told('abort', '--reason', 'wrong release', '--plan', `capi/${ABORTED}`)).stdout).toMatch(
+  expect(
+    (await told('abort', '--reason', 'wrong release', '--plan', `capi/${ABORTED}`)).stdout,
+  ).toMatch(
     /^Machine default\/machine-of-worker2 of Cluster stand-in \(\S+\) is aborted: wrong release\./,
   );
   expect(await ended).toMatchObject({ message: 'the plan was aborted: wrong release' });
@@ -102,7 +114,11 @@ test('an abort fails the call with its reason; after the advice of why, the next
   });
   expect(await requestOf()).toBeUndefined();
   await driveUpdate(scene.manager('h2'), { machine: machineOf(ABORTED), version: TO });
-  expect((await scene.cluster.client.get(nodes, ABORTED)).status?.nodeInfo?.kubeletVersion).toBe(TO);
+  expect((await scene.cluster.client.get(nodes, ABORTED)).status?.nodeInfo?.kubeletVersion).toBe(
+    TO,
+  );
   expect((await requestOf())?.uid).not.toBe(before?.uid);
-  expect((await told('retry', ABORTED)).stderr).toContain('worker2 of Machine default/machine-of-worker2');
+  expect((await told('retry', ABORTED)).stderr).toContain(
+    'worker2 of Machine default/machine-of-worker2',
+  );
 });

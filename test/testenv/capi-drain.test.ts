@@ -31,7 +31,9 @@ async function setCordon(name: string, unschedulable: boolean | null): Promise<v
 }
 
 async function podsOn(node: string): Promise<Pod[]> {
-  const { items } = await scene.cluster.client.list(pods, { fieldSelector: `spec.nodeName=${node}` });
+  const { items } = await scene.cluster.client.list(pods, {
+    fieldSelector: `spec.nodeName=${node}`,
+  });
   return items.filter(({ status }) => status?.phase === 'Running');
 }
 
@@ -47,7 +49,9 @@ function hostOf(name: string): Host {
 test('pods go first; the caller learns which budget blocks one, and the Machine continues when it allows the eviction', async () => {
   for (const name of ['worker2', SPARE]) await setCordon(name, true);
   const spec = { nodeSelector: { 'kubernetes.io/os': 'linux' } };
-  await apply(JSON.stringify(new Workloads(NAMESPACE, '').of('Deployment', 'web', { replicas: 2 }, { spec })));
+  await apply(
+    JSON.stringify(new Workloads(NAMESPACE, '').of('Deployment', 'web', { replicas: 2 }, { spec })),
+  );
   await setBudget(2);
   await vi.waitFor(async () => expect(await podsOn('worker1')).toHaveLength(2), PATIENCE);
 
@@ -58,10 +62,15 @@ test('pods go first; the caller learns which budget blocks one, and the Machine 
   const updated = scene.update('worker1', scene.manager('h2', told));
   const endedEarly = updated.then(() => expect.fail('the update ended before its drain'));
   const tells = async (pattern: RegExp): Promise<void> =>
-    await Promise.race([vi.waitFor(() => expect(words.at(-1)).toMatch(pattern), PATIENCE), endedEarly]);
+    await Promise.race([
+      vi.waitFor(() => expect(words.at(-1)).toMatch(pattern), PATIENCE),
+      endedEarly,
+    ]);
 
   // This budget would block the drain forever: nothing starts.
-  await tells(/^worker1 cannot be drained: .*it wants 2 of its 2 pods healthy at all times \(minAvailable: 2\)/);
+  await tells(
+    /^worker1 cannot be drained: .*it wants 2 of its 2 pods healthy at all times \(minAvailable: 2\)/,
+  );
   expect((await scene.cluster.client.get(nodes, 'worker1')).spec?.unschedulable).toBeUndefined();
 
   // Now it allows one eviction. The replacement cannot be scheduled, so the other pod stays.
@@ -91,18 +100,22 @@ test('pods go first; the caller learns which budget blocks one, and the Machine 
 test('the node is uncordoned, and our mark removed', async () => {
   await vi.waitFor(async () => {
     const node = await scene.cluster.client.get(nodes, 'worker1');
-    expect([node.spec?.unschedulable, cordonOwner(node), node.spec?.taints]).toEqual([undefined, undefined, undefined]);
+    expect([node.spec?.unschedulable, cordonOwner(node), node.spec?.taints]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
   }, PATIENCE);
 });
 
 test('a node with a foreign cordon stays cordoned', async () => {
   await scene.update('worker2', scene.manager('h2'));
   const node = await scene.cluster.client.get(nodes, 'worker2');
-  expect([node.status?.nodeInfo?.kubeletVersion, node.spec?.unschedulable, cordonOwner(node)]).toEqual([
-    TO,
-    true,
-    undefined,
-  ]);
+  expect([
+    node.status?.nodeInfo?.kubeletVersion,
+    node.spec?.unschedulable,
+    cordonOwner(node),
+  ]).toEqual([TO, true, undefined]);
 });
 
 test('the caller learns that a policy waits', async () => {
@@ -116,11 +129,17 @@ test('the caller learns that a policy waits', async () => {
   const words: string[] = [];
   const updated = scene.update(
     SPARE,
-    scene.manager('h2', (answer) => void (answer instanceof Error || words.push(answer.message ?? ''))),
+    scene.manager(
+      'h2',
+      (answer) => void (answer instanceof Error || words.push(answer.message ?? '')),
+    ),
   );
   await vi.waitFor(() => expect(words.at(-1)).toContain('UpgradePolicy machines'), PATIENCE);
   const covers = ['get', 'upgradepolicy', 'machines', '-o', 'jsonpath={.status.covers}'];
-  await vi.waitFor(async () => expect((await kubectlAs('admin', covers)).stdout).toBe(`["capi/${SPARE}"]`), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await kubectlAs('admin', covers)).stdout).toBe(`["capi/${SPARE}"]`),
+    PATIENCE,
+  );
   await kubectlAs('admin', ['delete', 'upgradepolicy', 'machines']);
   await updated;
   expect(await hostOf(SPARE).version()).toBe(TO);

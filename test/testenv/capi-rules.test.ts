@@ -41,38 +41,72 @@ function typeOf(resource: Resource): { readonly apiVersion: string; readonly kin
 /** Ends the pod that a drain waits for. */
 async function release(): Promise<void> {
   await ifFound(
-    scene.cluster.client.patch(pods, 'ending', { metadata: { finalizers: null } }, { ...IN, type: 'merge' }),
+    scene.cluster.client.patch(
+      pods,
+      'ending',
+      { metadata: { finalizers: null } },
+      { ...IN, type: 'merge' },
+    ),
   );
 }
 
 async function setPhase(name: string, phase: string): Promise<void> {
-  await scene.cluster.client.patch(pods, name, { status: { phase } }, { ...IN, type: 'merge', subresource: 'status' });
+  await scene.cluster.client.patch(
+    pods,
+    name,
+    { status: { phase } },
+    { ...IN, type: 'merge', subresource: 'status' },
+  );
 }
 
 async function setPaused(paused: boolean): Promise<void> {
-  await scene.cluster.client.patch(clusters, CLUSTER, { spec: { paused } }, { ...IN, type: 'merge' });
+  await scene.cluster.client.patch(
+    clusters,
+    CLUSTER,
+    { spec: { paused } },
+    { ...IN, type: 'merge' },
+  );
 }
 
 async function podsThere(): Promise<string[]> {
-  const { items } = await scene.cluster.client.list(pods, { ...IN, fieldSelector: `spec.nodeName=${NODE}` });
-  return items.filter(({ metadata }) => !metadata.deletionTimestamp).map(({ metadata }) => metadata.name);
+  const { items } = await scene.cluster.client.list(pods, {
+    ...IN,
+    fieldSelector: `spec.nodeName=${NODE}`,
+  });
+  return items
+    .filter(({ metadata }) => !metadata.deletionTimestamp)
+    .map(({ metadata }) => metadata.name);
 }
 
 test('pods stay where rules or labels say so, a pause holds the drain, and no MachineHealthCheck looks meanwhile', async () => {
   const { client } = scene.cluster;
-  await client.create(clusters, { ...typeOf(clusters), metadata: { name: CLUSTER, namespace: NAMESPACE }, spec: {} });
+  await client.create(clusters, {
+    ...typeOf(clusters),
+    metadata: { name: CLUSTER, namespace: NAMESPACE },
+    spec: {},
+  });
   const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': NAMESPACE } };
   const kept = [{ selector: { matchLabels: PODS.kept }, namespaceSelector }];
   const spec = { drain: { behavior: 'Skip' as const }, pods: kept };
-  await client.create(drainRules, { ...typeOf(drainRules), metadata: { name: 'kept', namespace: NAMESPACE }, spec });
-  const waits = { drain: { behavior: 'WaitCompleted' as const }, pods: [{ selector: { matchLabels: PODS.awaited } }] };
+  await client.create(drainRules, {
+    ...typeOf(drainRules),
+    metadata: { name: 'kept', namespace: NAMESPACE },
+    spec,
+  });
+  const waits = {
+    drain: { behavior: 'WaitCompleted' as const },
+    pods: [{ selector: { matchLabels: PODS.awaited } }],
+  };
   const metadata = { name: 'awaited', namespace: NAMESPACE };
   await client.create(drainRules, { ...typeOf(drainRules), metadata, spec: waits });
   for (const [name, labels] of Object.entries(PODS)) {
     const containers = [{ name: 'one', image: 'none' }];
     const podSpec = { nodeName: NODE, containers, terminationGracePeriodSeconds: 0 };
     const finalizers = name === 'ending' ? [HOLD] : [];
-    await client.create(pods, { metadata: { name, namespace: NAMESPACE, labels, finalizers }, spec: podSpec });
+    await client.create(pods, {
+      metadata: { name, namespace: NAMESPACE, labels, finalizers },
+      spec: podSpec,
+    });
     await setPhase(name, 'Running');
   }
   const words: string[] = [];
@@ -108,7 +142,8 @@ test('pods stay where rules or labels say so, a pause holds the drain, and no Ma
   expect(await podsThere()).toEqual(['awaited', 'kept', 'skipped']);
   expect(remediation).toContain('upgrade.refit.dev');
   await vi.waitFor(async () => {
-    const { annotations = {}, labels = {} } = (await client.get(machines, machineOf(NODE), IN)).metadata;
+    const { annotations = {}, labels = {} } = (await client.get(machines, machineOf(NODE), IN))
+      .metadata;
     expect([annotations[SKIP], labels[HELD_LABEL]]).toEqual([undefined, undefined]);
   }, PATIENCE);
 });

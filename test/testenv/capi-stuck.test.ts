@@ -29,13 +29,26 @@ async function restart(name: string, ...more: readonly string[]): Promise<void> 
   await scene.whenCallable('h2');
 }
 
-const failed = async (): Promise<string> => await driveUpdate(scene.manager('h2'), wanted).then(String, messageOf);
+const failed = async (): Promise<string> =>
+  await driveUpdate(scene.manager('h2'), wanted).then(String, messageOf);
 
 async function allow(): Promise<void> {
   const [role, binding] = [`clusterrole/${RIGHT}`, `clusterrolebinding/${RIGHT}`];
   onTestFinished(async () => void (await kubectlAs('admin', ['delete', role, binding])));
-  await kubectlAs('admin', ['create', 'clusterrole', RIGHT, '--verb=delete', '--resource=machines.cluster.x-k8s.io']);
-  await kubectlAs('admin', ['create', 'clusterrolebinding', RIGHT, `--clusterrole=${RIGHT}`, '--user=refit-capi']);
+  await kubectlAs('admin', [
+    'create',
+    'clusterrole',
+    RIGHT,
+    '--verb=delete',
+    '--resource=machines.cluster.x-k8s.io',
+  ]);
+  await kubectlAs('admin', [
+    'create',
+    'clusterrolebinding',
+    RIGHT,
+    `--clusterrole=${RIGHT}`,
+    '--user=refit-capi',
+  ]);
 }
 
 test('without that choice its update fails, and it stays', async () => {
@@ -44,7 +57,8 @@ test('without that choice its update fails, and it stays', async () => {
   await writeDesired(scene.manager('h2'), wanted);
   for (let call = 0; call < 2; call++) expect(await failed()).toMatch(new RegExp(`${deadline}$`));
   expect(
-    (await client.get(machines, wanted.machine, { namespace: 'default' })).metadata.deletionTimestamp,
+    (await client.get(machines, wanted.machine, { namespace: 'default' })).metadata
+      .deletionTimestamp,
   ).toBeUndefined();
 });
 
@@ -61,9 +75,17 @@ test('it is deleted once its node has been silent for long enough, and only with
   };
   const patch = { metadata: { ownerReferences: [owner] } };
   await client.patch(machines, machine, patch, { namespace: 'default', type: 'merge' });
-  expect(await failed()).toContain(`${deadline}; its Machine is deleted once the node has said nothing new for 2 s`);
-  await vi.waitFor(async () => expect(await failed()).toMatch(/cannot delete resource "machines"/), PATIENCE);
+  expect(await failed()).toContain(
+    `${deadline}; its Machine is deleted once the node has said nothing new for 2 s`,
+  );
+  await vi.waitFor(
+    async () => expect(await failed()).toMatch(/cannot delete resource "machines"/),
+    PATIENCE,
+  );
   await allow();
-  await vi.waitFor(async () => expect(await failed()).toContain(`${deadline}; its Machine was deleted`), PATIENCE);
+  await vi.waitFor(
+    async () => expect(await failed()).toContain(`${deadline}; its Machine was deleted`),
+    PATIENCE,
+  );
   expect(await ifFound(client.get(machines, machine, { namespace: 'default' }))).toBeUndefined();
 });

@@ -16,7 +16,13 @@ import { messageOf } from '../../src/util/errors.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { type Process, startProcess } from '../../tools/controlplane/process.ts';
 import { ANY_CA, buildUpdaterSet, bundleOf } from '../builders/updater-sets.ts';
-import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
+import {
+  FROM,
+  type MachineCluster,
+  machineOf,
+  openMachineCluster,
+  TO,
+} from '../capi/machine-cluster.ts';
 import { apply, kubeconfigFor } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
@@ -74,8 +80,13 @@ beforeAll(async () => {
   const { directory, extension } = scene;
   await mkdir(join(directory, 'state'));
   await mkdir(join(directory, 'updater-certs', 'updaters'), { recursive: true });
-  await writeFile(join(directory, 'updater-certs', 'updaters', 'tls.crt'), extension.client.certificate);
-  await writeFile(join(directory, 'updater-certs', 'updaters', 'tls.key'), extension.client.key, { mode: 0o600 });
+  await writeFile(
+    join(directory, 'updater-certs', 'updaters', 'tls.crt'),
+    extension.client.certificate,
+  );
+  await writeFile(join(directory, 'updater-certs', 'updaters', 'tls.key'), extension.client.key, {
+    mode: 0o600,
+  });
   updaters = { files: await prepareUpdater('files'), ntp: await prepareUpdater('ntp') };
   await scene.cluster.client.create(updaterSets, buildUpdaterSet(NAME, [REFIT]));
 });
@@ -88,7 +99,10 @@ afterAll(async () => {
 
 beforeEach(async () => await scene.whenCallable('h2'));
 
-async function setUpdaters(list: readonly Updater[], uncovered: UpdaterSet['spec']['uncovered'] = 'Replace') {
+async function setUpdaters(
+  list: readonly Updater[],
+  uncovered: UpdaterSet['spec']['uncovered'] = 'Replace',
+) {
   const spec = { updaters: list, uncovered };
   await scene.cluster.client.patch(updaterSets, NAME, { spec }, { type: 'merge' });
 }
@@ -104,10 +118,14 @@ test('what the updaters cover together is accepted; what nobody covers is named,
     /^UpdaterSet capi-updaters: refused, because it covers .*; leaves bootstrap.spec.ntp.enabled, bootstrap.spec.ntp.servers$/,
   );
   const covered = async () =>
-    (await scene.cluster.client.get(updaterSets, NAME)).status?.conditions?.find(({ type }) => type === 'Covered');
+    (await scene.cluster.client.get(updaterSets, NAME)).status?.conditions?.find(
+      ({ type }) => type === 'Covered',
+    );
   expect(await covered()).toMatchObject({
     status: 'False',
-    message: expect.stringContaining(`Machine default/${wanted.machine}: refused, because it covers`) as string,
+    message: expect.stringContaining(
+      `Machine default/${wanted.machine}: refused, because it covers`,
+    ) as string,
   });
   await setUpdaters([files.updater, ntp.updater, REFIT], 'Refuse');
   expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]);
@@ -130,7 +148,9 @@ test('with Ask, the command of the message lets Cluster API replace the Machine'
   const write = async (status: Partial<UpdaterSet['status']>) =>
     await client.patch(updaterSets, NAME, { status }, { type: 'merge', subresource: 'status' });
   expect(await runRefit(...command.split(' '), ...operator)).toMatchObject({ code: 0, stderr: [] });
-  expect((await client.get(updaterSets, NAME)).status?.approved).toEqual([`Machine default/${wanted.machine}`]);
+  expect((await client.get(updaterSets, NAME)).status?.approved).toEqual([
+    `Machine default/${wanted.machine}`,
+  ]);
   // The list has room for 20: others may have taken it.
   const others = Array.from({ length: 20 }, (_, index) => `Machine default/m${index}`);
   const told = { message: 'refused', asked: new Date(systemClock.now()).toISOString() };
@@ -146,7 +166,9 @@ test('an updater with the certificate of another CA gets nothing, and the next o
   await setUpdaters([foreign, files.updater, ntp.updater, REFIT]);
   expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]);
   await setUpdaters([{ ...foreign, onUnavailable: 'Refuse' }, files.updater, ntp.updater, REFIT]);
-  await expect(askCanUpdate(scene.manager('h2'), wanted)).rejects.toThrow('waiting for updater foreign');
+  await expect(askCanUpdate(scene.manager('h2'), wanted)).rejects.toThrow(
+    'waiting for updater foreign',
+  );
 });
 
 test('each updater does its part once, in order, although the extension and an updater are killed', async () => {
@@ -176,12 +198,17 @@ test('each updater does its part once, in order, although the extension and an u
   expect(words.at(-1)).toBe('done');
   const state = async (field: string) =>
     JSON.parse(
-      await readFile(join(scene.directory, 'state', `default-${wanted.machine}-${field}.json`), 'utf8'),
+      await readFile(
+        join(scene.directory, 'state', `default-${wanted.machine}-${field}.json`),
+        'utf8',
+      ),
     ) as unknown;
   expect(await state('files')).toEqual(FILES);
   expect(await state('ntp')).toEqual(NTP);
   expect(await scene.cluster.hosts[0]?.version()).toBe(TO);
-  const { metadata } = await scene.cluster.client.get(machines, wanted.machine, { namespace: 'default' });
+  const { metadata } = await scene.cluster.client.get(machines, wanted.machine, {
+    namespace: 'default',
+  });
   expect(metadata.annotations?.[STEPS_ANNOTATION]).toBeUndefined();
 });
 
@@ -202,7 +229,8 @@ test('an updater that is away holds its Machine, with the reason; the Machine go
   await writeDesired(manager, second);
   const driven = driveUpdate(manager, second);
   await vi.waitFor(
-    () => expect(words.at(-1)).toMatch(/^waiting for updater files: no answer from 127.0.0.1:\d+: /),
+    () =>
+      expect(words.at(-1)).toMatch(/^waiting for updater files: no answer from 127.0.0.1:\d+: /),
     PATIENCE,
   );
   expect(await scene.cluster.hosts[1]?.version()).not.toBe(TO);
@@ -220,7 +248,12 @@ test('a set that accepted a MachineSet and is deleted: its Machines are not done
     kind: machineDeployments.kind,
     metadata: { name: 'workers', ...options },
   });
-  await client.patch(machines, machineOf('worker2'), { metadata: { labels } }, { type: 'merge', ...options });
+  await client.patch(
+    machines,
+    machineOf('worker2'),
+    { metadata: { labels } },
+    { type: 'merge', ...options },
+  );
   const template = {
     apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta2',
     kind: 'DevMachineTemplate',
@@ -235,7 +268,10 @@ test('a set that accepted a MachineSet and is deleted: its Machines are not done
       spec: {
         clusterName: CLUSTER,
         selector: { matchLabels: labels },
-        template: { metadata: { labels }, spec: { ...referencesOf('workers'), clusterName: CLUSTER, version } },
+        template: {
+          metadata: { labels },
+          spec: { ...referencesOf('workers'), clusterName: CLUSTER, version },
+        },
       },
     },
     infrastructureMachineTemplate: template,

@@ -12,13 +12,27 @@ import { encodePresence } from '../../src/signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../src/signal/names.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
-import { FROM, type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
+import {
+  FROM,
+  type MachineCluster,
+  machineOf,
+  openMachineCluster,
+  TO,
+} from '../capi/machine-cluster.ts';
 import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
 import { startTcpProxy } from '../faults/tcp-proxy.ts';
 import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 const CONTROL_PLANE = 'worker3';
-const STATUSES = ['', 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'];
+const STATUSES = [
+  '',
+  'Downloading',
+  'Cordoning',
+  'ApplyingUpdate',
+  'Restart',
+  'UnCordoning',
+  'Completed',
+];
 const PATIENCE = { timeout: 150_000, interval: 200 };
 
 const stop = new AbortController();
@@ -60,7 +74,9 @@ const annotationsIn = ({ metadata }: Node): Record<string, string> => metadata.a
 const annotationsOf = (node: Node): string[] =>
   Object.keys(annotationsIn(node)).filter(
     // Agents announce themselves.
-    (key) => key.startsWith('upgrade.refit.dev/') && ![AGENT_ANNOTATION, HEARTBEAT_ANNOTATION].includes(key),
+    (key) =>
+      key.startsWith('upgrade.refit.dev/') &&
+      ![AGENT_ANNOTATION, HEARTBEAT_ANNOTATION].includes(key),
   );
 
 test.each(['h2', 'http/1.1'] as const)('discovery over %s', async (protocol) => {
@@ -72,7 +88,10 @@ test('a Machine whose agent ended: claimed while its last heartbeat is new, then
   await scene.whenCallable('h2');
   const wanted = { machine: machineOf('worker2'), version: TO };
   await vi.waitFor(
-    async () => expect(annotationsIn(await client.get(nodes, 'worker2'))).toHaveProperty([HEARTBEAT_ANNOTATION]),
+    async () =>
+      expect(annotationsIn(await client.get(nodes, 'worker2'))).toHaveProperty([
+        HEARTBEAT_ANNOTATION,
+      ]),
     PATIENCE,
   );
   await agents.get('worker2')?.stop();
@@ -88,8 +107,13 @@ test('a Machine whose agent ended: claimed while its last heartbeat is new, then
   await expect(askCanUpdate(scene.manager('h2'), wanted)).rejects.toThrow(
     /the agent on node worker2 has been silent for .* and may be back soon/,
   );
-  await scene.cluster.startAgent(scene.cluster.hosts.find(({ name }) => name === 'worker2') as Host);
-  await vi.waitFor(async () => expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]), PATIENCE);
+  await scene.cluster.startAgent(
+    scene.cluster.hosts.find(({ name }) => name === 'worker2') as Host,
+  );
+  await vi.waitFor(
+    async () => expect(await askCanUpdate(scene.manager('h2'), wanted)).toEqual([]),
+    PATIENCE,
+  );
 });
 
 describe('a change that no updater covers', () => {
@@ -108,7 +132,9 @@ describe('a change that no updater covers', () => {
   test('a call for a version that the Machine does not want is refused', async () => {
     const node = 'worker1';
     const { client } = scene.cluster;
-    await expect(driveUpdate(scene.manager('h2'), { machine: machineOf(node), version: TO })).rejects.toThrow(
+    await expect(
+      driveUpdate(scene.manager('h2'), { machine: machineOf(node), version: TO }),
+    ).rejects.toThrow(
       `Machine default/${machineOf(node)} has spec.version ${FROM}, but the call asks for ${TO}`,
     );
     expect(annotationsOf(await client.get(nodes, node))).toEqual([]);
@@ -135,7 +161,8 @@ test('a Machine from the first call to the end, over HTTP/2', async () => {
 async function toldOf(node: string, reason: string): Promise<string[]> {
   const namespace = 'default';
   // Events outlive the Machines of other files, which have the same names.
-  const { uid } = (await scene.cluster.client.get(machines, machineOf(node), { namespace })).metadata;
+  const { uid } = (await scene.cluster.client.get(machines, machineOf(node), { namespace }))
+    .metadata;
   const { items } = await scene.cluster.client.list(events, {
     namespace,
     fieldSelector: `involvedObject.kind=Machine,involvedObject.uid=${uid},reason=${reason}`,
@@ -152,8 +179,12 @@ test('asked again, and asked of another replica: still done, and nothing starts'
   expect(sightings).toHaveLength(before);
   // Written after the answers; the second replica's are the same Events.
   await vi.waitFor(async () => {
-    expect(await toldOf('worker1', 'UpdateClaimed')).toContain('1 × covers machine.spec.version; leaves nothing');
-    expect(await toldOf('worker1', 'UpdateRequested')).toEqual([`1 × Update in place to ${TO} requested`]);
+    expect(await toldOf('worker1', 'UpdateClaimed')).toContain(
+      '1 × covers machine.spec.version; leaves nothing',
+    );
+    expect(await toldOf('worker1', 'UpdateRequested')).toEqual([
+      `1 × Update in place to ${TO} requested`,
+    ]);
     expect(await toldOf('worker1', 'UpdateDone')).toEqual([`1 × Update in place to ${TO} is done`]);
   }, PATIENCE);
 });
@@ -166,7 +197,9 @@ test('the extension is killed after each of the first answers: the calls continu
     if (answer instanceof Error || kills >= 3) return;
     kills++;
     process.kill(scene.running.pid, 'SIGKILL');
-    restarts.push(scene.extension.start(`extension-${kills}`).then((next) => (scene.running = next)));
+    restarts.push(
+      scene.extension.start(`extension-${kills}`).then((next) => (scene.running = next)),
+    );
   };
   await scene.update('worker2', scene.manager('http/1.1', killSome));
   await Promise.all(restarts);
@@ -189,7 +222,8 @@ test('a Machine of the control plane waits until every API server is ready', asy
   let fixed: Promise<void> | undefined;
   await scene.whenCallable('h2');
   const answered = (answer: UpdateMachineResponse | Error): void => {
-    if (fixed !== undefined || answer instanceof Error || !answer.message?.startsWith(waits)) return;
+    if (fixed !== undefined || answer instanceof Error || !answer.message?.startsWith(waits))
+      return;
     fixed = at('127.0.0.1');
   };
   await scene.update(CONTROL_PLANE, scene.manager('h2', answered));
@@ -226,16 +260,34 @@ test('while the API of the Nodes is away it starts, is ready, and answers; it le
   const health = `127.0.0.1:${await freePort()}`;
   const there = await kubeconfigFor('capi');
   const away = join(scene.directory, 'away.yaml');
-  await writeFile(away, (await readFile(there, 'utf8')).replaceAll(host, `127.0.0.1:${proxy.port}`), { mode: 0o600 });
+  await writeFile(
+    away,
+    (await readFile(there, 'utf8')).replaceAll(host, `127.0.0.1:${proxy.port}`),
+    { mode: 0o600 },
+  );
   const [, , , ...flags] = scene.extension.commandLine;
-  const apart = ['--kubeconfig', away, '--management-kubeconfig', there, '--health-address', health];
-  scene.running = await cluster.startLeading('extension-away', 'capi-extension', [...apart, ...flags]);
+  const apart = [
+    '--kubeconfig',
+    away,
+    '--management-kubeconfig',
+    there,
+    '--health-address',
+    health,
+  ];
+  scene.running = await cluster.startLeading('extension-away', 'capi-extension', [
+    ...apart,
+    ...flags,
+  ]);
   await scene.whenCallable('h2');
-  await vi.waitFor(async () => expect((await fetch(`http://${health}/readyz`)).status).toBe(200), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await fetch(`http://${health}/readyz`)).status).toBe(200),
+    PATIENCE,
+  );
   const wanted = { machine: machineOf('worker1'), version: 'v1.35.2' };
   expect(await askCanUpdate(scene.manager('h2'), { ...wanted, version: TO })).toEqual([]);
   const leader = async () =>
-    (await cluster.client.get(leases, 'refit-capi-extension', { namespace: 'refit-system' })).spec?.holderIdentity;
+    (await cluster.client.get(leases, 'refit-capi-extension', { namespace: 'refit-system' })).spec
+      ?.holderIdentity;
   // The one before has given it up.
   expect(await leader()).toBe('');
   proxy.heal();

@@ -8,7 +8,14 @@ import { cattlePlans } from '../../src/api/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { jobs, nodes, pods } from '../../src/kube/resources.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
-import { conditionOf, installKinds, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
+import {
+  conditionOf,
+  installKinds,
+  NAMESPACE,
+  nodeOf,
+  planOf,
+  startController,
+} from './cattle-rig.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { clientOf } from './drain-stage.ts';
 import { runRefit } from './refit-process.ts';
@@ -28,12 +35,25 @@ beforeAll(async () => {
   admin = await clientOf('admin');
   await admin.create(nodes, nodeOf(NODE, { pool: 'drained' }));
   await installKinds();
-  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'web', namespace: NAMESPACE } };
+  const account = {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'web', namespace: NAMESPACE },
+  };
   const web = {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: 'web', namespace: NAMESPACE, labels: { app: 'web' }, finalizers: ['example.com/hold'] },
-    spec: { nodeName: NODE, serviceAccountName: 'web', containers: [{ name: 'web', image: 'example.com/web' }] },
+    metadata: {
+      name: 'web',
+      namespace: NAMESPACE,
+      labels: { app: 'web' },
+      finalizers: ['example.com/hold'],
+    },
+    spec: {
+      nodeName: NODE,
+      serviceAccountName: 'web',
+      containers: [{ name: 'web', image: 'example.com/web' }],
+    },
   };
   for (const object of [account, web]) await apply(JSON.stringify(object));
   controller = await startController(directory, {
@@ -47,8 +67,25 @@ afterAll(async () => {
   await controller.stop();
   // The garbage collector finds new kinds only every 30 seconds.
   await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io,jobs', '--all', '-n', NAMESPACE]);
-  await kubectlAs('admin', ['delete', 'pod', 'web', '-n', NAMESPACE, '--force', '--grace-period=0', '--wait=false']);
-  await kubectlAs('admin', ['patch', 'pod', 'web', '-n', NAMESPACE, '-p', '{"metadata":{"finalizers":null}}']);
+  await kubectlAs('admin', [
+    'delete',
+    'pod',
+    'web',
+    '-n',
+    NAMESPACE,
+    '--force',
+    '--grace-period=0',
+    '--wait=false',
+  ]);
+  await kubectlAs('admin', [
+    'patch',
+    'pod',
+    'web',
+    '-n',
+    NAMESPACE,
+    '-p',
+    '{"metadata":{"finalizers":null}}',
+  ]);
   await kubectlAs('admin', ['delete', 'serviceaccount', 'web', '-n', NAMESPACE]);
   for (const kind of [jobs, pods])
     await vi.waitFor(
@@ -66,10 +103,16 @@ async function plan(name: string): Promise<CattlePlan> {
 
 test('a Plan whose selector of pods is invalid is told, and every command goes on', async () => {
   const matchExpressions = [{ key: 'app', operator: 'Wrong' }];
-  await apply(JSON.stringify(planOf('wrong', { ...HERE, drain: { podSelector: { matchExpressions } } })));
-  const message = 'spec.drain.podSelector is invalid, "Wrong" is not a valid label selector operator';
+  await apply(
+    JSON.stringify(planOf('wrong', { ...HERE, drain: { podSelector: { matchExpressions } } })),
+  );
+  const message =
+    'spec.drain.podSelector is invalid, "Wrong" is not a valid label selector operator';
   await vi.waitFor(async () => {
-    expect(conditionOf(await plan('wrong'), 'Validated')).toMatchObject({ status: 'False', message });
+    expect(conditionOf(await plan('wrong'), 'Validated')).toMatchObject({
+      status: 'False',
+      message,
+    });
   }, PATIENCE);
   const { code, stdout } = await runRefit('status', '--kubeconfig', await kubeconfigFor('viewer'));
   expect(stdout.join('\n')).toContain(message);
@@ -87,10 +130,14 @@ test('a budget that allows no eviction is named before there is any Job', async 
     spec: { selector, maxUnavailable: 0 },
   };
   await apply(JSON.stringify(budget));
-  onTestFinished(async () => void (await kubectlAs('admin', ['delete', 'pdb', 'web', '-n', NAMESPACE])));
+  onTestFinished(
+    async () => void (await kubectlAs('admin', ['delete', 'pdb', 'web', '-n', NAMESPACE])),
+  );
   await apply(JSON.stringify(planOf('blocked', { ...HERE, drain: { force: true } })));
   await vi.waitFor(async () => {
-    expect(conditionOf(await plan('blocked'), 'RefitWaits')).toMatchObject({ reason: 'GateBeforeDrain' });
+    expect(conditionOf(await plan('blocked'), 'RefitWaits')).toMatchObject({
+      reason: 'GateBeforeDrain',
+    });
   }, PATIENCE);
   const { stdout } = await runRefit('why', NODE, '--kubeconfig', await kubeconfigFor('viewer'));
   expect(stdout.join('\n')).toContain(`PodDisruptionBudget ${NAMESPACE}/web`);
@@ -99,11 +146,16 @@ test('a budget that allows no eviction is named before there is any Job', async 
 });
 
 test('a drain that a pod holds up fails at its deadline, and the node is schedulable again', async () => {
-  await apply(JSON.stringify(planOf('held', { ...HERE, drain: { force: true, timeout: 4 * SECOND_NS } })));
+  await apply(
+    JSON.stringify(planOf('held', { ...HERE, drain: { force: true, timeout: 4 * SECOND_NS } })),
+  );
   await vi.waitFor(async () => {
     const { reason, message } = conditionOf(await plan('held'), 'Complete');
     const words = `${NODE} was not drained within 4 s: 1 pod is left on node ${NODE}`;
     expect({ reason, message }).toEqual({ reason: 'JobFailed', message: words });
   }, PATIENCE);
-  await vi.waitFor(async () => expect((await admin.get(nodes, NODE)).spec?.unschedulable).toBeUndefined(), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await admin.get(nodes, NODE)).spec?.unschedulable).toBeUndefined(),
+    PATIENCE,
+  );
 });

@@ -9,7 +9,14 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { type Job, jobs, nodes } from '../../src/kube/resources.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import type { CattleSpec } from '../builders/cattle-plans.ts';
-import { conditionOf, installKinds, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
+import {
+  conditionOf,
+  installKinds,
+  NAMESPACE,
+  nodeOf,
+  planOf,
+  startController,
+} from './cattle-rig.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { clientOf } from './drain-stage.ts';
 import { runRefit } from './refit-process.ts';
@@ -39,7 +46,10 @@ beforeAll(async () => {
 afterAll(async () => {
   await controller.stop();
   await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', '--all', '-n', NAMESPACE]);
-  await vi.waitFor(async () => expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]),
+    PATIENCE,
+  );
   for (const name of NODES) await admin.delete(nodes, name);
   admin.close();
   await rm(directory, { recursive: true });
@@ -50,7 +60,8 @@ async function create(name: string, spec: Partial<CattleSpec> = {}): Promise<voi
   const nodeSelector = { matchLabels: { 'kubernetes.io/hostname': 'edge-1' } };
   await apply(JSON.stringify(planOf(name, { nodeSelector, version: 'v1', ...spec })));
   onTestFinished(
-    async () => void (await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', name, '-n', NAMESPACE])),
+    async () =>
+      void (await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', name, '-n', NAMESPACE])),
   );
 }
 
@@ -66,7 +77,8 @@ async function until(name: string, type: string, wanted: object): Promise<Cattle
   }, PATIENCE);
 }
 
-const complete = (name: string): Promise<CattlePlan> => until(name, 'Complete', { status: 'True', reason: 'Complete' });
+const complete = (name: string): Promise<CattlePlan> =>
+  until(name, 'Complete', { status: 'True', reason: 'Complete' });
 
 async function jobsOf(plan: string): Promise<readonly Job[]> {
   const labelSelector = `upgrade.cattle.io/plan=${plan}`;
@@ -76,8 +88,12 @@ async function jobsOf(plan: string): Promise<readonly Job[]> {
 /** Of the Jobs that have not ended. */
 async function untilVersions(plan: string, ...wanted: readonly string[]): Promise<void> {
   await vi.waitFor(async () => {
-    const open = (await jobsOf(plan)).filter(({ status }) => (status?.conditions ?? []).length === 0);
-    expect(open.map(({ metadata }) => metadata.labels?.['upgrade.cattle.io/version'])).toEqual(wanted);
+    const open = (await jobsOf(plan)).filter(
+      ({ status }) => (status?.conditions ?? []).length === 0,
+    );
+    expect(open.map(({ metadata }) => metadata.labels?.['upgrade.cattle.io/version'])).toEqual(
+      wanted,
+    );
   }, PATIENCE);
 }
 
@@ -112,7 +128,10 @@ test('a node that rests for longer than its Job lives is upgraded once', async (
   await release();
   await vi.waitFor(async () => {
     for (const { metadata } of await jobsOf('rest')) seen.add(metadata.uid);
-    expect(conditionOf(await admin.get(cattlePlans, 'rest', { namespace: NAMESPACE }), 'Complete').status).toBe('True');
+    expect(
+      conditionOf(await admin.get(cattlePlans, 'rest', { namespace: NAMESPACE }), 'Complete')
+        .status,
+    ).toBe('True');
   }, PATIENCE);
   expect(seen.size).toBe(1);
 });
@@ -132,7 +151,8 @@ test('a Plan that goes back while a later version is at work lets that end, and 
   const seen = new Set<string | undefined>();
   await release();
   const { status } = await vi.waitFor(async () => {
-    for (const { metadata } of await jobsOf('back')) seen.add(metadata.labels?.['upgrade.cattle.io/version']);
+    for (const { metadata } of await jobsOf('back'))
+      seen.add(metadata.labels?.['upgrade.cattle.io/version']);
     const found = await complete('back');
     expect(seen).toEqual(new Set(['v1', 'v2']));
     return found;
@@ -153,13 +173,34 @@ test('a cordon ends with its Job, though the Plan does not cordon any more', asy
 });
 
 test('Nodes with the same host name wait until each has its own, and refit why names them', async () => {
-  await kubectlAs('admin', ['label', 'node', 'edge-2', '--overwrite', 'kubernetes.io/hostname=edge-1']);
+  await kubectlAs('admin', [
+    'label',
+    'node',
+    'edge-2',
+    '--overwrite',
+    'kubernetes.io/hostname=edge-1',
+  ]);
   await create('twins', { nodeSelector: { matchLabels: { pool: 'edges' } }, concurrency: 2 });
   await until('twins', 'RefitWaits', { status: 'True' });
   const plan = `cattle/${NAMESPACE}/twins`;
-  const { stdout } = await runRefit('why', 'edge-2', '--plan', plan, '--kubeconfig', await kubeconfigFor('viewer'));
-  expect(stdout.join('\n')).toContain('the Nodes edge-1, edge-2 have the same label kubernetes.io/hostname=edge-1');
+  const { stdout } = await runRefit(
+    'why',
+    'edge-2',
+    '--plan',
+    plan,
+    '--kubeconfig',
+    await kubeconfigFor('viewer'),
+  );
+  expect(stdout.join('\n')).toContain(
+    'the Nodes edge-1, edge-2 have the same label kubernetes.io/hostname=edge-1',
+  );
   expect(await jobsOf('twins')).toEqual([]);
-  await kubectlAs('admin', ['label', 'node', 'edge-2', '--overwrite', 'kubernetes.io/hostname=edge-2']);
+  await kubectlAs('admin', [
+    'label',
+    'node',
+    'edge-2',
+    '--overwrite',
+    'kubernetes.io/hostname=edge-2',
+  ]);
   await complete('twins');
 });

@@ -55,7 +55,9 @@ beforeAll(async () => {
   for (const name of NAMES) {
     await createNode(admin, name, { pool: 'machines' });
     const client = await clientOf({ node: name });
-    kubelets.push(await Kubelet.start({ client, name, directory: join(directory, name), version: OLD, images }));
+    kubelets.push(
+      await Kubelet.start({ client, name, directory: join(directory, name), version: OLD, images }),
+    );
   }
 });
 
@@ -73,7 +75,12 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-async function until(name: string, type: string, status: string, reason: string): Promise<CattlePlan> {
+async function until(
+  name: string,
+  type: string,
+  status: string,
+  reason: string,
+): Promise<CattlePlan> {
   return await vi.waitFor(async () => {
     const plan = await admin.get(cattlePlans, name, { namespace: NAMESPACE });
     expect(conditionOf(plan, type)).toMatchObject({ status, reason });
@@ -91,12 +98,20 @@ async function webOn(name: string): Promise<Pod[]> {
 async function startWeb(): Promise<void> {
   const labels = { app: 'web' };
   const container = { name: 'web', image: 'example.com/web' };
-  const terms = { terminationGracePeriodSeconds: 1, nodeSelector: { pool: 'machines' }, containers: [container] };
+  const terms = {
+    terminationGracePeriodSeconds: 1,
+    nodeSelector: { pool: 'machines' },
+    containers: [container],
+  };
   const web = {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: { name: 'web', namespace: NAMESPACE },
-    spec: { replicas: 2, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: terms } },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: terms },
+    },
   };
   await kubectlAs('admin', ['cordon', 'machine-b']);
   await apply(JSON.stringify(web));
@@ -108,7 +123,10 @@ async function startWeb(): Promise<void> {
 async function reset(plan: string): Promise<void> {
   await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', plan, '-n', NAMESPACE]);
   await kubectlAs('admin', ['delete', 'deployment', 'web', '-n', NAMESPACE]);
-  await vi.waitFor(async () => expect((await admin.list(pods, { namespace: NAMESPACE })).items).toEqual([]), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await admin.list(pods, { namespace: NAMESPACE })).items).toEqual([]),
+    PATIENCE,
+  );
 }
 
 describe.each([
@@ -130,7 +148,10 @@ describe.each([
     const spec = { version: NEW, drain: { force: false }, upgrade: { image: 'example.com/k3s' } };
     const selector = { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'machine-a' } } };
     await apply(JSON.stringify(planOf(name, { ...spec, ...selector })));
-    await vi.waitFor(() => expect(existsSync(join(first.root, 'run', 'reboot'))).toBe(true), PATIENCE);
+    await vi.waitFor(
+      () => expect(existsSync(join(first.root, 'run', 'reboot'))).toBe(true),
+      PATIENCE,
+    );
     expect((await admin.get(nodes, 'machine-a')).spec?.unschedulable).toBe(true);
     expect(await webOn('machine-a')).toEqual([]);
     const [job] = (await admin.list(jobs, { namespace: NAMESPACE })).items;

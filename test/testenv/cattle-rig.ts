@@ -20,7 +20,11 @@ export async function installKinds(): Promise<void> {
 }
 
 /** For the nodes of the pool `servers`. */
-export function planOf(name: string, spec: Partial<CattleSpec>, labels: Record<string, string> = {}): CattlePlan {
+export function planOf(
+  name: string,
+  spec: Partial<CattleSpec>,
+  labels: Record<string, string> = {},
+): CattlePlan {
   return {
     apiVersion: 'upgrade.cattle.io/v1',
     kind: 'Plan',
@@ -46,11 +50,17 @@ export function timeOf(text: string | undefined): number {
 
 export function nodeOf(name: string, labels: Record<string, string>): Node {
   const node = simulatedNode(name);
-  return { ...node, metadata: { ...node.metadata, labels: { ...node.metadata.labels, ...labels } } };
+  return {
+    ...node,
+    metadata: { ...node.metadata, labels: { ...node.metadata.labels, ...labels } },
+  };
 }
 
 /** Resolves once it leads. */
-export async function startController(directory: string, environment: Record<string, string>): Promise<Process> {
+export async function startController(
+  directory: string,
+  environment: Record<string, string>,
+): Promise<Process> {
   using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   return await startProcess({
     name: 'system-upgrade-controller',

@@ -24,13 +24,21 @@ const rule = (group: string, resources: string[], verbs: string[], names: string
 /** Word for word the rules of the original's ClusterRole. */
 const IN_CLUSTER = [
   rule('batch', ['jobs'], ALL),
-  rule('apiextensions.k8s.io', ['customresourcedefinitions'], [...ALL, 'create', 'patch', 'update']),
+  rule(
+    'apiextensions.k8s.io',
+    ['customresourcedefinitions'],
+    [...ALL, 'create', 'patch', 'update'],
+  ),
   rule('', ['namespaces', 'nodes'], ALL),
   rule('', ['nodes'], ['update']),
   rule('', ['events'], ['get', 'create', 'patch', 'update']),
   rule('coordination.k8s.io', ['leases'], ['create']),
   rule('coordination.k8s.io', ['leases'], ['get', 'update'], ['system-upgrade-controller']),
-  rule('upgrade.cattle.io', ['plans', 'plans/status'], [...ALL, 'create', 'patch', 'update', 'delete']),
+  rule(
+    'upgrade.cattle.io',
+    ['plans', 'plans/status'],
+    [...ALL, 'create', 'patch', 'update', 'delete'],
+  ),
 ];
 /** And of its Role. */
 const IN_NAMESPACE = [
@@ -78,12 +86,19 @@ test('with the rights of the original it upgrades a node, says once that Upgrade
   onTestFinished(() => void child.kill('SIGKILL'));
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  await vi.waitFor(() => expect(log).toContain('"msg":"leading"'), { timeout: 150_000, interval: 50 });
+  await vi.waitFor(() => expect(log).toContain('"msg":"leading"'), {
+    timeout: 150_000,
+    interval: 50,
+  });
   const name = 'original-rights-node';
   await apply(JSON.stringify({ ...simulatedNode(name), apiVersion: 'v1', kind: 'Node' }));
   onTestFinished(async () => void (await kubectlAs('admin', ['delete', 'node', name])));
   await apply(
-    JSON.stringify(buildCattlePlan('rights', { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': name } } })),
+    JSON.stringify(
+      buildCattlePlan('rights', {
+        nodeSelector: { matchLabels: { 'kubernetes.io/hostname': name } },
+      }),
+    ),
   );
   const waited = [
     'wait',

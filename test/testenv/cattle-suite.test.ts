@@ -14,7 +14,14 @@ import { claimOn } from '../../src/signal/at-work.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import type { CattleSpec } from '../builders/cattle-plans.ts';
 import { secretReader } from '../builders/secret-reader.ts';
-import { conditionOf, installKinds, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
+import {
+  conditionOf,
+  installKinds,
+  NAMESPACE,
+  nodeOf,
+  planOf,
+  startController,
+} from './cattle-rig.ts';
 import { apply as applyManifest, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { clientOf } from './drain-stage.ts';
 import { runRefit } from './refit-process.ts';
@@ -22,7 +29,10 @@ import { runRefit } from './refit-process.ts';
 const PATIENCE = { timeout: 120_000, interval: 200 };
 const NODES = ['suite-1', 'suite-2', 'suite-3'];
 const TAINT = 'example.com/held';
-const [ALL, NOBODY] = ['suite', 'nobody'].map((pool) => ({ nodeSelector: { matchLabels: { pool } }, version: 'v1' }));
+const [ALL, NOBODY] = ['suite', 'nobody'].map((pool) => ({
+  nodeSelector: { matchLabels: { pool } },
+  version: 'v1',
+}));
 
 let directory = '';
 let admin: KubeClient;
@@ -46,7 +56,11 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-async function apply(name: string, spec: Partial<CattleSpec>, labels: Record<string, string> = {}): Promise<void> {
+async function apply(
+  name: string,
+  spec: Partial<CattleSpec>,
+  labels: Record<string, string> = {},
+): Promise<void> {
   await applyManifest(JSON.stringify(planOf(name, spec, labels)));
 }
 
@@ -54,7 +68,12 @@ async function patch(name: string, change: object): Promise<void> {
   await admin.patch(cattlePlans, name, change, { namespace: NAMESPACE, type: 'merge' });
 }
 
-async function until(name: string, type: string, status: string, reason: string): Promise<CattlePlan> {
+async function until(
+  name: string,
+  type: string,
+  status: string,
+  reason: string,
+): Promise<CattlePlan> {
   return await vi.waitFor(async () => {
     const found = await admin.get(cattlePlans, name, { namespace: NAMESPACE });
     expect(conditionOf(found, type)).toMatchObject({ status, reason });
@@ -63,7 +82,8 @@ async function until(name: string, type: string, status: string, reason: string)
 }
 
 async function jobsOf(plan?: string): Promise<Job[]> {
-  const labelSelector = plan === undefined ? 'upgrade.cattle.io/plan' : `upgrade.cattle.io/plan=${plan}`;
+  const labelSelector =
+    plan === undefined ? 'upgrade.cattle.io/plan' : `upgrade.cattle.io/plan=${plan}`;
   return (await admin.list(jobs, { namespace: NAMESPACE, labelSelector })).items;
 }
 
@@ -79,7 +99,8 @@ async function onlyJobOf(plan: string): Promise<Job> {
 /** Pods of the Plan's Jobs get no place on these nodes until the test ends or the returned function is called. */
 async function hold(...names: readonly string[]): Promise<() => Promise<void>> {
   await kubectlAs('admin', ['taint', 'node', ...names, `${TAINT}=yes:NoSchedule`]);
-  const release = async (): Promise<void> => void (await kubectlAs('admin', ['taint', 'node', ...names, `${TAINT}-`]));
+  const release = async (): Promise<void> =>
+    void (await kubectlAs('admin', ['taint', 'node', ...names, `${TAINT}-`]));
   onTestFinished(release);
   return release;
 }
@@ -93,7 +114,10 @@ interface Container {
 
 interface PodTemplate {
   readonly metadata: Pick<ObjectMeta, 'labels' | 'annotations'>;
-  readonly spec: { readonly initContainers?: readonly Container[]; readonly containers: readonly Container[] };
+  readonly spec: {
+    readonly initContainers?: readonly Container[];
+    readonly containers: readonly Container[];
+  };
 }
 
 const templateOf = ({ spec }: Job): PodTemplate => spec?.['template'] as PodTemplate;
@@ -127,7 +151,9 @@ describe('what the original asks of itself', () => {
     const [job] = await jobsOf('drains');
     const selector = 'component notin (sonobuoy),!upgrade.cattle.io/controller';
     expect(job?.spec).toMatchObject({
-      template: { spec: { initContainers: [{ args: expect.arrayContaining([selector]) as string[] }] } },
+      template: {
+        spec: { initContainers: [{ args: expect.arrayContaining([selector]) as string[] }] },
+      },
     });
   });
 
@@ -138,20 +164,34 @@ describe('what the original asks of itself', () => {
     const name = `version-${latestVersion.length}`;
     await apply(name, { ...NOBODY, version });
     const { status } = await until(name, 'LatestResolved', 'True', 'Version');
-    expect(status).toMatchObject({ latestVersion, latestHash: expect.stringMatching(/^[0-9a-f]{56}$/) as string });
+    expect(status).toMatchObject({
+      latestVersion,
+      latestHash: expect.stringMatching(/^[0-9a-f]{56}$/) as string,
+    });
   });
 
   test('a Secret with ignoreUpdates does not count into the hash', async () => {
-    await applyManifest(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: secretReader(NAMESPACE, 'ignored') }));
+    await applyManifest(
+      JSON.stringify({ apiVersion: 'v1', kind: 'List', items: secretReader(NAMESPACE, 'ignored') }),
+    );
     await admin.create(secrets, { metadata: { name: 'ignored', namespace: NAMESPACE } });
     onTestFinished(async () => await admin.delete(secrets, 'ignored', { namespace: NAMESPACE }));
-    await apply('ignoring', { ...NOBODY, secrets: [{ name: 'ignored', path: 'x', ignoreUpdates: true }] });
+    await apply('ignoring', {
+      ...NOBODY,
+      secrets: [{ name: 'ignored', path: 'x', ignoreUpdates: true }],
+    });
     await apply('plain', { ...NOBODY });
     await apply('empty-secret', { ...NOBODY, secrets: [{ name: 'ignored', path: 'x' }] });
-    const hashOf = async (name: string) => (await until(name, 'Complete', 'True', 'Complete')).status?.latestHash;
+    const hashOf = async (name: string) =>
+      (await until(name, 'Complete', 'True', 'Complete')).status?.latestHash;
     const [plain, before] = [await hashOf('plain'), await hashOf('empty-secret')];
     expect(before).not.toBe(plain);
-    await admin.patch(secrets, 'ignored', { data: { a: 'YQ==' } }, { namespace: NAMESPACE, type: 'merge' });
+    await admin.patch(
+      secrets,
+      'ignored',
+      { data: { a: 'YQ==' } },
+      { namespace: NAMESPACE, type: 'merge' },
+    );
     await vi.waitFor(async () => expect(await hashOf('empty-secret')).not.toBe(before), PATIENCE);
     expect(await hashOf('ignoring')).toBe(plain);
   });
@@ -171,29 +211,53 @@ describe('what the original asks of itself', () => {
       upgrade: { image: 'img.example.com:5000/test/image', securityContext: rights },
     });
     const keys = { 'x.cattle.io/a': 'a', 'plan.cattle.io/b': 'b', 'some.other/c': 'c' };
-    await applyManifest(JSON.stringify({ ...plan, metadata: { ...metadata, labels: keys, annotations: keys } }));
+    await applyManifest(
+      JSON.stringify({ ...plan, metadata: { ...metadata, labels: keys, annotations: keys } }),
+    );
     const job = await onlyJobOf('whole');
     const template = templateOf(job);
     for (const { labels, annotations } of [job.metadata, template.metadata])
       for (const copied of [labels, annotations]) {
         expect(copied).toMatchObject({ 'some.other/c': 'c' });
-        expect(Object.keys(copied ?? {}).filter((key) => /^(x|plan)\.cattle\.io/.test(key))).toEqual([]);
+        expect(
+          Object.keys(copied ?? {}).filter((key) => /^(x|plan)\.cattle\.io/.test(key)),
+        ).toEqual([]);
       }
     const [upgrade] = template.spec.containers;
-    expect(template.spec.initContainers).toMatchObject([{ name: 'prepare', image: 'test/image:t' }]);
+    expect(template.spec.initContainers).toMatchObject([
+      { name: 'prepare', image: 'test/image:t' },
+    ]);
     expect(upgrade).toMatchObject({ name: 'upgrade', image: 'img.example.com:5000/test/image:v1' });
     expect(upgrade?.securityContext).toEqual(rights);
-    const names = ['NODE_NAME', 'POD_NAME', 'POD_UID', 'PLAN_NAME', 'PLAN_LATEST_HASH', 'PLAN_LATEST_VERSION'];
-    expect(upgrade?.env.map(({ name }) => name)).toEqual(names.map((name) => `SYSTEM_UPGRADE_${name}`));
+    const names = [
+      'NODE_NAME',
+      'POD_NAME',
+      'POD_UID',
+      'PLAN_NAME',
+      'PLAN_LATEST_HASH',
+      'PLAN_LATEST_VERSION',
+    ];
+    expect(upgrade?.env.map(({ name }) => name)).toEqual(
+      names.map((name) => `SYSTEM_UPGRADE_${name}`),
+    );
     const mounts = upgrade?.volumeMounts.slice(2) ?? [];
-    const places = ['/etc/given', '/run/system-upgrade/secrets/bare', '/run/system-upgrade/secrets/x'];
+    const places = [
+      '/etc/given',
+      '/run/system-upgrade/secrets/bare',
+      '/run/system-upgrade/secrets/x',
+    ];
     expect(mounts.map(({ mountPath }) => mountPath)).toEqual(places);
     for (const [index, { name }] of given.entries())
       expect(mounts[index]?.name).toContain(`secret-${name.slice(0, 49)}`);
   });
 
   test.each<[number | undefined, DrainSpec, number | undefined, string[]]>([
-    [12_345, { timeout: 60_000_000_000, skipWaitForDeleteTimeout: -1 }, 12_345, ['--timeout', '1m0s']],
+    [
+      12_345,
+      { timeout: 60_000_000_000, skipWaitForDeleteTimeout: -1 },
+      12_345,
+      ['--timeout', '1m0s'],
+    ],
     [undefined, { timeout: '90s', skipWaitForDeleteTimeout: 0 }, 600, ['--timeout', '90s']],
     [0, { skipWaitForDeleteTimeout: 1 }, undefined, ['--skip-wait-for-delete-timeout', '1']],
     [-1, { timeout: 1_500_000_000 }, 600, ['--timeout', '1.5s']],
@@ -224,7 +288,11 @@ describe('what the original asks of itself', () => {
   });
 
   test('labels after the end are those of the status', async () => {
-    const labels = { 'example.com/v': '$(LATEST_VERSION)', 'example.com/h': '$(LATEST_HASH)', 'example.com/x': 'x' };
+    const labels = {
+      'example.com/v': '$(LATEST_VERSION)',
+      'example.com/h': '$(LATEST_HASH)',
+      'example.com/x': 'x',
+    };
     await apply('labels', { ...only('suite-3'), postCompleteLabels: labels });
     const { status } = await until('labels', 'Complete', 'True', 'Complete');
     expect((await admin.get(nodes, 'suite-3')).metadata.labels).toMatchObject({
@@ -248,19 +316,35 @@ test('a Job goes with the node that it was for, and the Plan goes on', async () 
 
 describe('at a take-over', () => {
   /** A Job as the original left it, and the Plan that now selects its node. */
-  async function leftBehind(name: string, outcome: Record<string, string>, end?: string): Promise<string> {
+  async function leftBehind(
+    name: string,
+    outcome: Record<string, string>,
+    end?: string,
+  ): Promise<string> {
     await apply(name, { ...NOBODY }, outcome);
     const plan = await until(name, 'Complete', 'True', 'Complete');
-    const config = { name: 'system-upgrade-controller', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
+    const config = {
+      name: 'system-upgrade-controller',
+      namespace: NAMESPACE,
+      job: DEFAULT_JOB_SETTINGS,
+    };
     const settings = { ...config.job, backoffLimit: 0 };
     const node = await admin.get(nodes, 'suite-1');
     const hash = plan.status?.latestHash ?? '';
     const made = jobOf({ ...config, job: settings }, { plan, node, version: 'v1', hash, settings });
     const { metadata } = await admin.create(jobs, made);
     if (end !== undefined)
-      await kubectlAs('admin', ['wait', `--for=condition=${end}`, `job/${metadata.name}`, '-n', NAMESPACE]);
+      await kubectlAs('admin', [
+        'wait',
+        `--for=condition=${end}`,
+        `job/${metadata.name}`,
+        '-n',
+        NAMESPACE,
+      ]);
     await patch(name, {
-      spec: { nodeSelector: { matchLabels: { pool: 'suite', 'kubernetes.io/hostname': 'suite-1' } } },
+      spec: {
+        nodeSelector: { matchLabels: { pool: 'suite', 'kubernetes.io/hostname': 'suite-1' } },
+      },
     });
     return metadata.uid ?? '';
   }
@@ -270,14 +354,20 @@ describe('at a take-over', () => {
     const uid = await leftBehind('running', {});
     await release();
     const label = ['metadata', 'labels', 'plan.upgrade.cattle.io/running'];
-    await vi.waitFor(async () => expect(await admin.get(nodes, 'suite-1')).toHaveProperty(label), PATIENCE);
+    await vi.waitFor(
+      async () => expect(await admin.get(nodes, 'suite-1')).toHaveProperty(label),
+      PATIENCE,
+    );
     expect((await jobsOf('running')).map(({ metadata }) => metadata.uid)).toEqual([uid]);
   });
 
   test('one that has ended marks its node', async () => {
     const uid = await leftBehind('ended', {}, 'Complete');
     const label = ['metadata', 'labels', 'plan.upgrade.cattle.io/ended'];
-    await vi.waitFor(async () => expect(await admin.get(nodes, 'suite-1')).toHaveProperty(label), PATIENCE);
+    await vi.waitFor(
+      async () => expect(await admin.get(nodes, 'suite-1')).toHaveProperty(label),
+      PATIENCE,
+    );
     expect((await jobsOf('ended')).map(({ metadata }) => metadata.uid)).toEqual([uid]);
   });
 
@@ -294,14 +384,19 @@ describe('at a take-over', () => {
     await apply('long', { ...NOBODY, drain: { timeout: 60_000_000_000 } });
     await until('long', 'Complete', 'True', 'Complete');
     const empty = await until('empty', 'LatestResolved', 'False', 'Error');
-    expect([empty.status?.latestHash, conditionOf(empty, 'Validated').status]).toEqual([undefined, 'True']);
+    expect([empty.status?.latestHash, conditionOf(empty, 'Validated').status]).toEqual([
+      undefined,
+      'True',
+    ]);
     expect(await jobsOf('empty')).toEqual([]);
   });
 
   test('a second controller in the namespace makes no second Job', async () => {
     await mkdir(join(directory, 'second', 'logs'), { recursive: true });
     await mkdir(join(directory, 'second', 'pids'));
-    const second = await startController(join(directory, 'second'), { SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0' });
+    const second = await startController(join(directory, 'second'), {
+      SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '0',
+    });
     onTestFinished(async () => await second.stop());
     await apply('twice', { ...ALL, concurrency: 3 });
     await until('twice', 'Complete', 'True', 'Complete');
@@ -310,16 +405,27 @@ describe('at a take-over', () => {
 });
 
 describe('a policy', () => {
-  async function policy(name: string, spec: object, bound: readonly string[] = [name]): Promise<void> {
+  async function policy(
+    name: string,
+    spec: object,
+    bound: readonly string[] = [name],
+  ): Promise<void> {
     const plans = bound.map((each) => ({ dialect: 'cattle', namespace: NAMESPACE, name: each }));
     const metadata = { name: `suite-${name}` };
     const object = { apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata };
     await applyManifest(JSON.stringify({ ...object, spec: { plans, ...spec } }));
-    onTestFinished(async () => void (await kubectlAs('admin', ['delete', 'upgradepolicy', metadata.name])));
+    onTestFinished(
+      async () => void (await kubectlAs('admin', ['delete', 'upgradepolicy', metadata.name])),
+    );
   }
 
   const gateOf = async (name: string): Promise<string> => {
-    const flags = ['--plan', `cattle/${NAMESPACE}/${name}`, '--kubeconfig', await kubeconfigFor('admin')];
+    const flags = [
+      '--plan',
+      `cattle/${NAMESPACE}/${name}`,
+      '--kubeconfig',
+      await kubeconfigFor('admin'),
+    ];
     return (await runRefit('why', ...flags)).stdout.join('\n');
   };
 
@@ -350,7 +456,11 @@ describe('a policy', () => {
   });
 
   test('starts the control plane first, then zone after zone, and a preview shows that', async () => {
-    const labels = ['suite-1 zone=b', 'suite-2 zone=a', 'suite-3 node-role.kubernetes.io/control-plane='];
+    const labels = [
+      'suite-1 zone=b',
+      'suite-2 zone=a',
+      'suite-3 node-role.kubernetes.io/control-plane=',
+    ];
     for (const each of labels) await kubectlAs('admin', ['label', 'node', ...each.split(' ')]);
     onTestFinished(async () => {
       const keys = ['zone-', 'node-role.kubernetes.io/control-plane-'];
@@ -367,7 +477,9 @@ describe('a policy', () => {
       await vi.waitFor(async () => {
         const found = await admin.get(cattlePlans, 'ordered', { namespace: NAMESPACE });
         expect(found.status?.applying).toEqual([name]);
-        const known = (await jobsOf('ordered')).map(({ metadata }) => metadata.labels?.['upgrade.cattle.io/node']);
+        const known = (await jobsOf('ordered')).map(
+          ({ metadata }) => metadata.labels?.['upgrade.cattle.io/node'],
+        );
         expect(new Set(known)).toEqual(started);
       }, PATIENCE);
       if (name === 'suite-3') {
@@ -375,7 +487,9 @@ describe('a policy', () => {
           'suite-2 comes after suite-3 in the order of UpgradePolicy suite-ordered',
         );
         const flags = ['--kubeconfig', await kubeconfigFor('admin')];
-        expect((await runRefit('preview', ...flags)).stdout.join('\n')).toMatch(/wave 1 +suite-2\n +wave 2 +suite-1\n/);
+        expect((await runRefit('preview', ...flags)).stdout.join('\n')).toMatch(
+          /wave 1 +suite-2\n +wave 2 +suite-1\n/,
+        );
       }
       await releases.get(name)?.();
     }
@@ -406,7 +520,8 @@ describe('a policy', () => {
     });
     await until('agents', 'RefitWaits', 'True', 'Gate');
     await onlyJobOf('servers');
-    const words = 'suite-1 would take a place of maxUnavailable, and wait for Plan system-upgrade/servers';
+    const words =
+      'suite-1 would take a place of maxUnavailable, and wait for Plan system-upgrade/servers';
     expect(await gateOf('agents')).toContain(words);
     expect(await jobsOf('agents')).toEqual([]);
     await release();
@@ -426,13 +541,17 @@ describe('a policy', () => {
     await until('second', 'RefitWaits', 'True', 'Gate');
     await kubectlAs('admin', ['annotate', 'node', 'suite-1', 'upgrade.refit.dev/claimed-by-']);
     await kubectlAs('admin', ['delete', 'job', '-n', NAMESPACE, metadata.name]);
-    await vi.waitFor(async () => expect((await onlyJobOf('first')).metadata.uid).not.toBe(metadata.uid), PATIENCE);
+    await vi.waitFor(
+      async () => expect((await onlyJobOf('first')).metadata.uid).not.toBe(metadata.uid),
+      PATIENCE,
+    );
     await vi.waitFor(async () => expect(await claim('suite-1')).toBe(claimed), PATIENCE);
     expect(await jobsOf('second')).toEqual([]);
     await release();
     await until('first', 'Complete', 'True', 'Complete');
     await until('second', 'Complete', 'True', 'Complete');
-    for (const name of NODES) await vi.waitFor(async () => expect(await claim(name)).toBeUndefined(), PATIENCE);
+    for (const name of NODES)
+      await vi.waitFor(async () => expect(await claim(name)).toBeUndefined(), PATIENCE);
   });
 });
 
@@ -440,11 +559,19 @@ test('a pause and an abort leave no node without an end: what runs ends, nothing
   const release = await hold('suite-1', 'suite-2', 'suite-3');
   await apply('aborted', { ...ALL });
   await until('aborted', 'Complete', 'False', 'SyncJob');
-  const flags = ['--plan', `cattle/${NAMESPACE}/aborted`, '--kubeconfig', await kubeconfigFor('admin')];
+  const flags = [
+    '--plan',
+    `cattle/${NAMESPACE}/aborted`,
+    '--kubeconfig',
+    await kubeconfigFor('admin'),
+  ];
   expect(await runRefit('pause', ...flags)).toMatchObject({ code: 0 });
   await release();
   const { status, metadata } = await until('aborted', 'RefitWaits', 'True', 'Gate');
-  expect([status?.applying, await jobsOf('aborted')]).toMatchObject([undefined, [{ status: { succeeded: 1 } }]]);
+  expect([status?.applying, await jobsOf('aborted')]).toMatchObject([
+    undefined,
+    [{ status: { succeeded: 1 } }],
+  ]);
   expect(Object.keys(metadata.annotations ?? {})).toContain('refit.upgrade.cattle.io/pause');
   expect(await runRefit('abort', '--reason', 'enough', ...flags)).toMatchObject({ code: 0 });
   await until('aborted', 'RefitAborted', 'True', 'Aborted');

@@ -12,7 +12,14 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { followUnfinished } from '../expectations/unfinished.ts';
-import { conditionOf, installKinds, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
+import {
+  conditionOf,
+  installKinds,
+  NAMESPACE,
+  nodeOf,
+  planOf,
+  startController,
+} from './cattle-rig.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
@@ -43,7 +50,10 @@ beforeAll(async () => {
 afterAll(async () => {
   await controller.stop();
   await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', '--all', '-n', NAMESPACE]);
-  await vi.waitFor(async () => expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]),
+    PATIENCE,
+  );
   await admin.delete(nodes, NODE);
   admin.close();
   await rm(directory, { recursive: true });
@@ -54,7 +64,11 @@ async function plan(name: string): Promise<CattlePlan> {
 }
 
 test('a Job that a quota forbids is told in a condition, an Event and status, and is made when there is room', async () => {
-  const quota = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'none', namespace: NAMESPACE } };
+  const quota = {
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { name: 'none', namespace: NAMESPACE },
+  };
   await apply(JSON.stringify({ ...quota, spec: { hard: { 'count/jobs.batch': '0' } } }));
   await apply(JSON.stringify(planOf('forbidden', HERE)));
   const words = new RegExp(
@@ -62,16 +76,35 @@ test('a Job that a quota forbids is told in a condition, an Event and status, an
   );
   await vi.waitFor(async () => {
     const { reason, message } = conditionOf(await plan('forbidden'), 'RefitStalled');
-    expect({ reason, message }).toEqual({ reason: 'Stalled', message: expect.stringMatching(words) });
+    expect({ reason, message }).toEqual({
+      reason: 'Stalled',
+      message: expect.stringMatching(words),
+    });
   }, PATIENCE);
-  const about = ['get', 'events', '-A', '--field-selector', `involvedObject.name=${NODE},reason=TargetRefused`];
-  expect((await kubectlAs('admin', [...about, '-o', 'jsonpath={.items[*].message}'])).stdout).toMatch(words);
-  const flags = ['--plan', `cattle/${NAMESPACE}/forbidden`, '--kubeconfig', await kubeconfigFor('viewer')];
+  const about = [
+    'get',
+    'events',
+    '-A',
+    '--field-selector',
+    `involvedObject.name=${NODE},reason=TargetRefused`,
+  ];
+  expect(
+    (await kubectlAs('admin', [...about, '-o', 'jsonpath={.items[*].message}'])).stdout,
+  ).toMatch(words);
+  const flags = [
+    '--plan',
+    `cattle/${NAMESPACE}/forbidden`,
+    '--kubeconfig',
+    await kubeconfigFor('viewer'),
+  ];
   expect((await runRefit('status', ...flags)).stdout.join('\n')).toContain('exceeded quota');
   await kubectlAs('admin', ['delete', 'resourcequota', 'none', '-n', NAMESPACE]);
   await vi.waitFor(async () => {
     const found = await plan('forbidden');
-    expect([conditionOf(found, 'Complete').status, conditionOf(found, 'RefitStalled')]).toEqual(['True', {}]);
+    expect([conditionOf(found, 'Complete').status, conditionOf(found, 'RefitStalled')]).toEqual([
+      'True',
+      {},
+    ]);
   }, PATIENCE);
 });
 
@@ -82,10 +115,15 @@ const POLICY = {
   metadata: { name: 'no-such-label' },
   spec: {
     matchConstraints: {
-      resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['nodes'] }],
+      resourceRules: [
+        { apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], resources: ['nodes'] },
+      ],
     },
     validations: [
-      { expression: "!('plan.upgrade.cattle.io/refused' in object.metadata.labels)", message: 'not on this node' },
+      {
+        expression: "!('plan.upgrade.cattle.io/refused' in object.metadata.labels)",
+        message: 'not on this node',
+      },
     ],
   },
 };
@@ -97,7 +135,8 @@ const BINDING = {
 
 test('a node whose last write is refused is not done, and status says why', async () => {
   const kinds = 'validatingadmissionpolicybinding,validatingadmissionpolicy';
-  const allow = async () => await kubectlAs('admin', ['delete', kinds, POLICY.metadata.name, '--ignore-not-found']);
+  const allow = async () =>
+    await kubectlAs('admin', ['delete', kinds, POLICY.metadata.name, '--ignore-not-found']);
   onTestFinished(async () => void (await allow()));
   await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [POLICY, BINDING] }));
   const label = ['label', 'node', NODE, 'plan.upgrade.cattle.io/refused=x', '--dry-run=server'];
@@ -106,14 +145,24 @@ test('a node whose last write is refused is not done, and status says why', asyn
     PATIENCE,
   );
   await apply(JSON.stringify(planOf('refused', HERE)));
-  const flags = ['--plan', `cattle/${NAMESPACE}/refused`, '--kubeconfig', await kubeconfigFor('viewer')];
+  const flags = [
+    '--plan',
+    `cattle/${NAMESPACE}/refused`,
+    '--kubeconfig',
+    await kubeconfigFor('viewer'),
+  ];
   await vi.waitFor(async () => {
     const status = (await runRefit('status', ...flags)).stdout.join('\n');
-    expect(status).toMatch(new RegExp(`${NODE} +upgraded, verifying .*${NODE}: the API server refuses to change its`));
+    expect(status).toMatch(
+      new RegExp(`${NODE} +upgraded, verifying .*${NODE}: the API server refuses to change its`),
+    );
     expect(status).toContain('running 0/1');
   }, PATIENCE);
   await allow();
-  await vi.waitFor(async () => expect(conditionOf(await plan('refused'), 'Complete').status).toBe('True'), PATIENCE);
+  await vi.waitFor(
+    async () => expect(conditionOf(await plan('refused'), 'Complete').status).toBe('True'),
+    PATIENCE,
+  );
 });
 
 test('two Plans take turns on a node, and the second says which one it waits for', async () => {
@@ -122,26 +171,45 @@ test('two Plans take turns on a node, and the second says which one it waits for
   // Without a place for its pod the first Job stays unfinished.
   await kubectlAs('admin', ['taint', 'node', NODE, 'example.com/busy=yes:NoSchedule']);
   await apply(JSON.stringify(planOf('first', HERE)));
-  await vi.waitFor(async () => expect((await plan('first')).status?.applying).toEqual([NODE]), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await plan('first')).status?.applying).toEqual([NODE]),
+    PATIENCE,
+  );
   await apply(JSON.stringify(planOf('second', HERE)));
   const words = `Plan ${NAMESPACE}/first is at work on ${NODE}`;
-  const flags = ['--plan', `cattle/${NAMESPACE}/second`, '--kubeconfig', await kubeconfigFor('viewer')];
+  const flags = [
+    '--plan',
+    `cattle/${NAMESPACE}/second`,
+    '--kubeconfig',
+    await kubeconfigFor('viewer'),
+  ];
   await vi.waitFor(async () => {
     expect(conditionOf(await plan('second'), 'RefitWaits').status).toBe('True');
-    const about = ['--field-selector', 'involvedObject.name=second,reason=ForeignWork', '-o', 'jsonpath={..message}'];
-    expect((await kubectlAs('admin', ['get', 'events', '-n', NAMESPACE, ...about])).stdout).toContain(words);
+    const about = [
+      '--field-selector',
+      'involvedObject.name=second,reason=ForeignWork',
+      '-o',
+      'jsonpath={..message}',
+    ];
+    expect(
+      (await kubectlAs('admin', ['get', 'events', '-n', NAMESPACE, ...about])).stdout,
+    ).toContain(words);
     expect((await runRefit('status', ...flags)).stdout.join('\n')).toContain(words);
   }, PATIENCE);
   await kubectlAs('admin', ['taint', 'node', NODE, 'example.com/busy-']);
   await vi.waitFor(async () => {
-    for (const name of ['first', 'second']) expect(conditionOf(await plan(name), 'Complete').status).toBe('True');
+    for (const name of ['first', 'second'])
+      expect(conditionOf(await plan(name), 'Complete').status).toBe('True');
   }, PATIENCE);
   stop.abort();
   expect(seen.most()).toBe(1);
 });
 
 test('a Job has no longer deadline than the most that is allowed, and the pull policy of the controller', async () => {
-  const { items } = await admin.list(jobs, { namespace: NAMESPACE, labelSelector: 'upgrade.cattle.io/plan=first' });
+  const { items } = await admin.list(jobs, {
+    namespace: NAMESPACE,
+    labelSelector: 'upgrade.cattle.io/plan=first',
+  });
   const container = { imagePullPolicy: 'Never' };
   const spec = { activeDeadlineSeconds: 300, template: { spec: { containers: [container] } } };
   expect(items).toMatchObject([{ spec }]);
@@ -152,7 +220,10 @@ test("it serves health, and metrics with the engine's names", async () => {
   for (const path of ['/healthz', '/readyz']) expect((await ask(path)).status).toBe(200);
   const metrics = async (): Promise<string> => await (await ask('/metrics')).text();
   await apply(JSON.stringify(planOf('measured', HERE)));
-  await vi.waitFor(async () => expect(conditionOf(await plan('measured'), 'Complete').status).toBe('True'), PATIENCE);
+  await vi.waitFor(
+    async () => expect(conditionOf(await plan('measured'), 'Complete').status).toBe('True'),
+    PATIENCE,
+  );
   await vi.waitFor(async () => {
     const text = await metrics();
     for (const name of ['refit_plans', 'refit_targets']) {

@@ -19,13 +19,24 @@ import type { Process } from '../../tools/controlplane/process.ts';
 import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
 import { secretReader } from '../builders/secret-reader.ts';
 import { followUnfinished, type Unfinished } from '../expectations/unfinished.ts';
-import { conditionOf, installKinds, NAMESPACE, nodeOf, planOf, startController, timeOf } from './cattle-rig.ts';
+import {
+  conditionOf,
+  installKinds,
+  NAMESPACE,
+  nodeOf,
+  planOf,
+  startController,
+  timeOf,
+} from './cattle-rig.ts';
 import { apply as applyManifest, kubeconfigFor, kubectlAs, ON_SERVER } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
 /** The hash of the published version and service account. */
 const HASH = '0e4e3f4e3f8b1e811d841099cb49e4712b93833bee0604115b9a141c';
-const SERVERS = ['turing-node-1', ...Array.from({ length: 10 }, (_, index) => `server-${index + 1}`)];
+const SERVERS = [
+  'turing-node-1',
+  ...Array.from({ length: 10 }, (_, index) => `server-${index + 1}`),
+];
 const CORDONED = ['server-3', 'server-7'];
 const DISABLED = 'server-10';
 const FRAGILE = ['fragile-1', 'fragile-2'];
@@ -45,11 +56,17 @@ beforeAll(async () => {
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   for (const name of SERVERS) await admin.create(nodes, nodeOf(name, { pool: 'servers' }));
   for (const name of FRAGILE) await admin.create(nodes, nodeOf(name, { pool: 'fragile' }));
-  await kubectlAs('admin', ['label', 'node', DISABLED, 'plan.upgrade.cattle.io/server-plan=disabled']);
+  await kubectlAs('admin', [
+    'label',
+    'node',
+    DISABLED,
+    'plan.upgrade.cattle.io/server-plan=disabled',
+  ]);
   await kubectlAs('admin', ['cordon', ...CORDONED]);
   await installKinds();
   channel = createServer((request, response) => {
-    const { 'x-suc-latest-version': latest = 'first', 'x-suc-cluster-id': cluster } = request.headers;
+    const { 'x-suc-latest-version': latest = 'first', 'x-suc-cluster-id': cluster } =
+      request.headers;
     asked.push(`${request.url} ${String(latest)} ${String(cluster)}`);
     const code = Number(request.url?.slice(1));
     if (code > 0) response.writeHead(code).end();
@@ -62,7 +79,10 @@ beforeAll(async () => {
 afterAll(async () => {
   await controller.stop();
   await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io', '--all', '-n', NAMESPACE]);
-  await vi.waitFor(async () => expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await admin.list(jobs, { namespace: NAMESPACE })).items).toEqual([]),
+    PATIENCE,
+  );
   for (const name of [...SERVERS, ...FRAGILE]) await admin.delete(nodes, name);
   channel.closeAllConnections();
   channel.close();
@@ -84,7 +104,12 @@ async function plan(name: string): Promise<CattlePlan> {
 }
 
 /** Resolves with the plan when the condition has that status and reason. */
-async function until(name: string, type: string, status: string, reason: string): Promise<CattlePlan> {
+async function until(
+  name: string,
+  type: string,
+  status: string,
+  reason: string,
+): Promise<CattlePlan> {
   return await vi.waitFor(async () => {
     const found = await plan(name);
     const { status: is, reason: why } = conditionOf(found, type);
@@ -99,7 +124,9 @@ async function jobsOf(planName: string): Promise<Job[]> {
 }
 
 async function messagesOf(name: string, reason: string): Promise<string> {
-  const { items } = await admin.list(events, { fieldSelector: `involvedObject.name=${name},reason=${reason}` });
+  const { items } = await admin.list(events, {
+    fieldSelector: `involvedObject.name=${name},reason=${reason}`,
+  });
   return items.map(({ message }) => message).join(' ');
 }
 
@@ -113,7 +140,9 @@ describe('eleven nodes, three at a time', () => {
     seen = await followUnfinished(admin, jobs, NAMESPACE, stop.signal);
     pieces = await followUnfinished(admin, pods, NAMESPACE, stop.signal);
     const spec = { concurrency: CONCURRENCY, version: 'v1.27.6+k3s1', cordon: true };
-    await apply(planOf('server-plan', { ...spec, postCompleteLabels: { done: '$(LATEST_VERSION)' } }));
+    await apply(
+      planOf('server-plan', { ...spec, postCompleteLabels: { done: '$(LATEST_VERSION)' } }),
+    );
     finished = await until('server-plan', 'Complete', 'True', 'Complete');
     stop.abort();
   });
@@ -121,7 +150,9 @@ describe('eleven nodes, three at a time', () => {
   test('the status is what scripts for the original expect', () => {
     expect(finished.status).toMatchObject({ latestVersion: 'v1.27.6-k3s1', latestHash: HASH });
     expect(finished.status?.applying).toBeUndefined();
-    expect(finished.status?.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
+    expect(
+      finished.status?.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
+    ).toEqual([
       'Complete True Complete',
       'Validated True PlanIsValid',
       'LatestResolved True Version',
@@ -130,9 +161,18 @@ describe('eleven nodes, three at a time', () => {
 
   test('its Events have the reasons of the original, at most one for each node', async () => {
     await vi.waitFor(async () => {
-      const about = ['--field-selector', 'involvedObject.name=server-plan', '-o', 'jsonpath={.items[*].reason}'];
-      const reasons = (await kubectlAs('admin', ['get', 'events', '-n', NAMESPACE, ...about])).stdout.split(' ');
-      expect(new Set(reasons)).toEqual(new Set(['Validated', 'Resolved', 'SyncJob', 'JobComplete', 'Complete']));
+      const about = [
+        '--field-selector',
+        'involvedObject.name=server-plan',
+        '-o',
+        'jsonpath={.items[*].reason}',
+      ];
+      const reasons = (
+        await kubectlAs('admin', ['get', 'events', '-n', NAMESPACE, ...about])
+      ).stdout.split(' ');
+      expect(new Set(reasons)).toEqual(
+        new Set(['Validated', 'Resolved', 'SyncJob', 'JobComplete', 'Complete']),
+      );
       for (const own of new Set(reasons))
         expect(reasons.filter((reason) => reason === own).length).toBeLessThan(SERVERS.length);
     }, PATIENCE);
@@ -149,7 +189,9 @@ describe('eleven nodes, three at a time', () => {
     const job = (await jobsOf('server-plan')).find(
       ({ metadata }) => metadata.labels?.['upgrade.cattle.io/node'] === 'turing-node-1',
     );
-    expect(job?.metadata.name).toBe('apply-server-plan-on-turing-node-1-with-0e4e3f4e3f8b1e811-0c1d4');
+    expect(job?.metadata.name).toBe(
+      'apply-server-plan-on-turing-node-1-with-0e4e3f4e3f8b1e811-0c1d4',
+    );
     expect(job?.metadata.labels).toMatchObject({
       'upgrade.cattle.io/controller': 'system-upgrade-controller',
       'upgrade.cattle.io/exclusive': 'false',
@@ -179,10 +221,14 @@ describe('eleven nodes, three at a time', () => {
     const found = await Promise.all(SERVERS.map(async (name) => await admin.get(nodes, name)));
     for (const { metadata, spec } of found) {
       const isLeftOut = metadata.name === DISABLED;
-      expect(metadata.labels?.['plan.upgrade.cattle.io/server-plan']).toBe(isLeftOut ? 'disabled' : HASH);
+      expect(metadata.labels?.['plan.upgrade.cattle.io/server-plan']).toBe(
+        isLeftOut ? 'disabled' : HASH,
+      );
       expect(metadata.labels?.['done']).toBe(isLeftOut ? undefined : 'v1.27.6-k3s1');
       expect(spec?.unschedulable ?? false).toBe(CORDONED.includes(metadata.name));
-      expect(Object.keys(metadata.annotations ?? {}).filter((key) => key.startsWith('cordon.refit'))).toEqual([]);
+      expect(
+        Object.keys(metadata.annotations ?? {}).filter((key) => key.startsWith('cordon.refit')),
+      ).toEqual([]);
     }
   });
 
@@ -231,9 +277,13 @@ describe('a Job that fails', () => {
 
     // Wake the controller: here with a label on each node.
     await kubectlAs('admin', ['label', 'node', ...FRAGILE, 'example.com/touched=yes']);
-    await apply(planOf('after-fragile', { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' }));
+    await apply(
+      planOf('after-fragile', { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' }),
+    );
     await until('after-fragile', 'Complete', 'True', 'Complete');
-    expect((await jobsOf('fragile')).map(({ metadata }) => metadata.uid)).toEqual([job?.metadata.uid]);
+    expect((await jobsOf('fragile')).map(({ metadata }) => metadata.uid)).toEqual([
+      job?.metadata.uid,
+    ]);
     expect(conditionOf(await plan('fragile'), 'Complete').reason).toBe('JobFailed');
   });
 
@@ -246,29 +296,52 @@ describe('a Job that fails', () => {
         const [job, ...others] = await jobsOf(name);
         const { uid = '' } = job?.metadata ?? {};
         expect({ others, isNew: !attempts.has(uid) }).toEqual({ others: [], isNew: true });
-        const times = conditionOf(await plan(name), 'RefitFailedNodes').message?.match(/\d{4}\S+Z/) ?? [];
-        expect(Date.parse(times[0] ?? '')).toBeGreaterThanOrEqual(timeOf(job?.metadata.creationTimestamp));
+        const times =
+          conditionOf(await plan(name), 'RefitFailedNodes').message?.match(/\d{4}\S+Z/) ?? [];
+        expect(Date.parse(times[0] ?? '')).toBeGreaterThanOrEqual(
+          timeOf(job?.metadata.creationTimestamp),
+        );
         attempts.add(uid);
         return job as Job;
       }, PATIENCE);
     const first = await nextFailure();
     const node = first.metadata.labels?.['upgrade.cattle.io/node'] ?? '';
-    await admin.delete(jobs, first.metadata.name, { namespace: NAMESPACE, propagationPolicy: 'Background' });
+    await admin.delete(jobs, first.metadata.name, {
+      namespace: NAMESPACE,
+      propagationPolicy: 'Background',
+    });
     await nextFailure();
-    const flags = ['--plan', `cattle/${NAMESPACE}/${name}`, '--kubeconfig', await kubeconfigFor('operator')];
+    const flags = [
+      '--plan',
+      `cattle/${NAMESPACE}/${name}`,
+      '--kubeconfig',
+      await kubeconfigFor('operator'),
+    ];
     expect(await runRefit('retry', node, ...flags)).toMatchObject({ code: 0, stderr: [] });
     const { metadata } = await nextFailure();
-    expect(Object.keys((await plan(name)).metadata.annotations ?? {})).toContain('refit.upgrade.cattle.io/retry');
+    expect(Object.keys((await plan(name)).metadata.annotations ?? {})).toContain(
+      'refit.upgrade.cattle.io/retry',
+    );
     expect(metadata.labels?.['upgrade.cattle.io/node']).toBe(node);
     await patch(name, { metadata: { labels: { 'example.com/outcome': null } } });
     await until(name, 'Complete', 'True', 'Complete');
-    expect((await jobsOf(name)).map((job) => attempts.has(job.metadata.uid ?? ''))).toEqual([false, false]);
+    expect((await jobsOf(name)).map((job) => attempts.has(job.metadata.uid ?? ''))).toEqual([
+      false,
+      false,
+    ]);
   });
 
   test('does not end the plan: a new version starts again', async () => {
-    await patch('fragile', { metadata: { labels: { 'example.com/outcome': null } }, spec: { version: 'v2' } });
+    await patch('fragile', {
+      metadata: { labels: { 'example.com/outcome': null } },
+      spec: { version: 'v2' },
+    });
     const done = await until('fragile', 'Complete', 'True', 'Complete');
-    expect(done.status?.conditions?.map(({ type }) => type)).toEqual(['Complete', 'Validated', 'LatestResolved']);
+    expect(done.status?.conditions?.map(({ type }) => type)).toEqual([
+      'Complete',
+      'Validated',
+      'LatestResolved',
+    ]);
   });
 });
 
@@ -283,10 +356,16 @@ test("a Job that the API server refuses is told in the server's words, holds no 
     return found;
   }, PATIENCE);
   const words = 'spec.template.spec.initContainers[0].volumeMounts[2].name: Not found: "own"';
-  expect(conditionOf(refused, 'Complete')).toMatchObject({ status: 'False', reason: 'ValidationFailed' });
+  expect(conditionOf(refused, 'Complete')).toMatchObject({
+    status: 'False',
+    reason: 'ValidationFailed',
+  });
   expect(conditionOf(refused, 'Complete').message).toContain(words);
   expect(refused.status?.applying).toBeUndefined();
-  await vi.waitFor(async () => expect(await messagesOf('refused', 'ValidationFailed')).toContain(words), PATIENCE);
+  await vi.waitFor(
+    async () => expect(await messagesOf('refused', 'ValidationFailed')).toContain(words),
+    PATIENCE,
+  );
   await patch('refused', { spec: { prepare: null } });
   await until('refused', 'Complete', 'True', 'Complete');
   expect(await jobsOf('refused')).toHaveLength(FRAGILE.length);
@@ -295,12 +374,24 @@ test("a Job that the API server refuses is told in the server's words, holds no 
 test('a pod that cannot start says why', async () => {
   const label = { 'kubernetes.io/hostname': 'server-1' };
   // kwok plays pods of its own nodes only: this one stays unscheduled.
-  const spec = { version: 'v1', nodeSelector: { matchLabels: label }, upgrade: { image: 'example.com/stall' } };
+  const spec = {
+    version: 'v1',
+    nodeSelector: { matchLabels: label },
+    upgrade: { image: 'example.com/stall' },
+  };
   await kubectlAs('admin', ['taint', 'node', 'server-1', 'example.com/busy=yes:NoSchedule']);
   await apply(planOf('stalled', spec));
   const words = /server-1 is at Starting: its pod has no place: 0\/\d+ nodes are available/;
-  await vi.waitFor(async () => expect(await messagesOf('server-1', 'Stalled')).toMatch(words), PATIENCE);
-  const flags = ['--plan', `cattle/${NAMESPACE}/stalled`, '--kubeconfig', await kubeconfigFor('admin')];
+  await vi.waitFor(
+    async () => expect(await messagesOf('server-1', 'Stalled')).toMatch(words),
+    PATIENCE,
+  );
+  const flags = [
+    '--plan',
+    `cattle/${NAMESPACE}/stalled`,
+    '--kubeconfig',
+    await kubeconfigFor('admin'),
+  ];
   expect((await runRefit('status', ...flags)).stdout.join('\n')).toContain('its pod has no place');
   await until('stalled', 'RefitStalled', 'True', 'Stalled');
   await kubectlAs('admin', ['taint', 'node', 'server-1', 'example.com/busy-']);
@@ -312,9 +403,18 @@ test('a channel gives the version by its redirect', async () => {
   const nobody = { nodeSelector: { matchLabels: { pool: 'nobody' } } };
   await apply(planOf('channel', { ...nobody, channel: `http://127.0.0.1:${port}/stable` }));
   const resolved = await until('channel', 'Complete', 'True', 'Complete');
-  expect(conditionOf(resolved, 'LatestResolved')).toMatchObject({ status: 'True', reason: 'Channel' });
+  expect(conditionOf(resolved, 'LatestResolved')).toMatchObject({
+    status: 'True',
+    reason: 'Channel',
+  });
   expect(resolved.status?.latestVersion).toBe('v2.0.0-channel1');
-  const { stdout: cluster } = await kubectlAs('admin', ['get', 'ns', 'kube-system', '-o', 'jsonpath={.metadata.uid}']);
+  const { stdout: cluster } = await kubectlAs('admin', [
+    'get',
+    'ns',
+    'kube-system',
+    '-o',
+    'jsonpath={.metadata.uid}',
+  ]);
   expect(asked).toEqual([`/stable first ${cluster}`]);
 });
 
@@ -335,7 +435,9 @@ test.each([
 test('neither channel nor version', async () => {
   await apply(planOf('neither', {}));
   const failed = await until('neither', 'LatestResolved', 'False', 'Error');
-  expect(conditionOf(failed, 'LatestResolved').message).toBe('cannot resolve plan: missing channel and version');
+  expect(conditionOf(failed, 'LatestResolved').message).toBe(
+    'cannot resolve plan: missing channel and version',
+  );
   expect([failed.status?.latestVersion, failed.status?.latestHash]).toEqual([undefined, undefined]);
 });
 
@@ -352,7 +454,9 @@ test('a Secret that no role names holds up its own plan only', async () => {
 });
 
 test('the plan waits for a Secret of its hash, and takes a new version of it', async () => {
-  await applyManifest(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: secretReader(NAMESPACE, 'bionic') }));
+  await applyManifest(
+    JSON.stringify({ apiVersion: 'v1', kind: 'List', items: secretReader(NAMESPACE, 'bionic') }),
+  );
   const named = { secrets: [{ name: 'bionic', path: 'bionic' }], version: 'bionic' };
   await apply(planOf('bionic', { nodeSelector: { matchLabels: { pool: 'nobody' } }, ...named }));
   const refused = await until('bionic', 'Validated', 'False', 'Error');
@@ -371,26 +475,43 @@ test('the plan waits for a Secret of its hash, and takes a new version of it', a
 });
 
 describe('a window', () => {
-  const one = { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'server-1' } }, version: 'v1' };
+  const one = {
+    nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'server-1' } },
+    version: 'v1',
+  };
   const day = (fromToday: number): string =>
     new Date(Date.now() + fromToday * 86_400_000)
       .toLocaleDateString('en', { weekday: 'long', timeZone: 'UTC' })
       .toLowerCase();
 
   test("holds a Plan with the original's message until one opens", async () => {
-    await apply(planOf('windowed', { ...one, window: { days: [day(3)], startTime: '9:00', endTime: '10:00' } }));
+    await apply(
+      planOf('windowed', {
+        ...one,
+        window: { days: [day(3)], startTime: '9:00', endTime: '10:00' },
+      }),
+    );
     const held = await until('windowed', 'Complete', 'False', 'Waiting');
-    expect(conditionOf(held, 'Complete').message).toBe('current time is not within configured window');
+    expect(conditionOf(held, 'Complete').message).toBe(
+      'current time is not within configured window',
+    );
     expect(conditionOf(held, 'Validated').status).toBe('True');
     expect(await jobsOf('windowed')).toEqual([]);
     const days = [0, 1, 2, 3, 4, 5, 6].map(day);
-    await patch('windowed', { spec: { window: { days, startTime: '00:00:00', endTime: '23:59:59' } } });
+    await patch('windowed', {
+      spec: { window: { days, startTime: '00:00:00', endTime: '23:59:59' } },
+    });
     await until('windowed', 'Complete', 'True', 'Complete');
     expect(await jobsOf('windowed')).toHaveLength(1);
   });
 
   test('that cannot be read is reported', async () => {
-    await apply(planOf('unreadable', { ...one, window: { days: [day(0)], startTime: '24:00', endTime: '10:00' } }));
+    await apply(
+      planOf('unreadable', {
+        ...one,
+        window: { days: [day(0)], startTime: '24:00', endTime: '10:00' },
+      }),
+    );
     const refused = await until('unreadable', 'Validated', 'False', 'Error');
     expect(conditionOf(refused, 'Validated').message).toBe(
       'spec.window is invalid, startTime "24:00" is not a time of day; use for example 22:00',
@@ -406,36 +527,51 @@ test('a node keeps its slot after its Job for as long as the Plan says, and runs
   informer.addHandler({
     updated({ metadata, spec }) {
       if (!FRAGILE.includes(metadata.name)) return;
-      seen.push(`${metadata.name} ${spec?.unschedulable ? 'cordoned' : metadata.labels?.[label] ? 'done' : 'open'}`);
+      seen.push(
+        `${metadata.name} ${spec?.unschedulable ? 'cordoned' : metadata.labels?.[label] ? 'done' : 'open'}`,
+      );
     },
   });
   void informer.run(stop.signal);
   await informer.whenSynced(stop.signal);
   // Stands in for the kubectl of the Jobs, whose pods kwok plays.
-  const made = createInformer(admin, jobs, { namespace: NAMESPACE, labelSelector: 'upgrade.cattle.io/plan=delayed' });
+  const made = createInformer(admin, jobs, {
+    namespace: NAMESPACE,
+    labelSelector: 'upgrade.cattle.io/plan=delayed',
+  });
   made.addHandler({
     added: ({ metadata }) =>
-      void admin.patch(nodes, metadata.labels?.['upgrade.cattle.io/node'] ?? '', CORDON, { type: 'merge' }),
+      void admin.patch(nodes, metadata.labels?.['upgrade.cattle.io/node'] ?? '', CORDON, {
+        type: 'merge',
+      }),
   });
   void made.run(stop.signal);
   const spec = { nodeSelector: { matchLabels: { pool: 'fragile' } }, version: 'v3', cordon: true };
   await apply(planOf('delayed', { ...spec, postCompleteDelay: '3s' }));
   await until('delayed', 'Complete', 'True', 'Complete');
   // The watch may be behind.
-  await vi.waitFor(() => expect(seen).toEqual(expect.arrayContaining(FRAGILE.map((name) => `${name} done`))), PATIENCE);
+  await vi.waitFor(
+    () => expect(seen).toEqual(expect.arrayContaining(FRAGILE.map((name) => `${name} done`))),
+    PATIENCE,
+  );
   stop.abort();
   const rests = expect.stringContaining('rests for 3 s');
-  await vi.waitFor(async () => expect(await messagesOf('delayed', 'JobCompleteWaiting')).toEqual(rests), PATIENCE);
+  await vi.waitFor(
+    async () => expect(await messagesOf('delayed', 'JobCompleteWaiting')).toEqual(rests),
+    PATIENCE,
+  );
   const ended = (await jobsOf('delayed')).toSorted(
     (a, b) => timeOf(a.metadata.creationTimestamp) - timeOf(b.metadata.creationTimestamp),
   );
   expect(ended).toHaveLength(FRAGILE.length);
   for (const [index, { metadata }] of ended.slice(1).entries())
-    expect(timeOf(metadata.creationTimestamp) - timeOf(ended[index]?.status?.completionTime)).toBeGreaterThanOrEqual(
-      3000,
-    );
+    expect(
+      timeOf(metadata.creationTimestamp) - timeOf(ended[index]?.status?.completionTime),
+    ).toBeGreaterThanOrEqual(3000);
   for (const name of FRAGILE) {
-    const own = seen.filter((each) => each.startsWith(`${name} `)).map((each) => each.split(' ')[1]);
+    const own = seen
+      .filter((each) => each.startsWith(`${name} `))
+      .map((each) => each.split(' ')[1]);
     const changes = own.filter((each, index) => each !== own[index - 1]);
     expect(changes.slice(changes.indexOf('cordoned'))).toEqual(['cordoned', 'open', 'done']);
   }
@@ -450,22 +586,43 @@ test('a policy holds a Plan and reports that', async () => {
   };
   await applyManifest(JSON.stringify(policy));
   await apply(
-    planOf('calm', { nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'server-2' } }, version: 'v1' }),
+    planOf('calm', {
+      nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'server-2' } },
+      version: 'v1',
+    }),
   );
-  await vi.waitFor(async () => expect(conditionOf(await plan('calm'), 'RefitWaits').status).toBe('True'), PATIENCE);
+  await vi.waitFor(
+    async () => expect(conditionOf(await plan('calm'), 'RefitWaits').status).toBe('True'),
+    PATIENCE,
+  );
   const covers = ['get', 'upgradepolicy', 'cattle-calm', '-o', 'jsonpath={.status.covers}'];
   const covered = `["cattle/${NAMESPACE}/calm"]`;
-  await vi.waitFor(async () => expect((await kubectlAs('admin', covers)).stdout).toBe(covered), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await kubectlAs('admin', covers)).stdout).toBe(covered),
+    PATIENCE,
+  );
   expect(await jobsOf('calm')).toEqual([]);
   await kubectlAs('admin', ['delete', 'upgradepolicy', 'cattle-calm']);
   await until('calm', 'Complete', 'True', 'Complete');
 });
 
 test('a Job that the original left paused is adopted and resumed', async () => {
-  await apply(planOf('taken', { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' }));
-  const { latestHash: hash = '' } = (await until('taken', 'Complete', 'True', 'Complete')).status ?? {};
-  const rendering = { plan: await plan('taken'), node: await admin.get(nodes, 'server-1'), version: 'v1', hash };
-  const config = { name: 'system-upgrade-controller', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
+  await apply(
+    planOf('taken', { nodeSelector: { matchLabels: { pool: 'nobody' } }, version: 'v1' }),
+  );
+  const { latestHash: hash = '' } =
+    (await until('taken', 'Complete', 'True', 'Complete')).status ?? {};
+  const rendering = {
+    plan: await plan('taken'),
+    node: await admin.get(nodes, 'server-1'),
+    version: 'v1',
+    hash,
+  };
+  const config = {
+    name: 'system-upgrade-controller',
+    namespace: NAMESPACE,
+    job: DEFAULT_JOB_SETTINGS,
+  };
   const job = jobOf(config, { ...rendering, settings: config.job });
   const { metadata } = await admin.create(jobs, { ...job, spec: { ...job.spec, parallelism: 0 } });
   await patch('taken', {

@@ -43,7 +43,12 @@ beforeAll(async () => {
   const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'ControlNode'];
   await cluster.client.create(controlNodes, { apiVersion, kind, metadata: { name: 'c1' } });
   const status = { k0sVersion: RUNS, addresses: [] };
-  await cluster.client.patch(controlNodes, 'c1', { status }, { type: 'merge', subresource: 'status' });
+  await cluster.client.patch(
+    controlNodes,
+    'c1',
+    { status },
+    { type: 'merge', subresource: 'status' },
+  );
   await cluster.startController('follower');
 });
 
@@ -53,13 +58,18 @@ afterAll(async () => {
   await mirror[Symbol.asyncDispose]();
 });
 
-const until = async (check: () => Promise<void>): Promise<void> => await vi.waitFor(check, PATIENCE);
+const until = async (check: () => Promise<void>): Promise<void> =>
+  await vi.waitFor(check, PATIENCE);
 const eventsOn = async (name: string): Promise<Event[]> =>
   (await cluster.client.listAll(events, { fieldSelector: `involvedObject.name=${name}` })).items;
 
 function index(version: string, more: object = HASH, rest: object = {}): string {
   const k0s = `https://127.0.0.1:1/${version}`;
-  return JSON.stringify({ version, downloadURLs: [{ os: 'linux', arch: 'amd64', k0s, ...more }], ...rest });
+  return JSON.stringify({
+    version,
+    downloadURLs: [{ os: 'linux', arch: 'amd64', k0s, ...more }],
+    ...rest,
+  });
 }
 
 const says =
@@ -80,12 +90,21 @@ const aByteASecond: Script = (_, response) => {
 let count = 0;
 
 /** The name of a new UpdateConfig that follows the mirror. */
-async function follow(script: Script, annotations = {}, updateServer = mirror.server.config.server): Promise<string> {
+async function follow(
+  script: Script,
+  annotations = {},
+  updateServer = mirror.server.config.server,
+): Promise<string> {
   const name = `row-${++count}`;
   scripts.set(name, script);
   const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'UpdateConfig'];
   const spec = { updateServer, channel: name, upgradeStrategy: ALWAYS };
-  await cluster.client.create(updateConfigs, { apiVersion, kind, metadata: { name, annotations }, spec });
+  await cluster.client.create(updateConfigs, {
+    apiVersion,
+    kind,
+    metadata: { name, annotations },
+    spec,
+  });
   onTestFinished(async () => {
     await cluster.client.delete(updateConfigs, name);
     await ifFound(cluster.client.delete(plans, 'autopilot'));
@@ -100,7 +119,12 @@ const checked = (skewMs: number): object => {
 
 test.each<[string, Script, string, object]>([
   ['has no hash, only https', says(index(NEWER, {})), NEWER, {}],
-  ['is two minor versions ahead, with one between', twoAhead(index('v1.37.2+k0s.0')), 'v1.37.2+k0s.0', {}],
+  [
+    'is two minor versions ahead, with one between',
+    twoAhead(index('v1.37.2+k0s.0')),
+    'v1.37.2+k0s.0',
+    {},
+  ],
   ['was asked by a leader whose clock was a day ahead', says(index(NEWER)), NEWER, checked(DAY)],
   ['was asked by a leader whose clock was a day behind', says(index(NEWER)), NEWER, checked(-DAY)],
 ])('a channel that %s: a Plan, and an Event', async (_what, script, version, annotations) => {
@@ -135,14 +159,24 @@ test.each<[string, Script, string, RegExp, string?]>([
     'CheckFailed',
     /broke off/,
   ],
-  ['sends HTML with 200', says('<html>login</html>'), 'CheckFailed', /sent HTML instead of an index/],
+  [
+    'sends HTML with 200',
+    says('<html>login</html>'),
+    'CheckFailed',
+    /sent HTML instead of an index/,
+  ],
   [
     'offers a download with neither hash nor https',
     says(index(NEWER, { k0s: 'http://127.0.0.1:1/k0s' })),
     'Unverified',
     /the k0s binary of v1\.36\.4\+k0s\.0 for linux-amd64 has neither https nor a sha256/,
   ],
-  ['offers an older release', says(index('v1.36.2+k0s.0')), 'Downgrade', /Refit never goes back by itself/],
+  [
+    'offers an older release',
+    says(index('v1.36.2+k0s.0')),
+    'Downgrade',
+    /Refit never goes back by itself/,
+  ],
   [
     'offers a withdrawn release',
     says(index(NEWER, HASH, { withdrawn: { [NEWER]: 'loses data' } })),
@@ -163,7 +197,10 @@ test.each<[string, Script, string, RegExp, string?]>([
     const name = await follow(script, {}, url);
     const told = { type: 'Warning', reason, message: expect.stringMatching(message) };
     await until(async () => expect(await eventsOn(name)).toMatchObject([told]));
-    expect(statusOf(await cluster.client.get(updateConfigs, name))).toMatchObject({ reason, message: told.message });
+    expect(statusOf(await cluster.client.get(updateConfigs, name))).toMatchObject({
+      reason,
+      message: told.message,
+    });
     expect(await ifFound(cluster.client.get(plans, 'autopilot'))).toBeUndefined();
   },
 );

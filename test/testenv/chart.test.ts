@@ -10,7 +10,14 @@ import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { TO as MACHINE_TO, openMachineCluster } from '../capi/machine-cluster.ts';
 import { askedBy, writeAccountKubeconfig } from './account.ts';
 import { buildTool } from './build-tool.ts';
-import { apply, controlPlane, kubeconfigFor, kubectlAs, ON_SERVER, restoreRoles } from './control-plane.ts';
+import {
+  apply,
+  controlPlane,
+  kubeconfigFor,
+  kubectlAs,
+  ON_SERVER,
+  restoreRoles,
+} from './control-plane.ts';
 import { helm } from './helm.ts';
 
 const CHART = 'deploy/chart';
@@ -76,12 +83,15 @@ function objectsIn(text: string): KubeObject[] {
 
 test('the role of system-upgrade-controller names the Secrets of the Plans', async () => {
   const objects = await templated(...only('cattle'), '--set=cattle.planSecrets={one,two}');
-  const rules = objects.flatMap((object) => (object as { rules?: { resources?: string[] }[] }).rules ?? []);
+  const rules = objects.flatMap(
+    (object) => (object as { rules?: { resources?: string[] }[] }).rules ?? [],
+  );
   const found = rules.filter(({ resources }) => resources?.includes('secrets'));
   expect(found).toMatchObject([{ resourceNames: ['one', 'two'], verbs: ['list', 'watch'] }]);
 });
 
-const nameOf = ({ kind, metadata }: KubeObject): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+const nameOf = ({ kind, metadata }: KubeObject): string =>
+  `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 
 /** Without what only one of the two tools writes: labels of the object, and the note that Helm keeps definitions. */
 function compared(objects: readonly KubeObject[]): KubeObject[] {
@@ -95,11 +105,16 @@ function compared(objects: readonly KubeObject[]): KubeObject[] {
 
 describe.each(DIALECTS)('%s', (dialect) => {
   test('Helm and kustomize install the same', async () => {
-    const both = await Promise.all([templated(...only(dialect)), kustomized(`deploy/kustomize/${dialect}`)]);
+    const both = await Promise.all([
+      templated(...only(dialect)),
+      kustomized(`deploy/kustomize/${dialect}`),
+    ]);
     const [fromHelm, fromKustomize] = both.map(compared);
     expect(fromHelm?.length).toBeGreaterThan(5);
     // Helm makes the namespace of a release itself.
-    expect(fromHelm).toEqual(fromKustomize?.filter((object) => nameOf(object) !== `Namespace /${NAMESPACE}`));
+    expect(fromHelm).toEqual(
+      fromKustomize?.filter((object) => nameOf(object) !== `Namespace /${NAMESPACE}`),
+    );
   });
 
   test('the API server takes every object', async () => {
@@ -107,7 +122,11 @@ describe.each(DIALECTS)('%s', (dialect) => {
     const spaces = objects.filter(({ kind }) => kind === 'Namespace');
     for (const space of spaces) await apply(JSON.stringify(space));
     const text = objects.map((object) => stringify(object, { version: '1.1' })).join('---\n');
-    const { ok, stderr, stdout } = await kubectlAs('admin', [...ON_SERVER, '--dry-run=server'], text);
+    const { ok, stderr, stdout } = await kubectlAs(
+      'admin',
+      [...ON_SERVER, '--dry-run=server'],
+      text,
+    );
     // Such as a Deployment that breaks the Pod Security Standard of its namespace; not of definitions that no kubectl made.
     const warnings = stderr
       .split('\n')
@@ -117,9 +136,14 @@ describe.each(DIALECTS)('%s', (dialect) => {
   });
 
   test('only its own definitions', async () => {
-    const kinds = (await templated(...only(dialect))).filter(({ kind }) => kind === 'CustomResourceDefinition');
+    const kinds = (await templated(...only(dialect))).filter(
+      ({ kind }) => kind === 'CustomResourceDefinition',
+    );
     const groups = new Set(kinds.map(({ metadata }) => metadata.name.replace(/^[^.]*\./, '')));
-    const own: Readonly<Record<string, string[]>> = { k0s: ['autopilot.k0sproject.io'], cattle: ['upgrade.cattle.io'] };
+    const own: Readonly<Record<string, string[]>> = {
+      k0s: ['autopilot.k0sproject.io'],
+      cattle: ['upgrade.cattle.io'],
+    };
     expect([...groups].toSorted()).toEqual([...(own[dialect] ?? []), 'upgrade.refit.dev']);
   });
 });
@@ -137,9 +161,15 @@ test.each([
     expect(objects.map(nameOf)).toEqual(expect.arrayContaining(wanted));
     expect(JSON.stringify(objects)).toContain('"image":"registry.example.com/refit:');
     const text = await readFile(`deploy/helm-values/${file}.yaml`, 'utf8');
-    expect(await helmed('lint', '--strict', 'charts/refit', '--values', `deploy/helm-values/${file}.yaml`)).toContain(
-      '0 chart(s) failed',
-    );
+    expect(
+      await helmed(
+        'lint',
+        '--strict',
+        'charts/refit',
+        '--values',
+        `deploy/helm-values/${file}.yaml`,
+      ),
+    ).toContain('0 chart(s) failed');
     expect(text).toContain(`--values deploy/helm-values/${file}.yaml`);
   },
 );
@@ -148,8 +178,12 @@ test.each([true, false])(
   'definitions and namespaces, and so all Plans, stay after `helm uninstall`: %s',
   async (keep) => {
     const objects = await templated('--set=cattle.enabled=true', `--set=crds.keep=${keep}`);
-    const kept = objects.filter(({ metadata }) => metadata.annotations?.['helm.sh/resource-policy'] === 'keep');
-    const holders = objects.filter(({ kind }) => kind === 'Namespace' || kind === 'CustomResourceDefinition');
+    const kept = objects.filter(
+      ({ metadata }) => metadata.annotations?.['helm.sh/resource-policy'] === 'keep',
+    );
+    const holders = objects.filter(
+      ({ kind }) => kind === 'Namespace' || kind === 'CustomResourceDefinition',
+    );
     expect(holders.map(nameOf)).toEqual(
       expect.arrayContaining(['Namespace /k0s-autopilot', 'Namespace /system-upgrade']),
     );
@@ -161,15 +195,21 @@ test('the admission policies of the chart are those of deploy/', async () => {
   const objects = await templated('--set=admission.signals=true', '--set=admission.k0sPlans=true');
   const policies = objects.filter(({ kind }) => kind?.startsWith('ValidatingAdmission'));
   const files = ['admission-policy.yaml', 'admission-policy-k0s-plans.yaml'];
-  const texts = await Promise.all(files.map(async (file) => await readFile(`deploy/${file}`, 'utf8')));
+  const texts = await Promise.all(
+    files.map(async (file) => await readFile(`deploy/${file}`, 'utf8')),
+  );
   expect(compared(policies)).toEqual(compared(texts.flatMap(objectsIn)));
 });
 
 test('automatic updates: the rights of deploy/rbac-updates.yaml for the account', async () => {
   const without = new Set((await templated()).map(nameOf));
-  const added = (await templated('--set=k0s.updates=true')).filter((object) => !without.has(nameOf(object)));
+  const added = (await templated('--set=k0s.updates=true')).filter(
+    (object) => !without.has(nameOf(object)),
+  );
   expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/updates')));
-  const subjects = added.flatMap(({ subjects: all = [] }: KubeObject & { subjects?: { name: string }[] }) => all);
+  const subjects = added.flatMap(
+    ({ subjects: all = [] }: KubeObject & { subjects?: { name: string }[] }) => all,
+  );
   expect(new Set(subjects.map(({ name }) => name))).toEqual(
     new Set(['refit-controller', 'refit-viewer', 'refit-operator']),
   );
@@ -180,7 +220,9 @@ test('all workload clusters: the rights of deploy/rbac-capi-clusters.yaml for th
   const without = new Set((await templated(...capi)).map(nameOf));
   const all = await templated(...capi, '--set=capi.workloadClusters=true');
   const added = all.filter((object) => !without.has(nameOf(object)));
-  expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/workload-clusters')));
+  expect(compared(added)).toEqual(
+    compared(await kustomized('deploy/chart/manifests/workload-clusters')),
+  );
   expect(JSON.stringify(added)).toContain('"name":"refit-capi","namespace":"refit-system"');
   expect(JSON.stringify(all)).toContain('"--workload-clusters"');
 });
@@ -195,23 +237,33 @@ test('a Certificate for cert-manager: as with kustomize, and for the Secret that
   expect(made).toMatchObject([{ spec: { dnsNames: ['refit-capi-extension.refit-system.svc'] } }]);
   expect(compared(await certificates(issuer))).toEqual(compared(made));
   const other = ['--set=capi.issuer=other', '--set=capi.secrets.refit-capi-extension-tls=mine'];
-  expect(await certificates(...other)).toMatchObject([{ spec: { secretName: 'mine', issuerRef: { name: 'other' } } }]);
+  expect(await certificates(...other)).toMatchObject([
+    { spec: { secretName: 'mine', issuerRef: { name: 'other' } } },
+  ]);
 });
 
 test('agents as a DaemonSet: Helm and kustomize install the same, and the API server takes it', async () => {
   const args = ['--set=agent.daemonSet=true', '--set=agent.launcherImage=launcher-with-nsenter'];
   const added = (await templated(...args)).filter(({ kind }) => kind === 'DaemonSet');
   expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/agent')));
-  const { ok, stderr } = await kubectlAs('admin', [...ON_SERVER, '--dry-run=server'], JSON.stringify(added[0]));
+  const { ok, stderr } = await kubectlAs(
+    'admin',
+    [...ON_SERVER, '--dry-run=server'],
+    JSON.stringify(added[0]),
+  );
   expect({ ok, stderr }).toEqual({ ok: true, stderr: '' });
 });
 
 test('monitoring: Helm and kustomize install the same', async () => {
   const without = new Set((await templated()).map(nameOf));
-  const parts = ['serviceMonitor', 'rules', 'dashboard'].map((name) => `--set=monitoring.${name}=true`);
+  const parts = ['serviceMonitor', 'rules', 'dashboard'].map(
+    (name) => `--set=monitoring.${name}=true`,
+  );
   const added = (await templated(...parts)).filter((object) => !without.has(nameOf(object)));
   expect(compared(added)).toEqual(compared(await kustomized('deploy/chart/manifests/monitoring')));
-  expect(new Set(added.map(({ kind }) => kind))).toEqual(new Set(['ConfigMap', 'PrometheusRule', 'ServiceMonitor']));
+  expect(new Set(added.map(({ kind }) => kind))).toEqual(
+    new Set(['ConfigMap', 'PrometheusRule', 'ServiceMonitor']),
+  );
 });
 
 test('helm lint finds nothing', async () => {
@@ -225,15 +277,46 @@ test.each<[string, string[], RegExp]>([
   ['a value that does not exist', ['--set=k0s.replica=3'], /replica/],
   ['no replica', ['--set=k0s.replicas=0'], /replicas/],
   ['a key that is left empty', ['--set-json=viewers=null'], /missing property 'viewers'/],
-  ['a number that is left empty', ['--set-json=k0s.replicas=null'], /at '\/k0s': missing property 'replicas'/],
-  ['a list that is left empty', ['--set-json=networkPolicy.egressPorts=null'], /missing property 'egressPorts'/],
-  ['a budget that is no number', ['--set=podDisruptionBudget.maxUnavailable=1abc'], /maxUnavailable/],
-  ['a budget that blocks its own drain', ['--set=podDisruptionBudget.maxUnavailable=0'], /podDisruptionBudget/],
-  ['one checksum for all versions', ['--set=capi.checksumUrl=https://mirror.example.com/k0s.sha256'], /checksumUrl/],
+  [
+    'a number that is left empty',
+    ['--set-json=k0s.replicas=null'],
+    /at '\/k0s': missing property 'replicas'/,
+  ],
+  [
+    'a list that is left empty',
+    ['--set-json=networkPolicy.egressPorts=null'],
+    /missing property 'egressPorts'/,
+  ],
+  [
+    'a budget that is no number',
+    ['--set=podDisruptionBudget.maxUnavailable=1abc'],
+    /maxUnavailable/,
+  ],
+  [
+    'a budget that blocks its own drain',
+    ['--set=podDisruptionBudget.maxUnavailable=0'],
+    /podDisruptionBudget/,
+  ],
+  [
+    'one checksum for all versions',
+    ['--set=capi.checksumUrl=https://mirror.example.com/k0s.sha256'],
+    /checksumUrl/,
+  ],
   ['an option that is none', ['--set=k0s.extraArgs={debug}'], /extraArgs/],
-  ['capi elsewhere', ['--set=capi.enabled=true', ...REQUIRED, '--namespace=other'], /found other: use --namespace/],
+  [
+    'capi elsewhere',
+    ['--set=capi.enabled=true', ...REQUIRED, '--namespace=other'],
+    /found other: use --namespace/,
+  ],
 ])('%s: refused with the field', async (_what, args, message) => {
-  const { ok, stderr } = await helm(directory, ['template', 'refit', CHART, '--namespace', NAMESPACE, ...args]);
+  const { ok, stderr } = await helm(directory, [
+    'template',
+    'refit',
+    CHART,
+    '--namespace',
+    NAMESPACE,
+    ...args,
+  ]);
   expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringMatching(message) as string });
 });
 
@@ -242,7 +325,9 @@ test.each([
   ['operators', 'refit-viewer'],
 ])('%s that are nobody get no right', async (people, left) => {
   const objects = await templated('--set=cattle.enabled=true', `--set-json=${people}=[]`);
-  const all = objects as readonly (KubeObject & { subjects?: readonly { kind: string; name: string }[] })[];
+  const all = objects as readonly (KubeObject & {
+    subjects?: readonly { kind: string; name: string }[];
+  })[];
   const users = all.flatMap(({ subjects }) => subjects ?? []).filter(({ kind }) => kind === 'User');
   expect(new Set(users.map(({ name }) => name))).toEqual(new Set([left]));
 });
@@ -262,7 +347,11 @@ test('values reach the pods', async () => {
   const args = ['repository=registry.example.com/refit', 'digest=sha256:' + 'a'.repeat(64)].map(
     (it) => `--set=image.${it}`,
   );
-  const objects = await templated(...args, '--set=k0s.replicas=3', '--set=k0s.extraArgs={--log-level=debug}');
+  const objects = await templated(
+    ...args,
+    '--set=k0s.replicas=3',
+    '--set=k0s.extraArgs={--log-level=debug}',
+  );
   const found = objects.find(({ kind }) => kind === 'Deployment');
   expect(found).toMatchObject({
     spec: {
@@ -282,9 +371,15 @@ test('values reach the pods', async () => {
 });
 
 test('on control planes only, when asked', async () => {
-  const found = (await templated('--set=placement=Required')).find(({ kind }) => kind === 'Deployment');
-  const term = { matchExpressions: [{ key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' }] };
-  const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } };
+  const found = (await templated('--set=placement=Required')).find(
+    ({ kind }) => kind === 'Deployment',
+  );
+  const term = {
+    matchExpressions: [{ key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' }],
+  };
+  const nodeAffinity = {
+    requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] },
+  };
   expect(found).toMatchObject({ spec: { template: { spec: { affinity: { nodeAffinity } } } } });
   expect(JSON.stringify(found)).not.toContain('preferredDuring');
 });
@@ -293,10 +388,14 @@ describe('installed', () => {
   const release = (...args: readonly string[]): string[] => [...args, '--namespace', NAMESPACE];
   beforeAll(async () => {
     // As in a cluster that has nothing of Refit yet; namespaces and the account of the original may be there already.
-    const texts = await Promise.all(ROLES.map(async (file) => await readFile(`deploy/${file}`, 'utf8')));
+    const texts = await Promise.all(
+      ROLES.map(async (file) => await readFile(`deploy/${file}`, 'utf8')),
+    );
     const kept = ['Namespace', 'ServiceAccount'];
     const documents = texts.flatMap((text) => parseAllDocuments(text));
-    const roles = documents.filter((document) => !kept.includes(String(document.get('kind')))).join('');
+    const roles = documents
+      .filter((document) => !kept.includes(String(document.get('kind'))))
+      .join('');
     await kubectlAs('admin', ['delete', '-f', '-'], roles);
     await apply(await readFile('deploy/chart/manifests/base/namespace.yaml', 'utf8'));
     const kubeconfig = ['--kubeconfig', await kubeconfigFor('admin')];
@@ -305,12 +404,18 @@ describe('installed', () => {
     await kubectlAs('admin', ['delete', '--ignore-not-found', 'crd', POLICIES]);
     await helmed('install', 'refit', CHART, '--namespace', 'default', ...kubeconfig);
     await helmed('uninstall', 'refit', '--namespace', 'default', '--wait', ...kubeconfig);
-    const values = ['nodeSelector.pool=chart', 'cattle.enabled=true', 'capi.enabled=true'].map((it) => `--set=${it}`);
+    const values = ['nodeSelector.pool=chart', 'cattle.enabled=true', 'capi.enabled=true'].map(
+      (it) => `--set=${it}`,
+    );
     await helmed('install', 'refit', CHART, ...release(...values, ...REQUIRED), ...kubeconfig);
   });
 
   afterAll(async () => {
-    await helmed('uninstall', 'refit', ...release('--wait', '--kubeconfig', await kubeconfigFor('admin')));
+    await helmed(
+      'uninstall',
+      'refit',
+      ...release('--wait', '--kubeconfig', await kubeconfigFor('admin')),
+    );
     await kubectlAs('admin', ['delete', 'namespace', NAMESPACE]);
     await kubectlAs('admin', ['delete', 'nodes', '-l', 'pool=chart']);
     await restoreRoles();
@@ -322,7 +427,9 @@ describe('installed', () => {
       const { stdout } = await kubectlAs('admin', ['get', 'pods', '-n', NAMESPACE, columns]);
       return stdout.split(' ');
     };
-    await expect.poll(hosts, { timeout: MINUTES, interval: 250 }).toEqual(Array.from({ length: 4 }, () => 'chart-cp'));
+    await expect
+      .poll(hosts, { timeout: MINUTES, interval: 250 })
+      .toEqual(Array.from({ length: 4 }, () => 'chart-cp'));
   });
 
   test('definitions of a release of this name in another namespace are left as they are', async () => {
@@ -331,7 +438,11 @@ describe('installed', () => {
   });
 
   test('definitions and the namespace of the Lease are there', async () => {
-    const names = ['plans.autopilot.k0sproject.io', 'controlnodes.autopilot.k0sproject.io', POLICIES];
+    const names = [
+      'plans.autopilot.k0sproject.io',
+      'controlnodes.autopilot.k0sproject.io',
+      POLICIES,
+    ];
     expect((await kubectlAs('admin', ['get', 'crd', ...names])).stderr).toBe('');
     expect((await kubectlAs('admin', ['get', 'namespace', 'k0s-autopilot'])).stderr).toBe('');
   });

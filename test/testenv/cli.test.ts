@@ -27,7 +27,8 @@ beforeAll(async () => {
 afterAll(async () => await rm(directory, { recursive: true }));
 
 /** A controller also logs what it does without. */
-const withoutLog = (lines: readonly string[]): string[] => lines.filter((line) => !line.startsWith('{'));
+const withoutLog = (lines: readonly string[]): string[] =>
+  lines.filter((line) => !line.startsWith('{'));
 
 /** The commands that need an API server, each with its kubeconfig. */
 function commands(kubeconfig: string): string[][] {
@@ -42,7 +43,15 @@ function commands(kubeconfig: string): string[][] {
     directory,
   ];
   const agent = ['agent', ...place, '--log-level', 'error'];
-  const all = [['status'], ['why'], ['preview'], ['pause'], ['retry', 'cli-w1'], ['controller'], agent];
+  const all = [
+    ['status'],
+    ['why'],
+    ['preview'],
+    ['pause'],
+    ['retry', 'cli-w1'],
+    ['controller'],
+    agent,
+  ];
   return all.map((args) => [...args, '--kubeconfig', kubeconfig]);
 }
 
@@ -64,20 +73,37 @@ const FAILURES: readonly (readonly [string, () => Promise<string>, number, strin
     'a server that is not of this cluster',
     async () =>
       await variantFor(directory, 'viewer', ({ clusters }) => {
-        for (const { cluster } of clusters) Object.assign(cluster, { 'certificate-authority-data': undefined });
+        for (const { cluster } of clusters)
+          Object.assign(cluster, { 'certificate-authority-data': undefined });
       }),
     3,
     'REFIT_TLS: cannot reach https://127.0.0.1:',
   ],
-  ['a user without rights', async () => await kubeconfigFor({ node: 'cli-nobody' }), 4, 'REFIT_FORBIDDEN: https://'],
+  [
+    'a user without rights',
+    async () => await kubeconfigFor({ node: 'cli-nobody' }),
+    4,
+    'REFIT_FORBIDDEN: https://',
+  ],
   [
     'a kubeconfig without context',
-    async () => await variantFor(directory, 'viewer', (kubeconfig) => delete kubeconfig['current-context']),
+    async () =>
+      await variantFor(directory, 'viewer', (kubeconfig) => delete kubeconfig['current-context']),
     2,
     'REFIT_KUBECONFIG: ',
   ],
-  ['no kubeconfig', async () => await Promise.resolve(join(directory, 'none')), 2, 'REFIT_KUBECONFIG: cannot read '],
-  ['a file that is something else', async () => await Promise.resolve('package.json'), 2, 'REFIT_KUBECONFIG: '],
+  [
+    'no kubeconfig',
+    async () => await Promise.resolve(join(directory, 'none')),
+    2,
+    'REFIT_KUBECONFIG: cannot read ',
+  ],
+  [
+    'a file that is something else',
+    async () => await Promise.resolve('package.json'),
+    2,
+    'REFIT_KUBECONFIG: ',
+  ],
 ];
 
 /** One failure of each exit code. */
@@ -96,9 +122,13 @@ test.each(FAILURES.map((failure, index) => [...failure, index] as const))(
     const path = await kubeconfig();
     // The agent waits for a server that may come back, see the next test.
     const isPatient = begin.startsWith('REFIT_UNREACHABLE') || begin.startsWith('REFIT_TLS');
-    const some = commands(path).filter(([name], index) => WHOLE || name === 'agent' || (index + nth) % 3 === 0);
+    const some = commands(path).filter(
+      ([name], index) => WHOLE || name === 'agent' || (index + nth) % 3 === 0,
+    );
     const ending = some.filter(([name]) => name !== 'agent' || !isPatient);
-    const results = await Promise.all(ending.map(async (args) => await outcomeOf(args, AS_PROCESSES.includes(nth))));
+    const results = await Promise.all(
+      ending.map(async (args) => await outcomeOf(args, AS_PROCESSES.includes(nth))),
+    );
     const begins = results.map((result) => ({
       ...result,
       stderr: withoutLog(result.stderr).map((line) => line.slice(0, begin.length)),
@@ -136,7 +166,9 @@ test('an API server without our kinds: every command says what to apply; an agen
   try {
     const path = await kubeconfigVia(directory, 'viewer', server.url);
     const asking = commands(path).filter(([name]) => name !== 'agent');
-    const results = await Promise.all(asking.map(async (args) => await outcomeOf(args, args[0] === 'status')));
+    const results = await Promise.all(
+      asking.map(async (args) => await outcomeOf(args, args[0] === 'status')),
+    );
     for (const { code, stdout, stderr: all } of results) {
       const stderr = withoutLog(all);
       expect({ code, stdout, lines: stderr.length }).toEqual({ code: 1, stdout: [], lines: 1 });
@@ -149,9 +181,19 @@ test('an API server without our kinds: every command says what to apply; an agen
 
 test('a controller continues when its API server is back', async () => {
   const proxy = await startTcpProxy({ target: { host: '127.0.0.1', port: controlPlane().port } });
-  const kubeconfig = await kubeconfigVia(directory, 'controller', `https://127.0.0.1:${proxy.port}`);
+  const kubeconfig = await kubeconfigVia(
+    directory,
+    'controller',
+    `https://127.0.0.1:${proxy.port}`,
+  );
   const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-  const controller = new RefitProcess('controller', '--kubeconfig', kubeconfig, '--lease-duration', '3s');
+  const controller = new RefitProcess(
+    'controller',
+    '--kubeconfig',
+    kubeconfig,
+    '--lease-duration',
+    '3s',
+  );
   const count = (message: string): number =>
     controller.stderr.filter((line) => line.includes(`"msg":"${message}"`)).length;
   try {
@@ -162,9 +204,13 @@ test('a controller continues when its API server is back', async () => {
     await admin.create(plans, { ...plan, metadata: { name: metadata.name } });
     proxy.heal();
     await expect.poll(() => count('leading'), PATIENCE).toBe(2);
-    await expect.poll(async () => (await admin.get(plans, 'autopilot')).status?.state, PATIENCE).toBe('Warning');
+    await expect
+      .poll(async () => (await admin.get(plans, 'autopilot')).status?.state, PATIENCE)
+      .toBe('Warning');
     expect(await controller.stop('SIGTERM')).toBe(0);
-    expect(controller.stderr.filter((line) => !/^\{"time":"[^"]+","level":"/.test(line))).toEqual([]);
+    expect(controller.stderr.filter((line) => !/^\{"time":"[^"]+","level":"/.test(line))).toEqual(
+      [],
+    );
   } finally {
     await controller.stop('SIGKILL');
     await admin.delete(plans, 'autopilot').catch(() => undefined);
@@ -194,7 +240,11 @@ test.each<[string, string[], string]>([
     ['status', '--context', 'none'],
     'context "none" is not defined (defined: refit) (choose another with --context, or correct current-context)',
   ],
-  ['a port that is none', ['why', '--api-port', '0'], 'a port is a number from 1 to 65535 (run the same command with'],
+  [
+    'a port that is none',
+    ['why', '--api-port', '0'],
+    'a port is a number from 1 to 65535 (run the same command with',
+  ],
   [
     'a port that is taken',
     ['controller', '--health-address', `127.0.0.1:PORT`],
@@ -232,15 +282,26 @@ test('requested output goes to standard output and is no error', async () => {
 });
 
 test('kubectl finds refit as its plugin, with filters and all', async () => {
-  await writeFile(join(directory, 'kubectl-refit'), `#!/bin/sh\nexec ${process.execPath} ${REFIT} "$@"\n`, {
-    mode: 0o755,
-  });
-  const environment = { PATH: `${directory}:${process.env['PATH']}`, KUBECONFIG: await kubeconfigFor('viewer') };
+  await writeFile(
+    join(directory, 'kubectl-refit'),
+    `#!/bin/sh\nexec ${process.execPath} ${REFIT} "$@"\n`,
+    {
+      mode: 0o755,
+    },
+  );
+  const environment = {
+    PATH: `${directory}:${process.env['PATH']}`,
+    KUBECONFIG: await kubeconfigFor('viewer'),
+  };
   const plugin = async (...args: readonly string[]) =>
     await run(controlPlane().kubectl, ['refit', ...args], { environment });
-  expect(await plugin('version')).toMatchObject({ ok: true, stdout: expect.stringMatching(/^refit \d/) as string });
+  expect(await plugin('version')).toMatchObject({
+    ok: true,
+    stdout: expect.stringMatching(/^refit \d/) as string,
+  });
   const status = await plugin('status', '-n', 'none', '--dialect', 'cattle');
   // Other tests may have plans in this cluster.
-  const none = /^REFIT_CONTROL: there is no plan of dialect cattle in namespace none(?:; there is | \()/;
+  const none =
+    /^REFIT_CONTROL: there is no plan of dialect cattle in namespace none(?:; there is | \()/;
   expect(status.stdout + status.stderr).toMatch(none);
 });

@@ -28,9 +28,13 @@ beforeEach(() => {
 /** Its temporary files are below `temporary`, so that a test can check that none is left. */
 function start(...args: string[]): Running {
   const env = { ...process.env, TMPDIR: temporary };
-  const child = spawn(process.execPath, [COMMAND, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env });
+  const child = spawn(process.execPath, [COMMAND, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env,
+  });
   let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
   const ended = once(child, 'close').then(([code]: unknown[]) => code);
   const running = { process: child, output: () => text, ended };
   started.push(running);
@@ -47,14 +51,25 @@ afterEach(async () => {
 
 test('up gives a kubeconfig that works, with CRDs, roles and simulated nodes, and Ctrl-C removes everything', async () => {
   const up = start('up', '--nodes', '2');
-  const kubeconfig = await vi.waitFor(() => /^export KUBECONFIG=(.+)$/m.exec(up.output())?.[1] ?? waiting(up), {
-    timeout: 150_000,
-  });
+  const kubeconfig = await vi.waitFor(
+    () => /^export KUBECONFIG=(.+)$/m.exec(up.output())?.[1] ?? waiting(up),
+    {
+      timeout: 150_000,
+    },
+  );
   const kubectl = /^kubectl: +(.+)$/m.exec(up.output())?.[1] ?? '';
   const get = async (...args: string[]): Promise<string> =>
-    (await run(kubectl, ['get', '-o', 'name', ...args], { environment: { KUBECONFIG: kubeconfig } })).stdout;
-  expect(await get('nodes', '-l', 'kubernetes.io/os=linux,kubernetes.io/arch=amd64')).toBe('node/w1\nnode/w2\n');
-  expect(await get('crd', 'plans.autopilot.k0sproject.io')).toContain('plans.autopilot.k0sproject.io');
+    (
+      await run(kubectl, ['get', '-o', 'name', ...args], {
+        environment: { KUBECONFIG: kubeconfig },
+      })
+    ).stdout;
+  expect(await get('nodes', '-l', 'kubernetes.io/os=linux,kubernetes.io/arch=amd64')).toBe(
+    'node/w1\nnode/w2\n',
+  );
+  expect(await get('crd', 'plans.autopilot.k0sproject.io')).toContain(
+    'plans.autopilot.k0sproject.io',
+  );
   expect(await get('clusterrole', 'refit-controller')).toContain('refit-controller');
 
   expect(processesNaming(temporary).length).toBeGreaterThan(4);
@@ -65,9 +80,12 @@ test('up gives a kubeconfig that works, with CRDs, roles and simulated nodes, an
 
 test('Ctrl-C while it starts removes everything, too', async () => {
   const up = start('up');
-  await vi.waitFor(() => expect(processesNaming(temporary).join('\n')).toContain('kube-apiserver'), {
-    timeout: 150_000,
-  });
+  await vi.waitFor(
+    () => expect(processesNaming(temporary).join('\n')).toContain('kube-apiserver'),
+    {
+      timeout: 150_000,
+    },
+  );
   up.process.kill('SIGINT');
   expect(await up.ended).toBe(130);
   expectNothingLeft();

@@ -17,17 +17,22 @@ export function findRunc(): string {
   const runc = join(CACHE, 'usr', 'sbin', 'runc');
   if (existsSync(runc)) return runc;
   mkdirSync(CACHE, { recursive: true });
-  execFileSync('sh', ['-ec', 'apt-get download runc && dpkg-deb -x runc_*.deb . && rm runc_*.deb'], {
-    cwd: CACHE,
-    stdio: 'pipe',
-  });
+  execFileSync(
+    'sh',
+    ['-ec', 'apt-get download runc && dpkg-deb -x runc_*.deb . && rm runc_*.deb'],
+    {
+      cwd: CACHE,
+      stdio: 'pipe',
+    },
+  );
   return runc;
 }
 
 /** Why no container can run here; undefined where one can. */
 export function whyNoContainer(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root may start containers';
-  if (spawnSync('dpkg-deb', ['--version']).status !== 0) return 'the libraries of the image come from Debian packages';
+  if (spawnSync('dpkg-deb', ['--version']).status !== 0)
+    return 'the libraries of the image come from Debian packages';
   try {
     execFileSync(findRunc(), ['--version']);
     return undefined;
@@ -69,7 +74,8 @@ export class UnpackedImage {
     for (const layer of manifest.layers) {
       const blob = join(this.#layout, this.#path(layer));
       const hash = createHash('sha256').update(readFileSync(blob)).digest('hex');
-      if (layer.digest !== `sha256:${hash}`) throw new Error(`${layer.digest} has the hash ${hash}`);
+      if (layer.digest !== `sha256:${hash}`)
+        throw new Error(`${layer.digest} has the hash ${hash}`);
       execFileSync('tar', ['-xzpf', blob, '-C', this.root]);
     }
   }
@@ -116,7 +122,9 @@ export class Container implements AsyncDisposable {
   /** Of its first process, as this machine sees it; undefined while it starts. */
   get pid(): number | undefined {
     const [command, ...before] = this.#runc;
-    const { status, stdout } = spawnSync(command, [...before, 'state', this.#id], { encoding: 'utf8' });
+    const { status, stdout } = spawnSync(command, [...before, 'state', this.#id], {
+      encoding: 'utf8',
+    });
     return status === 0 ? (JSON.parse(stdout) as { pid: number }).pid : undefined;
   }
 
@@ -155,8 +163,18 @@ function specOf(
     },
     mounts: [
       { destination: '/proc', type: 'proc', source: 'proc' },
-      { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755', 'size=64k'] },
-      ...Object.entries(files).map(([destination, source]) => ({ destination, source, type: 'bind', options: bind })),
+      {
+        destination: '/dev',
+        type: 'tmpfs',
+        source: 'tmpfs',
+        options: ['nosuid', 'mode=755', 'size=64k'],
+      },
+      ...Object.entries(files).map(([destination, source]) => ({
+        destination,
+        source,
+        type: 'bind',
+        options: bind,
+      })),
     ],
     linux: { namespaces: ['pid', 'mount', 'ipc', 'uts'].map((type) => ({ type })) },
   };

@@ -4,10 +4,19 @@ import { rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildControlPlane, type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
+import {
+  buildControlPlane,
+  type ControlPlane,
+  startControlPlane,
+} from '../../tools/controlplane/control-plane.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { buildTool } from './build-tool.ts';
-import { CONTROLLER_ADDRESSES, type ControlPlaneAccess, type Loan, SPARING } from './control-plane.ts';
+import {
+  CONTROLLER_ADDRESSES,
+  type ControlPlaneAccess,
+  type Loan,
+  SPARING,
+} from './control-plane.ts';
 
 const OPTIONS = {
   components: ['kube-controller-manager', 'kube-scheduler', 'kwok'],
@@ -96,12 +105,22 @@ async function buildTools(abort: AbortSignal): Promise<void> {
 async function start(abort: AbortSignal): Promise<ControlPlane> {
   const controlPlane = await startControlPlane({ ...OPTIONS, abort });
   const { url, kubectl } = controlPlane;
-  const { stdout } = await run(kubectl, [`--kubeconfig=${await controlPlane.kubeconfig('admin')}`, 'version']);
+  const { stdout } = await run(kubectl, [
+    `--kubeconfig=${await controlPlane.kubeconfig('admin')}`,
+    'version',
+  ]);
   process.stderr.write(`kube-apiserver ${/Server Version: (.*)/.exec(stdout)?.[1]} at ${url}\n`);
   return controlPlane;
 }
 
-function accessTo({ url, port, directory, kubectl, caCertificate, auditLog = '' }: ControlPlane): ControlPlaneAccess {
+function accessTo({
+  url,
+  port,
+  directory,
+  kubectl,
+  caCertificate,
+  auditLog = '',
+}: ControlPlane): ControlPlaneAccess {
   return { url, port, directory, kubectl, caCertificate, auditLog };
 }
 

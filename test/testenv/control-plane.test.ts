@@ -45,7 +45,8 @@ test('each request leaves one line in the audit log, with user, verb and resourc
 });
 
 test('a watch may start with the current state', async () => {
-  const query = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+  const query =
+    'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
   const path = `/api/v1/namespaces?${query}&fieldSelector=metadata.name%3Ddefault&timeoutSeconds=1`;
   const { stdout } = await kubectlAs('admin', ['get', '--raw', path]);
   const events = stdout
@@ -54,7 +55,10 @@ test('a watch may start with the current state', async () => {
     .map((line) => JSON.parse(line) as { type: string });
   expect(events).toMatchObject([
     { type: 'ADDED', object: { metadata: { name: 'default' } } },
-    { type: 'BOOKMARK', object: { metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } } } },
+    {
+      type: 'BOOKMARK',
+      object: { metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } } },
+    },
   ]);
 });
 
@@ -64,7 +68,8 @@ test('a restart of the API server keeps address, data and credentials; stop leav
     const { stdout, stderr } = await kubectl(own.kubectl, await own.kubeconfig('admin'), args);
     return stdout + stderr;
   };
-  const apiServerPid = (): string => readFileSync(join(own.directory, 'pids', 'kube-apiserver'), 'utf8');
+  const apiServerPid = (): string =>
+    readFileSync(join(own.directory, 'pids', 'kube-apiserver'), 'utf8');
   try {
     await asAdmin('create', 'namespace', 'kept');
     const before = apiServerPid();

@@ -44,7 +44,10 @@ declare module 'vitest' {
 }
 
 /** Loopback addresses that the server certificate names beside 127.0.0.1: a proxy on each can play one controller. */
-export const CONTROLLER_ADDRESSES: readonly string[] = Array.from({ length: 9 }, (_, i) => `127.0.0.${11 + i}`);
+export const CONTROLLER_ADDRESSES: readonly string[] = Array.from(
+  { length: 9 },
+  (_, i) => `127.0.0.${11 + i}`,
+);
 
 /**
  * For the environment of Go's programs. Several run on few cores, where memory is left: one thread each, and garbage is
@@ -59,7 +62,10 @@ export async function borrowControlPlane(): Promise<void> {
   const pool = inject('controlPlanes');
   if (pool === undefined) return;
   borrowed ??= await borrow(pool);
-  const recorded: RecordedLoan = { file: expect.getState().testPath ?? '', auditLog: borrowed.auditLog };
+  const recorded: RecordedLoan = {
+    file: expect.getState().testPath ?? '',
+    auditLog: borrowed.auditLog,
+  };
   await appendFile(inject('loans'), `${JSON.stringify(recorded)}\n`);
 }
 
@@ -74,7 +80,8 @@ async function borrow(pool: string): Promise<ControlPlaneAccess> {
 }
 
 export function controlPlane(): ControlPlaneAccess {
-  if (borrowed === undefined) throw new Error('this test project has no control plane: see vitest.config.ts');
+  if (borrowed === undefined)
+    throw new Error('this test project has no control plane: see vitest.config.ts');
   return borrowed;
 }
 
@@ -95,7 +102,11 @@ export async function expiredKubeconfig(): Promise<string> {
 export const ON_SERVER = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
 
 /** Runs kubectl as `user`; never throws for what the API server refuses. */
-export async function kubectlAs(user: credentials.User, args: readonly string[], input?: string): Promise<RunResult> {
+export async function kubectlAs(
+  user: credentials.User,
+  args: readonly string[],
+  input?: string,
+): Promise<RunResult> {
   return await kubectl(controlPlane().kubectl, await kubeconfigFor(user), args, input);
 }
 

@@ -67,12 +67,19 @@ describe('while a controller leads', () => {
     expect(await outputOf('pause')).toMatch(
       /^Plan autopilot \(id1\) is paused\.\nIn progress, will finish: controls-w1 Restart/,
     );
-    expect(await outputOf('pause', '--plan', 'plan/autopilot')).toMatch(/^Plan autopilot \(id1\) is already paused\./);
+    expect(await outputOf('pause', '--plan', 'plan/autopilot')).toMatch(
+      /^Plan autopilot \(id1\) is already paused\./,
+    );
     await puppets.says('controls-w1', 'Completed');
     await puppets.until(async () =>
-      expect(await puppets.recorded()).toEqual({ 'controls-w1': 'SignalCompleted', 'controls-w2': 'SignalPending' }),
+      expect(await puppets.recorded()).toEqual({
+        'controls-w1': 'SignalCompleted',
+        'controls-w2': 'SignalPending',
+      }),
     );
-    await puppets.until(async () => expect((await admin.get(plans, 'autopilot')).status?.state).toBe('Schedulable'));
+    await puppets.until(async () =>
+      expect((await admin.get(plans, 'autopilot')).status?.state).toBe('Schedulable'),
+    );
     const why = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
     expect(why).toContain('the plan is paused: nothing new starts until refit resume');
     expect(why).toContain('\n  ends    when the plan is resumed (refit resume)\n');
@@ -80,11 +87,15 @@ describe('while a controller leads', () => {
 
     expect(await outputOf('resume')).toBe('Plan autopilot (id1) continues.\nNext: controls-w2.');
     await puppets.until(async () =>
-      expect(await eventsOf('autopilot')).toContain('Normal Resumed No longer blocked: starting controls-w2\n'),
+      expect(await eventsOf('autopilot')).toContain(
+        'Normal Resumed No longer blocked: starting controls-w2\n',
+      ),
     );
     await puppets.says('controls-w2', 'Completed');
     expect(await puppets.end()).toMatchObject({ state: 'Completed' });
-    expect(await refused('pause')).toContain('REFIT_CONTROL: Plan autopilot (id1) is done: nothing is left to pause');
+    expect(await refused('pause')).toContain(
+      'REFIT_CONTROL: Plan autopilot (id1) is done: nothing is left to pause',
+    );
   });
 
   test('an abort cancels signals that no node has started, removes our cordons only, and lets the rest finish', async () => {
@@ -113,13 +124,19 @@ describe('while a controller leads', () => {
       'The plan ends as failed when no node is in progress any more.',
     ]);
     for (const name of ['controls-a1', 'controls-a2', 'controls-a3']) {
-      await puppets.until(async () => expect((await puppets.signal(name))?.status?.status).toBe('Failed'));
+      await puppets.until(async () =>
+        expect((await puppets.signal(name))?.status?.status).toBe('Failed'),
+      );
       expect(await puppets.reason(name)).toBe('the plan was aborted: wrong release');
     }
     await puppets.until(async () => expect(await puppets.cordon('controls-a2')).toBe('none'));
-    expect(await outputOf('abort')).toMatch(/^Plan autopilot \(id1\) is already being aborted \(wrong release\)\./);
+    expect(await outputOf('abort')).toMatch(
+      /^Plan autopilot \(id1\) is already being aborted \(wrong release\)\./,
+    );
     const why = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
-    expect(why).toContain('the plan was aborted: wrong release; nothing new starts; nodes in progress finish');
+    expect(why).toContain(
+      'the plan was aborted: wrong release; nothing new starts; nodes in progress finish',
+    );
 
     await puppets.says('controls-a4', 'Completed');
     expect(await puppets.end()).toEqual({
@@ -130,7 +147,10 @@ describe('while a controller leads', () => {
       'controls-a4': 'SignalCompleted',
       'controls-a5': 'SignalPending',
     });
-    expect([await puppets.cordon('controls-a2'), await puppets.cordon('controls-a3')]).toEqual(['none', 'foreign']);
+    expect([await puppets.cordon('controls-a2'), await puppets.cordon('controls-a3')]).toEqual([
+      'none',
+      'foreign',
+    ]);
     expect(await puppets.signal('controls-a5')).toBeUndefined();
     for (const name of puppets.names)
       expect((await puppets.node(name)).spec?.taints ?? []).not.toContainEqual(
@@ -149,14 +169,18 @@ describe('while a controller leads', () => {
     expect(await puppets.end()).toMatchObject({ state: 'ApplyFailed' });
     const before = await puppets.signal('controls-r1');
 
-    expect(await refused('retry', 'controls-r9')).toContain('controls-r9 is not a target of Plan autopilot (id1)');
+    expect(await refused('retry', 'controls-r9')).toContain(
+      'controls-r9 is not a target of Plan autopilot (id1)',
+    );
     expect(await refused('retry', 'controls-r2')).toContain(
       'controls-r2 of Plan autopilot (id1) has not failed: it is pending',
     );
     expect(await outputOf('retry', 'controls-r1')).toBe(
       'controls-r1 of Plan autopilot (id1) will be tried again.\nIt starts when it is its turn, its gates pass and the failure budget allows it.',
     );
-    await puppets.until(async () => expect((await puppets.signal('controls-r1'))?.created).not.toBe(before?.created));
+    await puppets.until(async () =>
+      expect((await puppets.signal('controls-r1'))?.created).not.toBe(before?.created),
+    );
     expect((await puppets.signal('controls-r1'))?.status).toBeUndefined();
     expect(await refused('retry', 'controls-r1')).toContain(
       'controls-r1 of Plan autopilot (id1) has not failed: it is signalled',
@@ -170,22 +194,34 @@ describe('while a controller leads', () => {
   });
 
   test('a Plan that is deleted while it runs leaves no active signal and no cordon of ours', async () => {
-    await using puppets = await Puppets.create(admin, 'controls-d1', 'controls-d2', 'controls-d3', 'controls-d4');
+    await using puppets = await Puppets.create(
+      admin,
+      'controls-d1',
+      'controls-d2',
+      'controls-d3',
+      'controls-d4',
+    );
     for (const name of ['controls-d2', 'controls-d3']) await puppets.addLastingPod(name);
     await puppets.cordonByHand('controls-d3');
     await puppets.plan(3);
     await puppets.says('controls-d1', 'Downloading');
     for (const name of ['controls-d2', 'controls-d3']) await puppets.says(name, 'Cordoning');
     await puppets.until(async () => expect(await puppets.cordon('controls-d2')).toBe('ours'));
-    await puppets.until(async () => expect((await puppets.node('controls-d4')).spec?.taints).toHaveLength(1));
+    await puppets.until(async () =>
+      expect((await puppets.node('controls-d4')).spec?.taints).toHaveLength(1),
+    );
     await admin.delete(plans, 'autopilot');
     for (const name of ['controls-d1', 'controls-d2', 'controls-d3']) {
-      await puppets.until(async () => expect((await puppets.signal(name))?.status?.status).toBe('Failed'));
+      await puppets.until(async () =>
+        expect((await puppets.signal(name))?.status?.status).toBe('Failed'),
+      );
       expect(await puppets.reason(name)).toBe('its plan was deleted');
     }
     await puppets.until(async () => expect(await puppets.cordon('controls-d2')).toBe('none'));
     expect(await puppets.cordon('controls-d3')).toBe('foreign');
-    await puppets.until(async () => expect((await puppets.node('controls-d4')).spec?.taints ?? []).toEqual([]));
+    await puppets.until(async () =>
+      expect((await puppets.node('controls-d4')).spec?.taints ?? []).toEqual([]),
+    );
   });
 
   test('a ControlNode that is deleted while its Node is drained fails the plan, and leaves that Node no cordon', async () => {
@@ -194,15 +230,25 @@ describe('while a controller leads', () => {
     await puppets.addLastingPod(name);
     await createControlNode(admin, name, '127.0.0.1', 'controller+worker');
     const { metadata, ...rest } = buildPlan({
-      commands: [{ k0supdate: buildUpdate({ targets: { controllers: listed(name), workers: listed() } }) }],
+      commands: [
+        { k0supdate: buildUpdate({ targets: { controllers: listed(name), workers: listed() } }) },
+      ],
     });
     await admin.create(plans, { ...rest, metadata: { name: metadata.name } });
     await puppets.until(async () => {
       const object = await admin.get(controlNodes, name);
       const data = decodeSignal(object.metadata.annotations);
       if (!data) throw new Error(`${name} has no signal`);
-      const signal = encodeSignal({ ...data, status: { status: 'Cordoning', timestamp: data.created } });
-      await admin.patch(controlNodes, name, { metadata: { annotations: signal } }, { type: 'merge' });
+      const signal = encodeSignal({
+        ...data,
+        status: { status: 'Cordoning', timestamp: data.created },
+      });
+      await admin.patch(
+        controlNodes,
+        name,
+        { metadata: { annotations: signal } },
+        { type: 'merge' },
+      );
     });
     await puppets.until(async () => expect(await puppets.cordon(name)).toBe('ours'));
 
@@ -218,7 +264,9 @@ test('without --reason, the user is the reason', async () => {
   await admin.delete(leases, LEADER_LEASE.name, LEADER_LEASE);
   const said = await outputOf('abort');
   expect(said).toMatch(/^Plan autopilot \(id1\) is aborted: by \S+@\S+\.\n/);
-  expect(said).toMatch(/\nNo leader: no refit controller holds lease \S+\. No new node starts until one runs\.$/);
+  expect(said).toMatch(
+    /\nNo leader: no refit controller holds lease \S+\. No new node starts until one runs\.$/,
+  );
 });
 
 test('a viewer may not pause or abort, and nothing is written', async () => {
@@ -228,10 +276,14 @@ test('a viewer may not pause or abort, and nothing is written', async () => {
     const { code, stdout, stderr } = await runRefit(...args, '--kubeconfig', viewer);
     expect({ code, stdout }).toEqual({ code: 4, stdout: [] });
     expect(stderr).toEqual([
-      expect.stringMatching(/^REFIT_FORBIDDEN: .*cannot patch resource "plans".*deploy\/rbac\*\.yaml/),
+      expect.stringMatching(
+        /^REFIT_FORBIDDEN: .*cannot patch resource "plans".*deploy\/rbac\*\.yaml/,
+      ),
     ]);
   }
-  expect((await admin.get(plans, 'autopilot')).metadata.resourceVersion).toBe(metadata.resourceVersion);
+  expect((await admin.get(plans, 'autopilot')).metadata.resourceVersion).toBe(
+    metadata.resourceVersion,
+  );
 });
 
 test('a Plan of the system-upgrade-controller can be paused and aborted the same way; what it cannot do is refused', async () => {
@@ -239,7 +291,11 @@ test('a Plan of the system-upgrade-controller can be paused and aborted the same
     nodeSelector: { matchLabels: { pool: 'controls-none' } },
   });
   const namespace = 'default';
-  await admin.create(cattlePlans, { ...rest, metadata: { name: metadata.name, namespace } }, { namespace });
+  await admin.create(
+    cattlePlans,
+    { ...rest, metadata: { name: metadata.name, namespace } },
+    { namespace },
+  );
   const annotations = async (): Promise<object | undefined> =>
     (await admin.get(cattlePlans, metadata.name, { namespace })).metadata.annotations;
   try {
@@ -247,7 +303,9 @@ test('a Plan of the system-upgrade-controller can be paused and aborted the same
     expect(await annotations()).toEqual({
       [`${CONTROL_PREFIX}pause`]: expect.stringMatching(/^20\d\d-.*Z$/) as string,
     });
-    expect(await outputOf('resume', '--plan', 'cattle/default/controls-image')).toContain('continues.');
+    expect(await outputOf('resume', '--plan', 'cattle/default/controls-image')).toContain(
+      'continues.',
+    );
     expect(await annotations()).toBeUndefined();
     await outputOf('abort', '--reason', 'wrong image');
     expect(await annotations()).toEqual({ [`${CONTROL_PREFIX}abort`]: 'wrong image' });
@@ -324,11 +382,15 @@ test.each(SPOILT)(
       platform[field] = wrong(cluster.downloads.url);
       if (field === 'url') delete platform.sha256;
       await cluster.client.create(plans, plan);
-      const state = async (): Promise<string | undefined> => (await admin.get(plans, 'autopilot')).status?.state;
+      const state = async (): Promise<string | undefined> =>
+        (await admin.get(plans, 'autopilot')).status?.state;
       await expect.poll(state, PATIENCE).toBe('ApplyFailed');
       const said = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
       expect(said).toMatch(
-        new RegExp(`${why.replace('worker1:', 'worker1 failed \\(.*\\):')}\\n {2}to do .*refit retry worker1$`, 'm'),
+        new RegExp(
+          `${why.replace('worker1:', 'worker1 failed \\(.*\\):')}\\n {2}to do .*refit retry worker1$`,
+          'm',
+        ),
       );
       for (const name of ['autopilot', 'worker1']) {
         await expect

@@ -5,12 +5,20 @@ import { parse } from 'yaml';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import type { Resource } from '../../src/kube/resources.ts';
-import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/kube/resources.ts';
+import {
+  type CustomResourceDefinition,
+  customResourceDefinitions,
+} from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
 import { REFUSED, TAKEN } from '../builders/odd-cattle-plans.ts';
-import { type CustomObject, canonicalSpec, recordedObjects, recordedShapes } from '../recordings.ts';
+import {
+  type CustomObject,
+  canonicalSpec,
+  recordedObjects,
+  recordedShapes,
+} from '../recordings.ts';
 import { kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 const TARGET = { discovery: { static: { nodes: ['worker0'] } } };
@@ -20,11 +28,23 @@ const AIRGAP_UPDATE = { version: 'v1.36.3+k0s.0', platforms: PLATFORMS, workers:
 
 /** All members of an UpgradePolicy. */
 const POLICY = {
-  plans: [{}, { dialect: 'autopilot' }, { dialect: 'cattle', namespace: 'system-upgrade', name: 'k3s-server' }],
+  plans: [
+    {},
+    { dialect: 'autopilot' },
+    { dialect: 'cattle', namespace: 'system-upgrade', name: 'k3s-server' },
+  ],
   paused: false,
   failureBudget: 2,
   maxUnavailable: '10%',
-  deadlines: { answer: '5m', download: '1h30m', drain: '1h', apply: '5m', restart: '90s', ready: '10m', target: '8h' },
+  deadlines: {
+    answer: '5m',
+    download: '1h30m',
+    drain: '1h',
+    apply: '5m',
+    restart: '90s',
+    ready: '10m',
+    target: '8h',
+  },
   drain: {
     enabled: true,
     deleteEmptyDirData: false,
@@ -37,7 +57,14 @@ const POLICY = {
   soak: '30s',
   versions: { allow: ['SkippedMinor', 'Downgrade', 'KubeletAhead'] },
   payloads: { requireSha256: true, requireHttps: true },
-  windows: [{ days: ['Friday', 'Saturday'], start: '22:00', length: '4h', timeZone: 'America/Argentina/Buenos_Aires' }],
+  windows: [
+    {
+      days: ['Friday', 'Saturday'],
+      start: '22:00',
+      length: '4h',
+      timeZone: 'America/Argentina/Buenos_Aires',
+    },
+  ],
   blackouts: [{ from: '2026-12-20', to: '2027-01-06T06:00:00+01:00', timeZone: 'Europe/Berlin' }],
 };
 
@@ -56,24 +83,54 @@ const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
   'a grace period below zero': ['drain.gracePeriodSeconds', { drain: { gracePeriodSeconds: -1 } }],
   'a rule that is none': ['versions.allow[0]', { versions: { allow: ['Everything'] } }],
   'a rule twice': ['versions.allow[1]', { versions: { allow: ['Downgrade', 'Downgrade'] } }],
-  'many Tuesdays': ['windows[0].days[0]', { windows: [{ ...POLICY.windows[0], days: ['Tuesdays'] }] }],
-  'an hour after the last': ['windows[0].start', { windows: [{ ...POLICY.windows[0], start: '24:00' }] }],
-  'an hour of one digit': ['windows[0].start', { windows: [{ ...POLICY.windows[0], start: '9:00' }] }],
-  'an offset for a zone': ['windows[0].timeZone', { windows: [{ ...POLICY.windows[0], timeZone: '+02:00' }] }],
-  'a window without a zone': ['windows[0].timeZone', { windows: [{ start: '22:00', length: '4h' }] }],
+  'many Tuesdays': [
+    'windows[0].days[0]',
+    { windows: [{ ...POLICY.windows[0], days: ['Tuesdays'] }] },
+  ],
+  'an hour after the last': [
+    'windows[0].start',
+    { windows: [{ ...POLICY.windows[0], start: '24:00' }] },
+  ],
+  'an hour of one digit': [
+    'windows[0].start',
+    { windows: [{ ...POLICY.windows[0], start: '9:00' }] },
+  ],
+  'an offset for a zone': [
+    'windows[0].timeZone',
+    { windows: [{ ...POLICY.windows[0], timeZone: '+02:00' }] },
+  ],
+  'a window without a zone': [
+    'windows[0].timeZone',
+    { windows: [{ start: '22:00', length: '4h' }] },
+  ],
   'a blackout without end': ['blackouts[0].to', { blackouts: [{ from: '2026-12-20' }] }],
   'no time at all': ['deadlines.restart', { deadlines: { restart: '0s' } }],
   'a deadline of more than a year': ['deadlines.target', { deadlines: { target: '8761h' } }],
   'a soak of zero in other words': ['soak', { soak: '0m' }],
-  'a window of more than a week': ['windows[0].length', { windows: [{ ...POLICY.windows[0], length: '169h' }] }],
-  'a window of no length': ['windows[0].length', { windows: [{ ...POLICY.windows[0], length: '0h' }] }],
-  'a day that no calendar has': ['blackouts[0].to', { blackouts: [{ from: '2026-02-01', to: '2026-02-30' }] }],
-  'dates in the wrong order': ['blackouts[0]', { blackouts: [{ from: '2027-01-02', to: '2027-01-01' }] }],
+  'a window of more than a week': [
+    'windows[0].length',
+    { windows: [{ ...POLICY.windows[0], length: '169h' }] },
+  ],
+  'a window of no length': [
+    'windows[0].length',
+    { windows: [{ ...POLICY.windows[0], length: '0h' }] },
+  ],
+  'a day that no calendar has': [
+    'blackouts[0].to',
+    { blackouts: [{ from: '2026-02-01', to: '2026-02-30' }] },
+  ],
+  'dates in the wrong order': [
+    'blackouts[0]',
+    { blackouts: [{ from: '2027-01-02', to: '2027-01-01' }] },
+  ],
   'times in the wrong order': [
     'blackouts[0]',
     { blackouts: [{ from: '2027-01-01T12:00:00+02:00', to: '2027-01-01T10:00:00Z' }] },
   ],
-  'a time without a zone': ['blackouts[0].from', { blackouts: [{ from: '2026-12-20T18:00:00', to: '2027-01-01' }] }],
+  'a time without a zone': [
+    'blackouts[0].from',
+    { blackouts: [{ from: '2026-12-20T18:00:00', to: '2027-01-01' }] },
+  ],
 };
 
 const CA_BUNDLE = 'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==';
@@ -88,7 +145,11 @@ const UPDATER_SET = {
     {
       ...SERVER,
       clientCertificate: 'a',
-      handlers: { canUpdateMachine: 'can', canUpdateMachineSet: 'can-set', updateMachine: 'update' },
+      handlers: {
+        canUpdateMachine: 'can',
+        canUpdateMachineSet: 'can-set',
+        updateMachine: 'update',
+      },
       selector: { matchExpressions: [{ key: 'os', operator: 'Exists' }] },
       settings: { region: 'lab' },
       timeoutSeconds: 5,
@@ -105,7 +166,10 @@ const ODD_UPDATER_SETS: Readonly<Record<string, readonly [string, object]>> = {
   'a URL and a Service': ['updaters[0]', { updaters: [{ ...SERVER, service: SERVICE }] }],
   'Refit with a URL': ['updaters[0]', { updaters: [{ ...SERVER, refit: {} }] }],
   'Refit with a CA': ['updaters[0]', { updaters: [{ name: 'a', refit: {}, caBundle: CA_BUNDLE }] }],
-  'Refit with a client certificate': ['updaters[0]', { updaters: [{ name: 'a', refit: {}, clientCertificate: 'b' }] }],
+  'Refit with a client certificate': [
+    'updaters[0]',
+    { updaters: [{ name: 'a', refit: {}, clientCertificate: 'b' }] },
+  ],
   'Refit twice': [
     'updaters',
     {
@@ -117,9 +181,18 @@ const ODD_UPDATER_SETS: Readonly<Record<string, readonly [string, object]>> = {
   ],
   'a server without a CA': ['updaters[0]', { updaters: [{ name: 'a', url: SERVER.url }] }],
   'plain http': ['updaters[0].url', { updaters: [{ ...SERVER, url: 'http://a.example.com' }] }],
-  'a password in a URL': ['updaters[0].url', { updaters: [{ ...SERVER, url: 'https://me:it@a.example.com' }] }],
-  'a query in a URL': ['updaters[0].url', { updaters: [{ ...SERVER, url: 'https://a.example.com/?b' }] }],
-  'a folder elsewhere': ['updaters[0].clientCertificate', { updaters: [{ ...SERVER, clientCertificate: '../a' }] }],
+  'a password in a URL': [
+    'updaters[0].url',
+    { updaters: [{ ...SERVER, url: 'https://me:it@a.example.com' }] },
+  ],
+  'a query in a URL': [
+    'updaters[0].url',
+    { updaters: [{ ...SERVER, url: 'https://a.example.com/?b' }] },
+  ],
+  'a folder elsewhere': [
+    'updaters[0].clientCertificate',
+    { updaters: [{ ...SERVER, clientCertificate: '../a' }] },
+  ],
   'the same name twice': ['updaters[1]', { updaters: [SERVER, SERVER] }],
   'a policy that is none': ['uncovered', { updaters: [SERVER], uncovered: 'Ignore' }],
 };
@@ -138,7 +211,10 @@ async function install(file: string): Promise<void> {
   const crd = parse(readFileSync(file, 'utf8'), { version: '1.1' }) as CustomResourceDefinition;
   const options = { type: 'apply', fieldManager: 'crds-test', force: true } as const;
   await client.patch(customResourceDefinitions, crd.metadata.name, crd, options);
-  await vi.waitFor(async () => await client.list(resourceOf(crd.spec.names.kind)), { timeout: 150_000, interval: 250 });
+  await vi.waitFor(async () => await client.list(resourceOf(crd.spec.names.kind)), {
+    timeout: 150_000,
+    interval: 250,
+  });
 }
 
 function resourceOf(kind: string): Resource<CustomObject> {
@@ -148,27 +224,40 @@ function resourceOf(kind: string): Resource<CustomObject> {
 }
 
 /** Writes the object's spec, then its status through the subresource; reads it and removes it. */
-async function roundTrip(kind: string, { metadata, spec, status }: CustomObject): Promise<CustomObject> {
+async function roundTrip(
+  kind: string,
+  { metadata, spec, status }: CustomObject,
+): Promise<CustomObject> {
   const resource = resourceOf(kind);
   const { name, labels, annotations } = metadata;
   const wanted = { metadata: { name: `crds-${name}`, labels, annotations }, spec };
-  const object = { apiVersion: `${resource.group}/${resource.version}`, kind, ...wanted } as CustomObject;
+  const object = {
+    apiVersion: `${resource.group}/${resource.version}`,
+    kind,
+    ...wanted,
+  } as CustomObject;
   const created = await client.create(resource, object);
   try {
-    if (status !== undefined) await client.replace(resource, { ...created, status }, { subresource: 'status' });
+    if (status !== undefined)
+      await client.replace(resource, { ...created, status }, { subresource: 'status' });
     return await client.get(resource, created.metadata.name);
   } finally {
     await client.delete(resource, created.metadata.name);
   }
 }
 
-test.each(recordedShapes())('$name is established in the shape that real clusters have', async ({ name, spec }) => {
-  const stored = await client.get(customResourceDefinitions, name);
-  const holds = stored.status?.conditions?.filter(({ status }) => status === 'True').map(({ type }) => type);
-  expect(holds).toEqual(expect.arrayContaining(['NamesAccepted', 'Established']));
-  expect(stored.status?.conditions?.map(({ type }) => type)).not.toContain('NonStructuralSchema');
-  expect(canonicalSpec({ ...stored.spec })).toEqual(canonicalSpec(spec));
-});
+test.each(recordedShapes())(
+  '$name is established in the shape that real clusters have',
+  async ({ name, spec }) => {
+    const stored = await client.get(customResourceDefinitions, name);
+    const holds = stored.status?.conditions
+      ?.filter(({ status }) => status === 'True')
+      .map(({ type }) => type);
+    expect(holds).toEqual(expect.arrayContaining(['NamesAccepted', 'Established']));
+    expect(stored.status?.conditions?.map(({ type }) => type)).not.toContain('NonStructuralSchema');
+    expect(canonicalSpec({ ...stored.spec })).toEqual(canonicalSpec(spec));
+  },
+);
 
 test.each(recordedObjects())('a recorded $kind comes back unchanged', async (object) => {
   const { metadata, spec, status } = await roundTrip(object.kind ?? '', object);
@@ -183,7 +272,11 @@ test.each<[string, string, unknown, CustomObject['status']?]>([
   [
     'Plan',
     'both commands in one',
-    { id: 'a', timestamp: 'now', commands: [{ k0supdate: K0S_UPDATE, airgapupdate: AIRGAP_UPDATE }] },
+    {
+      id: 'a',
+      timestamp: 'now',
+      commands: [{ k0supdate: K0S_UPDATE, airgapupdate: AIRGAP_UPDATE }],
+    },
   ],
   ...[0, -1, 4_000_000_000].map((concurrent): [string, string, unknown] => [
     'Plan',
@@ -191,7 +284,9 @@ test.each<[string, string, unknown, CustomObject['status']?]>([
     {
       id: 'a',
       timestamp: '',
-      commands: [{ airgapupdate: { ...AIRGAP_UPDATE, workers: { ...TARGET, limits: { concurrent } } } }],
+      commands: [
+        { airgapupdate: { ...AIRGAP_UPDATE, workers: { ...TARGET, limits: { concurrent } } } },
+      ],
     },
   ]),
   [
@@ -206,7 +301,10 @@ test.each<[string, string, unknown, CustomObject['status']?]>([
           airgapupdate: {
             version: 'not a version',
             platforms: { '': { url: '', sha256: 'xyz' } },
-            workers: { limits: {}, discovery: { selector: { labels: 'a in (', fields: '=' }, static: {} } },
+            workers: {
+              limits: {},
+              discovery: { selector: { labels: 'a in (', fields: '=' }, static: {} },
+            },
           },
         },
       ],
@@ -234,7 +332,12 @@ test.each<[string, string, unknown, CustomObject['status']?]>([
       observedGeneration: 1,
       covers: ['autopilot/autopilot'],
       conditions: [
-        { type: 'Accepted', status: 'True', lastTransitionTime: '2026-06-10T20:00:00Z', reason: 'Accepted' },
+        {
+          type: 'Accepted',
+          status: 'True',
+          lastTransitionTime: '2026-06-10T20:00:00Z',
+          reason: 'Accepted',
+        },
       ],
     },
   ],
@@ -255,7 +358,10 @@ test.each<[string, string, unknown, CustomObject['status']?]>([
 ])('%s with %s is taken, and only defaults are added', async (kind, _, spec, status) => {
   const read = await roundTrip(kind, { metadata: { name: 'odd' }, spec, status });
   const schema = CUSTOM_KINDS.find(({ resource }) => resource.kind === kind)?.schema;
-  const written = { ...(spec === undefined ? {} : { spec }), ...(status === undefined ? {} : { status }) };
+  const written = {
+    ...(spec === undefined ? {} : { spec }),
+    ...(status === undefined ? {} : { status }),
+  };
   expect({ spec: read.spec, status: read.status }).toEqual(schema?.parse(written));
 });
 
@@ -275,7 +381,11 @@ test.each<[string, string, string, unknown, CustomObject['status']?]>([
     'Plan',
     'a platform without url',
     'spec.commands[0].k0supdate.platforms.linux-amd64.url',
-    { id: 'a', timestamp: '', commands: [{ k0supdate: { ...K0S_UPDATE, platforms: { 'linux-amd64': {} } } }] },
+    {
+      id: 'a',
+      timestamp: '',
+      commands: [{ k0supdate: { ...K0S_UPDATE, platforms: { 'linux-amd64': {} } } }],
+    },
   ],
   [
     'Plan',
@@ -290,7 +400,9 @@ test.each<[string, string, string, unknown, CustomObject['status']?]>([
     {
       id: 'a',
       timestamp: '',
-      commands: [{ airgapupdate: { ...AIRGAP_UPDATE, workers: { ...TARGET, limits: { concurrent: 0.5 } } } }],
+      commands: [
+        { airgapupdate: { ...AIRGAP_UPDATE, workers: { ...TARGET, limits: { concurrent: 0.5 } } } },
+      ],
     },
   ],
   [
@@ -308,27 +420,48 @@ test.each<[string, string, string, unknown, CustomObject['status']?]>([
     {
       state: '',
       commands: [
-        { id: 0, state: '', k0supdate: { workers: [{ name: 'w', state: '', lastUpdatedTimestamp: 'noon' }] } },
+        {
+          id: 0,
+          state: '',
+          k0supdate: { workers: [{ name: 'w', state: '', lastUpdatedTimestamp: 'noon' }] },
+        },
       ],
     },
   ],
-  ['UpdateConfig', 'a strategy that is none', 'spec.upgradeStrategy.type', { upgradeStrategy: { type: 'weekly' } }],
+  [
+    'UpdateConfig',
+    'a strategy that is none',
+    'spec.upgradeStrategy.type',
+    { upgradeStrategy: { type: 'weekly' } },
+  ],
   ['UpdateConfig', 'a plan without commands', 'spec.planSpec.commands', { planSpec: {} }],
-  ['ControlNode', 'half an address', 'status.addresses[0].type', undefined, { addresses: [{ address: '127.0.0.1' }] }],
-  ...Object.entries(ODD_POLICIES).map(([what, [field, spec]]): [string, string, string, unknown] => [
-    'UpgradePolicy',
-    what,
-    `spec.${field}`,
-    spec,
-  ]),
-  ...Object.entries(ODD_UPDATER_SETS).map(([what, [field, spec]]): [string, string, string, unknown] => [
-    'UpdaterSet',
-    what,
-    `spec.${field}`,
-    spec,
-  ]),
+  [
+    'ControlNode',
+    'half an address',
+    'status.addresses[0].type',
+    undefined,
+    { addresses: [{ address: '127.0.0.1' }] },
+  ],
+  ...Object.entries(ODD_POLICIES).map(
+    ([what, [field, spec]]): [string, string, string, unknown] => [
+      'UpgradePolicy',
+      what,
+      `spec.${field}`,
+      spec,
+    ],
+  ),
+  ...Object.entries(ODD_UPDATER_SETS).map(
+    ([what, [field, spec]]): [string, string, string, unknown] => [
+      'UpdaterSet',
+      what,
+      `spec.${field}`,
+      spec,
+    ],
+  ),
 ])('%s with %s is refused', async (kind, _, field, spec, status) => {
-  const refused: unknown = await roundTrip(kind, { metadata: { name: 'bad' }, spec, status }).catch((e: unknown) => e);
+  const refused: unknown = await roundTrip(kind, { metadata: { name: 'bad' }, spec, status }).catch(
+    (e: unknown) => e,
+  );
   expect(refused).toBeInstanceOf(StatusError);
   const { code, reason, details } = (refused as StatusError).status;
   expect({ code, reason }).toEqual({ code: 422, reason: 'Invalid' });
@@ -337,7 +470,11 @@ test.each<[string, string, string, unknown, CustomObject['status']?]>([
 
 test('odd Plans of system-upgrade-controller are judged strictly, as by the definition of the original', async () => {
   const head = { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan' };
-  const planOf = (name: string, spec?: object): object => ({ ...head, metadata: { name, namespace: 'default' }, spec });
+  const planOf = (name: string, spec?: object): object => ({
+    ...head,
+    metadata: { name, namespace: 'default' },
+    spec,
+  });
   const items = [
     ...TAKEN.map((spec, index) => planOf(`taken-${index}`, spec)),
     ...REFUSED.map(([, spec], index) => planOf(`refused-${index}`, spec)),
@@ -346,7 +483,9 @@ test('odd Plans of system-upgrade-controller are judged strictly, as by the defi
   const documents = items.map((item) => JSON.stringify(item)).join('\n---\n');
   const args = ['create', '--dry-run=server', '--validate=strict', '-o', 'name', '-f', '-'];
   const { stdout, stderr } = await kubectlAs('admin', args, documents);
-  expect(stdout.trim().split('\n')).toEqual(TAKEN.map((_, index) => `plan.upgrade.cattle.io/taken-${index}`));
+  expect(stdout.trim().split('\n')).toEqual(
+    TAKEN.map((_, index) => `plan.upgrade.cattle.io/taken-${index}`),
+  );
   const told = stderr.trim().split(/\n(?=Error from server|The Plan)/);
   expect(told).toHaveLength(REFUSED.length);
   for (const [index, [field]] of REFUSED.entries()) expect(told[index]).toContain(field);

@@ -40,9 +40,16 @@ export class Stage {
   }
 
   async addNamespace(name: string): Promise<void> {
-    await this.admin.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await this.admin.create(namespaces, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name },
+    });
     const account = ['get', 'serviceaccount', 'default', '-n', name];
-    await vi.waitFor(async () => expect((await kubectlAs('admin', account)).ok).toBe(true), PATIENCE);
+    await vi.waitFor(
+      async () => expect((await kubectlAs('admin', account)).ok).toBe(true),
+      PATIENCE,
+    );
   }
 
   async close(): Promise<void> {
@@ -70,7 +77,8 @@ export class Stage {
       });
       this.#nodes.push(node);
     }
-    if (workloads.length > 0) await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: workloads }));
+    if (workloads.length > 0)
+      await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: workloads }));
     await vi.waitFor(async () => expect(await this.running(from)).toHaveLength(expected), PATIENCE);
     await this.change(from, (node) => withCordon(node, 'rollout/1'));
     await this.change(to, (node) => ({ ...node, spec: { ...node.spec, unschedulable: false } }));
@@ -106,7 +114,11 @@ export interface RunningDrain {
   readonly done: Promise<void>;
 }
 
-export function beginDrain(node: string, client: KubeClient, clock: Clock = systemClock): RunningDrain {
+export function beginDrain(
+  node: string,
+  client: KubeClient,
+  clock: Clock = systemClock,
+): RunningDrain {
   const progress: DrainProgress[] = [];
   const onChange = (state: DrainProgress): void => void progress.push(state);
   const { signal: abort } = new AbortController();

@@ -28,18 +28,33 @@ export class Workloads {
     const labels = { app: name, ...traits.labels };
     const selector = { matchLabels: { app: name } };
     const template = this.#template({ ...traits, labels });
-    return { apiVersion: 'apps/v1', kind, metadata: this.#metadata(name), spec: { selector, template, ...spec } };
+    return {
+      apiVersion: 'apps/v1',
+      kind,
+      metadata: this.#metadata(name),
+      spec: { selector, template, ...spec },
+    };
   }
 
   /** Its pod succeeds as soon as it runs. */
   job(name: string): object {
     const template = this.#template({ spec: { restartPolicy: 'Never' } });
-    return { apiVersion: 'batch/v1', kind: 'Job', metadata: this.#metadata(name), spec: { template } };
+    return {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: this.#metadata(name),
+      spec: { template },
+    };
   }
 
   pod(name: string, traits: PodTraits = {}): object {
     const { metadata, spec } = this.#template({ labels: { app: name }, ...traits });
-    return { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, ...this.#metadata(name) }, spec };
+    return {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...metadata, ...this.#metadata(name) },
+      spec,
+    };
   }
 
   /** For the pods with the label `app: <app>`. */

@@ -14,7 +14,14 @@ import { createManager } from '../../src/runtime/manager.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { kubectlAs } from './control-plane.ts';
-import { auditedEvictions, beginDrain, clientOf, fastClock, PATIENCE, Stage } from './drain-stage.ts';
+import {
+  auditedEvictions,
+  beginDrain,
+  clientOf,
+  fastClock,
+  PATIENCE,
+  Stage,
+} from './drain-stage.ts';
 import { Workloads } from './drain-workloads.ts';
 
 const NAMESPACE = 'drain-test';
@@ -36,7 +43,10 @@ const look = async (node: string): Promise<DrainPreview> =>
 
 test('pods go side by side and are waited for; those of the node itself, and those that are done, stay', async () => {
   const set = at('drain-mixed');
-  const mirror = { annotations: { 'kubernetes.io/config.mirror': 'x' }, spec: { nodeName: 'drain-mixed-a' } };
+  const mirror = {
+    annotations: { 'kubernetes.io/config.mirror': 'x' },
+    spec: { nodeName: 'drain-mixed-a' },
+  };
   const scratch = { ...held, spec: { volumes: [{ name: 'scratch', emptyDir: {} }] } };
   const workloads = [
     set.of('Deployment', 'mixed', { replicas: 6 }, held),
@@ -59,7 +69,10 @@ test('pods go side by side and are waited for; those of the node itself, and tho
   expect(namesOf(await stage.podsOn(node))).toEqual(['daemon', 'job', 'mirror']);
   expect(await auditedEvictions('mixed-')).toEqual([201, 201, 201, 201, 201, 201]);
   // No controller would replace the bare one.
-  await vi.waitFor(async () => expect(await stage.running('drain-mixed-b')).toHaveLength(8), PATIENCE);
+  await vi.waitFor(
+    async () => expect(await stage.running('drain-mixed-b')).toHaveLength(8),
+    PATIENCE,
+  );
 });
 
 test('nodes drain side by side, however long each takes', async () => {
@@ -67,13 +80,20 @@ test('nodes drain side by side, however long each takes', async () => {
   const found: string[] = [];
   for (const name of names)
     found.push(await stage.set(name, [at(name).of('Deployment', name, { replicas: 2 }, held)], 2));
-  const drains = createDrains({ client: stage.controller, clock: systemClock, random: Math.random, log: silentLogger });
+  const drains = createDrains({
+    client: stage.controller,
+    clock: systemClock,
+    random: Math.random,
+    log: silentLogger,
+  });
   const stop = new AbortController();
   const running = drains.run(stop.signal);
   const kinds = (): unknown[] => found.map((node) => drains.stateOf(node, 'rollout/1')?.kind);
   for (const node of found) drains.begin(node, 'rollout/1', DEFAULT_DRAIN);
   const endings = async (): Promise<Pod[]> =>
-    (await Promise.all(found.map(async (node) => await stage.podsOn(node)))).flat().filter(isEnding);
+    (await Promise.all(found.map(async (node) => await stage.podsOn(node))))
+      .flat()
+      .filter(isEnding);
   await vi.waitFor(async () => expect(await endings()).toHaveLength(2 * names.length), PATIENCE);
   expect(kinds()).toEqual(['draining', 'draining', 'draining']);
   for (const { metadata } of await endings()) await stage.release(metadata.name);
@@ -93,12 +113,20 @@ test('a cordon of ours is taken away with its mark, and the API server keeps nei
 
 test('a budget that never allows it is found before, asked seldom while it lasts, and forgotten once it is gone', async () => {
   const set = at('drain-budget');
-  const workloads = [set.of('Deployment', 'held', { replicas: 6 }), set.budget('all', 'held', { maxUnavailable: 0 })];
+  const workloads = [
+    set.of('Deployment', 'held', { replicas: 6 }),
+    set.budget('all', 'held', { maxUnavailable: 0 }),
+  ];
   const node = await stage.set('drain-budget', workloads, 6);
-  const held = (await stage.podsOn(node)).map(({ metadata }) => `${NAMESPACE}/${metadata.name}`).toSorted();
+  const held = (await stage.podsOn(node))
+    .map(({ metadata }) => `${NAMESPACE}/${metadata.name}`)
+    .toSorted();
   const reason = 'it wants 6 of its 6 pods healthy at all times (maxUnavailable: 0)';
   const obstacles = [{ budget: `${NAMESPACE}/all`, pods: held, reason }];
-  await vi.waitFor(async () => expect(await look(node)).toEqual({ evictable: 6, obstacles, refused: [] }), PATIENCE);
+  await vi.waitFor(
+    async () => expect(await look(node)).toEqual({ evictable: 6, obstacles, refused: [] }),
+    PATIENCE,
+  );
 
   const clock = fastClock();
   const began = clock.monotonic();
@@ -110,7 +138,9 @@ test('a budget that never allows it is found before, asked seldom while it lasts
     async () => expect((await auditedEvictions('held-')).length).toBeGreaterThanOrEqual(6 + 8),
     PATIENCE,
   );
-  expect(clock.monotonic() - began).toBeGreaterThan(((1 + 2 + 4 + 8 + 10 + 10 + 10 + 10) / 2) * 1000);
+  expect(clock.monotonic() - began).toBeGreaterThan(
+    ((1 + 2 + 4 + 8 + 10 + 10 + 10 + 10) / 2) * 1000,
+  );
   expect(new Set(await auditedEvictions('held-'))).toEqual(new Set([429]));
 
   await stage.admin.delete(podDisruptionBudgets, 'all', { namespace: NAMESPACE });
@@ -121,12 +151,18 @@ test('a budget that never allows it is found before, asked seldom while it lasts
 
 test('whose lease is gone begins no drain, and asks for nothing any more; its successor does', async () => {
   const set = at('drain-term');
-  const workloads = [set.of('Deployment', 'term', {}), set.budget('term', 'term', { maxUnavailable: 0 })];
+  const workloads = [
+    set.of('Deployment', 'term', {}),
+    set.budget('term', 'term', { maxUnavailable: 0 }),
+  ];
   const node = await stage.set('drain-term', workloads, 1);
   const first = candidate('first');
   await vi.waitFor(() => expect(first.election.term()).toBeDefined(), PATIENCE);
   first.drains.begin(node, 'rollout/1', DEFAULT_DRAIN);
-  await vi.waitFor(() => expect(first.drains.stateOf(node, 'rollout/1')).toHaveProperty('blockedBy'), PATIENCE);
+  await vi.waitFor(
+    () => expect(first.drains.stateOf(node, 'rollout/1')).toHaveProperty('blockedBy'),
+    PATIENCE,
+  );
 
   await stage.admin.delete(leases, 'drain-term', { namespace: NAMESPACE });
   const second = candidate('second');
@@ -139,7 +175,10 @@ test('whose lease is gone begins no drain, and asks for nothing any more; its su
   second.drains.begin(node, 'rollout/1', DEFAULT_DRAIN);
   await vi.waitFor(() => expect(second.asked()).toBeGreaterThan(1), PATIENCE);
   await stage.admin.delete(podDisruptionBudgets, 'term', { namespace: NAMESPACE });
-  await vi.waitFor(() => expect(second.drains.stateOf(node, 'rollout/1')?.kind).toBe('drained'), PATIENCE);
+  await vi.waitFor(
+    () => expect(second.drains.stateOf(node, 'rollout/1')?.kind).toBe('drained'),
+    PATIENCE,
+  );
   expect(first.asked()).toBe(asked);
 });
 
@@ -154,7 +193,12 @@ function candidate(identity: string): { election: Election; drains: Drains; aske
     return await withOrigin.evict(...args);
   };
   const client = { ...withOrigin, evict };
-  const drains = createDrains({ client, clock: systemClock, random: Math.random, log: silentLogger });
+  const drains = createDrains({
+    client,
+    clock: systemClock,
+    random: Math.random,
+    log: silentLogger,
+  });
   const manager = createManager({ election });
   manager.addRunnable({ name: 'drains', run: async (term) => await drains.run(term) }, 'leading');
   const stop = new AbortController();
@@ -174,7 +218,8 @@ test('a budget with one to spare lets them go as fast as their successors are re
   ];
   const node = await stage.set('drain-rolling', workloads, 5);
   const allowed = async (): Promise<number | undefined> =>
-    (await stage.admin.get(podDisruptionBudgets, 'one', { namespace: NAMESPACE })).status?.disruptionsAllowed;
+    (await stage.admin.get(podDisruptionBudgets, 'one', { namespace: NAMESPACE })).status
+      ?.disruptionsAllowed;
   await vi.waitFor(async () => expect(await allowed()).toBe(1), PATIENCE);
   expect(await look(node)).toEqual({ evictable: 5, obstacles: [], refused: [] });
   await beginDrain(node, stage.controller, fastClock()).done;
@@ -188,20 +233,33 @@ test('a workload that tolerates the cordon and fits nowhere else is left after s
     nodeSelector: { 'kubernetes.io/hostname': 'drain-returning-a' },
     tolerations: [{ operator: 'Exists' }],
   };
-  const workloads = [set.of('Deployment', 'returning', {}, { spec }), set.of('Deployment', 'going')];
+  const workloads = [
+    set.of('Deployment', 'returning', {}, { spec }),
+    set.of('Deployment', 'going'),
+  ];
   const node = await stage.set('drain-returning', workloads, 2);
   await beginDrain(node, stage.controller).done;
   const evicted = (await auditedEvictions('returning-')).length;
   expect(evicted).toBeGreaterThanOrEqual(1);
   expect(evicted).toBeLessThanOrEqual(4);
-  await vi.waitFor(async () => expect(namesOf(await stage.running(node))).toEqual(['returning']), PATIENCE);
+  await vi.waitFor(
+    async () => expect(namesOf(await stage.running(node))).toEqual(['returning']),
+    PATIENCE,
+  );
 });
 
 test('the pods of a DaemonSet that is gone are evicted', async () => {
   const set = at('drain-orphan');
   const node = await stage.set('drain-orphan', [set.of('DaemonSet', 'orphaned')], 1);
   expect(await look(node)).toMatchObject({ evictable: 0 });
-  await kubectlAs('admin', ['delete', 'daemonset', 'orphaned', '-n', NAMESPACE, '--cascade=orphan']);
+  await kubectlAs('admin', [
+    'delete',
+    'daemonset',
+    'orphaned',
+    '-n',
+    NAMESPACE,
+    '--cascade=orphan',
+  ]);
   // Kubernetes removes the pod's owner first; either way it has none.
   expect(await look(node)).toMatchObject({ evictable: 1 });
   await beginDrain(node, stage.controller).done;
@@ -225,7 +283,11 @@ test('an eviction means one pod, not its name', async () => {
   const set = at('drain-uid');
   const node = await stage.set('drain-uid', [set.pod('unique')], 1);
   const [pod] = await stage.podsOn(node);
-  const evict = stage.controller.evict({ name: 'unique', namespace: NAMESPACE, uid: 'of-an-earlier-one' });
+  const evict = stage.controller.evict({
+    name: 'unique',
+    namespace: NAMESPACE,
+    uid: 'of-an-earlier-one',
+  });
   await expect(evict).rejects.toSatisfy(isConflict);
   expect((await stage.podsOn(node)).map(({ metadata }) => metadata)).toEqual([pod?.metadata]);
 });
@@ -235,14 +297,19 @@ test('a namespace that is being deleted is told as that', async () => {
   await stage.addNamespace('drain-ending');
   const node = await stage.set('drain-ending', [set.pod('late', held)], 1);
   await kubectlAs('admin', ['delete', 'namespace', 'drain-ending', '--wait=false']);
-  await vi.waitFor(async () => expect((await stage.podsOn(node)).filter(isEnding)).toHaveLength(1), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await stage.podsOn(node)).filter(isEnding)).toHaveLength(1),
+    PATIENCE,
+  );
   const [pod] = await stage.podsOn(node);
   const thrown: unknown = await stage.controller
     .evict({ name: 'late', namespace: 'drain-ending' })
     .catch((error) => error as unknown);
   expect(thrown).toBeInstanceOf(StatusError);
   const told = pod && refusalOf(thrown, pod).describe?.('drain-ending/late');
-  expect(told).toBe('namespace drain-ending is being deleted, and its pods with it: drain-ending/late');
+  expect(told).toBe(
+    'namespace drain-ending is being deleted, and its pods with it: drain-ending/late',
+  );
   const patch = { metadata: { finalizers: null } };
   await stage.admin.patch(pods, 'late', patch, { type: 'merge', namespace: 'drain-ending' });
   await beginDrain(node, stage.controller).done;
@@ -273,12 +340,23 @@ describe('what is told of budgets is what the API server does', () => {
 
   beforeAll(async () => {
     const set = at('drain-budgets');
-    const owner = { apiVersion: 'example.com/v1', kind: 'Foreign', name: 's', uid: 'some-uid', controller: true };
+    const owner = {
+      apiVersion: 'example.com/v1',
+      kind: 'Foreign',
+      name: 's',
+      uid: 'some-uid',
+      controller: true,
+    };
     const workloads = CASES.flatMap(([name, spec]) => {
       const budget = set.budget(name, name, spec);
       if (name === 'twice')
-        return [budget, set.budget('twice-also', name, spec), set.of('Deployment', name, { replicas: 2 })];
-      if (!/^(bare|foreign)/.test(name)) return [budget, set.of('Deployment', name, { replicas: 2 })];
+        return [
+          budget,
+          set.budget('twice-also', name, spec),
+          set.of('Deployment', name, { replicas: 2 }),
+        ];
+      if (!/^(bare|foreign)/.test(name))
+        return [budget, set.of('Deployment', name, { replicas: 2 })];
       const labels = { app: name };
       const traits = name === 'foreign' ? { labels, ownerReferences: [owner] } : { labels };
       return [budget, ...['0', '1'].map((index) => set.pod(`${name}-${index}`, traits))];
@@ -291,13 +369,19 @@ describe('what is told of budgets is what the API server does', () => {
 
   async function makeUnready(name: string): Promise<void> {
     const patch = { status: { conditions: [{ type: 'Ready', status: 'False' }] } };
-    await stage.admin.patch(pods, name, patch, { type: 'strategic', subresource: 'status', namespace: NAMESPACE });
+    await stage.admin.patch(pods, name, patch, {
+      type: 'strategic',
+      subresource: 'status',
+      namespace: NAMESPACE,
+    });
   }
 
   async function expectBudgetsCounted(): Promise<void> {
     const { items } = await stage.admin.list(podDisruptionBudgets, { namespace: NAMESPACE });
     const expectHealthy = (name: string, count: number): void =>
-      expect(items.find(({ metadata }) => metadata.name === name)?.status?.currentHealthy).toBe(count);
+      expect(items.find(({ metadata }) => metadata.name === name)?.status?.currentHealthy).toBe(
+        count,
+      );
     // A pod of two budgets is counted for one of them, which the disruption controller picks by chance.
     for (const [name] of CASES) if (!/^(foreign|unready|twice)/.test(name)) expectHealthy(name, 2);
     expectHealthy('unready', 0);
@@ -307,17 +391,21 @@ describe('what is told of budgets is what the API server does', () => {
   test.each(CASES)('%s %j: %s', async (name, _spec, outcome) => {
     const { obstacles } = await look(node);
     const told = obstacles.find(({ budget }) => budget === `${NAMESPACE}/${name}`);
-    const [pod] = (await stage.podsOn(node)).filter(({ metadata }) => metadata.labels?.['app'] === name);
+    const [pod] = (await stage.podsOn(node)).filter(
+      ({ metadata }) => metadata.labels?.['app'] === name,
+    );
     const eviction = {
       apiVersion: 'policy/v1',
       kind: 'Eviction',
       metadata: { name: pod?.metadata.name ?? '', namespace: NAMESPACE },
       deleteOptions: { dryRun: ['All'] },
     };
-    const tried: unknown = await stage.controller.create(pods, eviction, { subresource: 'eviction' }).then(
-      () => 'allowed',
-      (error: StatusError) => error.code,
-    );
+    const tried: unknown = await stage.controller
+      .create(pods, eviction, { subresource: 'eviction' })
+      .then(
+        () => 'allowed',
+        (error: StatusError) => error.code,
+      );
     if (outcome === 'allowed') expect([tried, told]).toEqual(['allowed', undefined]);
     else expect([told?.pods.length, tried]).toEqual([2, name === 'twice' ? 500 : 429]);
   });

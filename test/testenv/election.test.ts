@@ -43,7 +43,10 @@ async function stand(identity: string, name: string, times: typeof SHORT): Promi
   const client = createClient({ ...config, server: `https://127.0.0.1:${proxy.port}` });
   const election = createElection({ client, namespace: NAMESPACE, name, identity, ...times });
   const stop = new AbortController();
-  const running = Promise.all([election.run(stop.signal), write(client, election, `${name}-register`, stop.signal)]);
+  const running = Promise.all([
+    election.run(stop.signal),
+    write(client, election, `${name}-register`, stop.signal),
+  ]);
   const end = async (): Promise<void> => {
     stop.abort();
     await running;
@@ -57,7 +60,12 @@ async function stand(identity: string, name: string, times: typeof SHORT): Promi
   return { election, proxy, stop: end };
 }
 
-async function write(client: KubeClient, election: Election, register: string, abort: AbortSignal): Promise<void> {
+async function write(
+  client: KubeClient,
+  election: Election,
+  register: string,
+  abort: AbortSignal,
+): Promise<void> {
   const guarded = guardedClient(client, election);
   const options = { namespace: NAMESPACE, deadlineMs: 1_000 };
   while (!abort.aborted) {
@@ -122,5 +130,9 @@ test('who stops hands over at once, not when the lease runs out', async () => {
   await one.stop();
   await expect.poll(() => terms, PATIENCE).toEqual(['one@0', 'two@1']);
   const { spec } = await direct.get(leases, 'handover', { namespace: NAMESPACE });
-  expect(spec).toMatchObject({ holderIdentity: 'two', leaseDurationSeconds: 600, leaseTransitions: 1 });
+  expect(spec).toMatchObject({
+    holderIdentity: 'two',
+    leaseDurationSeconds: 600,
+    leaseTransitions: 1,
+  });
 });

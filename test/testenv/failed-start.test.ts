@@ -15,7 +15,8 @@ beforeEach(() => {
   [assets = '', temporary = ''] = ['assets', 'temporary'].map((name) => join(root, name));
   for (const path of [assets, temporary]) mkdirSync(path);
   const given = process.env['KUBEBUILDER_ASSETS'];
-  if (given) for (const name of readdirSync(given)) symlinkSync(join(given, name), join(assets, name));
+  if (given)
+    for (const name of readdirSync(given)) symlinkSync(join(given, name), join(assets, name));
   vi.stubEnv('KUBEBUILDER_ASSETS', assets);
   vi.stubEnv('TMPDIR', temporary);
 });
@@ -28,10 +29,12 @@ afterEach(() => {
 test.each(['etcd', 'kube-apiserver', 'kwok'] as const)('%s ends at once', async (broken) => {
   rmSync(join(assets, broken), { force: true });
   writeFileSync(join(assets, broken), '#!/bin/sh\necho no such flag\nexit 7\n', { mode: 0o755 });
-  await expect(startControlPlane({ components: ['kube-scheduler', 'kwok'] })).rejects.toMatchObject({
-    code: 'REFIT_TESTENV',
-    message: `${broken} ended with exit code 7: no such flag`,
-  });
+  await expect(startControlPlane({ components: ['kube-scheduler', 'kwok'] })).rejects.toMatchObject(
+    {
+      code: 'REFIT_TESTENV',
+      message: `${broken} ended with exit code 7: no such flag`,
+    },
+  );
   expect(processesNaming(temporary)).toEqual([]);
   expect(readdirSync(temporary)).toEqual([]);
 });

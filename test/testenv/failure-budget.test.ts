@@ -18,12 +18,23 @@ test('it ends as ApplyFailed, names the failed node everywhere in the same words
   const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   onTestFinished(() => admin.close());
   // A definition is served a moment after it was created.
-  await vi.waitFor(async () => await admin.list(upgradePolicies, { limit: 1 }), { timeout: 30_000, interval: 200 });
-  const policy = await admin.create(upgradePolicies, buildUpgradePolicy('fail-budget', { failureBudget: 1 }));
+  await vi.waitFor(async () => await admin.list(upgradePolicies, { limit: 1 }), {
+    timeout: 30_000,
+    interval: 200,
+  });
+  const policy = await admin.create(
+    upgradePolicies,
+    buildUpgradePolicy('fail-budget', { failureBudget: 1 }),
+  );
   onTestFinished(async () => await admin.delete(upgradePolicies, policy.metadata.name));
   await using puppets = await Puppets.create(admin, 'fail-w1', 'fail-w2');
   const port = await freePort();
-  const flags = ['--kubeconfig', await kubeconfigFor('controller'), '--health-address', `127.0.0.1:${port}`];
+  const flags = [
+    '--kubeconfig',
+    await kubeconfigFor('controller'),
+    '--health-address',
+    `127.0.0.1:${port}`,
+  ];
   await using leader = new RefitProcess('controller', ...flags);
   const viewer = await kubeconfigFor('viewer');
   await puppets.plan(1);
@@ -32,7 +43,10 @@ test('it ends as ApplyFailed, names the failed node everywhere in the same words
   await puppets.says('fail-w2', 'Completed');
 
   const words = '1 of 2 targets done; failed: fail-w1';
-  expect(await puppets.end()).toEqual({ state: 'ApplyFailed', description: `DoneWithFailures: ${words}` });
+  expect(await puppets.end()).toEqual({
+    state: 'ApplyFailed',
+    description: `DoneWithFailures: ${words}`,
+  });
   expect(await watch.ended).toBe(1);
   expect(watch.stderr.join('\n')).toContain(words);
   const why = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
@@ -48,8 +62,12 @@ test('it ends as ApplyFailed, names the failed node everywhere in the same words
   const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   expect(metrics).toMatch(/refit_plans\{[^}]*phase="failed"[^}]*\} 1/);
 
-  expect((await runRefit('retry', 'fail-w1', '--kubeconfig', await kubeconfigFor('operator'))).code).toBe(0);
-  await puppets.until(async () => expect((await puppets.signal('fail-w1'))?.status).toBeUndefined());
+  expect(
+    (await runRefit('retry', 'fail-w1', '--kubeconfig', await kubeconfigFor('operator'))).code,
+  ).toBe(0);
+  await puppets.until(async () =>
+    expect((await puppets.signal('fail-w1'))?.status).toBeUndefined(),
+  );
   await puppets.says('fail-w1', 'Completed');
   expect(await puppets.end()).toEqual({ state: 'Completed', description: undefined });
   expect(await leader.stop('SIGTERM')).toBe(0);

@@ -4,10 +4,15 @@ import { ControlPlanePool } from './control-plane-pool.ts';
 
 /** Vitest loads this file once for each project; what the projects share hangs on the process. */
 const KEY = Symbol.for('refit.test.control-planes');
-const holder = globalThis as typeof globalThis & { [KEY]?: { projects: number; readonly pool: ControlPlanePool } };
+const holder = globalThis as typeof globalThis & {
+  [KEY]?: { projects: number; readonly pool: ControlPlanePool };
+};
 
 export function setup(project: TestProject): void {
-  const shared = (holder[KEY] ??= { projects: 0, pool: new ControlPlanePool(mostWorkers(project)) });
+  const shared = (holder[KEY] ??= {
+    projects: 0,
+    pool: new ControlPlanePool(mostWorkers(project)),
+  });
   shared.projects += 1;
   project.provide('controlPlanes', shared.pool.address);
   project.provide('loans', shared.pool.loans);

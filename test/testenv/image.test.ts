@@ -76,7 +76,10 @@ function suite(): void {
       args: ['controller', '--kubeconfig', '/etc/kubeconfig', '--health-address', address],
       files: { '/etc/kubeconfig': kubeconfig },
     });
-    await vi.waitFor(async () => expect(await holder(), controller.output.join('\n')).not.toBe(''), PATIENCE);
+    await vi.waitFor(
+      async () => expect(await holder(), controller.output.join('\n')).not.toBe(''),
+      PATIENCE,
+    );
     expect((await fetch(`http://${address}/readyz`)).status).toBe(200);
 
     const status = await readFile(`/proc/${controller.pid}/status`, 'utf8');

@@ -17,9 +17,17 @@ async function textOf(pem: Pem | undefined): Promise<string> {
 test.each(WHOLE ? [11, 12] : [11])(`seed %i: ${MUTATIONS} changes under faults`, async (seed) => {
   const config = await loadClusterConfig({ path: await kubeconfigFor('admin') });
   const { user, certificateAuthority, server } = config;
-  const [ca, cert, key] = await Promise.all([certificateAuthority, user.clientCertificate, user.clientKey].map(textOf));
+  const [ca, cert, key] = await Promise.all(
+    [certificateAuthority, user.clientCertificate, user.clientKey].map(textOf),
+  );
   const upstream = { url: server, tls: { ca: ca ?? '', cert: cert ?? '', key: key ?? '' } };
-  const outcome = await runTrial({ seed, mutations: MUTATIONS, config, upstream, compact: () => undefined });
+  const outcome = await runTrial({
+    seed,
+    mutations: MUTATIONS,
+    config,
+    upstream,
+    compact: () => undefined,
+  });
   expect(outcome.violations).toEqual([]);
   expect(outcome.events).toBeGreaterThan(MUTATIONS / 4);
   expect(outcome.faults.size).toBeGreaterThan(5);

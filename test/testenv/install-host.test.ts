@@ -20,9 +20,15 @@ function suite(): void {
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'refit-install-'));
     await buildOneFile(directory);
-    const { status, output } = await bootInJail([process.execPath, INSIDE, directory], directory, 200_000);
+    const { status, output } = await bootInJail(
+      [process.execPath, INSIDE, directory],
+      directory,
+      200_000,
+    );
     expect(status, output).toBe(0);
-    const found = JSON.parse(readFileSync(join(directory, 'seen.json'), 'utf8')) as SeenController & { error?: string };
+    const found = JSON.parse(
+      readFileSync(join(directory, 'seen.json'), 'utf8'),
+    ) as SeenController & { error?: string };
     expect(found.error).toBeUndefined();
     seen = found;
   });

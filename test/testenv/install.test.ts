@@ -73,16 +73,22 @@ async function askAs(kubeconfig: string, ...args: string[]): Promise<string> {
 async function expectAccess(kubeconfig: string, expected: Record<Target, string>): Promise<void> {
   const asOwner = async (args: readonly string[], input: string) =>
     await kubectl(plane.kubectl, kubeconfig, args, input);
-  await vi.waitFor(async () => expect(await reviewAccess(asOwner, Object.keys(expected))).toEqual(expected), PATIENCE);
+  await vi.waitFor(
+    async () => expect(await reviewAccess(asOwner, Object.keys(expected))).toEqual(expected),
+    PATIENCE,
+  );
 }
 
 /** As kubectl names them. */
 async function ours(...kinds: readonly Resource[]): Promise<string[]> {
   using client = createClient(await loadClusterConfig({ path: admin }));
   const names = kinds.map(async (resource) => {
-    const { items } = await client.listAll(resource, { labelSelector: 'app.kubernetes.io/managed-by=refit' });
+    const { items } = await client.listAll(resource, {
+      labelSelector: 'app.kubernetes.io/managed-by=refit',
+    });
     return items.map(
-      ({ metadata }) => `${[resource.plural, resource.group].filter(Boolean).join('.')}/${metadata.name}`,
+      ({ metadata }) =>
+        `${[resource.plural, resource.group].filter(Boolean).join('.')}/${metadata.name}`,
     );
   });
   return (await Promise.all(names)).flat();
@@ -90,14 +96,23 @@ async function ours(...kinds: readonly Resource[]): Promise<string[]> {
 
 /** The API server may take minutes to delete a definition that it does not serve yet. */
 const untilServed = async (): Promise<string> =>
-  await ask('wait', '--for=condition=Established', 'crd', '-l', 'app.kubernetes.io/managed-by=refit', '--timeout=60s');
+  await ask(
+    'wait',
+    '--for=condition=Established',
+    'crd',
+    '-l',
+    'app.kubernetes.io/managed-by=refit',
+    '--timeout=60s',
+  );
 
 const objectsOf = (text: string): KubeObject[] =>
   parseAllDocuments(text).map((document) => document.toJS() as KubeObject);
 
-const nameOf = ({ kind, metadata }: KubeObject): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+const nameOf = ({ kind, metadata }: KubeObject): string =>
+  `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 
-const sorted = (text: string): KubeObject[] => objectsOf(text).toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)));
+const sorted = (text: string): KubeObject[] =>
+  objectsOf(text).toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)));
 
 /** As the control plane has them: those of deploy/, applied by hand, for controllers on hosts. */
 const HAND_MADE = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-capi.yaml'];
@@ -105,7 +120,9 @@ const HAND_MADE = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-capi.yaml'];
 async function removeHandMade(): Promise<void> {
   for (const file of HAND_MADE) {
     const documents = parseAllDocuments(await readFile(`deploy/${file}`, 'utf8'));
-    const roles = documents.filter((document) => /Role/.test(String(document.get('kind')))).join('');
+    const roles = documents
+      .filter((document) => /Role/.test(String(document.get('kind'))))
+      .join('');
     await kubectl(plane.kubectl, admin, ['delete', '--ignore-not-found', '-f', '-'], roles);
   }
 }
@@ -113,11 +130,14 @@ async function removeHandMade(): Promise<void> {
 test('roles that somebody made by hand stay, and a controller on a host keeps what they grant', async () => {
   const bindings = ['clusterrolebindings,rolebindings', '--all-namespaces'];
   const fields = '{range .items[*]}{.metadata.uid}:{.metadata.resourceVersion} {end}';
-  const state = async (): Promise<string> => await ask('get', ...bindings, '-o', `jsonpath=${fields}`);
+  const state = async (): Promise<string> =>
+    await ask('get', ...bindings, '-o', `jsonpath=${fields}`);
   const before = await state();
   const refused = await runRefit('install', 'controller', '--apply', '--kubeconfig', admin);
   expect({ code: refused.code, stdout: refused.stdout }).toEqual({ code: 1, stdout: [] });
-  const names = ['k0s-autopilot', 'kube-node-lease'].map((each) => `rolebinding ${each}/refit-controller`);
+  const names = ['k0s-autopilot', 'kube-node-lease'].map(
+    (each) => `rolebinding ${each}/refit-controller`,
+  );
   const said = refused.stderr.join('\n');
   expect(said).toContain(
     `REFIT_INSTALL: refit install did not make what is in its way: clusterrolebinding refit-controller, ${names.join(', ')}, rolebinding default/refit-api-servers (end the controller that uses this, `,
@@ -125,17 +145,23 @@ test('roles that somebody made by hand stay, and a controller on a host keeps wh
   expect(await state()).toBe(before);
 
   const [, commands = ''] = /`(kubectl .*)`; then run this again\)$/.exec(said) ?? [];
-  expect(commands).toContain('kubectl delete clusterrolebinding/refit-controller && kubectl -n k0s-autopilot delete ');
+  expect(commands).toContain(
+    'kubectl delete clusterrolebinding/refit-controller && kubectl -n k0s-autopilot delete ',
+  );
   for (const command of commands.split(' && ')) await ask(...command.split(' ').slice(1));
   const applied = await refit('install', 'controller', '--apply', '--kubeconfig', admin);
   expect(applied).toContain('clusterrole refit-controller left as it is: it was there before');
   expect(applied).toContain('clusterrolebinding refit-controller created');
   const removed = await refit('uninstall', 'controller', '--kubeconfig', admin);
-  expect(removed).toContain('clusterrole refit-controller left as it is: refit install did not make it');
+  expect(removed).toContain(
+    'clusterrole refit-controller left as it is: refit install did not make it',
+  );
   expect(removed).toContain('clusterrolebinding refit-controller deleted');
   // Of what stays anyway, --delete-plans is no advice.
   expect(removed).toContain('namespace k0s-autopilot left as it is: refit install did not make it');
-  expect(await ask('get', 'clusterrole', 'refit-controller', '-o', 'name')).toContain('refit-controller');
+  expect(await ask('get', 'clusterrole', 'refit-controller', '-o', 'name')).toContain(
+    'refit-controller',
+  );
   await removeHandMade();
   await untilServed();
   await refit('uninstall', 'controller', '--delete-plans', '--kubeconfig', admin);
@@ -163,19 +189,29 @@ describe.each([
   });
 
   test('--image is the image of the container', async () => {
-    const printed = await refit('install', component, ...flags, '--image', 'registry.example.com/refit:9');
+    const printed = await refit(
+      'install',
+      component,
+      ...flags,
+      '--image',
+      'registry.example.com/refit:9',
+    );
     const images = printed.filter((line) => line.includes('image: '));
     expect(images.map((line) => line.trim())).toEqual(['image: "registry.example.com/refit:9"']);
   });
 
   test('--apply makes every object, and nothing the second time; uninstall removes them', async () => {
     const said = await refit('install', component, ...flags, '--apply', '--kubeconfig', admin);
-    expect(said.filter((line) => !/ (?:created|configured|left as it is: it was there before)$/.test(line))).toEqual(
-      [],
-    );
+    expect(
+      said.filter(
+        (line) => !/ (?:created|configured|left as it is: it was there before)$/.test(line),
+      ),
+    ).toEqual([]);
     expect((await ours(...KINDS)).length).toBeGreaterThan(8);
     const again = await refit('install', component, ...flags, '--apply', '--kubeconfig', admin);
-    expect(again.filter((line) => !/ (?:unchanged|left as it is: it was there before)$/.test(line))).toEqual([]);
+    expect(
+      again.filter((line) => !/ (?:unchanged|left as it is: it was there before)$/.test(line)),
+    ).toEqual([]);
     expect(again).toHaveLength(said.length);
 
     await untilServed();
@@ -183,7 +219,10 @@ describe.each([
     await vi.waitFor(async () => expect(await ours(...KINDS)).toEqual([]), SLOWLY);
     expect((await ours(customResourceDefinitions)).length).toBeGreaterThan(0);
     await refit('uninstall', component, '--delete-plans', '--kubeconfig', admin);
-    await vi.waitFor(async () => expect(await ours(customResourceDefinitions, namespaces)).toEqual([]), SLOWLY);
+    await vi.waitFor(
+      async () => expect(await ours(customResourceDefinitions, namespaces)).toEqual([]),
+      SLOWLY,
+    );
   });
 });
 
@@ -192,7 +231,13 @@ test("the original's controller is not taken over: nothing is applied before it 
   const image = 'rancher/system-upgrade-controller:v0.14.0';
   const deployment = ['deployment', 'system-upgrade-controller', '-n', 'system-upgrade'];
   await ask('create', ...deployment, '--image', image);
-  const { code, stdout, stderr } = await runRefit('install', 'cattle', '--apply', '--kubeconfig', admin);
+  const { code, stdout, stderr } = await runRefit(
+    'install',
+    'cattle',
+    '--apply',
+    '--kubeconfig',
+    admin,
+  );
   expect({ code, stdout }).toEqual({ code: 1, stdout: [] });
   expect(stderr.join('\n')).toBe(
     'REFIT_INSTALL: refit install did not make what is in its way: deployment system-upgrade/system-upgrade-controller ' +
@@ -218,7 +263,9 @@ test('install waits for what uninstall is still deleting', async () => {
   await ask('patch', role, '--type=merge', '--patch', finalizers('["example.com/held"]'));
   await refit('uninstall', ...args);
   await using install = new RefitProcess('install', ...args, '--apply');
-  const waits = expect.stringMatching(/^clusterrole .* is being deleted: waiting up to 5 min$/) as unknown;
+  const waits = expect.stringMatching(
+    /^clusterrole .* is being deleted: waiting up to 5 min$/,
+  ) as unknown;
   await vi.waitFor(() => expect(install.stdout).toContainEqual(waits), PATIENCE);
   await ask('patch', role, '--type=merge', '--patch', finalizers('null'));
   expect(await install.ended, install.stderr.join('\n')).toBe(0);
@@ -229,14 +276,23 @@ test('install waits for what uninstall is still deleting', async () => {
 test('what somebody else brought stays', async () => {
   const crd = 'customresourcedefinition/plans.autopilot.k0sproject.io';
   await ask('apply', '-f', 'deploy/crds/autopilot.k0sproject.io_plans.yaml');
-  const before = await ask('get', crd, '-o', 'jsonpath={.metadata.resourceVersion}{.metadata.generation}');
+  const before = await ask(
+    'get',
+    crd,
+    '-o',
+    'jsonpath={.metadata.resourceVersion}{.metadata.generation}',
+  );
   const said = await refit('install', 'controller', '--apply', '--kubeconfig', admin);
-  expect(said).toContain('customresourcedefinition plans.autopilot.k0sproject.io left as it is: it was there before');
+  expect(said).toContain(
+    'customresourcedefinition plans.autopilot.k0sproject.io left as it is: it was there before',
+  );
   const removed = await refit('uninstall', 'controller', '--delete-plans', '--kubeconfig', admin);
   expect(removed).toContain(
     'customresourcedefinition plans.autopilot.k0sproject.io left as it is: refit install did not make it',
   );
-  expect(await ask('get', crd, '-o', 'jsonpath={.metadata.name}')).toBe('plans.autopilot.k0sproject.io');
+  expect(await ask('get', crd, '-o', 'jsonpath={.metadata.name}')).toBe(
+    'plans.autopilot.k0sproject.io',
+  );
   expect(before).not.toBe('');
 });
 
@@ -249,7 +305,10 @@ describe('credentials of a controller', () => {
 
   test('give the agent its own object and no other', async () => {
     const file = join(directory, 'c1.conf');
-    await writeFile(file, (await refit('credentials', 'controlnode', 'c1', '--kubeconfig', admin)).join('\n'));
+    await writeFile(
+      file,
+      (await refit('credentials', 'controlnode', 'c1', '--kubeconfig', admin)).join('\n'),
+    );
     expect(await askAs(file, 'auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}')).toBe(
       'refit:controlnode:c1',
     );
@@ -262,9 +321,20 @@ describe('credentials of a controller', () => {
   });
 
   test('roles that were made by hand stay as they are', async () => {
-    const roles = (await readFile('deploy/rbac-controlnode.yaml', 'utf8')).replaceAll('CONTROL_NODE', 'c4');
-    expect(await kubectl(plane.kubectl, admin, ['apply', '-f', '-'], roles)).toMatchObject({ ok: true });
-    const binding = ['get', 'clusterrolebinding', 'refit-controlnode:c4', '-o', 'jsonpath={.metadata.resourceVersion}'];
+    const roles = (await readFile('deploy/rbac-controlnode.yaml', 'utf8')).replaceAll(
+      'CONTROL_NODE',
+      'c4',
+    );
+    expect(await kubectl(plane.kubectl, admin, ['apply', '-f', '-'], roles)).toMatchObject({
+      ok: true,
+    });
+    const binding = [
+      'get',
+      'clusterrolebinding',
+      'refit-controlnode:c4',
+      '-o',
+      'jsonpath={.metadata.resourceVersion}',
+    ];
     const before = await ask(...binding);
     await refit('credentials', 'controlnode', 'c4', '--kubeconfig', admin);
     expect(await ask(...binding)).toBe(before);
@@ -282,7 +352,9 @@ describe('credentials of a controller', () => {
   test('as a command for kubeconfigs, they are due again before they expire', async () => {
     const args = ['--output', 'exec-credential', '--duration', '1h', '--kubeconfig', admin];
     const [text = ''] = await refit('credentials', 'controlnode', 'c3', ...args);
-    const { status } = JSON.parse(text) as { status: { expirationTimestamp: string; clientKeyData: string } };
+    const { status } = JSON.parse(text) as {
+      status: { expirationTimestamp: string; clientKeyData: string };
+    };
     const left = Date.parse(status.expirationTimestamp) - Date.now();
     expect(left).toBeGreaterThan(30 * 60_000);
     expect(left).toBeLessThan(50 * 60_000);
@@ -295,7 +367,14 @@ describe('credentials of a controller', () => {
     ['c1 --duration 876000h', '--duration is too short or too long: use 10m to 596523h'],
   ])('%s: one line', async (text, message) => {
     const [name = '', ...more] = text.includes(':') ? [text] : text.split(' ');
-    const { code, stderr } = await runRefit('credentials', 'controlnode', name, ...more, '--kubeconfig', admin);
+    const { code, stderr } = await runRefit(
+      'credentials',
+      'controlnode',
+      name,
+      ...more,
+      '--kubeconfig',
+      admin,
+    );
     expect(code).toBe(2);
     expect(stderr).toEqual([expect.stringContaining(message)]);
   });
@@ -305,30 +384,57 @@ test('uninstall stays away while a plan is open, and leaves what another compone
   const cluster = ['--kubeconfig', admin];
   // As Helm left it; what else the two components share is theirs.
   await ask('delete', 'clusterrolebinding', 'refit-viewer', '--ignore-not-found');
-  await ask('create', 'clusterrolebinding', 'refit-viewer', '--clusterrole=refit-viewer', '--group=sre');
+  await ask(
+    'create',
+    'clusterrolebinding',
+    'refit-viewer',
+    '--clusterrole=refit-viewer',
+    '--group=sre',
+  );
   await ask('label', 'clusterrolebinding', 'refit-viewer', 'app.kubernetes.io/managed-by=Helm');
   const installed = await refit('install', 'controller', '--apply', ...cluster);
   expect(installed).toContain('clusterrolebinding refit-viewer left as it is: it was there before');
   await refit('install', 'cattle', '--apply', ...cluster);
 
   const { kind, spec } = buildPlan();
-  const plan = { apiVersion: 'autopilot.k0sproject.io/v1beta2', kind, metadata: { name: 'autopilot' }, spec };
-  expect(await kubectl(plane.kubectl, admin, ['apply', '-f', '-'], JSON.stringify(plan))).toMatchObject({ ok: true });
+  const plan = {
+    apiVersion: 'autopilot.k0sproject.io/v1beta2',
+    kind,
+    metadata: { name: 'autopilot' },
+    spec,
+  };
+  expect(
+    await kubectl(plane.kubectl, admin, ['apply', '-f', '-'], JSON.stringify(plan)),
+  ).toMatchObject({ ok: true });
   const before = await ours(...KINDS, customResourceDefinitions, namespaces);
-  const { code, stdout, stderr } = await runRefit('uninstall', 'controller', '--delete-plans', ...cluster);
+  const { code, stdout, stderr } = await runRefit(
+    'uninstall',
+    'controller',
+    '--delete-plans',
+    ...cluster,
+  );
   expect({ code, stdout }).toEqual({ code: 1, stdout: [] });
-  expect(stderr).toEqual([expect.stringMatching(/^REFIT_INSTALL: Plan autopilot .*has not ended .*refit abort/)]);
+  expect(stderr).toEqual([
+    expect.stringMatching(/^REFIT_INSTALL: Plan autopilot .*has not ended .*refit abort/),
+  ]);
   expect(await ours(...KINDS, customResourceDefinitions, namespaces)).toEqual(before);
   await ask('delete', 'plans.autopilot.k0sproject.io', 'autopilot');
 
   const removed = await refit('uninstall', 'cattle', '--delete-plans', ...cluster);
-  const shared = ['clusterrole refit-viewer', 'customresourcedefinition upgradepolicies.upgrade.refit.dev'];
+  const shared = [
+    'clusterrole refit-viewer',
+    'customresourcedefinition upgradepolicies.upgrade.refit.dev',
+  ];
   const needed = removed.filter((line) =>
     line.endsWith('left as it is: deployment refit-system/refit-controller needs it'),
   );
-  expect(needed.map((line) => line.replace(/ left .*/, ''))).toEqual(expect.arrayContaining(shared));
+  expect(needed.map((line) => line.replace(/ left .*/, ''))).toEqual(
+    expect.arrayContaining(shared),
+  );
   expect(removed).toContain('namespace refit-system left as it is: refit install did not make it');
   const ended = await refit('uninstall', 'controller', '--delete-plans', ...cluster);
-  expect(ended.filter((line) => line.startsWith(`${shared[1]} `))).toEqual([`${shared[1]} deleted`]);
+  expect(ended.filter((line) => line.startsWith(`${shared[1]} `))).toEqual([
+    `${shared[1]} deleted`,
+  ]);
   expect(await ask('delete', 'clusterrolebinding', 'refit-viewer')).toContain('deleted');
 });

@@ -26,7 +26,9 @@ test('a kept cluster is there for kubectl and refit, advice is given only then, 
     const [, path = ''] = /export PATH=(\S+):\$PATH/.exec(said) ?? [];
     const nodes = await kubectl(controlPlane().kubectl, kubeconfig, ['get', 'nodes', '-o', 'name']);
     expect(nodes.stdout).toContain('node/worker2');
-    const why = await run(join(path, 'refit'), ['why', 'worker2'], { environment: { KUBECONFIG: kubeconfig } });
+    const why = await run(join(path, 'refit'), ['why', 'worker2'], {
+      environment: { KUBECONFIG: kubeconfig },
+    });
     expect(why.stdout).toContain('refit retry worker2');
     const [, pid = ''] = /kill (\d+)\n/.exec(said) ?? [];
     expect(Number(pid)).toBe(child.pid);

@@ -99,5 +99,7 @@ test('a kind that is not installed is told apart from an object that is missing'
     namespaced: false,
   };
   expect(await admin.list(missing).catch(describeProblem)).toMatchObject({ code: 'REFIT_NO_CRD' });
-  expect(await admin.get(nodes, 'nowhere').catch(describeProblem)).toMatchObject({ code: 'REFIT_INTERNAL' });
+  expect(await admin.get(nodes, 'nowhere').catch(describeProblem)).toMatchObject({
+    code: 'REFIT_INTERNAL',
+  });
 });

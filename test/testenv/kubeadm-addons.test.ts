@@ -23,9 +23,14 @@ beforeAll(async () => {
   await apply(JSON.stringify({ apiVersion, kind: 'ClusterRole', metadata, rules }));
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: RIGHTS };
   const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'refit-kubeadm' }];
-  await apply(JSON.stringify({ apiVersion, kind: 'ClusterRoleBinding', metadata, roleRef, subjects }));
+  await apply(
+    JSON.stringify({ apiVersion, kind: 'ClusterRoleBinding', metadata, roleRef, subjects }),
+  );
   scene = await openScene(startJavascriptServer, { hosts: 1, played: true });
-  manifest = await scene.cluster.manifest(FROM, (each) => (each['addons'] = [{ name: 'demo', path: 'demo' }]));
+  manifest = await scene.cluster.manifest(
+    FROM,
+    (each) => (each['addons'] = [{ name: 'demo', path: 'demo' }]),
+  );
   folder = join(manifest, '../demo');
 });
 
@@ -37,7 +42,14 @@ beforeEach(async () => {
 afterAll(async () => {
   await kubectlAs('admin', ['delete', 'namespace', NAMESPACE, '--ignore-not-found']);
   await kubectlAs('admin', ['delete', 'crd', 'things.addons.example.com', '--ignore-not-found']);
-  await kubectlAs('admin', ['delete', 'configmap', 'refit-addons', '-n', 'kube-system', '--ignore-not-found']);
+  await kubectlAs('admin', [
+    'delete',
+    'configmap',
+    'refit-addons',
+    '-n',
+    'kube-system',
+    '--ignore-not-found',
+  ]);
   await kubectlAs('admin', ['delete', 'clusterrole,clusterrolebinding', RIGHTS]);
   await scene[Symbol.asyncDispose]();
 });
@@ -56,7 +68,8 @@ const config = (name: string, value: string) => ({
 });
 
 async function valueOf(name: string): Promise<string | undefined> {
-  return (await ifFound(scene.cluster.client.get(configMaps, name, { namespace: NAMESPACE })))?.data?.['value'];
+  return (await ifFound(scene.cluster.client.get(configMaps, name, { namespace: NAMESPACE })))
+    ?.data?.['value'];
 }
 
 const definition = {
@@ -67,10 +80,16 @@ const definition = {
     group: 'addons.example.com',
     scope: 'Namespaced',
     names: { kind: 'Thing', plural: 'things' },
-    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+    versions: [
+      { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } },
+    ],
   },
 };
-const thing = { apiVersion: 'addons.example.com/v1', kind: 'Thing', metadata: { name: 'first', namespace: NAMESPACE } };
+const thing = {
+  apiVersion: 'addons.example.com/v1',
+  kind: 'Thing',
+  metadata: { name: 'first', namespace: NAMESPACE },
+};
 const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
 const labels = { app: 'web' };
 const deployment = {
@@ -80,7 +99,10 @@ const deployment = {
   spec: {
     replicas: 2,
     selector: { matchLabels: labels },
-    template: { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'registry.local:5000/web:v1' }] } },
+    template: {
+      metadata: { labels },
+      spec: { containers: [{ name: 'web', image: 'registry.local:5000/web:v1' }] },
+    },
   },
 };
 const deployments = namespaced<KubeObject & { status?: object }>('apps/v1', 'Deployment');
@@ -103,12 +125,18 @@ test('is planned without a change, applied whatever its order, and then has noth
   const applied = run('apply', '--yes', '-o', 'json');
   expect(await applied.ended).toBe(0);
   const { outcome, checks } = JSON.parse(applied.stdout) as UpgradeReport;
-  expect([outcome, checks.at(-1)]).toEqual(['done', { of: 'addon demo', component: 'objects', found: '6 applied' }]);
+  expect([outcome, checks.at(-1)]).toEqual([
+    'done',
+    { of: 'addon demo', component: 'objects', found: '6 applied' },
+  ]);
   expect(await valueOf('a')).toBe('1');
   const { status } = await scene.cluster.client.get(deployments, 'web', { namespace: NAMESPACE });
   expect(status).toMatchObject({ updatedReplicas: 2, availableReplicas: 2 });
   const again = run('apply', '--yes');
-  expect([await again.ended, again.stdout]).toEqual([0, expect.stringContaining('Nothing to do.\n')]);
+  expect([await again.ended, again.stdout]).toEqual([
+    0,
+    expect.stringContaining('Nothing to do.\n'),
+  ]);
 }, 300_000);
 
 test('deletes nothing, and tells what is in no file any more', async () => {
@@ -119,15 +147,24 @@ test('deletes nothing, and tells what is in no file any more', async () => {
   await write('a.yaml', config('a', '3'), written, deployment);
   const applied = run('apply', '--yes');
   expect([await applied.ended, applied.stderr]).toEqual([0, '']);
-  expect(applied.stdout.match(/^addon demo: .*$/gm)).toEqual(['addon demo: changed: ConfigMap kubeadm-addons/a']);
+  expect(applied.stdout.match(/^addon demo: .*$/gm)).toEqual([
+    'addon demo: changed: ConfigMap kubeadm-addons/a',
+  ]);
   await write('a.yaml', config('a', '3'), deployment);
   const plan = run('plan');
-  const left = 'applied before, in no file now; Refit leaves it: kubectl get configmaps a -n default';
-  expect([await plan.ended, plan.stdout]).toEqual([0, expect.stringContaining(`warning addon: demo: ${left}\n`)]);
+  const left =
+    'applied before, in no file now; Refit leaves it: kubectl get configmaps a -n default';
+  expect([await plan.ended, plan.stdout]).toEqual([
+    0,
+    expect.stringContaining(`warning addon: demo: ${left}\n`),
+  ]);
   expect(plan.stdout).toContain('Nothing to do.');
   await write('a.yaml', config('a', '4'), deployment);
   const last = run('apply', '--yes');
-  expect([await last.ended, last.stdout]).toEqual([0, expect.stringContaining(`\naddon demo: ${left}\n`)]);
+  expect([await last.ended, last.stdout]).toEqual([
+    0,
+    expect.stringContaining(`\naddon demo: ${left}\n`),
+  ]);
   expect([await valueOf('a'), await valueOf('b')]).toEqual(['4', '1']);
   await kubectlAs('admin', ['delete', 'configmaps', 'a', '-n', 'default']);
 }, 300_000);
@@ -146,7 +183,10 @@ test('a conflict leaves an addon out until it is forced', async () => {
   ]);
   expect([await valueOf('a'), await valueOf('c')]).toEqual(['theirs', undefined]);
   const skipped = run('apply', '--yes', '--skip-addons');
-  expect([await skipped.ended, skipped.stdout]).toEqual([0, expect.stringContaining('Nothing to do.\n')]);
+  expect([await skipped.ended, skipped.stdout]).toEqual([
+    0,
+    expect.stringContaining('Nothing to do.\n'),
+  ]);
   const forced = run('apply', '--yes', '--force-conflicts');
   expect([await forced.ended, forced.stderr]).toEqual([0, '']);
   expect([await valueOf('a'), await valueOf('c')]).toEqual(['3', '3']);

@@ -48,14 +48,17 @@ let mayServe = Promise.resolve();
 /** Of the list of binaries. */
 let sha256 = '';
 const agents: AgentProcess[] = [];
-const server = createServer((request, response) => void serve(request.url ?? '').then((body) => response.end(body)));
+const server = createServer(
+  (request, response) => void serve(request.url ?? '').then((body) => response.end(body)),
+);
 
 const sha = (body: Buffer | string): string => createHash('sha256').update(body).digest('hex');
 
 async function serve(path: string): Promise<Buffer | string> {
   await mayServe;
   const name = path.slice(1);
-  const file = async (each: string) => await readFile(join(scene.cluster.host('w1').root, 'opt/kubernetes', TO, each));
+  const file = async (each: string) =>
+    await readFile(join(scene.cluster.host('w1').root, 'opt/kubernetes', TO, each));
   if (name === 'kubeadm' || name === 'kubelet') return await file(name);
   const [kubeadm, kubelet] = [sha(await file('kubeadm')), sha(await file('kubelet'))];
   return `${kubeadm}  kubeadm\n${name === 'WRONG' ? kubeadm : kubelet}  kubelet\n`;
@@ -63,13 +66,19 @@ async function serve(path: string): Promise<Buffer | string> {
 
 beforeAll(async () => {
   scene = await openScene(startJavascriptServer);
-  for (const each of [ROLE, await readFile('deploy/crds/upgrade.refit.dev_upgradepolicies.yaml', 'utf8')])
+  for (const each of [
+    ROLE,
+    await readFile('deploy/crds/upgrade.refit.dev_upgradepolicies.yaml', 'utf8'),
+  ])
     await apply(each);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   mirror = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   sha256 = sha(await serve('/LIST'));
   const kubeconfig = await kubeconfigFor('capi');
-  const unused = { startLeading: async () => await Promise.reject(new Error('unused')), downloads: { url: mirror } };
+  const unused = {
+    startLeading: async () => await Promise.reject(new Error('unused')),
+    downloads: { url: mirror },
+  };
   const directory = join(scene.cluster.host('w1').root, '..');
   const extension = await prepareExtension({ cluster: unused, directory, kubeconfig });
   const own = ['--api-port', String(scene.cluster.apiPort), '--lease-duration', '3s'];
@@ -92,8 +101,17 @@ afterAll(async () => {
 
 async function startAgent(name: string, ...flags: string[]): Promise<AgentProcess> {
   const { root } = scene.cluster.host(name);
-  const kubeconfig = await kubeconfigVia(join(root, '..'), { node: name }, `https://127.0.0.1:${proxy.port}`);
-  const state = ['--state-dir', join(root, 'var/lib/refit-agent'), '--run-dir', join(root, 'run/refit')];
+  const kubeconfig = await kubeconfigVia(
+    join(root, '..'),
+    { node: name },
+    `https://127.0.0.1:${proxy.port}`,
+  );
+  const state = [
+    '--state-dir',
+    join(root, 'var/lib/refit-agent'),
+    '--run-dir',
+    join(root, 'run/refit'),
+  ];
   const own = ['--procedure', 'kubeadm', '--name', name, '--config', join(root, 'none.yaml')];
   const args = [...own, '--kubeconfig', kubeconfig, ...state, ...flags];
   const environment = { REFIT_ROOT: root, PATH: `${join(root, 'usr/bin')}:${process.env['PATH']}` };
@@ -130,7 +148,10 @@ async function ended(name: string): Promise<[phase: string | undefined, reason: 
     const node = await nodeOf(name);
     const update = updateOn(node);
     const record = update && recordOf(node, update);
-    expect([record?.phase, leader.child.exitCode]).toEqual([expect.stringMatching(/done|failed/), null]);
+    expect([record?.phase, leader.child.exitCode]).toEqual([
+      expect.stringMatching(/done|failed/),
+      null,
+    ]);
     return [record?.phase, record?.reason?.message ?? ''];
   }, PATIENCE);
 }
@@ -144,8 +165,13 @@ async function configure(version: string): Promise<void> {
   const { client } = scene.cluster;
   const { data } = await client.get(configMaps, CONFIG.name, { namespace: CONFIG.namespace });
   const whole = parse(data?.['ClusterConfiguration'] ?? '') as object;
-  const patch = { data: { ClusterConfiguration: stringify({ ...whole, kubernetesVersion: version }) } };
-  await client.patch(configMaps, CONFIG.name, patch, { namespace: CONFIG.namespace, type: 'merge' });
+  const patch = {
+    data: { ClusterConfiguration: stringify({ ...whole, kubernetesVersion: version }) },
+  };
+  await client.patch(configMaps, CONFIG.name, patch, {
+    namespace: CONFIG.namespace,
+    type: 'merge',
+  });
 }
 
 test('an agent says what it is for, and refuses a host without kubeadm', async () => {
@@ -159,18 +185,27 @@ test('an agent says what it is for, and refuses a host without kubeadm', async (
   const args = ['--procedure', 'kubeadm', '--name', 'w2', ...where];
   const lost = startAgentProcess([process.execPath, REFIT], args, { PATH: '/usr/bin:/bin' });
   expect(await lost.exited).toBe(1);
-  expect(lost.log.join('\n')).toContain('REFIT_AGENT: no kubeadm and kubelet in PATH (/usr/bin:/bin)');
+  expect(lost.log.join('\n')).toContain(
+    'REFIT_AGENT: no kubeadm and kubelet in PATH (/usr/bin:/bin)',
+  );
 });
 
 test('a worker before the control plane, a list with another hash, and one whose file has another: nothing is touched', async () => {
   await startAgent('w1');
   await request('w1');
-  expect(await ended('w1')).toEqual(['failed', expect.stringContaining(`kubeadm-config has version ${FROM}`)]);
+  expect(await ended('w1')).toEqual([
+    'failed',
+    expect.stringContaining(`kubeadm-config has version ${FROM}`),
+  ]);
   await configure(TO);
   await request('w1', 'WRONG');
-  expect((await ended('w1'))[1]).toMatch(/FailedDownload: sha256 of the download is \w+, wanted \w+/);
+  expect((await ended('w1'))[1]).toMatch(
+    /FailedDownload: sha256 of the download is \w+, wanted \w+/,
+  );
   await request('w1', 'WRONG', sha(await serve('/WRONG')));
-  expect((await ended('w1'))[1]).toMatch(/FailedDownload: sha256 of the download is \w+, wanted \w+/);
+  expect((await ended('w1'))[1]).toMatch(
+    /FailedDownload: sha256 of the download is \w+, wanted \w+/,
+  );
   expect(await logOf(scene.cluster.host('w1'), 'kubelet')).toEqual([]);
   expect((await nodeOf('w1')).spec?.unschedulable ?? false).toBe(false);
 });
@@ -226,5 +261,8 @@ test('a worker whose agent is killed in each step', async () => {
   await releaseKubelet();
   await startAgent('w1');
   expect(await ended('w1')).toEqual(['done', '']);
-  expect([await logOf(host, 'kubeadm'), await logOf(host, 'kubelet')]).toEqual([['upgrade node'], [`started ${TO}`]]);
+  expect([await logOf(host, 'kubeadm'), await logOf(host, 'kubelet')]).toEqual([
+    ['upgrade node'],
+    [`started ${TO}`],
+  ]);
 });

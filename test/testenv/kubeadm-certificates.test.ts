@@ -27,7 +27,8 @@ afterAll(async () => {
   await scene[Symbol.asyncDispose]();
 });
 
-const log = async (name: string, of: 'kubeadm' | 'static-pods') => await logOf(scene.cluster.host(name), of);
+const log = async (name: string, of: 'kubeadm' | 'static-pods') =>
+  await logOf(scene.cluster.host(name), of);
 const manifest = async (more: object = {}): Promise<string> =>
   await scene.cluster.manifest(FROM, (fields) => Object.assign(fields, more));
 
@@ -42,7 +43,9 @@ test('a plan says which hosts get new certificates, and why, and that the kubeco
   expect([await run.ended, run.stderr]).toEqual([0, '']);
   expect(run.stdout).toContain(`warning certificate: the client certificate of ${path} ends on 20`);
   for (const name of NAMES) {
-    expect(run.stdout).toMatch(new RegExp(`^${name} +control plane +${FROM} +kubeadm certs renew$`, 'm'));
+    expect(run.stdout).toMatch(
+      new RegExp(`^${name} +control plane +${FROM} +kubeadm certs renew$`, 'm'),
+    );
     expect(run.stdout).toMatch(
       new RegExp(
         `^${name} restarts its static pods with new certificates: /etc/kubernetes/pki/apiserver.crt ends on 20`,
@@ -55,9 +58,15 @@ test('a plan says which hosts get new certificates, and why, and that the kubeco
 
 describe('where kubeadm may not renew them', () => {
   test('a plan warns, and there is nothing to do', async () => {
-    const run = scene.refit('plan', '-m', await manifest({ kubeadm: { certificateRenewal: false } }));
+    const run = scene.refit(
+      'plan',
+      '-m',
+      await manifest({ kubeadm: { certificateRenewal: false } }),
+    );
     expect([await run.ended, run.stderr]).toEqual([0, '']);
-    expect(run.stdout).toContain('warning certificate: cp1: /etc/kubernetes/pki/apiserver.crt ends on 20');
+    expect(run.stdout).toContain(
+      'warning certificate: cp1: /etc/kubernetes/pki/apiserver.crt ends on 20',
+    );
     expect(run.stdout).toContain('Nothing to do.\n');
   });
 
@@ -84,7 +93,9 @@ test('a run that ends amid the renewal leaves the others alone; the same command
   expect([await run.ended, run.stderr]).toEqual([0, '']);
   for (const name of NAMES) {
     expect(await log(name, 'static-pods')).toEqual(COMPONENTS);
-    expect(await endOf(scene.cluster.host(name).root, 'apiserver')).toBeGreaterThan(Date.now() + 300 * DAY);
+    expect(await endOf(scene.cluster.host(name).root, 'apiserver')).toBeGreaterThan(
+      Date.now() + 300 * DAY,
+    );
     expect(run.stdout).toMatch(new RegExp(`^Verified ${name}: .*certificates until 20`, 'm'));
   }
   const { items } = await scene.cluster.client.list(nodes);

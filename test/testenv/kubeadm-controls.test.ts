@@ -27,13 +27,21 @@ function apply(): Run {
   return scene.refit('apply', '--yes', '-m', manifest, '--lease-duration', '5s');
 }
 
-async function told(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const { code, stdout, stderr } = await runRefit(...args, '--kubeconfig', await kubeconfigFor('operator'));
+async function told(
+  ...args: readonly string[]
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const { code, stdout, stderr } = await runRefit(
+    ...args,
+    '--kubeconfig',
+    await kubeconfigFor('operator'),
+  );
   return { code, stdout: stdout.map((line) => `${line}\n`).join(''), stderr: stderr.join('\n') };
 }
 
 async function versionsOf(...names: readonly string[]): Promise<(string | undefined)[]> {
-  const found = await Promise.all(names.map(async (name) => await scene.cluster.client.get(nodes, name)));
+  const found = await Promise.all(
+    names.map(async (name) => await scene.cluster.client.get(nodes, name)),
+  );
   return found.map(({ status }) => status?.nodeInfo?.kubeletVersion);
 }
 
@@ -43,7 +51,9 @@ test('retry refuses a failed host and says what to do', async () => {
   const { code, stderr } = await told('retry', 'cp1');
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    new RegExp(`refit retry cannot retry cp1 of ${PLAN}: fix the cause, then run .refit kubeadm apply. again`),
+    new RegExp(
+      `refit retry cannot retry cp1 of ${PLAN}: fix the cause, then run .refit kubeadm apply. again`,
+    ),
   );
 });
 
@@ -54,7 +64,9 @@ test('with a pause, the current host finishes and no other starts; why says what
   await isHeld(cp1, run);
   const paused = await told('pause');
   expect(paused).toMatchObject({ code: 0, stderr: '' });
-  expect(paused.stdout).toMatch(new RegExp(`^${PLAN} is paused\\.\nIn progress, will finish: cp1 `));
+  expect(paused.stdout).toMatch(
+    new RegExp(`^${PLAN} is paused\\.\nIn progress, will finish: cp1 `),
+  );
   // Another run finishes it, too.
   run.child.kill('SIGKILL');
   await run.ended;
@@ -78,11 +90,15 @@ test('with a pause, the current host finishes and no other starts; why says what
 test('with an abort, the current host finishes and the run ends; the next run starts again', async () => {
   const aborted = await told('abort', '--reason', 'wrong release');
   expect(aborted).toMatchObject({ code: 0, stderr: '' });
-  expect(aborted.stdout).toMatch(new RegExp(`^${PLAN} is aborted: wrong release\\.\nIn progress, will finish: cp2 `));
+  expect(aborted.stdout).toMatch(
+    new RegExp(`^${PLAN} is aborted: wrong release\\.\nIn progress, will finish: cp2 `),
+  );
   const shown = scene.refit('plan', '-m', manifest);
   expect([await shown.ended, shown.stdout]).toEqual([
     0,
-    expect.stringContaining(`An upgrade to ${TO} was aborted: wrong release. The next run finishes the hosts that `),
+    expect.stringContaining(
+      `An upgrade to ${TO} was aborted: wrong release. The next run finishes the hosts that `,
+    ),
   ]);
   await release(scene.cluster.host('cp2'));
   expect(await run.ended).toBe(1);
@@ -96,11 +112,18 @@ test('with an abort, the current host finishes and the run ends; the next run st
   );
 
   // As an earlier run left it, and kubectl uncordon, before a person cordoned the node.
-  await kubectlAs('admin', ['annotate', 'node', 'w1', `${CORDON_ANNOTATION}=earlier/2026-11-20T08:00:00Z/ConfigMap`]);
+  await kubectlAs('admin', [
+    'annotate',
+    'node',
+    'w1',
+    `${CORDON_ANNOTATION}=earlier/2026-11-20T08:00:00Z/ConfigMap`,
+  ]);
   await kubectlAs('admin', ['cordon', 'w1']);
   const again = apply();
   expect([await again.ended, again.stderr]).toEqual([0, '']);
   expect(await versionsOf('w1', 'w2')).toEqual([TO, TO]);
-  const left = await Promise.all(['w1', 'w2'].map(async (name) => await scene.cluster.client.get(nodes, name)));
+  const left = await Promise.all(
+    ['w1', 'w2'].map(async (name) => await scene.cluster.client.get(nodes, name)),
+  );
   expect(left.map(({ spec }) => spec?.unschedulable)).toEqual([true, undefined]);
 });

@@ -34,14 +34,20 @@ beforeAll(async () => {
     await apply(await readFile(join('deploy/crds', file), 'utf8'));
   scene = await openScene(startJavascriptServer, { played: true, offers: [MINOR] });
   await requestFromHosts(scene.cluster.hosts);
-  const runtime = ['containerd', 'containerd-shim-runc-v2'].map((name) => [name, { path: `/opt/containerd/${name}` }]);
+  const runtime = ['containerd', 'containerd-shim-runc-v2'].map((name) => [
+    name,
+    { path: `/opt/containerd/${name}` },
+  ]);
   const containerd = { version: CONTAINERD, binaries: Object.fromEntries(runtime) as object };
   const more = { containerd, approveServingCertificates: true };
   manifest = await scene.cluster.manifest(MINOR, (each) => Object.assign(each, more));
   await watchKubelets();
 });
 
-afterEach(async () => void (await kubectlAs('admin', ['delete', 'upgradepolicy', POLICY, '--ignore-not-found'])));
+afterEach(
+  async () =>
+    void (await kubectlAs('admin', ['delete', 'upgradepolicy', POLICY, '--ignore-not-found'])),
+);
 
 afterAll(async () => {
   stop.abort();
@@ -67,7 +73,10 @@ async function watchKubelets(): Promise<void> {
 
 async function apiServerVersions(): Promise<string[]> {
   const texts = ['cp1', 'cp2'].map(async (name) => {
-    const path = join(scene.cluster.host(name).root, 'etc/kubernetes/manifests/kube-apiserver.yaml');
+    const path = join(
+      scene.cluster.host(name).root,
+      'etc/kubernetes/manifests/kube-apiserver.yaml',
+    );
     return /kube-apiserver:(\S+)/.exec(await readFile(path, 'utf8'))?.[1] ?? '';
   });
   return await Promise.all(texts);
@@ -86,9 +95,13 @@ async function setCordon(name: string, unschedulable: boolean | null): Promise<v
 }
 
 async function podsOn(name: string): Promise<Pod[]> {
-  const { items } = await scene.cluster.client.list(pods, { fieldSelector: `spec.nodeName=${name}` });
+  const { items } = await scene.cluster.client.list(pods, {
+    fieldSelector: `spec.nodeName=${name}`,
+  });
   // Static pods stay.
-  return items.filter(({ metadata, status }) => status?.phase === 'Running' && !metadata.labels?.['tier']);
+  return items.filter(
+    ({ metadata, status }) => status?.phase === 'Running' && !metadata.labels?.['tier'],
+  );
 }
 
 async function tells(run: Run, pattern: RegExp): Promise<void> {
@@ -115,16 +128,31 @@ test('what a drain would wait for stands in the plan, and nothing is touched', a
   };
   const kind = 'ValidatingWebhookConfiguration';
   const metadata = { name: 'silent' };
-  await apply(JSON.stringify({ apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata, webhooks: [webhook] }));
+  await apply(
+    JSON.stringify({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind,
+      metadata,
+      webhooks: [webhook],
+    }),
+  );
   const run = scene.refit('plan', '-m', manifest);
   expect([await run.ended, run.stderr]).toEqual([0, '']);
   expect(run.stdout).toContain(
     `cp1   control plane  ${FROM} → ${MINOR}  kubelet, once every API server has the version`,
   );
-  expect(run.stdout).toContain(`On hosts with another containerd: ${CONTAINERD} before the kubelet; no container`);
-  expect(run.stdout).toContain('Requests of kubelets for serving certificates are approved, if manifest and host');
-  expect(run.stdout).toMatch(/warning drain: w1 cannot be drained now: PodDisruptionBudget default\/web blocks .*/);
-  expect(run.stdout).toContain('warning webhook: no endpoint of service default/silent is ready for webhook silent');
+  expect(run.stdout).toContain(
+    `On hosts with another containerd: ${CONTAINERD} before the kubelet; no container`,
+  );
+  expect(run.stdout).toContain(
+    'Requests of kubelets for serving certificates are approved, if manifest and host',
+  );
+  expect(run.stdout).toMatch(
+    /warning drain: w1 cannot be drained now: PodDisruptionBudget default\/web blocks .*/,
+  );
+  expect(run.stdout).toContain(
+    'warning webhook: no endpoint of service default/silent is ready for webhook silent',
+  );
   await kubectlAs('admin', ['delete', kind, 'silent']);
   // A pod that is blocked only for now is different.
   await apply(JSON.stringify(WORKLOADS.budget('web', 'web', { minAvailable: 1 })));
@@ -133,7 +161,14 @@ test('what a drain would wait for stands in the plan, and nothing is touched', a
 test('a drain that does not end in time fails its host, which was not touched and may carry pods again', async () => {
   const spec = { plans: [{ dialect: 'kubeadm' }], deadlines: { drain: '8s' } };
   const metadata = { name: POLICY };
-  await apply(JSON.stringify({ apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata, spec }));
+  await apply(
+    JSON.stringify({
+      apiVersion: 'upgrade.refit.dev/v1alpha1',
+      kind: 'UpgradePolicy',
+      metadata,
+      spec,
+    }),
+  );
   const run = start();
   expect(await run.ended).toBe(1);
   expect(run.stdout).toMatch(HELD);
@@ -144,7 +179,10 @@ test('a drain that does not end in time fails its host, which was not touched an
   expect(await logOf(scene.cluster.host('w1'), 'kubelet')).toEqual([]);
   const { spec: left, metadata: told } = await node('w1');
   expect([left?.unschedulable, cordonOwner({ metadata: told })]).toEqual([undefined, undefined]);
-  expect((await node('w2')).spec?.taints?.some(({ key }) => key.startsWith('upgrade.refit.dev/')) ?? false).toBe(false);
+  expect(
+    (await node('w2')).spec?.taints?.some(({ key }) => key.startsWith('upgrade.refit.dev/')) ??
+      false,
+  ).toBe(false);
   await vi.waitFor(async () => expect(await podsOn('w1')).toHaveLength(2), PATIENCE);
 });
 
@@ -160,7 +198,10 @@ test('a run that is killed while a budget holds a pod is followed by one that wa
   const first = start();
   await tells(first, HELD);
   // The Node shows it to users who may read neither pods nor budgets.
-  await vi.waitFor(async () => expect(reportOn(await node('w1'))?.message).toContain('default/web blocks'), PATIENCE);
+  await vi.waitFor(
+    async () => expect(reportOn(await node('w1'))?.message).toContain('default/web blocks'),
+    PATIENCE,
+  );
   expect(cordonOwner(await node('w1'))).toBeDefined();
   first.child.kill('SIGKILL');
   await first.ended;
@@ -170,7 +211,10 @@ test('a run that is killed while a budget holds a pod is followed by one that wa
   expect(await podsOn('w1')).toHaveLength(1);
   await setCordon('cp1', null);
   // A busy API server may answer late, which the log tells as a warning.
-  expect([await last.ended, last.stderr]).toEqual([0, expect.not.stringContaining('"level":"error"')]);
+  expect([await last.ended, last.stderr]).toEqual([
+    0,
+    expect.not.stringContaining('"level":"error"'),
+  ]);
   expect(await podsOn('w1')).toEqual([]);
   expect(await podsOn('cp1')).toHaveLength(2);
 });
@@ -194,7 +238,8 @@ test('containerd is restarted once on each host, before its kubelet, and its Nod
 });
 
 test('what the kubelet of a host asks for to serve with is approved, and nothing else', async () => {
-  const of = async (name: string) => (await scene.cluster.client.get(signingRequests, name)).status?.conditions;
+  const of = async (name: string) =>
+    (await scene.cluster.client.get(signingRequests, name)).status?.conditions;
   expect(await of('of-w1')).toMatchObject([{ type: 'Approved', reason: 'Refit' }]);
   expect(await of('of-w9')).toBeUndefined();
   const warnings = last.stderr.split('\n').filter((line) => line.includes('serving certificate'));

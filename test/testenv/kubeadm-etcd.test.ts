@@ -5,7 +5,12 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ManifestHost } from '../../src/dialects/kubeadm/manifest.ts';
-import { etcdProblems, moveLeaderScript, nextLeader, snapshotScript } from '../../src/kubeadm/etcd.ts';
+import {
+  etcdProblems,
+  moveLeaderScript,
+  nextLeader,
+  snapshotScript,
+} from '../../src/kubeadm/etcd.ts';
 import { etcdAnswers, readFacts } from '../../src/kubeadm/probe.ts';
 import { createAuthority, validFrom } from '../../tools/controlplane/certs.ts';
 import { run } from '../../tools/controlplane/run.ts';
@@ -54,8 +59,13 @@ describe('a snapshot', () => {
     ]);
     const bytes = await readFile(join(folderOf('cp1'), path));
     expect(createHash('sha256').update(bytes).digest('hex')).toBe(hash);
-    expect(createHash('sha256').update(bytes.subarray(0, -32)).digest()).toEqual(bytes.subarray(-32));
-    await rename(join(folderOf('cp1'), path), join(snapshots(), 'etcd-before-v1.30.0-20260101T000000Z.db'));
+    expect(createHash('sha256').update(bytes.subarray(0, -32)).digest()).toEqual(
+      bytes.subarray(-32),
+    );
+    await rename(
+      join(folderOf('cp1'), path),
+      join(snapshots(), 'etcd-before-v1.30.0-20260101T000000Z.db'),
+    );
     expect((await take()).code).toBe(0);
     expect(await readdir(snapshots())).toEqual([expect.stringContaining('v1.36.3')]);
   });
@@ -64,13 +74,27 @@ describe('a snapshot', () => {
     const { certificate, key } = createAuthority({ commonName: 'backups' }, validFrom(Date.now()));
     const { code, stdout } = await take(certificate);
     const [path = ''] = stdout.split(' ');
-    expect([code, path]).toEqual([0, expect.stringMatching(/\/etcd-before-v1\.36\.3-.*\.db\.cms$/)]);
+    expect([code, path]).toEqual([
+      0,
+      expect.stringMatching(/\/etcd-before-v1\.36\.3-.*\.db\.cms$/),
+    ]);
     expect(await readdir(snapshots())).toEqual([basename(path)]);
     const own = join(folderOf('cp1'), 'key.pem');
     await writeFile(own, key, { mode: 0o600 });
-    const decrypt = ['cms', '-decrypt', '-inform', 'DER', '-in', join(folderOf('cp1'), path), '-inkey', own];
+    const decrypt = [
+      'cms',
+      '-decrypt',
+      '-inform',
+      'DER',
+      '-in',
+      join(folderOf('cp1'), path),
+      '-inkey',
+      own,
+    ];
     const { stdout: plain } = spawnSync('openssl', decrypt, { maxBuffer: 2 ** 30 });
-    expect(createHash('sha256').update(plain.subarray(0, -32)).digest()).toEqual(plain.subarray(-32));
+    expect(createHash('sha256').update(plain.subarray(0, -32)).digest()).toEqual(
+      plain.subarray(-32),
+    );
     await rm(join(folderOf('cp1'), path));
   });
 
@@ -82,19 +106,25 @@ describe('a snapshot', () => {
     await writeFile(join(bin, 'curl'), `#!/bin/sh\n${curl} "$@" | head -n 1\n`, { mode: 0o755 });
     const { code, stdout } = await take();
     await rm(bin, { recursive: true });
-    expect([code, stdout]).toEqual([1, expect.stringMatching(/^the snapshot of etcd is not whole/)]);
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringMatching(/^the snapshot of etcd is not whole/),
+    ]);
     expect(await readdir(snapshots())).toEqual(before);
   });
 });
 
 test('the leader moves to another member', async () => {
   const answers = await etcdAnswers(members.shells, hosts());
-  const leads = hosts().find(({ name }) => nextLeader(answers.get(name), answers.values()) !== undefined);
+  const leads = hosts().find(
+    ({ name }) => nextLeader(answers.get(name), answers.values()) !== undefined,
+  );
   const next = nextLeader(answers.get(leads?.name ?? ''), answers.values());
   if (!leads || next === undefined) throw new Error('nobody leads');
   const { code, stdout } = await members.shells.run(leads, moveLeaderScript(next));
   expect([code, stdout]).toEqual([0, expect.not.stringContaining('"error"')]);
-  const asked = async (): Promise<unknown> => (await etcdAnswers(members.shells, [leads])).get(leads.name);
+  const asked = async (): Promise<unknown> =>
+    (await etcdAnswers(members.shells, [leads])).get(leads.name);
   await expect.poll(asked, { timeout: 60_000, interval: 250 }).toMatchObject({ leader: next });
 });
 
@@ -103,5 +133,7 @@ test('a member that has ended is named, with why', async () => {
   const asked = async (): Promise<string[]> =>
     etcdProblems(await etcdAnswers(members.shells, hosts())).map(({ found }) => found);
   const line = /^the member on cp3 does not answer \(curl: .*[Cc]onnect.*\)$/;
-  await expect.poll(asked, { timeout: 60_000, interval: 250 }).toEqual([expect.stringMatching(line)]);
+  await expect
+    .poll(asked, { timeout: 60_000, interval: 250 })
+    .toEqual([expect.stringMatching(line)]);
 });

@@ -24,8 +24,12 @@ test('a plan goes to the first minor version with its own binaries, and says wha
   });
   const run = scene.refit('plan', '-m', path);
   expect([await run.ended, run.stderr]).toEqual([0, '']);
-  expect(run.stdout).toMatch(/cp1 +leader +v1\.35\.7 → v1\.36\.3 +kubeadm upgrade apply v1\.36\.3\n/);
-  expect(run.stdout).toContain(`After ${HOP} comes ${LAST}, then v1.38.1: run the command again for each.\n`);
+  expect(run.stdout).toMatch(
+    /cp1 +leader +v1\.35\.7 → v1\.36\.3 +kubeadm upgrade apply v1\.36\.3\n/,
+  );
+  expect(run.stdout).toContain(
+    `After ${HOP} comes ${LAST}, then v1.38.1: run the command again for each.\n`,
+  );
 });
 
 test('the same command, once for each hop, brings every host to the last version', async () => {
@@ -45,7 +49,10 @@ test('the same command, once for each hop, brings every host to the last version
   expect(await logOf(cluster.host('cp1'), 'kubeadm')).toEqual(commands);
   expect(await logOf(cluster.host('w1'), 'kubelet')).toEqual([`started ${HOP}`, `started ${LAST}`]);
   const again = scene.refit('apply', '-m', path);
-  expect([await again.ended, again.stdout]).toEqual([0, expect.stringContaining('Nothing to do.\n')]);
+  expect([await again.ended, again.stdout]).toEqual([
+    0,
+    expect.stringContaining('Nothing to do.\n'),
+  ]);
 });
 
 test('workers that may skip minor versions stay for a hop, and go straight to the last version', async () => {

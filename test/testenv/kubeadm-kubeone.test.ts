@@ -17,7 +17,10 @@ function suite(): void {
   beforeAll(async () => {
     scene = await openScene(startDebianServer);
     for (const { root } of scene.cluster.hosts) {
-      await writeFile(join(root, 'usr/bin/hostname'), '#!/bin/sh\n[ "$*" = -f ] && cat "$REFIT_ROOT/etc/hostname"\n');
+      await writeFile(
+        join(root, 'usr/bin/hostname'),
+        '#!/bin/sh\n[ "$*" = -f ] && cat "$REFIT_ROOT/etc/hostname"\n',
+      );
       await chmod(join(root, 'usr/bin/hostname'), 0o755);
     }
   });
@@ -38,7 +41,8 @@ function suite(): void {
         ...change,
       },
     }));
-    const of = (wanted: string): object[] => all.flatMap(({ role, config }) => (role === wanted ? [config] : []));
+    const of = (wanted: string): object[] =>
+      all.flatMap(({ role, config }) => (role === wanted ? [config] : []));
     const cluster = {
       apiVersion: 'kubeone.k8c.io/v1beta3',
       kind: 'KubeOneCluster',
@@ -68,8 +72,13 @@ function suite(): void {
   });
 
   test('a bastion that does not let us in is named', async () => {
-    const run = await plan({ bastion: ADDRESS, bastionPort: portOf('w2'), bastionPrivateKeyFile: './cp1/host-key' });
-    const line = /^REFIT_SSH: .*\(127\.0\.0\.1 through 127\.0\.0\.1\): no connection through its bastion: check/;
+    const run = await plan({
+      bastion: ADDRESS,
+      bastionPort: portOf('w2'),
+      bastionPrivateKeyFile: './cp1/host-key',
+    });
+    const line =
+      /^REFIT_SSH: .*\(127\.0\.0\.1 through 127\.0\.0\.1\): no connection through its bastion: check/;
     expect([await run.ended, run.stderr]).toEqual([3, expect.stringMatching(line)]);
   });
 }

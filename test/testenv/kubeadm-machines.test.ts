@@ -43,14 +43,17 @@ afterAll(async () => {
 });
 
 const run = (...args: readonly string[]): Run => scene.refit(...args, '-m', manifest);
-const applyAll = (...args: readonly string[]): Run => run('apply', '--yes', FLAG, '--lease-duration', '3s', ...args);
+const applyAll = (...args: readonly string[]): Run =>
+  run('apply', '--yes', FLAG, '--lease-duration', '3s', ...args);
 
 async function poolNow(name: string) {
   return await scene.cluster.client.get(machineDeployments, name, { namespace });
 }
 
 async function hostVersions(): Promise<(string | undefined)[]> {
-  const found = scene.cluster.hosts.map(async ({ name }) => await scene.cluster.client.get(nodes, name));
+  const found = scene.cluster.hosts.map(
+    async ({ name }) => await scene.cluster.client.get(nodes, name),
+  );
   return (await Promise.all(found)).map(kubeletVersionOf);
 }
 
@@ -59,7 +62,10 @@ async function pausedWithCanary(name: string): Promise<void> {
 }
 
 async function ready(name: string, count: number): Promise<void> {
-  await vi.waitFor(async () => expect((await poolNow(name)).status?.availableReplicas).toBe(count), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await poolNow(name)).status?.availableReplicas).toBe(count),
+    PATIENCE,
+  );
 }
 
 test('after all hosts: one pool at a time in the order of names, within its budget; paused ones stay', async () => {
@@ -73,7 +79,12 @@ test('after all hosts: one pool at a time in the order of names, within its budg
     ['c-paused', 1],
   ] as const)
     await ready(name, count);
-  await client.patch(machineDeployments, 'c-paused', { spec: { paused: true } }, { namespace, type: 'merge' });
+  await client.patch(
+    machineDeployments,
+    'c-paused',
+    { spec: { paused: true } },
+    { namespace, type: 'merge' },
+  );
 
   controller.history = [];
 
@@ -82,29 +93,45 @@ test('after all hosts: one pool at a time in the order of names, within its budg
   controller.behaviour = ({ metadata, spec }) => {
     if (spec.versions.kubelet !== NEW) return 'joins';
     if (atFirstMachine.length === 0) void hostVersions().then((all) => atFirstMachine.push(...all));
-    const isHeld = controller.history.some(({ name, paused }) => paused && name === metadata.labels?.['pool']);
+    const isHeld = controller.history.some(
+      ({ name, paused }) => paused && name === metadata.labels?.['pool'],
+    );
     return isHeld ? 'joins' : 'waits';
   };
   const applied = applyAll('-o', 'json');
-  expect([await applied.ended, applied.stderr]).toEqual([0, expect.stringContaining('a-instead has v1.36.3.\n')]);
+  expect([await applied.ended, applied.stderr]).toEqual([
+    0,
+    expect.stringContaining('a-instead has v1.36.3.\n'),
+  ]);
   expect(atFirstMachine.slice(0, 2)).toEqual([TO, TO]);
-  expect(applied.stderr).toMatch(new RegExp(`a-instead +2 +${OLD} → ${TO}\nb-surge +3 +${OLD} → ${TO}\n`));
+  expect(applied.stderr).toMatch(
+    new RegExp(`a-instead +2 +${OLD} → ${TO}\nb-surge +3 +${OLD} → ${TO}\n`),
+  );
   expect(applied.stderr).toContain(
     'warning machines: MachineDeployment c-paused stays as it is: somebody has paused it',
   );
-  expect(applied.stderr).toContain('warning machines: MachineDeployment a-instead may get several Machines, or lose');
+  expect(applied.stderr).toContain(
+    'warning machines: MachineDeployment a-instead may get several Machines, or lose',
+  );
   expect(applied.stderr).not.toContain('MachineDeployment b-surge may');
   const { outcome, checks } = JSON.parse(applied.stdout) as UpgradeReport;
   const found = checks.filter(({ of }) => of.startsWith('MachineDeployment'));
   expect([outcome, found]).toEqual([
     'done',
-    ['a-instead', 'b-surge'].map((name) => ({ of: `MachineDeployment ${name}`, component: 'kubelet', found: TO })),
+    ['a-instead', 'b-surge'].map((name) => ({
+      of: `MachineDeployment ${name}`,
+      component: 'kubelet',
+      found: TO,
+    })),
   ]);
   const { history } = controller;
   const of = (name: string) => history.filter((each) => each.name === name);
-  const started = (name: string): number => history.findIndex((each) => each.name === name && each.machines[NEW]);
+  const started = (name: string): number =>
+    history.findIndex((each) => each.name === name && each.machines[NEW]);
   const whole = (name: string, count: number): number =>
-    history.findIndex((each) => each.name === name && each.machines[NEW] === count && !each.machines[OLD]);
+    history.findIndex(
+      (each) => each.name === name && each.machines[NEW] === count && !each.machines[OLD],
+    );
   expect(whole('a-instead', 2)).toBeLessThan(started('b-surge'));
   expect(of('a-instead').every(({ available }) => available >= 1)).toBe(true);
   expect(
@@ -117,7 +144,9 @@ test('after all hosts: one pool at a time in the order of names, within its budg
     const held = of(name).filter(({ paused }) => paused);
     expect(held.length).toBeGreaterThan(0);
     expect(held.every(({ machines: { [NEW]: fresh } }) => fresh === 1)).toBe(true);
-    expect((await poolNow(name)).metadata.annotations ?? {}).not.toHaveProperty('upgrade.refit.dev/machines');
+    expect((await poolNow(name)).metadata.annotations ?? {}).not.toHaveProperty(
+      'upgrade.refit.dev/machines',
+    );
   }
   expect((await poolNow('c-paused')).spec.template.spec.versions.kubelet).toBe(OLD);
 }, 300_000);
@@ -137,7 +166,10 @@ test('a run that is killed beside its canary leaves a pause that the next one en
   ]);
 
   const second = applyAll();
-  await vi.waitFor(() => expect(second.stdout).toContain(`pool waits for a first Machine Ready at ${TO}.`), PATIENCE);
+  await vi.waitFor(
+    () => expect(second.stdout).toContain(`pool waits for a first Machine Ready at ${TO}.`),
+    PATIENCE,
+  );
   second.child.kill('SIGINT');
   expect([await second.ended, second.stdout]).toEqual([
     130,
@@ -168,7 +200,9 @@ test('a canary that fails stops everything: its pool stays paused, the next one 
   const lines = (await readFile(report, 'utf8')).split('\n');
   expect(lines.filter((line) => line.startsWith('| MachineDeployment'))).toEqual([
     expect.stringMatching(/^\| MachineDeployment a \| kubelet \| a-\S+: CreateMachineError/),
-    expect.stringContaining('| MachineDeployment b | kubelet | not started, since MachineDeployment a failed |'),
+    expect.stringContaining(
+      '| MachineDeployment b | kubelet | not started, since MachineDeployment a failed |',
+    ),
   ]);
   expect((await poolNow('a')).spec.paused).toBe(true);
   expect((await poolNow('b')).spec.template.spec.versions.kubelet).toBe(OLD);

@@ -10,7 +10,11 @@ import { configMaps, events, nodes } from '../../src/kube/resources.ts';
 import { createAuthority, issueClient, validFrom } from '../../tools/controlplane/certs.ts';
 import { openScene, type Run, type Scene, TO, versions } from '../kubeadm/suite.ts';
 
-const KUBELETS = { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', maxPods: 42 };
+const KUBELETS = {
+  apiVersion: 'kubelet.config.k8s.io/v1beta1',
+  kind: 'KubeletConfiguration',
+  maxPods: 42,
+};
 const PLAN = `upgrade plan ${TO} -o json --ignore-preflight-errors=all`;
 const FLAG = '    - --audit-log-maxage=7\n';
 let scene: Scene;
@@ -40,10 +44,13 @@ async function run(command: string, kubeadm: object): Promise<Run> {
 
 test('a plan shows what an upgrade takes away from manifests, and asks for patches unless the manifest has them', async () => {
   await appendFile(inRoot('cp1', 'etc/kubernetes/manifests/kube-apiserver.yaml'), FLAG);
-  const question = 'Did patches make what it takes away? Then set kubeadm.patches in the manifest, or it is lost.\n';
+  const question =
+    'Did patches make what it takes away? Then set kubeadm.patches in the manifest, or it is lost.\n';
   const without = await run('plan', {});
   expect([await without.ended, without.stderr]).toEqual([0, '']);
-  expect(without.stdout).toMatch(/kubeadm upgrade diff on cp1:\n--- .*\n- {4}- --audit-log-maxage=7\n/);
+  expect(without.stdout).toMatch(
+    /kubeadm upgrade diff on cp1:\n--- .*\n- {4}- --audit-log-maxage=7\n/,
+  );
   expect(without.stdout).toContain(question);
   const { stdout } = await run('plan', { patches: inRoot('cp1', 'etc/kubernetes') });
   expect(stdout).toContain('kubeadm upgrade diff on cp1, which leaves out patches:\n');
@@ -58,7 +65,8 @@ test("an address that leads to another Node's host is refused, before anything i
   const authority = { ...createAuthority(subject, life), subject };
   await writeFile(
     file,
-    issueClient(authority, { commonName: 'system:node:cp2', organization: 'system:nodes' }, life).certificate,
+    issueClient(authority, { commonName: 'system:node:cp2', organization: 'system:nodes' }, life)
+      .certificate,
   );
   const refused = await run('plan', {});
   const line =
@@ -70,7 +78,10 @@ test("an address that leads to another Node's host is refused, before anything i
 test('a report that cannot be written is told before anything is asked', async () => {
   const path = await scene.cluster.manifest(TO, (manifest) => manifest);
   const started = scene.refit('apply', '--yes', '-m', path, '--report', '/nosuch/report.md');
-  expect([await started.ended, started.stderr]).toEqual([2, expect.stringContaining('cannot write /nosuch/report.md')]);
+  expect([await started.ended, started.stderr]).toEqual([
+    2,
+    expect.stringContaining('cannot write /nosuch/report.md'),
+  ]);
   expect(await logOf(scene.cluster.host('cp1'), 'kubeadm')).toEqual([]);
 });
 
@@ -92,7 +103,10 @@ test('a ConfigMap of kubeadm that is no YAML is named, with its field', async ()
 });
 
 test('where kubeadm upgrade plan fails, nothing was changed', async () => {
-  await writeFile(inRoot('cp1', 'plan-fails'), 'klog noise\nthe ConfigMap kube-proxy cannot be read');
+  await writeFile(
+    inRoot('cp1', 'plan-fails'),
+    'klog noise\nthe ConfigMap kube-proxy cannot be read',
+  );
   const failed = await run('apply', {});
   const line =
     /^REFIT_REFUSED: cp1: not ready for the upgrade, nothing was changed: .*ConfigMap kube-proxy cannot be read \(/;
@@ -107,10 +121,17 @@ test('kubeadm says from the staged binary what a person must convert, before its
   await writeFile(inRoot('cp1', 'manual-upgrade'), 'kubeproxy.config.k8s.io');
   const kubelet = stringify(KUBELETS);
   const { namespace } = PLACE;
-  await scene.cluster.client.patch(configMaps, 'kubelet-config', { data: { kubelet } }, { namespace, type: 'merge' });
+  await scene.cluster.client.patch(
+    configMaps,
+    'kubelet-config',
+    { data: { kubelet } },
+    { namespace, type: 'merge' },
+  );
   const done = await run('apply', { config });
   expect([await done.ended, done.stderr]).toEqual([0, '']);
-  expect(done.stdout).toContain('warning kubeadm: it cannot read the kubeproxy.config.k8s.io in the cluster: convert');
+  expect(done.stdout).toContain(
+    'warning kubeadm: it cannot read the kubeproxy.config.k8s.io in the cluster: convert',
+  );
   const asked = await logOf(scene.cluster.host('cp1'), 'kubeadm-preflight');
   expect(asked).toContain(PLAN);
   expect(await logOf(scene.cluster.host('w1'), 'kubeadm-preflight')).not.toContain(PLAN);
@@ -132,12 +153,17 @@ test('an UpgradeConfiguration, with the time-outs of kubeadm, reaches its prefli
     ['cp1', `upgrade apply --yes ${TO}`],
     ['w1', 'upgrade node'],
   ] as const)
-    expect([name, await logOf(scene.cluster.host(name), 'kubeadm')]).toEqual([name, [`${verb} --config=${config}`]]);
+    expect([name, await logOf(scene.cluster.host(name), 'kubeadm')]).toEqual([
+      name,
+      [`${verb} --config=${config}`],
+    ]);
 });
 
 test('the last Event of the last host is there when the run has ended', async () => {
   const { items } = await scene.cluster.client.list(events);
-  const own = items.filter(({ reason, metadata }) => reason === 'Completed' && !earlier.has(metadata.uid));
+  const own = items.filter(
+    ({ reason, metadata }) => reason === 'Completed' && !earlier.has(metadata.uid),
+  );
   const told = own.map(({ involvedObject: { name = '' } }) => name);
   expect(told.toSorted()).toEqual(['cp1', PLACE.name, 'w1']);
 });

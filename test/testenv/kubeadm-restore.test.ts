@@ -1,7 +1,18 @@
 /** Tests `refit kubeadm restore-etcd` over Debian's sshd, on three real members of etcd and the real etcdutl. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, copyFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chown,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -58,7 +69,10 @@ function suite(): void {
       servers.push(await startDebianServer({ host, directory, clientKey: `${identity}.pub` }));
       played.push(playKubelet(name));
     }
-    await writeFile(join(members.root, 'known_hosts'), servers.map(({ knownHost }) => knownHost).join(''));
+    await writeFile(
+      join(members.root, 'known_hosts'),
+      servers.map(({ knownHost }) => knownHost).join(''),
+    );
     manifest = join(members.root, 'cluster.yaml');
     const hosts = NAMES.map((name, index) => ({
       name,
@@ -102,7 +116,12 @@ function suite(): void {
     const pki = join(members.folderOf(name), pkiOf(name));
     const keys = ['--cacert', `${pki}/ca.crt`, '--cert', `${pki}/healthcheck-client.crt`];
     const data = ['--key', `${pki}/healthcheck-client.key`, '-d', JSON.stringify(body)];
-    const { stdout } = await run('curl', ['-sS', ...keys, ...data, `${members.urlOf(name)}/v3/${call}`]);
+    const { stdout } = await run('curl', [
+      '-sS',
+      ...keys,
+      ...data,
+      `${members.urlOf(name)}/v3/${call}`,
+    ]);
     return JSON.parse(stdout) as unknown;
   }
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -121,14 +140,23 @@ function suite(): void {
   };
 
   /** In a terminal where `answer` is typed, if any. */
-  async function restore(answer?: string, file = manifest): Promise<{ code: number | null; text: string }> {
+  async function restore(
+    answer?: string,
+    file = manifest,
+  ): Promise<{ code: number | null; text: string }> {
     return await kubeadm(['restore-etcd', '-m', file, '--snapshot', SNAPSHOT], answer);
   }
 
-  async function kubeadm(args: readonly string[], answer?: string): Promise<{ code: number | null; text: string }> {
+  async function kubeadm(
+    args: readonly string[],
+    answer?: string,
+  ): Promise<{ code: number | null; text: string }> {
     const command = [process.execPath, REFIT, 'kubeadm', ...args];
-    const [program = '', ...rest] = answer === undefined ? command : ['script', '-qec', command.join(' '), '/dev/null'];
-    const child = spawn(program, rest, { env: { ...process.env, TMPDIR: members.root, NO_COLOR: '1' } });
+    const [program = '', ...rest] =
+      answer === undefined ? command : ['script', '-qec', command.join(' '), '/dev/null'];
+    const child = spawn(program, rest, {
+      env: { ...process.env, TMPDIR: members.root, NO_COLOR: '1' },
+    });
     if (answer === undefined) child.stdin.end();
     let text = '';
     const hear = (chunk: string): void => {
@@ -177,7 +205,11 @@ function suite(): void {
 
   test('is not restored while an upgrade is under way', async () => {
     using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-    const spec = { holderIdentity: 'a_run', leaseDurationSeconds: 60, renewTime: microTime(Date.now()) };
+    const spec = {
+      holderIdentity: 'a_run',
+      leaseDurationSeconds: 60,
+      renewTime: microTime(Date.now()),
+    };
     await client.create(leases, { metadata: { ...PLACE }, spec }, PLACE);
     const { code, text } = await restore();
     await client.delete(leases, PLACE.name, PLACE);
@@ -194,14 +226,18 @@ function suite(): void {
     const file = join(members.root, 'two.yaml');
     await writeFile(file, stringify({ ...rest, hosts: hosts.slice(0, 2) }));
     const { code, text } = await restore(undefined, file);
-    const line = /REFIT_REFUSED: etcd has 3 members, the manifest has 2 control-plane hosts: add the others, or run/;
+    const line =
+      /REFIT_REFUSED: etcd has 3 members, the manifest has 2 control-plane hosts: add the others, or run/;
     expect([code, text]).toEqual([1, expect.stringMatching(line)]);
     await expectUntouched();
   });
 
   test('is not restored without a person who agrees', async () => {
     const { code, text } = await restore();
-    expect([code, text]).toEqual([2, expect.stringMatching(/Restore etcd\? Only a person can answer this: run/)]);
+    expect([code, text]).toEqual([
+      2,
+      expect.stringMatching(/Restore etcd\? Only a person can answer this: run/),
+    ]);
     expect(text).toContain('everything written after the snapshot is lost');
     expect(text).toContain('All members of etcd are healthy: restore only if their data is wrong.');
     expect(await restore('no')).toMatchObject({
@@ -225,7 +261,10 @@ function suite(): void {
     expect(early).toEqual([]);
     expect([code, text]).toEqual([0, expect.stringMatching(/Starting the API server\.\s+Done\. /)]);
     for (const name of NAMES) {
-      expect([await valueOf(name, 'a'), await valueOf(name, 'b')], name).toEqual(['before', undefined]);
+      expect([await valueOf(name, 'a'), await valueOf(name, 'b')], name).toEqual([
+        'before',
+        undefined,
+      ]);
       const kept = await readdir(join(members.folderOf(name), DATA));
       expect(kept.toSorted()).toEqual(
         name === 'cp3' ? ['member'] : [expect.stringMatching(/^before-restore-\w+$/), 'member'],
@@ -235,25 +274,36 @@ function suite(): void {
     }
     const answers = [...(await etcdAnswers(members.shells, members.hosts)).values()];
     expect(answers).toEqual(
-      NAMES.map(() => expect.objectContaining({ members: expect.any(Array) as unknown }) as unknown),
+      NAMES.map(
+        () => expect.objectContaining({ members: expect.any(Array) as unknown }) as unknown,
+      ),
     );
     expect(await clusterOf()).not.toBe(before);
     await put('c', 'written');
-    await expect.poll(async () => await valueOf('cp3', 'c'), { timeout: 60_000, interval: 250 }).toBe('written');
+    await expect
+      .poll(async () => await valueOf('cp3', 'c'), { timeout: 60_000, interval: 250 })
+      .toBe('written');
   });
 
   test('that has an alarm is restored with it, for the user of the data: else nobody could ever end the alarm', async () => {
     const [first] = members.hosts;
     const own = (await etcdAnswers(members.shells, members.hosts)).get('cp1');
     if (!first || typeof own !== 'object') throw new Error('there is no member');
-    await etcd('cp1', 'maintenance/alarm', { action: 'ACTIVATE', memberID: own.id, alarm: 'NOSPACE' });
+    await etcd('cp1', 'maintenance/alarm', {
+      action: 'ACTIVATE',
+      memberID: own.id,
+      alarm: 'NOSPACE',
+    });
     const { stdout } = await members.shells.run(first, snapshotScript('v1.36.3', 1));
     const taken = join(members.folderOf('cp1'), stdout.split(' ')[0] ?? '');
     for (const name of NAMES) await copyFile(taken, fileOn(name));
     const data = join(members.folderOf('cp2'), DATA);
     await chown(data, 1234, 1234);
     const { code, text } = await restore('yes');
-    expect([code, text]).toEqual([0, expect.stringMatching(/The snapshot has it, too: alarm NOSPACE; .*disarm\./)]);
+    expect([code, text]).toEqual([
+      0,
+      expect.stringMatching(/The snapshot has it, too: alarm NOSPACE; .*disarm\./),
+    ]);
     expect(await exists(join(members.folderOf('cp3'), API_SERVER))).toBe(true);
     expect((await stat(join(data, 'member/snap/db'))).uid).toBe(1234);
   });

@@ -26,12 +26,17 @@ let client: KubeClient;
 
 beforeAll(async () => {
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-  client = createClient(await loadClusterConfig({ path: await kubeconfigFor('kubeadm') }), { userAgent: 'refit-test' });
+  client = createClient(await loadClusterConfig({ path: await kubeconfigFor('kubeadm') }), {
+    userAgent: 'refit-test',
+  });
   await apply(await readFile(APPROVAL_RIGHTS, 'utf8'));
   const { status } = simulatedNode(NODE);
   const addresses = [
     { type: 'Hostname', address: NODE },
-    ...['10.0.0.21', ...Object.values(CONTROL_PLANE)].map((address) => ({ type: 'InternalIP', address })),
+    ...['10.0.0.21', ...Object.values(CONTROL_PLANE)].map((address) => ({
+      type: 'InternalIP',
+      address,
+    })),
   ];
   await admin.create(nodes, { metadata: { name: NODE }, status: { ...status, addresses } });
   const configuration = {
@@ -52,7 +57,9 @@ afterAll(async () => {
 
 function approvals() {
   const lines: string[] = [];
-  const shown = ['10.0.0.21', '10.96.0.1', ...Object.values(CONTROL_PLANE)].map((each) => `address=${each}\n`).join('');
+  const shown = ['10.0.0.21', '10.96.0.1', ...Object.values(CONTROL_PLANE)]
+    .map((each) => `address=${each}\n`)
+    .join('');
   const shells = { run: async () => await Promise.resolve({ code: 0, stdout: shown, stderr: '' }) };
   const log = jsonLogger(
     (line) => void lines.push(line),
@@ -63,8 +70,19 @@ function approvals() {
   const abort = new AbortController().signal;
   const server = `https://[${CONTROL_PLANE.kubeconfig}]:6443`;
   const addressesOf = async (names: readonly string[]) =>
-    await Promise.resolve(names.map((name) => (name === 'vip.example.com' ? CONTROL_PLANE.endpoint : name)));
-  const approve = approveServing({ server, addressesOf, manifest, shells, client, clock: systemClock, log, abort });
+    await Promise.resolve(
+      names.map((name) => (name === 'vip.example.com' ? CONTROL_PLANE.endpoint : name)),
+    );
+  const approve = approveServing({
+    server,
+    addressesOf,
+    manifest,
+    shells,
+    client,
+    clock: systemClock,
+    log,
+    abort,
+  });
   const [host] = manifest.hosts.filter(({ name }) => name === NODE);
   if (!host) throw new Error('no host');
   return { approve: async () => await approve([host]), lines };
@@ -86,7 +104,9 @@ test('what is right is approved and signed; what is not stays pending, and is na
   );
   expect(certificate.subjectAltName).toBe(`DNS:${NODE}, IP Address:10.0.0.21`);
   const { items } = await admin.list(signingRequests);
-  const left = items.filter(({ status }) => status?.conditions === undefined).map(({ metadata }) => metadata.name);
+  const left = items
+    .filter(({ status }) => status?.conditions === undefined)
+    .map(({ metadata }) => metadata.name);
   expect(left).toEqual(['foreign', 'wrong']);
   const problems = lines.map((line) => {
     const { request: of, why } = JSON.parse(line) as Record<string, string>;
@@ -103,7 +123,9 @@ test('no address of the control plane is approved, by whatever it is known', asy
     await requestServing(`as-${from}`, NODE, `DNS:${NODE},IP:${address}`);
   const { approve, lines } = approvals();
   await approve();
-  const problems = lines.flatMap((line) => (JSON.parse(line) as Record<string, string>)['why'] ?? []);
+  const problems = lines.flatMap(
+    (line) => (JSON.parse(line) as Record<string, string>)['why'] ?? [],
+  );
   for (const address of Object.values(CONTROL_PLANE))
     expect(problems).toContain(`${address} is an address of the control plane`);
 });
@@ -112,5 +134,7 @@ test('without the right to approve, a warning says so and nothing fails', async 
   await kubectlAs('admin', ['delete', '-f', APPROVAL_RIGHTS]);
   const { approve, lines } = approvals();
   await approve();
-  expect(lines).toEqual([expect.stringMatching(/requests for serving certificates stay pending.*forbidden/)]);
+  expect(lines).toEqual([
+    expect.stringMatching(/requests for serving certificates stay pending.*forbidden/),
+  ]);
 });

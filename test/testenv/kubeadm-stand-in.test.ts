@@ -53,27 +53,29 @@ const made = (changes: readonly Change[]): string[] =>
     .map(({ path, how, from }) => [path, how, from].join(' '))
     .toSorted();
 
-describe.each(RECORDED.map((real, index) => [`${real.host}: ${real.command}`, index, real] as const))(
-  '%s',
-  (_name, index, real) => {
-    const standIn = (): Recorded => done[index] ?? expect.fail('the stand-in was not asked');
+describe.each(
+  RECORDED.map((real, index) => [`${real.host}: ${real.command}`, index, real] as const),
+)('%s', (_name, index, real) => {
+  const standIn = (): Recorded => done[index] ?? expect.fail('the stand-in was not asked');
 
-    test('ends with the same exit code, for the same reason', () => {
-      expect([standIn().exitCode, reasonsIn(standIn())]).toEqual([real.exitCode, reasonsIn(real)]);
-      expect(reasonsIn(real).length > 0).toBe(real.exitCode !== 0);
-    });
+  test('ends with the same exit code, for the same reason', () => {
+    expect([standIn().exitCode, reasonsIn(standIn())]).toEqual([real.exitCode, reasonsIn(real)]);
+    expect(reasonsIn(real).length > 0).toBe(real.exitCode !== 0);
+  });
 
-    test('leaves the same files, manifests replaced in the same order', () => {
-      expect(made(standIn().changes)).toEqual(made(real.changes));
-      expect(orderOfManifests(standIn().changes)).toEqual(orderOfManifests(real.changes));
-    });
-  },
-);
+  test('leaves the same files, manifests replaced in the same order', () => {
+    expect(made(standIn().changes)).toEqual(made(real.changes));
+    expect(orderOfManifests(standIn().changes)).toEqual(orderOfManifests(real.changes));
+  });
+});
 
 test('a kubelet from v1.35 on refuses the flag that kubeadm before it writes', async () => {
   const host = scene.cluster.host('w1');
-  const flags = 'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=images.refit.internal/pause:3.10.1"\n';
+  const flags =
+    'KUBELET_KUBEADM_ARGS="--pod-infra-container-image=images.refit.internal/pause:3.10.1"\n';
   await writeFile(join(host.root, 'var/lib/kubelet/kubeadm-flags.env'), flags);
-  await run(join(host.root, 'usr/bin/kubelet'), [host.name], { environment: { REFIT_ROOT: host.root } });
+  await run(join(host.root, 'usr/bin/kubelet'), [host.name], {
+    environment: { REFIT_ROOT: host.root },
+  });
   expect((await logOf(host, 'kubelet')).at(-1)).toBe('unknown flag: --pod-infra-container-image');
 });

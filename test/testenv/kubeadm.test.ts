@@ -17,7 +17,17 @@ import { createInformer } from '../../src/kube/watch/informer.ts';
 import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
 import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
 import { cutOffWithout, holdAt, isHeld, lose, release, textOf } from '../kubeadm/hooks.ts';
-import { digestOf, FROM, kill, openScene, type Run, type Scene, TO, useCgroupV1, versions } from '../kubeadm/suite.ts';
+import {
+  digestOf,
+  FROM,
+  kill,
+  openScene,
+  type Run,
+  type Scene,
+  TO,
+  useCgroupV1,
+  versions,
+} from '../kubeadm/suite.ts';
 import { WHOLE } from '../whole.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
@@ -38,8 +48,14 @@ const STEPS: [Moment, string][] = [
   ['after', 'kubelet'],
 ];
 /** By host. The SSH server makes no difference between steps and to refusals: for the second one, kubeadm's own step is enough. */
-type Kills = Readonly<Record<'cp1' | 'w2', readonly [Moment, string][]> & { cp2?: readonly [Moment, string][] }>;
-const EVERY_KIND: Kills = { cp1: STEPS, cp2: WHOLE ? STEPS.slice(1) : STEPS.slice(3, 4), w2: STEPS.slice(4) };
+type Kills = Readonly<
+  Record<'cp1' | 'w2', readonly [Moment, string][]> & { cp2?: readonly [Moment, string][] }
+>;
+const EVERY_KIND: Kills = {
+  cp1: STEPS,
+  cp2: WHOLE ? STEPS.slice(1) : STEPS.slice(3, 4),
+  w2: STEPS.slice(4),
+};
 const LEADER_ONLY: Kills = { cp1: STEPS.slice(2, 4), ...(WHOLE && { cp2: [] }), w2: [] };
 const SERVERS: [string, StartServer, string | undefined, Kills][] = [
   ['a server in JavaScript', startJavascriptServer, undefined, EVERY_KIND],
@@ -72,7 +88,8 @@ function refusals(startServer: StartServer): void {
     const { namespace, name } = PLACE;
     await expect(client.get(configMaps, name, { namespace })).rejects.toThrow('not found');
     await expect(client.get(leases, name, { namespace })).rejects.toThrow('not found');
-    for (const host of hosts) await expect(access(join(host.root, 'var/lib/refit'))).rejects.toThrow('ENOENT');
+    for (const host of hosts)
+      await expect(access(join(host.root, 'var/lib/refit'))).rejects.toThrow('ENOENT');
     await scene[Symbol.asyncDispose]();
   });
 
@@ -116,12 +133,19 @@ function refusals(startServer: StartServer): void {
     const name = 'kubeadm-undrained';
     await apply(await readFile('deploy/crds/upgrade.refit.dev_upgradepolicies.yaml', 'utf8'));
     await apply(
-      JSON.stringify({ apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata: { name }, spec }),
+      JSON.stringify({
+        apiVersion: 'upgrade.refit.dev/v1alpha1',
+        kind: 'UpgradePolicy',
+        metadata: { name },
+        spec,
+      }),
     );
     const run = scene.refit('apply', '--yes', '-m', await scene.cluster.manifest('v1.37.0'));
     const line = /^REFIT_REFUSED: R9: the node of kubelet of cp1 must be drained .*\n$/;
     expect([await run.ended, run.stderr]).toEqual([1, expect.stringMatching(line)]);
-    expect(run.stdout).toContain(`UpgradePolicy ${name} says that nodes are neither cordoned nor drained`);
+    expect(run.stdout).toContain(
+      `UpgradePolicy ${name} says that nodes are neither cordoned nor drained`,
+    );
     await kubectlAs('admin', ['delete', 'upgradepolicy', name]);
   });
 
@@ -136,12 +160,21 @@ function refusals(startServer: StartServer): void {
     const plan = scene.refit('plan', '-m', path);
     expect([await plan.ended, plan.stdout]).toEqual([0, expect.stringContaining(shown)]);
     const run = scene.refit('apply', '--yes', '-m', path);
-    const wrong = scene.refit('apply', '--yes', '-m', await scene.cluster.manifest(TO, firstHost({ role: 'worker' })));
+    const wrong = scene.refit(
+      'apply',
+      '--yes',
+      '-m',
+      await scene.cluster.manifest(TO, firstHost({ role: 'worker' })),
+    );
     const role = /^REFIT_REFUSED: F2: host cp1 has role worker, but its Node has the label .*\n$/;
     expect([await wrong.ended, wrong.stderr]).toEqual([1, expect.stringMatching(role)]);
     const line =
       /^REFIT_USAGE: cp2: no journal of Refit belongs to this backup\..* Only a person can answer this: .*\n$/;
-    expect([await run.ended, run.stdout, run.stderr]).toEqual([2, shown, expect.stringMatching(line)]);
+    expect([await run.ended, run.stdout, run.stderr]).toEqual([
+      2,
+      shown,
+      expect.stringMatching(line),
+    ]);
     await expect(access(manifest)).rejects.toThrow('ENOENT');
     await rename(join(folder, 'kube-scheduler.yaml'), manifest);
   });
@@ -158,10 +191,17 @@ function refusals(startServer: StartServer): void {
     const run = scene.refit('plan', '-o', 'json', '-m', path);
     const version = `host: cp1: binaries.kubeadm has version ${FROM}, expected ${TO}; `;
     const hash = 'host: cp1: binaries.kubelet.sha256 does not match the file; ';
-    const patches = 'host: cp1: kubeadm: no file /nowhere on this host; host: cp2: binaries.kubeadm';
-    expect([await run.ended, run.stderr]).toEqual([1, expect.stringContaining(version + hash + patches)]);
+    const patches =
+      'host: cp1: kubeadm: no file /nowhere on this host; host: cp2: binaries.kubeadm';
+    expect([await run.ended, run.stderr]).toEqual([
+      1,
+      expect.stringContaining(version + hash + patches),
+    ]);
     const { outcome, findings } = JSON.parse(run.stdout) as UpgradeReport;
-    expect([outcome, findings[0]?.message]).toEqual(['refused', expect.stringContaining(`expected ${TO}`)]);
+    expect([outcome, findings[0]?.message]).toEqual([
+      'refused',
+      expect.stringContaining(`expected ${TO}`),
+    ]);
   });
 
   test('PATH without kubeadm, by its name; the manifest sets it', async () => {
@@ -178,14 +218,19 @@ function refusals(startServer: StartServer): void {
     const manifestFile = (): string => join(scene.cluster.host('cp1').root, MANIFEST);
     beforeEach(async () => {
       const { cluster } = scene;
-      const kubeconfig = parse(await readFile(await kubeconfigFor('kubeadm'), 'utf8')) as Kubeconfig;
+      const kubeconfig = parse(
+        await readFile(await kubeconfigFor('kubeadm'), 'utf8'),
+      ) as Kubeconfig;
       kubeconfig.clusters = kubeconfig.clusters.map(({ name }) => ({
         name,
         cluster: { server: cluster.firstServer, 'insecure-skip-tls-verify': true },
       }));
       path = await cluster.manifest(TO, (each) => (each['kubeconfig'] = 'through-cp1'));
       await writeFile(join(path, '../through-cp1'), stringify(kubeconfig));
-      away = join(cluster.host('cp1').root, 'etc/kubernetes/tmp/kubeadm-backup-manifests-1/kube-apiserver.yaml');
+      away = join(
+        cluster.host('cp1').root,
+        'etc/kubernetes/tmp/kubeadm-backup-manifests-1/kube-apiserver.yaml',
+      );
       await mkdir(join(away, '..'), { recursive: true });
       await rename(manifestFile(), away);
     });
@@ -193,7 +238,11 @@ function refusals(startServer: StartServer): void {
     test('a plan says why, and what apply would do first', async () => {
       const run = scene.refit('plan', '-m', path);
       const cure = 'The API server does not answer without that manifest: restore it first.\n';
-      expect([await run.ended, run.stderr, run.stdout]).toEqual([0, '', expect.stringMatching(`${away}\n${cure}$`)]);
+      expect([await run.ended, run.stderr, run.stdout]).toEqual([
+        0,
+        '',
+        expect.stringMatching(`${away}\n${cure}$`),
+      ]);
       await rename(away, manifestFile());
     });
 
@@ -218,15 +267,27 @@ function refusals(startServer: StartServer): void {
   });
 
   test('hosts that cannot be logged in to: each says why', async () => {
-    const own: Readonly<Record<string, object>> = { cp1: { port: 1 }, w1: { identityFile: 'cp1/host-key' } };
+    const own: Readonly<Record<string, object>> = {
+      cp1: { port: 1 },
+      w1: { identityFile: 'cp1/host-key' },
+    };
     const manifest = await scene.cluster.manifest(TO, (each) => {
-      each['hosts'] = (each['hosts'] as { name: string }[]).map((host) => ({ ...host, ...own[host.name] }));
+      each['hosts'] = (each['hosts'] as { name: string }[]).map((host) => ({
+        ...host,
+        ...own[host.name],
+      }));
       each['ssh'] = { identityFile: 'identity', knownHostsFile: 'changed' };
     });
     const known = (await readFile(join(manifest, '../known_hosts'), 'utf8')).trim().split('\n');
-    const [address = '', key = ''] = [known[3]?.split(' ')[0], known[0]?.split(' ').slice(1).join(' ')];
+    const [address = '', key = ''] = [
+      known[3]?.split(' ')[0],
+      known[0]?.split(' ').slice(1).join(' '),
+    ];
     // That of cp2 is unknown, that of w2 another.
-    await writeFile(join(manifest, '../changed'), [known[0], known[2], `${address} ${key}`, ''].join('\n'));
+    await writeFile(
+      join(manifest, '../changed'),
+      [known[0], known[2], `${address} ${key}`, ''].join('\n'),
+    );
     const run = scene.refit('apply', '--yes', '-m', manifest);
     const reasons = [
       'cp1 \\(127.0.0.1\\): .*Connection refused.*',
@@ -248,26 +309,44 @@ function refusals(startServer: StartServer): void {
   });
 
   test('another plan than the one that somebody agreed to', async () => {
-    const run = scene.refit('apply', '--yes', '--digest', 'sha256:1', '-m', await scene.cluster.manifest(TO));
-    const line = /^REFIT_REFUSED: --digest: found sha256:1, but this plan has sha256:\w{64}: look at it .*\n$/;
+    const run = scene.refit(
+      'apply',
+      '--yes',
+      '--digest',
+      'sha256:1',
+      '-m',
+      await scene.cluster.manifest(TO),
+    );
+    const line =
+      /^REFIT_REFUSED: --digest: found sha256:1, but this plan has sha256:\w{64}: look at it .*\n$/;
     expect([await run.ended, run.stderr]).toEqual([1, expect.stringMatching(line)]);
   });
 
   test('a host whose kubeadm refuses, before any host is cordoned', async () => {
     const { hosts, client } = scene.cluster;
-    await writeFile(join(scene.cluster.host('cp2').root, 'images-missing'), 'registry.local:5000/kube-scheduler');
+    await writeFile(
+      join(scene.cluster.host('cp2').root, 'images-missing'),
+      'registry.local:5000/kube-scheduler',
+    );
     const run = scene.refit('apply', '--yes', '-m', await scene.cluster.manifest(TO));
-    const line = /^REFIT_REFUSED: cp2: not ready for the upgrade, nothing was changed: .*ImagePull.*scheduler \(/;
+    const line =
+      /^REFIT_REFUSED: cp2: not ready for the upgrade, nothing was changed: .*ImagePull.*scheduler \(/;
     expect([await run.ended, run.stderr]).toEqual([1, expect.stringMatching(line)]);
-    const asked = await Promise.all(hosts.map(async (host) => await logOf(host, 'kubeadm-preflight')));
+    const asked = await Promise.all(
+      hosts.map(async (host) => await logOf(host, 'kubeadm-preflight')),
+    );
     const words = (command: string): string[] => command.split(' ').toSorted();
-    const shared = [words(`upgrade apply phase preflight --yes --ignore-preflight-errors=CreateJob ${TO}`)];
+    const shared = [
+      words(`upgrade apply phase preflight --yes --ignore-preflight-errors=CreateJob ${TO}`),
+    ];
     const plan = words(`upgrade plan ${TO} -o json --ignore-preflight-errors=all`);
     const leader = [words(`upgrade apply phase preflight ${TO} --yes`), plan];
     const node = [words('upgrade node phase preflight')];
     expect(asked.map((commands) => commands.map(words))).toEqual([leader, shared, node, node]);
     const { items } = await client.list(nodes);
-    expect(items.filter((each) => reportOn(each) !== undefined || each.spec?.unschedulable)).toEqual([]);
+    expect(
+      items.filter((each) => reportOn(each) !== undefined || each.spec?.unschedulable),
+    ).toEqual([]);
     const { namespace, name } = PLACE;
     await expect(client.get(configMaps, name, { namespace })).rejects.toThrow('not found');
     await client.delete(leases, name, { namespace });
@@ -290,9 +369,14 @@ function upgrade(startServer: StartServer): void {
     await mkdir(patches);
     await mkdir(join(cluster.host('cp1').root, 'etc/kubernetes/tmp/kubeadm-backup-etcd-1'));
     const manifest = await cluster.manifest(TO, (each) => {
-      const own: Readonly<Record<string, object>> = { cp2: { kubeadm: { patches, certificateRenewal: false } } };
+      const own: Readonly<Record<string, object>> = {
+        cp2: { kubeadm: { patches, certificateRenewal: false } },
+      };
       const hosts = each['hosts'] as { name: string }[];
-      Object.assign(each, { concurrent: 2, kubeadm: { ignorePreflightErrors: ['SystemVerification'] } });
+      Object.assign(each, {
+        concurrent: 2,
+        kubeadm: { ignorePreflightErrors: ['SystemVerification'] },
+      });
       each['hosts'] = hosts.map((host) => ({ ...host, ...own[host.name] }));
     });
     const stop = new AbortController();
@@ -304,7 +388,9 @@ function upgrade(startServer: StartServer): void {
     await isHeld(cluster.host('cp1'), first);
     const second = scene.refit('apply', '--yes', '-m', manifest);
     runs.push(first, second);
-    await vi.waitFor(() => expect(second.stdout).toContain('Waiting for the lock'), { timeout: 150_000 });
+    await vi.waitFor(() => expect(second.stdout).toContain('Waiting for the lock'), {
+      timeout: 150_000,
+    });
     await release(cluster.host('cp1'));
     await Promise.all(runs.map(async ({ ended }) => await ended));
     stop.abort();
@@ -313,7 +399,10 @@ function upgrade(startServer: StartServer): void {
   afterAll(async () => await scene[Symbol.asyncDispose]());
 
   test('ends well, and every host has the version in everything', async () => {
-    expect([await runs[0]?.ended, runs[0]?.stdout]).toEqual([0, expect.stringMatching(/is done\n(Verified .*\n){4}$/)]);
+    expect([await runs[0]?.ended, runs[0]?.stdout]).toEqual([
+      0,
+      expect.stringMatching(/is done\n(Verified .*\n){4}$/),
+    ]);
     expect(await versions(scene)).toEqual(HOSTS.map((name) => [name, TO]));
   });
 
@@ -326,15 +415,27 @@ function upgrade(startServer: StartServer): void {
 
   test('goes by leader, follower and then workers, two at a time', () => {
     const [leader, follower, ...workers] = intervals;
-    expect([leader?.name, follower?.name, ...workers.map(({ name }) => name).toSorted()]).toEqual(HOSTS);
+    expect([leader?.name, follower?.name, ...workers.map(({ name }) => name).toSorted()]).toEqual(
+      HOSTS,
+    );
     expect(follower?.from).toBeGreaterThan(leader?.to ?? Number.NaN);
-    expect(Math.min(...workers.map(({ from }) => from))).toBeGreaterThan(follower?.to ?? Number.NaN);
+    expect(Math.min(...workers.map(({ from }) => from))).toBeGreaterThan(
+      follower?.to ?? Number.NaN,
+    );
     expect(greatestOverlap(workers)).toBe(2);
   });
 
   test('says what it found on each host at the end', () => {
-    const pods = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((name) => `${name} ${TO}`);
-    const own = [...pods, 'etcd 3.6.8-0', `kubeadm ${TO}`, `kubelet ${TO}`, 'certificates until 2'].join(', ');
+    const pods = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map(
+      (name) => `${name} ${TO}`,
+    );
+    const own = [
+      ...pods,
+      'etcd 3.6.8-0',
+      `kubeadm ${TO}`,
+      `kubelet ${TO}`,
+      'certificates until 2',
+    ].join(', ');
     expect(runs[0]?.stdout).toContain(`Verified cp2: ${own}`);
   });
 
@@ -345,7 +446,10 @@ function upgrade(startServer: StartServer): void {
       'done',
       HOSTS.map((name) => `${name} finished`),
     ]);
-    expect(hosts[1]).toMatchObject({ before: { kubelet: FROM }, after: { kubelet: TO, 'kube-scheduler': TO } });
+    expect(hosts[1]).toMatchObject({
+      before: { kubelet: FROM },
+      after: { kubelet: TO, 'kube-scheduler': TO },
+    });
     expect(Object.keys(hosts[1]?.spent ?? {})).toEqual(steps);
   });
 
@@ -360,7 +464,8 @@ function upgrade(startServer: StartServer): void {
   });
 
   test('runs on cgroup v1, which the configuration of kubelets allows, and warns', () => {
-    const line = 'warning cgroup: cp1: failCgroupV1: false allows cgroup v1; kubeadm needs ignorePreflightErrors: ';
+    const line =
+      'warning cgroup: cp1: failCgroupV1: false allows cgroup v1; kubeadm needs ignorePreflightErrors: ';
     expect(runs[0]?.stdout).toContain(line);
   });
 
@@ -373,12 +478,20 @@ function upgrade(startServer: StartServer): void {
 
   test('leaves only foreign cordons', async () => {
     const { items } = await scene.cluster.client.list(nodes);
-    const cordoned = items.filter(({ spec }) => spec?.unschedulable).map(({ metadata }) => metadata.name);
+    const cordoned = items
+      .filter(({ spec }) => spec?.unschedulable)
+      .map(({ metadata }) => metadata.name);
     expect(cordoned.filter((name) => HOSTS.includes(name))).toEqual(['w2']);
   });
 
   test('shows in refit status to the viewer', async () => {
-    const shown = await runRefit('status', '-o', 'json', '--kubeconfig', await kubeconfigFor('viewer'));
+    const shown = await runRefit(
+      'status',
+      '-o',
+      'json',
+      '--kubeconfig',
+      await kubeconfigFor('viewer'),
+    );
     expect([shown.code, shown.stderr]).toEqual([0, []]);
     const { plans } = JSON.parse(shown.stdout.join('\n')) as StatusView;
     const own = plans.filter(({ dialect }) => dialect === 'kubeadm');
@@ -424,9 +537,9 @@ function killed(startServer: StartServer, kills: Kills): void {
       expect(await run.ended).toBe(1);
       expect(run.stdout).toMatch(/has failed: cp2: step kubeadm failed with exit code 137: .*\n$/);
       await expect(access(join(host.root, MANIFEST))).rejects.toThrow('ENOENT');
-      await expect(access(join(scene.cluster.host('w1').root, 'var/lib/refit/kubeadm.journal'))).rejects.toThrow(
-        'ENOENT',
-      );
+      await expect(
+        access(join(scene.cluster.host('w1').root, 'var/lib/refit/kubeadm.journal')),
+      ).rejects.toThrow('ENOENT');
     });
 
     test('as soon as the manifest is put back', async () => {
@@ -438,18 +551,25 @@ function killed(startServer: StartServer, kills: Kills): void {
     test.each(steps)('%s %s', async (moment, step) => void (await killAt('cp2', moment, step)));
   };
 
-  test.each(kills.cp1)('on cp1, %s %s', async (moment, step) => void (await killAt('cp1', moment, step)));
+  test.each(kills.cp1)(
+    'on cp1, %s %s',
+    async (moment, step) => void (await killAt('cp1', moment, step)),
+  );
 
   if (kills.cp2) describe('on cp2', () => follower(kills.cp2 ?? []));
 
   test('on w1, while kubeadm runs: it continues by itself', async () => {
     const run = apply();
-    const begun = async (): Promise<void> => expect(await logOf(scene.cluster.host('w1'), 'kubeadm')).toHaveLength(1);
+    const begun = async (): Promise<void> =>
+      expect(await logOf(scene.cluster.host('w1'), 'kubeadm')).toHaveLength(1);
     await vi.waitFor(begun, { timeout: 150_000, interval: 10 });
     await kill(run);
   });
 
-  test.each(kills.w2)('on w2, %s %s', async (moment, step) => void (await killAt('w2', moment, step)));
+  test.each(kills.w2)(
+    'on w2, %s %s',
+    async (moment, step) => void (await killAt('w2', moment, step)),
+  );
 
   test('is finished by the last run without a flag, and no kubeadm and no restart ran twice', async () => {
     const run = apply();
@@ -476,7 +596,8 @@ async function watchWork({ cluster }: Scene, abort: AbortSignal): Promise<Motion
       const { name } = node.metadata;
       if (reportOn(node) && !begun.has(name)) motion.begin(name, performance.now());
       if (reportOn(node)) begun.add(name);
-      if (begun.has(name) && node.status?.nodeInfo?.kubeletVersion === TO) motion.end(name, performance.now());
+      if (begun.has(name) && node.status?.nodeInfo?.kubeletVersion === TO)
+        motion.end(name, performance.now());
     },
   });
   void informer.run(abort);

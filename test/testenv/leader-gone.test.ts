@@ -27,11 +27,21 @@ beforeAll(async () => {
 afterAll(() => admin.close());
 
 async function lead(): Promise<RefitProcess> {
-  return new RefitProcess('controller', '--kubeconfig', await kubeconfigFor('controller'), '--lease-duration', '3s');
+  return new RefitProcess(
+    'controller',
+    '--kubeconfig',
+    await kubeconfigFor('controller'),
+    '--lease-duration',
+    '3s',
+  );
 }
 
 async function told(...args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await runRefit(...args, '--kubeconfig', await kubeconfigFor('viewer'));
+  const { code, stdout, stderr } = await runRefit(
+    ...args,
+    '--kubeconfig',
+    await kubeconfigFor('viewer'),
+  );
   expect({ code, stderr }).toEqual({ code: 0, stderr: [] });
   return stdout.join('\n');
 }
@@ -85,13 +95,20 @@ test('a Plan that was deleted while nobody led: status and why name the nodes, u
   }
   const next = await lead();
   onTestFinished(async () => void (await next.stop('SIGTERM')));
-  await vi.waitFor(async () => expect((await admin.get(nodes, W4)).spec?.unschedulable).toBeUndefined(), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await admin.get(nodes, W4)).spec?.unschedulable).toBeUndefined(),
+    PATIENCE,
+  );
   expect(await told('status')).not.toContain(words);
 });
 
 test("k0s's own leader leads: two that wait write one Event of a downgrade, and nothing else", async () => {
   const { name, namespace } = LEADER_LEASE;
-  const spec = { holderIdentity: 'f'.repeat(32), leaseDurationSeconds: 3_600, renewTime: microTime(Date.now()) };
+  const spec = {
+    holderIdentity: 'f'.repeat(32),
+    leaseDurationSeconds: 3_600,
+    renewTime: microTime(Date.now()),
+  };
   await admin.delete(leases, name, { namespace }).catch(() => undefined);
   await admin.create(leases, { metadata: { name, namespace }, spec }, { namespace });
   await using puppets = await Puppets.create(admin, 'gone-w3');
@@ -102,14 +119,23 @@ test("k0s's own leader leads: two that wait write one Event of a downgrade, and 
   };
   await using standbys = new AsyncDisposableStack();
   standbys.use(await lead());
-  await vi.waitFor(async () => expect((await told()).map(({ reason }) => reason)).toEqual(['Downgrade']), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await told()).map(({ reason }) => reason)).toEqual(['Downgrade']),
+    PATIENCE,
+  );
   const [event] = await told();
   expect(event?.message).toMatch(/gone-w3.*k0s's own leader carries the plan out all the same$/);
 
   // Times have whole seconds.
-  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(Date.parse(event?.lastTimestamp ?? '') + 1_000), PATIENCE);
+  await vi.waitFor(
+    () => expect(Date.now()).toBeGreaterThan(Date.parse(event?.lastTimestamp ?? '') + 1_000),
+    PATIENCE,
+  );
   standbys.use(await lead());
-  await vi.waitFor(async () => expect((await told())[0]?.lastTimestamp).not.toBe(event?.lastTimestamp), PATIENCE);
+  await vi.waitFor(
+    async () => expect((await told())[0]?.lastTimestamp).not.toBe(event?.lastTimestamp),
+    PATIENCE,
+  );
   expect(await told()).toHaveLength(1);
   expect(await puppets.signal('gone-w3')).toBeUndefined();
   expect((await admin.get(plans, 'autopilot')).status).toBeUndefined();

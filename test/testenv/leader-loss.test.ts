@@ -20,7 +20,8 @@ import { RefitProcess } from './refit-process.ts';
 const [FROM, NEXT, LAST] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2', 'v1.36.3+k0s.3'];
 const [AT_WORK, TO_COME] = ['worker1', 'worker2'];
 const NAMESPACE = 'default';
-const until = async (check: () => Promise<void>): Promise<void> => await vi.waitFor(check, PATIENCE);
+const until = async (check: () => Promise<void>): Promise<void> =>
+  await vi.waitFor(check, PATIENCE);
 
 beforeAll(async () => {
   await installKinds();
@@ -56,18 +57,31 @@ describe('a leader that is killed in the middle of a drain', () => {
     };
     await admin.create(pods, { metadata, spec }, { namespace });
     return async () => {
-      await admin.patch(pods, name, { metadata: { finalizers: null } }, { type: 'merge', namespace });
+      await admin.patch(
+        pods,
+        name,
+        { metadata: { finalizers: null } },
+        { type: 'merge', namespace },
+      );
     };
   }
 
   /** A running plan: the first node is being drained, the second one waits. */
-  async function drainUnder(name: string, version: string): Promise<{ leader: Process; held: () => Promise<void> }> {
+  async function drainUnder(
+    name: string,
+    version: string,
+  ): Promise<{ leader: Process; held: () => Promise<void> }> {
     const held = await holdPod();
     const leader = await cluster.startController(name);
-    const { metadata } = await admin.create(plans, cluster.plan({ id: name, version, concurrent: 1 }));
+    const { metadata } = await admin.create(
+      plans,
+      cluster.plan({ id: name, version, concurrent: 1 }),
+    );
     await until(async () => {
       expect(cordonOwner(await admin.get(nodes, AT_WORK))).toContain(`${metadata.uid}/`);
-      expect((await admin.get(pods, 'loss-held', { namespace: NAMESPACE })).metadata.deletionTimestamp).toBeDefined();
+      expect(
+        (await admin.get(pods, 'loss-held', { namespace: NAMESPACE })).metadata.deletionTimestamp,
+      ).toBeDefined();
       expect(pendingOwner(await admin.get(nodes, TO_COME))).toBe(`Plan.${metadata.uid}`);
     });
     return { leader, held };
@@ -82,7 +96,12 @@ describe('a leader that is killed in the middle of a drain', () => {
     for (const name of [AT_WORK, TO_COME]) {
       const node = await admin.get(nodes, name);
       const { unschedulable, taints = [] } = node.spec ?? {};
-      expect([name, unschedulable ?? false, cordonOwner(node), taints]).toEqual([name, false, undefined, []]);
+      expect([name, unschedulable ?? false, cordonOwner(node), taints]).toEqual([
+        name,
+        false,
+        undefined,
+        [],
+      ]);
     }
   }
 
@@ -105,8 +124,13 @@ describe('a leader that is killed in the middle of a drain', () => {
     });
     expect(cluster.hosts.map(({ starts }) => starts)).toEqual([1, 1]);
     await held();
-    await until(async () => expect((await admin.get(plans, 'autopilot')).status?.state).toBe('Completed'));
-    expect(await Promise.all(cluster.hosts.map(async (host) => await host.version()))).toEqual([NEXT, NEXT]);
+    await until(async () =>
+      expect((await admin.get(plans, 'autopilot')).status?.state).toBe('Completed'),
+    );
+    expect(await Promise.all(cluster.hosts.map(async (host) => await host.version()))).toEqual([
+      NEXT,
+      NEXT,
+    ]);
     expect(cluster.hosts.map(({ starts }) => starts)).toEqual([2, 2]);
     await until(expectNothingLeft);
     await second.stop();
@@ -134,7 +158,10 @@ describe('a leader that is killed in the middle of a drain', () => {
 test('a leader that comes back starts its deadlines again: it has not watched the node meanwhile', async () => {
   const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   onTestFinished(() => admin.close());
-  const policy = await admin.create(upgradePolicies, buildUpgradePolicy('loss', { deadlines: { answer: '10s' } }));
+  const policy = await admin.create(
+    upgradePolicies,
+    buildUpgradePolicy('loss', { deadlines: { answer: '10s' } }),
+  );
   onTestFinished(async () => await admin.delete(upgradePolicies, policy.metadata.name));
   await using puppets = await Puppets.create(admin, 'loss-w1');
   const flags = ['--kubeconfig', await kubeconfigFor('controller'), '--lease-duration', '5s'];
@@ -163,10 +190,17 @@ test('a leader that comes back starts its deadlines again: it has not watched th
 test('a drain that its own node gives up after a change of leader ends the plan as the policy says', async () => {
   const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
   onTestFinished(() => admin.close());
-  const policy = await admin.create(upgradePolicies, buildUpgradePolicy('loss-budget', { failureBudget: 5 }));
+  const policy = await admin.create(
+    upgradePolicies,
+    buildUpgradePolicy('loss-budget', { failureBudget: 5 }),
+  );
   onTestFinished(async () => await admin.delete(upgradePolicies, policy.metadata.name));
   await using puppets = await Puppets.create(admin, 'loss-s1', 'loss-s2', 'loss-s3');
-  await using leader = new RefitProcess('controller', '--kubeconfig', await kubeconfigFor('controller'));
+  await using leader = new RefitProcess(
+    'controller',
+    '--kubeconfig',
+    await kubeconfigFor('controller'),
+  );
   await puppets.plan(1);
   const fail = async (name: string, why: Omit<AgentReport, 'created'>): Promise<void> => {
     await until(async () => expect(await puppets.signal(name)).toBeDefined());

@@ -64,7 +64,10 @@ let found: Found;
 
 beforeAll(async () => {
   client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-  found = holder[KEY] ?? { objects: new Set((await listAll()).map(keyOf)), roles: await listRoles() };
+  found = holder[KEY] ?? {
+    objects: new Set((await listAll()).map(keyOf)),
+    roles: await listRoles(),
+  };
   holder[KEY] = undefined;
 });
 
@@ -81,7 +84,9 @@ afterAll(async () => {
       { timeout: 150_000, interval: 500 },
     );
     const roles = await listRoles();
-    expect(roles, 'a role is gone: see restoreRoles').toEqual(expect.arrayContaining([...found.roles]));
+    expect(roles, 'a role is gone: see restoreRoles').toEqual(
+      expect.arrayContaining([...found.roles]),
+    );
     holder[KEY] = { ...found, roles };
   } finally {
     await remove(left);
@@ -102,11 +107,15 @@ async function listAll(): Promise<Left[]> {
     });
   });
   const all = (await Promise.all(lists)).flat();
-  return all.filter(({ namespace }) => namespace === undefined || !PLANE_NAMESPACES.includes(namespace));
+  return all.filter(
+    ({ namespace }) => namespace === undefined || !PLANE_NAMESPACES.includes(namespace),
+  );
 }
 
 /** A process that ends on a busy machine may leave its lease to expire, when a write of it may still arrive. */
-function isFree({ spec: { holderIdentity, renewTime = '', leaseDurationSeconds = 0 } = {} }: Lease): boolean {
+function isFree({
+  spec: { holderIdentity, renewTime = '', leaseDurationSeconds = 0 } = {},
+}: Lease): boolean {
   return !holderIdentity || Date.parse(renewTime) + leaseDurationSeconds * 1000 < Date.now();
 }
 
@@ -122,8 +131,12 @@ async function listRoles(): Promise<string[]> {
   const kinds = ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'];
   const lists = kinds.map(async (kind) => {
     const plural = `${kind.toLowerCase()}s`;
-    const { items } = await client.listAll(clusterScoped('rbac.authorization.k8s.io/v1', kind, plural));
-    return items.map(({ metadata: { namespace, name } }) => [plural, namespace, name].filter(Boolean).join(' '));
+    const { items } = await client.listAll(
+      clusterScoped('rbac.authorization.k8s.io/v1', kind, plural),
+    );
+    return items.map(({ metadata: { namespace, name } }) =>
+      [plural, namespace, name].filter(Boolean).join(' '),
+    );
   });
   return (await Promise.all(lists)).flat().filter((each) => each.includes('refit'));
 }
@@ -131,7 +144,9 @@ async function listRoles(): Promise<string[]> {
 /** The next file could take a definition that goes away for one that stays. */
 async function definitionsThatGo(): Promise<string[]> {
   const { items } = await client.listAll(customResourceDefinitions);
-  return items.filter(({ metadata }) => metadata.deletionTimestamp !== undefined).map(({ metadata }) => metadata.name);
+  return items
+    .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
+    .map(({ metadata }) => metadata.name);
 }
 
 const keyOf = ({ resource, name, namespace }: Left): string =>

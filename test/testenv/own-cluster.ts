@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { type Cluster, type ClusterOptions, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { controlPlane, kubeconfigFor } from './control-plane.ts';
 
-export async function startOwnCluster(options: Omit<ClusterOptions, 'plane' | 'directory'>): Promise<Cluster> {
+export async function startOwnCluster(
+  options: Omit<ClusterOptions, 'plane' | 'directory'>,
+): Promise<Cluster> {
   const directory = await mkdtemp(join(tmpdir(), 'refit-cluster-'));
   const plane = { url: controlPlane().url, kubeconfig: kubeconfigFor };
   const cluster = await startCluster({ ...options, plane, directory });

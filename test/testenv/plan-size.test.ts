@@ -41,8 +41,14 @@ function mostOf(length: number): string[] {
 }
 
 async function createPlan(workers: ReturnType<typeof listed>): Promise<Plan> {
-  const { spec, metadata, ...kind } = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] });
-  return await admin.create(plans, { ...kind, spec, metadata: { name: metadata.name, annotations: ANNOTATIONS } });
+  const { spec, metadata, ...kind } = buildPlan({
+    commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }],
+  });
+  return await admin.create(plans, {
+    ...kind,
+    spec,
+    metadata: { name: metadata.name, annotations: ANNOTATIONS },
+  });
 }
 
 function recordOf(plan: Plan, workers: TargetStatus[]): Plan {
@@ -50,19 +56,26 @@ function recordOf(plan: Plan, workers: TargetStatus[]): Plan {
   return { ...plan, status: { state: 'SchedulableWait', commands: [command] } };
 }
 
-const entry = (name: string, state: string): TargetStatus => ({ name, state, lastUpdatedTimestamp: later(0) });
-
-test.each([[10], [42], [63], [253]])('names of %i characters, each listed in the spec too', async (length) => {
-  const names = mostOf(length);
-  const plan = await createPlan(listed(...names));
-  const record = recordOf(
-    plan,
-    names.map((name) => entry(name, LONGEST)),
-  );
-  expect(shards.spread(plan, record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
-  const stored = await admin.replace(plans, record, { subresource: 'status' });
-  expect(listsOf(stored)[1]?.entries).toHaveLength(names.length);
+const entry = (name: string, state: string): TargetStatus => ({
+  name,
+  state,
+  lastUpdatedTimestamp: later(0),
 });
+
+test.each([[10], [42], [63], [253]])(
+  'names of %i characters, each listed in the spec too',
+  async (length) => {
+    const names = mostOf(length);
+    const plan = await createPlan(listed(...names));
+    const record = recordOf(
+      plan,
+      names.map((name) => entry(name, LONGEST)),
+    );
+    expect(shards.spread(plan, record, NOTHING, T0)).toEqual({ plan: record, writes: [] });
+    const stored = await admin.replace(plans, record, { subresource: 'status' });
+    expect(listsOf(stored)[1]?.entries).toHaveLength(names.length);
+  },
+);
 
 test('of the longest names 5,000 are too many; with status shards, those in flight and those that failed have room', async () => {
   const names = namesOf(253, 5_000);
@@ -72,7 +85,9 @@ test('of the longest names 5,000 are too many; with status shards, those in flig
     plan,
     names.map((name, index) => entry(name, index < inFlight ? 'SignalSent' : 'SignalApplyFailed')),
   );
-  await expect(admin.replace(plans, record, { subresource: 'status' })).rejects.toThrow(/too large/);
+  await expect(admin.replace(plans, record, { subresource: 'status' })).rejects.toThrow(
+    /too large/,
+  );
   const { plan: short, writes } = shards.spread(plan, record, NOTHING, T0);
   expect(writes.length).toBeGreaterThan(0);
   const stored = await admin.replace(plans, short, { subresource: 'status' });

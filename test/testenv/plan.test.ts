@@ -21,7 +21,15 @@ const CONTROLLERS = ['controller1', 'controller2', 'controller3'];
 const WORKERS = ['worker1', 'worker2', 'worker3', 'worker4', 'worker5', 'worker6'];
 const LEFT_OUT = 'worker7';
 const CONCURRENT = 5;
-const STATUSES = ['', 'Downloading', 'Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning', 'Completed'];
+const STATUSES = [
+  '',
+  'Downloading',
+  'Cordoning',
+  'ApplyingUpdate',
+  'Restart',
+  'UnCordoning',
+  'Completed',
+];
 /**
  * Accepted writes of all processes, without leases and without Events, which may be dropped: 8 to 9, as in the benchmark. A
  * node whose turn comes before it fetched ahead reports one more.
@@ -55,7 +63,9 @@ beforeAll(async () => {
 /** An agent announces itself once in its life, which is no part of a plan. */
 async function expectAnnounced(): Promise<void> {
   const controllers = (await cluster.client.listAll(controlNodes)).items;
-  const workers = (await cluster.client.listAll(nodes)).items.filter(({ metadata }) => WORKERS.includes(metadata.name));
+  const workers = (await cluster.client.listAll(nodes)).items.filter(({ metadata }) =>
+    WORKERS.includes(metadata.name),
+  );
   expect(controllers.length + workers.length).toBe(CONTROLLERS.length + WORKERS.length);
   for (const { metadata } of [...controllers, ...workers])
     expect(metadata.annotations).toHaveProperty([AGENT_ANNOTATION]);
@@ -72,7 +82,8 @@ afterAll(async () => {
 function documentedPlan(): Plan {
   const plan = cluster.plan({ id: 'documented-plan', version: TO, concurrent: CONCURRENT });
   const workers = plan.spec.commands[0]?.k0supdate?.targets.workers;
-  if (workers) workers.discovery = { selector: { labels: 'pool=blue', fields: `metadata.name!=${LEFT_OUT}` } };
+  if (workers)
+    workers.discovery = { selector: { labels: 'pool=blue', fields: `metadata.name!=${LEFT_OUT}` } };
   return plan;
 }
 
@@ -110,7 +121,10 @@ describe('order, seen by a watch', () => {
     const seen = sightings.filter((sighting) => sighting.name === name).map(({ status }) => status);
     const [first] = CONTROLLERS;
     // All but the first may have fetched ahead.
-    const ways = name === first ? [STATUSES] : [STATUSES, STATUSES.filter((status) => status !== 'Downloading')];
+    const ways =
+      name === first
+        ? [STATUSES]
+        : [STATUSES, STATUSES.filter((status) => status !== 'Downloading')];
     expect(ways).toContainEqual(seen);
   });
 
@@ -153,7 +167,9 @@ describe('processes and files, seen on the hosts', () => {
       expect(await host?.version()).toBe(TO);
       expect(host?.starts).toBe(2);
       expect(await sha256Of(host?.binary ?? '')).toBe(cluster.downloads.sha256(payloadPath(TO)));
-      expect(await sha256Of(`${host?.binary}.previous`)).toBe(await sha256Of(untouched?.binary ?? ''));
+      expect(await sha256Of(`${host?.binary}.previous`)).toBe(
+        await sha256Of(untouched?.binary ?? ''),
+      );
     },
   );
 
@@ -165,7 +181,9 @@ describe('processes and files, seen on the hosts', () => {
 
   // Once more if its signal came while it tried out what it had fetched ahead: without a hash, only that proves the file.
   test('every node downloaded the file once, or twice if its turn came meanwhile', () => {
-    const complete = cluster.downloads.requests.filter((request) => request.complete).map(({ node }) => node);
+    const complete = cluster.downloads.requests
+      .filter((request) => request.complete)
+      .map(({ node }) => node);
     expect(complete.filter((node) => node === CONTROLLERS[0])).toHaveLength(1);
     expect([...new Set(complete)].toSorted()).toEqual([...CONTROLLERS, ...WORKERS]);
     expect(complete.length).toBeLessThan(2 * (CONTROLLERS.length + WORKERS.length));
@@ -177,32 +195,55 @@ describe('the API', () => {
     const [command] = finished.status?.commands ?? [];
     const states = (entries: readonly { name: string; state: string }[] = []): string[][] =>
       entries.map(({ name, state }) => [name, state]);
-    expect([finished.status?.state, command?.id, command?.state]).toEqual(['Completed', 0, 'Completed']);
-    expect(states(command?.k0supdate?.controllers)).toEqual(CONTROLLERS.map((name) => [name, 'SignalCompleted']));
-    expect(states(command?.k0supdate?.workers)).toEqual(WORKERS.map((name) => [name, 'SignalCompleted']));
+    expect([finished.status?.state, command?.id, command?.state]).toEqual([
+      'Completed',
+      0,
+      'Completed',
+    ]);
+    expect(states(command?.k0supdate?.controllers)).toEqual(
+      CONTROLLERS.map((name) => [name, 'SignalCompleted']),
+    );
+    expect(states(command?.k0supdate?.workers)).toEqual(
+      WORKERS.map((name) => [name, 'SignalCompleted']),
+    );
   });
 
   test('only the documented users wrote, each what it may, and few times a node', async () => {
     const writes = (await mutations()).filter(({ resource }) => resource !== 'leases');
     const allowed: Readonly<Record<string, RegExp>> = {
-      'refit-controller': /^(plans(\/status)? autopilot|events .*|controlnodes controller\d|nodes worker\d)$/,
+      'refit-controller':
+        /^(plans(\/status)? autopilot|events .*|controlnodes controller\d|nodes worker\d)$/,
       ...Object.fromEntries(
-        CONTROLLERS.map((name) => [`refit:controlnode:${name}`, new RegExp(`^controlnodes(/status)? ${name}$`)]),
+        CONTROLLERS.map((name) => [
+          `refit:controlnode:${name}`,
+          new RegExp(`^controlnodes(/status)? ${name}$`),
+        ]),
       ),
       // Every agent announces itself.
       ...Object.fromEntries(
-        [...WORKERS, LEFT_OUT].map((name) => [`system:node:${name}`, new RegExp(`^nodes ${name}$`)]),
+        [...WORKERS, LEFT_OUT].map((name) => [
+          `system:node:${name}`,
+          new RegExp(`^nodes ${name}$`),
+        ]),
       ),
     };
-    const unexpected = writes.filter(({ user, resource, name }) => !allowed[user]?.test(`${resource} ${name}`));
+    const unexpected = writes.filter(
+      ({ user, resource, name }) => !allowed[user]?.test(`${resource} ${name}`),
+    );
     expect(unexpected).toEqual([]);
-    const [accepted, refused] = acceptedAndRefused(writes.filter(({ resource }) => resource !== 'events'));
+    const [accepted, refused] = acceptedAndRefused(
+      writes.filter(({ resource }) => resource !== 'events'),
+    );
     const nodes = CONTROLLERS.length + WORKERS.length;
-    expect((accepted.length - DOWNLOAD_CHECK_CALLS) / nodes).toBeLessThanOrEqual(MUTATING_CALLS_PER_NODE);
+    expect((accepted.length - DOWNLOAD_CHECK_CALLS) / nodes).toBeLessThanOrEqual(
+      MUTATING_CALLS_PER_NODE,
+    );
     // How many races are lost depends on the machine. But each one is lost to another write of the same object.
     expect(refused.filter(({ code }) => code !== 409)).toEqual([]);
     for (const [name, lost] of Map.groupBy(refused, (write) => write.name))
-      expect(lost.length, name).toBeLessThan(accepted.filter((write) => write.name === name).length);
+      expect(lost.length, name).toBeLessThan(
+        accepted.filter((write) => write.name === name).length,
+      );
   });
 
   test('Events report the start and the end of the plan', async () => {
@@ -234,7 +275,9 @@ function acceptedAndRefused(writes: readonly Mutation[]): [Mutation[], Mutation[
 async function mutations(): Promise<Mutation[]> {
   const events = await auditedSince(0);
   // `creationTimestamp` has whole seconds: the agents announce themselves in the same one.
-  const created = events.findLast(({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans');
+  const created = events.findLast(
+    ({ verb, objectRef }) => verb === 'create' && objectRef?.resource === 'plans',
+  );
   expect(created?.responseStatus?.code).toBe(201);
   return events
     .filter(

@@ -5,7 +5,12 @@ import { type K0sUpdate, type Plan, plans } from '../../src/api/autopilot/plan.t
 import { cordonOwner } from '../../src/drain/cordon-marks.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { leases, type Node, nodes, pods } from '../../src/kube/resources.ts';
-import { decodeReport, decodeSignal, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
+import {
+  decodeReport,
+  decodeSignal,
+  encodeSignal,
+  type SignalData,
+} from '../../src/signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../src/signal/names.ts';
 import { microTime, rfc3339 } from '../../src/util/clock.ts';
 import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
@@ -27,7 +32,9 @@ export class Puppets implements AsyncDisposable {
     const renewed = { spec: { renewTime: microTime(Date.now()) } };
     // A test may have deleted it.
     for (const name of this.names)
-      void this.#admin.patch(leases, name, renewed, { type: 'merge', namespace: NODE_LEASES }).catch(() => undefined);
+      void this.#admin
+        .patch(leases, name, renewed, { type: 'merge', namespace: NODE_LEASES })
+        .catch(() => undefined);
   }, HEARTBEAT_MS).unref();
 
   private constructor(admin: KubeClient, names: readonly string[]) {
@@ -41,7 +48,11 @@ export class Puppets implements AsyncDisposable {
       await createNode(admin, name, {});
       await reportReady(admin, name, 'v1.36.3+k0s.0', '2026-11-20T08:00:00Z');
       const metadata = { name, namespace: NODE_LEASES, labels: { [CENTRAL_CORDONING_LABEL]: '' } };
-      await admin.create(leases, { metadata, spec: { holderIdentity: name } }, { namespace: NODE_LEASES });
+      await admin.create(
+        leases,
+        { metadata, spec: { holderIdentity: name } },
+        { namespace: NODE_LEASES },
+      );
     }
     return new Puppets(admin, names);
   }
@@ -82,7 +93,11 @@ export class Puppets implements AsyncDisposable {
   }
 
   /** Writes what a leader would record and signal and what the agent would report. `before` are the targets before it. */
-  async isAt(name: string, status: string, before: Readonly<Record<string, string>> = {}): Promise<void> {
+  async isAt(
+    name: string,
+    status: string,
+    before: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     const created = rfc3339(Date.now());
     const annotations = buildSignal({ created, status, timestamp: created });
     await this.#admin.patch(nodes, name, { metadata: { annotations } }, { type: 'merge' });
@@ -93,7 +108,11 @@ export class Puppets implements AsyncDisposable {
   }
 
   /** Reports as the agent would, after the node was signalled. */
-  async says(name: string, status: string, extra: Readonly<Record<string, string>> = {}): Promise<void> {
+  async says(
+    name: string,
+    status: string,
+    extra: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     await vi.waitFor(async () => {
       const node = await this.node(name);
       const data = decodeSignal(node.metadata.annotations);
@@ -117,7 +136,12 @@ export class Puppets implements AsyncDisposable {
     await this.#admin.create(pods, { metadata, spec }, { namespace: NAMESPACE });
     this.#pods.push(pod);
     const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
-    await this.#admin.patch(pods, pod, { status }, { type: 'merge', subresource: 'status', namespace: NAMESPACE });
+    await this.#admin.patch(
+      pods,
+      pod,
+      { status },
+      { type: 'merge', subresource: 'status', namespace: NAMESPACE },
+    );
     return `${NAMESPACE}/${pod}`;
   }
 
@@ -127,7 +151,8 @@ export class Puppets implements AsyncDisposable {
 
   /** Waits until the plan is over, and says how it ended. */
   async end(): Promise<{ state: string | undefined; description: string | undefined }> {
-    const status = async (): Promise<Plan['status']> => (await this.#admin.get(plans, 'autopilot')).status;
+    const status = async (): Promise<Plan['status']> =>
+      (await this.#admin.get(plans, 'autopilot')).status;
     await this.until(async () =>
       expect(['SchedulableWait', 'Schedulable', undefined]).not.toContain((await status())?.state),
     );
@@ -147,7 +172,12 @@ export class Puppets implements AsyncDisposable {
     await this.#admin.delete(plans, 'autopilot').catch(() => undefined);
     const namespace = NAMESPACE;
     for (const name of this.#pods) {
-      await this.#admin.patch(pods, name, { metadata: { finalizers: null } }, { type: 'merge', namespace });
+      await this.#admin.patch(
+        pods,
+        name,
+        { metadata: { finalizers: null } },
+        { type: 'merge', namespace },
+      );
       await this.#admin.delete(pods, name, { namespace }).catch(() => undefined);
     }
     for (const name of this.names) {

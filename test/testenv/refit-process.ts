@@ -71,7 +71,11 @@ export async function runRefit(...args: readonly string[]): Promise<RefitResult>
   const size = () => ({ columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY });
   const output = { isTerminal: false, hasColours: false, size, write };
   const { signal: abort } = new AbortController();
-  const result = (code: number, stderr: string) => ({ code, stdout: linesOf(printed), stderr: linesOf(stderr) });
+  const result = (code: number, stderr: string) => ({
+    code,
+    stdout: linesOf(printed),
+    stderr: linesOf(stderr),
+  });
   return await runProgram(args, COMMANDS, { abort, write, output }).then(
     (code) => result(code, ''),
     (thrown: unknown) => {

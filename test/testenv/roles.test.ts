@@ -6,13 +6,29 @@ import { KUBERNETES_VERSION } from '../../tools/controlplane/components.ts';
 import { kubectl } from '../../tools/controlplane/kubectl.ts';
 import { WHOLE } from '../whole.ts';
 import { accessByRules, reviewAccess } from './access-review.ts';
-import { apply, controlPlane, expiredKubeconfig, installKinds, kubectlAs, type User } from './control-plane.ts';
+import {
+  apply,
+  controlPlane,
+  expiredKubeconfig,
+  installKinds,
+  kubectlAs,
+  type User,
+} from './control-plane.ts';
 
 const READ = 'get list watch';
 const FOLLOW = 'list watch';
 const NAMES = ['roles-a', 'roles-b'];
 
-const COLUMNS = ['controller', 'cattle', 'kubeadm', 'capi', 'viewer', 'operator', 'controlNode', 'busy'] as const;
+const COLUMNS = [
+  'controller',
+  'cattle',
+  'kubeadm',
+  'capi',
+  'viewer',
+  'operator',
+  'controlNode',
+  'busy',
+] as const;
 type Column = (typeof COLUMNS)[number];
 
 /** Users that only read. */
@@ -45,7 +61,11 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     busy: `${READ} create update patch`,
   },
   'autopilot.k0sproject.io/controlnodes/status=roles-busy': { busy: 'update' },
-  'autopilot.k0sproject.io/updateconfigs': { controller: `${FOLLOW} patch`, viewer: 'list', operator: 'list patch' },
+  'autopilot.k0sproject.io/updateconfigs': {
+    controller: `${FOLLOW} patch`,
+    viewer: 'list',
+    operator: 'list patch',
+  },
   'upgrade.refit.dev/upgradepolicies': {
     controller: FOLLOW,
     cattle: FOLLOW,
@@ -61,7 +81,11 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   },
   'upgrade.refit.dev/updatersets': { capi: 'list', operator: 'list' },
   'upgrade.refit.dev/updatersets/status': { capi: 'patch', operator: 'patch' },
-  'flowcontrol.apiserver.k8s.io/flowschemas': { controller: 'get list', viewer: 'get list', operator: 'get list' },
+  'flowcontrol.apiserver.k8s.io/flowschemas': {
+    controller: 'get list',
+    viewer: 'get list',
+    operator: 'get list',
+  },
   'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': {
     controller: 'get list',
     viewer: 'get list',
@@ -110,7 +134,10 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     ...LOOK_ONCE,
   },
   'coordination.k8s.io/leases@system-upgrade': { cattle: 'create', ...LOOK },
-  'coordination.k8s.io/leases@system-upgrade=system-upgrade-controller': { cattle: 'get create update', ...LOOK },
+  'coordination.k8s.io/leases@system-upgrade=system-upgrade-controller': {
+    cattle: 'get create update',
+    ...LOOK,
+  },
   'coordination.k8s.io/leases@k0s-autopilot': { controller: 'create', ...LOOK },
   'coordination.k8s.io/leases@k0s-autopilot=k0s-autopilot-controller': {
     controller: 'get create update',
@@ -119,7 +146,11 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
     busy: 'get',
   },
   'coordination.k8s.io/leases@kube-node-lease=roles-a': { controller: 'get', ...LOOK },
-  'coordination.k8s.io/leases@kube-node-lease=roles-b': { controller: 'get', ...LOOK, busy: 'get create patch' },
+  'coordination.k8s.io/leases@kube-node-lease=roles-b': {
+    controller: 'get',
+    ...LOOK,
+    busy: 'get create patch',
+  },
   'coordination.k8s.io/leases@kube-node-lease': { controller: 'get', ...LOOK },
   'discovery.k8s.io/endpointslices@default=kubernetes': {
     controller: 'get',
@@ -133,7 +164,10 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'coordination.k8s.io/leases@kube-system': { kubeadm: 'create', ...LOOK },
   'coordination.k8s.io/leases@kube-system=refit-kubeadm': { kubeadm: 'get create update', ...LOOK },
   'coordination.k8s.io/leases@refit-system': { capi: 'create', ...LOOK },
-  'coordination.k8s.io/leases@refit-system=refit-capi-extension': { capi: 'get create update', ...LOOK },
+  'coordination.k8s.io/leases@refit-system=refit-capi-extension': {
+    capi: 'get create update',
+    ...LOOK,
+  },
   'core/namespaces': { capi: 'get' },
   'core/namespaces=kube-system': { controller: 'get', cattle: 'get', capi: 'get' },
   'core/pods@default': {
@@ -167,7 +201,13 @@ const ACCESS: Readonly<Record<string, Readonly<Partial<Record<Column, string>>>>
   'core/serviceaccounts/token@default': {},
   'batch/jobs@default': { cattle: 'list watch', ...LOOK },
   'batch/jobs@system-upgrade': { cattle: `${READ} create update delete`, ...LOOK },
-  'apps/daemonsets@kube-system': { busy: 'get', controller: 'get', ...drainers('get'), viewer: 'get', operator: 'get' },
+  'apps/daemonsets@kube-system': {
+    busy: 'get',
+    controller: 'get',
+    ...drainers('get'),
+    viewer: 'get',
+    operator: 'get',
+  },
   'apps/deployments@kube-system=coredns': { kubeadm: 'get' },
   'apps/deployments@kube-system': {},
   'apiextensions.k8s.io/customresourcedefinitions': {},
@@ -200,7 +240,8 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const kind of ['nodes', 'controlnodes']) await kubectlAs('admin', ['delete', kind, ...NAMES]);
+  for (const kind of ['nodes', 'controlnodes'])
+    await kubectlAs('admin', ['delete', kind, ...NAMES]);
 });
 
 test.each([
@@ -211,14 +252,23 @@ test.each([
   ['the viewer', 'viewer', 'viewer'],
   ['the operator', 'operator', 'operator'],
   ['the agent on a controller', { controlNode: 'roles-a' }, 'controlNode'],
-  ['the agent on a controller that runs pods', { controlNode: 'roles-busy', node: 'roles-b' }, 'busy'],
+  [
+    'the agent on a controller that runs pods',
+    { controlNode: 'roles-busy', node: 'roles-b' },
+    'busy',
+  ],
 ] as const)('%s may do exactly what is documented', async (_name, user, column) => {
-  const expected = Object.fromEntries(Object.entries(ACCESS).map(([target, row]) => [target, row[column] ?? '']));
-  const asUser = async (args: readonly string[], input: string) => await kubectlAs(user, args, input);
+  const expected = Object.fromEntries(
+    Object.entries(ACCESS).map(([target, row]) => [target, row[column] ?? '']),
+  );
+  const asUser = async (args: readonly string[], input: string) =>
+    await kubectlAs(user, args, input);
   expect(await accessByRules(asUser, Object.keys(ACCESS))).toEqual(expected);
   // Rules are what the API server lists, answers are what it does: to all rights, and to the others of one user in eight.
   const nth = COLUMNS.indexOf(column);
-  const asked = Object.entries(expected).filter(([, verbs], i) => WHOLE || verbs !== '' || i % COLUMNS.length === nth);
+  const asked = Object.entries(expected).filter(
+    ([, verbs], i) => WHOLE || verbs !== '' || i % COLUMNS.length === nth,
+  );
   const targets = asked.map(([target]) => target);
   expect(await reviewAccess(asUser, targets)).toEqual(Object.fromEntries(asked));
 });
@@ -233,7 +283,11 @@ const watch = (path: string, name: string): string[] => [
 ];
 
 test.each([
-  ["reads the leader's lease", ['get', 'lease', 'k0s-autopilot-controller', '-n', 'k0s-autopilot'], 'NotFound'],
+  [
+    "reads the leader's lease",
+    ['get', 'lease', 'k0s-autopilot-controller', '-n', 'k0s-autopilot'],
+    'NotFound',
+  ],
   ['reads no other lease there', ['get', 'lease', 'other', '-n', 'k0s-autopilot'], 'Forbidden'],
   ['lists none', ['get', 'leases', '-n', 'k0s-autopilot'], 'Forbidden'],
   ['reads no secret', ['get', 'secret', 'roles-a', '-n', 'k0s-autopilot'], 'Forbidden'],
@@ -295,7 +349,10 @@ test.each([
   ['viewer', [...ANNOTATE, 'node', 'roles-a', 'refit-test=viewer']],
   ['viewer', ['delete', 'node', 'roles-a']],
   ['operator', ['delete', 'node', 'roles-a']],
-  ['operator', [...ANNOTATE, 'configmap', 'kubeadm-config', '-n', 'kube-system', 'refit-test=operator']],
+  [
+    'operator',
+    [...ANNOTATE, 'configmap', 'kubeadm-config', '-n', 'kube-system', 'refit-test=operator'],
+  ],
   ['operator', ['delete', 'plans.autopilot.k0sproject.io', 'autopilot']],
   ['operator', ['create', '-f', 'deploy/crds/upgrade.refit.dev_upgradepolicies.yaml']],
   ['controller', ['delete', 'node', 'roles-a']],
@@ -304,20 +361,36 @@ test.each([
   await expectOutcome(user, [...args], FORBIDDEN);
 });
 
-async function expectOutcome(user: User, args: readonly string[], outcome: string, input?: string): Promise<void> {
+async function expectOutcome(
+  user: User,
+  args: readonly string[],
+  outcome: string,
+  input?: string,
+): Promise<void> {
   const { ok, stderr } = await kubectlAs(user, args, input);
-  expect({ ok, stderr }).toEqual({ ok: outcome === ALLOWED, stderr: expect.stringContaining(outcome) as string });
+  expect({ ok, stderr }).toEqual({
+    ok: outcome === ALLOWED,
+    stderr: expect.stringContaining(outcome) as string,
+  });
 }
 
 test('an expired client certificate is refused', async () => {
-  const { ok, stderr } = await kubectl(controlPlane().kubectl, await expiredKubeconfig(), ['get', 'nodes']);
-  expect({ ok, stderr }).toEqual({ ok: false, stderr: expect.stringContaining('Unauthorized') as string });
+  const { ok, stderr } = await kubectl(controlPlane().kubectl, await expiredKubeconfig(), [
+    'get',
+    'nodes',
+  ]);
+  expect({ ok, stderr }).toEqual({
+    ok: false,
+    stderr: expect.stringContaining('Unauthorized') as string,
+  });
 });
 
 test('the server is ready and has the expected version', async () => {
   expect((await kubectlAs('viewer', ['get', '--raw', '/readyz'])).stdout).toBe('ok');
   const { stdout } = await kubectlAs('viewer', ['get', '--raw', '/version']);
   // KUBEBUILDER_ASSETS may have any version.
-  const wanted: unknown = process.env['KUBEBUILDER_ASSETS'] ? expect.any(String) : KUBERNETES_VERSION;
+  const wanted: unknown = process.env['KUBEBUILDER_ASSETS']
+    ? expect.any(String)
+    : KUBERNETES_VERSION;
   expect((JSON.parse(stdout) as { gitVersion: string }).gitVersion).toEqual(wanted);
 });

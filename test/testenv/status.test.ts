@@ -40,7 +40,10 @@ beforeAll(async () => {
 
 afterEach(async () => {
   await admin.delete(plans, 'autopilot').catch(() => undefined);
-  await annotate(W1, { 'k0sproject.io/autopilot-signal-version': null, 'k0sproject.io/autopilot-signal-data': null });
+  await annotate(W1, {
+    'k0sproject.io/autopilot-signal-version': null,
+    'k0sproject.io/autopilot-signal-data': null,
+  });
 });
 
 afterAll(async () => {
@@ -49,7 +52,10 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-async function annotate(name: string, annotations: Readonly<Record<string, string | null>>): Promise<void> {
+async function annotate(
+  name: string,
+  annotations: Readonly<Record<string, string | null>>,
+): Promise<void> {
   await admin.patch(nodes, name, { metadata: { annotations } }, { type: 'merge' });
 }
 
@@ -69,7 +75,11 @@ async function create(): Promise<void> {
 /** What a leader would record. No leader runs here. */
 async function record(state: string, w1: string, w2: string, why?: string): Promise<void> {
   const status: Plan['status'] = statusOf(state, [], recorded({ [W1]: w1, [W2]: w2 }, began), why);
-  await admin.replace(plans, { ...(await admin.get(plans, 'autopilot')), status }, { subresource: 'status' });
+  await admin.replace(
+    plans,
+    { ...(await admin.get(plans, 'autopilot')), status },
+    { subresource: 'status' },
+  );
 }
 
 function watch(...args: readonly string[]): RefitProcess {
@@ -78,7 +88,9 @@ function watch(...args: readonly string[]): RefitProcess {
 
 /** Lines of a watch without times and without the leader, which depends on other tests' leases. */
 function changesOf({ stdout }: RefitProcess): string[] {
-  return stdout.map((line) => line.replace(/^\S+Z /, '')).filter((line) => !line.includes('controller'));
+  return stdout
+    .map((line) => line.replace(/^\S+Z /, ''))
+    .filter((line) => !line.includes('controller'));
 }
 
 test('json and yaml agree with each other and with the objects', async () => {
@@ -86,7 +98,9 @@ test('json and yaml agree with each other and with the objects', async () => {
   await record('SchedulableWait', 'SignalSent', 'SignalPending');
   await signal('Restart');
   const [json, yaml] = await Promise.all(
-    ['json', 'yaml'].map(async (form) => await runRefit('status', '-o', form, '--kubeconfig', viewer)),
+    ['json', 'yaml'].map(
+      async (form) => await runRefit('status', '-o', form, '--kubeconfig', viewer),
+    ),
   );
   expect([json?.code, yaml?.code]).toEqual([0, 0]);
   const view = JSON.parse(json?.stdout.join('\n') ?? '') as StatusView;
@@ -94,7 +108,13 @@ test('json and yaml agree with each other and with the objects', async () => {
   const { uid } = (await admin.get(plans, 'autopilot')).metadata;
   expect(view.plans).toMatchObject([{ name: 'autopilot', uid, created: began, phase: 'running' }]);
   expect(view.plans[0]?.stages[1]?.targets).toMatchObject([
-    { name: W1, phase: 'working', step: 'Restart', since: began, agent: expect.objectContaining({ ours: false }) },
+    {
+      name: W1,
+      phase: 'working',
+      step: 'Restart',
+      since: began,
+      agent: expect.objectContaining({ ours: false }),
+    },
     { name: W2, phase: 'pending', since: began, agent: { ours: false, title: 'unknown' } },
   ]);
 });
@@ -141,7 +161,10 @@ test('json: one object and line for each change, and exit code 1 when the plan f
     `REFIT_PLAN_FAILED: Plan autopilot has failed: ${W1}: Failed: no socket (run \`refit status\`)`,
   ]);
   const views = watching.stdout.map((line) => JSON.parse(line) as StatusView);
-  expect(views.map(({ plans: [plan] }) => plan?.phase)).toEqual([...views.slice(1).map(() => 'running'), 'failed']);
+  expect(views.map(({ plans: [plan] }) => plan?.phase)).toEqual([
+    ...views.slice(1).map(() => 'running'),
+    'failed',
+  ]);
   expect(new Set(watching.stdout).size).toBe(watching.stdout.length);
   expect(views.at(-1)?.plans[0]).toMatchObject({
     reason: `${W1}: Failed: no socket`,
@@ -177,13 +200,16 @@ async function observeOnce(): Promise<StatusView> {
   return JSON.parse(stdout.join('\n')) as StatusView;
 }
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a watch with 130 and no message', async (name) => {
-  await create();
-  await using watching = watch();
-  await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is new');
-  expect(await watching.stop(name)).toBe(130);
-  expect(watching.stderr).toEqual([]);
-});
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s ends a watch with 130 and no message',
+  async (name) => {
+    await create();
+    await using watching = watch();
+    await expect.poll(() => changesOf(watching), PATIENCE).toContain('Plan autopilot is new');
+    expect(await watching.stop(name)).toBe(130);
+    expect(watching.stderr).toEqual([]);
+  },
+);
 
 test('a closed pipe ends a watch', async () => {
   await create();

@@ -22,8 +22,11 @@ let client: KubeClient;
 let running: Promise<void>;
 
 const isDelegated: DrainDelegation['isDelegated'] = async (writer, stage, target, world, abort) => {
-  if (isMute && target.name === MUTE) throw new TransportError('no answer', { maybeApplied: false });
-  return (await autopilot.drainDelegation?.isDelegated?.(writer, stage, target, world, abort)) === true;
+  if (isMute && target.name === MUTE)
+    throw new TransportError('no answer', { maybeApplied: false });
+  return (
+    (await autopilot.drainDelegation?.isDelegated?.(writer, stage, target, world, abort)) === true
+  );
 };
 
 beforeAll(async () => {
@@ -36,7 +39,14 @@ beforeAll(async () => {
     ...(drainDelegation ? { drainDelegation: { ...drainDelegation, isDelegated } } : {}),
   };
   const identity = 'unanswered';
-  const parts = { dialect, client, identity, clock: systemClock, random: Math.random, isReady: () => true };
+  const parts = {
+    dialect,
+    client,
+    identity,
+    clock: systemClock,
+    random: Math.random,
+    isReady: () => true,
+  };
   running = runLabController(parts, stop.signal);
 });
 
@@ -52,7 +62,8 @@ test('other nodes are drained and continue; this one waits with the reason and i
   await puppets.plan(2);
   for (const name of puppets.names) await puppets.says(name, 'Cordoning');
 
-  const statusOf = async (name: string): Promise<string | undefined> => (await puppets.signal(name))?.status?.status;
+  const statusOf = async (name: string): Promise<string | undefined> =>
+    (await puppets.signal(name))?.status?.status;
   await puppets.until(async () => expect(await statusOf('unanswered-w2')).toBe('ApplyingUpdate'));
   await puppets.until(async () => {
     const { annotations = {} } = (await admin.get(plans, 'autopilot')).metadata;

@@ -29,16 +29,32 @@ export class UpdateServer implements AsyncDisposable {
   }
 
   /** As the public server: `/<channel>/index.yaml`. */
-  offer(channel: string, version: string, { downloads }: Cluster, more: Record<string, unknown> = {}): void {
+  offer(
+    channel: string,
+    version: string,
+    { downloads }: Cluster,
+    more: Record<string, unknown> = {},
+  ): void {
     const path = payloadPath(version);
-    const file = { os: 'linux', arch: 'amd64', k0s: downloads.url + path, k0sSha256: downloads.sha256(path) };
-    this.#indexes.set(`/${channel}/index.yaml`, JSON.stringify({ channel, version, downloadURLs: [file], ...more }));
+    const file = {
+      os: 'linux',
+      arch: 'amd64',
+      k0s: downloads.url + path,
+      k0sSha256: downloads.sha256(path),
+    };
+    this.#indexes.set(
+      `/${channel}/index.yaml`,
+      JSON.stringify({ channel, version, downloadURLs: [file], ...more }),
+    );
   }
 
   /** As for the strategy cron: `/<channel>`, without hashes. */
   offerWithoutHash(channel: string, version: string, { downloads }: Cluster): void {
     const k0s = { 'linux-amd64': downloads.url + payloadPath(version) };
-    this.#indexes.set(`/${channel}`, JSON.stringify({ version, downloadURLs: { k0s, airgap: {} } }));
+    this.#indexes.set(
+      `/${channel}`,
+      JSON.stringify({ version, downloadURLs: { k0s, airgap: {} } }),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

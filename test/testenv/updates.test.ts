@@ -25,7 +25,14 @@ import { UpdateServer } from './update-server.ts';
 const FROM = 'v1.36.3+k0s.0';
 /** Two minor versions ahead, and what lies between. */
 const [BETWEEN, AHEAD] = ['v1.37.1+k0s.0', 'v1.38.1+k0s.0'];
-const RELEASES = ['v1.36.4+k0s.0', 'v1.36.5+k0s.0', 'v1.36.6+k0s.0', BETWEEN, AHEAD, 'v1.38.2+k0s.0'];
+const RELEASES = [
+  'v1.36.4+k0s.0',
+  'v1.36.5+k0s.0',
+  'v1.36.6+k0s.0',
+  BETWEEN,
+  AHEAD,
+  'v1.38.2+k0s.0',
+];
 /** Offered by `refit serve`, and to be withdrawn in mid-run. */
 const [SERVED, UNWANTED] = ['v1.38.3+k0s.0', 'v1.38.4+k0s.0'];
 /** Never installed: it is withdrawn before its window. */
@@ -34,8 +41,14 @@ const ALWAYS: UpdateConfig['spec']['upgradeStrategy'] = {
   type: 'periodic',
   periodic: { days: [], startTime: '00:00', length: '24h' },
 };
-const POLICY = { apiVersion: 'upgrade.refit.dev/v1alpha1', kind: 'UpgradePolicy', metadata: { name: 'much-room' } };
-const EVERYTHING = { commands: [{ k0supdate: { targets: { controllers: all(), workers: all() } } }] };
+const POLICY = {
+  apiVersion: 'upgrade.refit.dev/v1alpha1',
+  kind: 'UpgradePolicy',
+  metadata: { name: 'much-room' },
+};
+const EVERYTHING = {
+  commands: [{ k0supdate: { targets: { controllers: all(), workers: all() } } }],
+};
 
 let cluster: Cluster;
 let server: UpdateServer;
@@ -76,7 +89,8 @@ afterAll(async () => {
   await mirror[Symbol.asyncDispose]();
 });
 
-const until = async (check: () => Promise<void>): Promise<void> => await vi.waitFor(check, PATIENCE);
+const until = async (check: () => Promise<void>): Promise<void> =>
+  await vi.waitFor(check, PATIENCE);
 
 async function lead(name: string, ...flags: string[]): Promise<Process> {
   const leader = await cluster.startController(name, ['--insecure-updates', ...flags]);
@@ -84,9 +98,18 @@ async function lead(name: string, ...flags: string[]): Promise<Process> {
   return leader;
 }
 
-async function follow(name: string, spec: Partial<UpdateConfig['spec']>, annotations = {}): Promise<void> {
+async function follow(
+  name: string,
+  spec: Partial<UpdateConfig['spec']>,
+  annotations = {},
+): Promise<void> {
   const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'UpdateConfig'];
-  const config = { apiVersion, kind, metadata: { name, annotations }, spec: { updateServer: server.url, ...spec } };
+  const config = {
+    apiVersion,
+    kind,
+    metadata: { name, annotations },
+    spec: { updateServer: server.url, ...spec },
+  };
   await cluster.client.create(updateConfigs, config);
 }
 
@@ -100,7 +123,9 @@ async function isInstalled(version: string): Promise<Plan> {
 }
 
 async function reasonsOn(name: string): Promise<(string | undefined)[]> {
-  const { items } = await cluster.client.listAll(events, { fieldSelector: `involvedObject.name=${name}` });
+  const { items } = await cluster.client.listAll(events, {
+    fieldSelector: `involvedObject.name=${name}`,
+  });
   return items.map(({ reason }) => reason);
 }
 
@@ -108,11 +133,17 @@ test('ap-updater-periodic (a): without an UpdateConfig a new version is told onc
   server.offer('latest', 'v5.6.7', cluster);
   await lead('probing', '--cluster-info', 'etcd,kuberouter');
   const told = async () =>
-    (await cluster.client.listAll(events, { namespace: 'kube-system', fieldSelector: 'reason=NewVersionAvailable' }))
-      .items;
+    (
+      await cluster.client.listAll(events, {
+        namespace: 'kube-system',
+        fieldSelector: 'reason=NewVersionAvailable',
+      })
+    ).items;
   await until(async () => expect(await told()).toHaveLength(1));
   const asked = server.asked.length;
-  await until(async () => await Promise.resolve(expect(server.asked.length).toBeGreaterThan(asked + 2)));
+  await until(
+    async () => await Promise.resolve(expect(server.asked.length).toBeGreaterThan(asked + 2)),
+  );
   const { metadata } = await cluster.client.get(namespaces, 'kube-system');
   expect(await told()).toMatchObject([
     {
@@ -154,18 +185,32 @@ test('in the lead time before its window a Plan lets nodes download and touches 
   await follow('early', { upgradeStrategy }, { 'upgrade.refit.dev/lead-time': '20h' });
   const names = cluster.hosts.map(({ name }) => name);
   await until(async () => {
-    const whole = cluster.downloads.requests.filter(({ path, complete }) => path === payloadPath(NEXT) && complete);
-    await Promise.resolve(expect(whole.map(({ node }) => node).toSorted()).toEqual(names.toSorted()));
+    const whole = cluster.downloads.requests.filter(
+      ({ path, complete }) => path === payloadPath(NEXT) && complete,
+    );
+    await Promise.resolve(
+      expect(whole.map(({ node }) => node).toSorted()).toEqual(names.toSorted()),
+    );
   });
-  await until(async () => expect((await cluster.client.get(plans, 'autopilot')).status?.state).toBe('Schedulable'));
+  await until(async () =>
+    expect((await cluster.client.get(plans, 'autopilot')).status?.state).toBe('Schedulable'),
+  );
   expect(cluster.hosts.map((host) => host.starts)).toEqual(starts);
-  const { stdout } = await kubectlAs('viewer', ['get', 'nodes', '-o', 'jsonpath={.items[*].spec.unschedulable}']);
+  const { stdout } = await kubectlAs('viewer', [
+    'get',
+    'nodes',
+    '-o',
+    'jsonpath={.items[*].spec.unschedulable}',
+  ]);
   expect(stdout).toBe('');
   server.offer('stable', NEXT, cluster, { withdrawn: { [NEXT]: 'loses data' } });
   await until(async () => {
     const { status } = await cluster.client.get(plans, 'autopilot');
     const said = `release ${NEXT} was withdrawn: loses data`;
-    expect([status?.state, status?.commands[0]?.description]).toEqual(['ApplyFailed', expect.stringContaining(said)]);
+    expect([status?.state, status?.commands[0]?.description]).toEqual([
+      'ApplyFailed',
+      expect.stringContaining(said),
+    ]);
   });
   expect(cluster.hosts.map((host) => host.starts)).toEqual(starts);
 });
@@ -175,15 +220,20 @@ test('before the first node starts, agents try the download: while one cannot, n
   const { spec, ...rest } = cluster.plan({ id: 'tried', version: NEXT, concurrent: 1 });
   const before = cluster.downloads.heads.length;
   await lead('trying');
-  const broken = JSON.parse(JSON.stringify(spec).replaceAll(payloadPath(NEXT), '/gone')) as typeof spec;
+  const broken = JSON.parse(
+    JSON.stringify(spec).replaceAll(payloadPath(NEXT), '/gone'),
+  ) as typeof spec;
   await cluster.client.create(plans, { ...rest, spec: broken });
   const why = async (): Promise<string> =>
     (await runRefit('why', '--kubeconfig', await kubeconfigFor('viewer'))).stdout.join('\n');
   await until(async () =>
-    expect(await why()).toMatch(/worker1 cannot download http:\/\/[\d.:]+\/gone: .*answered 404 Not Found/),
+    expect(await why()).toMatch(
+      /worker1 cannot download http:\/\/[\d.:]+\/gone: .*answered 404 Not Found/,
+    ),
   );
   await until(async () => expect(await reasonsOn('autopilot')).toContain('DownloadImpossible'));
-  const asked = (): string[] => [...new Set(cluster.downloads.heads.slice(before).map(([node]) => node))].toSorted();
+  const asked = (): string[] =>
+    [...new Set(cluster.downloads.heads.slice(before).map(([node]) => node))].toSorted();
   // Two of each kind; the rest has told that it has room.
   expect(asked()).toEqual(['controller1', 'controller2', 'worker1']);
   const change = async (metadata: object, more: object = {}): Promise<unknown> =>
@@ -192,9 +242,16 @@ test('before the first node starts, agents try the download: while one cannot, n
   await until(async () => expect(await why()).not.toContain('cannot download'));
   expect(await why()).toContain('the plan is paused');
   // More than any disk of theirs has: now each node says how much there is, and a fixed policy is asked about at once.
-  await cluster.client.create(upgradePolicies, { ...POLICY, spec: { payloads: { diskReserveMiB: 1_048_576 } } });
-  onTestFinished(async () => await ifFound(cluster.client.delete(upgradePolicies, POLICY.metadata.name)));
-  await until(async () => expect((await why()).match(/controller3 cannot download [^;]* bytes free/)).not.toBeNull());
+  await cluster.client.create(upgradePolicies, {
+    ...POLICY,
+    spec: { payloads: { diskReserveMiB: 1_048_576 } },
+  });
+  onTestFinished(
+    async () => await ifFound(cluster.client.delete(upgradePolicies, POLICY.metadata.name)),
+  );
+  await until(async () =>
+    expect((await why()).match(/controller3 cannot download [^;]* bytes free/)).not.toBeNull(),
+  );
   expect(asked()).toEqual(cluster.hosts.map(({ name }) => name).toSorted());
   await cluster.client.delete(upgradePolicies, POLICY.metadata.name);
   await until(async () => expect(await why()).not.toContain('cannot download'));
@@ -205,7 +262,9 @@ test('before the first node starts, agents try the download: while one cannot, n
       ...(await cluster.client.listAll(nodes)).items,
       ...(await cluster.client.listAll(controlNodes)).items,
     ];
-    const left = marked.filter(({ metadata }) => metadata.annotations?.[DOWNLOAD_CHECK_ANNOTATION] !== undefined);
+    const left = marked.filter(
+      ({ metadata }) => metadata.annotations?.[DOWNLOAD_CHECK_ANNOTATION] !== undefined,
+    );
     expect(left.map(({ metadata }) => metadata.name)).toEqual([]);
   });
 });
@@ -218,9 +277,15 @@ test('ap-updater: a schedule of every second creates a Plan, which completes; th
     data: { token: Buffer.from('t0k3n\n').toString('base64') },
   };
   await cluster.client.create(secrets, token, { namespace: 'kube-system' });
-  onTestFinished(async () => await cluster.client.delete(secrets, 'update-server-token', { namespace: 'kube-system' }));
+  onTestFinished(
+    async () =>
+      await cluster.client.delete(secrets, 'update-server-token', { namespace: 'kube-system' }),
+  );
   await lead('scheduled');
-  await follow('autopilot', { upgradeStrategy: { type: 'cron', cron: '* * * * * *' }, planSpec: EVERYTHING });
+  await follow('autopilot', {
+    upgradeStrategy: { type: 'cron', cron: '* * * * * *' },
+    planSpec: EVERYTHING,
+  });
   await isInstalled(version);
   const { uid } = (await cluster.client.get(namespaces, 'kube-system')).metadata;
   const first = server.asked.find(({ url }) => url.startsWith('/stable?'));
@@ -248,17 +313,23 @@ async function leaderAmong(names: Iterable<string>): Promise<string | undefined>
   return undefined;
 }
 
-const planned = async (): Promise<Plan | undefined> => await ifFound(cluster.client.get(plans, 'autopilot'));
+const planned = async (): Promise<Plan | undefined> =>
+  await ifFound(cluster.client.get(plans, 'autopilot'));
 
 /** When a leader may be killed, around the release `version`. */
 const MOMENTS: readonly ((version: string) => Promise<void>)[] = [
   async () => await Promise.resolve(),
   async (version) =>
-    await until(async () => expect((await planned())?.spec.commands[0]?.k0supdate?.version).toBe(version)),
-  async () => await until(async () => expect((await planned())?.status?.state).toMatch(/^Schedulable/)),
+    await until(async () =>
+      expect((await planned())?.spec.commands[0]?.k0supdate?.version).toBe(version),
+    ),
+  async () =>
+    await until(async () => expect((await planned())?.status?.state).toMatch(/^Schedulable/)),
   async (version) =>
     await until(async () =>
-      expect(await Promise.all(cluster.hosts.map(async (host) => await host.version()))).toContain(version),
+      expect(await Promise.all(cluster.hosts.map(async (host) => await host.version()))).toContain(
+        version,
+      ),
     ),
   async (version) => void (await isInstalled(version)),
 ];
@@ -287,7 +358,9 @@ test('ap-updater-periodic (b), five releases in a row: leaders die between and d
     ids.add(spec.id);
   }
   expect(ids.size).toBe(rest.length);
-  expect(new Set(cluster.hosts.map(({ starts }) => starts))).toEqual(new Set([RELEASES.length + 1]));
+  expect(new Set(cluster.hosts.map(({ starts }) => starts))).toEqual(
+    new Set([RELEASES.length + 1]),
+  );
   const config = await cluster.client.get(updateConfigs, 'successive');
   await until(async () =>
     expect(statusOf(await cluster.client.get(updateConfigs, 'successive'))).toMatchObject({
@@ -321,12 +394,15 @@ test('a Plan of a person stays; a second UpdateConfig waits; a deleted one goes,
     { metadata: { finalizers: ['updateconfig.autopilot.k0sproject.io'] } },
     { type: 'merge' },
   );
-  const reasonOf = async (name: string) => statusOf(await cluster.client.get(updateConfigs, name))?.reason;
+  const reasonOf = async (name: string) =>
+    statusOf(await cluster.client.get(updateConfigs, name))?.reason;
   await until(async () => expect(await reasonOf('older')).toBe('ForeignPlan'));
   await follow('younger', { upgradeStrategy: ALWAYS });
   await until(async () => expect(await reasonOf('younger')).toBe('NotOwner'));
   await cluster.client.delete(updateConfigs, 'older');
-  await until(async () => expect(await ifFound(cluster.client.get(updateConfigs, 'older'))).toBeUndefined());
+  await until(async () =>
+    expect(await ifFound(cluster.client.get(updateConfigs, 'older'))).toBeUndefined(),
+  );
   await until(async () => expect(await reasonOf('younger')).toBe('ForeignPlan'));
   expect((await cluster.client.get(plans, 'autopilot')).metadata.uid).toBe(metadata.uid);
 });
@@ -338,33 +414,55 @@ test('`refit updates` shows what is followed, and `check` asks now', async () =>
   await follow('shown', { updateServer, upgradeStrategy: { type: 'cron', cron: '@yearly' } });
   const connection = ['--kubeconfig', await kubeconfigFor('operator')];
   const missing = await runRefit('updates', 'check', 'none', ...connection);
-  expect([missing.code, missing.stderr.join()]).toEqual([2, expect.stringContaining('there is no UpdateConfig none')]);
+  expect([missing.code, missing.stderr.join()]).toEqual([
+    2,
+    expect.stringContaining('there is no UpdateConfig none'),
+  ]);
   server.offerWithoutHash('stable', running, cluster);
   // The plan of the test before may have just ended.
   await until(async () => {
     const checked = await runRefit('updates', 'check', ...connection);
     expect([checked.code, checked.stderr]).toEqual([0, []]);
-    expect(checked.stdout[1]?.split(/ {2,}/).slice(0, 5)).toEqual(['shown', 'stable', running, running, 'UpToDate']);
+    expect(checked.stdout[1]?.split(/ {2,}/).slice(0, 5)).toEqual([
+      'shown',
+      'stable',
+      running,
+      running,
+      'UpToDate',
+    ]);
   });
   await follow('unreadable', { upgradeStrategy: { type: 'cron', cron: 'daily' } });
   const both = await runRefit('updates', 'check', ...connection);
   expect([both.code, both.stderr]).toEqual([1, []]);
   const states = both.stdout.slice(1, 3).map((row) => row.split(/ +/));
-  expect(states.map((cells) => [cells[0], cells.some((cell) => cell === 'InvalidConfig')])).toEqual([
-    ['shown', false],
-    ['unreadable', true],
-  ]);
+  expect(states.map((cells) => [cells[0], cells.some((cell) => cell === 'InvalidConfig')])).toEqual(
+    [
+      ['shown', false],
+      ['unreadable', true],
+    ],
+  );
   expect((await runRefit('updates', 'check', 'unreadable', ...connection)).code).toBe(1);
   await cluster.client.delete(updateConfigs, 'unreadable');
-  const { stdout } = await runRefit('updates', '-o', 'json', '--kubeconfig', await kubeconfigFor('viewer'));
-  expect(JSON.parse(stdout.join('\n'))).toMatchObject([{ name: 'shown', channel: 'stable', reason: 'UpToDate' }]);
+  const { stdout } = await runRefit(
+    'updates',
+    '-o',
+    'json',
+    '--kubeconfig',
+    await kubeconfigFor('viewer'),
+  );
+  expect(JSON.parse(stdout.join('\n'))).toMatchObject([
+    { name: 'shown', channel: 'stable', reason: 'UpToDate' },
+  ]);
   expect(stdout.join()).not.toContain('secret');
 });
 
 test('from `refit serve`, over TLS and with a token: a Secret that may not be read, or is wrong, is told; fixed, it works without a restart', async () => {
   const at = join(cluster.directory, 'served');
   const { cert, key } = mirror.identify();
-  const certificate = { certificate: join(cluster.directory, 'tls.crt'), key: join(cluster.directory, 'tls.key') };
+  const certificate = {
+    certificate: join(cluster.directory, 'tls.crt'),
+    key: join(cluster.directory, 'tls.key'),
+  };
   const tokenFile = join(cluster.directory, 'tokens');
   const url = cluster.downloads.url + payloadPath(SERVED);
   const bytes = Buffer.from(await (await fetch(url)).arrayBuffer());
@@ -390,15 +488,22 @@ test('from `refit serve`, over TLS and with a token: a Secret that may not be re
   await follow('tls', { updateServer: served.url, upgradeStrategy: ALWAYS });
   const said = async (): Promise<string> =>
     (await runRefit('updates', '--kubeconfig', await kubeconfigFor('viewer'))).stdout.join('\n');
-  await until(async () => expect(await said()).toMatch(/CheckFailed[^]*tls: .*update-server-token.* is forbidden/));
+  await until(async () =>
+    expect(await said()).toMatch(/CheckFailed[^]*tls: .*update-server-token.* is forbidden/),
+  );
   await until(async () => expect(await reasonsOn('tls')).toContain('CheckFailed'));
   await apply(await readFile('deploy/rbac-updates.yaml', 'utf8'));
   await until(async () => expect(await said()).toMatch(/tls: 127\.0\.0\.1:\d+ answered 401/));
   expect(await planned()).toBeUndefined();
-  await cluster.client.patch(secrets, 'update-server-token', secret('right'), { ...where, type: 'merge' });
+  await cluster.client.patch(secrets, 'update-server-token', secret('right'), {
+    ...where,
+    type: 'merge',
+  });
   const { spec } = await isInstalled(SERVED);
   expect(JSON.stringify(spec)).toContain(`"${served.url}/files/`);
-  const fetched = served.requests.filter(({ path, method }) => String(path).startsWith('/files/') && method === 'GET');
+  const fetched = served.requests.filter(
+    ({ path, method }) => String(path).startsWith('/files/') && method === 'GET',
+  );
   // On a busy machine an agent may ask again, and leave, or have all of it already.
   const taken = fetched.filter(({ bytes: sent }) => sent !== 0);
   expect(taken.length).toBeGreaterThanOrEqual(cluster.hosts.length);
@@ -420,11 +525,16 @@ test('withdrawn in mid-run: the node in progress ends, the next one is not start
   process.kill(agent?.pid ?? 0, 'SIGSTOP');
   server.offer('stable', UNWANTED, cluster, { withdrawn: { [UNWANTED]: 'loses data' } });
   const said = `release ${UNWANTED} was withdrawn: loses data`;
-  await until(async () => expect((await planned())?.metadata.annotations?.[ABORT_ANNOTATION]).toBe(said));
+  await until(async () =>
+    expect((await planned())?.metadata.annotations?.[ABORT_ANNOTATION]).toBe(said),
+  );
   process.kill(agent?.pid ?? 0, 'SIGCONT');
   await until(async () => {
     const { status } = await cluster.client.get(plans, 'autopilot');
-    expect([status?.state, status?.commands[0]?.description]).toEqual(['ApplyFailed', expect.stringContaining(said)]);
+    expect([status?.state, status?.commands[0]?.description]).toEqual([
+      'ApplyFailed',
+      expect.stringContaining(said),
+    ]);
   });
   expect(others.map((host) => host.starts)).toEqual(starts);
   for (const other of others) expect(await other.version()).toBe(SERVED);

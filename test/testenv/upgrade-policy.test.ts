@@ -34,7 +34,10 @@ beforeAll(async () => {
   for (const kind of ['upgrade.refit.dev_upgradepolicies', 'autopilot.k0sproject.io_plans'])
     await apply(await readFile(`deploy/crds/${kind}.yaml`, 'utf8'));
   client = createClient(await loadClusterConfig({ path: await kubeconfigFor('controller') }));
-  const informers = [createInformer(client, upgradePolicies), createInformer(client, plans)] as const;
+  const informers = [
+    createInformer(client, upgradePolicies),
+    createInformer(client, plans),
+  ] as const;
   const [policies, planned] = informers;
   const controller = policyController({
     writer: client,
@@ -52,7 +55,11 @@ afterAll(async () => {
   stop.abort();
   await running;
   client.close();
-  await kubectlAs('admin', ['delete', `plans.autopilot.k0sproject.io/policy-test`, '--ignore-not-found']);
+  await kubectlAs('admin', [
+    'delete',
+    `plans.autopilot.k0sproject.io/policy-test`,
+    '--ignore-not-found',
+  ]);
   await kubectlAs('admin', ['delete', PLURAL, '--all']);
 });
 
@@ -68,12 +75,19 @@ async function shown(name: string, ...more: readonly string[]): Promise<string[]
 
 test('the status says whether a policy is valid, what it covers, and what is wrong with it', async () => {
   await apply(policy('policy-test', '{plans: [{name: policy-test}], paused: true}'));
-  await eventually(async () => expect((await shown('policy-test')).slice(1, 4)).toEqual(['True', 'true', '[]']));
+  await eventually(async () =>
+    expect((await shown('policy-test')).slice(1, 4)).toEqual(['True', 'true', '[]']),
+  );
   await apply(PLAN);
-  await eventually(async () => expect((await shown('policy-test')).at(-2)).toBe('["autopilot/policy-test"]'));
+  await eventually(async () =>
+    expect((await shown('policy-test')).at(-2)).toBe('["autopilot/policy-test"]'),
+  );
 
   await apply(
-    policy('policy-test', '{plans: [{name: policy-test}], windows: [{start: "22:00", length: 4h, timeZone: Nowhere}]}'),
+    policy(
+      'policy-test',
+      '{plans: [{name: policy-test}], windows: [{start: "22:00", length: 4h, timeZone: Nowhere}]}',
+    ),
   );
   await eventually(async () => expect((await shown('policy-test'))[1]).toBe('False'));
   expect((await shown('policy-test', '-o', 'wide')).join(' ')).toContain(
@@ -90,7 +104,9 @@ test('of two policies for the same plan the second says that the first counts, a
     ]),
   );
   await kubectlAs('admin', ['delete', PLURAL, 'policy-test']);
-  await eventually(async () => expect((await shown('policy-test-b')).at(-2)).toBe('["autopilot/policy-test"]'));
+  await eventually(async () =>
+    expect((await shown('policy-test-b')).at(-2)).toBe('["autopilot/policy-test"]'),
+  );
 });
 
 test('an order of what is no label is refused with what would be one', async () => {
@@ -105,7 +121,11 @@ test('an order of what is no label is refused with what would be one', async () 
 });
 
 test('a misspelt member is refused by kubectl, not dropped', async () => {
-  const { ok, stderr } = await kubectlAs('admin', ['apply', '-f', '-'], policy('policy-test', '{failureBudgets: 3}'));
+  const { ok, stderr } = await kubectlAs(
+    'admin',
+    ['apply', '-f', '-'],
+    policy('policy-test', '{failureBudgets: 3}'),
+  );
   expect(ok).toBe(false);
   expect(stderr).toContain('unknown field "spec.failureBudgets"');
 });

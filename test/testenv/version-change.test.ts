@@ -37,28 +37,41 @@ afterAll(async () => {
 
 /** Writes the version to the controller's object, as its agent would. */
 async function runs(k0sVersion: string): Promise<void> {
-  await admin.patch(controlNodes, CONTROLLER, { status: { k0sVersion } }, { type: 'merge', subresource: 'status' });
+  await admin.patch(
+    controlNodes,
+    CONTROLLER,
+    { status: { k0sVersion } },
+    { type: 'merge', subresource: 'status' },
+  );
 }
 
 const conditions = async (): Promise<string | undefined> =>
   (await admin.get(plans, 'autopilot')).metadata.annotations?.[CONDITIONS_ANNOTATION];
-const stateOf = async (): Promise<string | undefined> => (await admin.get(plans, 'autopilot')).status?.state;
+const stateOf = async (): Promise<string | undefined> =>
+  (await admin.get(plans, 'autopilot')).status?.state;
 
 test('a plan that is edited to skip a minor version starts no other node and ends with the rule', async () => {
   await using puppets = await Puppets.create(admin, 'version-w1', 'version-w2');
   await puppets.plan(1, { version: NEXT });
   await puppets.says('version-w1', 'Restart');
 
-  const edit = JSON.stringify([{ op: 'replace', path: '/spec/commands/0/k0supdate/version', value: TOO_NEW }]);
+  const edit = JSON.stringify([
+    { op: 'replace', path: '/spec/commands/0/k0supdate/version', value: TOO_NEW },
+  ]);
   const plan = 'plans.autopilot.k0sproject.io';
-  expect((await kubectlAs('operator', ['patch', plan, 'autopilot', '--type=json', '-p', edit])).ok).toBe(true);
+  expect(
+    (await kubectlAs('operator', ['patch', plan, 'autopilot', '--type=json', '-p', edit])).ok,
+  ).toBe(true);
   await puppets.says('version-w1', 'Completed');
 
   expect(await puppets.end()).toEqual({
     state: 'Warning',
     description: `SkippedMinor: version-w2 would go from ${NOW} past 1.37 to ${TOO_NEW} (rule SkippedMinor)`,
   });
-  expect(await puppets.recorded()).toEqual({ 'version-w1': 'SignalCompleted', 'version-w2': 'SignalPending' });
+  expect(await puppets.recorded()).toEqual({
+    'version-w1': 'SignalCompleted',
+    'version-w2': 'SignalPending',
+  });
   expect(await puppets.signal('version-w2')).toBeUndefined();
 });
 
@@ -79,7 +92,10 @@ test('nodes wait for an old API server until its object reports a version that i
   await reportReady(admin, 'version-w4', NOW, rfc3339(Date.now()));
 
   await puppets.until(async () =>
-    expect(await puppets.recorded()).toEqual({ 'version-w3': 'SignalCompleted', 'version-w4': 'SignalPending' }),
+    expect(await puppets.recorded()).toEqual({
+      'version-w3': 'SignalCompleted',
+      'version-w4': 'SignalPending',
+    }),
   );
   expect(await stateOf()).toBe('Schedulable');
   const { stdout } = await runRefit('why', '--kubeconfig', await kubeconfigFor('viewer'));

@@ -8,7 +8,10 @@ import { showStatus } from '../../src/cli/status/command.ts';
 import { DIALECTS } from '../../src/dialects/registry.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { type CustomResourceDefinition, customResourceDefinitions } from '../../src/kube/resources.ts';
+import {
+  type CustomResourceDefinition,
+  customResourceDefinitions,
+} from '../../src/kube/resources.ts';
 import { describeProblem } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { systemClock } from '../../src/util/clock.ts';
@@ -16,8 +19,8 @@ import { WHOLE } from '../whole.ts';
 import { apply, kubeconfigFor } from './control-plane.ts';
 
 /** `refit status` does not read UpdateConfigs. */
-const FILES = globSync('deploy/crds/*.yaml', { exclude: ['**/*updateconfigs.yaml'] }).toSorted((a, b) =>
-  a.localeCompare(b),
+const FILES = globSync('deploy/crds/*.yaml', { exclude: ['**/*updateconfigs.yaml'] }).toSorted(
+  (a, b) => a.localeCompare(b),
 );
 const definitions = FILES.map((file) => readFileSync(file, 'utf8'));
 const names = definitions.map((text) => (parse(text) as CustomResourceDefinition).metadata.name);
@@ -27,13 +30,17 @@ let admin: KubeClient;
 
 beforeAll(async () => {
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-  for (const name of names) await admin.delete(customResourceDefinitions, name).catch(() => undefined);
+  for (const name of names)
+    await admin.delete(customResourceDefinitions, name).catch(() => undefined);
   const left = async (): Promise<string[]> =>
     (await admin.listAll(customResourceDefinitions)).items.map(({ metadata }) => metadata.name);
-  await vi.waitFor(async () => expect((await left()).filter((name) => names.includes(name))).toEqual([]), {
-    timeout: 60_000,
-    interval: 250,
-  });
+  await vi.waitFor(
+    async () => expect((await left()).filter((name) => names.includes(name))).toEqual([]),
+    {
+      timeout: 60_000,
+      interval: 250,
+    },
+  );
 });
 
 afterAll(async () => {
@@ -49,7 +56,12 @@ async function status(): Promise<string> {
   };
   const flags = { kubeconfig: await kubeconfigFor('viewer'), output: 'text' as const };
   const output = { ...plainOutput, write };
-  const parts = { dialects: DIALECTS, clock: systemClock, output, abort: new AbortController().signal };
+  const parts = {
+    dialects: DIALECTS,
+    clock: systemClock,
+    output,
+    abort: new AbortController().signal,
+  };
   const failed = (error: unknown): string => describeProblem(error).line;
   return await showStatus(flags, parts).then(() => printed, failed);
 }

@@ -34,7 +34,9 @@ const MINUTES = 60_000;
 const why = await whyNoSystemd();
 
 if (why === undefined) describe('from nothing to an upgrade and back', suite);
-else test(`from nothing to an upgrade and back: left out, since ${why}`, () => expect(HOST).toContain('inside'));
+else
+  test(`from nothing to an upgrade and back: left out, since ${why}`, () =>
+    expect(HOST).toContain('inside'));
 
 let directory = '';
 let binary = '';
@@ -47,10 +49,14 @@ const hosts = new Map<string, Promise<SeenHost>>();
 
 /** Runs the binary on the operator's machine. */
 async function refit(...args: string[]): Promise<string> {
-  const { status, stdout, stderr } = spawnSync(binary, [...args, '--kubeconfig', await kubeconfigFor('admin')], {
-    encoding: 'utf8',
-    env: { PATH: '/nonexistent' },
-  });
+  const { status, stdout, stderr } = spawnSync(
+    binary,
+    [...args, '--kubeconfig', await kubeconfigFor('admin')],
+    {
+      encoding: 'utf8',
+      env: { PATH: '/nonexistent' },
+    },
+  );
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   return stdout;
 }
@@ -101,10 +107,20 @@ async function startControllers(): Promise<void> {
   await writeAccountKubeconfig(kubeconfig, NAMESPACE, 'refit-controller');
   const ports = await Promise.all(Array.from({ length: spec.replicas }, freePort));
   for (const port of ports) {
-    const args = spec.template.spec.containers[0].args.map((it) => it.replace('=:8080', `=127.0.0.1:${port}`));
-    const own = ['--kubeconfig', kubeconfig, '--api-port', String(apiPort), '--lease-duration', '3s'];
+    const args = spec.template.spec.containers[0].args.map((it) =>
+      it.replace('=:8080', `=127.0.0.1:${port}`),
+    );
+    const own = [
+      '--kubeconfig',
+      kubeconfig,
+      '--api-port',
+      String(apiPort),
+      '--lease-duration',
+      '3s',
+    ];
     const child = spawn(binary, [...args, ...own], { env: { PATH: '/nonexistent' } });
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += String(chunk)));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk) => (said += String(chunk)));
     controllers.push(child);
   }
   // The one that stands by is ready, too: else a Deployment would never be available.
@@ -114,7 +130,9 @@ async function startControllers(): Promise<void> {
 
 interface Spec {
   readonly replicas: number;
-  readonly template: { readonly spec: { readonly containers: readonly [{ readonly args: readonly string[] }] } };
+  readonly template: {
+    readonly spec: { readonly containers: readonly [{ readonly args: readonly string[] }] };
+  };
 }
 
 async function isReady(port: number): Promise<boolean> {
@@ -168,7 +186,10 @@ function suite(): void {
     const registered = async (): Promise<string[]> =>
       (await client.list(controlNodes)).items.map(({ metadata }) => metadata.name);
     await expect
-      .poll(async () => await Promise.race([registered(), ...hosts.values()]), { timeout: 2 * MINUTES, interval: 200 })
+      .poll(async () => await Promise.race([registered(), ...hosts.values()]), {
+        timeout: 2 * MINUTES,
+        interval: 200,
+      })
       .toEqual([CONTROLLER]);
   });
 
@@ -176,17 +197,26 @@ function suite(): void {
     await startControllers();
     const url = `${downloads.url}/k0s`;
     const [sha256, version] = [downloads.sha256('/k0s'), TO];
-    const targets = { controllers: [CONTROLLER], workerSelector: { labels: `pool=${WORKER}` }, concurrent: 1 };
+    const targets = {
+      controllers: [CONTROLLER],
+      workerSelector: { labels: `pool=${WORKER}` },
+      concurrent: 1,
+    };
     await client.create(plans, examplePlan({ id: 'whole', version, url, sha256, ...targets }));
     const stateOf = async () => (await client.get(plans, 'autopilot')).status?.state;
     await expect
-      .poll(async () => await Promise.race([stateOf(), ...hosts.values()]), { timeout: 2 * MINUTES, interval: 200 })
+      .poll(async () => await Promise.race([stateOf(), ...hosts.values()]), {
+        timeout: 2 * MINUTES,
+        interval: 200,
+      })
       .toBe('Completed');
     expect(await refit('status')).toContain('done 2/2');
     const asked = await askedBy(NAMESPACE, 'refit-controller');
     expect(asked.length).toBeGreaterThan(10);
     // Automatic updates are an option of the chart.
-    const refused = asked.filter((line) => line.startsWith('forbid') && !line.includes('/updateconfigs?'));
+    const refused = asked.filter(
+      (line) => line.startsWith('forbid') && !line.includes('/updateconfigs?'),
+    );
     expect(refused).toEqual([]);
   });
 
@@ -212,7 +242,15 @@ function suite(): void {
     await helmed('uninstall', 'refit', '--wait');
     const kinds =
       'deployments,services,serviceaccounts,networkpolicies,poddisruptionbudgets,roles,rolebindings,clusterroles,clusterrolebindings';
-    const left = await kubectlAs('admin', ['get', kinds, '-A', '-o', 'name', '-l', 'app.kubernetes.io/instance=refit']);
+    const left = await kubectlAs('admin', [
+      'get',
+      kinds,
+      '-A',
+      '-o',
+      'name',
+      '-l',
+      'app.kubernetes.io/instance=refit',
+    ]);
     expect(left.stdout).toBe('');
   });
 }

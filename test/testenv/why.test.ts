@@ -63,11 +63,15 @@ async function previewed(...args: readonly string[]): Promise<PreviewView['plans
 
 test('autopilot: shown before it is created, explained while it waits', async () => {
   const workers = { ...listed(W2, W1, W3), limits: { concurrent: 2 } };
-  const { metadata, ...rest } = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }] });
+  const { metadata, ...rest } = buildPlan({
+    commands: [{ k0supdate: buildUpdate({ targets: { workers } }) }],
+  });
   const plan: Plan = { ...rest, metadata: { name: metadata.name } };
   const [shown] = await previewed('-f', await fileOf('plan.json', plan));
   expect(shown?.stages[1]?.waves).toEqual([[W2, W1], [W3]]);
-  expect(shown?.waits).toMatchObject([{ target: W2, gate: 'node-ready', reason: { code: 'NodeNotReady' } }]);
+  expect(shown?.waits).toMatchObject([
+    { target: W2, gate: 'node-ready', reason: { code: 'NodeNotReady' } },
+  ]);
   await expect(admin.get(plans, 'autopilot')).rejects.toThrow('not found');
 
   const created = await admin.create(plans, plan);
@@ -78,7 +82,11 @@ test('autopilot: shown before it is created, explained while it waits', async ()
     { ...created, status: statusOf('Schedulable', [], recorded(pending, since)) },
     { subresource: 'status' },
   );
-  const [all, one, nobody] = [await refit('why'), await refit('why', W2), await refit('why', 'why-w9')];
+  const [all, one, nobody] = [
+    await refit('why'),
+    await refit('why', W2),
+    await refit('why', 'why-w9'),
+  ];
   expect([all, one, nobody].map(({ code, stderr }) => ({ code, stderr }))).toEqual(
     [1, 2, 3].map(() => ({ code: 0, stderr: [] })),
   );
@@ -141,7 +149,11 @@ async function addBudget(puppets: Puppets, app: string): Promise<void> {
   const { metadata } = await admin.get(podDisruptionBudgets, app, { namespace });
   await puppets.until(async () => {
     const { status } = await admin.get(podDisruptionBudgets, app, { namespace });
-    expect(status).toMatchObject({ observedGeneration: metadata.generation, expectedPods: 1, disruptionsAllowed: 0 });
+    expect(status).toMatchObject({
+      observedGeneration: metadata.generation,
+      expectedPods: 1,
+      disruptionsAllowed: 0,
+    });
   });
 }
 
@@ -154,7 +166,9 @@ test('a budget that allows no eviction is named with its pod: before the node is
   try {
     await puppets.plan(1);
     const before = await whyOf();
-    expect(before).toContain(`\n  then    why-d1 cannot be drained: ${held} (minAvailable: 1) (DrainBlocked, `);
+    expect(before).toContain(
+      `\n  then    why-d1 cannot be drained: ${held} (minAvailable: 1) (DrainBlocked, `,
+    );
     expect(before).toContain(`\n  ends    ${ends}\n`);
 
     const [shown] = await previewed();
@@ -189,7 +203,9 @@ test('a skipped node: why says what it waits for while another one has the slot'
     expect(text).toContain(
       `\n  then    ${held} cannot be drained: PodDisruptionBudget default/${held}-lasting blocks ${pod}: it wants 1 of its 1`,
     );
-    expect(text).toContain('\n  ends    when the budget allows the eviction: run more replicas, or change the budget');
+    expect(text).toContain(
+      '\n  ends    when the budget allows the eviction: run more replicas, or change the budget',
+    );
     expect(await whyOf(past)).toContain(`\n  now     ${past} Restart (`);
   } finally {
     await admin.delete(podDisruptionBudgets, `${held}-lasting`, { namespace: NAMESPACE });
@@ -198,7 +214,15 @@ test('a skipped node: why says what it waits for while another one has the slot'
 
 test('a closed window: which policy, and when it opens; the preview says by which rule it applies', async () => {
   await using puppets = await Puppets.create(admin, 'why-o1');
-  const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'] as const;
+  const days = [
+    'Sunday',
+    'Monday',
+    'Tuesday',
+    'Wednesday',
+    'Thursday',
+    'Friday',
+    'Saturday',
+  ] as const;
   const day = days[(new Date().getUTCDay() + 3) % 7] ?? 'Sunday';
   const window = { days: [day], start: '00:00', length: '1h', timeZone: 'UTC' };
   const spec = { plans: [{ name: 'autopilot' }], windows: [window] };
@@ -206,11 +230,16 @@ test('a closed window: which policy, and when it opens; the preview says by whic
   try {
     const plan = await puppets.plan(1);
     const text = await whyOf();
-    expect(text).toContain('outside of the maintenance windows of UpgradePolicy why-nightly: nothing starts before 20');
+    expect(text).toContain(
+      'outside of the maintenance windows of UpgradePolicy why-nightly: nothing starts before 20',
+    );
     expect(text).toMatch(/\n {2}ends {4}when the window opens, at 20\d\d-\d\d-\d\dT00:00:00Z\n/);
     const path = await fileOf('window.json', { ...plan, metadata: { name: 'autopilot' } });
     const [shown] = await previewed('-f', path);
-    expect(shown?.policy).toEqual({ name: 'why-nightly', rule: 'covers plans with name autopilot' });
+    expect(shown?.policy).toEqual({
+      name: 'why-nightly',
+      rule: 'covers plans with name autopilot',
+    });
     expect(shown?.waits).toMatchObject([
       { gate: 'window-open', until: expect.stringMatching(/T00:00:00Z$/) as string },
     ]);
@@ -230,25 +259,28 @@ test.each<[string, { holderIdentity: string; minutes: number }, RegExp]>([
     { holderIdentity: '', minutes: 5 },
     /No leader for 5 min( \d+ s)?: no refit controller holds lease \S+\. No new node starts until one runs\./,
   ],
-])('a leader that %s: since when, and what to do', async (_name, { holderIdentity, minutes }, said) => {
-  await using puppets = await Puppets.create(admin, 'why-l1');
-  await puppets.plan(1);
-  const { name, namespace } = LEADER_LEASE;
-  await admin.delete(leases, name, { namespace }).catch(() => undefined);
-  const metadata = { name, namespace };
-  await admin.create(
-    leases,
-    { metadata, spec: { leaseDurationSeconds: 15, holderIdentity, renewTime: ago(minutes) } },
-    { namespace },
-  );
-  try {
-    expect(await whyOf()).toMatch(said);
-    expect(await whyOf('why-l1')).toMatch(said);
-    expect((await refit('preview')).stdout[0]).toMatch(said);
-  } finally {
-    await admin.delete(leases, name, { namespace });
-  }
-});
+])(
+  'a leader that %s: since when, and what to do',
+  async (_name, { holderIdentity, minutes }, said) => {
+    await using puppets = await Puppets.create(admin, 'why-l1');
+    await puppets.plan(1);
+    const { name, namespace } = LEADER_LEASE;
+    await admin.delete(leases, name, { namespace }).catch(() => undefined);
+    const metadata = { name, namespace };
+    await admin.create(
+      leases,
+      { metadata, spec: { leaseDurationSeconds: 15, holderIdentity, renewTime: ago(minutes) } },
+      { namespace },
+    );
+    try {
+      expect(await whyOf()).toMatch(said);
+      expect(await whyOf('why-l1')).toMatch(said);
+      expect((await refit('preview')).stdout[0]).toMatch(said);
+    } finally {
+      await admin.delete(leases, name, { namespace });
+    }
+  },
+);
 
 /** In the form of a Lease. */
 function ago(minutes: number): string {

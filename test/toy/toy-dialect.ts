@@ -4,7 +4,9 @@ import type { Role, Rollout, Stage } from '../../src/engine/model/rollout.ts';
 import { isRelevant } from '../../src/engine/observe/predicates.ts';
 import { type KubeObject, nodes } from '../../src/kube/resources.ts';
 
-export const toy: Dialect<KubeObject & { data: Record<'colour' | 'first' | 'rest' | 'atOnce' | 'record', string> }> = {
+export const toy: Dialect<
+  KubeObject & { data: Record<'colour' | 'first' | 'rest' | 'atOnce' | 'record', string> }
+> = {
   name: 'toy',
   plans: { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
   scope: { fieldSelector: 'metadata.name=painting' },
@@ -12,18 +14,36 @@ export const toy: Dialect<KubeObject & { data: Record<'colour' | 'first' | 'rest
   resolve({ metadata: { name, uid = '', creationTimestamp: created = '' }, data }) {
     if (data.record) return JSON.parse(data.record) as Rollout;
     const source = { apiVersion: 'v1', kind: 'ConfigMap', name, uid, created };
-    const common = { command: 0, maxInFlight: Number(data.atOnce), version: data.colour, forced: false };
-    const pending = (key: string) => ({ key, name: key, state: 'pending', since: created }) as const;
-    const stage = (role: Role, names: string[]): Stage => ({ id: role, role, ...common, targets: names.map(pending) });
-    const stages = [stage('controller', data.first.split(' ')), stage('worker', data.rest.split(' '))];
+    const common = {
+      command: 0,
+      maxInFlight: Number(data.atOnce),
+      version: data.colour,
+      forced: false,
+    };
+    const pending = (key: string) =>
+      ({ key, name: key, state: 'pending', since: created }) as const;
+    const stage = (role: Role, names: string[]): Stage => ({
+      id: role,
+      role,
+      ...common,
+      targets: names.map(pending),
+    });
+    const stages = [
+      stage('controller', data.first.split(' ')),
+      stage('worker', data.rest.split(' ')),
+    ];
     return { source, id: uid, phase: 'new', blocked: false, stages, problems: [] };
   },
-  project: (rollout, plan) => ({ ...plan, data: { ...plan.data, record: JSON.stringify(rollout) } }),
+  project: (rollout, plan) => ({
+    ...plan,
+    data: { ...plan.data, record: JSON.stringify(rollout) },
+  }),
   objectOf: (_stage, { name }, world) => world.get(nodes, name),
   endpoints: () => [],
   signal: {
     read(world, rollout, _stage, { name }) {
-      const [id, attempt = '', , answer] = world.get(nodes, name)?.metadata.annotations?.['paint']?.split(' ') ?? [];
+      const [id, attempt = '', , answer] =
+        world.get(nodes, name)?.metadata.annotations?.['paint']?.split(' ') ?? [];
       if (id !== rollout.id) return { kind: 'none' };
       const kind = answer === undefined ? 'sent' : answer === 'dry' ? 'succeeded' : 'failed';
       return { kind, attempt, since: attempt, message: `the paint is ${answer}` };

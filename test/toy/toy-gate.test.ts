@@ -35,11 +35,18 @@ function decideWith(
 test('a wait holds its target back, and its own message says what ends it', () => {
   const { record, waits } = decideWith({
     evaluate: ({ target }) =>
-      target.name === 'w1' ? { kind: 'wait', reason: REASON, ends: 'the backup is done', recheckMs: 7 } : PASS,
+      target.name === 'w1'
+        ? { kind: 'wait', reason: REASON, ends: 'the backup is done', recheckMs: 7 }
+        : PASS,
   });
   expect(record?.stages[0]?.targets.map(({ state }) => state)).toEqual(['pending', 'intended']);
   expect(waits).toContainEqual(
-    expect.objectContaining({ target: 'w1', gate: 'toy', reason: REASON, ends: 'the backup is done' }),
+    expect.objectContaining({
+      target: 'w1',
+      gate: 'toy',
+      reason: REASON,
+      ends: 'the backup is done',
+    }),
   );
 });
 
@@ -59,7 +66,8 @@ test('a stop of the plan that comes late lets nothing start before it', () => {
   const { record } = decideWith(
     {
       mayRefusePlan: () => true,
-      evaluate: ({ facts }) => (facts.version === OLD ? { kind: 'stop', reason: REASON, ofPlan: true } : PASS),
+      evaluate: ({ facts }) =>
+        facts.version === OLD ? { kind: 'stop', reason: REASON, ofPlan: true } : PASS,
     },
     { w1: {}, w2: {}, w3: { version: OLD } },
   );
@@ -83,7 +91,9 @@ test('targets with a probe of their own are probed only as many at a time as may
 });
 
 test('no file outside of gates/ imports a gate', () => {
-  const gates = filesOf('src/engine/gates/*.ts').filter(({ text }) => /^export const \w+: Gate = /m.test(text));
+  const gates = filesOf('src/engine/gates/*.ts').filter(({ text }) =>
+    /^export const \w+: Gate = /m.test(text),
+  );
   expect(gates.length).toBeGreaterThan(10);
   const names = gates.map(({ path }) => basename(path));
   const importers = filesOf('src/**/*.ts')

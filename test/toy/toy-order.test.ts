@@ -35,7 +35,10 @@ function planWith(states: Readonly<Record<string, Target['state']>>) {
   const metadata = { name: 'painting', uid: 'u1', creationTimestamp: '2026-11-20T08:00:00Z' };
   const plan = { metadata, data: { colour: 'blue', atOnce: '2', record: '', ...names } };
   const found = { ...toy.resolve(plan, world, T0), phase: 'running' as const };
-  const settled = targetsIn(found, 'pending').map((target) => ({ ...target, state: states[target.name] ?? 'pending' }));
+  const settled = targetsIn(found, 'pending').map((target) => ({
+    ...target,
+    state: states[target.name] ?? 'pending',
+  }));
   return toy.project(
     withTargets(found, [...settled, { ...(found.stages[0]?.targets[0] as Target), state: 'done' }]),
     plan,
@@ -64,17 +67,39 @@ function startsOf(spec: UpgradePolicySpec): string[] {
 
 test.each<[string, UpgradePolicySpec, string[]]>([
   ['none: as the plan lists them', {}, ['w1 w2', 'w3 w4', 'c1 w5', 'c2']],
-  ['control planes first, each alone', { order: [CONTROL_PLANE] }, ['c1', 'c2', 'w1 w2', 'w3 w4', 'w5']],
+  [
+    'control planes first, each alone',
+    { order: [CONTROL_PLANE] },
+    ['c1', 'c2', 'w1 w2', 'w3 w4', 'w5'],
+  ],
   ['zone after zone', { order: [ZONE] }, ['c2', 'c1', 'w2 w4', 'w1 w5', 'w3']],
-  ['a canary, then the zones', { order: ['canary=true', ZONE] }, ['c2', 'c1', 'w4', 'w2', 'w1 w5', 'w3']],
+  [
+    'a canary, then the zones',
+    { order: ['canary=true', ZONE] },
+    ['c2', 'c1', 'w4', 'w2', 'w1 w5', 'w3'],
+  ],
   ['a label by its value', { order: ['canary'] }, ['c1', 'c2', 'w2', 'w4', 'w1 w3', 'w5']],
   ['an empty order: the control plane first', { order: [] }, ['c1', 'c2', 'w1 w2', 'w3 w4', 'w5']],
 ])('order %s', (_name, spec, starts) => expect(startsOf(spec)).toEqual(starts));
 
 const DONE = { c1: 'done', c2: 'done' } as const;
 
-test.each<[string, UpgradePolicySpec, Readonly<Record<string, Target['state']>>, string[], string | undefined]>([
-  ['a slot that is free waits for the zone', {}, { ...DONE, w2: 'done', w4: 'intended' }, [], 'w1 comes after w4'],
+test.each<
+  [
+    string,
+    UpgradePolicySpec,
+    Readonly<Record<string, Target['state']>>,
+    string[],
+    string | undefined,
+  ]
+>([
+  [
+    'a slot that is free waits for the zone',
+    {},
+    { ...DONE, w2: 'done', w4: 'intended' },
+    [],
+    'w1 comes after w4',
+  ],
   ['one of the zone that is left takes it', {}, { ...DONE, w4: 'intended' }, ['w2'], undefined],
   [
     'within the failure budget the next zone starts',
@@ -97,7 +122,13 @@ test.each<[string, UpgradePolicySpec, Readonly<Record<string, Target['state']>>,
     [],
     'w2 waits for the later w1',
   ],
-  ['not after a failed control plane', { failureBudget: 9 }, { c2: 'failed', c1: 'done' }, [], 'w2 comes after c2'],
+  [
+    'not after a failed control plane',
+    { failureBudget: 9 },
+    { c2: 'failed', c1: 'done' },
+    [],
+    'w2 comes after c2',
+  ],
 ])('%s', (_name, more, states, started, waits) => {
   const { record, waits: told } = decideWith({ order: [ZONE], ...more }, states);
   const before = Object.keys(states).filter((name) => states[name] === 'intended');

@@ -6,7 +6,10 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
-import { type ControllerProcessOptions, prepareControllerProcess } from '../../src/process/controller-process.ts';
+import {
+  type ControllerProcessOptions,
+  prepareControllerProcess,
+} from '../../src/process/controller-process.ts';
 import { systemClock as clock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
@@ -42,8 +45,16 @@ async function startStudio() {
     status: async (): Promise<string> => {
       let text = '';
       const size = () => ({ columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY });
-      const output = { isTerminal: false, hasColours: false, size, write: (more: string) => void (text += more) };
-      await showStatus({ kubeconfig, output: 'text' }, { dialects: [toy], clock, output, abort: stop.signal });
+      const output = {
+        isTerminal: false,
+        hasColours: false,
+        size,
+        write: (more: string) => void (text += more),
+      };
+      await showStatus(
+        { kubeconfig, output: 'text' },
+        { dialects: [toy], clock, output, abort: stop.signal },
+      );
       return text;
     },
   };
@@ -54,7 +65,13 @@ async function createPlan(admin: KubeClient): Promise<void> {
     const status = { conditions: [{ type: 'Ready', status: 'True' as const }] };
     await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name }, status });
   }
-  const data = { colour: 'blue', first: FIRST.join(' '), rest: REST.join(' '), atOnce: String(AT_ONCE), record: '' };
+  const data = {
+    colour: 'blue',
+    first: FIRST.join(' '),
+    rest: REST.join(' '),
+    atOnce: String(AT_ONCE),
+    record: '',
+  };
   await admin.create(toy.plans, { apiVersion: 'v1', kind: 'ConfigMap', metadata: PLAN, data });
 }
 
@@ -72,10 +89,12 @@ async function partsOf({ admin, kubeconfig }: MemoryCluster): Promise<Controller
 /** Sees what the nodes are told, by watch events. */
 function followNodes(admin: KubeClient, abort: AbortSignal) {
   const informer = createInformer(admin, nodes);
-  const paintOn = (name: string): string => informer.get(name)?.metadata.annotations?.['paint'] ?? '';
+  const paintOn = (name: string): string =>
+    informer.get(name)?.metadata.annotations?.['paint'] ?? '';
   const told = new Set<string>();
   /** Told to be painted, and not answered. */
-  const wet = (): string[] => [...told].filter((name) => paintOn(name).split(' ').length === 3).toSorted();
+  const wet = (): string[] =>
+    [...told].filter((name) => paintOn(name).split(' ').length === 3).toSorted();
   const moments: string[][] = [];
   informer.addHandler({
     updated({ metadata: { name } }) {
@@ -87,7 +106,8 @@ function followNodes(admin: KubeClient, abort: AbortSignal) {
     told,
     moments,
     followed: informer.run(abort),
-    untilWet: async (...names: string[]): Promise<void> => await until(() => expect(wet()).toEqual(names)),
+    untilWet: async (...names: string[]): Promise<void> =>
+      await until(() => expect(wet()).toEqual(names)),
     answer: async (name: string, word: string): Promise<void> => {
       const annotations = { paint: `${paintOn(name)} ${word}` };
       await admin.patch(nodes, name, { metadata: { annotations } }, { type: 'merge' });
@@ -121,7 +141,9 @@ test('the toy goes in order, with as many at once as its plan says', async () =>
   expect([...told].toSorted()).toEqual([...FIRST, ...REST]);
   expect(mostOf(moments, FIRST)).toBe(1);
   expect(mostOf(moments, REST)).toBe(AT_ONCE);
-  expect(moments.filter((wet) => FIRST.some((name) => wet.includes(name)) && mostOf([wet], REST) > 0)).toEqual([]);
+  expect(
+    moments.filter((wet) => FIRST.some((name) => wet.includes(name)) && mostOf([wet], REST) > 0),
+  ).toEqual([]);
 });
 
 test('a node that fails ends the run once what is in flight has ended: nothing more starts', async () => {
@@ -132,10 +154,14 @@ test('a node that fails ends the run once what is in flight has ended: nothing m
   }
   await untilWet('c', 'd');
   await answer('c', 'cracked');
-  await untilRecorded((rollout) => expect(targetsIn(rollout, 'failed').map(({ name }) => name)).toEqual(['c']));
+  await untilRecorded((rollout) =>
+    expect(targetsIn(rollout, 'failed').map(({ name }) => name)).toEqual(['c']),
+  );
   await answer('d', 'dry');
   await untilRecorded(({ phase }) => expect(phase).toBe('failed'));
-  await untilRecorded((rollout) => expect(targetsIn(rollout, 'pending').map(({ name }) => name)).toEqual(['e']));
+  await untilRecorded((rollout) =>
+    expect(targetsIn(rollout, 'pending').map(({ name }) => name)).toEqual(['e']),
+  );
   expect(told).not.toContain('e');
   expect(await status()).toMatch(/\n {2}c +failed +\d+ s +the paint is cracked/);
 });

@@ -22,13 +22,17 @@ beforeAll(async () => {
 afterAll(() => rmSync(directory, { recursive: true }));
 
 test('it says its version', () => {
-  expect(execFileSync(process.execPath, [command, 'version'], { encoding: 'utf8' })).toBe(`refit ${VERSION}\n`);
+  expect(execFileSync(process.execPath, [command, 'version'], { encoding: 'utf8' })).toBe(
+    `refit ${VERSION}\n`,
+  );
 });
 
 test('every character takes one byte, in memory too', () => {
   const chunks = readdirSync(directory).filter((name) => name.endsWith('.js'));
   expect(chunks.length).toBeGreaterThan(10);
-  expect(chunks.filter((name) => /[^\0-\x7F]/.test(readFileSync(join(directory, name), 'utf8')))).toEqual([]);
+  expect(
+    chunks.filter((name) => /[^\0-\x7F]/.test(readFileSync(join(directory, name), 'utf8'))),
+  ).toEqual([]);
 });
 
 test('an agent starts with the flags that keep it small', () => {
@@ -48,7 +52,9 @@ test('an agent forgets the YAML parser once it has read its kubeconfig, and neve
   const lists = Object.entries(parts).map(([key, list]) => `${key}: ${JSON.stringify(list)}\n`);
   writeFileSync(kubeconfig, context + lists.join(''), { mode: 0o600 });
   const own = ['--kubeconfig', kubeconfig, '--state-dir', '/proc/none'];
-  const ran = spawnSync(process.execPath, ['--require', watch, command, 'agent', ...own], { encoding: 'utf8' });
+  const ran = spawnSync(process.execPath, ['--require', watch, command, 'agent', ...own], {
+    encoding: 'utf8',
+  });
   expect(ran.stderr).toContain('/proc/none');
   expect(ran.stdout).toContain(`${directory}/cluster-config-`);
   expect(ran.stdout).not.toContain(`${directory}/yaml-`);
@@ -57,8 +63,13 @@ test('an agent forgets the YAML parser once it has read its kubeconfig, and neve
 
 test('an older Node.js says in one line that it is too old, and does nothing else', () => {
   const pretend = join(directory, 'pretend.cjs');
-  writeFileSync(pretend, "Object.defineProperty(process, 'versions', { value: { node: '24.9.1' } });\n");
-  const ran = spawnSync(process.execPath, ['--require', pretend, command, 'controller'], { encoding: 'utf8' });
+  writeFileSync(
+    pretend,
+    "Object.defineProperty(process, 'versions', { value: { node: '24.9.1' } });\n",
+  );
+  const ran = spawnSync(process.execPath, ['--require', pretend, command, 'controller'], {
+    encoding: 'utf8',
+  });
   expect([ran.status, ran.stdout]).toEqual([EXIT.usage, '']);
   expect(ran.stderr).toMatch(/^refit needs Node\.js 26 or newer, and this is v[^\n]+\n$/);
 });
@@ -73,7 +84,9 @@ test('the npm package starts where nothing but it is unpacked', () => {
   const packed = join(directory, 'packed');
   const { filename, files } = pack(packed);
   expect(
-    files.filter(({ path }) => !/^(?:dist\/[^/]+\.(?:js|json|txt)|[A-Z]+(?:\.md)?|package\.json)$/.test(path)),
+    files.filter(
+      ({ path }) => !/^(?:dist\/[^/]+\.(?:js|json|txt)|[A-Z]+(?:\.md)?|package\.json)$/.test(path),
+    ),
   ).toEqual([]);
   expect(files.map(({ path }) => path)).toContain('dist/THIRD-PARTY-LICENSES.txt');
   execFileSync('tar', ['-xf', join(packed, filename), '-C', packed]);
@@ -81,13 +94,21 @@ test('the npm package starts where nothing but it is unpacked', () => {
     bin: { refit: string };
   };
   const installed = join(packed, 'package', manifest.bin.refit);
-  expect(execFileSync(process.execPath, [installed, '--version'], { encoding: 'utf8' })).toBe(`${VERSION}\n`);
+  expect(execFileSync(process.execPath, [installed, '--version'], { encoding: 'utf8' })).toBe(
+    `${VERSION}\n`,
+  );
 });
 
 /** What `npm pack` wrote into `to`. */
-function pack(to: string): { readonly filename: string; readonly files: readonly { readonly path: string }[] } {
+function pack(to: string): {
+  readonly filename: string;
+  readonly files: readonly { readonly path: string }[];
+} {
   mkdirSync(to);
-  const out = execFileSync('npm', ['pack', '--json', '--pack-destination', to], { cwd: ROOT, encoding: 'utf8' });
+  const out = execFileSync('npm', ['pack', '--json', '--pack-destination', to], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
   const [packed] = JSON.parse(out.slice(out.indexOf('[\n'))) as [ReturnType<typeof pack>];
   return packed;
 }

@@ -24,7 +24,9 @@ export async function buildRefit(directory: string, form?: Form, input?: string)
   await writeFile(join(directory, 'package.json'), '{"type":"commonjs"}\n');
   const launcher = await readFile(LAUNCHER, 'utf8');
   const command = join(directory, 'refit.js');
-  await writeFile(command, launcher.replace('LEAST_MAJOR', String(await leastMajor())), { mode: 0o755 });
+  await writeFile(command, launcher.replace('LEAST_MAJOR', String(await leastMajor())), {
+    mode: 0o755,
+  });
   return command;
 }
 
@@ -32,9 +34,19 @@ export async function buildRefit(directory: string, form?: Form, input?: string)
  * Empties `directory` and writes the program into it. Each subcommand loads only its own chunks. CommonJS, because Node's
  * loader of ES modules needs 5 MiB in every agent, and because a single executable application loads nothing else by name.
  */
-export async function buildProgram(directory: string, form: Form = 'minified', input = REFIT): Promise<void> {
+export async function buildProgram(
+  directory: string,
+  form: Form = 'minified',
+  input = REFIT,
+): Promise<void> {
   const names = { entryFileNames: PROGRAM, chunkFileNames: '[name]-[hash].js' } as const;
-  const output = { dir: directory, format: 'cjs', minify: form === 'minified', cleanDir: true, ...names } as const;
+  const output = {
+    dir: directory,
+    format: 'cjs',
+    minify: form === 'minified',
+    cleanDir: true,
+    ...names,
+  } as const;
   await build({
     input,
     platform: 'node',
@@ -68,8 +80,9 @@ const forgetful: Plugin = {
       .filter(({ moduleIds }) => moduleIds.some((id) => YAML.test(id)))
       .map((chunk) => chunk.fileName);
     for (const chunk of chunks) {
-      chunk.code = chunk.code.replace(/(?<=then\(\(\)=>)require\("\.\/([^"]+)"\)/g, (load: string, name: string) =>
-        parser.includes(name) ? forgetting(load, parser) : load,
+      chunk.code = chunk.code.replace(
+        /(?<=then\(\(\)=>)require\("\.\/([^"]+)"\)/g,
+        (load: string, name: string) => (parser.includes(name) ? forgetting(load, parser) : load),
       );
     }
   },
@@ -88,6 +101,8 @@ function escaped(character: string): string {
 
 /** Of Node.js, as package.json says. */
 async function leastMajor(): Promise<number> {
-  const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { engines: { node: string } };
+  const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+    engines: { node: string };
+  };
   return Number(/^>=(\d+)$/.exec(engines.node)?.[1]);
 }

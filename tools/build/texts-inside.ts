@@ -11,7 +11,11 @@ const READERS = [
     module: join(ROOT, 'src', 'install', 'deploy-files.ts'),
     name: 'deployFile',
     folder: join(ROOT, 'deploy'),
-    files: ['chart/manifests/{base,k0s,cattle,capi}/*.yaml', 'host/refit-agent.*', 'rbac-controlnode*.yaml'],
+    files: [
+      'chart/manifests/{base,k0s,cattle,capi}/*.yaml',
+      'host/refit-agent.*',
+      'rbac-controlnode*.yaml',
+    ],
   },
   {
     module: join(ROOT, 'src', 'kubeadm', 'script-file.ts'),
@@ -28,7 +32,9 @@ export const textsInside: Plugin = {
     if (!reader) return null;
     const { name, folder } = reader;
     const names = globSync(reader.files, { cwd: folder }).toSorted();
-    const texts = Object.fromEntries(names.map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
+    const texts = Object.fromEntries(
+      names.map((file) => [file, readFileSync(join(folder, file), 'utf8')]),
+    );
     return `const texts = ${JSON.stringify(texts)};\nexport const ${name} = (file) => texts[file];\n`;
   },
 };

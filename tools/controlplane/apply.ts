@@ -31,12 +31,17 @@ export async function applyManifest(kubeconfig: string, manifest: string): Promi
     await client.patch(resource, name, asWanted(object), { namespace, type: 'apply', ...who });
   }
   for (const { kind, metadata } of objects)
-    if (kind === customResourceDefinitions.kind) await within(metadata.name, () => established(client, metadata.name));
+    if (kind === customResourceDefinitions.kind)
+      await within(metadata.name, () => established(client, metadata.name));
 }
 
 function objectsIn(manifest: string): KubeObject[] {
-  const objects = parseAllDocuments(manifest).map((document) => document.toJS() as KubeObject | null);
-  return objects.filter((object) => object !== null).flatMap((object) => (isList(object) ? object.items : [object]));
+  const objects = parseAllDocuments(manifest).map(
+    (document) => document.toJS() as KubeObject | null,
+  );
+  return objects
+    .filter((object) => object !== null)
+    .flatMap((object) => (isList(object) ? object.items : [object]));
 }
 
 /** Without what names one object of the past: the API server would change only that one. */
@@ -63,16 +68,24 @@ async function within<T>(what: string, ask: () => Promise<T | undefined>): Promi
 }
 
 /** As the API server serves it; undefined where it does not. */
-async function kindOf(client: KubeClient, { apiVersion = '', kind = '' }: KubeObject): Promise<Resource | undefined> {
+async function kindOf(
+  client: KubeClient,
+  { apiVersion = '', kind = '' }: KubeObject,
+): Promise<Resource | undefined> {
   const path = `${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`;
   const { status, body } = await client.raw(path, { deadlineMs: WITHIN_MS });
   if (status !== 200) return undefined;
-  const { resources } = JSON.parse(body) as { resources: { name: string; kind: string; namespaced: boolean }[] };
+  const { resources } = JSON.parse(body) as {
+    resources: { name: string; kind: string; namespaced: boolean }[];
+  };
   const found = resources.find((each) => each.kind === kind && !each.name.includes('/'));
   return found && (found.namespaced ? namespaced : clusterScoped)(apiVersion, kind, found.name);
 }
 
 async function established(client: KubeClient, name: string): Promise<true | undefined> {
   const { status } = await client.get(customResourceDefinitions, name, { deadlineMs: WITHIN_MS });
-  return status?.conditions?.some((each) => each.type === 'Established' && each.status === 'True') || undefined;
+  return (
+    status?.conditions?.some((each) => each.type === 'Established' && each.status === 'True') ||
+    undefined
+  );
 }

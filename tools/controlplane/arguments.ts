@@ -35,8 +35,12 @@ export function etcdArguments({ directory, etcdUrl, etcdPeerUrl }: Layout): stri
 const UNCACHED = [
   'endpoints limitranges persistentvolumeclaims persistentvolumes podtemplates replicationcontrollers resourcequotas services',
   'cronjobs.batch horizontalpodautoscalers.autoscaling endpointslices.discovery.k8s.io runtimeclasses.node.k8s.io',
-  ...['ingressclasses', 'ingresses', 'ipaddresses', 'networkpolicies', 'servicecidrs'].map(of('networking')),
-  ...['deviceclasses', 'resourceclaims', 'resourceclaimtemplates', 'resourceslices'].map(of('resource')),
+  ...['ingressclasses', 'ingresses', 'ipaddresses', 'networkpolicies', 'servicecidrs'].map(
+    of('networking'),
+  ),
+  ...['deviceclasses', 'resourceclaims', 'resourceclaimtemplates', 'resourceslices'].map(
+    of('resource'),
+  ),
   ...['csidrivers', 'csinodes', 'csistoragecapacities'].map(of('storage')),
   ...['storageclasses', 'volumeattachments', 'volumeattributesclasses'].map(of('storage')),
 ]
@@ -47,7 +51,10 @@ function of(group: string): (kind: string) => string {
   return (kind) => `${kind}.${group}.k8s.io`;
 }
 
-export function apiServerArguments({ directory, etcdUrl, apiServerPort }: Layout, auditLog: string | undefined) {
+export function apiServerArguments(
+  { directory, etcdUrl, apiServerPort }: Layout,
+  auditLog: string | undefined,
+) {
   const pki = (file: string): string => pkiPath(directory, file);
   return [
     `--etcd-servers=${etcdUrl}`,

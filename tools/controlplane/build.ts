@@ -49,7 +49,10 @@ export async function ensureComponents<C extends Component>(
 type Named = readonly [name: string, recipe: Recipe];
 
 /** Paths of the binaries, in the order of the recipes. Throws REFIT_TESTENV when one cannot be built. */
-export async function ensureBuilt(wanted: readonly Named[], options: BuildOptions): Promise<string[]> {
+export async function ensureBuilt(
+  wanted: readonly Named[],
+  options: BuildOptions,
+): Promise<string[]> {
   const paths = await Promise.all(wanted.map(async (each) => await locate(each, options)));
   const missing = wanted.flatMap((each, index) => {
     const path = paths[index] ?? '';
@@ -60,7 +63,11 @@ export async function ensureBuilt(wanted: readonly Named[], options: BuildOption
     await mkdir(cache, { recursive: true });
     const onWait = (): void =>
       options.log('another process is building the control plane; waiting until it has finished');
-    await withLock(cache, { onWait, abort: options.abort }, async () => await buildAll(missing, cache, options));
+    await withLock(
+      cache,
+      { onWait, abort: options.abort },
+      async () => await buildAll(missing, cache, options),
+    );
   }
   return paths;
 }
@@ -76,7 +83,9 @@ async function locate([name, recipe]: Named, { environment }: BuildOptions): Pro
 async function cacheKey(name: string, { module, package: path, flags }: Recipe): Promise<string> {
   const hash = createHash('sha256');
   for (const file of ['go.mod', 'go.sum']) hash.update(await readFile(join(TOOLS, module, file)));
-  hash.update([process.platform, process.arch, GO_VERSION, path, ...COMMON_FLAGS, ...flags].join('\n'));
+  hash.update(
+    [process.platform, process.arch, GO_VERSION, path, ...COMMON_FLAGS, ...flags].join('\n'),
+  );
   return `${name}-${hash.digest('hex').slice(0, 16)}`;
 }
 
@@ -108,9 +117,20 @@ async function build(
 ): Promise<void> {
   const started = now();
   const seconds = (): number => Math.round((now() - started) / 1000);
-  const progress = setInterval(() => log(`building ${name} ${recipe.version}: ${seconds()} s`), PROGRESS_MS);
+  const progress = setInterval(
+    () => log(`building ${name} ${recipe.version}: ${seconds()} s`),
+    PROGRESS_MS,
+  );
   const output = join(staging, name);
-  const args = ['build', ...COMMON_FLAGS, ...WITHOUT_DEBUG, ...recipe.flags, '-o', output, recipe.package];
+  const args = [
+    'build',
+    ...COMMON_FLAGS,
+    ...WITHOUT_DEBUG,
+    ...recipe.flags,
+    '-o',
+    output,
+    recipe.package,
+  ];
   const result = await run(go, args, {
     cwd: join(TOOLS, recipe.module),
     environment: { ...COMPILER_MEMORY, ...environment, CGO_ENABLED: '0', GOWORK: 'off' },

@@ -15,8 +15,16 @@ test('the authority signs itself', () => {
 });
 
 test('a server certificate names its DNS names and addresses, also where the list is long', () => {
-  const addresses = ['127.0.0.1', '10.96.0.1', ...Array.from({ length: 200 }, (_, i) => `127.0.1.${i}`)];
-  const issued = issueServer(issuer, { dns: ['localhost', 'kubernetes.default'], addresses }, validFrom(NOW));
+  const addresses = [
+    '127.0.0.1',
+    '10.96.0.1',
+    ...Array.from({ length: 200 }, (_, i) => `127.0.1.${i}`),
+  ];
+  const issued = issueServer(
+    issuer,
+    { dns: ['localhost', 'kubernetes.default'], addresses },
+    validFrom(NOW),
+  );
   const certificate = new X509Certificate(issued.certificate);
   expect(certificate.verify(ca.publicKey)).toBe(true);
   expect(certificate.checkIssued(ca)).toBe(true);

@@ -1,5 +1,11 @@
 /** Makes the control plane's certificates: one authority, which issues those of servers and clients. */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+} from 'node:crypto';
 import { bits, element, explicit, integer, oid, sequence, set, utf8 } from './der.ts';
 
 /** Both in PEM. */
@@ -67,8 +73,18 @@ export function issueClient(authority: Authority, subject: Subject, validity: Va
   return issue(authority, subject, validity, CLIENT_AUTH, []);
 }
 
-function issue(authority: Authority, subject: Subject, validity: Validity, usage: Buffer, more: Buffer[]): KeyPair {
-  const extensions = [critical('2.5.29.15', SIGNS_MESSAGES), extension('2.5.29.37', sequence(usage)), ...more];
+function issue(
+  authority: Authority,
+  subject: Subject,
+  validity: Validity,
+  usage: Buffer,
+  more: Buffer[],
+): KeyPair {
+  const extensions = [
+    critical('2.5.29.15', SIGNS_MESSAGES),
+    extension('2.5.29.37', sequence(usage)),
+    ...more,
+  ];
   return certify({
     subject,
     issuer: authority.subject,

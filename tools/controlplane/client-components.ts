@@ -12,7 +12,12 @@ export type ClientComponent = 'kube-controller-manager' | 'kube-scheduler' | 'kw
 
 interface Client {
   readonly subject: Subject;
-  readonly args: (directory: string, kubeconfig: string, port: number, certificateLife?: string) => string[];
+  readonly args: (
+    directory: string,
+    kubeconfig: string,
+    port: number,
+    certificateLife?: string,
+  ) => string[];
   /** Ready when all of these URLs answer 200. */
   readonly ready: (port: number, apiServer: string) => string[];
 }
@@ -54,7 +59,9 @@ export async function startClients<C extends ClientComponent>(
   names: readonly C[],
   options: ClientOptions<C>,
 ): Promise<Process[]> {
-  const starting = await Promise.allSettled(names.map(async (name) => await startClient(name, options)));
+  const starting = await Promise.allSettled(
+    names.map(async (name) => await startClient(name, options)),
+  );
   const running = starting.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
   const failure = starting.find((start) => start.status === 'rejected');
   if (failure === undefined) return running;
@@ -62,7 +69,10 @@ export async function startClients<C extends ClientComponent>(
   throw failure.reason;
 }
 
-async function startClient<C extends ClientComponent>(name: C, options: ClientOptions<C>): Promise<Process> {
+async function startClient<C extends ClientComponent>(
+  name: C,
+  options: ClientOptions<C>,
+): Promise<Process> {
   const { binaries, place, probe, certificateLife, environment, abort } = options;
   const { subject, args, ready } = CLIENTS[name];
   const { directory, url } = place;

@@ -29,14 +29,24 @@ const stamp = 'k8s.io/component-base/version';
 export function kubernetesProgram(name: string, module: string, version: string): Recipe {
   const [major, minor] = version.slice(1).split('.');
   const versions = `-X ${stamp}.gitVersion=${version} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor}`;
-  const flags = ['-tags', 'providerless', '-ldflags', `-s -w ${versions} -X ${stamp}.gitTreeState=clean`];
+  const flags = [
+    '-tags',
+    'providerless',
+    '-ldflags',
+    `-s -w ${versions} -X ${stamp}.gitTreeState=clean`,
+  ];
   return { module, package: `k8s.io/kubernetes/cmd/${name}`, version, flags };
 }
 
 const kubernetes = (name: string): Recipe => kubernetesProgram(name, 'kube', KUBERNETES_VERSION);
 
 export const RECIPES: Readonly<Record<Component, Recipe>> = {
-  etcd: { module: 'etcd', package: 'go.etcd.io/etcd/server/v3', version: ETCD_VERSION, flags: ['-ldflags', '-s -w'] },
+  etcd: {
+    module: 'etcd',
+    package: 'go.etcd.io/etcd/server/v3',
+    version: ETCD_VERSION,
+    flags: ['-ldflags', '-s -w'],
+  },
   etcdutl: {
     module: 'etcdutl',
     package: 'go.etcd.io/etcd/etcdutl/v3',

@@ -9,7 +9,14 @@ import { ensureComponents } from './build.ts';
 import { issueClient, validFrom } from './certs.ts';
 import { type ClientComponent, startClients } from './client-components.ts';
 import { guardDirectory } from './guard.ts';
-import { CA_SUBJECT, expiredKubeconfigFor, kubeconfigFor, type Place, subjectOf, type User } from './kubeconfig.ts';
+import {
+  CA_SUBJECT,
+  expiredKubeconfigFor,
+  kubeconfigFor,
+  type Place,
+  subjectOf,
+  type User,
+} from './kubeconfig.ts';
 import { writePki } from './pki.ts';
 import { type Probe, probeAs } from './probe.ts';
 import { type Process, stopAll } from './process.ts';
@@ -49,10 +56,20 @@ export interface ControlPlane extends Place {
 
 const DEPLOY = join(import.meta.dirname, '..', '..', 'deploy');
 /** The documented roles except those for a single control node. */
-const ROLES = ['rbac.yaml', 'rbac-cattle.yaml', 'rbac-kubeadm.yaml', 'rbac-capi.yaml', 'rbac-updates.yaml'];
+const ROLES = [
+  'rbac.yaml',
+  'rbac-cattle.yaml',
+  'rbac-kubeadm.yaml',
+  'rbac-capi.yaml',
+  'rbac-updates.yaml',
+];
 
 /** Builds what a later start would have to build first; resolves at once when nothing is missing. */
-export async function buildControlPlane({ components = [], log = toStandardError, abort }: ControlPlaneOptions) {
+export async function buildControlPlane({
+  components = [],
+  log = toStandardError,
+  abort,
+}: ControlPlaneOptions) {
   const wanted = ['etcd', 'kube-apiserver', 'kubectl', ...components] as const;
   const now = (): number => systemClock.monotonic();
   return await ensureComponents(wanted, { environment: process.env, log, now, abort });
@@ -60,7 +77,14 @@ export async function buildControlPlane({ components = [], log = toStandardError
 
 /** Resolves when everything is ready and the documented roles exist. Throws REFIT_TESTENV when that fails. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { components = [], addresses = [], audit = false, certificateLife, environment, abort } = options;
+  const {
+    components = [],
+    addresses = [],
+    audit = false,
+    certificateLife,
+    environment,
+    abort,
+  } = options;
   const binaries = await buildControlPlane(options);
 
   // When a step below fails, all that was started before ends in reverse order.
@@ -71,7 +95,11 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   await furnish(directory, addresses);
 
   const layout = await chooseLayout(directory);
-  const place = { url: `https://127.0.0.1:${layout.apiServerPort}`, directory, kubectl: binaries.kubectl };
+  const place = {
+    url: `https://127.0.0.1:${layout.apiServerPort}`,
+    directory,
+    kubectl: binaries.kubectl,
+  };
   const probe = await adminProbe(directory);
   const running = { layout, probe, environment, abort };
   const etcd = await startEtcd({ ...running, command: binaries.etcd });
@@ -88,7 +116,14 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
 
   await applyManifest(await kubeconfigFor(place, 'admin'), await documentedRoles());
-  const clients = await startClients(components, { binaries, place, probe, certificateLife, environment, abort });
+  const clients = await startClients(components, {
+    binaries,
+    place,
+    probe,
+    certificateLife,
+    environment,
+    abort,
+  });
   started.defer(async () => await stopAll(clients));
 
   const caCertificate = await readFile(pkiPath(directory, 'ca.crt'), 'utf8');
@@ -107,7 +142,9 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 
 /** Those that every control plane has from its start, as YAML. */
 export async function documentedRoles(): Promise<string> {
-  const texts = await Promise.all(ROLES.map(async (file) => await readFile(join(DEPLOY, file), 'utf8')));
+  const texts = await Promise.all(
+    ROLES.map(async (file) => await readFile(join(DEPLOY, file), 'utf8')),
+  );
   return texts.join('---\n');
 }
 
@@ -117,7 +154,10 @@ async function furnish(directory: string, addresses: readonly string[]): Promise
 }
 
 async function adminProbe(directory: string): Promise<Probe> {
-  const authority = { subject: CA_SUBJECT, key: await readFile(pkiPath(directory, 'ca.key'), 'utf8') };
+  const authority = {
+    subject: CA_SUBJECT,
+    key: await readFile(pkiPath(directory, 'ca.key'), 'utf8'),
+  };
   const admin = issueClient(authority, subjectOf('admin'), validFrom(systemClock.now()));
   const ca = await readFile(pkiPath(directory, 'ca.crt'), 'utf8');
   return probeAs({ ca, cert: admin.certificate, key: admin.key });

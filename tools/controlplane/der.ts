@@ -23,7 +23,8 @@ export function bits(value: Uint8Array, unused = 0): Buffer {
 }
 
 /** Context-specific and constructed, as in `[0] EXPLICIT`. */
-export const explicit = (number: number, ...items: readonly Uint8Array[]): Buffer => element(0xa0 | number, ...items);
+export const explicit = (number: number, ...items: readonly Uint8Array[]): Buffer =>
+  element(0xa0 | number, ...items);
 
 /** A non-negative integer, given in big-endian bytes. */
 export function integer(bytes: Uint8Array): Buffer {

@@ -57,7 +57,12 @@ export async function expiredKubeconfigFor(place: Place): Promise<string> {
 }
 
 /** Writes a kubeconfig for `subject` to `path` atomically: another process never reads half of it. */
-export async function writeKubeconfig(place: Place, path: string, subject: Subject, validity: Validity) {
+export async function writeKubeconfig(
+  place: Place,
+  path: string,
+  subject: Subject,
+  validity: Validity,
+) {
   const ca = await readFile(pkiPath(place.directory, 'ca.crt'), 'utf8');
   const { certificate, key } = await issueFor(place, subject, validity);
   const base64 = (pem: string): string => Buffer.from(pem).toString('base64');
@@ -65,7 +70,9 @@ export async function writeKubeconfig(place: Place, path: string, subject: Subje
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'refit', cluster: { server: place.url, 'certificate-authority-data': base64(ca) } }],
+    clusters: [
+      { name: 'refit', cluster: { server: place.url, 'certificate-authority-data': base64(ca) } },
+    ],
     users: [{ name: subject.commonName, user }],
     contexts: [{ name: 'refit', context: { cluster: 'refit', user: subject.commonName } }],
     'current-context': 'refit',
@@ -101,11 +108,19 @@ function fileName(user: User): string {
 }
 
 /** RBAC names objects one by one, so each control node has a role of its own. */
-async function grantControlNode(place: Place, { controlNode, node }: ControlNodeUser): Promise<void> {
-  const files = ['rbac-controlnode.yaml', ...(node === undefined ? [] : ['rbac-controlnode-workloads.yaml'])];
+async function grantControlNode(
+  place: Place,
+  { controlNode, node }: ControlNodeUser,
+): Promise<void> {
+  const files = [
+    'rbac-controlnode.yaml',
+    ...(node === undefined ? [] : ['rbac-controlnode-workloads.yaml']),
+  ];
   for (const file of files) {
     const template = await readFile(join(ROOT, 'deploy', file), 'utf8');
-    const manifest = template.replaceAll('CONTROL_NODE', controlNode).replaceAll('NODE', node ?? '');
+    const manifest = template
+      .replaceAll('CONTROL_NODE', controlNode)
+      .replaceAll('NODE', node ?? '');
     await applyManifest(await kubeconfigFor(place, 'admin'), manifest);
   }
 }

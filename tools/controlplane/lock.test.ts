@@ -45,16 +45,24 @@ test('who waits already enters when the holder has left and lives on', async () 
 
 test('a failure frees the lock', async () => {
   const name = randomUUID();
-  const failing = withLock(name, { onWait: ignore }, async () => await Promise.reject(new Error('no')));
+  const failing = withLock(
+    name,
+    { onWait: ignore },
+    async () => await Promise.reject(new Error('no')),
+  );
   await expect(failing).rejects.toThrow('no');
-  expect(await withLock(name, { onWait: ignore }, async () => await Promise.resolve('in'))).toBe('in');
+  expect(await withLock(name, { onWait: ignore }, async () => await Promise.resolve('in'))).toBe(
+    'in',
+  );
 });
 
 test('the death of the holder frees the lock', async () => {
   const name = randomUUID();
   const script = `import { withLock } from '${import.meta.dirname}/lock.ts';
     await withLock('${name}', { onWait() {} }, async () => { console.log('in'); await new Promise(() => process.stdin.resume()); });`;
-  const holder = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   await once(holder.stdout, 'data');
   const entered = await withLock(
     name,
@@ -70,7 +78,11 @@ test('an abort ends the wait', async () => {
   const abort = new AbortController();
   const inside = Promise.withResolvers<void>();
   const first = withLock(name, { onWait: ignore }, async () => await inside.promise);
-  const second = withLock(name, { onWait: () => abort.abort(), abort: abort.signal }, async () => await inside.promise);
+  const second = withLock(
+    name,
+    { onWait: () => abort.abort(), abort: abort.signal },
+    async () => await inside.promise,
+  );
   await expect(second).rejects.toThrow('aborted');
   inside.resolve();
   await first;

@@ -17,11 +17,19 @@ const DNS_NAMES = [
 const ADDRESSES = ['127.0.0.1', '10.96.0.1'];
 
 /** `addresses` are added to the server certificate. */
-export async function writePki(directory: string, addresses: readonly string[], now: number): Promise<void> {
+export async function writePki(
+  directory: string,
+  addresses: readonly string[],
+  now: number,
+): Promise<void> {
   const validity = validFrom(now);
   // As kubeadm makes it. The API server checks its signature at each request of a client, which takes a third of the time.
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const ca = createAuthority(CA_SUBJECT, validity, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  const ca = createAuthority(
+    CA_SUBJECT,
+    validity,
+    privateKey.export({ type: 'pkcs8', format: 'pem' }),
+  );
   const names = { dns: DNS_NAMES, addresses: [...ADDRESSES, ...addresses] };
   const server = issueServer({ subject: CA_SUBJECT, key: ca.key }, names, validity);
   const tokens = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -34,5 +42,6 @@ export async function writePki(directory: string, addresses: readonly string[], 
     'sa.pub': tokens.publicKey.export({ type: 'spki', format: 'pem' }),
   };
   await mkdir(dirname(pkiPath(directory, 'ca.crt')), { recursive: true });
-  for (const [name, text] of Object.entries(files)) await writeFile(pkiPath(directory, name), text, { mode: 0o600 });
+  for (const [name, text] of Object.entries(files))
+    await writeFile(pkiPath(directory, name), text, { mode: 0o600 });
 }

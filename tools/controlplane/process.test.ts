@@ -21,9 +21,19 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 /** /bin/sh runs `script`. It is ready once its log contains `ready`. */
 async function start(script: string, abort?: AbortSignal, clock = systemClock): Promise<Process> {
   const ready = async (): Promise<boolean> =>
-    await Promise.resolve(readFileSync(join(directory, 'logs', 'part.log'), 'utf8').includes('ready'));
+    await Promise.resolve(
+      readFileSync(join(directory, 'logs', 'part.log'), 'utf8').includes('ready'),
+    );
   const args = ['-c', script];
-  return await startProcess({ name: 'part', command: '/bin/sh', args, directory, ready, clock, abort });
+  return await startProcess({
+    name: 'part',
+    command: '/bin/sh',
+    args,
+    directory,
+    ready,
+    clock,
+    abort,
+  });
 }
 
 /** A process without its parent stays a zombie until the machine's init reaps it. */
@@ -54,7 +64,11 @@ test('a process that ends before it is ready is reported with the end of its log
 });
 
 test('a command that does not exist is reported', async () => {
-  const options = { directory, ready: async () => await Promise.resolve(false), clock: systemClock };
+  const options = {
+    directory,
+    ready: async () => await Promise.resolve(false),
+    clock: systemClock,
+  };
   const missing = startProcess({ name: 'part', command: '/nonexistent', args: [], ...options });
   await expect(missing).rejects.toThrow('part could not be started: spawn /nonexistent ENOENT');
 });
@@ -62,7 +76,9 @@ test('a command that does not exist is reported', async () => {
 test('an abort before it is ready ends the process', async () => {
   const abort = new AbortController();
   const starting = start('exec sleep 600', abort.signal);
-  const pid = Number(await vi.waitFor(() => readFileSync(join(directory, 'pids', 'part'), 'utf8'), 60_000));
+  const pid = Number(
+    await vi.waitFor(() => readFileSync(join(directory, 'pids', 'part'), 'utf8'), 60_000),
+  );
   abort.abort();
   await expect(starting).rejects.toThrow('aborted');
   expect(isAlive(pid)).toBe(false);
@@ -78,7 +94,9 @@ test('the guard ends the processes and removes the directory of a parent that wa
     const part = await startProcess({ name: 'part', command: '/bin/sleep', args: ['600'], directory, ready: async () => true, clock: systemClock });
     console.log(part.pid);
     process.stdin.resume();`;
-  const parent = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const pid = Number(String((await once(parent.stdout, 'data'))[0]));
   expect(isAlive(pid)).toBe(true);
   parent.kill('SIGKILL');

@@ -78,10 +78,15 @@ export async function stopAll(processes: readonly Process[]): Promise<void> {
   await Promise.all(processes.map(async (process) => await process.stop()));
 }
 
-async function awaitReady({ name, directory, ready, clock, abort }: ProcessOptions, ended: () => string | undefined) {
+async function awaitReady(
+  { name, directory, ready, clock, abort }: ProcessOptions,
+  ended: () => string | undefined,
+) {
   const deadline = clock.monotonic() + READY_MS;
   while (!(await ready())) {
-    const how = ended() ?? (clock.monotonic() > deadline ? `was not ready after ${READY_MS / 1000} s` : undefined);
+    const how =
+      ended() ??
+      (clock.monotonic() > deadline ? `was not ready after ${READY_MS / 1000} s` : undefined);
     if (how !== undefined) {
       const text = await readFile(join(directory, 'logs', `${name}.log`), 'utf8');
       throw new RefitError('REFIT_TESTENV', `${name} ${how}: ${lastLines(text)}`);

@@ -18,18 +18,30 @@ export interface RunResult {
 }
 
 /** Rejects only when `abort` aborts. A missing or failing command gives `ok: false`. */
-export type Run = (command: string, args: readonly string[], options?: RunOptions) => Promise<RunResult>;
+export type Run = (
+  command: string,
+  args: readonly string[],
+  options?: RunOptions,
+) => Promise<RunResult>;
 
 export const run: Run = async (command, args, { cwd, environment, input = '', abort } = {}) => {
   const result = await new Promise<RunResult>((resolve) => {
-    const child = spawn(command, args, { cwd, env: { ...process.env, ...environment }, signal: abort });
+    const child = spawn(command, args, {
+      cwd,
+      env: { ...process.env, ...environment },
+      signal: abort,
+    });
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
     child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
     child.on('error', (error) => stderr.push(Buffer.from(error.message)));
     child.on('close', (code) =>
-      resolve({ ok: code === 0, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() }),
+      resolve({
+        ok: code === 0,
+        stdout: Buffer.concat(stdout).toString(),
+        stderr: Buffer.concat(stderr).toString(),
+      }),
     );
     // A command may end before it has read its input; its exit code says why.
     child.stdin.on('error', () => undefined);

@@ -23,7 +23,13 @@ export interface ServerOptions {
   readonly abort?: AbortSignal | undefined;
 }
 
-export async function startEtcd({ command, layout, probe, environment, abort }: ServerOptions): Promise<Process> {
+export async function startEtcd({
+  command,
+  layout,
+  probe,
+  environment,
+  abort,
+}: ServerOptions): Promise<Process> {
   return await startProcess({
     name: 'etcd',
     command,

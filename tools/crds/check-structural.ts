@@ -18,16 +18,27 @@ const NOT_RE2 = /\(\?<?[=!]|\\[1-9]|\\k</;
 export function checkStructural(schema: StructuralSchema, path: readonly string[] = []): void {
   checkNode(schema, path);
   const { properties, additionalProperties, items } = schema;
-  const inner = { ...(isRecord(properties) ? properties : {}), '*': additionalProperties, '[]': items };
-  for (const [name, each] of Object.entries(inner)) if (isRecord(each)) checkStructural(each, [...path, name]);
+  const inner = {
+    ...(isRecord(properties) ? properties : {}),
+    '*': additionalProperties,
+    '[]': items,
+  };
+  for (const [name, each] of Object.entries(inner))
+    if (isRecord(each)) checkStructural(each, [...path, name]);
 }
 
 function checkNode(node: StructuralSchema, path: readonly string[]): void {
-  const unknown = Object.keys(node).find((key) => !KEYWORDS.has(key) && !key.startsWith('x-kubernetes-'));
+  const unknown = Object.keys(node).find(
+    (key) => !KEYWORDS.has(key) && !key.startsWith('x-kubernetes-'),
+  );
   if (unknown !== undefined) refuse(path, `uses ${unknown}, which no structural schema may`);
   const intOrString = node['x-kubernetes-int-or-string'] === true;
-  if (node['anyOf'] !== undefined && !intOrString) refuse(path, 'is a union: use one object with optional members');
-  const typed = node['type'] !== undefined || intOrString || node['x-kubernetes-preserve-unknown-fields'] === true;
+  if (node['anyOf'] !== undefined && !intOrString)
+    refuse(path, 'is a union: use one object with optional members');
+  const typed =
+    node['type'] !== undefined ||
+    intOrString ||
+    node['x-kubernetes-preserve-unknown-fields'] === true;
   if (!typed) refuse(path, 'has no type');
   if (node['properties'] !== undefined && node['additionalProperties'] !== undefined)
     refuse(path, 'mixes named members with a map');

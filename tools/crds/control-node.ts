@@ -15,7 +15,10 @@ const controlNodeSchema = z
   .strictObject({
     status: z
       .strictObject({
-        addresses: z.array(addressSchema).exactOptional().describe('The addresses of the controller.'),
+        addresses: z
+          .array(addressSchema)
+          .exactOptional()
+          .describe('The addresses of the controller.'),
         k0sVersion: z.string().exactOptional().describe('The version that the controller runs.'),
       })
       .exactOptional()

@@ -4,8 +4,16 @@ import { z } from 'zod';
 import { type DefinedKind, definitionOf } from './definition.ts';
 
 const boat: DefinedKind = {
-  resource: { group: 'sea.example.com', version: 'v1', kind: 'RowBoat', plural: 'rowboats', namespaced: true },
-  schema: z.object({ spec: z.object({ oars: z.int() }).describe('The boat.') }).describe('A small boat.'),
+  resource: {
+    group: 'sea.example.com',
+    version: 'v1',
+    kind: 'RowBoat',
+    plural: 'rowboats',
+    namespaced: true,
+  },
+  schema: z
+    .object({ spec: z.object({ oars: z.int() }).describe('The boat.') })
+    .describe('A small boat.'),
   columns: [],
 };
 
@@ -52,5 +60,8 @@ test('a status is a subresource, and columns are there when they are asked for',
     columns,
   });
   expect(spec.scope).toBe('Cluster');
-  expect(spec.versions[0]).toMatchObject({ subresources: { status: {} }, additionalPrinterColumns: columns });
+  expect(spec.versions[0]).toMatchObject({
+    subresources: { status: {} },
+    additionalPrinterColumns: columns,
+  });
 });

@@ -43,8 +43,15 @@ export function definitionOf({ resource, schema, columns }: DefinedKind) {
 
 /** Kubernetes lets a root say nothing of `metadata` but that it is an object: it has rules of its own for that. */
 function rootOf({ properties, ...rest }: StructuralSchema): StructuralSchema {
-  const members = { apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: { type: 'object' } };
-  return { ...rest, properties: { ...members, ...(properties as Record<string, StructuralSchema>) } };
+  const members = {
+    apiVersion: { type: 'string' },
+    kind: { type: 'string' },
+    metadata: { type: 'object' },
+  };
+  return {
+    ...rest,
+    properties: { ...members, ...(properties as Record<string, StructuralSchema>) },
+  };
 }
 
 /** A node of a structural schema, as plain JSON so that it keeps all extensions. */

@@ -23,7 +23,11 @@ export const CUSTOM_KINDS: readonly DefinedKind[] = [
       { name: 'Image', type: 'string', jsonPath: '.spec.upgrade.image' },
       { name: 'Channel', type: 'string', jsonPath: '.spec.channel' },
       { name: 'Version', type: 'string', jsonPath: '.spec.version' },
-      { name: 'Complete', type: 'string', jsonPath: ".status.conditions[?(@.type=='Complete')].status" },
+      {
+        name: 'Complete',
+        type: 'string',
+        jsonPath: ".status.conditions[?(@.type=='Complete')].status",
+      },
       { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.message!='')].message" },
       { name: 'Applying', type: 'string', jsonPath: '.status.applying', priority: 10 },
     ],
@@ -31,10 +35,19 @@ export const CUSTOM_KINDS: readonly DefinedKind[] = [
   {
     ...upgradePolicyKind,
     columns: [
-      { name: 'Accepted', type: 'string', jsonPath: ".status.conditions[?(@.type=='Accepted')].status" },
+      {
+        name: 'Accepted',
+        type: 'string',
+        jsonPath: ".status.conditions[?(@.type=='Accepted')].status",
+      },
       { name: 'Paused', type: 'boolean', jsonPath: '.spec.paused' },
       { name: 'Covers', type: 'string', jsonPath: '.status.covers' },
-      { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.type=='Accepted')].message", priority: 1 },
+      {
+        name: 'Message',
+        type: 'string',
+        jsonPath: ".status.conditions[?(@.type=='Accepted')].message",
+        priority: 1,
+      },
       AGE,
     ],
   },
@@ -51,8 +64,17 @@ export const CUSTOM_KINDS: readonly DefinedKind[] = [
     columns: [
       { name: 'Updaters', type: 'string', jsonPath: '.spec.updaters[*].name' },
       { name: 'Uncovered', type: 'string', jsonPath: '.spec.uncovered' },
-      { name: 'Covered', type: 'string', jsonPath: ".status.conditions[?(@.type=='Covered')].status" },
-      { name: 'Message', type: 'string', jsonPath: ".status.conditions[?(@.type=='Covered')].message", priority: 1 },
+      {
+        name: 'Covered',
+        type: 'string',
+        jsonPath: ".status.conditions[?(@.type=='Covered')].status",
+      },
+      {
+        name: 'Message',
+        type: 'string',
+        jsonPath: ".status.conditions[?(@.type=='Covered')].message",
+        priority: 1,
+      },
       AGE,
     ],
   },

@@ -20,7 +20,9 @@ test('the comparison sees a field that became required, a new bound and a member
   ];
   for (const other of broken) {
     expect(other).not.toBe(text);
-    expect(canonicalSpec(JSON.parse(other) as Record<string, unknown>)).not.toEqual(canonicalSpec(spec));
+    expect(canonicalSpec(JSON.parse(other) as Record<string, unknown>)).not.toEqual(
+      canonicalSpec(spec),
+    );
   }
 });
 

@@ -40,7 +40,10 @@ test('systemd takes the unit', async (context) => {
 test('a shell takes the script for OpenRC', async () => {
   const path = join(HOST, 'refit-agent.initd');
   expect(await run('sh', ['-n', path])).toEqual({ ok: true, stdout: '', stderr: '' });
-  const { stdout } = await run('sh', ['-c', `. ${path}; echo "$supervisor $command $command_args"; env`]);
+  const { stdout } = await run('sh', [
+    '-c',
+    `. ${path}; echo "$supervisor $command $command_args"; env`,
+  ]);
   expect(stdout.split('\n')).toEqual(
     expect.arrayContaining([`supervise-daemon ${BINARY} '${OPTIONS}' agent`, ...VARIABLES]),
   );

@@ -15,7 +15,9 @@ export function deployFiles(): [string, string][] {
   const kinds = (group: string, names: string[]): string =>
     fileOf(
       'src/api',
-      CUSTOM_KINDS.filter(({ resource }) => resource.group === group && names.includes(resource.kind)).map(crdYaml),
+      CUSTOM_KINDS.filter(
+        ({ resource }) => resource.group === group && names.includes(resource.kind),
+      ).map(crdYaml),
     );
   const folders: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     base: {
@@ -57,8 +59,14 @@ export function deployFiles(): [string, string][] {
     [`${CHART}/Chart.yaml`, chartYaml()],
     [`${CHART}/manifests/monitoring/dashboard.json`, dashboard()],
     ...Object.entries(folders).flatMap(([folder, files]): [string, string][] => [
-      ...Object.entries(files).map(([name, text]): [string, string] => [`${CHART}/manifests/${folder}/${name}`, text]),
-      [`${CHART}/manifests/${folder}/kustomization.yaml`, kustomization(Object.keys(files), EXTRAS[folder])],
+      ...Object.entries(files).map(([name, text]): [string, string] => [
+        `${CHART}/manifests/${folder}/${name}`,
+        text,
+      ]),
+      [
+        `${CHART}/manifests/${folder}/kustomization.yaml`,
+        kustomization(Object.keys(files), EXTRAS[folder]),
+      ],
     ]),
   ];
 }
@@ -73,23 +81,32 @@ function made(objects: readonly object[]): string {
 
 function namespace(): object {
   const { metadata, ...rest } = object('v1', 'Namespace', REFIT_NAMESPACE, undefined, {});
-  return { ...rest, metadata: { ...metadata, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } } };
+  return {
+    ...rest,
+    metadata: { ...metadata, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
+  };
 }
 
 /** Grafana's sidecar looks for the label. */
 const EXTRAS: Readonly<Record<string, object>> = {
   monitoring: {
-    configMapGenerator: [{ name: 'refit-dashboard', namespace: REFIT_NAMESPACE, files: ['dashboard.json'] }],
+    configMapGenerator: [
+      { name: 'refit-dashboard', namespace: REFIT_NAMESPACE, files: ['dashboard.json'] },
+    ],
     generatorOptions: { disableNameSuffixHash: true, labels: { grafana_dashboard: '1' } },
   },
 };
 
 function kustomization(resources: readonly string[], more: object = {}): string {
-  return made([{ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources, ...more }]);
+  return made([
+    { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources, ...more },
+  ]);
 }
 
 function chartYaml(): string {
-  const { version, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  const { version, description } = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  ) as {
     version: string;
     description: string;
   };

@@ -26,7 +26,9 @@ interface Panel {
 }
 
 const { panels } = JSON.parse(dashboard()) as { panels: readonly Panel[] };
-const expressions = [...ALERTS, ...panels.flatMap(({ targets }) => targets)].map(({ expr }) => expr);
+const expressions = [...ALERTS, ...panels.flatMap(({ targets }) => targets)].map(
+  ({ expr }) => expr,
+);
 
 /** Labels by series, of a process that has measured everything once. */
 async function seriesOf(): Promise<Map<string, Set<string>>> {
@@ -35,7 +37,14 @@ async function seriesOf(): Promise<Map<string, Set<string>>> {
   metrics.leading('lease', true);
   metrics.queueDepth('controller', 1);
   metrics.reconciled('controller', 'error', 1);
-  metrics.requested({ verb: 'list', method: 'GET', host: 'api', resource: 'nodes', code: 200, ms: 1 });
+  metrics.requested({
+    verb: 'list',
+    method: 'GET',
+    host: 'api',
+    resource: 'nodes',
+    code: 200,
+    ms: 1,
+  });
   metrics.plan({
     dialect: 'd',
     plan: 'p',
@@ -57,7 +66,9 @@ async function seriesOf(): Promise<Map<string, Set<string>>> {
 /** What an expression names and no process exports. */
 function unknownIn(expression: string, series: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   const bare = expression.replaceAll(/"[^"]*"/g, '""');
-  const groups = [...bare.matchAll(/\b(?:by|on) \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/,\s*/));
+  const groups = [...bare.matchAll(/\b(?:by|on) \(([^)]*)\)/g)].flatMap(([, list = '']) =>
+    list.split(/,\s*/),
+  );
   const rest = bare.replaceAll(/\b(by|on) \([^)]*\)/g, '').replaceAll(/\[[^\]]*\]/g, '');
   const named = [...rest.matchAll(/([a-z_][a-z_0-9]*)(?:\{([^}]*)\})?/g)]
     .map(([, name = '', labels = '']) => ({
@@ -104,7 +115,9 @@ test('phases and gates that expressions name exist', () => {
   const gates = BEFORE_TARGET.map(({ name }) => name);
   const valuesOf = (label: string): string[] =>
     expressions.flatMap((text) =>
-      [...text.matchAll(new RegExp(`\\b${label}=~?"([^"$]*)"`, 'g'))].flatMap(([, list = '']) => list.split('|')),
+      [...text.matchAll(new RegExp(`\\b${label}=~?"([^"$]*)"`, 'g'))].flatMap(([, list = '']) =>
+        list.split('|'),
+      ),
     );
   expect(valuesOf('gate').filter((name) => !gates.includes(name))).toEqual([]);
   expect(valuesOf('gate')).not.toEqual([]);
@@ -125,7 +138,10 @@ test('every panel has its place, and a legend with labels that its query has', (
 const PROMTOOL = join(cacheDirectory(process.env), '..', 'prometheus/usr/bin/promtool');
 
 test('each alert fires when it should, and only then', async (context) => {
-  context.skip(!existsSync(PROMTOOL), `no ${PROMTOOL}: .ci/run unpacks Debian's package prometheus there`);
+  context.skip(
+    !existsSync(PROMTOOL),
+    `no ${PROMTOOL}: .ci/run unpacks Debian's package prometheus there`,
+  );
   const directory = await mkdtemp(join(tmpdir(), 'refit-alerts-'));
   onTestFinished(async () => await rm(directory, { recursive: true }));
   const write = async (name: string, rules: readonly object[]): Promise<void> =>
@@ -145,9 +161,18 @@ test('each alert fires when it should, and only then', async (context) => {
   const tests = parse(await readFile(source, 'utf8')) as {
     tests: { alert_rule_test: { alertname: string; exp_alerts: object[] }[] }[];
   };
-  const fired = tests.tests.flatMap((each) => each.alert_rule_test.filter(({ exp_alerts: all }) => all.length > 0));
-  expect(new Set(fired.map(({ alertname }) => alertname))).toEqual(new Set(ALERTS.map((each) => each.alert)));
+  const fired = tests.tests.flatMap((each) =>
+    each.alert_rule_test.filter(({ exp_alerts: all }) => all.length > 0),
+  );
+  expect(new Set(fired.map(({ alertname }) => alertname))).toEqual(
+    new Set(ALERTS.map((each) => each.alert)),
+  );
   await copyFile(source, join(directory, 'tests.yaml'));
-  const { ok, stdout, stderr } = await run(PROMTOOL, ['test', 'rules', 'tests.yaml'], { cwd: directory });
-  expect({ ok, said: `${stdout}${stderr}` }).toEqual({ ok: true, said: expect.stringContaining('SUCCESS') as string });
+  const { ok, stdout, stderr } = await run(PROMTOOL, ['test', 'rules', 'tests.yaml'], {
+    cwd: directory,
+  });
+  expect({ ok, said: `${stdout}${stderr}` }).toEqual({
+    ok: true,
+    said: expect.stringContaining('SUCCESS') as string,
+  });
 });

@@ -14,7 +14,13 @@ const alert = (
   [severity, wait]: readonly ['critical' | 'warning', string],
   expr: string,
   [summary, description]: readonly [string, string],
-): Alert => ({ alert: name, expr, for: wait, labels: { severity }, annotations: { summary, description } });
+): Alert => ({
+  alert: name,
+  expr,
+  for: wait,
+  labels: { severity },
+  annotations: { summary, description },
+});
 
 /** A process that led before still exports what it measured then. */
 const BY_LEADER = 'and on (instance, job, workload_cluster) leader_election_master_status == 1';
@@ -30,18 +36,33 @@ export const ALERTS: readonly Alert[] = [
     'No process of Refit is scraped.',
     'Plans do not move. Look at the Deployment and its pods, and at the target in Prometheus.',
   ]),
-  alert('RefitNoLeader', ['critical', '5m'], 'max by (name, workload_cluster) (leader_election_master_status) == 0', [
-    'No process leads with the Lease {{ $labels.name }}.',
-    'Plans do not move. Look at the Lease and at the log of the controllers: they say why they cannot renew.',
-  ]),
-  alert('RefitTwoLeaders', ['critical', '2m'], 'sum by (name, workload_cluster) (leader_election_master_status) > 1', [
-    'More than one process says that it leads with the Lease {{ $labels.name }}.',
-    'Stop all but one. Compare the holder of the Lease with the logs, and check the clocks of the hosts.',
-  ]),
-  alert('RefitPlanFailed', ['warning', '1m'], `refit_plans{phase=~"failed|incomplete|invalid"} == 1 ${BY_LEADER}`, [
-    'The {{ $labels.dialect }} plan {{ $labels.plan }} is {{ $labels.phase }}.',
-    'Run `refit why`: it says what failed and what to do.',
-  ]),
+  alert(
+    'RefitNoLeader',
+    ['critical', '5m'],
+    'max by (name, workload_cluster) (leader_election_master_status) == 0',
+    [
+      'No process leads with the Lease {{ $labels.name }}.',
+      'Plans do not move. Look at the Lease and at the log of the controllers: they say why they cannot renew.',
+    ],
+  ),
+  alert(
+    'RefitTwoLeaders',
+    ['critical', '2m'],
+    'sum by (name, workload_cluster) (leader_election_master_status) > 1',
+    [
+      'More than one process says that it leads with the Lease {{ $labels.name }}.',
+      'Stop all but one. Compare the holder of the Lease with the logs, and check the clocks of the hosts.',
+    ],
+  ),
+  alert(
+    'RefitPlanFailed',
+    ['warning', '1m'],
+    `refit_plans{phase=~"failed|incomplete|invalid"} == 1 ${BY_LEADER}`,
+    [
+      'The {{ $labels.dialect }} plan {{ $labels.plan }} is {{ $labels.phase }}.',
+      'Run `refit why`: it says what failed and what to do.',
+    ],
+  ),
   alert('RefitNodeFailed', ['warning', '1m'], `refit_targets{phase="failed"} > 0 ${BY_LEADER}`, [
     '{{ $value }} node(s) of the {{ $labels.dialect }} plan {{ $labels.plan }} have failed.',
     'Run `refit why`. Fix the cause, then run `refit retry NODE`.',
@@ -55,10 +76,15 @@ export const ALERTS: readonly Alert[] = [
       'It is neither paused nor outside of its windows. Run `refit why`: it says what each node waits for.',
     ],
   ),
-  alert('RefitReconcileErrors', ['warning', '10m'], 'sum by (name) (increase(workqueue_retries_total[10m])) > 3', [
-    'The controller {{ $labels.name }} fails again and again.',
-    'Look at its log: most often a right is missing, or the API server does not answer.',
-  ]),
+  alert(
+    'RefitReconcileErrors',
+    ['warning', '10m'],
+    'sum by (name) (increase(workqueue_retries_total[10m])) > 3',
+    [
+      'The controller {{ $labels.name }} fails again and again.',
+      'Look at its log: most often a right is missing, or the API server does not answer.',
+    ],
+  ),
   alert(
     'RefitApiErrors',
     ['warning', '10m'],
@@ -103,15 +129,23 @@ const PANELS: Readonly<Record<string, Panel>> = {
   },
   'Leaders (one for each Lease)': {
     type: 'stat',
-    queries: { '{{name}} {{workload_cluster}}': 'sum by (name, workload_cluster) (leader_election_master_status)' },
+    queries: {
+      '{{name}} {{workload_cluster}}':
+        'sum by (name, workload_cluster) (leader_election_master_status)',
+    },
   },
   'Nodes by phase': {
     type: 'timeseries',
-    queries: { '{{plan}} {{phase}}': 'sum by (plan, phase) (refit_targets{dialect=~"$dialect"}) > 0' },
+    queries: {
+      '{{plan}} {{phase}}': 'sum by (plan, phase) (refit_targets{dialect=~"$dialect"}) > 0',
+    },
   },
   'What nodes wait for': {
     type: 'timeseries',
-    queries: { '{{plan}} {{gate}} {{reason}}': 'sum by (plan, gate, reason) (refit_waits{dialect=~"$dialect"})' },
+    queries: {
+      '{{plan}} {{gate}} {{reason}}':
+        'sum by (plan, gate, reason) (refit_waits{dialect=~"$dialect"})',
+    },
   },
   'Time of a step, 90 of 100 nodes': {
     type: 'bargauge',
@@ -120,13 +154,17 @@ const PANELS: Readonly<Record<string, Panel>> = {
   },
   'Steps finished in an hour': {
     type: 'timeseries',
-    queries: { '{{step}}': 'sum by (step) (increase(refit_step_duration_seconds_count{dialect=~"$dialect"}[1h]))' },
+    queries: {
+      '{{step}}':
+        'sum by (step) (increase(refit_step_duration_seconds_count{dialect=~"$dialect"}[1h]))',
+    },
   },
   'Reconciles by outcome, each second': {
     type: 'timeseries',
     unit: 'reqps',
     queries: {
-      '{{controller}} {{outcome}}': 'sum by (controller, outcome) (rate(refit_reconcile_duration_seconds_count[5m]))',
+      '{{controller}} {{outcome}}':
+        'sum by (controller, outcome) (rate(refit_reconcile_duration_seconds_count[5m]))',
     },
   },
   'Queue, and retries in ten minutes': {
@@ -174,7 +212,12 @@ export function dashboard(): string {
       time: { from: 'now-6h', to: 'now' },
       templating: {
         list: [
-          variable({ name: 'datasource', type: 'datasource', query: 'prometheus', label: 'Data source' }),
+          variable({
+            name: 'datasource',
+            type: 'datasource',
+            query: 'prometheus',
+            label: 'Data source',
+          }),
           variable({
             name: 'dialect',
             type: 'query',
@@ -188,14 +231,21 @@ export function dashboard(): string {
           }),
         ],
       },
-      panels: Object.entries(PANELS).map(([title, panel], index) => panelOf(title, panel, index, source)),
+      panels: Object.entries(PANELS).map(([title, panel], index) =>
+        panelOf(title, panel, index, source),
+      ),
     },
     null,
     2,
   )}\n`;
 }
 
-function panelOf(title: string, { type, unit, queries }: Panel, index: number, datasource: object): object {
+function panelOf(
+  title: string,
+  { type, unit, queries }: Panel,
+  index: number,
+  datasource: object,
+): object {
   const isTable = type === 'table';
   return {
     id: index + 1,

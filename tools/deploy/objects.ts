@@ -25,7 +25,12 @@ export function object(
   namespace: string | undefined,
   rest: object,
 ): Manifest {
-  return { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, ...rest };
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+    ...rest,
+  };
 }
 
 /** kubectl reads YAML 1.1, where an unquoted `no` means false. */

@@ -40,7 +40,9 @@ function withAccounts(document: Document): string {
       .map((subject) => accountFor(document, subject));
   }
   document.commentBefore = null;
-  return document.toString({ directives: false, lineWidth: 120, flowCollectionPadding: false }).replace(/^---\n/, '');
+  return document
+    .toString({ directives: false, lineWidth: 120, flowCollectionPadding: false })
+    .replace(/^---\n/, '');
 }
 
 function accountFor(document: Document, subject: YAMLMap): YAMLMap {

@@ -110,7 +110,10 @@ function deployment(of: Workload): object {
           ...placement(labels),
           containers: [container(of)],
           ...(of.secrets && {
-            volumes: Object.keys(of.secrets).map((name) => ({ name, secret: { secretName: name } })),
+            volumes: Object.keys(of.secrets).map((name) => ({
+              name,
+              secret: { secretName: name },
+            })),
           }),
         },
       },
@@ -121,7 +124,12 @@ function deployment(of: Workload): object {
 /** Whoever is root on a node has the token of a pod there: on control planes that is nothing new. k0s often has none. */
 const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 /** Taints that distributions give to control planes. */
-const TAINTS = [CONTROL_PLANE, 'node-role.kubernetes.io/master', 'node-role.kubernetes.io/etcd', 'CriticalAddonsOnly'];
+const TAINTS = [
+  CONTROL_PLANE,
+  'node-role.kubernetes.io/master',
+  'node-role.kubernetes.io/etcd',
+  'CriticalAddonsOnly',
+];
 /**
  * Of the scheduler's 200 points for being a control plane, this makes a spread worth less, with one control plane, too:
  * an anti-affinity would take all of them, and put the second replica onto a worker.
@@ -134,10 +142,17 @@ function placement(matchLabels: object): object {
   const topologyKey = 'kubernetes.io/hostname';
   return {
     affinity: {
-      nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference }] },
+      nodeAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference }],
+      },
     },
     topologySpreadConstraints: [
-      { maxSkew: MAX_SKEW, topologyKey, whenUnsatisfiable: 'ScheduleAnyway', labelSelector: { matchLabels } },
+      {
+        maxSkew: MAX_SKEW,
+        topologyKey,
+        whenUnsatisfiable: 'ScheduleAnyway',
+        labelSelector: { matchLabels },
+      },
     ],
     tolerations: TAINTS.map((key) => ({ key, operator: 'Exists' })),
   };
@@ -146,7 +161,11 @@ function placement(matchLabels: object): object {
 function container({ args, env = {}, hooks, secrets = {} }: Workload): object {
   const probe = (path: string): object => ({ httpGet: { path, port: 'health' } });
   const variables = Object.entries(env).map(([name, value]) => ({ name, value }));
-  const mounts = Object.entries(secrets).map(([name, mountPath]) => ({ name, mountPath, readOnly: true }));
+  const mounts = Object.entries(secrets).map(([name, mountPath]) => ({
+    name,
+    mountPath,
+    readOnly: true,
+  }));
   return {
     name: 'refit',
     image: IMAGE,
@@ -174,7 +193,10 @@ function service(of: Workload): object {
   const { metadata, ...rest } = object('v1', 'Service', of.name, of.namespace, {
     spec: {
       selector: labelsOf(of),
-      ports: [port('health', HEALTH_PORT), ...(of.hooks === undefined ? [] : [port('hooks', of.hooks)])],
+      ports: [
+        port('health', HEALTH_PORT),
+        ...(of.hooks === undefined ? [] : [port('hooks', of.hooks)]),
+      ],
     },
   });
   return { ...rest, metadata: { ...metadata, labels: labelsOf(of) } };
@@ -188,7 +210,9 @@ function networkPolicy(of: Workload): object {
     spec: {
       podSelector: { matchLabels: labelsOf(of) },
       policyTypes: ['Ingress', 'Egress'],
-      ingress: [HEALTH_PORT, ...(of.hooks === undefined ? [] : [of.hooks])].map((port) => ({ ports: [tcp(port)] })),
+      ingress: [HEALTH_PORT, ...(of.hooks === undefined ? [] : [of.hooks])].map((port) => ({
+        ports: [tcp(port)],
+      })),
       egress: [{ ports: dns }, { ports: HTTPS_PORTS.map(tcp) }],
     },
   });

@@ -50,22 +50,32 @@ function section({ resource, schema }: CustomKind): string[] {
 function rowsBelow(node: Field, path: string): Row[] {
   const members = Object.entries(node.properties ?? {}).flatMap(([name, field]) => {
     const inner = path === '' ? name : `${path}.${name}`;
-    return [{ path: inner, field, required: node.required?.includes(name) ?? false }, ...rowsBelow(field, inner)];
+    return [
+      { path: inner, field, required: node.required?.includes(name) ?? false },
+      ...rowsBelow(field, inner),
+    ];
   });
-  const values = node.additionalProperties === undefined ? [] : rowsBelow(node.additionalProperties, `${path}.<key>`);
+  const values =
+    node.additionalProperties === undefined
+      ? []
+      : rowsBelow(node.additionalProperties, `${path}.<key>`);
   const items = node.items === undefined ? [] : rowsBelow(node.items, `${path}[]`);
   return [...members, ...values, ...items];
 }
 
 function line({ path, field, required }: Row): string {
-  const presence = field.default === undefined ? '' : `default \`${JSON.stringify(field.default)}\``;
+  const presence =
+    field.default === undefined ? '' : `default \`${JSON.stringify(field.default)}\``;
   const choices =
-    field.enum === undefined ? '' : ` One of ${field.enum.map((value) => `\`${String(value)}\``).join(', ')}.`;
+    field.enum === undefined
+      ? ''
+      : ` One of ${field.enum.map((value) => `\`${String(value)}\``).join(', ')}.`;
   return `| \`${path}\` | ${typeOf(field)} | ${required ? 'required' : presence} | ${field.description ?? ''}${choices} |`;
 }
 
 function typeOf(field: Field): string {
   if (field.items !== undefined) return `list of ${typeOf(field.items)}`;
-  if (field.additionalProperties !== undefined) return `map of ${typeOf(field.additionalProperties)}`;
+  if (field.additionalProperties !== undefined)
+    return `map of ${typeOf(field.additionalProperties)}`;
   return field.format ?? field.type ?? 'any';
 }

@@ -12,13 +12,15 @@ const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   REFIT_UNAUTHORIZED: 'The API server does not accept the credentials.',
   REFIT_FORBIDDEN: 'The user lacks a permission on the API server.',
   REFIT_SSH: 'SSH to a host fails: it cannot be reached, or its host key has changed.',
-  REFIT_REFUSED: 'A rule or a host refuses the work, or the upgrade is not the one that was agreed to.',
+  REFIT_REFUSED:
+    'A rule or a host refuses the work, or the upgrade is not the one that was agreed to.',
   REFIT_CONTROL:
     'The command does not apply to this plan or node in its current state, or an admission policy or webhook forbids it.',
   REFIT_NO_CRD: 'The cluster lacks the CustomResourceDefinitions that Refit needs.',
   REFIT_PLAN_FAILED: 'The plan failed.',
   REFIT_AGENT: 'The agent cannot work on this host.',
-  REFIT_INSTALL: 'Refit cannot be installed or removed here, or the cluster does not sign a certificate.',
+  REFIT_INSTALL:
+    'Refit cannot be installed or removed here, or the cluster does not sign a certificate.',
   REFIT_TESTENV: 'The real control plane for tests cannot be built or started.',
   REFIT_INTERNAL: 'An unexpected error.',
 };

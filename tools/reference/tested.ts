@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { RECIPES } from '../controlplane/components.ts';
 
-const lock = JSON.parse(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8')) as {
+const lock = JSON.parse(
+  readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8'),
+) as {
   packages: Readonly<Record<string, { version: string }>>;
 };
 const node = lock.packages['node_modules/node']?.version ?? '';
@@ -11,11 +13,23 @@ type Row = readonly [what: string, version: string, how: string, where: string];
 
 /** Kubernetes as the tests build it from the Go module proxy. */
 function built(): Row[] {
-  const kubernetes = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubectl'] as const;
+  const kubernetes = [
+    'kube-apiserver',
+    'kube-controller-manager',
+    'kube-scheduler',
+    'kubectl',
+  ] as const;
   return [
-    ...kubernetes.map((name): Row => [name, RECIPES[name].version, 'the real program', 'test/testenv']),
+    ...kubernetes.map(
+      (name): Row => [name, RECIPES[name].version, 'the real program', 'test/testenv'],
+    ),
     ['etcd', RECIPES.etcd.version, 'the real program', 'test/testenv'],
-    ['etcdutl', RECIPES.etcdutl.version, 'the real program', 'test/testenv/kubeadm-restore.test.ts'],
+    [
+      'etcdutl',
+      RECIPES.etcdutl.version,
+      'the real program',
+      'test/testenv/kubeadm-restore.test.ts',
+    ],
     [
       'kwok',
       RECIPES.kwok.version,
@@ -28,21 +42,36 @@ function built(): Row[] {
       'the real program: lint, template, install, upgrade, uninstall',
       'test/testenv/chart.test.ts',
     ],
-    ['kustomize', `of kubectl ${RECIPES.kubectl.version}`, 'the real program', 'test/testenv/chart.test.ts'],
+    [
+      'kustomize',
+      `of kubectl ${RECIPES.kubectl.version}`,
+      'the real program',
+      'test/testenv/chart.test.ts',
+    ],
   ];
 }
 
 const OTHERS: readonly Row[] = [
   ['Node.js', node, 'the one in the binary', 'test/testenv/image.test.ts'],
   ['runc', "Debian's", 'the real program runs the image', 'test/testenv/image.test.ts'],
-  ['systemd', "Debian's", 'the real program, as first process of a jail', 'test/testenv/whole-install.test.ts'],
+  [
+    'systemd',
+    "Debian's",
+    'the real program, as first process of a jail',
+    'test/testenv/whole-install.test.ts',
+  ],
   [
     'the agents as a DaemonSet',
     '',
     'runc runs the container beside real systemd; no kubelet ever started it, pulled its image, mounted an image volume or restarted it',
     'test/agent/install.test.ts',
   ],
-  ['user-mode QEMU', "Debian's", 'the real program starts the arm64 binary', 'test/agent/binary.test.ts'],
+  [
+    'user-mode QEMU',
+    "Debian's",
+    'the real program starts the arm64 binary',
+    'test/agent/binary.test.ts',
+  ],
   ['OpenRC', "Debian's", 'the real supervise-daemon, in a jail', 'test/agent/openrc.test.ts'],
   [
     'OpenSSH',
@@ -75,14 +104,24 @@ const OTHERS: readonly Row[] = [
     'its Plans, hashes, Jobs and labels; the program does not run',
     'test/testenv/cattle.test.ts',
   ],
-  ['kubeadm, kubelet', 'v1.36', 'stand-ins that do what was seen of the real ones', 'test/testenv/kubeadm.test.ts'],
+  [
+    'kubeadm, kubelet',
+    'v1.36',
+    'stand-ins that do what was seen of the real ones',
+    'test/testenv/kubeadm.test.ts',
+  ],
   [
     'kubeadm and kubelet',
     'v1.34.4 to v1.36.3',
     'the real programs, on machines of namespaces; only in `npm run proof:kubeadm`',
     'test/proof/kubeadm',
   ],
-  ['Cluster API', 'v1.13.4', 'a manager of the tests calls the hooks as recorded', 'test/testenv/capi.test.ts'],
+  [
+    'Cluster API',
+    'v1.13.4',
+    'a manager of the tests calls the hooks as recorded',
+    'test/testenv/capi.test.ts',
+  ],
   [
     'managers of Cluster API',
     'v1.14.0, v1.13.4, v1.12.5',

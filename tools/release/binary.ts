@@ -10,7 +10,12 @@ import { type Lock, nodePackage, type Platform } from './node-package.ts';
 const MAIN = join(import.meta.dirname, 'one-file.cjs');
 
 /** `program` is the folder that `buildProgram` wrote. */
-export async function buildBinary(platform: Platform, lock: Lock, program: string, output: string): Promise<void> {
+export async function buildBinary(
+  platform: Platform,
+  lock: Lock,
+  program: string,
+  output: string,
+): Promise<void> {
   const node = join(await nodePackage(platform, lock), 'bin', 'node');
   const staging = await mkdtemp(join(tmpdir(), 'refit-binary-'));
   try {

@@ -6,9 +6,17 @@ import { cacheDirectory } from '../controlplane/build.ts';
 import { lastLines, type RunOptions, run } from '../controlplane/run.ts';
 
 /** Standard output. Throws REFIT_FILE when the command fails. */
-export async function must(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
+export async function must(
+  command: string,
+  args: readonly string[],
+  options: RunOptions = {},
+): Promise<string> {
   const { ok, stdout, stderr } = await run(command, args, options);
-  if (!ok) throw new RefitError('REFIT_FILE', `\`${[command, ...args].join(' ')}\` failed: ${lastLines(stderr)}`);
+  if (!ok)
+    throw new RefitError(
+      'REFIT_FILE',
+      `\`${[command, ...args].join(' ')}\` failed: ${lastLines(stderr)}`,
+    );
   return stdout;
 }
 

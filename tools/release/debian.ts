@@ -1,7 +1,16 @@
 /** Fetches the shared libraries that Node.js needs, as packages of this machine's Debian release, for any architecture. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, readlink, rename, rm, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { cacheFolder, must } from './commands.ts';
 import type { TarEntry } from './tar.ts';
@@ -10,7 +19,8 @@ import type { TarEntry } from './tar.ts';
 const PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6', 'libatomic1'];
 
 /** Libraries with the loader, and the licences; no converters between character sets, no profilers. */
-const WANTED = /^(?:usr\/)?lib(?:64)?\/(?:[^/]+\/)?[^/]+\.so(?:\.[\d.]+)?$|^usr\/share\/doc\/[^/]+\/copyright$/;
+const WANTED =
+  /^(?:usr\/)?lib(?:64)?\/(?:[^/]+\/)?[^/]+\.so(?:\.[\d.]+)?$|^usr\/share\/doc\/[^/]+\/copyright$/;
 
 export interface DebianPackage {
   readonly name: string;
@@ -45,7 +55,8 @@ async function download(arch: string, folder: string): Promise<void> {
   const staging = await mkdtemp(`${folder}-`);
   try {
     const state = join(staging, 'apt');
-    for (const name of ['lists/partial', 'cache/archives/partial']) await mkdir(join(state, name), { recursive: true });
+    for (const name of ['lists/partial', 'cache/archives/partial'])
+      await mkdir(join(state, name), { recursive: true });
     await writeFile(join(state, 'status'), '');
     const settings = {
       'Dir::State::lists': join(state, 'lists'),
@@ -86,7 +97,9 @@ async function entriesBelow(unpacked: string): Promise<TarEntry[]> {
       if (!WANTED.test(path)) return undefined;
       const below = path.startsWith('usr/') ? path : `usr/${path}`;
       if (entry.isSymbolicLink()) return { path: below, mode: 0o777, link: await readlink(file) };
-      return entry.isFile() ? { path: below, mode: 0o755, content: await readFile(file) } : undefined;
+      return entry.isFile()
+        ? { path: below, mode: 0o755, content: await readFile(file) }
+        : undefined;
     }),
   );
   const known = entries.filter((entry) => entry !== undefined);

@@ -18,5 +18,7 @@ test('Node.js runs without its symbols, and is at least 20 MiB smaller', () => {
 });
 
 test('another file is refused', () => {
-  expect(() => withoutUnloaded(Buffer.from('#!/bin/sh\n'))).toThrow('not a 64-bit little-endian ELF file');
+  expect(() => withoutUnloaded(Buffer.from('#!/bin/sh\n'))).toThrow(
+    'not a 64-bit little-endian ELF file',
+  );
 });

@@ -32,7 +32,12 @@ interface Descriptor {
 }
 
 /** The archive: an OCI image layout with one index over the platforms. */
-export async function ociArchive({ version, time, platforms, level = 9 }: ImageParts): Promise<Buffer> {
+export async function ociArchive({
+  version,
+  time,
+  platforms,
+  level = 9,
+}: ImageParts): Promise<Buffer> {
   const blobs = new Map<string, Buffer>();
   const add = (mediaType: string, content: Buffer): Descriptor => {
     const hash = sha256(content);
@@ -42,18 +47,34 @@ export async function ociArchive({ version, time, platforms, level = 9 }: ImageP
   const created = new Date(time * 1000).toISOString();
   const manifests = [];
   for (const { platform, binary, libraries } of platforms) {
-    const tars = [tar(baseEntries(libraries), time), tar(programEntries(await readFile(binary)), time)];
+    const tars = [
+      tar(baseEntries(libraries), time),
+      tar(programEntries(await readFile(binary)), time),
+    ];
     const layers = tars.map((layer) => add(`${OCI}.layer.v1.tar+gzip`, gzipSync(layer, { level })));
     const diffs = tars.map((layer) => `sha256:${sha256(layer)}`);
     const place = { architecture: platform.goArch, os: 'linux' };
     const config = add(
       `${OCI}.config.v1+json`,
-      json({ created, ...place, config: settings(version), rootfs: { type: 'layers', diff_ids: diffs } }),
+      json({
+        created,
+        ...place,
+        config: settings(version),
+        rootfs: { type: 'layers', diff_ids: diffs },
+      }),
     );
-    const manifest = json({ schemaVersion: 2, mediaType: `${OCI}.manifest.v1+json`, config, layers });
+    const manifest = json({
+      schemaVersion: 2,
+      mediaType: `${OCI}.manifest.v1+json`,
+      config,
+      layers,
+    });
     manifests.push({ ...add(`${OCI}.manifest.v1+json`, manifest), platform: place });
   }
-  const index = add(`${OCI}.index.v1+json`, json({ schemaVersion: 2, mediaType: `${OCI}.index.v1+json`, manifests }));
+  const index = add(
+    `${OCI}.index.v1+json`,
+    json({ schemaVersion: 2, mediaType: `${OCI}.index.v1+json`, manifests }),
+  );
   const annotations = {
     'org.opencontainers.image.ref.name': version,
     'io.containerd.image.name': `refit.dev/refit:${version}`,
@@ -64,7 +85,10 @@ export async function ociArchive({ version, time, platforms, level = 9 }: ImageP
     ...blobs,
   ];
   const folders = ['blobs/', 'blobs/sha256/'].map((path) => ({ path, mode: 0o755 }));
-  return tar([...folders, ...files.map(([path, content]) => ({ path, mode: 0o644, content }))], time);
+  return tar(
+    [...folders, ...files.map(([path, content]) => ({ path, mode: 0o644, content }))],
+    time,
+  );
 }
 
 function settings(version: string): object {
@@ -83,7 +107,11 @@ function settings(version: string): object {
 
 /** No shell, no package manager, nothing that this user may write but /tmp. */
 function baseEntries({ entries }: Libraries): TarEntry[] {
-  const file = (path: string, text: string): TarEntry => ({ path, mode: 0o644, content: Buffer.from(text) });
+  const file = (path: string, text: string): TarEntry => ({
+    path,
+    mode: 0o644,
+    content: Buffer.from(text),
+  });
   const own: TarEntry[] = [
     { path: 'bin', mode: 0o777, link: 'usr/bin' },
     { path: 'lib', mode: 0o777, link: 'usr/lib' },

@@ -24,7 +24,9 @@ test('the archive holds a program of the name that kubectl looks for', async () 
 });
 
 test('the archive is the same for the same content', () => {
-  expect(krewArchive('amd64', BINARY, Buffer.from('licence'), 0).content.equals(archive.content)).toBe(true);
+  expect(
+    krewArchive('amd64', BINARY, Buffer.from('licence'), 0).content.equals(archive.content),
+  ).toBe(true);
 });
 
 test('the manifest has what Krew demands of each platform', () => {

@@ -12,12 +12,21 @@ export interface KrewArchive {
 }
 
 /** kubectl runs `kubectl-refit` for `kubectl refit`. */
-export function krewArchive(arch: string, binary: Buffer, licence: Buffer, time: number): KrewArchive {
+export function krewArchive(
+  arch: string,
+  binary: Buffer,
+  licence: Buffer,
+  time: number,
+): KrewArchive {
   const entries = [
     { path: 'kubectl-refit', mode: 0o755, content: binary },
     { path: 'LICENSE', mode: 0o644, content: licence },
   ];
-  return { name: `kubectl-refit_linux_${arch}.tar.gz`, arch, content: gzipSync(tar(entries, time), { level: 6 }) };
+  return {
+    name: `kubectl-refit_linux_${arch}.tar.gz`,
+    arch,
+    content: gzipSync(tar(entries, time), { level: 6 }),
+  };
 }
 
 /** RELEASE_URL stands for the address at which the files of the release are published. */

@@ -34,20 +34,26 @@ export async function readLock(root: string): Promise<Lock> {
 /** The folder of the unpacked package. Throws REFIT_FILE when npm gives other bytes than the lock file names. */
 export async function nodePackage({ package: key }: Platform, lock: Lock): Promise<string> {
   const locked = lock.packages[`node_modules/${key}`];
-  if (locked === undefined) throw new RefitError('REFIT_FILE', `package-lock.json has no package ${key}`);
+  if (locked === undefined)
+    throw new RefitError('REFIT_FILE', `package-lock.json has no package ${key}`);
   const { name = key, version, integrity } = locked;
   const cache = await cacheFolder('node');
   const folder = join(cache, `${name}-${version}`);
   if (existsSync(folder)) return folder;
   const staging = await mkdtemp(join(cache, 'staging-'));
   try {
-    await must('npm', ['pack', '--silent', '--pack-destination', staging, `${name}@${version}`], { cwd: staging });
+    await must('npm', ['pack', '--silent', '--pack-destination', staging, `${name}@${version}`], {
+      cwd: staging,
+    });
     const archive = join(staging, `${name}-${version}.tgz`);
     const found = `sha512-${createHash('sha512')
       .update(await readFile(archive))
       .digest('base64')}`;
     if (found !== integrity) {
-      throw new RefitError('REFIT_FILE', `${name}@${version} is ${found}, and package-lock.json wants ${integrity}`);
+      throw new RefitError(
+        'REFIT_FILE',
+        `${name}@${version} is ${found}, and package-lock.json wants ${integrity}`,
+      );
     }
     await must('tar', ['-xzf', archive, '-C', staging]);
     await rename(join(staging, 'package'), folder).catch((error: unknown) => {

@@ -43,14 +43,22 @@ export async function writeRelease({ output, log }: ReleaseOptions): Promise<voi
 /** Seconds since 1970: SOURCE_DATE_EPOCH, else when the commit was made. */
 async function releaseTime(): Promise<number> {
   const text =
-    process.env['SOURCE_DATE_EPOCH'] || (await must('git', ['log', '-1', '--format=%ct'], { cwd: ROOT })).trim();
+    process.env['SOURCE_DATE_EPOCH'] ||
+    (await must('git', ['log', '-1', '--format=%ct'], { cwd: ROOT })).trim();
   if (/^\d+$/.test(text)) return Number(text);
-  throw new RefitError('REFIT_FILE', `SOURCE_DATE_EPOCH: "${text}" is not a number of seconds since 1970`);
+  throw new RefitError(
+    'REFIT_FILE',
+    `SOURCE_DATE_EPOCH: "${text}" is not a number of seconds since 1970`,
+  );
 }
 
 const binaryIn = (output: string, arch: string): string => join(output, `refit-linux-${arch}`);
 
-async function writeBinaries(lock: Lock, output: string, log: ReleaseOptions['log']): Promise<void> {
+async function writeBinaries(
+  lock: Lock,
+  output: string,
+  log: ReleaseOptions['log'],
+): Promise<void> {
   const program = await mkdtemp(join(tmpdir(), 'refit-program-'));
   try {
     await buildProgram(program);
@@ -63,14 +71,21 @@ async function writeBinaries(lock: Lock, output: string, log: ReleaseOptions['lo
   }
 }
 
-async function writeImage(time: number, output: string, log: ReleaseOptions['log']): Promise<readonly DebianPackage[]> {
+async function writeImage(
+  time: number,
+  output: string,
+  log: ReleaseOptions['log'],
+): Promise<readonly DebianPackage[]> {
   log('image');
   const platforms = [];
   for (const platform of PLATFORMS) {
     const libraries = await fetchLibraries(platform.debianArch);
     platforms.push({ platform, binary: binaryIn(output, platform.arch), libraries });
   }
-  await writeFile(join(output, 'refit-image.tar'), await ociArchive({ version: VERSION, time, platforms }));
+  await writeFile(
+    join(output, 'refit-image.tar'),
+    await ociArchive({ version: VERSION, time, platforms }),
+  );
   return platforms.flatMap(({ libraries }) => libraries.packages);
 }
 
@@ -96,7 +111,9 @@ async function writeManifests(output: string, time: number): Promise<void> {
   const deploy = join(ROOT, 'deploy');
   const files = await filesBelow(deploy);
   // The bases of kustomize take what the chart takes.
-  for (const file of files.filter((path) => !path.startsWith('chart/') || path.startsWith('chart/manifests/'))) {
+  for (const file of files.filter(
+    (path) => !path.startsWith('chart/') || path.startsWith('chart/manifests/'),
+  )) {
     await cp(join(deploy, file), join(output, 'manifests', file));
   }
   const entries = await Promise.all(

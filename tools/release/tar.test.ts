@@ -37,5 +37,7 @@ test('the same content gives the same bytes, another time others', () => {
 });
 
 test('a path that does not fit is refused', () => {
-  expect(() => tar([{ path: 'x'.repeat(300), mode: 0o644 }], 0)).toThrow('is too long for a tar archive');
+  expect(() => tar([{ path: 'x'.repeat(300), mode: 0o644 }], 0)).toThrow(
+    'is too long for a tar archive',
+  );
 });

@@ -20,7 +20,11 @@ const [LONGEST_NAME, LONGEST_PREFIX] = [100, 155];
 export function tar(entries: readonly TarEntry[], time: number): Buffer {
   const blocks = entries.flatMap((entry) => {
     const content = entry.content ?? Buffer.alloc(0);
-    return [header(entry, content.length, time), content, Buffer.alloc((BLOCK - (content.length % BLOCK)) % BLOCK)];
+    return [
+      header(entry, content.length, time),
+      content,
+      Buffer.alloc((BLOCK - (content.length % BLOCK)) % BLOCK),
+    ];
   });
   return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]);
 }

@@ -7,7 +7,12 @@ import { billOfMaterials, bundledPackages, licenceTexts } from './third-party.ts
 const ROOT = join(import.meta.dirname, '..', '..');
 const npm = bundledPackages(await readLock(ROOT));
 const NODE = { version: '26.10.0', integrity: '' };
-const LIBC = { name: 'libstdc++6', version: '12.2.0-14+deb12u1', arch: 'amd64', sha256: 'ab'.repeat(32) };
+const LIBC = {
+  name: 'libstdc++6',
+  version: '12.2.0-14+deb12u1',
+  arch: 'amd64',
+  sha256: 'ab'.repeat(32),
+};
 
 interface Bill {
   readonly serialNumber: string;
@@ -23,7 +28,9 @@ const billOf = (time: number): Bill =>
 
 test('packages that package.json names, and those that they need, count; tools do not', () => {
   const names = npm.map(({ name }) => name);
-  expect(names).toEqual(expect.arrayContaining(['commander', 'prom-client', 'yaml', 'zod', 'tdigest']));
+  expect(names).toEqual(
+    expect.arrayContaining(['commander', 'prom-client', 'yaml', 'zod', 'tdigest']),
+  );
   expect(names).not.toContain('vitest');
 });
 
@@ -42,7 +49,9 @@ test('the bill has Node.js, each npm package with hash and licence, and each Deb
 });
 
 test('its serial number depends on the content only', () => {
-  expect(billOf(0).serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(billOf(0).serialNumber).toMatch(
+    /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/,
+  );
   expect(billOf(0).serialNumber).toBe(billOf(0).serialNumber);
   expect(billOf(1).serialNumber).not.toBe(billOf(0).serialNumber);
 });
@@ -50,8 +59,8 @@ test('its serial number depends on the content only', () => {
 test('the text of every licence is there, that of Node.js too', async () => {
   const text = await licenceTexts(npm, ROOT, join(ROOT, 'node_modules', 'node'));
   for (const { name, version } of npm) expect(text).toContain(`\n${name} ${version} (`);
-  expect(text.match(/Permission is hereby granted|Apache License|Permission to use/g)?.length).toBeGreaterThan(
-    npm.length,
-  );
+  expect(
+    text.match(/Permission is hereby granted|Apache License|Permission to use/g)?.length,
+  ).toBeGreaterThan(npm.length);
   expect(text).toContain('OpenSSL');
 });

@@ -16,7 +16,8 @@ export function bundledPackages(lock: Lock): BundledPackage[] {
   const add = (dependencies: LockedPackage['dependencies']): void => {
     for (const name of Object.keys(dependencies ?? {})) {
       const locked = lock.packages[`node_modules/${name}`];
-      if (locked === undefined) throw new RefitError('REFIT_FILE', `package-lock.json has no package ${name}`);
+      if (locked === undefined)
+        throw new RefitError('REFIT_FILE', `package-lock.json has no package ${name}`);
       if (found.has(name)) continue;
       found.set(name, { ...locked, name });
       add(locked.dependencies);
@@ -27,14 +28,19 @@ export function bundledPackages(lock: Lock): BundledPackage[] {
 }
 
 /** `root` is the folder of the repository, `node` that of Node's npm package, if Node.js is shipped, too. */
-export async function licenceTexts(packages: readonly BundledPackage[], root: string, node?: string): Promise<string> {
+export async function licenceTexts(
+  packages: readonly BundledPackage[],
+  root: string,
+  node?: string,
+): Promise<string> {
   const sections = await Promise.all(
     packages.map(async ({ name, version, license = '' }) => {
       const text = await licenceIn(join(root, 'node_modules', name), license);
       return section(`${name} ${version} (${license})`, text);
     }),
   );
-  const ofNode = node === undefined ? [] : [section('Node.js, and what it contains', await licenceIn(node))];
+  const ofNode =
+    node === undefined ? [] : [section('Node.js, and what it contains', await licenceIn(node))];
   return ['Refit contains the following works of others.\n', ...sections, ...ofNode].join('\n');
 }
 
@@ -76,14 +82,25 @@ export function billOfMaterials({ version, time, node, npm, debian }: Materials)
       }),
     ),
     ...debian.map(({ name, version: of, arch, sha256 }) =>
-      component(name, of, `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(of)}?arch=${arch}`, {
-        hash: ['SHA-256', sha256],
-      }),
+      component(
+        name,
+        of,
+        `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(of)}?arch=${arch}`,
+        {
+          hash: ['SHA-256', sha256],
+        },
+      ),
     ),
   ];
   const metadata = {
     timestamp: new Date(time * 1000).toISOString(),
-    component: { type: 'application', 'bom-ref': 'refit', name: 'refit', version, purl: `pkg:npm/refit@${version}` },
+    component: {
+      type: 'application',
+      'bom-ref': 'refit',
+      name: 'refit',
+      version,
+      purl: `pkg:npm/refit@${version}`,
+    },
   };
   const dependencies = [{ ref: 'refit', dependsOn: components.map(({ purl }) => purl) }];
   const serialNumber = `urn:uuid:${uuidOf(JSON.stringify([metadata, components]))}`;

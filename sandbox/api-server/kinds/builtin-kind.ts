@@ -8,7 +8,10 @@ import { groupVersion, type Kind } from './kind.ts';
 type Names = Pick<Kind, 'group' | 'version' | 'plural' | 'namespaced'>;
 
 type Own = Partial<
-  Pick<Kind, 'shortNames' | 'createOnUpdate' | 'unconditionalUpdate' | 'naming' | 'fields' | 'beginDeletion'>
+  Pick<
+    Kind,
+    'shortNames' | 'createOnUpdate' | 'unconditionalUpdate' | 'naming' | 'fields' | 'beginDeletion'
+  >
 > & {
   /** Whether `metadata.generation` is kept: nodes, namespaces, leases and events have none. */
   readonly generation?: boolean;
@@ -19,7 +22,11 @@ type Own = Partial<
 };
 
 /** The defaults are what most built-in kinds do. */
-export function builtinKind(names: Names, shape: Struct, { status, generation = false, ...own }: Own): Kind {
+export function builtinKind(
+  names: Names,
+  shape: Struct,
+  { status, generation = false, ...own }: Own,
+): Kind {
   const kind = shape.name;
   const { metadata: _metadata, ...blank } = readShape(shape, {}, []);
   const count = (object: ApiObject, old: ApiObject | undefined): void => {
@@ -62,7 +69,9 @@ export function builtinKind(names: Names, shape: Struct, { status, generation = 
 export const textAt =
   (path: string) =>
   (object: ApiObject): string => {
-    const value = path.split('.').reduce<unknown>((at, member) => (isRecord(at) ? at[member] : undefined), object);
+    const value = path
+      .split('.')
+      .reduce<unknown>((at, member) => (isRecord(at) ? at[member] : undefined), object);
     return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : '';
   };
 

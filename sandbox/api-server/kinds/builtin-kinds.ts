@@ -37,14 +37,22 @@ const nodeKind = builtinKind({ ...core, plural: 'nodes', namespaced: false }, sh
     if (spec.podCIDR !== undefined) spec.podCIDRs ??= [spec.podCIDR];
     // The admission plug-in TaintNodesByCondition keeps pods away until the node was seen ready.
     const { taints = [] } = spec;
-    const tainted = taints.some(({ key, effect }) => key === NOT_READY.key && effect === NOT_READY.effect);
+    const tainted = taints.some(
+      ({ key, effect }) => key === NOT_READY.key && effect === NOT_READY.effect,
+    );
     if (old === undefined && !tainted) spec.taints = [...taints, NOT_READY];
   },
   validate(node, old) {
     const causes = validateTaints(nodeSpec(node).taints ?? []);
     const before = old && nodeSpec(old).podCIDRs;
     if (before === undefined || before.join() === nodeSpec(node).podCIDRs?.join()) return causes;
-    return [...causes, cause.forbidden('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid')];
+    return [
+      ...causes,
+      cause.forbidden(
+        'spec.podCIDRs',
+        'node updates may not change podCIDR except from "" to valid',
+      ),
+    ];
   },
 });
 
@@ -55,9 +63,12 @@ function validateTaints(taints: NonNullable<NodeSpec['taints']>): Cause[] {
   return taints.flatMap(({ key, value = '', effect, timeAdded = null }, index) => {
     const at = `metadata.taints[${index}]`;
     const causes = qualifiedNameFaults(key).map((fault) => cause.invalid(`${at}.key`, key, fault));
-    causes.push(...labelValueFaults(value).map((fault) => cause.invalid(`${at}.value`, value, fault)));
+    causes.push(
+      ...labelValueFaults(value).map((fault) => cause.invalid(`${at}.value`, value, fault)),
+    );
     if (effect === '') causes.push(cause.required(`${at}.effect`));
-    else if (!EFFECTS.includes(effect)) causes.push(cause.notSupported(`${at}.effect`, effect, EFFECTS));
+    else if (!EFFECTS.includes(effect))
+      causes.push(cause.notSupported(`${at}.effect`, effect, EFFECTS));
     const taint = { Key: key, Value: value, Effect: effect, TimeAdded: timeAdded };
     if (seen.has(`${key}:${effect}`)) {
       causes.push(cause.duplicate(at, taint, ': taints must be unique by key and effect pair'));
@@ -67,21 +78,26 @@ function validateTaints(taints: NonNullable<NodeSpec['taints']>): Cause[] {
   });
 }
 
-const namespaceKind = builtinKind({ ...core, plural: 'namespaces', namespaced: false }, shape.namespace, {
-  shortNames: ['ns'],
-  unconditionalUpdate: true,
-  naming: 'label',
-  fields: textFields('status.phase'),
-  status: () => ({ phase: 'Active' }),
-  default(namespace, old) {
-    const { metadata } = namespace;
-    namespace['spec'] = old ? old['spec'] : { finalizers: ['kubernetes'] };
-    if (metadata.name !== '') metadata.labels = { ...metadata.labels, 'kubernetes.io/metadata.name': metadata.name };
+const namespaceKind = builtinKind(
+  { ...core, plural: 'namespaces', namespaced: false },
+  shape.namespace,
+  {
+    shortNames: ['ns'],
+    unconditionalUpdate: true,
+    naming: 'label',
+    fields: textFields('status.phase'),
+    status: () => ({ phase: 'Active' }),
+    default(namespace, old) {
+      const { metadata } = namespace;
+      namespace['spec'] = old ? old['spec'] : { finalizers: ['kubernetes'] };
+      if (metadata.name !== '')
+        metadata.labels = { ...metadata.labels, 'kubernetes.io/metadata.name': metadata.name };
+    },
+    beginDeletion(namespace) {
+      namespace['status'] = { ...(namespace['status'] as object), phase: 'Terminating' };
+    },
   },
-  beginDeletion(namespace) {
-    namespace['status'] = { ...(namespace['status'] as object), phase: 'Terminating' };
-  },
-});
+);
 
 const INVOLVED = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
 
@@ -91,7 +107,12 @@ const eventKind = builtinKind({ ...core, plural: 'events', namespaced: true }, s
   unconditionalUpdate: true,
   naming: 'path',
   fields: {
-    ...textFields(...INVOLVED.map((member) => `involvedObject.${member}`), 'reason', 'reportingComponent', 'type'),
+    ...textFields(
+      ...INVOLVED.map((member) => `involvedObject.${member}`),
+      'reason',
+      'reportingComponent',
+      'type',
+    ),
     source: (event) => textAt('source.component')(event) || textAt('reportingComponent')(event),
   },
   validate: validateEvent,
@@ -110,7 +131,9 @@ function validateEvent(event: ApiObject): Cause[] {
   const reporter = textAt('reportingComponent')(event);
   const faults = newStyle ? qualifiedNameFaults(reporter) : [];
   return [
-    ...(agrees ? [] : [cause.invalid('involvedObject.namespace', involved, 'does not match event.namespace')]),
+    ...(agrees
+      ? []
+      : [cause.invalid('involvedObject.namespace', involved, 'does not match event.namespace')]),
     ...missing.map((field) => cause.required(field)),
     ...faults.map((fault) => cause.invalid('reportingComponent', reporter, fault)),
   ];
@@ -122,11 +145,16 @@ const leaseKind = builtinKind(
   {
     createOnUpdate: true,
     validate(lease) {
-      const { leaseDurationSeconds: seconds = 1, leaseTransitions = 0 } = lease['spec'] as Record<string, number>;
+      const { leaseDurationSeconds: seconds = 1, leaseTransitions = 0 } = lease['spec'] as Record<
+        string,
+        number
+      >;
       const causes: Cause[] = [];
-      if (seconds <= 0) causes.push(cause.invalid('spec.leaseDurationSeconds', seconds, 'must be greater than 0'));
+      if (seconds <= 0)
+        causes.push(cause.invalid('spec.leaseDurationSeconds', seconds, 'must be greater than 0'));
       const rule = 'must be greater than or equal to 0';
-      if (leaseTransitions < 0) causes.push(cause.invalid('spec.leaseTransitions', leaseTransitions, rule));
+      if (leaseTransitions < 0)
+        causes.push(cause.invalid('spec.leaseTransitions', leaseTransitions, rule));
       return causes;
     },
   },
@@ -138,7 +166,12 @@ const disruptionBudgetKind = builtinKind(
   {
     shortNames: ['pdb'],
     generation: true,
-    status: () => ({ disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 }),
+    status: () => ({
+      disruptionsAllowed: 0,
+      currentHealthy: 0,
+      desiredHealthy: 0,
+      expectedPods: 0,
+    }),
   },
 );
 

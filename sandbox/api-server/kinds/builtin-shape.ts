@@ -23,9 +23,13 @@ const condition = (name: string, members = ''): ReturnType<typeof listOf> =>
   listOf(struct(name, `type! status! lastTransitionTime:time reason message ${members}`.trim()));
 
 export const node = object('Node', '', {
-  spec: struct('NodeSpec', 'podCIDR podCIDRs:[]string providerID unschedulable:bool configSource:raw externalID', {
-    taints: listOf(struct('Taint', 'key! value effect! timeAdded:*time')),
-  }),
+  spec: struct(
+    'NodeSpec',
+    'podCIDR podCIDRs:[]string providerID unschedulable:bool configSource:raw externalID',
+    {
+      taints: listOf(struct('Taint', 'key! value effect! timeAdded:*time')),
+    },
+  ),
   status: struct(
     'NodeStatus',
     `capacity:{}quantity allocatable:{}quantity phase images:[]raw volumesInUse:[]string volumesAttached:[]raw config:raw
@@ -33,7 +37,9 @@ export const node = object('Node', '', {
     {
       conditions: condition('NodeCondition', 'lastHeartbeatTime:time'),
       addresses: listOf(struct('NodeAddress', 'type! address!')),
-      daemonEndpoints: struct('NodeDaemonEndpoints', '', { kubeletEndpoint: struct('DaemonEndpoint', 'Port:int32!') }),
+      daemonEndpoints: struct('NodeDaemonEndpoints', '', {
+        kubeletEndpoint: struct('DaemonEndpoint', 'Port:int32!'),
+      }),
       nodeInfo: struct(
         'NodeSystemInfo',
         `machineID! systemUUID! bootID! kernelVersion! osImage! containerRuntimeVersion! kubeletVersion!
@@ -48,7 +54,10 @@ export const namespace = object('Namespace', '', {
   status: struct('NamespaceStatus', 'phase', { conditions: condition('NamespaceCondition') }),
 });
 
-const objectReference = struct('ObjectReference', 'kind namespace name uid apiVersion resourceVersion fieldPath');
+const objectReference = struct(
+  'ObjectReference',
+  'kind namespace name uid apiVersion resourceVersion fieldPath',
+);
 
 export const event = object(
   'Event',
@@ -75,9 +84,13 @@ const labelSelector = struct('LabelSelector', 'matchLabels:{}string', {
 });
 
 export const podDisruptionBudget = object('PodDisruptionBudget', '', {
-  spec: struct('PodDisruptionBudgetSpec', 'minAvailable:raw maxUnavailable:raw unhealthyPodEvictionPolicy:*string', {
-    selector: pointerTo(labelSelector),
-  }),
+  spec: struct(
+    'PodDisruptionBudgetSpec',
+    'minAvailable:raw maxUnavailable:raw unhealthyPodEvictionPolicy:*string',
+    {
+      selector: pointerTo(labelSelector),
+    },
+  ),
   status: struct(
     'PodDisruptionBudgetStatus',
     `observedGeneration:int64 disruptedPods:{}time disruptionsAllowed:int32! currentHealthy:int32! desiredHealthy:int32!
@@ -92,7 +105,9 @@ const container = struct(
   restartPolicy:*string restartPolicyRules:[]raw volumeMounts:[]raw volumeDevices:[]raw livenessProbe:raw
   readinessProbe:raw startupProbe:raw lifecycle:raw terminationMessagePath terminationMessagePolicy imagePullPolicy
   securityContext:raw stdin:bool stdinOnce:bool tty:bool`,
-  { resources: struct('ResourceRequirements', 'limits:{}quantity requests:{}quantity claims:[]raw') },
+  {
+    resources: struct('ResourceRequirements', 'limits:{}quantity requests:{}quantity claims:[]raw'),
+  },
 );
 
 export const pod = object('Pod', '', {
@@ -118,19 +133,23 @@ export const pod = object('Pod', '', {
 });
 
 export const customResourceDefinition = object('CustomResourceDefinition', 'status:raw', {
-  spec: struct('CustomResourceDefinitionSpec', 'group! scope! conversion:raw preserveUnknownFields:bool', {
-    names: struct(
-      'CustomResourceDefinitionNames',
-      'plural! singular shortNames:[]string kind! listKind categories:[]string',
-    ),
-    versions: listOf(
-      struct(
-        'CustomResourceDefinitionVersion',
-        `name! served:bool! storage:bool! deprecated:bool deprecationWarning:*string schema:raw subresources:raw
-        additionalPrinterColumns:[]raw selectableFields:[]raw`,
+  spec: struct(
+    'CustomResourceDefinitionSpec',
+    'group! scope! conversion:raw preserveUnknownFields:bool',
+    {
+      names: struct(
+        'CustomResourceDefinitionNames',
+        'plural! singular shortNames:[]string kind! listKind categories:[]string',
       ),
-    ),
-  }),
+      versions: listOf(
+        struct(
+          'CustomResourceDefinitionVersion',
+          `name! served:bool! storage:bool! deprecated:bool deprecationWarning:*string schema:raw subresources:raw
+        additionalPrinterColumns:[]raw selectableFields:[]raw`,
+        ),
+      ),
+    },
+  ),
 });
 
 export const job = object('Job', '', {
@@ -152,6 +171,14 @@ export const job = object('Job', '', {
   ),
 });
 
-export const secret = object('Secret', 'immutable:*bool data:{}string stringData:{}string type', {});
+export const secret = object(
+  'Secret',
+  'immutable:*bool data:{}string stringData:{}string type',
+  {},
+);
 
-export const configMap = object('ConfigMap', 'data:{}string binaryData:{}string immutable:*bool', {});
+export const configMap = object(
+  'ConfigMap',
+  'data:{}string binaryData:{}string immutable:*bool',
+  {},
+);

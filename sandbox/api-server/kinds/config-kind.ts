@@ -19,7 +19,9 @@ export const configMapKind = builtinKind(
       const faults = Object.keys(data).filter((key) => !KEY.test(key));
       const causes = faults.map((key) => cause.invalid(`data[${key}]`, key, FAULT));
       const isClosed = old?.['immutable'] === true && !isDeepStrictEqual(old['data'], map['data']);
-      return isClosed ? [...causes, cause.forbidden('data', 'field is immutable when `immutable` is set')] : causes;
+      return isClosed
+        ? [...causes, cause.forbidden('data', 'field is immutable when `immutable` is set')]
+        : causes;
     },
   },
 );

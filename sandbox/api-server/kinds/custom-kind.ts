@@ -34,8 +34,14 @@ export function customKind({ spec }: Definition): Kind | undefined {
     unconditionalUpdate: false,
     naming: 'subdomain',
     blank: {},
-    fields: textFields(...(served.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, ''))),
-    read: (body, unknown) => ({ apiVersion, kind: names.kind, ...readCustom(schema, body, unknown) }),
+    fields: textFields(
+      ...(served.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, '')),
+    ),
+    read: (body, unknown) => ({
+      apiVersion,
+      kind: names.kind,
+      ...readCustom(schema, body, unknown),
+    }),
     prepare(object, old) {
       if (hasStatus) replaceMember(object, 'status', old?.['status']);
       bumpGeneration(object, old, membersOf);
@@ -45,7 +51,10 @@ export function customKind({ spec }: Definition): Kind | undefined {
       for (const [member, value] of Object.entries(old)) object[member] = value;
       replaceMember(object, 'status', status);
       // Not even labels change through the status of a custom object.
-      object.metadata = { ...old.metadata, ...(metadata.managedFields && { managedFields: metadata.managedFields }) };
+      object.metadata = {
+        ...old.metadata,
+        ...(metadata.managedFields && { managedFields: metadata.managedFields }),
+      };
     },
     validate: (object, old) => validateValue(membersOf(object), schema, '', old && membersOf(old)),
   };
@@ -63,7 +72,11 @@ function membersOf(object: ApiObject | Record<string, unknown>): Record<string, 
   return Object.fromEntries(Object.entries(object).filter(([member]) => !ROOT.includes(member)));
 }
 
-function readCustom(schema: Schema, body: Record<string, unknown>, unknown: string[]): { metadata: Metadata } {
+function readCustom(
+  schema: Schema,
+  body: Record<string, unknown>,
+  unknown: string[],
+): { metadata: Metadata } {
   const lost: string[] = [];
   const metadata = readShape(objectMeta, body['metadata'], lost) as unknown as Metadata;
   unknown.push(...lost.map((path) => `metadata.${path}`));

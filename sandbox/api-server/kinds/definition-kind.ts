@@ -36,7 +36,12 @@ export interface Definition extends ApiObject {
 
 /** Its instances become kinds: see lifecycle.ts. */
 export const definitionKind = builtinKind(
-  { group: 'apiextensions.k8s.io', version: 'v1', plural: 'customresourcedefinitions', namespaced: false },
+  {
+    group: 'apiextensions.k8s.io',
+    version: 'v1',
+    plural: 'customresourcedefinitions',
+    namespaced: false,
+  },
   shape.customResourceDefinition,
   {
     shortNames: ['crd', 'crds'],
@@ -45,7 +50,9 @@ export const definitionKind = builtinKind(
     status: (object) => ({
       conditions: null,
       acceptedNames: { plural: '', kind: '' },
-      storedVersions: (object as Definition).spec.versions.filter(({ storage }) => storage).map(({ name }) => name),
+      storedVersions: (object as Definition).spec.versions
+        .filter(({ storage }) => storage)
+        .map(({ name }) => name),
     }),
     default(object) {
       const { spec } = object as Definition;
@@ -57,9 +64,16 @@ export const definitionKind = builtinKind(
       const { metadata, status } = object as Definition;
       const finalizer = 'customresourcecleanup.apiextensions.k8s.io';
       metadata.finalizers = [...new Set([...(metadata.finalizers ?? []), finalizer])];
-      const message = 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon';
+      const message =
+        'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon';
       const reason = 'InstanceDeletionPending';
-      const condition = { type: 'Terminating', status: 'True', lastTransitionTime: now, reason, message };
+      const condition = {
+        type: 'Terminating',
+        status: 'True',
+        lastTransitionTime: now,
+        reason,
+        message,
+      };
       status.conditions = [...(status.conditions ?? []), condition];
     },
     validate(object, old) {
@@ -76,17 +90,27 @@ const SCOPES = ['Cluster', 'Namespaced'];
 function validateDefinition({ metadata, spec }: Definition, old: Definition | undefined): Cause[] {
   const causes: Cause[] = [];
   if (metadata.name !== `${spec.names.plural}.${spec.group}`) {
-    causes.push(cause.invalid('metadata.name', metadata.name, 'must be spec.names.plural+"."+spec.group'));
+    causes.push(
+      cause.invalid('metadata.name', metadata.name, 'must be spec.names.plural+"."+spec.group'),
+    );
   }
-  if (!SCOPES.includes(spec.scope)) causes.push(cause.notSupported('spec.scope', spec.scope, SCOPES));
+  if (!SCOPES.includes(spec.scope))
+    causes.push(cause.notSupported('spec.scope', spec.scope, SCOPES));
   else if (old && spec.scope !== old.spec.scope) {
     causes.push(cause.invalid('spec.scope', spec.scope, 'field is immutable'));
   }
   const stored = spec.versions.filter(({ storage }) => storage).length;
-  if (stored === 0) causes.push(cause.invalid('status.storedVersions', [], 'must have at least one stored version'));
+  if (stored === 0)
+    causes.push(
+      cause.invalid('status.storedVersions', [], 'must have at least one stored version'),
+    );
   if (stored !== 1) {
     causes.push(
-      cause.invalid('spec.versions', spec.versions, 'must have exactly one version marked as storage version'),
+      cause.invalid(
+        'spec.versions',
+        spec.versions,
+        'must have exactly one version marked as storage version',
+      ),
     );
   }
   spec.versions.forEach(({ schema }, index) => {
@@ -97,7 +121,8 @@ function validateDefinition({ metadata, spec }: Definition, old: Definition | un
 }
 
 function refuseUnchecked({ spec }: Definition): void {
-  if (spec.versions.filter(({ served }) => served).length > 1) throw notImplemented('more than one served version');
+  if (spec.versions.filter(({ served }) => served).length > 1)
+    throw notImplemented('more than one served version');
   if (spec.conversion?.strategy !== 'None') throw notImplemented('conversion webhooks');
   for (const { name, schema, subresources } of spec.versions) {
     if (subresources?.scale !== undefined) throw notImplemented('the subresource scale');

@@ -34,7 +34,8 @@ export function keepBudgets(cluster: Cluster): void {
     pending.add(namespace);
     cluster.defer(() => {
       pending.delete(namespace);
-      for (const budget of within(budgets, namespace)) update(cluster, budgets, budget, within(pods, namespace));
+      for (const budget of within(budgets, namespace))
+        update(cluster, budgets, budget, within(pods, namespace));
     });
   };
   pods.listeners.add(onChange);
@@ -51,10 +52,17 @@ export function budgetsOf(cluster: Cluster, pod: ApiObject): Version[] {
   return own.filter(({ object }) => selectorPredicate((object as Budget).spec.selector)(pod));
 }
 
-function update(cluster: Cluster, budgets: Collection, version: Version, pods: readonly Version[]): void {
+function update(
+  cluster: Cluster,
+  budgets: Collection,
+  version: Version,
+  pods: readonly Version[],
+): void {
   const budget = version.object as Budget;
   const guarded = pods.map(({ object }) => object).filter(selectorPredicate(budget.spec.selector));
-  const healthy = guarded.filter((pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined).length;
+  const healthy = guarded.filter(
+    (pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined,
+  ).length;
   const desired = desiredHealthy(budget.spec, guarded.length);
   const allowed = guarded.length === 0 ? 0 : Math.max(0, healthy - desired);
   const { generation = 1 } = budget.metadata;
@@ -64,7 +72,8 @@ function update(cluster: Cluster, budgets: Collection, version: Version, pods: r
     type: 'DisruptionAllowed',
     status: state,
     observedGeneration: generation,
-    lastTransitionTime: present?.status === state ? present.lastTransitionTime : cluster.timestamp(),
+    lastTransitionTime:
+      present?.status === state ? present.lastTransitionTime : cluster.timestamp(),
     reason: allowed > 0 ? 'SufficientPods' : 'InsufficientPods',
     message: '',
   };
@@ -84,5 +93,7 @@ function update(cluster: Cluster, budgets: Collection, version: Version, pods: r
 function desiredHealthy({ minAvailable, maxUnavailable }: Budget['spec'], pods: number): number {
   const scaled = (value: number | string): number =>
     typeof value === 'number' ? value : Math.ceil((Number.parseInt(value, 10) * pods) / 100);
-  return maxUnavailable === undefined ? scaled(minAvailable ?? 1) : Math.max(0, pods - scaled(maxUnavailable));
+  return maxUnavailable === undefined
+    ? scaled(minAvailable ?? 1)
+    : Math.max(0, pods - scaled(maxUnavailable));
 }

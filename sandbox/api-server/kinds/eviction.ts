@@ -14,7 +14,11 @@ import { isReady } from './pod-kind.ts';
 const IDLE = ['Pending', 'Succeeded', 'Failed'];
 
 /** Throws 429 if a budget allows no disruption; the pod then stays. */
-export function evict(cluster: Cluster, request: ApiRequest, target: Target): Record<string, unknown> {
+export function evict(
+  cluster: Cluster,
+  request: ApiRequest,
+  target: Target,
+): Record<string, unknown> {
   const { metadata, deleteOptions = {} } = decodeObject(request, 'Eviction');
   if (!isRecord(metadata) || metadata['name'] !== target.name) {
     throw badRequest('name in URL does not match name in Eviction object');
@@ -35,7 +39,8 @@ export function evict(cluster: Cluster, request: ApiRequest, target: Target): Re
 function checkBudgets(cluster: Cluster, pod: ApiObject): void {
   const budgets = budgetsOf(cluster, pod).map(({ object }) => object as Budget);
   if (budgets.length > 1) {
-    const why = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+    const why =
+      'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
     throw new ApiFailure(500, '', why);
   }
   const [budget] = budgets;
@@ -45,7 +50,12 @@ function checkBudgets(cluster: Cluster, pod: ApiObject): void {
   const unguarded = budget.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' || enough;
   if (disruptionsAllowed > 0 || (!isReady(pod) && unguarded)) return;
   const need = `needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
-  const causes = [{ reason: 'DisruptionBudget', message: `The disruption budget ${budget.metadata.name} ${need}` }];
+  const causes = [
+    {
+      reason: 'DisruptionBudget',
+      message: `The disruption budget ${budget.metadata.name} ${need}`,
+    },
+  ];
   const message = "Cannot evict pod as it would violate the pod's disruption budget.";
   throw new ApiFailure(429, 'TooManyRequests', message, { causes });
 }

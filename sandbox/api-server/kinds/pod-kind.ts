@@ -48,27 +48,37 @@ const containersOf = ({ containers = [], initContainers = [] }: PodSpec): Contai
 ];
 
 /** Containers are read, but for their probes, ports, mounts and the like, which are kept as given. */
-export const podKind = builtinKind({ group: '', version: 'v1', plural: 'pods', namespaced: true }, shape.pod, {
-  shortNames: ['po'],
-  unconditionalUpdate: true,
-  generation: true,
-  fields: textFields(
-    ...['nodeName', 'restartPolicy', 'schedulerName', 'serviceAccountName', 'hostNetwork'].map(
-      (field) => `spec.${field}`,
+export const podKind = builtinKind(
+  { group: '', version: 'v1', plural: 'pods', namespaced: true },
+  shape.pod,
+  {
+    shortNames: ['po'],
+    unconditionalUpdate: true,
+    generation: true,
+    fields: textFields(
+      ...['nodeName', 'restartPolicy', 'schedulerName', 'serviceAccountName', 'hostNetwork'].map(
+        (field) => `spec.${field}`,
+      ),
+      ...['phase', 'podIP', 'podIPs', 'nominatedNodeName'].map((field) => `status.${field}`),
     ),
-    ...['phase', 'podIP', 'podIPs', 'nominatedNodeName'].map((field) => `status.${field}`),
-  ),
-  status: (pod) => ({ phase: 'Pending', qosClass: qualityOfService(containersOf(pod['spec'] as PodSpec)) }),
-  default(pod, old) {
-    if (old) return;
-    const spec = pod['spec'] as PodSpec;
-    const { tolerations = [] } = spec;
-    const missing = TOLERATED.filter(({ key }) => !tolerations.some((own) => own.key === undefined || own.key === key));
-    pod['spec'] = { ...DEFAULTS, ...spec, tolerations: [...tolerations, ...missing] };
-    containersOf(spec).forEach(defaultContainer);
+    status: (pod) => ({
+      phase: 'Pending',
+      qosClass: qualityOfService(containersOf(pod['spec'] as PodSpec)),
+    }),
+    default(pod, old) {
+      if (old) return;
+      const spec = pod['spec'] as PodSpec;
+      const { tolerations = [] } = spec;
+      const missing = TOLERATED.filter(
+        ({ key }) => !tolerations.some((own) => own.key === undefined || own.key === key),
+      );
+      pod['spec'] = { ...DEFAULTS, ...spec, tolerations: [...tolerations, ...missing] };
+      containersOf(spec).forEach(defaultContainer);
+    },
+    validate: (pod, old) =>
+      old && !isDeepStrictEqual(fixedPart(pod), fixedPart(old)) ? [CHANGED] : [],
   },
-  validate: (pod, old) => (old && !isDeepStrictEqual(fixedPart(pod), fixedPart(old)) ? [CHANGED] : []),
-});
+);
 
 const CHANGED: Cause = cause.forbidden(
   'spec',
@@ -79,10 +89,19 @@ const CHANGED: Cause = cause.forbidden(
 
 /** The immutable part of a pod's spec; changes of the rest are not checked. */
 function fixedPart(pod: ApiObject): Record<string, unknown> {
-  const { containers = [], initContainers = [], tolerations: _tolerations, ...rest } = pod['spec'] as PodSpec;
+  const {
+    containers = [],
+    initContainers = [],
+    tolerations: _tolerations,
+    ...rest
+  } = pod['spec'] as PodSpec;
   const { activeDeadlineSeconds: _deadline, schedulingGates: _gates, ...fixed } = rest;
   const imageless = ({ image: _image, ...container }: Container): object => container;
-  return { ...fixed, containers: containers.map(imageless), initContainers: initContainers.map(imageless) };
+  return {
+    ...fixed,
+    containers: containers.map(imageless),
+    initContainers: initContainers.map(imageless),
+  };
 }
 
 function defaultContainer(container: Container): void {
@@ -96,9 +115,12 @@ function defaultContainer(container: Container): void {
 
 /** The QoS class, from requests and limits. */
 function qualityOfService(containers: readonly Container[]): string {
-  if (containers.every(({ resources }) => !resources.limits && !resources.requests)) return 'BestEffort';
+  if (containers.every(({ resources }) => !resources.limits && !resources.requests))
+    return 'BestEffort';
   const guaranteed = containers.every(({ resources: { limits = {}, requests = {} } }) =>
-    ['cpu', 'memory'].every((name) => limits[name] !== undefined && limits[name] === (requests[name] ?? limits[name])),
+    ['cpu', 'memory'].every(
+      (name) => limits[name] !== undefined && limits[name] === (requests[name] ?? limits[name]),
+    ),
   );
   return guaranteed ? 'Guaranteed' : 'Burstable';
 }

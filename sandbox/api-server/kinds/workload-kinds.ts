@@ -34,38 +34,52 @@ const ownLabels = (uid: string, name: string): Record<string, string> =>
     ]),
   );
 
-export const jobKind = builtinKind({ group: 'batch', version: 'v1', plural: 'jobs', namespaced: true }, shape.job, {
-  unconditionalUpdate: true,
-  generation: true,
-  status: () => ({}),
-  default(job, old) {
-    if (old) return;
-    const { uid = '', name } = job.metadata;
-    const { template, parallelism, completions } = specOf(job);
-    const labels = { ...template.metadata.labels, ...ownLabels(uid, name) };
-    job.metadata.labels ??= labels;
-    job['spec'] = {
-      ...DEFAULTS,
-      // With parallelism alone, the number of completions stays open.
-      ...(parallelism === undefined && completions === undefined ? { completions: 1 } : {}),
-      ...specOf(job),
-      selector: { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } },
-      template: { ...template, metadata: { ...template.metadata, labels } },
-    };
+export const jobKind = builtinKind(
+  { group: 'batch', version: 'v1', plural: 'jobs', namespaced: true },
+  shape.job,
+  {
+    unconditionalUpdate: true,
+    generation: true,
+    status: () => ({}),
+    default(job, old) {
+      if (old) return;
+      const { uid = '', name } = job.metadata;
+      const { template, parallelism, completions } = specOf(job);
+      const labels = { ...template.metadata.labels, ...ownLabels(uid, name) };
+      job.metadata.labels ??= labels;
+      job['spec'] = {
+        ...DEFAULTS,
+        // With parallelism alone, the number of completions stays open.
+        ...(parallelism === undefined && completions === undefined ? { completions: 1 } : {}),
+        ...specOf(job),
+        selector: { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } },
+        template: { ...template, metadata: { ...template.metadata, labels } },
+      };
+    },
+    validate(job, old) {
+      if (!old || isDeepStrictEqual(specOf(job).template, specOf(old).template)) return [];
+      return [cause.invalid('spec.template', specOf(job).template, 'field is immutable')];
+    },
   },
-  validate(job, old) {
-    if (!old || isDeepStrictEqual(specOf(job).template, specOf(old).template)) return [];
-    return [cause.invalid('spec.template', specOf(job).template, 'field is immutable')];
-  },
-});
+);
 
-export const secretKind = builtinKind({ group: '', version: 'v1', plural: 'secrets', namespaced: true }, shape.secret, {
-  unconditionalUpdate: true,
-  default(secret) {
-    const { stringData = {}, data } = secret as { stringData?: Record<string, string>; data?: Record<string, string> };
-    const texts = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
-    if (texts.length > 0) secret['data'] = { ...data, ...Object.fromEntries(texts) };
-    delete secret['stringData'];
-    secret['type'] ??= 'Opaque';
+export const secretKind = builtinKind(
+  { group: '', version: 'v1', plural: 'secrets', namespaced: true },
+  shape.secret,
+  {
+    unconditionalUpdate: true,
+    default(secret) {
+      const { stringData = {}, data } = secret as {
+        stringData?: Record<string, string>;
+        data?: Record<string, string>;
+      };
+      const texts = Object.entries(stringData).map(([key, text]) => [
+        key,
+        Buffer.from(text).toString('base64'),
+      ]);
+      if (texts.length > 0) secret['data'] = { ...data, ...Object.fromEntries(texts) };
+      delete secret['stringData'];
+      secret['type'] ??= 'Opaque';
+    },
   },
-});
+);

@@ -11,8 +11,11 @@ export const pathOf = (field: string): Path => JSON.parse(field) as string[];
 
 /** The leaves of a value, empty maps among them. */
 export function fieldsOf(value: unknown, path: Path = []): FieldSet {
-  if (!isRecord(value) || (Object.keys(value).length === 0 && path.length > 0)) return new Set([JSON.stringify(path)]);
-  return new Set(Object.entries(value).flatMap(([name, item]) => [...fieldsOf(item, [...path, name])]));
+  if (!isRecord(value) || (Object.keys(value).length === 0 && path.length > 0))
+    return new Set([JSON.stringify(path)]);
+  return new Set(
+    Object.entries(value).flatMap(([name, item]) => [...fieldsOf(item, [...path, name])]),
+  );
 }
 
 interface Tree {
@@ -38,9 +41,15 @@ function trim(tree: Tree): Tree {
 /** The opposite of `encode`. */
 export function decode(tree: unknown, path: Path = []): FieldSet {
   if (!isRecord(tree)) return new Set();
-  const own = path.length > 0 && (Object.keys(tree).length === 0 || '.' in tree) ? [JSON.stringify(path)] : [];
+  const own =
+    path.length > 0 && (Object.keys(tree).length === 0 || '.' in tree)
+      ? [JSON.stringify(path)]
+      : [];
   const inner = Object.entries(tree).filter(([name]) => name !== '.');
-  return new Set([...own, ...inner.flatMap(([name, sub]) => [...decode(sub, [...path, name.slice(2)])])]);
+  return new Set([
+    ...own,
+    ...inner.flatMap(([name, sub]) => [...decode(sub, [...path, name.slice(2)])]),
+  ]);
 }
 
 /** Undefined where any step of the path is missing. */

@@ -28,7 +28,11 @@ const FIELD = /^(\w+)(?::(\[\]|\{\})?(\*)?(\w+))?(!)?$/;
  * `members` names them one after the other, each a string unless its type follows: `count:int32`, `names:[]string`,
  * `labels:{}string`, `seconds:*int64` for a pointer, `raw` for what is kept unread. A `!` at the end keeps zero values.
  */
-export function struct(name: string, members: string, nested: Readonly<Record<string, Struct | Field>> = {}): Struct {
+export function struct(
+  name: string,
+  members: string,
+  nested: Readonly<Record<string, Struct | Field>> = {},
+): Struct {
   const fields = (members.match(/\S+/g) ?? []).map((text): [string, Field] => {
     const [, field = '', container, pointer, of = 'string', always] = FIELD.exec(text) ?? [];
     const within = container === '[]' ? 'list' : container === '{}' ? 'map' : 'none';
@@ -53,17 +57,27 @@ interface Place {
 }
 
 /** Reads `value` by `shape`; paths of members it does not know are added to `unknown`. Throws ShapeError. */
-export function readShape(shape: Struct, value: unknown, unknown: string[]): Record<string, unknown> {
+export function readShape(
+  shape: Struct,
+  value: unknown,
+  unknown: string[],
+): Record<string, unknown> {
   return readStruct(shape, value, { struct: shape.name, path: '', exact: '', unknown });
 }
 
 function readStruct(shape: Struct, value: unknown, place: Place): Record<string, unknown> {
-  if (value !== null && value !== undefined && !isRecord(value)) throw mismatch(value, `v1.${shape.name}`, place);
+  if (value !== null && value !== undefined && !isRecord(value))
+    throw mismatch(value, `v1.${shape.name}`, place);
   const given = isRecord(value) ? value : {};
   const join = (path: string, field: string): string => (path === '' ? field : `${path}.${field}`);
   const result: Record<string, unknown> = {};
   for (const [name, field] of shape.fields) {
-    const at = { ...place, struct: shape.name, path: join(place.path, name), exact: join(place.exact, name) };
+    const at = {
+      ...place,
+      struct: shape.name,
+      path: join(place.path, name),
+      exact: join(place.exact, name),
+    };
     const kept = readField(field, given[name], at);
     if (kept !== undefined) result[name] = kept;
   }
@@ -82,12 +96,17 @@ function readField(field: Field, value: unknown, place: Place): unknown {
   const element = { ...field, within: 'none', always: true } as const;
   if (field.within === 'map') {
     if (!isRecord(value)) throw mismatch(value, `map[string]${type}`, place);
-    const entries = Object.entries(value).map(([key, item]) => [key, readSingle(element, item, place)]);
+    const entries = Object.entries(value).map(([key, item]) => [
+      key,
+      readSingle(element, item, place),
+    ]);
     return entries.length === 0 ? undefined : Object.fromEntries(entries);
   }
   if (!Array.isArray(value)) throw mismatch(value, `[]${type}`, place);
   if (value.length === 0 && !field.always) return undefined;
-  return value.map((item, index) => readSingle(element, item, { ...place, exact: `${place.exact}[${index}]` }));
+  return value.map((item, index) =>
+    readSingle(element, item, { ...place, exact: `${place.exact}[${index}]` }),
+  );
 }
 
 const ZERO: Readonly<Record<string, unknown>> = { string: '', bool: false, int32: 0, int64: 0 };
@@ -109,7 +128,8 @@ function readScalar(type: string, value: unknown, place: Place): unknown {
   if (TIMES.includes(type)) return readTime(value, type === 'microtime');
   const expected = type === 'string' ? 'string' : type === 'bool' ? 'boolean' : 'number';
   if (typeof value !== expected) throw mismatch(value, type, place);
-  if (expected === 'number' && !Number.isInteger(value)) throw mismatch(value, type, place, `number ${String(value)}`);
+  if (expected === 'number' && !Number.isInteger(value))
+    throw mismatch(value, type, place, `number ${String(value)}`);
   return value;
 }
 
@@ -119,20 +139,31 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 function readTime(value: unknown, micro: boolean): string {
   const text = String(value);
   const [, fraction = ''] = TIME.exec(text) ?? [text, undefined];
-  const fits = TIME.test(text) && !Number.isNaN(Date.parse(text)) && (!micro || fraction.length === 7);
+  const fits =
+    TIME.test(text) && !Number.isNaN(Date.parse(text)) && (!micro || fraction.length === 7);
   const layout = `2006-01-02T15:04:05${micro ? '.000000' : ''}Z07:00`;
-  if (!fits) throw new ShapeError(`parsing time ${JSON.stringify(text)} as ${JSON.stringify(layout)}`);
+  if (!fits)
+    throw new ShapeError(`parsing time ${JSON.stringify(text)} as ${JSON.stringify(layout)}`);
   return micro ? rfc3339(Date.parse(text)).replace('Z', `${fraction}Z`) : rfc3339(Date.parse(text));
 }
 
 function readQuantity(value: unknown): string {
   const text = String(value);
   if (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$/.test(text)) return text;
-  throw new ShapeError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+  throw new ShapeError(
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+  );
 }
 
-function mismatch(value: unknown, type: string, { struct: name, path }: Place, found = jsonType(value)): ShapeError {
-  return new ShapeError(`json: cannot unmarshal ${found} into Go struct field ${name}.${path} of type ${type}`);
+function mismatch(
+  value: unknown,
+  type: string,
+  { struct: name, path }: Place,
+  found = jsonType(value),
+): ShapeError {
+  return new ShapeError(
+    `json: cannot unmarshal ${found} into Go struct field ${name}.${path} of type ${type}`,
+  );
 }
 
 function jsonType(value: unknown): string {

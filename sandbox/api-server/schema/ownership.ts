@@ -4,7 +4,16 @@ import { isRecord } from '../../../src/util/json.ts';
 import { ApiFailure, notImplemented } from '../failure.ts';
 import { groupVersion, type Kind } from '../kinds/kind.ts';
 import type { ApiObject, ManagedFields, Metadata } from '../store.ts';
-import { decode, encode, type FieldSet, fieldsOf, type Path, pathOf, removeAt, valueAt } from './field-set.ts';
+import {
+  decode,
+  encode,
+  type FieldSet,
+  fieldsOf,
+  type Path,
+  pathOf,
+  removeAt,
+  valueAt,
+} from './field-set.ts';
 
 /** Who writes, when, and through which subresource. */
 export interface Writer {
@@ -24,12 +33,17 @@ const OWNED_METADATA = ['labels', 'annotations', 'finalizers', 'ownerReferences'
 
 function ownedFields(object: Readonly<Record<string, unknown>> | undefined): FieldSet {
   const { apiVersion: _apiVersion, kind: _kind, metadata = {}, ...members } = object ?? {};
-  const owned = Object.entries(metadata as Metadata).filter(([member]) => OWNED_METADATA.includes(member));
+  const owned = Object.entries(metadata as Metadata).filter(([member]) =>
+    OWNED_METADATA.includes(member),
+  );
   return fieldsOf({ ...(owned.length > 0 && { metadata: Object.fromEntries(owned) }), ...members });
 }
 
 const ownersOf = (object: ApiObject | undefined): Owner[] =>
-  (object?.metadata.managedFields ?? []).map(({ fieldsV1, ...entry }) => ({ ...entry, fields: decode(fieldsV1) }));
+  (object?.metadata.managedFields ?? []).map(({ fieldsV1, ...entry }) => ({
+    ...entry,
+    fields: decode(fieldsV1),
+  }));
 
 /** Replaces the entry of the owner, unless it owns the same. */
 function withOwner(owners: readonly Owner[], own: Owner): Owner[] {
@@ -42,7 +56,10 @@ function withOwner(owners: readonly Owner[], own: Owner): Owner[] {
 /** Stores what each manager owns, without managers that own nothing. */
 function setOwners({ metadata }: Pick<ApiObject, 'metadata'>, owners: readonly Owner[]): void {
   const entries = owners.filter(({ fields }) => fields.size > 0);
-  metadata.managedFields = entries.map(({ fields, ...entry }) => ({ ...entry, fieldsV1: encode(fields) }));
+  metadata.managedFields = entries.map(({ fields, ...entry }) => ({
+    ...entry,
+    fieldsV1: encode(fields),
+  }));
   if (entries.length === 0) delete metadata.managedFields;
 }
 
@@ -52,7 +69,13 @@ function ownerOf(
   operation: Owner['operation'],
   fields: FieldSet,
 ): Owner {
-  const about = { manager, operation, apiVersion: groupVersion(kind), time, fieldsType: 'FieldsV1' } as const;
+  const about = {
+    manager,
+    operation,
+    apiVersion: groupVersion(kind),
+    time,
+    fieldsType: 'FieldsV1',
+  } as const;
   return { ...about, ...(subresource !== undefined && { subresource }), fields };
 }
 
@@ -60,7 +83,12 @@ const isSameOwner = (a: Owner, b: Owner): boolean =>
   a.manager === b.manager && a.operation === b.operation && a.subresource === b.subresource;
 
 /** Gives the fields that `next` changes to the writer, and takes them from the others. */
-export function trackUpdate(kind: Kind, next: ApiObject, old: ApiObject | undefined, writer: Writer): void {
+export function trackUpdate(
+  kind: Kind,
+  next: ApiObject,
+  old: ApiObject | undefined,
+  writer: Writer,
+): void {
   // A new object is compared with an empty one of its kind: zero values have no owner.
   const base = old ?? kind.blank;
   const now = ownedFields(next);
@@ -74,7 +102,8 @@ export function trackUpdate(kind: Kind, next: ApiObject, old: ApiObject | undefi
   return setOwners(next, withOwner(left, { ...own, fields: kept.union(changed) }));
 }
 
-const sameAt = (a: unknown, b: unknown, path: Path): boolean => isDeepStrictEqual(valueAt(a, path), valueAt(b, path));
+const sameAt = (a: unknown, b: unknown, path: Path): boolean =>
+  isDeepStrictEqual(valueAt(a, path), valueAt(b, path));
 
 /** Whether applying the field changes nothing; an empty map asks for no more than that there is one. */
 function agrees(applied: unknown, live: unknown, path: Path): boolean {
@@ -112,7 +141,10 @@ export function applyConfiguration(
   );
   const before = owners.find((owner) => isSameOwner(owner, own))?.fields ?? new Set();
   const result = structuredClone(live ?? { metadata: {} }) as ApiObject;
-  const unowned = others.reduce((set, owner) => set.difference(owner.fields), before.difference(fields));
+  const unowned = others.reduce(
+    (set, owner) => set.difference(owner.fields),
+    before.difference(fields),
+  );
   for (const field of unowned) removeAt(result, pathOf(field));
   overlay(result, applied);
   setOwners(result, withOwner(left, own));
@@ -132,12 +164,17 @@ const ASSOCIATIVE = [
 
 function refuseLists(fields: FieldSet, applied: unknown): void {
   const paths = [...fields].map(pathOf);
-  const list = paths.find((path) => Array.isArray(valueAt(applied, path)) && ASSOCIATIVE.includes(path.at(-1) ?? ''));
+  const list = paths.find(
+    (path) => Array.isArray(valueAt(applied, path)) && ASSOCIATIVE.includes(path.at(-1) ?? ''),
+  );
   if (list) throw notImplemented(`server-side apply of ${list.join('.')}`);
 }
 
 function conflictOf(conflicts: readonly { owner: Owner; field: string }[]): ApiFailure {
-  const named = conflicts.map(({ owner, field }) => ({ who: describe(owner), field: `.${pathOf(field).join('.')}` }));
+  const named = conflicts.map(({ owner, field }) => ({
+    who: describe(owner),
+    field: `.${pathOf(field).join('.')}`,
+  }));
   const causes = named.map(({ who, field }) => ({
     reason: 'FieldManagerConflict',
     message: `conflict with ${who}`,

@@ -8,7 +8,12 @@ import type { Schema } from './schema.ts';
  * Everything in `value` that the schema forbids. What equals the value at the same place in `old` was accepted once and
  * is not judged again (ratcheting), so that a schema that became stricter does not block other changes.
  */
-export function validateValue(value: unknown, schema: Schema, path: string, old?: unknown): Cause[] {
+export function validateValue(
+  value: unknown,
+  schema: Schema,
+  path: string,
+  old?: unknown,
+): Cause[] {
   if (old !== undefined && isDeepStrictEqual(value, old)) return [];
   const causes = [...typeFaults(value, schema, path), ...enumFaults(value, schema, path)];
   if (value === null) return causes;
@@ -20,9 +25,11 @@ export function validateValue(value: unknown, schema: Schema, path: string, old?
   return causes;
 }
 
-const inBody = (path: string, rule: string): string => `${path === '' ? '.' : path} in body ${rule}`;
+const inBody = (path: string, rule: string): string =>
+  `${path === '' ? '.' : path} in body ${rule}`;
 
-const broken = (path: string, value: unknown, rule: string): Cause => cause.invalid(path, value, inBody(path, rule));
+const broken = (path: string, value: unknown, rule: string): Cause =>
+  cause.invalid(path, value, inBody(path, rule));
 
 /** Findings about number formats carry no field: the validator of the real server loses it. */
 const formatless = (path: string, type: string): Cause =>
@@ -40,23 +47,33 @@ function jsonType(value: unknown): string {
 
 function typeFaults(value: unknown, schema: Schema, path: string): Cause[] {
   const types =
-    schema['x-kubernetes-int-or-string'] === true ? ['integer', 'string'] : schema.type ? [schema.type] : [];
+    schema['x-kubernetes-int-or-string'] === true
+      ? ['integer', 'string']
+      : schema.type
+        ? [schema.type]
+        : [];
   if (types.length === 0) return [];
   const found = jsonType(value);
-  if (found === 'null') return schema.nullable === true ? [] : [wrongType(path, types.join(), found)];
+  if (found === 'null')
+    return schema.nullable === true ? [] : [wrongType(path, types.join(), found)];
   const fits = types.includes(found) || (found === 'integer' && types.includes('number'));
   const { format = '' } = schema;
   if (format !== '' && typeof value === 'string' && types.includes('string')) return [];
   if (fits) return [];
   const named = format !== '' && found !== 'string' && found !== 'array';
   if (!named) return [wrongType(path, types.join(), found)];
-  return [wrongType(path, format, found === 'integer' ? 'int64' : found === 'number' ? 'float64' : '')];
+  return [
+    wrongType(path, format, found === 'integer' ? 'int64' : found === 'number' ? 'float64' : ''),
+  ];
 }
 
 function enumFaults(value: unknown, schema: Schema, path: string): Cause[] {
-  if (schema.enum === undefined || schema.enum.some((allowed) => isDeepStrictEqual(allowed, value))) return [];
+  if (schema.enum === undefined || schema.enum.some((allowed) => isDeepStrictEqual(allowed, value)))
+    return [];
   if (value === null && schema.nullable === true && schema.enum.includes(null)) return [];
-  const allowed = schema.enum.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
+  const allowed = schema.enum.map((item) =>
+    typeof item === 'string' ? item : JSON.stringify(item),
+  );
   return [cause.notSupported(path, value, allowed)];
 }
 
@@ -88,7 +105,8 @@ function isDate(text: string): boolean {
 const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   'date-time': (text) => TIME.test(text.toLowerCase()) && isDate(text.slice(0, 10)),
   date: isDate,
-  duration: (text) => /^[+-]?(\d+(\.\d*)?\s*(ns|us|µs|ms|s|m|h|d|w)\s*)+$/.test(text) || text === '0',
+  duration: (text) =>
+    /^[+-]?(\d+(\.\d*)?\s*(ns|us|µs|ms|s|m|h|d|w)\s*)+$/.test(text) || text === '0',
   byte: (text) => text !== '' && BASE64.test(text),
   uuid: (text) => /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(text),
   ipv4: (text) => new RegExp(`^${OCTET}(\\.${OCTET}){3}$`).test(text),
@@ -96,33 +114,55 @@ const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
 };
 
 function numberFaults(value: number, schema: Schema, path: string): Cause[] {
-  const { minimum, maximum, exclusiveMinimum = false, exclusiveMaximum = false, multipleOf } = schema;
+  const {
+    minimum,
+    maximum,
+    exclusiveMinimum = false,
+    exclusiveMaximum = false,
+    multipleOf,
+  } = schema;
   const causes: Cause[] = [];
   if (schema.type === 'integer') {
     const { format = 'default' } = schema;
     const range = format === 'int32' && (value < -(2 ** 31) || value >= 2 ** 31);
-    const named = format === 'default' ? 'integer (default format)' : `integer with format ${format}`;
+    const named =
+      format === 'default' ? 'integer (default format)' : `integer with format ${format}`;
     if (!Number.isInteger(value) || range) causes.push(formatless(path, named));
   }
   if (multipleOf !== undefined && !Number.isInteger(value / multipleOf)) {
     causes.push(broken(path, value, `should be a multiple of ${multipleOf}`));
   }
   if (maximum !== undefined && (exclusiveMaximum ? value >= maximum : value > maximum)) {
-    causes.push(broken(path, value, `should be less than ${exclusiveMaximum ? '' : 'or equal to '}${maximum}`));
+    causes.push(
+      broken(
+        path,
+        value,
+        `should be less than ${exclusiveMaximum ? '' : 'or equal to '}${maximum}`,
+      ),
+    );
   }
   if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
-    causes.push(broken(path, value, `should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${minimum}`));
+    causes.push(
+      broken(
+        path,
+        value,
+        `should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${minimum}`,
+      ),
+    );
   }
   return causes;
 }
 
 function arrayFaults(value: readonly unknown[], schema: Schema, path: string): Cause[] {
   const { items, minItems, maxItems } = schema;
-  const causes = items ? value.flatMap((item, index) => validateValue(item, items, `${path}[${index}]`)) : [];
+  const causes = items
+    ? value.flatMap((item, index) => validateValue(item, items, `${path}[${index}]`))
+    : [];
   if (minItems !== undefined && value.length < minItems) {
     causes.push(broken(path, value.length, `should have at least ${minItems} items`));
   }
-  if (maxItems !== undefined && value.length > maxItems) causes.push(cause.tooMany(path, value.length, maxItems));
+  if (maxItems !== undefined && value.length > maxItems)
+    causes.push(cause.tooMany(path, value.length, maxItems));
   return [...causes, ...duplicates(value, schema, path)];
 }
 
@@ -132,7 +172,11 @@ function duplicates(value: readonly unknown[], schema: Schema, path: string): Ca
   if (type !== 'set' && type !== 'map') return [];
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];
   const identities = value.map((item) =>
-    JSON.stringify(type === 'map' && isRecord(item) ? Object.fromEntries(keys.map((key) => [key, item[key]])) : item),
+    JSON.stringify(
+      type === 'map' && isRecord(item)
+        ? Object.fromEntries(keys.map((key) => [key, item[key]]))
+        : item,
+    ),
   );
   const again = identities.filter((identity, index) => identities.indexOf(identity) !== index);
   return [...new Set(again)].map((identity) => {
@@ -141,22 +185,37 @@ function duplicates(value: readonly unknown[], schema: Schema, path: string): Ca
   });
 }
 
-function objectFaults(value: Record<string, unknown>, schema: Schema, path: string, old: unknown): Cause[] {
-  const { properties = {}, additionalProperties: extra, required = [], minProperties, maxProperties } = schema;
+function objectFaults(
+  value: Record<string, unknown>,
+  schema: Schema,
+  path: string,
+  old: unknown,
+): Cause[] {
+  const {
+    properties = {},
+    additionalProperties: extra,
+    required = [],
+    minProperties,
+    maxProperties,
+  } = schema;
   const size = Object.keys(value).length;
   const before = isRecord(old) ? old : {};
   const causes: Cause[] = [];
   if (minProperties !== undefined && size < minProperties) {
     causes.push(broken(path, size, `should have at least ${minProperties} properties`));
   }
-  if (maxProperties !== undefined && size > maxProperties) causes.push(cause.tooMany(path, size, maxProperties));
+  if (maxProperties !== undefined && size > maxProperties)
+    causes.push(cause.tooMany(path, size, maxProperties));
   for (const [member, inner] of Object.entries(value)) {
     const known = properties[member] ?? (typeof extra === 'object' ? extra : undefined);
     const at = path === '' ? member : `${path}.${member}`;
     if (known) causes.push(...validateValue(inner, known, at, before[member]));
   }
   const missing = required.filter((member) => !(member in value));
-  return [...causes, ...missing.map((member) => cause.required(path === '' ? member : `${path}.${member}`))];
+  return [
+    ...causes,
+    ...missing.map((member) => cause.required(path === '' ? member : `${path}.${member}`)),
+  ];
 }
 
 function junctorFaults(value: unknown, schema: Schema, path: string): Cause[] {
@@ -170,7 +229,8 @@ function junctorFaults(value: unknown, schema: Schema, path: string): Cause[] {
   if (schema.anyOf) {
     const results = schema.anyOf.map(judge);
     const accepted = results.some((result) => result.length === 0);
-    if (!accepted) causes.push(whole('validate at least one schema (anyOf)'), ...(results[0] ?? []));
+    if (!accepted)
+      causes.push(whole('validate at least one schema (anyOf)'), ...(results[0] ?? []));
   }
   if (schema.oneOf) {
     const results = schema.oneOf.map(judge);
@@ -179,6 +239,7 @@ function junctorFaults(value: unknown, schema: Schema, path: string): Cause[] {
     if (valid === 0) causes.push(whole(`${rule} Found none valid`), ...(results[0] ?? []));
     if (valid > 1) causes.push(whole(`${rule} Found ${valid} valid alternatives`));
   }
-  if (schema.not && judge(schema.not).length === 0) causes.push(whole('not validate the schema (not)'));
+  if (schema.not && judge(schema.not).length === 0)
+    causes.push(whole('not validate the schema (not)'));
   return causes;
 }

@@ -40,16 +40,29 @@ export interface Schema {
  * test/testenv/crds.test.ts checks those of our kinds.
  */
 const UNCHECKED = ['x-kubernetes-embedded-resource', '$ref'];
-const UNCHECKED_FORMATS = ['email', 'hostname', 'cidr', 'mac', 'uuid3', 'uuid4', 'uuid5', 'isbn', 'creditcard', 'ssn'];
+const UNCHECKED_FORMATS = [
+  'email',
+  'hostname',
+  'cidr',
+  'mac',
+  'uuid3',
+  'uuid4',
+  'uuid5',
+  'isbn',
+  'creditcard',
+  'ssn',
+];
 
 /** Path of the first rule in the schema that this server cannot judge. */
 export function uncheckedRule(schema: unknown, path: string): string | undefined {
-  if (Array.isArray(schema)) return schema.map((item, index) => uncheckedRule(item, `${path}[${index}]`)).find(Boolean);
+  if (Array.isArray(schema))
+    return schema.map((item, index) => uncheckedRule(item, `${path}[${index}]`)).find(Boolean);
   if (!isRecord(schema)) return undefined;
   const own = UNCHECKED.find((rule) => rule in schema && !path.endsWith('.properties'));
   if (own !== undefined) return `${path}.${own}`;
   const { format } = schema;
-  if (typeof format === 'string' && UNCHECKED_FORMATS.includes(format)) return `${path}.format ${format}`;
+  if (typeof format === 'string' && UNCHECKED_FORMATS.includes(format))
+    return `${path}.format ${format}`;
   for (const [member, inner] of Object.entries(schema)) {
     if (member === 'default' || member === 'enum' || member === 'example') continue;
     const found = uncheckedRule(inner, `${path}.${member}`);
@@ -62,7 +75,12 @@ const mapOf = ({ additionalProperties: extra }: Schema): Schema | undefined =>
   typeof extra === 'object' ? extra : undefined;
 
 /** Removes, in place, what the schema does not name; paths of what went are added to `unknown`. */
-export function prune(value: unknown, schema: Schema | undefined, path: string, unknown: string[]): void {
+export function prune(
+  value: unknown,
+  schema: Schema | undefined,
+  path: string,
+  unknown: string[],
+): void {
   const preserve = schema?.['x-kubernetes-preserve-unknown-fields'] === true;
   if (Array.isArray(value)) {
     if (preserve && schema?.items === undefined) return;
@@ -87,7 +105,8 @@ export function dropNulls(value: unknown, schema: Schema | undefined): void {
   else if (isRecord(value)) {
     for (const [member, inner] of Object.entries(value)) {
       const known = schema.properties?.[member] ?? mapOf(schema);
-      if (inner === null && known && known.nullable !== true && known.default === undefined) delete value[member];
+      if (inner === null && known && known.nullable !== true && known.default === undefined)
+        delete value[member];
       else dropNulls(inner, known);
     }
   }

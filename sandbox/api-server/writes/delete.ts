@@ -17,17 +17,31 @@ export interface DeleteOptions {
 const POLICIES = ['Foreground', 'Background', 'Orphan'];
 
 /** Reads options from a body, or from the query where there is none. */
-export function readDeleteOptions(query: URLSearchParams, body: Record<string, unknown> | undefined): DeleteOptions {
+export function readDeleteOptions(
+  query: URLSearchParams,
+  body: Record<string, unknown> | undefined,
+): DeleteOptions {
   const given = body ?? Object.fromEntries(query);
-  const { preconditions = {}, propagationPolicy: policy = 'Background', gracePeriodSeconds: grace } = given;
-  if (!isRecord(preconditions) || !Object.values(preconditions).every((value) => typeof value === 'string')) {
+  const {
+    preconditions = {},
+    propagationPolicy: policy = 'Background',
+    gracePeriodSeconds: grace,
+  } = given;
+  if (
+    !isRecord(preconditions) ||
+    !Object.values(preconditions).every((value) => typeof value === 'string')
+  ) {
     throw badRequest('preconditions are texts');
   }
   if (typeof policy !== 'string' || !POLICIES.includes(policy)) {
-    throw invalidOptions('DeleteOptions', [cause.notSupported('propagationPolicy', policy, POLICIES)]);
+    throw invalidOptions('DeleteOptions', [
+      cause.notSupported('propagationPolicy', policy, POLICIES),
+    ]);
   }
-  if (policy !== 'Background') throw notImplemented(`propagationPolicy ${policy}: it collects no garbage`);
-  const dryRun = query.get('dryRun') || (Array.isArray(given['dryRun']) && given['dryRun'].length > 0);
+  if (policy !== 'Background')
+    throw notImplemented(`propagationPolicy ${policy}: it collects no garbage`);
+  const dryRun =
+    query.get('dryRun') || (Array.isArray(given['dryRun']) && given['dryRun'].length > 0);
   return {
     preconditions,
     ...(grace !== undefined && { gracePeriodSeconds: Number(grace) }),
@@ -44,7 +58,11 @@ export function deleteObject(
 ): Version | undefined {
   checkPreconditions(kind, old, options);
   const { dryRun = false } = options;
-  const { deletionTimestamp, deletionGracePeriodSeconds: running = 0, finalizers = [] } = old.object.metadata;
+  const {
+    deletionTimestamp,
+    deletionGracePeriodSeconds: running = 0,
+    finalizers = [],
+  } = old.object.metadata;
   const grace = gracePeriod(kind, old.object, options.gracePeriodSeconds);
   if (finalizers.length === 0 && kind.beginDeletion === undefined && grace === undefined) {
     if (!dryRun) collection.remove(old);
@@ -57,7 +75,8 @@ export function deleteObject(
   if (kind.beginDeletion) kind.beginDeletion(object, metadata.deletionTimestamp);
   else {
     metadata.deletionGracePeriodSeconds = grace ?? 0;
-    if (metadata.generation !== undefined && deletionTimestamp === undefined) metadata.generation += 1;
+    if (metadata.generation !== undefined && deletionTimestamp === undefined)
+      metadata.generation += 1;
   }
   if (dryRun) return new Version(old.key, old.revision, object);
   const marked = collection.put(old.key, object);
@@ -75,11 +94,19 @@ function checkPreconditions(
   const { uid = metadata.uid, resourceVersion = metadata.resourceVersion } = preconditions;
   if (uid !== metadata.uid) {
     const why = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid})`;
-    throw conflict(named, metadata.name, `${why}. The object might have been deleted and then recreated`);
+    throw conflict(
+      named,
+      metadata.name,
+      `${why}. The object might have been deleted and then recreated`,
+    );
   }
   if (resourceVersion !== metadata.resourceVersion) {
     const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record`;
-    throw conflict(named, metadata.name, `${why} (${metadata.resourceVersion}). The object might have been modified`);
+    throw conflict(
+      named,
+      metadata.name,
+      `${why} (${metadata.resourceVersion}). The object might have been modified`,
+    );
   }
 }
 
@@ -94,7 +121,15 @@ function gracePeriod(kind: Kind, object: ApiObject, asked: number | undefined): 
 }
 
 /** The answer to a DELETE that removed the object at once. */
-export function deletedStatus({ group, plural }: Kind, { object: { metadata } }: Version): Record<string, unknown> {
-  const details = { name: metadata.name, ...(group !== '' && { group }), kind: plural, uid: metadata.uid };
+export function deletedStatus(
+  { group, plural }: Kind,
+  { object: { metadata } }: Version,
+): Record<string, unknown> {
+  const details = {
+    name: metadata.name,
+    ...(group !== '' && { group }),
+    kind: plural,
+    uid: metadata.uid,
+  };
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };
 }

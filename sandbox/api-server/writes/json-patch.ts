@@ -29,7 +29,8 @@ function applyOperation(target: Json, { op, path, from, value = null }: PatchOpe
       if (isRecord(valueAt(target, keys.slice(0, -1)))) return edit(target, keys, () => value);
       return edit(without(target, keys), keys, () => value);
     case 'test':
-      if (!sameJson(valueAt(target, keys), value)) throw new PatchError(`the test of ${path} failed`);
+      if (!sameJson(valueAt(target, keys), value))
+        throw new PatchError(`the test of ${path} failed`);
       return target;
     case 'copy':
       return edit(target, keys, () => valueAt(target, keysOf(from)));
@@ -59,7 +60,12 @@ function edit(target: Json, [key, ...rest]: readonly string[], make: () => Json 
   return made === undefined ? others : { ...others, [key]: made };
 }
 
-function editList(list: readonly Json[], key: string, rest: readonly string[], make: () => Json | undefined): Json {
+function editList(
+  list: readonly Json[],
+  key: string,
+  rest: readonly string[],
+  make: () => Json | undefined,
+): Json {
   const index = indexIn(list, key);
   if (rest.length > 0) return list.with(index, edit(existing(list[index], key), rest, make));
   const made = make();
@@ -80,7 +86,9 @@ function valueAt(target: Json, keys: readonly string[]): Json {
 
 function childOf(parent: Json, key: string): Json | undefined {
   if (Array.isArray(parent)) return parent[indexIn(parent, key)];
-  return isRecord(parent) && Object.hasOwn(parent, key) ? (parent as Record<string, Json>)[key] : undefined;
+  return isRecord(parent) && Object.hasOwn(parent, key)
+    ? (parent as Record<string, Json>)[key]
+    : undefined;
 }
 
 function existing(value: Json | undefined, key: string): Json {

@@ -13,7 +13,8 @@ export function runLifecycles(cluster: Cluster, onCancelled: (resource: Resource
     if (change.type === 'DELETED') return;
     if (change.version.object.metadata.deletionTimestamp === undefined) {
       cluster.defer(() => establish(cluster, definitions, change.version.key));
-    } else if (isBeginning(change)) emptyDefinition(cluster, definitions, change.version.key, onCancelled);
+    } else if (isBeginning(change))
+      emptyDefinition(cluster, definitions, change.version.key, onCancelled);
   });
   namespaces.collection.listeners.add((change) => {
     if (isBeginning(change)) emptyNamespace(cluster, namespaces, change.version.key);
@@ -86,7 +87,9 @@ function emptyOut(
 ): void {
   const left = (): [Resource, Version][] =>
     resources.flatMap((resource) =>
-      [...resource.collection.values()].filter(inside).map((version): [Resource, Version] => [resource, version]),
+      [...resource.collection.values()]
+        .filter(inside)
+        .map((version): [Resource, Version] => [resource, version]),
     );
   const check = (): void => {
     if (left().length > 0) return;

@@ -28,10 +28,14 @@ function grammarFaults(text: string, grammar: string, limit: number, unit = 'byt
 /** What is wrong with a name, in the server's words. */
 function nameFaults(name: string, naming: Kind['naming']): string[] {
   if (naming === 'label')
-    return name.includes('.') ? ['must not contain dots'] : grammarFaults(name, LABEL, 63, 'characters');
+    return name.includes('.')
+      ? ['must not contain dots']
+      : grammarFaults(name, LABEL, 63, 'characters');
   if (naming === 'subdomain') return grammarFaults(name, SUBDOMAIN, 253, 'characters');
   if (name === '.' || name === '..') return [`may not be '${name}'`];
-  return ['/', '%'].filter((sign) => name.includes(sign)).map((sign) => `may not contain '${sign}'`);
+  return ['/', '%']
+    .filter((sign) => name.includes(sign))
+    .map((sign) => `may not contain '${sign}'`);
 }
 
 /** Faults of a key such as `refit.dev/step`: an optional DNS prefix and a name. */
@@ -43,7 +47,8 @@ export function qualifiedNameFaults(key: string): string[] {
     return [`a valid label key ${RULES[NAME_PART]} ${rest}`];
   }
   const faults = prefix === '' ? ['prefix part must be non-empty'] : [];
-  if (prefix) faults.push(...nameFaults(prefix, 'subdomain').map((fault) => `prefix part ${fault}`));
+  if (prefix)
+    faults.push(...nameFaults(prefix, 'subdomain').map((fault) => `prefix part ${fault}`));
   if (name === '') faults.push('name part must be non-empty');
   return [...faults, ...grammarFaults(name, NAME_PART, 63).map((fault) => `name part ${fault}`)];
 }
@@ -56,11 +61,16 @@ export function validateMetadata({ metadata }: ApiObject, kind: Kind): Cause[] {
   const { name, generateName = '' } = metadata;
   const causes: Cause[] = [];
   if (name === '') causes.push(cause.required('metadata.name', 'name or generateName is required'));
-  else causes.push(...nameFaults(name, kind.naming).map((fault) => cause.invalid('metadata.name', name, fault)));
+  else
+    causes.push(
+      ...nameFaults(name, kind.naming).map((fault) => cause.invalid('metadata.name', name, fault)),
+    );
   if (generateName !== '') {
     // The added characters end the name well, whatever the prefix ends with.
     const faults = nameFaults(`${generateName}a`, kind.naming);
-    causes.push(...faults.map((fault) => cause.invalid('metadata.generateName', generateName, fault)));
+    causes.push(
+      ...faults.map((fault) => cause.invalid('metadata.generateName', generateName, fault)),
+    );
   }
   return [...causes, ...validateMaps(metadata, kind)];
 }
@@ -79,14 +89,22 @@ function validateMaps(
     add('labels', key, qualifiedNameFaults(key));
     add('labels', value, labelValueFaults(value));
   }
-  for (const key of Object.keys(annotations)) add('annotations', key, qualifiedNameFaults(key.toLowerCase()));
-  const size = Object.entries(annotations).reduce((sum, pair) => sum + Buffer.byteLength(pair.join('')), 0);
-  if (size > ANNOTATIONS_LIMIT) causes.push(cause.tooLong('metadata.annotations', ANNOTATIONS_LIMIT));
+  for (const key of Object.keys(annotations))
+    add('annotations', key, qualifiedNameFaults(key.toLowerCase()));
+  const size = Object.entries(annotations).reduce(
+    (sum, pair) => sum + Buffer.byteLength(pair.join('')),
+    0,
+  );
+  if (size > ANNOTATIONS_LIMIT)
+    causes.push(cause.tooLong('metadata.annotations', ANNOTATIONS_LIMIT));
   finalizers.forEach((finalizer, index) => {
     add('finalizers', finalizer, qualifiedNameFaults(finalizer));
     // Only the core group insists that names without a prefix are its own.
     const foreign =
-      kind.builtin && kind.group === '' && !finalizer.includes('/') && !STANDARD_FINALIZERS.includes(finalizer);
+      kind.builtin &&
+      kind.group === '' &&
+      !finalizer.includes('/') &&
+      !STANDARD_FINALIZERS.includes(finalizer);
     const rule = 'name is neither a standard finalizer name nor is it fully qualified';
     if (foreign) add(`finalizers[${index}]`, finalizer, [rule]);
   });
@@ -112,7 +130,8 @@ export function keepSystemMetadata(next: Metadata, old: Metadata): void {
   if (old.uid !== undefined) next.uid ??= old.uid;
   if (old.creationTimestamp !== undefined) next.creationTimestamp = old.creationTimestamp;
   if (old.deletionTimestamp !== undefined) next.deletionTimestamp = old.deletionTimestamp;
-  if (old.deletionGracePeriodSeconds !== undefined) next.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds;
+  if (old.deletionGracePeriodSeconds !== undefined)
+    next.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds;
   if (old.generation === undefined) delete next.generation;
   else next.generation = old.generation;
 }
@@ -131,7 +150,8 @@ export function validateMetadataUpdate(
   const added = (next.finalizers ?? []).filter((finalizer) => !old.finalizers?.includes(finalizer));
   if (old.deletionTimestamp !== undefined && added.length > 0) {
     const list = added.map((finalizer) => JSON.stringify(finalizer)).join(', ');
-    const rule = 'no new finalizers can be added if the object is being deleted, found new finalizers';
+    const rule =
+      'no new finalizers can be added if the object is being deleted, found new finalizers';
     causes.push(cause.forbidden('metadata.finalizers', `${rule} []string{${list}}`));
   }
   return [...causes, ...validateMaps(next, kind)];

@@ -21,7 +21,12 @@ interface Patched {
 }
 
 /** Throws 404 for a missing object unless the patch is an apply, and 415 for media types that the kind does not take. */
-export function patchObject(cluster: Cluster, resource: Resource, request: ApiRequest, target: Target): Patched {
+export function patchObject(
+  cluster: Cluster,
+  resource: Resource,
+  request: ApiRequest,
+  target: Target,
+): Patched {
   if (request.contentType === APPLY) return applyObject(cluster, resource, request, target);
   const options = writeOptions(request, 'PatchOptions');
   const patch = decodePatch(resource.kind, request);
@@ -33,11 +38,18 @@ export function patchObject(cluster: Cluster, resource: Resource, request: ApiRe
 }
 
 /** Server-side apply: creates the object, or takes over the fields that the body names. */
-function applyObject(cluster: Cluster, resource: Resource, request: ApiRequest, target: Target): Patched {
+function applyObject(
+  cluster: Cluster,
+  resource: Resource,
+  request: ApiRequest,
+  target: Target,
+): Patched {
   const { kind, collection } = resource;
   const options = { ...writeOptions(request, 'PatchOptions'), applied: true };
   if (!request.query.get('fieldManager')) {
-    throw invalidOptions('PatchOptions', [cause.required('fieldManager', 'is required for apply patch')]);
+    throw invalidOptions('PatchOptions', [
+      cause.required('fieldManager', 'is required for apply patch'),
+    ]);
   }
   const applied = parseText(request.body, true, (why) => badRequest(`error decoding YAML: ${why}`));
   if (!isRecord(applied)) throw badRequest('error decoding YAML: the body is no object');
@@ -47,7 +59,11 @@ function applyObject(cluster: Cluster, resource: Resource, request: ApiRequest, 
   const configured = readObject(kind, applied, options);
   checkAddress(kind, configured, target);
   if (subresource !== undefined && !old) throw notFound(kind, target.name ?? '');
-  const merged = applyConfiguration(kind, old?.object, { applied, writer, force: flag(request.query, 'force') });
+  const merged = applyConfiguration(kind, old?.object, {
+    applied,
+    writer,
+    force: flag(request.query, 'force'),
+  });
   const object = readObject(kind, merged, options);
   const version = old
     ? replaceObject(cluster, resource, old, object, subresource, options)
@@ -77,7 +93,8 @@ function decodePatch(kind: Kind, { contentType, body }: ApiRequest): Patch {
 }
 
 function unsupportedPatch(kind: Kind, accepted: readonly string[]): ApiFailure {
-  if (kind.builtin) return new ApiFailure(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
+  if (kind.builtin)
+    return new ApiFailure(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {});
   return unsupportedMediaType([...accepted, APPLY]);
 }
 

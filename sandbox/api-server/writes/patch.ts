@@ -29,6 +29,11 @@ export function jsonPatch(target: Members, operations: unknown): unknown {
     return applyJsonPatch(target as Json, operations as PatchOperation[]);
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
-    throw new ApiFailure(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
+    throw new ApiFailure(
+      422,
+      'Invalid',
+      'the server rejected our request due to an error in our request',
+      {},
+    );
   }
 }

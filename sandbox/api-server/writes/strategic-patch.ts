@@ -18,13 +18,18 @@ const MERGED: Readonly<Record<string, string>> = {
 const DELETE_FROM = '$deleteFromPrimitiveList/';
 
 /** Leaves the target as it is. Directives that are not known here are refused with 501. */
-export function strategicPatch(target: unknown, patch: Record<string, unknown>): Record<string, unknown> {
+export function strategicPatch(
+  target: unknown,
+  patch: Record<string, unknown>,
+): Record<string, unknown> {
   const { $patch: directive, ...members } = patch;
   if (directive === 'delete') return {};
-  const result: Record<string, unknown> = isRecord(target) && directive !== 'replace' ? { ...target } : {};
+  const result: Record<string, unknown> =
+    isRecord(target) && directive !== 'replace' ? { ...target } : {};
   for (const [member, value] of Object.entries(members)) {
     if (member.startsWith(DELETE_FROM)) removeFrom(result, member.slice(DELETE_FROM.length), value);
-    else if (member.startsWith('$')) throw notImplemented(`the directive ${member} of strategic merge patches`);
+    else if (member.startsWith('$'))
+      throw notImplemented(`the directive ${member} of strategic merge patches`);
     else if (value === null) delete result[member];
     else result[member] = mergeMember(member, result[member], value);
   }
@@ -36,7 +41,9 @@ function mergeMember(member: string, target: unknown, value: unknown): unknown {
   const key = MERGED[member];
   if (!Array.isArray(value) || key === undefined) return value;
   const present: unknown[] = Array.isArray(target) ? target : [];
-  return key === '' ? [...new Set([...(value as unknown[]), ...present])] : mergeByKey(present, value, key);
+  return key === ''
+    ? [...new Set([...(value as unknown[]), ...present])]
+    : mergeByKey(present, value, key);
 }
 
 function removeFrom(holder: Record<string, unknown>, member: string, gone: unknown): void {
@@ -46,7 +53,11 @@ function removeFrom(holder: Record<string, unknown>, member: string, gone: unkno
 }
 
 /** New items come first, in the order of the patch. */
-function mergeByKey(present: readonly unknown[], patch: readonly unknown[], key: string): unknown[] {
+function mergeByKey(
+  present: readonly unknown[],
+  patch: readonly unknown[],
+  key: string,
+): unknown[] {
   const result = [...present];
   const added: unknown[] = [];
   for (const item of patch.filter(isRecord)) {

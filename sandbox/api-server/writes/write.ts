@@ -3,7 +3,16 @@ import { randomInt } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { checkStoredSize } from '../body.ts';
 import type { Cluster, Resource } from '../cluster.ts';
-import { ApiFailure, alreadyExists, badRequest, cause, conflict, forbidden, invalid, notFound } from '../failure.ts';
+import {
+  ApiFailure,
+  alreadyExists,
+  badRequest,
+  cause,
+  conflict,
+  forbidden,
+  invalid,
+  notFound,
+} from '../failure.ts';
 import { groupVersion, type Kind } from '../kinds/kind.ts';
 import type { Target, WriteOptions } from '../request.ts';
 import { ShapeError } from '../schema/go-shape.ts';
@@ -12,14 +21,19 @@ import { type ApiObject, keyOf, Version } from '../store.ts';
 import { keepSystemMetadata, validateMetadata, validateMetadataUpdate } from './metadata.ts';
 
 /** Reads a decoded body as an object of the kind; refuses other kinds, wrong types and, if asked to, unknown members. */
-export function readObject(kind: Kind, body: Record<string, unknown>, { strict, warnings }: WriteOptions): ApiObject {
+export function readObject(
+  kind: Kind,
+  body: Record<string, unknown>,
+  { strict, warnings }: WriteOptions,
+): ApiObject {
   checkType(kind, body);
   const unknown: string[] = [];
   const cannot = `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}`;
   try {
     const object = kind.read(body, unknown);
     const faults = unknown.map((path) => `unknown field "${path}"`);
-    if (strict && faults.length > 0) throw new ShapeError(`strict decoding error: ${faults.join(', ')}`);
+    if (strict && faults.length > 0)
+      throw new ShapeError(`strict decoding error: ${faults.join(', ')}`);
     warnings.push(...faults);
     return object;
   } catch (error) {
@@ -30,18 +44,26 @@ export function readObject(kind: Kind, body: Record<string, unknown>, { strict, 
 
 /** A built-in object may leave its type out, a custom one may not. */
 function checkType(kind: Kind, body: Record<string, unknown>): void {
-  const expected: Readonly<Record<string, string>> = { apiVersion: groupVersion(kind), kind: kind.kind };
+  const expected: Readonly<Record<string, string>> = {
+    apiVersion: groupVersion(kind),
+    kind: kind.kind,
+  };
   for (const [member, right] of Object.entries(expected)) {
     const given = body[member] ?? '';
     if (given === right || (given === '' && kind.builtin)) continue;
-    if (given === '') throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind})`);
+    if (given === '')
+      throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind})`);
     const found = typeof given === 'string' ? given : JSON.stringify(given);
     if (kind.builtin) throw badRequest(`${member} ${found} cannot be handled as a ${kind.kind}`);
     if (member === 'apiVersion') {
-      throw badRequest(`the API version in the data (${found}) does not match the expected API version (${right})`);
+      throw badRequest(
+        `the API version in the data (${found}) does not match the expected API version (${right})`,
+      );
     }
     const { name = '' } = (body['metadata'] ?? {}) as { name?: string };
-    throw invalid({ ...kind, kind: found }, name, [cause.invalid(member, found, `must be ${right}`)]);
+    throw invalid({ ...kind, kind: found }, name, [
+      cause.invalid(member, found, `must be ${right}`),
+    ]);
   }
 }
 
@@ -60,7 +82,8 @@ export function createObject(
   placeInNamespace(kind, object, namespace);
   if (namespace !== undefined) checkNamespace(cluster, kind, namespace, metadata.name);
   const { generateName = '' } = metadata;
-  metadata.name ??= generateName === '' ? '' : `${generateName.slice(0, GENERATED_PREFIX)}${nameSuffix()}`;
+  metadata.name ??=
+    generateName === '' ? '' : `${generateName.slice(0, GENERATED_PREFIX)}${nameSuffix()}`;
   metadata.uid = cluster.newUid();
   metadata.creationTimestamp = cluster.timestamp();
   delete metadata.deletionTimestamp;
@@ -75,15 +98,25 @@ export function createObject(
   if (!options.applied) trackUpdate(kind, object, undefined, writerOf(cluster, options, undefined));
   const key = keyOf(namespace, metadata.name);
   const present = collection.get(key)?.object.metadata;
-  if (present) throw alreadyExists(kind, metadata.name, present.deletionTimestamp && 'object is being deleted: ');
+  if (present)
+    throw alreadyExists(
+      kind,
+      metadata.name,
+      present.deletionTimestamp && 'object is being deleted: ',
+    );
   if (options.dryRun) return new Version(key, 0, object);
   checkStoredSize(object);
   return collection.put(key, object);
 }
 
-const WRONG_NAMESPACE = 'the namespace of the provided object does not match the namespace sent on the request';
+const WRONG_NAMESPACE =
+  'the namespace of the provided object does not match the namespace sent on the request';
 
-function placeInNamespace(kind: Kind, { metadata }: ApiObject, namespace: string | undefined): void {
+function placeInNamespace(
+  kind: Kind,
+  { metadata }: ApiObject,
+  namespace: string | undefined,
+): void {
   if (!kind.namespaced || namespace === undefined) delete metadata.namespace;
   else if ((metadata.namespace ??= namespace) !== namespace) throw badRequest(WRONG_NAMESPACE);
 }
@@ -96,7 +129,9 @@ function checkNamespace(cluster: Cluster, kind: Kind, namespace: string, name: s
   if (found.object.metadata.deletionTimestamp === undefined) return;
   const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
   const message = `namespace ${namespace} is being terminated`;
-  throw forbidden(kind, name, why, [{ reason: 'NamespaceTerminating', message, field: 'metadata.namespace' }]);
+  throw forbidden(kind, name, why, [
+    { reason: 'NamespaceTerminating', message, field: 'metadata.namespace' },
+  ]);
 }
 
 /** Characters of generateName that are kept, so that the whole name stays a DNS label. */
@@ -108,7 +143,8 @@ function nameSuffix(): string {
   return Array.from({ length: 5 }, () => alphabet[randomInt(alphabet.length)]).join('');
 }
 
-const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
+const MODIFIED =
+  'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
  * Replaces the main part of an object or, for the subresource `status`, its status. Throws 409 for a stale
@@ -127,23 +163,34 @@ export function replaceObject(
   const before = old.object.metadata;
   if (before.namespace === undefined) delete metadata.namespace;
   else metadata.namespace ??= before.namespace;
-  if (metadata.resourceVersion === undefined && !kind.unconditionalUpdate) throw unconditional(kind, before.name);
+  if (metadata.resourceVersion === undefined && !kind.unconditionalUpdate)
+    throw unconditional(kind, before.name);
   metadata.resourceVersion ??= String(old.revision);
-  if (metadata.resourceVersion !== String(old.revision)) throw conflict(kind, before.name, MODIFIED);
+  if (metadata.resourceVersion !== String(old.revision))
+    throw conflict(kind, before.name, MODIFIED);
   keepSystemMetadata(metadata, before);
   if (subresource === 'status') kind.prepareStatus(object, old.object);
   else kind.prepare(object, old.object);
-  const causes = [...validateMetadataUpdate(object, old.object, kind), ...kind.validate(object, old.object)];
+  const causes = [
+    ...validateMetadataUpdate(object, old.object, kind),
+    ...kind.validate(object, old.object),
+  ];
   if (causes.length > 0) throw invalid(kind, before.name, causes);
   if (!applied) trackUpdate(kind, object, old.object, writerOf(cluster, options, subresource));
   if (isDeepStrictEqual(object, old.object)) return old;
   if (!dryRun) checkStoredSize(object);
   const gone = isFinallyGone(object);
   if (gone && !dryRun) collection.remove(old);
-  return gone || dryRun ? new Version(old.key, old.revision, object) : collection.put(old.key, object);
+  return gone || dryRun
+    ? new Version(old.key, old.revision, object)
+    : collection.put(old.key, object);
 }
 
-const writerOf = (cluster: Cluster, { manager }: WriteOptions, subresource: string | undefined): Writer => ({
+const writerOf = (
+  cluster: Cluster,
+  { manager }: WriteOptions,
+  subresource: string | undefined,
+): Writer => ({
   manager,
   subresource,
   time: cluster.timestamp(),
@@ -152,7 +199,9 @@ const writerOf = (cluster: Cluster, { manager }: WriteOptions, subresource: stri
 /** An object whose deletion has begun goes away with its last finalizer, unless it was given time to end. */
 function isFinallyGone({ metadata }: ApiObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadata;
-  return deletionTimestamp !== undefined && finalizers.length === 0 && deletionGracePeriodSeconds === 0;
+  return (
+    deletionTimestamp !== undefined && finalizers.length === 0 && deletionGracePeriodSeconds === 0
+  );
 }
 
 function unconditional(kind: Kind, name: string): ApiFailure {
@@ -161,11 +210,22 @@ function unconditional(kind: Kind, name: string): ApiFailure {
 }
 
 /** What is checked first of an object that is to replace the one at `target`. */
-export function checkAddress(kind: Kind, { metadata }: ApiObject, { name: url = '', namespace }: Target): void {
+export function checkAddress(
+  kind: Kind,
+  { metadata }: ApiObject,
+  { name: url = '', namespace }: Target,
+): void {
   const { name } = metadata;
-  if (!name) throw badRequest(`the name of the object (${url} based on URL) was undeterminable: name must be provided`);
-  if (name !== url) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${url})`);
-  if (kind.namespaced && (metadata.namespace ?? namespace) !== namespace) throw badRequest(WRONG_NAMESPACE);
+  if (!name)
+    throw badRequest(
+      `the name of the object (${url} based on URL) was undeterminable: name must be provided`,
+    );
+  if (name !== url)
+    throw badRequest(
+      `the name of the object (${name}) does not match the name on the URL (${url})`,
+    );
+  if (kind.namespaced && (metadata.namespace ?? namespace) !== namespace)
+    throw badRequest(WRONG_NAMESPACE);
 }
 
 /** In a PUT a wrong uid is a conflict; in a patch it is an attempt to change the uid. */

@@ -20,7 +20,8 @@ let root = '';
 let kubelet: string[] = [];
 beforeEach(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), 'refit-change-')));
-  for (const folder of ['etc', 'state', 'var/lib/kubelet']) await mkdir(join(root, folder), { recursive: true });
+  for (const folder of ['etc', 'state', 'var/lib/kubelet'])
+    await mkdir(join(root, folder), { recursive: true });
   kubelet = [];
   await writeFile(join(root, 'etc/a'), 'old');
 });
@@ -29,7 +30,8 @@ afterEach(async () => await rm(root, { recursive: true }));
 const parts = (restart = async () => await Promise.resolve()) => ({
   root,
   journal: join(root, 'state/journal-configuration.json'),
-  checkKubelet: async (args: readonly string[]) => void kubelet.push(await Promise.resolve(args.join(' '))),
+  checkKubelet: async (args: readonly string[]) =>
+    void kubelet.push(await Promise.resolve(args.join(' '))),
   restartKubelet: async () => {
     kubelet.push(`restarted with ${await readFile(root + KUBELET_FLAGS, 'utf8')}`);
     await restart();
@@ -37,12 +39,15 @@ const parts = (restart = async () => await Promise.resolve()) => ({
 });
 const blocked = (): string => join(root, 'etc/.b.refit');
 /** Nothing can be written to /etc/b then. */
-const block = async (): Promise<unknown> => await mkdir(join(blocked(), 'in-the-way'), { recursive: true });
+const block = async (): Promise<unknown> =>
+  await mkdir(join(blocked(), 'in-the-way'), { recursive: true });
 const unblock = async (): Promise<void> => await rm(blocked(), { recursive: true });
 
 async function everything(): Promise<string[]> {
   const names = (await readdir(join(root, 'etc'))).filter((name) => name !== '.b.refit');
-  return await Promise.all(names.map(async (name) => `${name}: ${await readFile(join(root, 'etc', name), 'utf8')}`));
+  return await Promise.all(
+    names.map(async (name) => `${name}: ${await readFile(join(root, 'etc', name), 'utf8')}`),
+  );
 }
 
 test('an agent that ends between two files has the first one put back', async () => {
@@ -57,7 +62,9 @@ test('an agent that ends between two files has the first one put back', async ()
 
 test('what cannot be put back keeps nothing else from it, and is tried again', async () => {
   await block();
-  await expect(changeHost(parts(), [...ITEMS, fileOf('/etc/d', 'new')], STOPPED)).rejects.toThrow('the agent ends');
+  await expect(changeHost(parts(), [...ITEMS, fileOf('/etc/d', 'new')], STOPPED)).rejects.toThrow(
+    'the agent ends',
+  );
   await mkdir(join(root, 'etc/.a.refit/in-the-way'), { recursive: true });
   await expect(putBack(parts())).rejects.toThrow('a.refit');
   await rm(join(root, 'etc/.a.refit'), { recursive: true });
@@ -114,7 +121,9 @@ test.each([
   await writeFile(root + KUBELET_FLAGS, flags);
   const unhandled = vi.fn();
   process.on('unhandledRejection', unhandled);
-  await expect(changeHost(parts(), [fileOf('/none/a', 'new'), ...V4], RUNNING)).rejects.toThrow(failure);
+  await expect(changeHost(parts(), [fileOf('/none/a', 'new'), ...V4], RUNNING)).rejects.toThrow(
+    failure,
+  );
   await new Promise((resolve) => void setImmediate(resolve));
   process.off('unhandledRejection', unhandled);
   expect(unhandled).not.toHaveBeenCalled();

@@ -11,33 +11,44 @@ import { changeHost, putBack } from './change-host.ts';
 import { isArgument, restartKubelet } from './kubelet.ts';
 
 /** Works on the Node `name` until `stop` aborts; never rejects. */
-export async function keepConfigured(parts: HostParts, name: string, object: SignalObject, stop: AbortSignal) {
+export async function keepConfigured(
+  parts: HostParts,
+  name: string,
+  object: SignalObject,
+  stop: AbortSignal,
+) {
   const { client, options, paths, log, clock } = parts;
   const commands = createCommands(process.env, clock);
   const host = {
     root: ROOT,
     journal: paths.configurationJournal,
     // It reads its arguments before it prints its help, and then ends.
-    checkKubelet: async (args: readonly string[]) => void (await commands.ask('kubelet', ...args, '--help')),
+    checkKubelet: async (args: readonly string[]) =>
+      void (await commands.ask('kubelet', ...args, '--help')),
     restartKubelet: async () => await restartKubelet(parts, commands, name, stop),
   };
   /** Kept until it is reported: what failed is not done again for that, with all its restarts. */
   let outcome: { readonly uid: string; readonly failure?: string | undefined } | undefined;
   const carryOut = async (items: readonly unknown[]): Promise<void> => {
-    const allowed = items.filter(wire.isConfigurable).filter((item) => wire.allows(options.configurable, item.name));
+    const allowed = items
+      .filter(wire.isConfigurable)
+      .filter((item) => wire.allows(options.configurable, item.name));
     const wrong = items.find((item, index) => item !== allowed[index]);
-    if (wrong) throw new Error(`--node-configuration does not allow ${JSON.stringify(wrong).slice(0, 200)}`);
+    if (wrong)
+      throw new Error(`--node-configuration does not allow ${JSON.stringify(wrong).slice(0, 200)}`);
     await changeHost(host, allowed, stop);
   };
   const work = async (): Promise<undefined> => {
-    if (await putBack(host)) log.warn('a change of the configuration was cut off, and was put back');
+    if (await putBack(host))
+      log.warn('a change of the configuration was cut off, and was put back');
     const { newest } = object;
     const request = newest && wire.configurationRequestOn(newest);
     if (!request || wire.configurationReportOn(newest, request)) return;
     // No kubelet is restarted beneath an upgrade, whose end changes the Node.
     const upgrade = decodeSignal(newest.metadata.annotations)?.status?.status;
     const isLive = upgrade !== undefined && !isFinal(upgrade);
-    if (isLive && request.items.some((item) => wire.isConfigurable(item) && isArgument(item))) return;
+    if (isLive && request.items.some((item) => wire.isConfigurable(item) && isArgument(item)))
+      return;
     if (outcome?.uid !== request.uid) {
       const failure = await carryOut(request.items).then(() => undefined, messageOf);
       stop.throwIfAborted();
@@ -45,10 +56,17 @@ export async function keepConfigured(parts: HostParts, name: string, object: Sig
       if (failure === undefined) log.info('changed the configuration for Cluster API');
       else log.warn('cannot change the configuration for Cluster API', { reason: failure });
     }
-    const patch = { metadata: { annotations: { [wire.CONFIGURATION_REPORT_ANNOTATION]: JSON.stringify(outcome) } } };
+    const patch = {
+      metadata: {
+        annotations: { [wire.CONFIGURATION_REPORT_ANNOTATION]: JSON.stringify(outcome) },
+      },
+    };
     await client.patch(nodes, name, patch, { type: 'merge', abort: stop });
   };
   const failed = (error: unknown, pauseMs: number): void =>
-    log.warn('cannot finish a change of the configuration; trying again', { reason: messageOf(error), pauseMs });
+    log.warn('cannot finish a change of the configuration; trying again', {
+      reason: messageOf(error),
+      pauseMs,
+    });
   await keepDoing(work, failed, { base: 1_000, cap: 60_000 }, { ...parts, object }, stop);
 }

@@ -5,7 +5,10 @@ import { withArguments } from './kubelet.ts';
 const V4 = [{ name: 'kubelet:v', content: '4', mode: 0 }];
 
 function changed(text: string): string {
-  const after = withArguments({ content: Buffer.from(text).toString('base64'), mode: 0o640, gid: 7 }, V4);
+  const after = withArguments(
+    { content: Buffer.from(text).toString('base64'), mode: 0o640, gid: 7 },
+    V4,
+  );
   expect(after).toMatchObject({ mode: 0o640, gid: 7 });
   return Buffer.from(after.content, 'base64').toString();
 }
@@ -18,16 +21,19 @@ test.each([
   ['none at all', '""', '"--v=4"'],
   ['another one with the same beginning', '"--vmodule=a=1"', '"--vmodule=a=1 --v=4"'],
 ])('%s is changed', (_what, before, after) => {
-  const file = (line: string): string => `# by kubeadm\nKUBELET_KUBEADM_ARGS=${line}\nOTHER="--v=1"\n`;
+  const file = (line: string): string =>
+    `# by kubeadm\nKUBELET_KUBEADM_ARGS=${line}\nOTHER="--v=1"\n`;
   expect(changed(file(before))).toBe(file(after));
 });
 
-test.each(['', 'KUBELET_KUBEADM_ARGS=--v=2', 'KUBELET_KUBEADM_ARGS="--a=\\"b c\\""', 'KUBELET_KUBEADM_ARGS="-v 2"'])(
-  'not read: %s',
-  (text) => {
-    expect(() => changed(text)).toThrow('kubeadm-flags.env has no line');
-  },
-);
+test.each([
+  '',
+  'KUBELET_KUBEADM_ARGS=--v=2',
+  'KUBELET_KUBEADM_ARGS="--a=\\"b c\\""',
+  'KUBELET_KUBEADM_ARGS="-v 2"',
+])('not read: %s', (text) => {
+  expect(() => changed(text)).toThrow('kubeadm-flags.env has no line');
+});
 
 test('a long line that fits nearly is read at once', () => {
   for (const word of ['--a ', '--a'])

@@ -16,13 +16,19 @@ const LINE = /^KUBELET_KUBEADM_ARGS="([^"\\'$`\n]*)"$/m;
 export const isArgument = ({ name }: ConfigurationItem): boolean => name.startsWith('kubelet:');
 
 /** The file with these arguments. Everything else in it stays. */
-export function withArguments(before: FileState | undefined, items: readonly ConfigurationItem[]): FileState {
+export function withArguments(
+  before: FileState | undefined,
+  items: readonly ConfigurationItem[],
+): FileState {
   const text = Buffer.from(before?.content ?? '', 'base64').toString();
   const present = LINE.exec(text)?.[1]?.split(/\s+/).filter(Boolean);
   if (!before || !present?.every((word) => word.startsWith('--')))
     throw new Error(`${KUBELET_FLAGS} has no line KUBELET_KUBEADM_ARGS="--name=value ..."`);
   const wanted = new Map(wordsFor(items).map((word) => [nameIn(word), word]));
-  const words = new Set([...present.map((word) => wanted.get(nameIn(word)) ?? word), ...wanted.values()]);
+  const words = new Set([
+    ...present.map((word) => wanted.get(nameIn(word)) ?? word),
+    ...wanted.values(),
+  ]);
   const after = text.replace(LINE, () => `KUBELET_KUBEADM_ARGS="${[...words].join(' ')}"`);
   return { ...before, content: Buffer.from(after).toString('base64') };
 }
@@ -34,16 +40,24 @@ export function wordsFor(items: readonly ConfigurationItem[]): string[] {
 }
 
 /** Resolves once the kubelet is Ready again; rejects with what it says if it does not get there in time. */
-export async function restartKubelet(parts: HostParts, commands: Commands, name: string, stop: AbortSignal) {
+export async function restartKubelet(
+  parts: HostParts,
+  commands: Commands,
+  name: string,
+  stop: AbortSignal,
+) {
   const { client, clock, options } = parts;
   const { readyTimeoutMs } = options.times;
   const heard = async () => {
-    const node = await client.get(nodes, name, { abort: stop, deadlineMs: 10_000 }).catch(() => undefined);
+    const node = await client
+      .get(nodes, name, { abort: stop, deadlineMs: 10_000 })
+      .catch(() => undefined);
     const { status, lastHeartbeatTime } = readyCondition(node) ?? {};
     return { isReady: status === 'True', at: Date.parse(lastHeartbeatTime ?? '') / 1000 };
   };
   // A heartbeat has whole seconds, and the new kubelet's second one may come after 5 minutes: its first must not share a second with the old one's last.
-  if ((await heard()).at >= Math.floor(clock.now() / 1000)) await sleep(clock, 1_000, stop).catch(() => undefined);
+  if ((await heard()).at >= Math.floor(clock.now() / 1000))
+    await sleep(clock, 1_000, stop).catch(() => undefined);
   const since = Math.floor(clock.now() / 1000);
   await commands.start('systemctl', 'restart', 'kubelet');
   for (const end = clock.monotonic() + readyTimeoutMs; clock.monotonic() < end; ) {
@@ -57,5 +71,7 @@ export async function restartKubelet(parts: HostParts, commands: Commands, name:
   // The API server may be a pod of this kubelet: if it does not answer, the old arguments are the better ones, too.
   const lines = (await commands.ask('journalctl', ...log).catch(() => '')).split('\n');
   const reason = lines.findLast((line) => /^E\d{4} |\berr=/.test(line)) ?? KUBELET_LOG;
-  throw new Error(`the kubelet was not Ready ${formatDuration(readyTimeoutMs)} after its restart: ${reason}`);
+  throw new Error(
+    `the kubelet was not Ready ${formatDuration(readyTimeoutMs)} after its restart: ${reason}`,
+  );
 }

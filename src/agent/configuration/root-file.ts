@@ -14,14 +14,22 @@ export interface FileState extends Pick<ConfigurationItem, 'content' | 'mode'> {
 export async function readRootFile(path: string): Promise<FileState | undefined> {
   const folder = dirname(path);
   await assertTrustedPath(folder);
-  if ((await realpath(folder)) !== folder) throw new Error(`${folder} is reached by a symbolic link`);
+  if ((await realpath(folder)) !== folder)
+    throw new Error(`${folder} is reached by a symbolic link`);
   const found = await unless('ENOENT', lstat(path));
   if (!found) return undefined;
   if (!found.isFile() || found.nlink !== 1 || found.size > 1024 * 1024)
     throw new Error(`${path} is not a plain file with a single name and at most 1 MiB`);
   await assertTrustedPath(path);
-  await using handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  return { content: (await handle.readFile()).toString('base64'), mode: found.mode & 0o7777, gid: found.gid };
+  await using handle = await open(
+    path,
+    constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+  );
+  return {
+    content: (await handle.readFile()).toString('base64'),
+    mode: found.mode & 0o7777,
+    gid: found.gid,
+  };
 }
 
 /** A reader finds the old file or the new one, also after power loss. Undefined removes it. */

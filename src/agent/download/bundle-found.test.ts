@@ -62,7 +62,11 @@ async function place(request: BundleRequest, through: Files = files): Promise<vo
 
 const placed = async (): Promise<string[]> => (await readdir(images)).toSorted();
 const listed = async (): Promise<PlacedBundle[]> =>
-  (JSON.parse(await readFile(join(directory, 'airgap-bundles.json'), 'utf8')) as { bundles: PlacedBundle[] }).bundles;
+  (
+    JSON.parse(await readFile(join(directory, 'airgap-bundles.json'), 'utf8')) as {
+      bundles: PlacedBundle[];
+    }
+  ).bundles;
 const withoutHash = (path: string, more: Partial<BundleRequest> = {}): BundleRequest =>
   requestFor(path, { sha256: undefined, ...more });
 
@@ -83,14 +87,16 @@ test('a bundle of ours with other bytes is not taken for the wanted one', async 
 
 test('a file of somebody else under the name that the server suggests is enough, and its body is not taken', async () => {
   await writeFile(join(images, 'named.tar'), BYTES);
-  reply = (response) => response.writeHead(200, { 'content-disposition': 'attachment; filename=named.tar' }).end(BYTES);
+  reply = (response) =>
+    response.writeHead(200, { 'content-disposition': 'attachment; filename=named.tar' }).end(BYTES);
   await place(requestFor('/download'));
   expect(await placed()).toEqual(['named.tar']);
   expect(existsSync(join(directory, 'airgap-bundles.json'))).toBe(false);
 });
 
 test('a URL without a name, of a server that suggests one', async () => {
-  reply = (response) => response.writeHead(200, { 'content-disposition': 'attachment; filename=named.tar' }).end(BYTES);
+  reply = (response) =>
+    response.writeHead(200, { 'content-disposition': 'attachment; filename=named.tar' }).end(BYTES);
   await place(requestFor('/'));
   expect(await placed()).toEqual(['named.tar']);
 });
@@ -137,7 +143,10 @@ test('without a hash and a validator nothing is said to be here', async () => {
 test('a whole part of an earlier process is placed without a request, under the name that it noted', async () => {
   const request = requestFor('/a.tar');
   await writeFile(join(directory, 'data', PARTIAL_BUNDLE), BYTES);
-  await writeFile(request.record, JSON.stringify({ url: request.url, sha256: request.sha256, name: 'noted.tar' }));
+  await writeFile(
+    request.record,
+    JSON.stringify({ url: request.url, sha256: request.sha256, name: 'noted.tar' }),
+  );
   await place(request);
   expect(asked).toEqual([]);
   expect(await placed()).toEqual(['noted.tar']);
@@ -148,7 +157,9 @@ test('a whole part without a name is asked for again', async () => {
   await writeFile(join(directory, 'data', PARTIAL_BUNDLE), BYTES);
   await writeFile(request.record, JSON.stringify({ url: request.url, sha256: request.sha256 }));
   reply = (response) =>
-    asked.length === 1 ? response.writeHead(206, { 'content-range': 'bytes 3-' }).end() : response.end(BYTES);
+    asked.length === 1
+      ? response.writeHead(206, { 'content-range': 'bytes 3-' }).end()
+      : response.end(BYTES);
   await place(request);
   expect(await placed()).toEqual(['a.tar']);
 });
@@ -204,7 +215,8 @@ test('a bundle that does not fit frees what it took, and is placed once there is
       return await Promise.resolve({ bavail: looks.length < 3 ? 0 : 1e6, blocks: 1e6, bsize: 1 });
     },
   } as unknown as Files;
-  reply = (response) => response.writeHead(200, { 'content-length': String(BYTES.length) }).end(BYTES);
+  reply = (response) =>
+    response.writeHead(200, { 'content-length': String(BYTES.length) }).end(BYTES);
   await place(requestFor('/a.tar'), through);
   expect(looks.slice(0, 3)).toEqual([true, false, false]);
   expect(await placed()).toEqual(['a.tar']);
@@ -219,8 +231,11 @@ test('nothing is asked where the images directory cannot be made', async () => {
 });
 
 test('a data directory that is not trusted is refused for that reason', async () => {
-  const assertTrusted = async (): Promise<void> => await Promise.reject(new Error('others may write to it'));
-  await expect(place(requestFor('/a.tar', { fileTrust: { assertTrusted } }))).rejects.toThrow('others may write to it');
+  const assertTrusted = async (): Promise<void> =>
+    await Promise.reject(new Error('others may write to it'));
+  await expect(place(requestFor('/a.tar', { fileTrust: { assertTrusted } }))).rejects.toThrow(
+    'others may write to it',
+  );
 });
 
 test('what was found and the directory with its name are on the disk before it counts as placed', async () => {

@@ -24,7 +24,10 @@ afterAll(() => server.close());
 
 async function nameFrom(path: string, ...headers: string[]): Promise<string> {
   dispositions = headers;
-  const answer = await httpGet({ url: origin + path, headers: {}, environment: {} }, new AbortController().signal);
+  const answer = await httpGet(
+    { url: origin + path, headers: {}, environment: {} },
+    new AbortController().signal,
+  );
   try {
     return bundleNameFor(answer);
   } finally {
@@ -38,7 +41,10 @@ describe('from the URL', () => {
   test.each([
     ['/a/bundle.tar', 'bundle.tar'],
     // As the releases of k0s call theirs.
-    ['/v1.36.3%2Bk0s.2/k0s-airgap-bundle-v1.36.3%2Bk0s.2-amd64', 'k0s-airgap-bundle-v1.36.3+k0s.2-amd64'],
+    [
+      '/v1.36.3%2Bk0s.2/k0s-airgap-bundle-v1.36.3%2Bk0s.2-amd64',
+      'k0s-airgap-bundle-v1.36.3+k0s.2-amd64',
+    ],
     ['/bundle.tar?token=a/b', 'bundle.tar'],
     ['/a/bundle.tar/', 'bundle.tar'],
     ['/a%2Fb%20c.tar', 'b c.tar'],
@@ -54,22 +60,30 @@ describe('from the URL', () => {
     ['/moved/there/other.tar', 'other.tar'],
   ])('%s', async (path, name) => expect(await nameFrom(path)).toBe(name));
 
-  test.each(['/', '/%2e%2e', '/a/con', '/LPT1.tar', '/com¹.x', `/${LONG}x`, '/%FF.tar'])('%s: none', async (path) => {
-    await expect(nameFrom(encodeURI(decodeURI(path.replace('%FF', '%25FF'))).replace('%25FF', '%FF'))).rejects.toThrow(
-      /neither the URL's path nor a Content-Disposition/,
-    );
-  });
+  test.each(['/', '/%2e%2e', '/a/con', '/LPT1.tar', '/com¹.x', `/${LONG}x`, '/%FF.tar'])(
+    '%s: none',
+    async (path) => {
+      await expect(
+        nameFrom(encodeURI(decodeURI(path.replace('%FF', '%25FF'))).replace('%25FF', '%FF')),
+      ).rejects.toThrow(/neither the URL's path nor a Content-Disposition/);
+    },
+  );
 });
 
 test.each<[string, string[]]>([
   ['/.refit-airgap.part', []],
   ['/url.tar', ['attachment; filename=.refit-airgap.part']],
-])('the name of partial downloads is refused, as it would be removed with them: %s', async (path, headers) => {
-  await expect(nameFrom(path, ...headers)).rejects.toThrow(
-    /^127\.0\.0\.1:\d+ names the bundle \.refit-airgap\.part, as the agent names its partial downloads: rename it there$/,
-  );
-  expect(bundleNameIn(new URL(`http://a.example${path}`))).toBe(headers.length === 0 ? undefined : 'url.tar');
-});
+])(
+  'the name of partial downloads is refused, as it would be removed with them: %s',
+  async (path, headers) => {
+    await expect(nameFrom(path, ...headers)).rejects.toThrow(
+      /^127\.0\.0\.1:\d+ names the bundle \.refit-airgap\.part, as the agent names its partial downloads: rename it there$/,
+    );
+    expect(bundleNameIn(new URL(`http://a.example${path}`))).toBe(
+      headers.length === 0 ? undefined : 'url.tar',
+    );
+  },
+);
 
 test.each<[unknown, boolean]>([
   ['a.tar', true],
@@ -78,9 +92,12 @@ test.each<[unknown, boolean]>([
   ['', false],
   [7, false],
   [undefined, false],
-])('a recorded name is believed only if it is one that we would have given: %j', (name, expected) => {
-  expect(isBundleName(name)).toBe(expected);
-});
+])(
+  'a recorded name is believed only if it is one that we would have given: %j',
+  (name, expected) => {
+    expect(isBundleName(name)).toBe(expected);
+  },
+);
 
 describe('from Content-Disposition', () => {
   test.each([
@@ -108,6 +125,8 @@ describe('from Content-Disposition', () => {
   ])('%s', async (header, name) => expect(await nameFrom('/url.tar', header)).toBe(name));
 
   test('that stands there twice tells nothing', async () => {
-    expect(await nameFrom('/url.tar', 'attachment; filename=a', 'attachment; filename=b')).toBe('url.tar');
+    expect(await nameFrom('/url.tar', 'attachment; filename=a', 'attachment; filename=b')).toBe(
+      'url.tar',
+    );
   });
 });

@@ -8,12 +8,17 @@ export const PARTIAL_BUNDLE = '.refit-airgap.part';
 /** Throws when neither the answer's Content-Disposition nor its URL has a usable name. */
 export function bundleNameFor({ response, url }: Answer): string {
   const dispositions = response.headersDistinct['content-disposition'] ?? [];
-  const suggested = dispositions.length === 1 ? safeName(suggestionIn(dispositions[0] ?? '')) : undefined;
+  const suggested =
+    dispositions.length === 1 ? safeName(suggestionIn(dispositions[0] ?? '')) : undefined;
   const name = suggested ?? nameIn(url);
   if (name === PARTIAL_BUNDLE)
-    throw new Error(`${url.host} names the bundle ${name}, as the agent names its partial downloads: rename it there`);
+    throw new Error(
+      `${url.host} names the bundle ${name}, as the agent names its partial downloads: rename it there`,
+    );
   if (name !== undefined) return name;
-  throw new Error(`neither the URL's path nor a Content-Disposition of ${url.host} names the bundle`);
+  throw new Error(
+    `neither the URL's path nor a Content-Disposition of ${url.host} names the bundle`,
+  );
 }
 
 /** Name of a bundle in a list or record of ours; those files may have been changed. */
@@ -46,7 +51,8 @@ function suggestionIn(disposition: string): string | undefined {
   }
   // A header that does not parse to its end is not trusted at all.
   if (!/^[;\s]*$/.test(disposition.slice(end))) return undefined;
-  const [, encoded] = /^(?:utf-8|us-ascii)'[^']*'(.*)$/i.exec(parameters.get('filename*') ?? '') ?? [];
+  const [, encoded] =
+    /^(?:utf-8|us-ascii)'[^']*'(.*)$/i.exec(parameters.get('filename*') ?? '') ?? [];
   return (encoded && ifPossible(() => decodeURIComponent(encoded))) ?? parameters.get('filename');
 }
 
@@ -58,6 +64,7 @@ const PROBLEMATIC = /[\\/<>|:"?*\p{Cc}\p{Cf}\p{Co}\p{Cs}]|^\s|[.\s]$/gu;
 
 function safeName(suggested: string | undefined): string | undefined {
   const name = suggested?.normalize('NFC') ?? '';
-  const isUsable = name !== '' && name !== '.' && name !== '..' && Buffer.byteLength(name) <= MAX_BYTES;
+  const isUsable =
+    name !== '' && name !== '.' && name !== '..' && Buffer.byteLength(name) <= MAX_BYTES;
   return isUsable && !RESERVED.test(name) ? name.replaceAll(PROBLEMATIC, '_') : undefined;
 }

@@ -21,7 +21,9 @@ async function play(
   const tools = { clock, random: () => 1, log: silentLogger, abort };
   const began = clock.monotonic();
   let error: unknown;
-  const done = whenThereIsRoom(trial, discard, { totalMs: DAY_MS }, tools).catch((thrown: unknown) => (error = thrown));
+  const done = whenThereIsRoom(trial, discard, { totalMs: DAY_MS }, tools).catch(
+    (thrown: unknown) => (error = thrown),
+  );
   await clock.runUntil(done);
   return { error, works, discards, ms: clock.monotonic() - began };
 }
@@ -37,7 +39,8 @@ test('a quota without room ends the download after ten trials, each of them remo
 test('room that comes and goes cannot have a server without a length fill the disk for ever', async () => {
   let looks = 0;
   const files = {
-    statfs: async () => await Promise.resolve({ bavail: looks++ % 3 === 0 ? 0 : 1_000, blocks: 1_000, bsize: 1 }),
+    statfs: async () =>
+      await Promise.resolve({ bavail: looks++ % 3 === 0 ? 0 : 1_000, blocks: 1_000, bsize: 1 }),
   };
   const { error, works } = await play(async () => {
     looks = 0;
@@ -90,7 +93,10 @@ test.each<[string, number, number, number, string | undefined]>([
 });
 
 test.each([
-  ['that does not say its size', async () => await Promise.resolve({ bavail: 0, blocks: 0, bsize: 4 })],
+  [
+    'that does not say its size',
+    async () => await Promise.resolve({ bavail: 0, blocks: 0, bsize: 4 }),
+  ],
   ['that cannot be asked', async () => await Promise.reject(new Error('ENOSYS'))],
 ])('a file system %s is written to', async (_name, statfs) => {
   await diskRoom('/data', 100, { statfs } as never).require(KB);
@@ -191,7 +197,9 @@ test('what the disk has taken of the download counts as part of the whole', asyn
   const room = diskRoom('/data', 0, files);
   await room.count(4 * MIB);
   state.free = 1 * MIB;
-  const error = (await room.require(2 * MIB).catch((thrown: unknown) => thrown)) as { hasRoom: () => Promise<boolean> };
+  const error = (await room.require(2 * MIB).catch((thrown: unknown) => thrown)) as {
+    hasRoom: () => Promise<boolean>;
+  };
   state.free = 6 * MIB - 4;
   expect(await error.hasRoom()).toBe(false);
   state.free = 6 * MIB;

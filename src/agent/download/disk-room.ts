@@ -53,7 +53,10 @@ export function diskRoom(directory: string, reserveBytes: number, files: StatFil
 }
 
 /** A file system that does not report its size is written to all the same. */
-async function measure(directory: string, files: StatFiles): Promise<{ free: number; size: number }> {
+async function measure(
+  directory: string,
+  files: StatFiles,
+): Promise<{ free: number; size: number }> {
   const found = await files.statfs(directory).catch(() => undefined);
   if (found === undefined || found.blocks === 0) return { free: Infinity, size: Infinity };
   return { free: found.bavail * found.bsize, size: found.blocks * found.bsize };
@@ -70,7 +73,8 @@ export async function whenThereIsRoom<T extends { readonly totalMs: number }>(
   let waits = 0;
   const pause = async (error: unknown, cap = RETRY.cap): Promise<void> => {
     const waitMs = backoffDelay(waits++, { ...RETRY, cap, random });
-    if (clock.monotonic() + waitMs > deadline) throw new Error('the disk stayed full', { cause: error });
+    if (clock.monotonic() + waitMs > deadline)
+      throw new Error('the disk stayed full', { cause: error });
     await sleep(clock, waitMs, abort);
   };
   for (let fills = 1; ; fills++) {
@@ -79,8 +83,11 @@ export async function whenThereIsRoom<T extends { readonly totalMs: number }>(
     } catch (error) {
       if (!(error instanceof NoRoomError) && !isDiskFull(error)) throw error;
       await discard();
-      if (fills === MOST_FILLS) throw new Error(`the disk was full ${fills} times`, { cause: error });
-      log.warn('the disk is full: the download was removed and waits for room', { reason: messageOf(error) });
+      if (fills === MOST_FILLS)
+        throw new Error(`the disk was full ${fills} times`, { cause: error });
+      log.warn('the disk is full: the download was removed and waits for room', {
+        reason: messageOf(error),
+      });
       await pause(error, error instanceof NoRoomError ? RETRY.cap : BLIND_CAP_MS);
       if (error instanceof NoRoomError) while (!(await error.hasRoom())) await pause(error);
     }

@@ -36,10 +36,21 @@ async function scene(script: Script, limits: object = {}): Promise<Scene> {
     userAgent: 'refit-agent/test (w1)',
     environment: {},
     placeFor: async () =>
-      await Promise.resolve({ directory, held: [join(directory, 'staged'), join(directory, 'part')] }),
+      await Promise.resolve({
+        directory,
+        held: [join(directory, 'staged'), join(directory, 'part')],
+      }),
   });
-  const check: Scene['check'] = (policy = {}, url = `${server.config.server}/k0s?token=secret`, kind = 'k0supdate') =>
-    encodeDownloadCheck({ rollout: 'uid', commands: [{ id: 0, kind, url, version: 'v2' }], policy });
+  const check: Scene['check'] = (
+    policy = {},
+    url = `${server.config.server}/k0s?token=secret`,
+    kind = 'k0supdate',
+  ) =>
+    encodeDownloadCheck({
+      rollout: 'uid',
+      commands: [{ id: 0, kind, url, version: 'v2' }],
+      policy,
+    });
   return { server, clock, checks, check };
 }
 
@@ -61,10 +72,28 @@ test.each<[string, Script, object, AgentPolicy, string | undefined]>([
   ['nothing there', answering(404), {}, {}, 'answered 404 Not Found'],
   ['a redirect that loops', answering(302, { location: '/k0s' }), {}, {}, 'more than 10 redirects'],
   ['too large a file', whole, { maxBytes: 4_999 }, {}, 'it has 5000 bytes, and 4999 is the limit'],
-  ['too large a file behind a signed URL', rangesOnly, { maxBytes: 4_999 }, {}, 'it has 5000 bytes'],
+  [
+    'too large a file behind a signed URL',
+    rangesOnly,
+    { maxBytes: 4_999 },
+    {},
+    'it has 5000 bytes',
+  ],
   ['no room', whole, {}, { diskReserveBytes: 2 ** 60 }, 'bytes free, the download needs 5000'],
-  ['plain http where the policy requires https', whole, {}, { requireHttps: true }, 'leads to plain http'],
-  ['another host than the agent allows', whole, { allowedHosts: ['mirror.example'] }, {}, 'mirror.example'],
+  [
+    'plain http where the policy requires https',
+    whole,
+    {},
+    { requireHttps: true },
+    'leads to plain http',
+  ],
+  [
+    'another host than the agent allows',
+    whole,
+    { allowedHosts: ['mirror.example'] },
+    {},
+    'mirror.example',
+  ],
   ['no hash and no https', whole, { httpsWithoutHash: true }, {}, 'leads to plain http'],
 ])('%s', async (_what, script, limits, policy, problem) => {
   const { checks, check } = await scene(script, limits);
@@ -121,13 +150,17 @@ test('every problem is told, each once', async () => {
   const command = (id: number, path: string) =>
     ({ id, kind: 'k0supdate', url: `${server.config.server}/${path}`, version: 'v2' }) as const;
   const commands = [command(0, 'a'), command(1, 'b'), command(2, 'a')];
-  const { problem = '' } = await checks(encodeDownloadCheck({ rollout: 'uid', commands, policy: {} }));
+  const { problem = '' } = await checks(
+    encodeDownloadCheck({ rollout: 'uid', commands, policy: {} }),
+  );
   expect(problem.match(/\/[ab]: .*? answered 404 Not Found/g)).toHaveLength(2);
 });
 
 test('the size is told, and the room in round numbers, asked or not: beside the reserve, as often as the rest', async () => {
   const { bavail, bsize } = await statfs(directory);
-  const { clock, checks, check } = await scene(whole, { reserveBytes: bavail * bsize - 3 * 2 ** 30 });
+  const { clock, checks, check } = await scene(whole, {
+    reserveBytes: bavail * bsize - 3 * 2 ** 30,
+  });
   const { room = 0 } = await checks({});
   // Others write to the disk, too.
   expect([2 ** 30, 2 ** 31]).toContain(room);
@@ -143,7 +176,8 @@ test('the size is told, and the room in round numbers, asked or not: beside the 
 test('what was fetched ahead needs no room again, and what was fetched of it less', async () => {
   const { bavail, bsize } = await statfs(directory);
   const { checks, check } = await scene(whole);
-  const scarce = (reserve: number): Annotations => check({ diskReserveBytes: bavail * bsize * 2 + reserve });
+  const scarce = (reserve: number): Annotations =>
+    check({ diskReserveBytes: bavail * bsize * 2 + reserve });
   expect((await checks(scarce(0))).problem).toContain('the download needs 5000 and');
   await writeFile(join(directory, 'part'), 'x'.repeat(2_000));
   expect((await checks(scarce(1))).problem).toContain('the download needs 3000 and');

@@ -8,7 +8,13 @@ import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { diskRoom } from './disk-room.ts';
-import { type DownloadLimits, type FetchRequest, type FetchTools, limitsFor, requestFor } from './fetch.ts';
+import {
+  type DownloadLimits,
+  type FetchRequest,
+  type FetchTools,
+  limitsFor,
+  requestFor,
+} from './fetch.ts';
 
 export interface DownloadChecksParts
   extends Pick<FetchRequest, 'limits' | 'userAgent'>,
@@ -29,7 +35,13 @@ const TIMEOUT_MS = 4_000;
 /** More room is as good as this. */
 const MOST_ROOM = 2 ** 32;
 
-export function downloadChecks({ clock, limits, userAgent, environment, placeFor }: DownloadChecksParts) {
+export function downloadChecks({
+  clock,
+  limits,
+  userAgent,
+  environment,
+  placeFor,
+}: DownloadChecksParts) {
   let known: DownloadAnswer = { id: '' };
   let until = Number.NEGATIVE_INFINITY;
 
@@ -45,12 +57,16 @@ export function downloadChecks({ clock, limits, userAgent, environment, placeFor
     let bytes = 0;
     try {
       bytes = await sizeOf(requestFor({ url, sha256, userAgent, limits: own, environment }));
-      if (bytes > own.maxBytes) throw new Error(`it has ${bytes} bytes, and ${own.maxBytes} is the limit`);
+      if (bytes > own.maxBytes)
+        throw new Error(`it has ${bytes} bytes, and ${own.maxBytes} is the limit`);
       const place = await placeFor(kind);
       if (!place) return { bytes };
-      const found = await Promise.all(place.held.map(async (path) => await files.stat(path).catch(() => undefined)));
+      const found = await Promise.all(
+        place.held.map(async (path) => await files.stat(path).catch(() => undefined)),
+      );
       const held = Math.max(...found.map((file) => file?.size ?? 0), 0);
-      if (held === 0 || bytes > held) await diskRoom(place.directory, own.reserveBytes, files).require(bytes - held);
+      if (held === 0 || bytes > held)
+        await diskRoom(place.directory, own.reserveBytes, files).require(bytes - held);
       return { bytes };
     } catch (error) {
       return { bytes, problem: `${printableUrl(url)}: ${messageOf(error)}` };
@@ -61,7 +77,9 @@ export function downloadChecks({ clock, limits, userAgent, environment, placeFor
   async function room(): Promise<number | undefined> {
     const [binary, bundles] = [await placeFor('k0supdate'), await placeFor('airgapupdate')];
     if (!binary || !bundles) return undefined;
-    const places = [binary, bundles].map(({ directory }) => diskRoom(directory, limits.reserveBytes, files));
+    const places = [binary, bundles].map(({ directory }) =>
+      diskRoom(directory, limits.reserveBytes, files),
+    );
     const free = await Promise.all(places.map(async (place) => await place.free()));
     return 2 ** Math.floor(Math.log2(Math.min(MOST_ROOM, ...free)));
   }
@@ -81,9 +99,10 @@ export function downloadChecks({ clock, limits, userAgent, environment, placeFor
 /** 0 if the server does not say it. Some know no HEAD, and a signed URL is for GET only: then the first byte is requested. */
 async function sizeOf(request: Get): Promise<number> {
   const headers = { ...request.headers, range: 'bytes=0-0' };
-  using answer = await httpGet({ ...request, method: 'HEAD' }, AbortSignal.timeout(TIMEOUT_MS)).catch(
-    async () => await httpGet({ ...request, headers }, AbortSignal.timeout(TIMEOUT_MS)),
-  );
+  using answer = await httpGet(
+    { ...request, method: 'HEAD' },
+    AbortSignal.timeout(TIMEOUT_MS),
+  ).catch(async () => await httpGet({ ...request, headers }, AbortSignal.timeout(TIMEOUT_MS)));
   const { 'content-range': range = '', 'content-length': length = '0' } = answer.response.headers;
   return Number(/\/(\d+)$/.exec(range)?.[1] ?? length);
 }

@@ -4,7 +4,12 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import * as files from 'node:fs/promises';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,7 +77,11 @@ const rest =
   (from: number, headers: Record<string, string> = {}): Reply =>
   (response) =>
     response
-      .writeHead(206, { 'content-range': `bytes ${from}-9/10`, 'content-length': String(10 - from), ...headers })
+      .writeHead(206, {
+        'content-range': `bytes ${from}-9/10`,
+        'content-length': String(10 - from),
+        ...headers,
+      })
       .end(BODY.subarray(from));
 const status =
   (code: number, headers: Record<string, string> = {}): Reply =>
@@ -86,7 +95,14 @@ interface Asked extends Partial<Omit<FetchRequest, 'limits' | 'paths' | 'url'>> 
 
 async function fetchFrom(url: string, { limits, inspect, ...more }: Asked = {}) {
   const paths = { part: join(directory, 'part'), record: join(directory, 'record.json') };
-  const request = { url, sha256: HASH, paths, userAgent: 'refit/1', limits: { ...LIMITS, ...limits }, ...more };
+  const request = {
+    url,
+    sha256: HASH,
+    paths,
+    userAgent: 'refit/1',
+    limits: { ...LIMITS, ...limits },
+    ...more,
+  };
   await using part = await openPartial({ url, sha256: request.sha256 }, paths, files);
   const tools = {
     clock: hurriedClock(1000),
@@ -164,11 +180,23 @@ test('the origin of the bytes is recorded before them', async () => {
 });
 
 test.each<[string, Reply, string]>([
-  ['at another byte of the same version', rest(3, { etag: '"a"' }), 'the server continued another payload'],
+  [
+    'at another byte of the same version',
+    rest(3, { etag: '"a"' }),
+    'the server continued another payload',
+  ],
   ['at another byte', rest(3), 'the server continued another payload'],
   ['of another version', rest(4, { etag: '"b"' }), 'the server continued another payload'],
-  ['without saying where', (response) => response.writeHead(206).end('x'), 'the server continued another payload'],
-  ['with nothing, as it is shorter now', status(416, { 'content-range': 'bytes */3' }), 'became shorter'],
+  [
+    'without saying where',
+    (response) => response.writeHead(206).end('x'),
+    'the server continued another payload',
+  ],
+  [
+    'with nothing, as it is shorter now',
+    status(416, { 'content-range': 'bytes */3' }),
+    'became shorter',
+  ],
 ])(
   'an answer that continues %s is not taken, and the payload is fetched from its start',
   async (_name, reply, reason) => {
@@ -195,18 +223,39 @@ test('a continuation whose version nobody noted before is taken', async () => {
 test.each([
   ['without a hash', undefined],
   ['with one', HASH],
-])('an answer with less than the rest that was asked for is continued: %s', async (_name, sha256) => {
-  const etag = '"a"';
-  const piece =
-    (from: number, to: number): Reply =>
-    (response) =>
-      response
-        .writeHead(206, { etag, 'content-range': `bytes ${from}-${to - 1}/10`, 'content-length': to - from })
-        .end(BODY.subarray(from, to));
-  const url = await serve(broken(4, { etag }), piece(4, 6), piece(6, 9), piece(9, 10), status(404));
-  expect(await fetchFrom(url, { sha256 })).toMatchObject({ outcome: 'fetched', text: '0123456789' });
-  expect(asked.map(({ range }) => range)).toEqual([undefined, 'bytes=4-', 'bytes=6-', 'bytes=9-']);
-});
+])(
+  'an answer with less than the rest that was asked for is continued: %s',
+  async (_name, sha256) => {
+    const etag = '"a"';
+    const piece =
+      (from: number, to: number): Reply =>
+      (response) =>
+        response
+          .writeHead(206, {
+            etag,
+            'content-range': `bytes ${from}-${to - 1}/10`,
+            'content-length': to - from,
+          })
+          .end(BODY.subarray(from, to));
+    const url = await serve(
+      broken(4, { etag }),
+      piece(4, 6),
+      piece(6, 9),
+      piece(9, 10),
+      status(404),
+    );
+    expect(await fetchFrom(url, { sha256 })).toMatchObject({
+      outcome: 'fetched',
+      text: '0123456789',
+    });
+    expect(asked.map(({ range }) => range)).toEqual([
+      undefined,
+      'bytes=4-',
+      'bytes=6-',
+      'bytes=9-',
+    ]);
+  },
+);
 
 test('a whole part, of which the server has nothing more, is whole', async () => {
   const url = await serve(status(416, { 'content-range': 'bytes */10' }));
@@ -230,14 +279,18 @@ test('a wrong hash after a continuation may be the fault of the continuation: it
 test('a wrong hash three times is final, though each answer was cut', async () => {
   const wrong = 'f'.repeat(64);
   const url = await serve(broken(4), rest(4), broken(4), rest(4), broken(4), rest(4), status(404));
-  await expect(fetchFrom(url, { sha256: wrong })).rejects.toThrow(`sha256 of the download is ${HASH}, wanted ${wrong}`);
+  await expect(fetchFrom(url, { sha256: wrong })).rejects.toThrow(
+    `sha256 of the download is ${HASH}, wanted ${wrong}`,
+  );
   expect(asked).toHaveLength(6);
 });
 
 test('a wrong hash of a download in one piece is final, and its bytes are dropped', async () => {
   const wrong = 'f'.repeat(64);
   const url = await serve(whole());
-  await expect(fetchFrom(url, { sha256: wrong })).rejects.toThrow(`sha256 of the download is ${HASH}, wanted ${wrong}`);
+  await expect(fetchFrom(url, { sha256: wrong })).rejects.toThrow(
+    `sha256 of the download is ${HASH}, wanted ${wrong}`,
+  );
   expect(await readFile(join(directory, 'part'), 'utf8')).toBe('');
   expect(asked).toHaveLength(1);
 });
@@ -285,20 +338,25 @@ test.each<[string, Reply, string]>([
     },
     '0123',
   ],
-])('a payload that announces too much is refused by that, without waiting for %s', async (_name, reply, left) => {
-  const url = await serve(reply);
-  if (left !== '') await leave(url, left);
-  await expect(fetchFrom(url, { limits: { maxBytes: 9 } })).rejects.toMatchObject({
-    message: 'the download is bigger than 9 bytes',
-  });
-  expect(await readFile(join(directory, 'part'), 'utf8')).toBe(left);
-});
+])(
+  'a payload that announces too much is refused by that, without waiting for %s',
+  async (_name, reply, left) => {
+    const url = await serve(reply);
+    if (left !== '') await leave(url, left);
+    await expect(fetchFrom(url, { limits: { maxBytes: 9 } })).rejects.toMatchObject({
+      message: 'the download is bigger than 9 bytes',
+    });
+    expect(await readFile(join(directory, 'part'), 'utf8')).toBe(left);
+  },
+);
 
 test('a server that never brings a byte is given up after eight attempts', async () => {
   const url = await serve(status(503));
   const error: unknown = await fetchFrom(url).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ message: 'gave up after 8 attempts' });
-  expect((error as Error).cause).toMatchObject({ message: `${new URL(url).host} answered 503 Service Unavailable` });
+  expect((error as Error).cause).toMatchObject({
+    message: `${new URL(url).host} answered 503 Service Unavailable`,
+  });
   expect(asked).toHaveLength(8);
   const waits = lines.map(({ waitMs }) => Math.round(waitMs as number));
   expect(waits.slice(0, 3)).toEqual(waits.slice(0, 3).toSorted((a, b) => a - b));
@@ -310,7 +368,10 @@ test('attempts that bring a byte each are not counted', async () => {
   const byte =
     (from: number): Reply =>
     (response) => {
-      response.writeHead(206, { 'content-range': `bytes ${from}-9/10`, 'content-length': String(10 - from) });
+      response.writeHead(206, {
+        'content-range': `bytes ${from}-9/10`,
+        'content-length': String(10 - from),
+      });
       breakOff(response, from, from + 1);
     };
   const url = await serve(broken(1), ...[1, 2, 3, 4, 5, 6, 7, 8].map(byte), rest(9));
@@ -320,9 +381,24 @@ test('attempts that bring a byte each are not counted', async () => {
 
 test.each<[string, Partial<DownloadLimits>, string | undefined, string | undefined]>([
   ['the policy requires https', { requireHttps: true }, HASH, 'the plan leads to plain http'],
-  ['the agent requires it without a hash', { httpsWithoutHash: true }, undefined, 'the plan leads to plain http'],
-  ['the agent requires it without a hash, and there is one', { httpsWithoutHash: true }, HASH, undefined],
-  ['the agent asks other hosts only', { allowedHosts: ['mirror.example'] }, HASH, 'the plan leads there: '],
+  [
+    'the agent requires it without a hash',
+    { httpsWithoutHash: true },
+    undefined,
+    'the plan leads to plain http',
+  ],
+  [
+    'the agent requires it without a hash, and there is one',
+    { httpsWithoutHash: true },
+    HASH,
+    undefined,
+  ],
+  [
+    'the agent asks other hosts only',
+    { allowedHosts: ['mirror.example'] },
+    HASH,
+    'the plan leads there: ',
+  ],
   ['the agent asks this host', { allowedHosts: ['127.0.0.1'] }, HASH, undefined],
 ])('what may be asked at all: %s', async (_name, limits, sha256, refusal) => {
   const url = await serve(whole());
@@ -339,7 +415,9 @@ test('without a hash and a validator, what another payload may have replaced is 
   const url = await serve(broken(4), (response, request) =>
     request.headers.range === undefined
       ? response.writeHead(200, { 'content-length': '10' }).end('ABCDEFGHIJ')
-      : response.writeHead(206, { 'content-range': 'bytes 4-9/10', 'content-length': '6' }).end('EFGHIJ'),
+      : response
+          .writeHead(206, { 'content-range': 'bytes 4-9/10', 'content-length': '6' })
+          .end('EFGHIJ'),
   );
   const { text } = await fetchFrom(url, { sha256: undefined });
   expect(text).toBe('ABCDEFGHIJ');

@@ -42,7 +42,8 @@ const MAX_BARREN_ATTEMPTS = 8;
 const MOST_WRONG = 3;
 
 /** One fetch under way: what is wanted, into which part, and what looks at the bytes. */
-export type Fetching = FetchRequest & FetchTools & { readonly part: PartialFile; readonly inspect: Inspect };
+export type Fetching = FetchRequest &
+  FetchTools & { readonly part: PartialFile; readonly inspect: Inspect };
 
 /** Resolves with `fetched` once the part is complete and, if a sha256 is wanted, has it. */
 export async function fetchVerified(fetching: Fetching) {
@@ -56,7 +57,8 @@ export async function fetchVerified(fetching: Fetching) {
     const { sha256, pieced } = part;
     if (wanted === undefined || sha256 === wanted) return 'fetched';
     await part.restart({});
-    if (!pieced || wrong === MOST_WRONG) throw new Error(`sha256 of the download is ${sha256}, wanted ${wanted}`);
+    if (!pieced || wrong === MOST_WRONG)
+      throw new Error(`sha256 of the download is ${sha256}, wanted ${wanted}`);
     log.warn('a resumed download has the wrong sha256: starting again', { host: hostOf(fetching) });
   }
 }
@@ -70,9 +72,14 @@ async function fetchWhole(fetching: Fetching, deadline: number) {
     } catch (error) {
       if (!(error instanceof web.TransientError)) throw error;
       if (part.bytes > before) barren = 0;
-      if (barren + 1 === MAX_BARREN_ATTEMPTS) throw new Error(`gave up after ${barren + 1} attempts`, { cause: error });
+      if (barren + 1 === MAX_BARREN_ATTEMPTS)
+        throw new Error(`gave up after ${barren + 1} attempts`, { cause: error });
       const waitMs = backoffDelay(barren, { base: 500, cap: 30_000, random });
-      log.warn('the download is retried', { host: hostOf(fetching), reason: messageOf(error), waitMs });
+      log.warn('the download is retried', {
+        host: hostOf(fetching),
+        reason: messageOf(error),
+        waitMs,
+      });
       await sleep(clock, waitMs, abort);
     }
   }
@@ -95,7 +102,9 @@ async function attempt(fetching: Fetching, remainingMs: number) {
 }
 
 /** Held to the rules for downloads. */
-export function requestFor(asked: Pick<Fetching, 'url' | 'sha256' | 'userAgent' | 'limits' | 'environment'>): web.Get {
+export function requestFor(
+  asked: Pick<Fetching, 'url' | 'sha256' | 'userAgent' | 'limits' | 'environment'>,
+): web.Get {
   const { url, sha256, userAgent, limits, environment } = asked;
   const { requireHttps, allowInsecureRedirect, httpsWithoutHash, allowedHosts } = limits;
   return {
@@ -112,8 +121,10 @@ async function take(answer: web.Answer, fetching: Fetching, guard: web.StallGuar
   const { part, limits, paths, files } = fetching;
   const { response, url } = answer;
   const { statusCode = 0 } = response;
-  const fitting = part.bytes > 0 ? [200, 206, 416] : fetching.unless === undefined ? [200] : [200, 304];
-  if (!fitting.includes(statusCode)) throw new Error(`${url.host} answered ${statusCode}, which nothing asked for`);
+  const fitting =
+    part.bytes > 0 ? [200, 206, 416] : fetching.unless === undefined ? [200] : [200, 304];
+  if (!fitting.includes(statusCode))
+    throw new Error(`${url.host} answered ${statusCode}, which nothing asked for`);
   if (statusCode === 304) return 'here';
   if (statusCode === 416) return await confirmWhole(part, response);
   if (await isHere(answer, fetching)) return 'here';
@@ -129,7 +140,8 @@ async function take(answer: web.Answer, fetching: Fetching, guard: web.StallGuar
     await part.append(chunk);
   }
   const [, total] = /\/(\d+)$/.exec(response.headers['content-range'] ?? '') ?? [];
-  if (part.bytes < Number(total)) throw new web.TransientError('the server sent less than the rest');
+  if (part.bytes < Number(total))
+    throw new web.TransientError('the server sent less than the rest');
   return 'fetched';
 }
 
@@ -163,7 +175,11 @@ async function isHere(answer: web.Answer, { part, inspect }: Fetching): Promise<
   return isHere;
 }
 
-async function continueAt(part: PartialFile, response: IncomingMessage, validator: string | undefined): Promise<void> {
+async function continueAt(
+  part: PartialFile,
+  response: IncomingMessage,
+  validator: string | undefined,
+): Promise<void> {
   const start = /^bytes (\d+)-/.exec(response.headers['content-range'] ?? '')?.[1];
   const known = part.origin.validator;
   if (Number(start) === part.bytes && (known === undefined || known === validator)) {

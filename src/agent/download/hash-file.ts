@@ -8,7 +8,10 @@ import { unless } from '../state/trusted-path.ts';
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
 /** Lower-case hexadecimal sha256; undefined when there is no such file. */
-export async function hashFile(path: string, files: Pick<Files, 'open'>): Promise<string | undefined> {
+export async function hashFile(
+  path: string,
+  files: Pick<Files, 'open'>,
+): Promise<string | undefined> {
   await using handle = await unless('ENOENT', files.open(path, 'r'));
   if (handle === undefined) return undefined;
   const hash = createHash('sha256');

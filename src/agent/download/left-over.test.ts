@@ -6,7 +6,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type DownloadServer, startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
+import {
+  type DownloadServer,
+  startDownloadServer,
+} from '../../../sandbox/hosts/download-server.ts';
 import { buildDownloadRequest, buildFetchTools } from '../../../test/builders/downloads.ts';
 import type { Files } from '../state/durable-files.ts';
 import { type DownloadRequest, discardDownload, download } from './stage-binary.ts';
@@ -23,7 +26,11 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-left-'));
   await writeFile(join(directory, 'payload'), BYTES);
   server = await startDownloadServer({ files: { '/k0s': join(directory, 'payload') } });
-  request = buildDownloadRequest(directory, { url: `${server.url}/k0s`, sha256: SHA256, limits: LIMITS });
+  request = buildDownloadRequest(directory, {
+    url: `${server.url}/k0s`,
+    sha256: SHA256,
+    limits: LIMITS,
+  });
 });
 afterEach(async () => {
   await server.stop();
@@ -39,16 +46,19 @@ test.each<[string, string | Buffer]>([
   ['part of the payload', BYTES.subarray(0, 40_000)],
   ['one byte changed', Buffer.from(BYTES).fill('x', 49_999)],
   ['nothing', ''],
-])('a staged file with %s is not taken for the payload, whatever its name', async (_name, bytes) => {
-  await writeFile(request.staged, bytes, { mode: 0o755 });
-  await fetchNow();
-  expect(server.requests).toHaveLength(1);
-  expect(
-    createHash('sha256')
-      .update(await readFile(request.staged))
-      .digest('hex'),
-  ).toBe(SHA256);
-});
+])(
+  'a staged file with %s is not taken for the payload, whatever its name',
+  async (_name, bytes) => {
+    await writeFile(request.staged, bytes, { mode: 0o755 });
+    await fetchNow();
+    expect(server.requests).toHaveLength(1);
+    expect(
+      createHash('sha256')
+        .update(await readFile(request.staged))
+        .digest('hex'),
+    ).toBe(SHA256);
+  },
+);
 
 test('a download that does not fit frees what it took, waits, and is staged once there is room', async () => {
   const left = (): boolean[] =>
@@ -76,7 +86,8 @@ test('a directory that is gone has nothing to discard; one that cannot be synced
   await discardDownload(gone, files);
   const broken: Files = {
     ...files,
-    open: async () => await Promise.reject(Object.assign(new Error('EIO: broken'), { code: 'EIO' })),
+    open: async () =>
+      await Promise.reject(Object.assign(new Error('EIO: broken'), { code: 'EIO' })),
   };
   await expect(discardDownload(request, broken)).rejects.toThrow('EIO');
 });

@@ -35,7 +35,12 @@ test('a new part is for its owner only, and its record is there before any byte'
   await using part = await open(HASH);
   expect((await stat(paths.part)).mode & 0o777).toBe(0o600);
   expect(await recorded()).toEqual({ url: URL_A, sha256: HASH });
-  expect([part.bytes, part.pieced, part.wanted, part.origin]).toEqual([0, false, HASH, { url: URL_A, sha256: HASH }]);
+  expect([part.bytes, part.pieced, part.wanted, part.origin]).toEqual([
+    0,
+    false,
+    HASH,
+    { url: URL_A, sha256: HASH },
+  ]);
 });
 
 test('bytes are counted and hashed as they come', async () => {
@@ -52,7 +57,12 @@ test.each<[string, string | undefined, unknown, number]>([
   ['no seal, without a hash in the signal', undefined, { url: URL_A }, 0],
   ['another URL', HASH, { url: 'https://other.example/k0s', sha256: HASH }, 0],
   ['another hash', HASH, { url: URL_A, sha256: 'f'.repeat(64) }, 0],
-  ['a hash, where the signal has none any more', undefined, { url: URL_A, sha256: HASH, sealed: HASH }, 0],
+  [
+    'a hash, where the signal has none any more',
+    undefined,
+    { url: URL_A, sha256: HASH, sealed: HASH },
+    0,
+  ],
   ['no URL', HASH, { sha256: HASH }, 0],
   ['no object', HASH, [URL_A], 0],
   ['no JSON', HASH, '{', 0],
@@ -80,7 +90,12 @@ test('a restart forgets the bytes and takes the new origin', async () => {
   await using part = await open(HASH);
   expect(part.origin).toMatchObject({ validator: '"old"', name: 'old.tar' });
   await part.restart({ validator: '"new"', name: 'new.tar' });
-  expect(await recorded()).toEqual({ url: URL_A, sha256: HASH, validator: '"new"', name: 'new.tar' });
+  expect(await recorded()).toEqual({
+    url: URL_A,
+    sha256: HASH,
+    validator: '"new"',
+    name: 'new.tar',
+  });
   expect([part.bytes, part.pieced]).toEqual([0, false]);
   await part.append(ABC);
   expect(part.sha256).toBe(HASH);
@@ -106,7 +121,11 @@ test.each<[string, unknown, string | undefined]>([
   ['a record without a URL tells none', { sha256: 'a' }, undefined],
   ['a record that is no object tells none', 'null', undefined],
   ['a record whose hash is no text tells none', { url: URL_A, sha256: 7 }, undefined],
-  ['a record with the name of another directory tells none', { url: URL_A, sha256: 'a', name: '../x' }, undefined],
+  [
+    'a record with the name of another directory tells none',
+    { url: URL_A, sha256: 'a', name: '../x' },
+    undefined,
+  ],
 ])('the hash of what is staged: %s', async (_name, record, expected) => {
   await leave(record);
   expect(await wantedHash(undefined, paths.record, files)).toBe(expected);

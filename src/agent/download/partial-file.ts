@@ -115,7 +115,11 @@ export async function openPartial(
 }
 
 /** The signal's hash, if it has one: the record on the disk may have been changed. Else the recorded one. */
-export async function wantedHash(sha256: string | undefined, path: string, files: Files): Promise<string | undefined> {
+export async function wantedHash(
+  sha256: string | undefined,
+  path: string,
+  files: Files,
+): Promise<string | undefined> {
   if (sha256 !== undefined) return sha256.toLowerCase();
   const record = await readRecord(path, files);
   return record?.sha256 ?? record?.sealed;

@@ -27,7 +27,8 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-bundle-'));
   images = join(directory, 'data', 'images');
   await mkdir(join(directory, 'data'));
-  for (const name of ['a.tar', 'b.tar', 'c.tar', 'd.tar']) await writeFile(join(directory, name), contentOf(name));
+  for (const name of ['a.tar', 'b.tar', 'c.tar', 'd.tar'])
+    await writeFile(join(directory, name), contentOf(name));
   server = await serve();
 });
 afterEach(async () => {
@@ -44,7 +45,9 @@ function sha256(text: string | Buffer): string {
 }
 
 /** Slowly enough for a body that nobody takes to break off. */
-async function serve(faults: readonly Fault[] = [{ paceMs: 1, times: Infinity }]): Promise<DownloadServer> {
+async function serve(
+  faults: readonly Fault[] = [{ paceMs: 1, times: Infinity }],
+): Promise<DownloadServer> {
   const names = ['a.tar', 'b.tar', 'c.tar', 'd.tar'];
   const served = Object.fromEntries(names.map((name) => [`/${name}`, join(directory, name)]));
   return await startDownloadServer({ files: served, faults });
@@ -94,7 +97,9 @@ test('the importer never sees a name before its bytes are whole', async () => {
 
 test('a data directory that is not there is not made up', async () => {
   const request = requestFor('a.tar', { imagesDirectory: join(directory, 'nowhere', 'images') });
-  await expect(place(request)).rejects.toThrow(`there is no data directory ${join(directory, 'nowhere')}`);
+  await expect(place(request)).rejects.toThrow(
+    `there is no data directory ${join(directory, 'nowhere')}`,
+  );
   expect(server.requests).toEqual([]);
 });
 
@@ -103,7 +108,9 @@ describe('once', () => {
     const request = requestFor('a.tar', kind === 'without' ? { sha256: undefined } : {});
     await place(request);
     await place(request);
-    expect(server.requests.map(({ status }) => status)).toEqual(kind === 'without' ? [200, 304] : [200]);
+    expect(server.requests.map(({ status }) => status)).toEqual(
+      kind === 'without' ? [200, 304] : [200],
+    );
     expect(await placed()).toEqual(['a.tar']);
   });
 
@@ -187,7 +194,9 @@ test('a list that the disk withholds is not begun anew: what stands on it would 
 });
 
 test('wrong bytes are not placed', async () => {
-  await expect(place(requestFor('a.tar', { sha256: 'ab'.repeat(32) }))).rejects.toThrow(/sha256 of the download is/);
+  await expect(place(requestFor('a.tar', { sha256: 'ab'.repeat(32) }))).rejects.toThrow(
+    /sha256 of the download is/,
+  );
   expect(await placed()).toEqual([]);
 });
 

@@ -5,7 +5,13 @@ import { type Files, syncPath, writeDurably } from '../state/durable-files.ts';
 import { type FileTrust, unless } from '../state/trusted-path.ts';
 import { bundleNameFor, bundleNameIn, isBundleName, PARTIAL_BUNDLE } from './bundle-name.ts';
 import { whenThereIsRoom } from './disk-room.ts';
-import { type DownloadLimits, type FetchRequest, type FetchTools, fetchVerified, type Inspect } from './fetch.ts';
+import {
+  type DownloadLimits,
+  type FetchRequest,
+  type FetchTools,
+  fetchVerified,
+  type Inspect,
+} from './fetch.ts';
 import { hashFile } from './hash-file.ts';
 import { openPartial } from './partial-file.ts';
 
@@ -26,7 +32,8 @@ const KEPT_VERSIONS = 2;
 
 /** Resolves when the images directory has the bundle, also if others put it there, and older ones of ours are gone. */
 export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
-  const place = async (limits: DownloadLimits): Promise<void> => await placeOnce({ ...tools, ...asked, limits });
+  const place = async (limits: DownloadLimits): Promise<void> =>
+    await placeOnce({ ...tools, ...asked, limits });
   const discard = async (): Promise<void> => await discardBundle(asked, tools.files);
   await whenThereIsRoom(place, discard, asked.limits, tools);
 }
@@ -42,12 +49,19 @@ async function placeOnce(asked: Placing): Promise<void> {
   await settle(name, placing);
 }
 
-export async function discardBundle(at: Pick<BundleRequest, 'imagesDirectory' | 'record'>, files: Files) {
-  for (const path of [...partsFor(at.imagesDirectory), at.record]) await files.rm(path, { force: true });
+export async function discardBundle(
+  at: Pick<BundleRequest, 'imagesDirectory' | 'record'>,
+  files: Files,
+) {
+  for (const path of [...partsFor(at.imagesDirectory), at.record])
+    await files.rm(path, { force: true });
 }
 
 /** Name of a file with the wanted bytes: one of ours, or one with the name from the URL. */
-async function findWhole(placing: Placing, bundles: readonly PlacedBundle[]): Promise<string | undefined> {
+async function findWhole(
+  placing: Placing,
+  bundles: readonly PlacedBundle[],
+): Promise<string | undefined> {
   const { url, sha256, imagesDirectory, files } = placing;
   if (sha256 === undefined) return undefined;
   const ours = bundles.filter((bundle) => bundle.sha256 === sha256).map(({ name }) => name);
@@ -68,14 +82,18 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
     const isHere = there !== undefined && there === sha256;
     if (isHere) found = name;
     // No hash covers the name.
-    const isOurs = name === bundleNameIn(new URL(url)) || bundles.some((each) => each.name === name);
+    const isOurs =
+      name === bundleNameIn(new URL(url)) || bundles.some((each) => each.name === name);
     if (there !== undefined && !isHere && !isOurs)
-      throw new Error(`${answer.url.host} names the bundle ${name}, as another file here: rename one of them`);
+      throw new Error(
+        `${answer.url.host} names the bundle ${name}, as another file here: rename one of them`,
+      );
     return { isHere, name };
   };
   const paths = { part: await partFor(placing), record };
   await using part = await openPartial({ url, sha256 }, paths, files);
-  const isWhole = part.wanted !== undefined && part.sha256 === part.wanted && isBundleName(part.origin.name);
+  const isWhole =
+    part.wanted !== undefined && part.sha256 === part.wanted && isBundleName(part.origin.name);
   const wanted = { ...placing, paths, part, inspect, ...(known && { unless: known }) };
   if (!isWhole && (await fetchVerified(wanted)) === 'here') return found;
   await part.seal(0o644);
@@ -88,8 +106,13 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
 }
 
 /** The bundle that this URL led to before, if it is still there: without a hash only the server knows if it is current. */
-async function findOffered(placing: Placing, bundles: readonly PlacedBundle[]): Promise<PlacedBundle | undefined> {
-  const offered = bundles.findLast(({ url, validator }) => url === placing.url && validator !== undefined);
+async function findOffered(
+  placing: Placing,
+  bundles: readonly PlacedBundle[],
+): Promise<PlacedBundle | undefined> {
+  const offered = bundles.findLast(
+    ({ url, validator }) => url === placing.url && validator !== undefined,
+  );
   return offered !== undefined && (await isPlaced(offered, placing)) ? offered : undefined;
 }
 
@@ -105,14 +128,18 @@ async function settle(name: string, placing: Placing): Promise<void> {
   const isKept = (bundle: PlacedBundle): boolean => kept.includes(bundle.version);
   for (const old of inOrder.filter((bundle) => !isKept(bundle))) {
     // A file with other bytes than we placed is not ours any more.
-    if (await isPlaced(old, placing)) await files.rm(join(imagesDirectory, old.name), { force: true });
+    if (await isPlaced(old, placing))
+      await files.rm(join(imagesDirectory, old.name), { force: true });
   }
   // The list last: after power loss a removed file may be back, and the list must still name it.
   await syncPath(imagesDirectory, files);
   await saveBundles(list, inOrder.filter(isKept), files);
 }
 
-async function isPlaced({ name, sha256 }: PlacedBundle, { imagesDirectory, files }: Placing): Promise<boolean> {
+async function isPlaced(
+  { name, sha256 }: PlacedBundle,
+  { imagesDirectory, files }: Placing,
+): Promise<boolean> {
   return (await hashFile(join(imagesDirectory, name), files)) === sha256;
 }
 
@@ -131,7 +158,10 @@ async function makeDirectory({ imagesDirectory: path, fileTrust, files }: Placin
 /** Incomplete bytes stay outside of the images directory, which the service imports, if both are on one file system. */
 async function partFor({ imagesDirectory, files }: Placing): Promise<string> {
   const [outside, inside] = partsFor(imagesDirectory);
-  const [parent, images] = await Promise.all([files.stat(dirname(imagesDirectory)), files.stat(imagesDirectory)]);
+  const [parent, images] = await Promise.all([
+    files.stat(dirname(imagesDirectory)),
+    files.stat(imagesDirectory),
+  ]);
   return parent.dev === images.dev ? outside : inside;
 }
 
@@ -152,19 +182,29 @@ export interface PlacedBundle {
 /** Oldest first. An unparsable list counts as empty: its bundles are then never removed. A read error rejects. */
 export async function loadBundles(path: string, files: Files): Promise<readonly PlacedBundle[]> {
   const value = parseJson(await unless('ENOENT', files.readFile(path, 'utf8')));
-  return isRecord(value) && Array.isArray(value['bundles']) ? value['bundles'].filter(isBundle) : [];
+  return isRecord(value) && Array.isArray(value['bundles'])
+    ? value['bundles'].filter(isBundle)
+    : [];
 }
 
-export async function saveBundles(path: string, bundles: readonly PlacedBundle[], files: Files): Promise<void> {
+export async function saveBundles(
+  path: string,
+  bundles: readonly PlacedBundle[],
+  files: Files,
+): Promise<void> {
   await writeDurably(path, `${JSON.stringify({ bundles })}\n`, files);
 }
 
 /** Adds the bundle as the newest; replaces one of the same name. */
-export function withBundle(bundles: readonly PlacedBundle[], bundle: PlacedBundle): readonly PlacedBundle[] {
+export function withBundle(
+  bundles: readonly PlacedBundle[],
+  bundle: PlacedBundle,
+): readonly PlacedBundle[] {
   return [...bundles.filter(({ name }) => name !== bundle.name), bundle];
 }
 
 function isBundle(value: unknown): value is PlacedBundle {
-  const isWhole = isRecord(value) && ['url', 'version', 'sha256'].every((key) => typeof value[key] === 'string');
+  const isWhole =
+    isRecord(value) && ['url', 'version', 'sha256'].every((key) => typeof value[key] === 'string');
   return isWhole && isBundleName(value['name']);
 }

@@ -8,14 +8,23 @@ import type { ServiceFacts } from '../service/host.ts';
 import { createPrefetcher, type Prefetcher } from './prefetcher.ts';
 
 const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000];
-const COMMAND = { id: 1, kind: 'k0supdate', url: 'https://example.com/k0s', version: 'v2', sha256: 'ab' } as const;
+const COMMAND = {
+  id: 1,
+  kind: 'k0supdate',
+  url: 'https://example.com/k0s',
+  version: 'v2',
+  sha256: 'ab',
+} as const;
 const ANYTHING = buildVeto({ allowUnverified: true });
 const HOST: ServiceFacts = {
   binary: '/usr/local/bin/k0s',
   running: { version: 'v1', current: true, process: { pid: 1, started: '1', parent: 0 } },
 };
 
-function prefetcher(clock: FakeClock): { readonly steps: string[]; readonly prefetcher: Prefetcher } {
+function prefetcher(clock: FakeClock): {
+  readonly steps: string[];
+  readonly prefetcher: Prefetcher;
+} {
   const steps: string[] = [];
   const prefetcher = createPrefetcher({
     observe: async () => await Promise.resolve(HOST),

@@ -15,7 +15,11 @@ import { stampOf } from './hash-file.ts';
 
 export interface PrefetcherParts extends Tools {
   readonly observe: (journal: Journal) => Promise<ServiceFacts>;
-  readonly perform: (step: Step, journal: ActiveJournal, abort: AbortSignal) => Promise<StepOutcome>;
+  readonly perform: (
+    step: Step,
+    journal: ActiveJournal,
+    abort: AbortSignal,
+  ) => Promise<StepOutcome>;
   readonly veto: Veto;
   readonly beside: BesideK0s;
 }
@@ -26,23 +30,46 @@ const MOST_SPREAD_MS = 600_000;
 const HEAD_START_MS = 1_000;
 
 /** Only to be used while the journal is idle: it shares the paths of the update. */
-export function createPrefetcher({ observe, perform, veto, beside, clock, random, log }: PrefetcherParts) {
+export function createPrefetcher({
+  observe,
+  perform,
+  veto,
+  beside,
+  clock,
+  random,
+  log,
+}: PrefetcherParts) {
   /** What was asked for last; undefined before anything was seen. */
   let wished: Prefetch | 'nothing' | undefined;
   /** What was tried out, and the stamp of its file then. */
-  let held: { readonly command: SignalCommand; readonly path: string; readonly stamp: string | undefined } | undefined;
+  let held:
+    | { readonly command: SignalCommand; readonly path: string; readonly stamp: string | undefined }
+    | undefined;
   let ending = new AbortController();
   let running: Promise<void> = Promise.resolve();
-  const carryOut = async (kind: 'download' | 'trial-run' | 'clean-up', journal: ActiveJournal, abort: AbortSignal) => {
+  const carryOut = async (
+    kind: 'download' | 'trial-run' | 'clean-up',
+    journal: ActiveJournal,
+    abort: AbortSignal,
+  ) => {
     const outcome = await perform({ kind }, journal, abort);
     if (!outcome.ok) throw new Error(outcome.reason);
   };
   const fetch = async (wish: Prefetch, abort: AbortSignal): Promise<void> => {
-    await sleep(clock, HEAD_START_MS + random() * Math.min(wish.policy.spreadMs ?? 0, MOST_SPREAD_MS), abort);
+    await sleep(
+      clock,
+      HEAD_START_MS + random() * Math.min(wish.policy.spreadMs ?? 0, MOST_SPREAD_MS),
+      abort,
+    );
     const { running: service, binary, ownAgent } = await observe(IDLE);
     const { command } = wish;
     const { version } = command;
-    if (service === undefined || binary === undefined || (beside !== 'replace' && ownAgent === true)) return;
+    if (
+      service === undefined ||
+      binary === undefined ||
+      (beside !== 'replace' && ownAgent === true)
+    )
+      return;
     const reason = vetoOf(command, service.version, veto);
     if (reason !== undefined) return log.info('not fetching ahead', { version, reason });
     if (service.version === version && service.current) return;
@@ -59,7 +86,11 @@ export function createPrefetcher({ observe, perform, veto, beside, clock, random
     const { running: service, binary } = await observe(IDLE);
     if (service === undefined || binary === undefined) return;
     const command = { id: 0, kind: 'k0supdate', url: '', version: '' } as const;
-    await carryOut('clean-up', journalFor({ rollout: '', command, policy: {} }, binary, service), abort);
+    await carryOut(
+      'clean-up',
+      journalFor({ rollout: '', command, policy: {} }, binary, service),
+      abort,
+    );
   };
   /** Resolves once nothing is written any more. What is there stays, for the update to go on from. */
   const stop = async (): Promise<void> => {
@@ -72,7 +103,9 @@ export function createPrefetcher({ observe, perform, veto, beside, clock, random
     stop,
     /** True when the payload of the command was tried out and is still as it was. */
     holds: async (command: SignalCommand) =>
-      held?.stamp !== undefined && sameJson(command, held.command) && (await stampOf(held.path)) === held.stamp,
+      held?.stamp !== undefined &&
+      sameJson(command, held.command) &&
+      (await stampOf(held.path)) === held.stamp,
     /** Takes up a wish that is new, and discards what is not wished for any more. Does not wait. */
     follow(asked: Prefetch | undefined): void {
       const wish = asked ?? 'nothing';
@@ -91,7 +124,11 @@ export function createPrefetcher({ observe, perform, veto, beside, clock, random
 
 export type Prefetcher = ReturnType<typeof createPrefetcher>;
 
-function journalFor({ rollout, command, policy }: Prefetch, binary: string, running: RunningService): ActiveJournal {
+function journalFor(
+  { rollout, command, policy }: Prefetch,
+  binary: string,
+  running: RunningService,
+): ActiveJournal {
   const signal = { planId: rollout, created: '', command };
   const work: Work = { signal, policy, binary, from: running.version, original: running.process };
   return { phase: 'started', work, spent: {} };

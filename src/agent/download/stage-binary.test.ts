@@ -9,7 +9,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { DownloadServer, DownloadServerOptions } from '../../../sandbox/hosts/download-server.ts';
+import type {
+  DownloadServer,
+  DownloadServerOptions,
+} from '../../../sandbox/hosts/download-server.ts';
 import { startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
 import { buildDownloadRequest, buildFetchTools } from '../../../test/builders/downloads.ts';
 import { buildLog } from '../../../test/builders/logs.ts';
@@ -17,7 +20,9 @@ import { hurriedClock } from '../../../test/faults/hurried-clock.ts';
 import type { DownloadRequest } from './stage-binary.ts';
 import { discardDownload, download } from './stage-binary.ts';
 
-const BYTES = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7 + (index >> 8)) % 256));
+const BYTES = Buffer.from(
+  Array.from({ length: 300_000 }, (_, index) => (index * 7 + (index >> 8)) % 256),
+);
 const SHA256 = sha256(BYTES);
 const LIMITS = { maxBytes: 1_000_000, reserveBytes: 0, totalMs: 6 * 3_600_000, stallMs: 60_000 };
 /** Waits of minutes are over in milliseconds; what is measured against them shrinks alike. */
@@ -40,7 +45,10 @@ function sha256(bytes: Buffer): string {
 }
 
 async function serveFile(options: Partial<DownloadServerOptions> = {}): Promise<DownloadServer> {
-  const server = await startDownloadServer({ files: { '/k0s': join(directory, 'payload') }, ...options });
+  const server = await startDownloadServer({
+    files: { '/k0s': join(directory, 'payload') },
+    ...options,
+  });
   open.push(() => server.stop());
   return server;
 }
@@ -67,17 +75,28 @@ function requestFor(url: string, more: Partial<DownloadRequest> = {}): DownloadR
 /** An agent hands over all that it knows of its host: what the request says comes first. */
 const OF_THE_HOST = { paths: {}, version: '0.0.0' };
 
-async function fetchNow(request: DownloadRequest, abort = new AbortController().signal): Promise<void> {
+async function fetchNow(
+  request: DownloadRequest,
+  abort = new AbortController().signal,
+): Promise<void> {
   await download(request, { ...buildFetchTools({ clock, abort }), ...OF_THE_HOST });
 }
 
 /** As an agent that was killed leaves it: some bytes, and the note of what they belong to. */
-async function leavePart(request: DownloadRequest, bytes: Buffer, more: object = {}): Promise<void> {
+async function leavePart(
+  request: DownloadRequest,
+  bytes: Buffer,
+  more: object = {},
+): Promise<void> {
   await writeFile(request.paths.part, bytes);
-  await writeFile(request.paths.record, JSON.stringify({ url: request.url, sha256: request.sha256, ...more }));
+  await writeFile(
+    request.paths.record,
+    JSON.stringify({ url: request.url, sha256: request.sha256, ...more }),
+  );
 }
 
-const sent = ({ requests }: DownloadServer): number => requests.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
+const sent = ({ requests }: DownloadServer): number =>
+  requests.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
 
 async function expectStaged({ staged, paths }: DownloadRequest, bytes = BYTES): Promise<void> {
   expect(sha256(await readFile(staged))).toBe(sha256(bytes));
@@ -214,11 +233,15 @@ describe('faults for good', () => {
       response.writeHead(200, { 'content-length': 1e15 }).flushHeaders();
     });
     const request = requestFor(url, { limits: { ...LIMITS, maxBytes: 1e16 } });
-    await expect(fetchNow(request)).rejects.toThrow(/has \d+ bytes free, the download needs 1000000000000000/);
+    await expect(fetchNow(request)).rejects.toThrow(
+      /has \d+ bytes free, the download needs 1000000000000000/,
+    );
   });
 
   test('an URL that is not HTTP', async () => {
-    await expect(fetchNow(requestFor('file:///etc/passwd'))).rejects.toThrow('cannot download from file: URLs');
+    await expect(fetchNow(requestFor('file:///etc/passwd'))).rejects.toThrow(
+      'cannot download from file: URLs',
+    );
   });
 
   test('redirects in a circle', async () => {
@@ -235,7 +258,11 @@ describe('faults for good', () => {
 test('redirects are followed, relative ones and those to other hosts', async () => {
   const server = await serveFile();
   const url = await serve(({ url: path }, response) => {
-    response.writeHead(path === '/' ? 301 : 307, { location: path === '/' ? '/next' : `${server.url}/k0s` }).end();
+    response
+      .writeHead(path === '/' ? 301 : 307, {
+        location: path === '/' ? '/next' : `${server.url}/k0s`,
+      })
+      .end();
   });
   const request = requestFor(`${url}/`);
   await fetchNow(request);
@@ -249,7 +276,9 @@ describe('after a crash', () => {
     await leavePart(request, BYTES.subarray(0, 123_456), { validator: `"${SHA256}"` });
     await fetchNow(request);
     await expectStaged(request);
-    expect(server.requests).toMatchObject([{ from: 123_456, status: 206, bytesSent: BYTES.length - 123_456 }]);
+    expect(server.requests).toMatchObject([
+      { from: 123_456, status: 206, bytesSent: BYTES.length - 123_456 },
+    ]);
   });
 
   test('a whole part is staged without a request', async () => {
@@ -375,7 +404,8 @@ test('a cancelled download ends at once, keeps its part, and can be discarded', 
   await stat(request.paths.part);
   await discardDownload(request, files);
   await discardDownload(request, files);
-  for (const path of [request.paths.part, request.paths.record]) await expect(stat(path)).rejects.toThrow('ENOENT');
+  for (const path of [request.paths.part, request.paths.record])
+    await expect(stat(path)).rejects.toThrow('ENOENT');
 });
 
 describe('symbolic links beside the binary', () => {

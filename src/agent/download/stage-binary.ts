@@ -18,7 +18,8 @@ const EXECUTABLE = 0o755;
 /** Resolves when the binary is staged and on the disk; rejects with a reason for people, or with the reason of `abort`. */
 export async function download(request: DownloadRequest, tools: FetchTools): Promise<void> {
   const discard = async (): Promise<void> => await discardDownload(request, tools.files);
-  const stage = async (limits: DownloadLimits): Promise<void> => await stageOnce({ ...tools, ...request, limits });
+  const stage = async (limits: DownloadLimits): Promise<void> =>
+    await stageOnce({ ...tools, ...request, limits });
   await whenThereIsRoom(stage, discard, request.limits, tools);
 }
 
@@ -28,13 +29,20 @@ async function stageOnce(asked: DownloadRequest & FetchTools): Promise<void> {
   await using part = await openPartial({ url, sha256: sha256?.toLowerCase() }, paths, files);
   if (part.wanted !== undefined && (await isStaged(staged, part.wanted, files))) return;
   if (part.wanted === undefined || part.sha256 !== part.wanted)
-    await fetchVerified({ ...asked, part, inspect: async () => await Promise.resolve({ isHere: false }) });
+    await fetchVerified({
+      ...asked,
+      part,
+      inspect: async () => await Promise.resolve({ isHere: false }),
+    });
   await part.seal(EXECUTABLE);
   await files.rename(paths.part, staged);
   await syncPath(dirname(staged), files);
 }
 
-export async function discardDownload(at: Pick<DownloadRequest, 'staged' | 'paths'>, files: Files): Promise<void> {
+export async function discardDownload(
+  at: Pick<DownloadRequest, 'staged' | 'paths'>,
+  files: Files,
+): Promise<void> {
   const { staged, paths } = at;
   for (const path of [staged, paths.part, paths.record]) await files.rm(path, { force: true });
   // Without this they are back after a loss of power, when nothing removes them any more.

@@ -16,7 +16,9 @@ test.each([
   ['a name of every object', `${A}  constructor`],
   ['a page', '<html>'],
 ])('%s: refused, with the line', (_name, line) => {
-  expect(() => hashesIn(`${B}  kubelet\n${line}\n`)).toThrow(`the line ${JSON.stringify(line)}: expected the output`);
+  expect(() => hashesIn(`${B}  kubelet\n${line}\n`)).toThrow(
+    `the line ${JSON.stringify(line)}: expected the output`,
+  );
 });
 
 test('a binary that is listed twice', () => {

@@ -18,10 +18,15 @@ export interface FetchParts extends Tools, Pick<FetchRequest, 'userAgent' | 'lim
 const MOST_LIST_BYTES = 64 * 1024;
 
 /** What is there already and has its hash is not fetched again. Rejects with a reason for people. */
-export async function fetchBinaries(command: SignalCommand, parts: FetchParts): Promise<Upgrade['binaries']> {
+export async function fetchBinaries(
+  command: SignalCommand,
+  parts: FetchParts,
+): Promise<Upgrade['binaries']> {
   const { limits, root } = parts;
   if (command.sha256 === undefined)
-    throw new Error('kubeadm hosts need a sha256 of the list of binaries: start capi-extension with --checksum-url');
+    throw new Error(
+      'kubeadm hosts need a sha256 of the list of binaries: start capi-extension with --checksum-url',
+    );
   const short = { ...limits, maxBytes: Math.min(limits.maxBytes, MOST_LIST_BYTES) };
   const list = await fetched('list', command.url, command.sha256, { ...parts, limits: short });
   const { kubeadm, kubelet, kubectl } = hashesIn(await files.readFile(list, 'utf8'));
@@ -30,15 +35,26 @@ export async function fetchBinaries(command: SignalCommand, parts: FetchParts): 
     return { path: path.slice(root.length), sha256 };
   };
   if (!kubeadm || !kubelet) throw new Error('the list of binaries lacks kubeadm or kubelet');
-  const both = { kubeadm: await binary('kubeadm', kubeadm), kubelet: await binary('kubelet', kubelet) };
+  const both = {
+    kubeadm: await binary('kubeadm', kubeadm),
+    kubelet: await binary('kubelet', kubelet),
+  };
   return kubectl === undefined ? both : { ...both, kubectl: await binary('kubectl', kubectl) };
 }
 
-async function fetched(name: string, url: string, sha256: string | undefined, parts: FetchParts): Promise<string> {
+async function fetched(
+  name: string,
+  url: string,
+  sha256: string | undefined,
+  parts: FetchParts,
+): Promise<string> {
   const staged = join(parts.directory, name);
   const paths = { part: `${staged}.part`, record: `${staged}.json` };
   const prepare = async (): Promise<void> => await fileTrust.makePrivate(parts.directory);
-  await download({ ...parts, url, sha256, staged, paths, prepare }, { ...parts, files, environment: process.env });
+  await download(
+    { ...parts, url, sha256, staged, paths, prepare },
+    { ...parts, files, environment: process.env },
+  );
   return staged;
 }
 
@@ -46,11 +62,15 @@ async function fetched(name: string, url: string, sha256: string | undefined, pa
 export function hashesIn(text: string): Readonly<Record<string, string>> {
   const lines = text.split('\n').filter((line) => line !== '');
   const found = lines.map((line): [string, string] => {
-    const [, hash = '', name = ''] = /^([0-9a-f]{64}) [ *](kubeadm|kubelet|kubectl)$/.exec(line) ?? [];
+    const [, hash = '', name = ''] =
+      /^([0-9a-f]{64}) [ *](kubeadm|kubelet|kubectl)$/.exec(line) ?? [];
     if (name !== '') return [name, hash];
     const wanted = 'expected the output of sha256sum for kubeadm, kubelet and kubectl';
-    throw new Error(`the list of binaries has the line ${JSON.stringify(line.slice(0, 100))}: ${wanted}`);
+    throw new Error(
+      `the list of binaries has the line ${JSON.stringify(line.slice(0, 100))}: ${wanted}`,
+    );
   });
-  if (new Set(found.map(([name]) => name)).size < found.length) throw new Error('the list has a binary twice');
+  if (new Set(found.map(([name]) => name)).size < found.length)
+    throw new Error('the list has a binary twice');
   return Object.fromEntries(found);
 }

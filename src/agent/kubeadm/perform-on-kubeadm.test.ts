@@ -84,10 +84,15 @@ function toolsOf(more: Partial<KubeadmTools> = {}): KubeadmTools {
     const config = { data: { ClusterConfiguration: `kubernetesVersion: ${cluster}\n` } };
     return await Promise.resolve(kind === 'Node' ? store.object : config);
   };
-  const raw = async () => await Promise.resolve({ status: 200, body: JSON.stringify({ gitVersion: server }) });
+  const raw = async () =>
+    await Promise.resolve({ status: 200, body: JSON.stringify({ gitVersion: server }) });
   return {
     ...TOOLS,
-    client: { get, raw, listAll: async () => await Promise.resolve({ items: [] }) } as unknown as KubeClient,
+    client: {
+      get,
+      raw,
+      listAll: async () => await Promise.resolve({ items: [] }),
+    } as unknown as KubeClient,
     host: { name: 'w1', role: 'worker' },
     kubeadm: {},
     shells: () => ({
@@ -121,8 +126,15 @@ function partsOf({ agent, tools }: More): AgentParts {
     object: viewOf(store),
     loadJournal: async () => await loadJournal(journal),
     saveJournal: async (next) => await saveJournal(journal, next),
-    perform: async (step, current, abort) => await performOnKubeadm(step, current, carriedOut, abort),
-    maintenance: { whoCordons: unused, readNode: unused, hasCordon: unused, cordonAndDrain: unused, uncordon: unused },
+    perform: async (step, current, abort) =>
+      await performOnKubeadm(step, current, carriedOut, abort),
+    maintenance: {
+      whoCordons: unused,
+      readNode: unused,
+      hasCordon: unused,
+      cordonAndDrain: unused,
+      uncordon: unused,
+    },
     observe: async () => await Promise.resolve({}),
     searchService: unused,
     ageOf: unused,
@@ -211,7 +223,8 @@ test('kubeadm that fails while the API server is away, as after a power cut, is 
   start();
   await until('Cordoning');
   answer = async (step) => {
-    if (step !== 'kubeadm' || steps.filter((each) => each === 'kubeadm').length > 1) return undefined;
+    if (step !== 'kubeadm' || steps.filter((each) => each === 'kubeadm').length > 1)
+      return undefined;
     away = 2;
     return await Promise.resolve('connection refused');
   };
@@ -225,7 +238,9 @@ test('a worker whose API server is a minor version behind fails before the drain
   store.send(SIGNAL);
   start();
   await until('FailedDownload');
-  expect(report()?.reason).toBe('the API server still has v1.35.9: upgrade the control plane before this worker');
+  expect(report()?.reason).toBe(
+    'the API server still has v1.35.9: upgrade the control plane before this worker',
+  );
   expect(steps).toEqual([]);
 });
 
@@ -245,14 +260,25 @@ test('a control plane whose own member of etcd does not answer asks nobody else,
 });
 
 test.each<[string, Partial<SignalData['command']>, string]>([
-  ['of another kind', { kind: 'k0supdate' }, 'this agent cannot carry out k0supdate here, only kubeadmupdate'],
+  [
+    'of another kind',
+    { kind: 'k0supdate' },
+    'this agent cannot carry out k0supdate here, only kubeadmupdate',
+  ],
   ['with a sha256 that is none', { sha256: 'x' }, 'sha256 "x" is not 64 hexadecimal digits'],
-  ['that its own rules forbid', { version: 'v1.36.1' }, 'v1.36.1 is below v1.36.2, the running version'],
+  [
+    'that its own rules forbid',
+    { version: 'v1.36.1' },
+    'v1.36.1 is below v1.36.2, the running version',
+  ],
 ])('a signal %s is refused', async (_name, command, reason) => {
   store.send({ ...SIGNAL, command: { ...SIGNAL.command, ...command } });
   start({ agent: { veto: buildVeto({ refuseDowngrade: true }) } });
   await until('FailedDownload');
-  expect(report()).toMatchObject({ refused: true, reason: expect.stringContaining(reason) as unknown });
+  expect(report()).toMatchObject({
+    refused: true,
+    reason: expect.stringContaining(reason) as unknown,
+  });
   expect(steps).toEqual([]);
 });
 
@@ -264,7 +290,12 @@ test('somebody else who reports Downloading gets no further than the rules', asy
 });
 
 test.each<[string, Partial<KubeadmTools>, string, string]>([
-  ['a list that is not fetched', { fetch: async () => await Promise.reject(new Error('404')) }, TO, '404'],
+  [
+    'a list that is not fetched',
+    { fetch: async () => await Promise.reject(new Error('404')) },
+    TO,
+    '404',
+  ],
   ['a worker before the control plane', {}, FROM, `kubeadm-config has version ${FROM}`],
   [
     'a control plane that Cluster API did not write',
@@ -281,7 +312,8 @@ test.each<[string, Partial<KubeadmTools>, string, string]>([
 });
 
 test('what kubeadm says in its preflight is the reason', async () => {
-  answer = async (step) => await Promise.resolve(step === 'prepare' ? 'no room\n[ERROR]' : undefined);
+  answer = async (step) =>
+    await Promise.resolve(step === 'prepare' ? 'no room\n[ERROR]' : undefined);
   store.send(SIGNAL);
   start();
   await until('FailedDownload');
@@ -296,11 +328,14 @@ test('a kubelet that does not start is rolled back, once, though the report is r
   store.advance('ApplyingUpdate');
   let refusals = 3;
   store.beforeWrite = () => {
-    if (refusals-- > 0) throw new StatusError({ kind: 'Status', code: 503, reason: 'ServiceUnavailable' });
+    if (refusals-- > 0)
+      throw new StatusError({ kind: 'Status', code: 503, reason: 'ServiceUnavailable' });
   };
   await until('Failed');
   expect(steps).toEqual(['prepare', 'kubeadm', 'kubelet', 'rollBack']);
-  expect(report()?.reason).toMatch(/^step kubelet failed .*no such unit; rolled back: v1.36.2 said this was put back/);
+  expect(report()?.reason).toMatch(
+    /^step kubelet failed .*no such unit; rolled back: v1.36.2 said this was put back/,
+  );
 });
 
 test('a signal that is cancelled while it is prepared is not carried on', async () => {

@@ -40,7 +40,8 @@ export async function performOnKubeadm(
     if (kind === 'clean-up') {
       await rm(tools.directory, { recursive: true, force: true });
       // A kubeadm that was cut off, and whose signal is over, may have left a manifest out.
-      if (tools.host.role === 'controlPlane') await hostSteps.succeed(steps, 'kubeadm', repairScript());
+      if (tools.host.role === 'controlPlane')
+        await hostSteps.succeed(steps, 'kubeadm', repairScript());
     }
     if (kind === 'fetch-bundle') {
       await assertVersionFits(tools, version);
@@ -72,7 +73,8 @@ function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.Host
       const answers = await etcdAnswersFrom(shells, host);
       const own = answers.get(host.name);
       // It alone knows the others.
-      if (typeof own === 'string') throw new Error(`etcd: the member on this host does not answer: ${own}`);
+      if (typeof own === 'string')
+        throw new Error(`etcd: the member on this host does not answer: ${own}`);
       return answers;
     },
     node: async () => await client.get(nodes, host.name),
@@ -83,21 +85,32 @@ function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.Host
 /** `kubeadm upgrade node` brings a control-plane host to the version that Cluster API has written before. */
 async function assertVersionFits({ client, host }: Tools, version: string): Promise<void> {
   const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system' });
-  const [, cluster = ''] = /^kubernetesVersion: *["']?([\w.+-]+)/m.exec(data?.['ClusterConfiguration'] ?? '') ?? [];
-  if (!(compareVersionTexts(cluster, version) >= 0) || (host.role === 'controlPlane' && cluster !== version))
-    throw new Error(`ConfigMap kube-system/kubeadm-config has version ${cluster}, so this host cannot get ${version}`);
+  const [, cluster = ''] =
+    /^kubernetesVersion: *["']?([\w.+-]+)/m.exec(data?.['ClusterConfiguration'] ?? '') ?? [];
+  if (
+    !(compareVersionTexts(cluster, version) >= 0) ||
+    (host.role === 'controlPlane' && cluster !== version)
+  )
+    throw new Error(
+      `ConfigMap kube-system/kubeadm-config has version ${cluster}, so this host cannot get ${version}`,
+    );
   const about = parseJson((await client.raw('/version')).body);
   const server = parseVersion(isRecord(about) ? String(about['gitVersion']) : '');
   const wanted = parseVersion(version);
   if (host.role === 'worker' && wanted && server && isNewerMinor(wanted, server))
-    throw new Error(`the API server still has ${textOf(server)}: upgrade the control plane before this worker`);
+    throw new Error(
+      `the API server still has ${textOf(server)}: upgrade the control plane before this worker`,
+    );
   const managedBy = kubeletVersionOf(await client.get(nodes, host.name));
   const kubeadm = { version, verb: 'node', cluster, ...defined({ managedBy }) } as const;
   const [broken] = kubeadmFindings({ apiServers: [], kubeadm });
   if (broken) throw new Error(broken.message);
 }
 
-async function upgrade({ host, kubeadm, directory, log, abort }: Tools, on: hostSteps.HostStepsParts): Promise<void> {
+async function upgrade(
+  { host, kubeadm, directory, log, abort }: Tools,
+  on: hostSteps.HostStepsParts,
+): Promise<void> {
   let isKubeletTouched = false;
   try {
     log.info('kubeadm begins');
@@ -106,7 +119,11 @@ async function upgrade({ host, kubeadm, directory, log, abort }: Tools, on: host
     log.info('the kubelet is replaced');
     isKubeletTouched = true;
     const kubectl = { path: join(directory, 'kubectl') };
-    await hostSteps.carryOut(on, 'kubelet', kubeletBody(existsSync(kubectl.path) ? { kubectl } : {}));
+    await hostSteps.carryOut(
+      on,
+      'kubelet',
+      kubeletBody(existsSync(kubectl.path) ? { kubectl } : {}),
+    );
     await hostSteps.untilVerified(on);
     await hostSteps.untilEtcdIsHealthy(on);
   } catch (cause) {
@@ -121,12 +138,16 @@ export async function findKubeadm(name: string, root: string, shells: Shells): P
   // A worker has none, whatever manifests lie there.
   const isController = existsSync(`${root}/etc/kubernetes/controller-manager.conf`);
   const host: Host = { name, role: isController ? 'controlPlane' : 'worker' };
-  const script = 'for name in kubeadm kubelet; do command -v "$name" >/dev/null || echo "$name"; done';
+  const script =
+    'for name in kubeadm kubelet; do command -v "$name" >/dev/null || echo "$name"; done';
   const { stdout } = await shells.run(host, script);
   const missing = stdout.trim().split('\n').join(' and ');
   if (missing === '') return host;
-  const hint = 'start the agent once kubeadm has joined this host, or without --procedure kubeadm on a k0s host';
-  throw new RefitError('REFIT_AGENT', `no ${missing} in PATH (${process.env['PATH'] ?? ''})`, { hint });
+  const hint =
+    'start the agent once kubeadm has joined this host, or without --procedure kubeadm on a k0s host';
+  throw new RefitError('REFIT_AGENT', `no ${missing} in PATH (${process.env['PATH'] ?? ''})`, {
+    hint,
+  });
 }
 
 /** On the agent's own host. `abort` only ends the wait: a step that has begun goes on, and running it again waits for it. */

@@ -22,7 +22,13 @@ let failure: Error;
 let lines: string[];
 let done: Promise<void>;
 beforeEach(() => {
-  [clock, cell, stop, stamps, failures] = [new FakeClock(), new Cell(), new AbortController(), [], 0];
+  [clock, cell, stop, stamps, failures] = [
+    new FakeClock(),
+    new Cell(),
+    new AbortController(),
+    [],
+    0,
+  ];
   [failure, lines] = [new Error('no answer'), []];
   const offer = async (): Promise<void> => {
     stamps.push(cell.newest?.metadata.uid);

@@ -7,7 +7,10 @@ import { type LeaseDelegation, leaseDelegation } from './lease-delegation.ts';
 
 const { signal: abort } = new AbortController();
 const refusal = (code: number): Error => new StatusError({ kind: 'Status', code });
-const marked = { metadata: { labels: { [CENTRAL_CORDONING_LABEL]: '' } }, spec: { holderIdentity: 'n' } };
+const marked = {
+  metadata: { labels: { [CENTRAL_CORDONING_LABEL]: '' } },
+  spec: { holderIdentity: 'n' },
+};
 const unmarked = { metadata: {}, spec: { holderIdentity: 'n' } };
 
 /** The answers to attempts to set it, and to a read of the lease. */

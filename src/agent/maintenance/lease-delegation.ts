@@ -10,7 +10,8 @@ import { keepDoing, type SignalObject } from '../object/signal-object.ts';
 const NODE_LEASES = 'kube-node-lease';
 /** The original's field manager, so that the label has one owner, whichever agent writes it. */
 const FIELD_MANAGER = 'k0s/autopilot';
-const REFUSED = "may not label the node's Lease: without that label this agent drains the node; let it patch the Lease";
+const REFUSED =
+  "may not label the node's Lease: without that label this agent drains the node; let it patch the Lease";
 
 export type LeaseDelegation = ReturnType<typeof leaseDelegation>;
 
@@ -29,7 +30,9 @@ export function leaseDelegation(client: KubeClient) {
     /** False when the lease lacks the label and the API server refused it: then no leader drains the node. True if it may not be read. */
     async isExpected(name: string, abort: AbortSignal): Promise<boolean> {
       const found = ifFound(client.get(leases, name, { namespace: NODE_LEASES, abort }));
-      const isLabelled = found.then((lease) => lease?.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined);
+      const isLabelled = found.then(
+        (lease) => lease?.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined,
+      );
       // The node and a leader may then wait for each other, which does no harm.
       if ((await ifAllowed(isLabelled)) ?? true) return true;
       // A lease that was deleted, or comes from a backup, has lost it.
@@ -60,7 +63,8 @@ export async function keepDelegated(parts: DelegationParts, stop: AbortSignal): 
   };
   const tell = (error: unknown, pauseMs: number): void => {
     const reason = messageOf(error);
-    if (!isRefusal(error)) return log.warn('cannot label the lease of the node', { reason, pauseMs });
+    if (!isRefusal(error))
+      return log.warn('cannot label the lease of the node', { reason, pauseMs });
     if (reason !== refused) log.error(REFUSED, { reason });
     refused = reason;
   };
@@ -74,11 +78,21 @@ async function labelNodeLease(client: KubeClient, name: string, abort: AbortSign
     kind: 'Lease',
     metadata: { name, namespace: NODE_LEASES, labels: { [CENTRAL_CORDONING_LABEL]: '' } },
   };
-  const lease = await client.patch(leases, name, labelled, { ...options, type: 'apply', force: true });
+  const lease = await client.patch(leases, name, labelled, {
+    ...options,
+    type: 'apply',
+    force: true,
+  });
   if (lease.spec?.holderIdentity) return;
   // A kubelet sets the holder only on leases that it created, and this one may be ours.
-  const unchanged = { op: 'test', path: '/metadata/resourceVersion', value: lease.metadata.resourceVersion };
+  const unchanged = {
+    op: 'test',
+    path: '/metadata/resourceVersion',
+    value: lease.metadata.resourceVersion,
+  };
   const holder = { op: 'add', path: '/spec/holderIdentity', value: name };
   // Invalid: the kubelet was faster.
-  await unlessError(isInvalid)(client.patch(leases, name, [unchanged, holder], { ...options, type: 'json' }));
+  await unlessError(isInvalid)(
+    client.patch(leases, name, [unchanged, holder], { ...options, type: 'json' }),
+  );
 }

@@ -28,7 +28,10 @@ const held = (at: number, renewed: number, expected: Cordoner, more: Partial<Loo
 
 function leaseOf({ holder, label, renewed, seconds = 60 }: Look): Lease {
   return {
-    metadata: { name: 'l', ...(label !== undefined && { labels: { [CENTRAL_CORDONING_LABEL]: label } }) },
+    metadata: {
+      name: 'l',
+      ...(label !== undefined && { labels: { [CENTRAL_CORDONING_LABEL]: label } }),
+    },
     spec: {
       ...(holder !== undefined && { holderIdentity: holder }),
       leaseDurationSeconds: seconds,
@@ -42,11 +45,17 @@ test.each<[string, Look[]]>([
   ['a leader that says nothing', [{ at: 0, holder: 'a', renewed: -2, expected: 'self' }]],
   ['the label of an earlier leader', [held(0, -2, 'self', { label: 'b' })]],
   ['an empty label', [held(0, -2, 'self', { label: '' })]],
-  ['a lease that was released, with its old label', [held(0, -2, 'unknown', { holder: '', label: 'a', seconds: 1 })]],
+  [
+    'a lease that was released, with its old label',
+    [held(0, -2, 'unknown', { holder: '', label: 'a', seconds: 1 })],
+  ],
   ['a lease without a holder, and the empty label', [{ at: 0, label: '', expected: 'unknown' }]],
   ['a lease that ran out long ago', [held(0, -600, 'unknown'), held(5, -600, 'unknown')]],
   ['no time of renewal', [{ at: 0, holder: 'a', label: 'a', expected: 'unknown' }]],
-  ['a leader whose clock is behind, once it is seen to renew', [held(0, -3600, 'unknown'), held(5, -3595, 'leader')]],
+  [
+    'a leader whose clock is behind, once it is seen to renew',
+    [held(0, -3600, 'unknown'), held(5, -3595, 'leader')],
+  ],
   [
     'a leader that dies: for one duration after its last sign',
     [held(0, -2, 'leader'), held(57, -2, 'leader'), held(59, -2, 'unknown')],
@@ -55,15 +64,25 @@ test.each<[string, Look[]]>([
     'a dead leader whose clock was ahead: for no longer than one duration',
     [held(0, 3600, 'leader'), held(59, 3600, 'leader'), held(61, 3600, 'unknown')],
   ],
-  ['the next leader after it', [held(0, -2, 'leader'), held(61, -2, 'unknown'), held(65, 64, 'self', { holder: 'b' })]],
+  [
+    'the next leader after it',
+    [held(0, -2, 'leader'), held(61, -2, 'unknown'), held(65, 64, 'self', { holder: 'b' })],
+  ],
   [
     'a leader that died while nobody looked',
     [held(0, -2, 'leader'), held(7200, 3600, 'unknown'), held(7205, 3600, 'unknown')],
   ],
-  ['a lease of seconds', [held(0, -0.5, 'leader', { seconds: 1 }), held(2, -0.5, 'unknown', { seconds: 1 })]],
+  [
+    'a lease of seconds',
+    [held(0, -0.5, 'leader', { seconds: 1 }), held(2, -0.5, 'unknown', { seconds: 1 })],
+  ],
 ])('%s', (_name, looks) => {
   let elapsed = 0;
-  const judge = observeLease({ ...systemClock, now: () => START + elapsed, monotonic: () => 7_000 + elapsed });
+  const judge = observeLease({
+    ...systemClock,
+    now: () => START + elapsed,
+    monotonic: () => 7_000 + elapsed,
+  });
   const answers = looks.map((look) => {
     elapsed = look.at * 1000;
     return judge(leaseOf(look));

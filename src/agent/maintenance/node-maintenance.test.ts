@@ -9,7 +9,12 @@ import type { AgentDrain } from '../../signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { type Clock, microTime, systemClock } from '../../util/clock.ts';
 import { type Logger, silentLogger } from '../../util/log.ts';
-import { DrainLateError, type Maintenance, type MaintenanceParts, nodeMaintenance } from './node-maintenance.ts';
+import {
+  DrainLateError,
+  type Maintenance,
+  type MaintenanceParts,
+  nodeMaintenance,
+} from './node-maintenance.ts';
 
 let cluster: MemoryCluster;
 let count = 0;
@@ -21,7 +26,9 @@ const MERGE = { type: 'merge', namespace: 'default' } as const;
 beforeAll(async () => {
   cluster = await startMemoryCluster();
   for (const namespace of ['k0s-autopilot', 'default'])
-    await cluster.admin.create(namespaces, { metadata: { name: namespace } }).catch(() => undefined);
+    await cluster.admin
+      .create(namespaces, { metadata: { name: namespace } })
+      .catch(() => undefined);
 });
 afterAll(async () => await cluster.stop());
 beforeEach(async () => {
@@ -39,12 +46,15 @@ function maintenanceWith(client: KubeClient, more: Partial<MaintenanceParts> = {
 const nodeNow = async (): Promise<Node> => await cluster.admin.get(nodes, name);
 
 /** A client that gives these answers; where there is none, the server's. */
-function answering(answer: (method: string | symbol, args: unknown[]) => Promise<unknown> | undefined): KubeClient {
+function answering(
+  answer: (method: string | symbol, args: unknown[]) => Promise<unknown> | undefined,
+): KubeClient {
   const handler: ProxyHandler<KubeClient> = {
     get: (target, key) => {
       const real: unknown = Reflect.get(target, key);
       if (typeof real !== 'function') return real;
-      return (...args: unknown[]): unknown => answer(key, args) ?? (real.apply(target, args) as unknown);
+      return (...args: unknown[]): unknown =>
+        answer(key, args) ?? (real.apply(target, args) as unknown);
     },
   };
   return new Proxy(cluster.admin, handler);
@@ -70,13 +80,23 @@ const conflict = (): Error => new StatusError({ kind: 'Status', code: 409, reaso
 
 test('the node is cordoned in the name of its owner, and emptied', async () => {
   const { admin } = cluster;
-  const spec = { nodeName: name, containers: [{ name: 'c', image: 'i' }], terminationGracePeriodSeconds: 0 };
+  const spec = {
+    nodeName: name,
+    containers: [{ name: 'c', image: 'i' }],
+    terminationGracePeriodSeconds: 0,
+  };
   await admin.create(pods, { ...buildPod(`${name}-app`), spec });
-  await admin.create(pods, { ...buildPod(`${name}-daemon`, { controller: 'DaemonSet/log' }), spec });
+  await admin.create(pods, {
+    ...buildPod(`${name}-daemon`, { controller: 'DaemonSet/log' }),
+    spec,
+  });
   await maintenanceWith(withDaemonSets()).cordonAndDrain('uid/1', {}, abort);
   const node = await nodeNow();
   expect(node.spec?.unschedulable).toBe(true);
-  expect(node.metadata.annotations).toEqual({ theirs: 'kept', 'upgrade.refit.dev/cordoned-by': 'uid/1' });
+  expect(node.metadata.annotations).toEqual({
+    theirs: 'kept',
+    'upgrade.refit.dev/cordoned-by': 'uid/1',
+  });
   const left = await admin.list(pods, { fieldSelector: `spec.nodeName=${name}` });
   expect(left.items.map((pod) => pod.metadata.name)).toEqual([`${name}-daemon`]);
 });
@@ -97,9 +117,15 @@ test('what was done is not done again, and is undone', async () => {
 });
 
 test('the node is read as it is now', async () => {
-  expect((await maintenanceWith(cluster.admin).readNode(abort))?.metadata).toEqual((await nodeNow()).metadata);
-  expect(await maintenanceWith(cluster.admin, { nodeName: () => 'nobody' }).readNode(abort)).toBeUndefined();
-  await expect(maintenanceWith(failing('get', [new TransportError('reset')])).readNode(abort)).rejects.toThrow('reset');
+  expect((await maintenanceWith(cluster.admin).readNode(abort))?.metadata).toEqual(
+    (await nodeNow()).metadata,
+  );
+  expect(
+    await maintenanceWith(cluster.admin, { nodeName: () => 'nobody' }).readNode(abort),
+  ).toBeUndefined();
+  await expect(
+    maintenanceWith(failing('get', [new TransportError('reset')])).readNode(abort),
+  ).rejects.toThrow('reset');
 });
 
 test("somebody else's cordon stays", async () => {
@@ -113,7 +139,11 @@ test("somebody else's cordon stays", async () => {
 
 describe('what the policy asks of a node that drains itself', () => {
   const addPod = async (traits: PodTraits, grace = 0): Promise<void> => {
-    const spec = { nodeName: name, containers: [{ name: 'c', image: 'i' }], terminationGracePeriodSeconds: grace };
+    const spec = {
+      nodeName: name,
+      containers: [{ name: 'c', image: 'i' }],
+      terminationGracePeriodSeconds: grace,
+    };
     const pod = buildPod(`${name}-pod`, traits);
     await cluster.admin.create(pods, { ...pod, spec: { ...pod.spec, ...spec } });
   };
@@ -134,7 +164,9 @@ describe('what the policy asks of a node that drains itself', () => {
   ])('%s is refused, and goes where it is not', async (_name, asked, traits, reason) => {
     await addPod(traits);
     const maintenance = maintenanceWith(cluster.admin);
-    await expect(maintenance.cordonAndDrain('uid/1', asked, abort)).rejects.toThrow(`default/${name}-pod ${reason}`);
+    await expect(maintenance.cordonAndDrain('uid/1', asked, abort)).rejects.toThrow(
+      `default/${name}-pod ${reason}`,
+    );
     expect(await podsLeft()).toBe(1);
     await maintenance.cordonAndDrain('uid/1', {}, abort);
     expect(await podsLeft()).toBe(0);
@@ -158,11 +190,23 @@ describe('what the policy asks of a node that drains itself', () => {
       },
     };
     // The end comes once the pod was counted.
-    const log: Logger = { ...silentLogger, info: (_message, fields) => fields?.['left'] === 1 && end() };
-    const made = maintenanceWith(cluster.admin, { clock, log }).cordonAndDrain('uid/1', { timeoutMs: HOUR }, abort);
+    const log: Logger = {
+      ...silentLogger,
+      info: (_message, fields) => fields?.['left'] === 1 && end(),
+    };
+    const made = maintenanceWith(cluster.admin, { clock, log }).cordonAndDrain(
+      'uid/1',
+      { timeoutMs: HOUR },
+      abort,
+    );
     await expect(made).rejects.toThrow('the node was not drained within 1 h: 1 pod is left');
     await expect(made).rejects.toThrow(DrainLateError);
-    await cluster.admin.patch(pods, `${name}-pod`, { metadata: { finalizers: null } }, { ...MERGE });
+    await cluster.admin.patch(
+      pods,
+      `${name}-pod`,
+      { metadata: { finalizers: null } },
+      { ...MERGE },
+    );
   });
 
   test("a cordon of anybody's goes, where all are to go", async () => {
@@ -179,7 +223,8 @@ test('a conflict and a lost answer are tried again', async () => {
   expect((await nodeNow()).spec?.unschedulable).toBe(true);
 });
 
-const forbidden = (): Error => new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'may not' });
+const forbidden = (): Error =>
+  new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'may not' });
 
 test('what is refused is tried again, as rights may not be known yet, but not for ever', async () => {
   /** A minute is over in a twentieth of a second. */
@@ -188,7 +233,10 @@ test('what is refused is tried again, as rights may not be known yet, but not fo
     monotonic: () => 1_200 * systemClock.monotonic(),
     schedule: (ms, callback) => systemClock.schedule(ms / 1_200, callback),
   };
-  const [some, many] = [3, 10_000].map((count) => Array.from({ length: count }, forbidden)) as [Error[], Error[]];
+  const [some, many] = [3, 10_000].map((count) => Array.from({ length: count }, forbidden)) as [
+    Error[],
+    Error[],
+  ];
   await maintenanceWith(failing('replace', some)).cordonAndDrain('uid/1', {}, abort);
   expect((await nodeNow()).spec?.unschedulable).toBe(true);
   await expect(
@@ -234,5 +282,7 @@ test('who cordons is read from the lease', async () => {
   const withoutNode = maintenanceWith(admin, { delegation, nodeName: () => undefined });
   expect(await withoutNode.whoCordons(abort)).toBe('leader');
   await admin.delete(leases, metadata.name, { namespace: metadata.namespace });
-  expect(await maintenanceWith(failing('get', [new TransportError('down')])).whoCordons(abort)).toBe('unknown');
+  expect(
+    await maintenanceWith(failing('get', [new TransportError('down')])).whoCordons(abort),
+  ).toBe('unknown');
 });

@@ -1,5 +1,10 @@
 /** Cordons and drains the agent's own node before an update, and uncordons it after. */
-import { cordonOwner, withCordon, withoutAnyCordon, withoutCordon } from '../../drain/cordon-marks.ts';
+import {
+  cordonOwner,
+  withCordon,
+  withoutAnyCordon,
+  withoutCordon,
+} from '../../drain/cordon-marks.ts';
 import { type DrainProgress, DrainRefusedError, drainNode } from '../../drain/drain-node.ts';
 import { DEFAULT_DRAIN } from '../../drain/pods.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
@@ -62,7 +67,9 @@ export function nodeMaintenance(parts: MaintenanceParts) {
       } catch (error) {
         abort.throwIfAborted();
         if (error instanceof DrainRefusedError) throw error;
-        refusedAt = isRefusal(error) ? Math.min(refusedAt, clock.monotonic()) : Number.POSITIVE_INFINITY;
+        refusedAt = isRefusal(error)
+          ? Math.min(refusedAt, clock.monotonic())
+          : Number.POSITIVE_INFINITY;
         if (clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
         if (!isConflict(error)) warn('the drain of the node is retried', error);
         await sleep(clock, backoffDelay(attempt, { ...RETRY, random }), abort);
@@ -77,7 +84,8 @@ export function nodeMaintenance(parts: MaintenanceParts) {
         const cordoner = cordonerBy(await ifFound(client.get(leases, name, { namespace, abort })));
         const own = nodeName();
         // A leader does not drain a node whose lease has no label.
-        const isLeft = cordoner === 'leader' && own !== undefined && !(await delegation.isExpected(own, abort));
+        const isLeft =
+          cordoner === 'leader' && own !== undefined && !(await delegation.isExpected(own, abort));
         return isLeft ? 'self' : cordoner;
       } catch (error) {
         abort.throwIfAborted();
@@ -92,7 +100,11 @@ export function nodeMaintenance(parts: MaintenanceParts) {
       return node !== undefined && cordonOwner(node) !== undefined;
     },
     /** May be repeated. Retries what may pass; rejects with a DrainRefusedError or a DrainLateError, and with `abort`. */
-    async cordonAndDrain(journalOwner: string, asked: AgentDrain, abort: AbortSignal): Promise<void> {
+    async cordonAndDrain(
+      journalOwner: string,
+      asked: AgentDrain,
+      abort: AbortSignal,
+    ): Promise<void> {
       if (asked.enabled === false) return;
       using drain = ownDrain(asked, parts, abort);
       await retryUntilDone(drain.abort, async () => {
@@ -116,12 +128,16 @@ export class DrainLateError extends Error {
 /** Its `abort` aborts with its parent, or with a DrainLateError when the time is up. */
 function ownDrain(drain: AgentDrain, parts: MaintenanceParts, parent: AbortSignal) {
   const { timeoutMs, localData, unmanagedPods, gracePeriodSeconds } = drain;
-  const options = { ...DEFAULT_DRAIN, ...defined({ localData, unmanagedPods, gracePeriodSeconds }) };
+  const options = {
+    ...DEFAULT_DRAIN,
+    ...defined({ localData, unmanagedPods, gracePeriodSeconds }),
+  };
   let progress: DrainProgress | undefined;
   const late = new AbortController();
   const abort = AbortSignal.any([parent, late.signal]);
   const giveUp = (): void => late.abort(new DrainLateError(lateness(timeoutMs ?? 0, progress)));
-  const cancel = timeoutMs === undefined ? (): void => undefined : parts.clock.schedule(timeoutMs, giveUp);
+  const cancel =
+    timeoutMs === undefined ? (): void => undefined : parts.clock.schedule(timeoutMs, giveUp);
   const run = async (node: string): Promise<void> => {
     const onChange = (next: DrainProgress): void => {
       progress = next;
@@ -149,7 +165,9 @@ const USUAL_DURATION_S = 60;
 /** Judges a lease that was just read. Remembers earlier answers, because clocks of different hosts prove nothing. */
 export function observeLease(clock: Clock): (lease: Lease | undefined) => Cordoner {
   /** `since`: monotonic milliseconds of its first observation. `isWitnessed`: it happened while we watched. */
-  let renewal: { readonly text: string; readonly since: number; readonly isWitnessed: boolean } | undefined;
+  let renewal:
+    | { readonly text: string; readonly since: number; readonly isWitnessed: boolean }
+    | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
   const isHeld = (lease: Lease): boolean => {
     const durationMs = (lease.spec?.leaseDurationSeconds ?? USUAL_DURATION_S) * 1000;

@@ -20,7 +20,11 @@ class Cell extends ChangingNode {
     this.show({ metadata: { name: 'n', annotations } });
   }
 
-  async patch(_resource: unknown, name: string, { metadata }: { metadata: { annotations: Record<string, string> } }) {
+  async patch(
+    _resource: unknown,
+    name: string,
+    { metadata }: { metadata: { annotations: Record<string, string> } },
+  ) {
     this.patches++;
     if (this.fails) throw new Error('no answer');
     expect(name).toBe('n');
@@ -42,11 +46,20 @@ let stop: AbortController;
 let done: Promise<void>;
 let room: number | undefined;
 beforeEach(() => {
-  [clock, cell, stop, presence, room] = [new FakeClock(), new Cell(), new AbortController(), SELF, 1000];
+  [clock, cell, stop, presence, room] = [
+    new FakeClock(),
+    new Cell(),
+    new AbortController(),
+    SELF,
+    1000,
+  ];
   const object = cell as unknown as SignalObject;
   const parts = { resource: nodes, object, clock, random: () => 0.5, log: silentLogger };
   const client = cell as unknown as Parameters<typeof keepPresence>[0]['client'];
-  const said = { presence: async () => await Promise.resolve(presence), room: async () => await Promise.resolve(room) };
+  const said = {
+    presence: async () => await Promise.resolve(presence),
+    room: async () => await Promise.resolve(room),
+  };
   done = keepPresence({ ...parts, client, ...said }, stop.signal);
 });
 afterEach(async () => {

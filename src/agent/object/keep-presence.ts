@@ -1,7 +1,12 @@
 /** Keeps what the agent says of itself on its object, so that people and policies see whose agent a node has. */
 import type { KubeClient } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resources.ts';
-import { type AgentPresence, encodePresence, HEARTBEAT_MS, type Heartbeat } from '../../signal/agent-presence.ts';
+import {
+  type AgentPresence,
+  encodePresence,
+  HEARTBEAT_MS,
+  type Heartbeat,
+} from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION, MACHINE_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -34,8 +39,16 @@ export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Pro
       // Only Cluster API wants to know: each one is a write.
       ...(MACHINE_ANNOTATION in found && { [HEARTBEAT_ANNOTATION]: await heartbeat(said.since) }),
     };
-    if (newest !== undefined && Object.entries(annotations).some(([name, text]) => found[name] !== text))
-      await client.patch(resource, newest.metadata.name, { metadata: { annotations } }, { type: 'merge', abort: stop });
+    if (
+      newest !== undefined &&
+      Object.entries(annotations).some(([name, text]) => found[name] !== text)
+    )
+      await client.patch(
+        resource,
+        newest.metadata.name,
+        { metadata: { annotations } },
+        { type: 'merge', abort: stop },
+      );
     return POLL_MS;
   };
   const tell = (error: unknown, pauseMs: number): void =>
@@ -44,13 +57,19 @@ export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Pro
 }
 
 /** Counted from the start, so that the agents of a fleet do not write at the same moment. */
-function heartbeats({ clock, room }: Pick<PresenceParts, 'clock' | 'room'>): (since: string) => Promise<string> {
+function heartbeats({
+  clock,
+  room,
+}: Pick<PresenceParts, 'clock' | 'room'>): (since: string) => Promise<string> {
   const start = clock.now();
   let last = { at: '', text: '' };
   return async (since) => {
     const at = rfc3339(start + Math.floor((clock.now() - start) / HEARTBEAT_MS) * HEARTBEAT_MS);
     if (last.at !== at)
-      last = { at, text: JSON.stringify(defined({ at, room: await room(), since }) satisfies Heartbeat) };
+      last = {
+        at,
+        text: JSON.stringify(defined({ at, room: await room(), since }) satisfies Heartbeat),
+      };
     return last.text;
   };
 }

@@ -20,7 +20,10 @@ const at = (resourceVersion: string, uid = 'u'): KubeObject => ({
 });
 
 /** A client whose watch says what the test pushes, after a first list of `first`. */
-function scripted(first: KubeObject[]): { client: KubeClient; push: (event: WatchEvent<KubeObject>) => void } {
+function scripted(first: KubeObject[]): {
+  client: KubeClient;
+  push: (event: WatchEvent<KubeObject>) => void;
+} {
   const queue: WatchEvent<KubeObject>[] = [];
   let wake = (): void => undefined;
   async function* watch(): AsyncGenerator<WatchEvent<KubeObject>> {
@@ -34,7 +37,13 @@ function scripted(first: KubeObject[]): { client: KubeClient; push: (event: Watc
   const list = { metadata: { resourceVersion: '10' }, items: first };
   const client = { list: () => Promise.resolve(list), listAll: () => Promise.resolve(list), watch };
   const initial = first.map((object): WatchEvent<KubeObject> => ({ type: 'ADDED', object }));
-  const end = { metadata: { name: '', resourceVersion: '10', annotations: { 'k8s.io/initial-events-end': 'true' } } };
+  const end = {
+    metadata: {
+      name: '',
+      resourceVersion: '10',
+      annotations: { 'k8s.io/initial-events-end': 'true' },
+    },
+  };
   queue.push(...initial, { type: 'BOOKMARK', object: end });
   const push = (event: WatchEvent<KubeObject>): void => {
     queue.push(event);
@@ -44,7 +53,14 @@ function scripted(first: KubeObject[]): { client: KubeClient; push: (event: Watc
 }
 
 function follow(client: KubeClient, clock: Clock = systemClock): OwnObject {
-  const object = ownObject({ client, resource: nodes, name: 'worker1', clock, random: () => 0, log: silentLogger });
+  const object = ownObject({
+    client,
+    resource: nodes,
+    name: 'worker1',
+    clock,
+    random: () => 0,
+    log: silentLogger,
+  });
   void object.follow(stop.signal);
   return object;
 }
@@ -131,7 +147,10 @@ test('the answer to an own write says nothing once the watch has shown what othe
 test('neither does one that comes after the watch has shown that the object is gone, nor an old read', async () => {
   const { client, push } = scripted([at('5')]);
   const answer = Promise.withResolvers<KubeObject>();
-  const answers = { replace: async () => await answer.promise, get: async () => await answer.promise };
+  const answers = {
+    replace: async () => await answer.promise,
+    get: async () => await answer.promise,
+  };
   const object = follow(Object.assign(client, answers));
   await shows(object, '5');
   const written = object.write(at('5'));
@@ -147,7 +166,10 @@ test('after a while lower versions are believed again: the cluster came from a b
   let elapsed = 0;
   const { client, push } = scripted([at('5')]);
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + elapsed };
-  const object = follow(Object.assign(client, { replace: () => Promise.resolve(at('2000')) }), clock);
+  const object = follow(
+    Object.assign(client, { replace: () => Promise.resolve(at('2000')) }),
+    clock,
+  );
   await shows(object, '5');
   await object.write(at('5'));
   elapsed = 61_000;

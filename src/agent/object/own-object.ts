@@ -38,7 +38,9 @@ export function ownObject({ client, resource, name, clock, random, log }: OwnObj
   });
   const isOutdated = ({ metadata }: KubeObject, { resourceVersion, at }: Mark): boolean => {
     const isFresh = clock.monotonic() - at < ECHO_MS;
-    return isFresh && compareResourceVersions(metadata.resourceVersion ?? '0', resourceVersion) <= 0;
+    return (
+      isFresh && compareResourceVersions(metadata.resourceVersion ?? '0', resourceVersion) <= 0
+    );
   };
   const set = (object: KubeObject | undefined): void => {
     newest = object;
@@ -72,9 +74,18 @@ export function ownObject({ client, resource, name, clock, random, log }: OwnObj
       return () => listeners.delete(listener);
     },
     async follow(abort: AbortSignal): Promise<void> {
-      const informer = createInformer(client, resource, { fieldSelector: `metadata.name=${name}`, clock, random, log });
+      const informer = createInformer(client, resource, {
+        fieldSelector: `metadata.name=${name}`,
+        clock,
+        random,
+        log,
+      });
       const live = (object: KubeObject): void => saw(object, object);
-      informer.addHandler({ added: live, updated: live, deleted: (object) => saw(object, undefined) });
+      informer.addHandler({
+        added: live,
+        updated: live,
+        deleted: (object) => saw(object, undefined),
+      });
       const following = informer.run(abort);
       const synced = (): void => set(newest);
       await informer.whenSynced(abort).then(synced, () => undefined);
@@ -83,10 +94,17 @@ export function ownObject({ client, resource, name, clock, random, log }: OwnObj
     /** PUT with the object's resourceVersion: rejects with a conflict when the object has changed. */
     write: async (object: KubeObject, deadlineMs?: number) =>
       wrote(await client.replace(resource, object, { deadlineMs })),
-    writeStatus: async (object: KubeObject) => wrote(await client.replace(resource, object, { subresource: 'status' })),
+    writeStatus: async (object: KubeObject) =>
+      wrote(await client.replace(resource, object, { subresource: 'status' })),
     /** Server-side apply with force: creates the object if needed; fields that were claimed before and are missing now go. */
     claim: async (fields: KubeObject) =>
-      wrote(await client.patch(resource, name, fields, { type: 'apply', force: true, fieldManager: FIELD_MANAGER })),
+      wrote(
+        await client.patch(resource, name, fields, {
+          type: 'apply',
+          force: true,
+          fieldManager: FIELD_MANAGER,
+        }),
+      ),
     async refresh(): Promise<void> {
       const object = await ifFound(client.get(resource, name));
       if (!object || !(isOutdated(object, written) || isOutdated(object, watched))) set(object);

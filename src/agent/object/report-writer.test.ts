@@ -28,7 +28,13 @@ test.each<[string, Node, 'Cordoning' | 'Restart', boolean | undefined, string | 
   ['ready to be drained: cordoned in the same write', node(), 'Cordoning', true, OWNER],
   ['another word: not', node(), 'Restart', undefined, undefined],
   ['nobody asked for it: not', node({}, ''), 'Cordoning', undefined, undefined],
-  ["somebody else's cordon stays theirs", node({ spec: { unschedulable: true } }), 'Cordoning', true, undefined],
+  [
+    "somebody else's cordon stays theirs",
+    node({ spec: { unschedulable: true } }),
+    'Cordoning',
+    true,
+    undefined,
+  ],
   [
     'asked for beside an earlier signal, which another leader has written over: not',
     node({}, OWNER, 'plan-uid/2026-11-19T08:00:00Z'),
@@ -38,10 +44,19 @@ test.each<[string, Node, 'Cordoning' | 'Restart', boolean | undefined, string | 
   ],
   ['an object that is no Node', node({ kind: 'ControlNode' }), 'Cordoning', undefined, undefined],
 ])('%s', (_name, object, status, unschedulable, owner) => {
-  const written: Node = withReport(object, SIGNAL, { kind: 'report', status }, IDLE, Date.parse(SIGNAL.created));
+  const written: Node = withReport(
+    object,
+    SIGNAL,
+    { kind: 'report', status },
+    IDLE,
+    Date.parse(SIGNAL.created),
+  );
   expect([written.spec?.unschedulable, written.metadata.annotations?.[CORDON_ANNOTATION]]).toEqual([
     unschedulable,
     owner,
   ]);
-  expect([written.metadata.labels, written.metadata.annotations?.['other']]).toEqual([{ pool: 'blue' }, 'x']);
+  expect([written.metadata.labels, written.metadata.annotations?.['other']]).toEqual([
+    { pool: 'blue' },
+    'x',
+  ]);
 });

@@ -31,7 +31,11 @@ export async function keepDoing(
   work: () => Promise<number | undefined>,
   tell: (error: unknown, pauseMs: number) => void,
   retry: Omit<BackoffOptions, 'random'>,
-  { object, clock, random }: Pick<Tools, 'clock' | 'random'> & { object: Pick<SignalObject, 'version' | 'onChange'> },
+  {
+    object,
+    clock,
+    random,
+  }: Pick<Tools, 'clock' | 'random'> & { object: Pick<SignalObject, 'version' | 'onChange'> },
   stop: AbortSignal,
 ): Promise<void> {
   for (let failures = 0; !stop.aborted; ) {

@@ -8,7 +8,13 @@ const recorded = JSON.parse(
   readFileSync(new URL('../../../test/fixtures/autopilot/objects.json', import.meta.url), 'utf8'),
 ) as { controlnode: ControlNode };
 
-const silent: ControllerFacts = { name: 'c1', nodeName: 'c1', mode: 'controller', os: 'linux', arch: 'amd64' };
+const silent: ControllerFacts = {
+  name: 'c1',
+  nodeName: 'c1',
+  mode: 'controller',
+  os: 'linux',
+  arch: 'amd64',
+};
 const version = 'v1.36.3+k0s.0';
 const facts: ControllerFacts = { ...silent, address: '10.99.0.11', version };
 
@@ -23,7 +29,11 @@ test('an object made from nothing says what real k0s wrote', () => {
   expect(fields).toEqual({
     apiVersion: 'autopilot.k0sproject.io/v1beta2',
     kind: 'ControlNode',
-    metadata: { name: 'c1', labels, annotations: { [MODE_ANNOTATION]: annotations?.[MODE_ANNOTATION] } },
+    metadata: {
+      name: 'c1',
+      labels,
+      annotations: { [MODE_ANNOTATION]: annotations?.[MODE_ANNOTATION] },
+    },
   });
   expect(fields && withTrueStatus(fields, facts)?.status).toEqual(recorded.controlnode.status);
 });
@@ -36,7 +46,11 @@ test.each<[string, Partial<ControllerFacts>]>([
   const now = { ...facts, ...change };
   expect(missingFields(recorded.controlnode, now)?.metadata).toEqual({
     name: 'c1',
-    labels: { 'kubernetes.io/hostname': now.nodeName, 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': now.arch },
+    labels: {
+      'kubernetes.io/hostname': now.nodeName,
+      'kubernetes.io/os': 'linux',
+      'kubernetes.io/arch': now.arch,
+    },
     annotations: { [MODE_ANNOTATION]: now.mode },
   });
 });
@@ -51,7 +65,10 @@ test.each<[string, ControlNode['status'], ControllerFacts, ControlNode['status']
     'an address that is known already',
     { addresses: [{ address: '10.0.0.9', type: 'InternalIP' }] },
     { ...silent, version },
-    { addresses: [{ address: '10.0.0.9', type: 'InternalIP' }, hostname ?? extra], k0sVersion: version },
+    {
+      addresses: [{ address: '10.0.0.9', type: 'InternalIP' }, hostname ?? extra],
+      k0sVersion: version,
+    },
   ],
   [
     'a service that does not answer',

@@ -21,7 +21,10 @@ export interface ControllerFacts {
 }
 
 /** The fields to apply; undefined when the object has them all. */
-export function missingFields(object: KubeObject | undefined, facts: ControllerFacts): KubeObject | undefined {
+export function missingFields(
+  object: KubeObject | undefined,
+  facts: ControllerFacts,
+): KubeObject | undefined {
   const labels = {
     'kubernetes.io/hostname': facts.nodeName,
     'kubernetes.io/os': facts.os,
@@ -29,13 +32,21 @@ export function missingFields(object: KubeObject | undefined, facts: ControllerF
   };
   const annotations = { [MODE_ANNOTATION]: facts.mode };
   const found = object?.metadata;
-  if (contains(found?.labels, labels) && contains(found?.annotations, annotations)) return undefined;
+  if (contains(found?.labels, labels) && contains(found?.annotations, annotations))
+    return undefined;
   const { kind } = controlNodes;
-  return { apiVersion: apiVersionOf(controlNodes), kind, metadata: { name: facts.name, labels, annotations } };
+  return {
+    apiVersion: apiVersionOf(controlNodes),
+    kind,
+    metadata: { name: facts.name, labels, annotations },
+  };
 }
 
 /** The object with the right status; undefined when it has it. Addresses of other types stay. */
-export function withTrueStatus(object: ControlNode, facts: ControllerFacts): ControlNode | undefined {
+export function withTrueStatus(
+  object: ControlNode,
+  facts: ControllerFacts,
+): ControlNode | undefined {
   const known = object.status?.addresses ?? [];
   const address = facts.address ?? known.find(({ type }) => type === 'InternalIP')?.address;
   const addresses = [
@@ -53,6 +64,9 @@ export function isAddress(text: string): boolean {
   return isIP(text) !== 0;
 }
 
-function contains(all: Readonly<Record<string, string>> = {}, part: Readonly<Record<string, string>>): boolean {
+function contains(
+  all: Readonly<Record<string, string>> = {},
+  part: Readonly<Record<string, string>>,
+): boolean {
   return Object.entries(part).every(([key, value]) => all[key] === value);
 }

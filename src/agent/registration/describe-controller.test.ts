@@ -17,21 +17,52 @@ async function describe(
     name: 'c1',
     options: { controller: { ...NO_FLAGS, ...flags } },
     places: { current: { statusSocket: '/s', dataDirectory: '/d', hostnameOverride: 'Edge-1' } },
-    object: { newest: { metadata: { name: 'c1' }, status: { addresses: hasAddress ? [KNOWN] : [] } } },
+    object: {
+      newest: { metadata: { name: 'c1' }, status: { addresses: hasAddress ? [KNOWN] : [] } },
+    },
     askStatus: async () =>
-      await (status ? Promise.resolve({ version: 'v1', pid: 1, ...status }) : Promise.reject(new Error('ENOENT'))),
+      await (status
+        ? Promise.resolve({ version: 'v1', pid: 1, ...status })
+        : Promise.reject(new Error('ENOENT'))),
     log: silentLogger,
   });
 }
 
-test.each<[string, Partial<AgentOptions['controller']>, Partial<ServiceStatus> | undefined, object | undefined]>([
+test.each<
+  [
+    string,
+    Partial<AgentOptions['controller']>,
+    Partial<ServiceStatus> | undefined,
+    object | undefined,
+  ]
+>([
   ['nothing tells', {}, undefined, undefined],
   ['a service that does not say its mode', {}, {}, undefined],
   ['a controller', {}, { workloads: false }, { mode: 'controller', nodeName: 'c1', version: 'v1' }],
-  ['one with workloads', {}, { workloads: true }, { mode: 'controller+worker', nodeName: 'edge-1', version: 'v1' }],
-  ['the flag alone', { mode: 'controller+worker' }, undefined, { mode: 'controller+worker', nodeName: 'edge-1' }],
-  ['the flag wins', { mode: 'controller' }, { workloads: true }, { mode: 'controller', nodeName: 'c1', version: 'v1' }],
-  ['an address', {}, { workloads: false, apiAddress: '10.0.0.1' }, { address: '10.0.0.1', mode: 'controller' }],
+  [
+    'one with workloads',
+    {},
+    { workloads: true },
+    { mode: 'controller+worker', nodeName: 'edge-1', version: 'v1' },
+  ],
+  [
+    'the flag alone',
+    { mode: 'controller+worker' },
+    undefined,
+    { mode: 'controller+worker', nodeName: 'edge-1' },
+  ],
+  [
+    'the flag wins',
+    { mode: 'controller' },
+    { workloads: true },
+    { mode: 'controller', nodeName: 'c1', version: 'v1' },
+  ],
+  [
+    'an address',
+    {},
+    { workloads: false, apiAddress: '10.0.0.1' },
+    { address: '10.0.0.1', mode: 'controller' },
+  ],
   [
     'the address of the flag wins',
     { apiAddress: '10.0.0.2' },
@@ -50,11 +81,16 @@ test('the platform is called as in Go', async () => {
     ['x64', 'amd64'],
     ['arm64', 'arm64'],
   ]).get(process.arch);
-  expect(await describe({}, { workloads: false })).toMatchObject({ os: process.platform, ...(arch && { arch }) });
+  expect(await describe({}, { workloads: false })).toMatchObject({
+    os: process.platform,
+    ...(arch && { arch }),
+  });
 });
 
 test('a name is no address, and one that is known is not replaced by a guess', async () => {
-  expect(await describe({}, { workloads: false, apiAddress: 'c1.example.com' })).not.toHaveProperty('address');
+  expect(await describe({}, { workloads: false, apiAddress: 'c1.example.com' })).not.toHaveProperty(
+    'address',
+  );
   const guess = (await describe({}, { workloads: false }, false))?.address;
   expect(guess).not.toBe('127.0.0.1');
 });

@@ -12,7 +12,13 @@ test.each<[string, object, Record<string, string>, string, string]>([
   ['the service was told', { hostname: 'Edge-2' }, {}, 'edge-2', 'edge-2'],
   ['both were told', { hostname: 'edge-2' }, { AUTOPILOT_HOSTNAME: 'edge-1' }, 'edge-1', 'edge-1'],
   ['the kubelet was told', { hostnameOverride: 'W-7' }, {}, OWN, 'w-7'],
-  ['kubelet and agent were told', { hostnameOverride: 'w-7' }, { AUTOPILOT_HOSTNAME: 'edge-1' }, 'edge-1', 'w-7'],
+  [
+    'kubelet and agent were told',
+    { hostnameOverride: 'w-7' },
+    { AUTOPILOT_HOSTNAME: 'edge-1' },
+    'edge-1',
+    'w-7',
+  ],
   ['an empty word', { hostname: '' }, { AUTOPILOT_HOSTNAME: '' }, OWN, OWN],
 ])('%s', (_name, found, env, controller, node) => {
   expect(controlNodeName({ ...PLACE, ...found }, env)).toBe(controller);

@@ -17,7 +17,9 @@ export function controlNodeName(place: ServicePlace, env: Environment): string {
 
 /** The Node's name for finding its object: the kubelet's override, else the ControlNode's name, as original workers do. */
 export function nodeName(place: ServicePlace, env: Environment): string {
-  return place.hostnameOverride === undefined ? controlNodeName(place, env) : clean(place.hostnameOverride);
+  return place.hostnameOverride === undefined
+    ? controlNodeName(place, env)
+    : clean(place.hostnameOverride);
 }
 
 /** On a kubeadm host: the kubelet's own name of its Node, if it is not the host's. */

@@ -14,7 +14,13 @@ let stop: AbortController;
 let count = 0;
 let facts: ControllerFacts | undefined;
 const silent = () =>
-  ({ name: `c${count}`, nodeName: `c${count}`, mode: 'controller', os: 'linux', arch: 'amd64' }) as const;
+  ({
+    name: `c${count}`,
+    nodeName: `c${count}`,
+    mode: 'controller',
+    os: 'linux',
+    arch: 'amd64',
+  }) as const;
 
 beforeAll(async () => {
   cluster = await startMemoryCluster();
@@ -29,17 +35,33 @@ afterEach(() => stop.abort());
 
 function start(): OwnObject {
   const tools = { clock: systemClock, random: () => 0, log: silentLogger };
-  const object = ownObject({ ...tools, client: cluster.admin, resource: controlNodes, name: silent().name });
+  const object = ownObject({
+    ...tools,
+    client: cluster.admin,
+    resource: controlNodes,
+    name: silent().name,
+  });
   void object.follow(stop.signal);
-  void keepRegistered({ ...tools, object, describe: async () => await Promise.resolve(facts) }, stop.signal);
+  void keepRegistered(
+    { ...tools, object, describe: async () => await Promise.resolve(facts) },
+    stop.signal,
+  );
   return object;
 }
 
 const read = async (): Promise<ControlNode> => await cluster.admin.get(controlNodes, silent().name);
 const shows = async (expected: object): Promise<void> =>
-  await vi.waitFor(async () => expect(await read()).toMatchObject(expected), { timeout: 10_000, interval: 10 });
+  await vi.waitFor(async () => expect(await read()).toMatchObject(expected), {
+    timeout: 10_000,
+    interval: 10,
+  });
 const annotate = async (annotations: Record<string, string>): Promise<unknown> =>
-  await cluster.admin.patch(controlNodes, silent().name, { metadata: { annotations } }, { type: 'merge' });
+  await cluster.admin.patch(
+    controlNodes,
+    silent().name,
+    { metadata: { annotations } },
+    { type: 'merge' },
+  );
 const writes = (): string[] =>
   cluster.requests
     .filter(({ name, verb }) => name === silent().name && ['patch', 'update'].includes(verb))
@@ -69,7 +91,10 @@ test('an object that is missing is created, and not written again by the next ag
   stop = new AbortController();
   const object = start();
   await annotate({ later: '1' });
-  await vi.waitFor(() => expect(object.newest?.metadata.annotations).toHaveProperty('later'), 60_000);
+  await vi.waitFor(
+    () => expect(object.newest?.metadata.annotations).toHaveProperty('later'),
+    60_000,
+  );
   facts = { ...silent(), address: '10.0.0.1', version: 'v2' };
   await annotate({ later: '2' });
   await shows({ status: { k0sVersion: 'v2' } });
@@ -81,9 +106,12 @@ test('one that somebody deletes comes back', async () => {
   await shows(whole());
   const { uid } = (await read()).metadata;
   await cluster.admin.delete(controlNodes, silent().name);
-  await vi.waitFor(async () => expect((await read().catch(() => undefined))?.metadata.uid).not.toBe(undefined), {
-    timeout: 10_000,
-  });
+  await vi.waitFor(
+    async () => expect((await read().catch(() => undefined))?.metadata.uid).not.toBe(undefined),
+    {
+      timeout: 10_000,
+    },
+  );
   await shows(whole());
   expect((await read()).metadata.uid).not.toBe(uid);
 });
@@ -101,16 +129,28 @@ test("one of an older version is put right, and what is others' stays", async ()
   start();
   await shows(whole());
   expect((await read()).metadata.labels).toEqual({ ...labels(), pool: 'blue' });
-  expect((await read()).metadata.annotations).toEqual({ [MODE_ANNOTATION]: 'controller', theirs: 'kept' });
+  expect((await read()).metadata.annotations).toEqual({
+    [MODE_ANNOTATION]: 'controller',
+    theirs: 'kept',
+  });
 });
 
 test('the mode and the version follow the service', async () => {
   start();
   await shows(whole());
-  facts = { ...silent(), mode: 'controller+worker', nodeName: 'edge', address: '10.0.0.1', version: 'v2' };
+  facts = {
+    ...silent(),
+    mode: 'controller+worker',
+    nodeName: 'edge',
+    address: '10.0.0.1',
+    version: 'v2',
+  };
   await annotate({ signal: 'done' });
   await shows({
-    metadata: { labels: { 'kubernetes.io/hostname': 'edge' }, annotations: { [MODE_ANNOTATION]: 'controller+worker' } },
+    metadata: {
+      labels: { 'kubernetes.io/hostname': 'edge' },
+      annotations: { [MODE_ANNOTATION]: 'controller+worker' },
+    },
     status: { k0sVersion: 'v2', addresses: [{ address: '10.0.0.1' }, { address: 'edge' }] },
   });
 });

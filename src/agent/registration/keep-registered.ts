@@ -26,11 +26,21 @@ const KNOWN_POLL_MS = 60_000;
 export async function keepRegistered(parts: RegistrationParts, stop: AbortSignal): Promise<void> {
   const tell = (error: unknown, pauseMs: number): void =>
     parts.log.warn('the registration is retried', { reason: messageOf(error), pauseMs });
-  await keepDoing(async () => await updateRegistration(parts), tell, { base: 50, cap: 10_000 }, parts, stop);
+  await keepDoing(
+    async () => await updateRegistration(parts),
+    tell,
+    { base: 50, cap: 10_000 },
+    parts,
+    stop,
+  );
 }
 
 /** One write at most; returns the milliseconds to pause unless the object changes, undefined for no limit. */
-async function updateRegistration({ object, describe, log }: RegistrationParts): Promise<number | undefined> {
+async function updateRegistration({
+  object,
+  describe,
+  log,
+}: RegistrationParts): Promise<number | undefined> {
   if (!object.isKnown) return undefined;
   const facts = await describe();
   if (facts === undefined) return UNKNOWN_POLL_MS;
@@ -56,10 +66,17 @@ export interface DescriptionParts extends Pick<PlaceParts, 'askStatus' | 'log'> 
 }
 
 /** Node.js architectures with another name in Go. */
-const GO_ARCH: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', ppc64: 'ppc64le', loong64: 'loong64' };
+const GO_ARCH: Readonly<Record<string, string>> = {
+  x64: 'amd64',
+  ia32: '386',
+  ppc64: 'ppc64le',
+  loong64: 'loong64',
+};
 
 /** Undefined while neither a flag nor the service says the mode. */
-export async function describeController(parts: DescriptionParts): Promise<controlNode.ControllerFacts | undefined> {
+export async function describeController(
+  parts: DescriptionParts,
+): Promise<controlNode.ControllerFacts | undefined> {
   const { name, options, places, log } = parts;
   const flags = options.controller;
   const status = await parts.askStatus(places.current.statusSocket).catch((error: unknown) => {
@@ -73,10 +90,21 @@ export async function describeController(parts: DescriptionParts): Promise<contr
   const address = flags.apiAddress ?? addressOf(status, parts);
   const arch = GO_ARCH[process.arch] ?? process.arch;
   const nodeName = mode === 'controller' ? name : kubeletName(places.current);
-  return defined({ name, nodeName, mode, os: process.platform, arch, address, version: status?.version });
+  return defined({
+    name,
+    nodeName,
+    mode,
+    os: process.platform,
+    arch,
+    address,
+    version: status?.version,
+  });
 }
 
-function addressOf(status: ServiceStatus | undefined, { object }: DescriptionParts): string | undefined {
+function addressOf(
+  status: ServiceStatus | undefined,
+  { object }: DescriptionParts,
+): string | undefined {
   const configured = status?.apiAddress;
   if (configured !== undefined && controlNode.isAddress(configured)) return configured;
   if (object.newest?.status?.addresses?.some(({ type }) => type === 'InternalIP')) return undefined;

@@ -48,9 +48,20 @@ async function changeTenTimes(...flags: string[]): Promise<void> {
   const patch = vi.fn(async () => await Promise.resolve());
   const tools = { clock: new FakeClock(), random: () => 0.5, log: silentLogger };
   const options = parseAgentOptions(flags);
-  const parts = { ...tools, options, client: { patch }, places: { current: place }, version: '1', userAgent: 'refit' };
+  const parts = {
+    ...tools,
+    options,
+    client: { patch },
+    places: { current: place },
+    version: '1',
+    userAgent: 'refit',
+  };
   const stop = new AbortController();
-  const done = announce(parts as unknown as HostParts, object as unknown as SignalObject, stop.signal);
+  const done = announce(
+    parts as unknown as HostParts,
+    object as unknown as SignalObject,
+    stop.signal,
+  );
   for (let change = 1; change <= 10; change++) {
     object.show({ metadata: { name: 'n' } });
     await vi.waitFor(() => expect(patch).toHaveBeenCalledTimes(change), 60_000);

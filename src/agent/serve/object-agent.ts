@@ -66,7 +66,12 @@ function collectGarbage(): void {
 }
 
 /** Works on the Node `name` until `stop` aborts; rejects only when the journal cannot be read. */
-export async function serveNode(host: HostParts, name: string, options: ServedObject, stop: AbortSignal) {
+export async function serveNode(
+  host: HostParts,
+  name: string,
+  options: ServedObject,
+  stop: AbortSignal,
+) {
   const agent = createObjectAgent(host, options, () => name);
   await Promise.all([agent.run(stop), keepDelegated({ ...host, node: options.object }, stop)]);
 }
@@ -75,7 +80,11 @@ export async function serveNode(host: HostParts, name: string, options: ServedOb
 export const ROOT = process.env['REFIT_ROOT'] ?? '';
 
 /** Only on the object whose signals restart the service; never rejects. */
-export async function announce(host: HostParts, object: SignalObject, stop: AbortSignal): Promise<void> {
+export async function announce(
+  host: HostParts,
+  object: SignalObject,
+  stop: AbortSignal,
+): Promise<void> {
   const { version, clock, options, places, userAgent } = host;
   const resource = SIGNAL_OBJECTS[options.object];
   const since = rfc3339(clock.now());
@@ -96,25 +105,40 @@ export async function announce(host: HostParts, object: SignalObject, stop: Abor
     if (host.kubeadm) return { ...own, procedure: 'kubeadm' };
     // A worker's command line does not say.
     if (options.object === 'controlnode' && options.beside !== 'replace') {
-      const service = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(() => undefined);
+      const service = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(
+        () => undefined,
+      );
       if (service?.ownAgent) return { version, since, aside: true };
     }
     return { ...own, checked: await checks(object.newest?.metadata.annotations) };
   };
   const room = async (): Promise<number | undefined> => {
-    const directory = host.kubeadm ? options.stateDirectory : (await placeFor('k0supdate'))?.directory;
-    return directory === undefined ? undefined : await diskRoom(directory, limits.reserveBytes, files).free();
+    const directory = host.kubeadm
+      ? options.stateDirectory
+      : (await placeFor('k0supdate'))?.directory;
+    return directory === undefined
+      ? undefined
+      : await diskRoom(directory, limits.reserveBytes, files).free();
   };
   await keepPresence({ ...host, resource, object, presence, room }, stop);
 }
 
 function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {
   const { requireHttps, allowUnverified, allowedHosts } = veto;
-  return { ...limits, ...(requireHttps && { requireHttps }), httpsWithoutHash: !allowUnverified, allowedHosts };
+  return {
+    ...limits,
+    ...(requireHttps && { requireHttps }),
+    httpsWithoutHash: !allowUnverified,
+    allowedHosts,
+  };
 }
 
 /** `nodeName`: of the host's Node; undefined when no pods run on the host. Throws while it is not known. */
-export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: () => string | undefined): Agent {
+export function createObjectAgent(
+  host: HostParts,
+  own: ServedObject,
+  nodeName: () => string | undefined,
+): Agent {
   const { options, places, restarter, clock } = host;
   const { object, journal, accepts } = own;
   const { stateDirectory, times, veto } = options;
@@ -147,7 +171,12 @@ export function createObjectAgent(host: HostParts, own: ServedObject, nodeName: 
   };
   const carryOut: AgentParts['perform'] = async (step, current, abort) =>
     kubeadm
-      ? await (await import('../kubeadm/perform-on-kubeadm.ts')).performOnKubeadm(step, current, kubeadm, abort)
+      ? await (await import('../kubeadm/perform-on-kubeadm.ts')).performOnKubeadm(
+          step,
+          current,
+          kubeadm,
+          abort,
+        )
       : await perform(step, current, effects, abort);
   const prefetcher = createPrefetcher({ ...host, observe, perform: carryOut, veto, beside });
   return new Agent({

@@ -47,13 +47,21 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
   const { options, paths, clock, config, version } = basis;
   const log = basis.log.child({ node: name });
   const userAgent = `refit-agent/${version} (${name})`;
-  using client = createRoamingClient(config, { clock, userAgent, mostBytes: MOST_ANSWER_BYTES, mostItems: MOST_ITEMS });
+  using client = createRoamingClient(config, {
+    clock,
+    userAgent,
+    mostBytes: MOST_ANSWER_BYTES,
+    mostItems: MOST_ITEMS,
+  });
   const host = { ...basis, client, userAgent, log, delegation: leaseDelegation(client) };
   const { phase } = await loadJournal(paths.journal);
   // Started work continues without an API server, because that may run on this host.
-  if (phase === 'idle' && !existsSync(paths.configurationJournal)) await checkObject(host, name, stop);
+  if (phase === 'idle' && !existsSync(paths.configurationJournal))
+    await checkObject(host, name, stop);
   log.info('agent started', { version, object: options.object });
-  await (options.object === 'node' ? serveWorker(host, name, stop) : serveController(host, name, stop));
+  await (options.object === 'node'
+    ? serveWorker(host, name, stop)
+    : serveController(host, name, stop));
 }
 
 async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
@@ -68,7 +76,11 @@ async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Pr
     return;
   }
   const options = { ...common, accepts: ['k0supdate', 'airgapupdate'] } as const;
-  await Promise.all([serveNode(host, name, options, stop), announce(host, object, stop), configured]);
+  await Promise.all([
+    serveNode(host, name, options, stop),
+    announce(host, object, stop),
+    configured,
+  ]);
 }
 
 /** Roles may be created after their agents; with the pauses between them about 15 seconds. */
@@ -84,12 +96,17 @@ async function checkObject(host: HostParts, name: string, abort: AbortSignal): P
     } catch (error) {
       if (abort.aborted) return;
       const mayCome =
-        isNotFound(error) && (options.object === 'controlnode' || error.status.details?.name !== undefined);
+        isNotFound(error) &&
+        (options.object === 'controlnode' || error.status.details?.name !== undefined);
       if (mayCome) return log.info('the object does not exist yet', { object: options.object });
       const problem = describeProblem(error);
-      if (LASTING.includes(problem.code) || (isForbidden(error) && failures + 1 >= MOST_REFUSALS)) throw error;
+      if (LASTING.includes(problem.code) || (isForbidden(error) && failures + 1 >= MOST_REFUSALS))
+        throw error;
       const pauseMs = backoffDelay(failures, { base: 500, cap: 15_000, random });
-      log.warn('cannot read the object at the start; trying again', { reason: problem.line, pauseMs });
+      log.warn('cannot read the object at the start; trying again', {
+        reason: problem.line,
+        pauseMs,
+      });
       await sleep(clock, pauseMs, abort).catch(() => undefined);
     }
   }
@@ -99,7 +116,11 @@ async function checkObject(host: HostParts, name: string, abort: AbortSignal): P
 const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_FILE', 'REFIT_USAGE'];
 
 /** Runs one agent for its ControlNode, and one for its Node, which gets the airgap bundles. Works until `stop` aborts. */
-export async function serveController(host: HostParts, name: string, stop: AbortSignal): Promise<void> {
+export async function serveController(
+  host: HostParts,
+  name: string,
+  stop: AbortSignal,
+): Promise<void> {
   const object = ownObject({ ...host, resource: controlNodes, name });
   const nodeName = (): string | undefined => nodeNameOf(object.newest);
   const own = { object, journal: host.paths.journal, accepts: ['k0supdate'] } as const;
@@ -114,9 +135,17 @@ export async function serveController(host: HostParts, name: string, stop: Abort
   const described = { ...host, name, object, askStatus };
   await Promise.all([
     agent.run(stop),
-    keepRegistered({ ...host, object, describe: async () => await describeController(described) }, stop),
+    keepRegistered(
+      { ...host, object, describe: async () => await describeController(described) },
+      stop,
+    ),
     announce(host, object, stop),
-    workForValue(object, nodeName, async (own, abort) => await serveOwnNode(host, own, abort), stop),
+    workForValue(
+      object,
+      nodeName,
+      async (own, abort) => await serveOwnNode(host, own, abort),
+      stop,
+    ),
   ]);
 }
 

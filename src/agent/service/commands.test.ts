@@ -46,5 +46,7 @@ test('an start that takes long is left at work', async () => {
   const script = `until [ -e ${go} ]; do sleep 0.05; done; echo done > ${done}`;
   await impatient.start(...sh, script);
   await commands.ask(...sh, `echo > ${go}`);
-  await vi.waitFor(async () => expect(await readFile(done, 'utf8')).toBe('done\n'), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await readFile(done, 'utf8')).toBe('done\n'), {
+    timeout: 10_000,
+  });
 });

@@ -16,7 +16,9 @@ export function createCommands(env: NodeJS.ProcessEnv, clock: Clock) {
     /** Returns its output; rejects with its error message, or after ten seconds. */
     ask: async (command: string, ...args: readonly string[]): Promise<string> => {
       const running = spawnCommand(command, args, env, clock);
-      const cancel = clock.schedule(ASK_MS, () => running.kill(`did not end within ${ASK_MS / 1000} s`));
+      const cancel = clock.schedule(ASK_MS, () =>
+        running.kill(`did not end within ${ASK_MS / 1000} s`),
+      );
       return await running.ended.finally(cancel);
     },
     /** Resolves once it ended with 0, or after five seconds: half a restart is worse than a slow one. Rejects with its error. */
@@ -33,15 +35,24 @@ export function createCommands(env: NodeJS.ProcessEnv, clock: Clock) {
 }
 
 /** In a session of its own, so that a signal to the agent's session does not reach it. */
-function spawnCommand(command: string, args: readonly string[], env: NodeJS.ProcessEnv, clock: Clock) {
+function spawnCommand(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  clock: Clock,
+) {
   const child = spawn(command, args, {
     env: { ...env, LC_ALL: 'C' },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr, killReason] = ['', '', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout = (stdout + text).slice(0, MOST_CHARACTERS)));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(0, MOST_CHARACTERS)));
+  child.stdout
+    .setEncoding('utf8')
+    .on('data', (text: string) => (stdout = (stdout + text).slice(0, MOST_CHARACTERS)));
+  child.stderr
+    .setEncoding('utf8')
+    .on('data', (text: string) => (stderr = (stderr + text).slice(0, MOST_CHARACTERS)));
   const ended = new Promise<string>((resolve, reject) => {
     const fail = (why: string): void => reject(new Error(`${[command, ...args].join(' ')} ${why}`));
     child.once('error', (error) => fail(error.message));

@@ -28,8 +28,12 @@ test.each<[string, string, string]>([
 ])('%s', (_name, text, expected) => expect(text).toBe(expected));
 
 test('a log is bounded: three lines, each short', () => {
-  const text = story(0, { log: Array.from({ length: 10 }, (_, index) => `${index}${'x'.repeat(500)}`) });
-  expect(text.match(/\dx{118}…/g)).toEqual(['7', '8', '9'].map((digit) => `${digit}${'x'.repeat(118)}…`));
+  const text = story(0, {
+    log: Array.from({ length: 10 }, (_, index) => `${index}${'x'.repeat(500)}`),
+  });
+  expect(text.match(/\dx{118}…/g)).toEqual(
+    ['7', '8', '9'].map((digit) => `${digit}${'x'.repeat(118)}…`),
+  );
   expect(text.length).toBeLessThan(500);
 });
 

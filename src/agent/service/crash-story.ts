@@ -18,12 +18,19 @@ const [MOST_LINES, MOST_CHARACTERS] = [3, 120];
 const MOST_SEARCHED = 2_000;
 
 /** `exits`: how many processes the agent itself saw end, which may miss some. `ms`: since the restart. */
-export function withCrashStory(reason: string, exits: number, account: SupervisorAccount, ms: number): string {
+export function withCrashStory(
+  reason: string,
+  exits: number,
+  account: SupervisorAccount,
+  ms: number,
+): string {
   const { restarts = 0, end, log = [] } = account;
   const starts = Math.max(exits, restarts) + 1;
   const lines = log.filter((line) => line.trim() !== '').slice(-MOST_LINES);
   const parts = [
-    ...(starts > 1 ? [`started ${restarts >= exits ? '' : 'at least '}${starts} times in ${formatDuration(ms)}`] : []),
+    ...(starts > 1
+      ? [`started ${restarts >= exits ? '' : 'at least '}${starts} times in ${formatDuration(ms)}`]
+      : []),
     ...(end === undefined ? [] : [end]),
     ...(lines.length === 0 ? [] : [`last lines of its log: ${lines.map(short).join(' | ')}`]),
   ];

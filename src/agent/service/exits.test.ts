@@ -41,14 +41,26 @@ async function countOver(...moments: Moment[]): Promise<(number | undefined)[]> 
 }
 
 test.each<[string, Moment[], (number | undefined)[]]>([
-  ['the old process ends', [{ host: running(OLD, before) }, { host: silent }], [undefined, undefined]],
+  [
+    'the old process ends',
+    [{ host: running(OLD, before) }, { host: silent }],
+    [undefined, undefined],
+  ],
   [
     'one that starts and stays',
     [{ host: silent, found: after }, { host: running(NEW, after) }],
     [undefined, undefined],
   ],
-  ['one after the other', [{ host: silent, found: after }, { host: hanging(third) }], [undefined, 1]],
-  ['one that is gone, perhaps', [{ host: silent, found: after }, { host: silent }], [undefined, undefined]],
+  [
+    'one after the other',
+    [{ host: silent, found: after }, { host: hanging(third) }],
+    [undefined, 1],
+  ],
+  [
+    'one that is gone, perhaps',
+    [{ host: silent, found: after }, { host: silent }],
+    [undefined, undefined],
+  ],
   [
     'the one under watch goes',
     [
@@ -75,7 +87,11 @@ test.each<[string, Moment[], (number | undefined)[]]>([
   ],
   [
     'another restart begins',
-    [{ host: hanging(third) }, { host: silent, journal: journalAt('swappedBack') }, { host: hanging(after) }],
+    [
+      { host: hanging(third) },
+      { host: silent, journal: journalAt('swappedBack') },
+      { host: hanging(after) },
+    ],
     [undefined, undefined, undefined],
   ],
 ])('%s', async (_name, moments, counts) => expect(await countOver(...moments)).toEqual(counts));
@@ -84,7 +100,13 @@ test('staleness counts from the first answer that is missing, and ends with an a
   const clock = new FakeClock();
   const count = countExits({ clock, searchService: () => undefined });
   const silentFor: (number | undefined)[] = [];
-  for (const host of [running(NEW, after), hanging(after), hanging(after), running(NEW, after), hanging(after)]) {
+  for (const host of [
+    running(NEW, after),
+    hanging(after),
+    hanging(after),
+    running(NEW, after),
+    hanging(after),
+  ]) {
     silentFor.push(count(host, soaking).unansweredMs);
     await clock.advance(60_000);
   }

@@ -37,13 +37,15 @@ async function start(args: readonly string[], env: Record<string, string> = {}):
   return child.pid ?? 0;
 }
 
-const found = (pid: number): FoundService | undefined => findServices().find((service) => service.pid === pid);
+const found = (pid: number): FoundService | undefined =>
+  findServices().find((service) => service.pid === pid);
 
 test('after a restart only processes count that are not older than the one that ended', async () => {
   const first = await start(['controller']);
   const [old, pids] = [findProcess(first) as ProcessId, [first]];
   // Start times are told in steps of 10 ms.
-  while (!isOlder(old, findProcess(pids.at(-1) ?? 0) ?? old)) pids.push(await start(['controller']));
+  while (!isOlder(old, findProcess(pids.at(-1) ?? 0) ?? old))
+    pids.push(await start(['controller']));
   const last = pids.at(-1);
   const younger = findServices(findProcess(last ?? 0)).map(({ pid }) => pid);
   expect([younger.includes(last ?? 0), younger.includes(first)]).toEqual([true, false]);
@@ -69,7 +71,8 @@ test.each(['controller', 'server'])(
   'what `k0s %s` is not told is as in the original, which depends on who runs it',
   async (name) => {
     const pid = await start([name, '--data-dir', '/data']);
-    const statusSocket = process.getuid?.() === 0 ? '/run/k0s/status.sock' : '/data/run/status.sock';
+    const statusSocket =
+      process.getuid?.() === 0 ? '/run/k0s/status.sock' : '/data/run/status.sock';
     expect(found(pid)).toEqual({ pid, statusSocket, dataDirectory: '/data' });
     expect(readServiceArguments(argumentsOf(pid))).toMatchObject({ isController: true });
   },

@@ -19,27 +19,41 @@ export interface FoundService extends ServicePlace {
 }
 
 /** The default of k0s run by root. */
-export const DEFAULT_PLACE = { statusSocket: '/run/k0s/status.sock', dataDirectory: '/var/lib/k0s' } as const;
+export const DEFAULT_PLACE = {
+  statusSocket: '/run/k0s/status.sock',
+  dataDirectory: '/var/lib/k0s',
+} as const;
 
 /** Every trusted process, none older than `than`, whose command line looks like k0s; only its status socket proves it. */
 export function findServices(than?: ProcessId): FoundService[] {
   const pids = processes
     .allPids()
-    .filter((pid) => than === undefined || !processes.isOlder(processes.findProcess(pid) ?? than, than));
+    .filter(
+      (pid) => than === undefined || !processes.isOlder(processes.findProcess(pid) ?? than, than),
+    );
   return pids.flatMap((pid) => describeProcess(pid) ?? []);
 }
 
 /** The arguments come last: reading those of a foreign process may take gigabytes, or never end. */
 function describeProcess(pid: number): FoundService | undefined {
-  const args = whyForeign(pid) === undefined ? readServiceArguments(processes.argumentsOf(pid)) : undefined;
+  const args =
+    whyForeign(pid) === undefined ? readServiceArguments(processes.argumentsOf(pid)) : undefined;
   if (args === undefined) return undefined;
   const directory = processes.linkOf(`/proc/${pid}/cwd`) ?? '/';
   const dataDirectory = resolve(directory, args.dataDirectory ?? DEFAULT_PLACE.dataDirectory);
   const isRoot = usersOf(pid)?.[1] === 0;
-  const usualSocket = isRoot ? DEFAULT_PLACE.statusSocket : resolve(dataDirectory, 'run', 'status.sock');
+  const usualSocket = isRoot
+    ? DEFAULT_PLACE.statusSocket
+    : resolve(dataDirectory, 'run', 'status.sock');
   const hostname = processes.variableOf(pid, 'AUTOPILOT_HOSTNAME') || undefined;
   const statusSocket = resolve(directory, args.statusSocket ?? usualSocket);
-  return defined({ pid, statusSocket, dataDirectory, hostnameOverride: args.hostnameOverride, hostname });
+  return defined({
+    pid,
+    statusSocket,
+    dataDirectory,
+    hostnameOverride: args.hostnameOverride,
+    hostname,
+  });
 }
 
 /** `original`, or a later child of its parent, that was started from `path`, whatever file is there now. */
@@ -64,7 +78,9 @@ export function readServiceArguments(argv: readonly string[]) {
   if (at === undefined) return undefined;
   const rest = argv.slice(at + 1);
   const extra = valueOf(rest, ['--kubelet-extra-args']) ?? '';
-  const words = [...extra.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)].map(([word]) => word.replaceAll(/["']/g, ''));
+  const words = [...extra.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)].map(([word]) =>
+    word.replaceAll(/["']/g, ''),
+  );
   const disabled = valuesOf(rest, ['--disable-components']).flatMap((list) => list.split(','));
   return defined({
     isController: argv[at] !== 'worker',

@@ -9,7 +9,11 @@ import { kubeletHeartbeat } from './kubelet-heartbeat.ts';
 
 const RESTARTED = Date.parse('2026-11-20T08:00:00.700Z');
 /** The service took two seconds to end, and its next process half of one to answer. */
-const SOAKING = journalAt('soaking', { fresh: after, restartedAt: RESTARTED - 2_000, since: RESTARTED + 500 });
+const SOAKING = journalAt('soaking', {
+  fresh: after,
+  restartedAt: RESTARTED - 2_000,
+  since: RESTARTED + 500,
+});
 const NEVER = new AbortController().signal;
 const SILENT = { staleMs: 0 };
 const CONTROL_NODE: KubeObject = { metadata: { name: 'n' } };
@@ -43,10 +47,18 @@ class Place {
     const clock: Clock = { ...systemClock, now: () => this.now + this.setBy };
     const readNode = async (): Promise<Node | undefined> => {
       this.asked++;
-      return await (this.isAnswering ? Promise.resolve(this.has) : Promise.reject(new Error('no answer')));
+      return await (this.isAnswering
+        ? Promise.resolve(this.has)
+        : Promise.reject(new Error('no answer')));
     };
     const ageOf = async (): Promise<number> => await Promise.resolve(this.now - this.startedAt);
-    this.heartbeat = kubeletHeartbeat({ maintenance: { readNode }, ageOf, object: this, clock, log: silentLogger });
+    this.heartbeat = kubeletHeartbeat({
+      maintenance: { readNode },
+      ageOf,
+      object: this,
+      clock,
+      log: silentLogger,
+    });
   }
 
   async check(journal = SOAKING, host: ServiceFacts = running(NEW, after)): Promise<object> {
@@ -81,7 +93,10 @@ test.each([
   'in the second of the start the kubelet before is told by its version: %s after %d ms',
   async (kubelet, afterMs, facts) => {
     const node = told('True', afterMs);
-    const place = new Place({ ...node, status: { ...node.status, nodeInfo: { kubeletVersion: kubelet } } });
+    const place = new Place({
+      ...node,
+      status: { ...node.status, nodeInfo: { kubeletVersion: kubelet } },
+    });
     if (SOAKING.phase !== 'soaking') throw new Error('another phase');
     const { signal } = SOAKING.work;
     const command = { ...signal.command, version: 'v1.36.3+k0s.2' };
@@ -91,7 +106,9 @@ test.each([
 );
 
 test('the API server is asked where the watch is late', async () => {
-  expect(await new Place(told('True', -60_000), told('True', 1_500)).check()).toEqual({ isReady: true });
+  expect(await new Place(told('True', -60_000), told('True', 1_500)).check()).toEqual({
+    isReady: true,
+  });
 });
 
 test('the node of a controller counts, though its signals are elsewhere', async () => {
@@ -110,16 +127,21 @@ test.each([
   ['before the restart was ordered', -60_000],
   ['after the first answer', 60_000],
   ['nobody knows when', Number.NaN],
-])('a process that was started %s is no measure: what was told since the order counts', async (_when, offMs) => {
-  const place = new Place(told('True', -1_500));
-  place.startedAt += offMs;
-  expect(await place.check()).toEqual({ isReady: true });
-  place.newest = place.has = told('True', -3_500);
-  expect(await place.check()).toEqual(SILENT);
-});
+])(
+  'a process that was started %s is no measure: what was told since the order counts',
+  async (_when, offMs) => {
+    const place = new Place(told('True', -1_500));
+    place.startedAt += offMs;
+    expect(await place.check()).toEqual({ isReady: true });
+    place.newest = place.has = told('True', -3_500);
+    expect(await place.check()).toEqual(SILENT);
+  },
+);
 
 test('a restart that the journal does not date says nothing against what stands there', async () => {
-  expect(await new Place(told('True', -60_000)).check(journalAt('soaking'))).toEqual({ isReady: true });
+  expect(await new Place(told('True', -60_000)).check(journalAt('soaking'))).toEqual({
+    isReady: true,
+  });
 });
 
 test('a heartbeat is stale since the first stale answer, without a break', async () => {
@@ -149,13 +171,16 @@ test('an API server that does not answer does not matter where the watch has the
 test.each([
   ['back', -3_600_000],
   ['ahead', 3_600_000],
-])('a clock that was set %s since the restart was set for the kubelet, too', async (_where, setBy) => {
-  const place = new Place(told('True', setBy + 1_500));
-  place.setBy = setBy;
-  expect(await place.check()).toEqual({ isReady: true });
-  place.newest = place.has = told('True', setBy - 1_500);
-  expect(await place.check()).toEqual(SILENT);
-});
+])(
+  'a clock that was set %s since the restart was set for the kubelet, too',
+  async (_where, setBy) => {
+    const place = new Place(told('True', setBy + 1_500));
+    place.setBy = setBy;
+    expect(await place.check()).toEqual({ isReady: true });
+    place.newest = place.has = told('True', setBy - 1_500);
+    expect(await place.check()).toEqual(SILENT);
+  },
+);
 
 test('while the service does not answer, the API server is asked whether it can', async () => {
   const place = new Place(told('True', 1_500));

@@ -17,7 +17,13 @@ export interface KubeletHeartbeatParts extends Pick<Tools, 'clock' | 'log'> {
 }
 
 /** Answers empty when no new process is watched, and without a Ready condition. */
-export function kubeletHeartbeat({ clock, log, maintenance, ageOf, object }: KubeletHeartbeatParts) {
+export function kubeletHeartbeat({
+  clock,
+  log,
+  maintenance,
+  ageOf,
+  object,
+}: KubeletHeartbeatParts) {
   /** Steady milliseconds since the API server first answered with a heartbeat from before the restart. */
   let staleSince: number | undefined;
   let logged = '';
@@ -37,7 +43,12 @@ export function kubeletHeartbeat({ clock, log, maintenance, ageOf, object }: Kub
     // A start outside of order and first answer is from a clock that counts otherwise.
     return startedAt > restartedAt && startedAt <= since ? startedAt : restartedAt;
   };
-  return async (journal: Journal, { running }: ServiceFacts, steady: () => number, stop: AbortSignal) => {
+  return async (
+    journal: Journal,
+    { running }: ServiceFacts,
+    steady: () => number,
+    stop: AbortSignal,
+  ) => {
     if (journal.phase !== 'soaking') return settled({});
     const now = steady();
     const { newest } = object;
@@ -70,9 +81,13 @@ function isFresh(node: Node, { work }: UpdateJournal, startedAt: number): boolea
   if (ready === undefined) return false;
   if (!ready.lastHeartbeatTime) return true;
   // Heartbeats have whole seconds: in that of the start, a kubelet of the old version is the one before.
-  const [heard, second] = [Date.parse(ready.lastHeartbeatTime), Math.floor(startedAt / 1000) * 1000];
+  const [heard, second] = [
+    Date.parse(ready.lastHeartbeatTime),
+    Math.floor(startedAt / 1000) * 1000,
+  ];
   const old = kubernetesPartOf(work.from);
   // Both versions may have the same kubelet.
-  const isOld = kubeletVersionOf(node) === old && old !== kubernetesPartOf(work.signal.command.version);
+  const isOld =
+    kubeletVersionOf(node) === old && old !== kubernetesPartOf(work.signal.command.version);
   return heard > second || (heard === second && !isOld);
 }

@@ -34,7 +34,9 @@ beforeEach(async () => {
   service = spawn(binary, ['worker'], { stdio: ['pipe', 'pipe', 'inherit'], cwd: directory });
   await once(service.stdout as NodeJS.EventEmitter, 'data');
   id = findProcess(service.pid ?? 0) as ProcessId;
-  server = createServer((_request, response) => response.end(JSON.stringify({ Version: VERSION, Pid: service.pid })));
+  server = createServer((_request, response) =>
+    response.end(JSON.stringify({ Version: VERSION, Pid: service.pid })),
+  );
   await once(server.listen(statusSocket), 'listening');
 });
 afterEach(async () => {
@@ -70,7 +72,11 @@ function journalAt(phase: UpdatePhase, original: ProcessId): Journal {
   };
 }
 
-const foreignTarget = (): ProcessId => ({ pid: 2 ** 22 + 1, started: 'boot/1', parent: process.pid });
+const foreignTarget = (): ProcessId => ({
+  pid: 2 ** 22 + 1,
+  started: 'boot/1',
+  parent: process.pid,
+});
 
 test('the binary is found from the service that runs it', async () => {
   const running = { version: VERSION, process: id, current: true };
@@ -88,27 +94,39 @@ test('the flag wins, then the journal', async () => {
   expect(await observeHost(hostPlace('/flag/k0s'), IDLE)).toMatchObject({ binary: '/flag/k0s' });
   const journal = journalAt('ready', id);
   await rename(binary, `${binary}.moved`);
-  expect(await observeHost(hostPlace(), journal)).toMatchObject({ binary, running: { current: false } });
+  expect(await observeHost(hostPlace(), journal)).toMatchObject({
+    binary,
+    running: { current: false },
+  });
 });
 
 test('a service that was started with another socket is found', async () => {
   const current = { statusSocket: `${statusSocket}.old`, dataDirectory: '/data' };
-  const search = async (): Promise<ServicePlace> => await Promise.resolve({ ...current, statusSocket });
-  expect(await observeHost({ places: { current, search }, binary: undefined }, IDLE)).toMatchObject({ service: id });
+  const search = async (): Promise<ServicePlace> =>
+    await Promise.resolve({ ...current, statusSocket });
+  expect(await observeHost({ places: { current, search }, binary: undefined }, IDLE)).toMatchObject(
+    { service: id },
+  );
 });
 
 test('a service that does not answer is known from the journal', async () => {
   await backoff();
   const problem = expect.stringContaining(`no status from ${statusSocket}: `);
   expect(await observeHost(hostPlace(), IDLE)).toEqual({ problem });
-  expect(await observeHost(hostPlace(), journalAt('restarted', id))).toEqual({ problem, binary, service: id });
+  expect(await observeHost(hostPlace(), journalAt('restarted', id))).toEqual({
+    problem,
+    binary,
+    service: id,
+  });
 });
 
 test.each(['swapped', 'swappedBack'] as const)(
   'an unknown one is looked for where a restart depends on it: %s',
   async (phase) => {
     await backoff();
-    expect(await observeHost(hostPlace(), journalAt(phase, foreignTarget()))).toMatchObject({ service: id });
+    expect(await observeHost(hostPlace(), journalAt(phase, foreignTarget()))).toMatchObject({
+      service: id,
+    });
   },
 );
 
@@ -120,13 +138,19 @@ test('one whose supervisor was replaced with it is found by what it was started 
   await once(service.stdout as NodeJS.EventEmitter, 'data');
   binary = `${binary}-script`;
   const journal = journalAt('swapped', { ...foreignTarget(), parent: 2 ** 22 + 1 });
-  expect(await observeHost(hostPlace(), journal)).toMatchObject({ service: findProcess(service.pid ?? 0) });
-  expect(await observeHost(hostPlace(), journalAt('restartedBack', foreignTarget()))).not.toHaveProperty('service');
+  expect(await observeHost(hostPlace(), journal)).toMatchObject({
+    service: findProcess(service.pid ?? 0),
+  });
+  expect(
+    await observeHost(hostPlace(), journalAt('restartedBack', foreignTarget())),
+  ).not.toHaveProperty('service');
 });
 
 test('else it is not', async () => {
   await backoff();
-  expect(await observeHost(hostPlace(), journalAt('restartedBack', foreignTarget()))).not.toHaveProperty('service');
+  expect(
+    await observeHost(hostPlace(), journalAt('restartedBack', foreignTarget())),
+  ).not.toHaveProperty('service');
 });
 
 test('a PID that is not there is no service', async () => {

@@ -1,7 +1,13 @@
 /** Gathers the facts of the host, anew for every decision. */
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
-import { isBundle, type Journal, type UpdateJournal, type UpdatePhase, type Work } from '../journal.ts';
+import {
+  isBundle,
+  type Journal,
+  type UpdateJournal,
+  type UpdatePhase,
+  type Work,
+} from '../journal.ts';
 import { DistrustError, fileTrust } from '../state/trusted-path.ts';
 import { findService, findServices } from './find-services.ts';
 import { isSameProcess, type ProcessId, type ServiceFacts } from './host.ts';
@@ -18,7 +24,10 @@ export interface HostPlace {
 /** Phases whose restart needs the process of the service. */
 const SEARCHING: readonly UpdatePhase[] = ['swapped', 'swappedBack'];
 
-export async function observeHost({ places, binary: configured }: HostPlace, journal: Journal): Promise<ServiceFacts> {
+export async function observeHost(
+  { places, binary: configured }: HostPlace,
+  journal: Journal,
+): Promise<ServiceFacts> {
   const update = journal.phase === 'idle' || isBundle(journal) ? undefined : journal;
   const known = configured ?? update?.work.binary;
   try {
@@ -27,7 +36,8 @@ export async function observeHost({ places, binary: configured }: HostPlace, jou
     if (binary !== undefined) await fileTrust.assertReplaceable(binary);
     const current = binary !== undefined && executes(pid, binary);
     // Of a process that ended meanwhile nothing can be said.
-    if (!isSameProcess(findProcess(pid), process)) throw new Error(`PID ${pid} ended while it was examined`);
+    if (!isSameProcess(findProcess(pid), process))
+      throw new Error(`PID ${pid} ended while it was examined`);
     return defined({ running: { version, process, current }, service: process, binary, ownAgent });
   } catch (error) {
     const service = findUnresponsiveService(update);
@@ -38,7 +48,11 @@ export async function observeHost({ places, binary: configured }: HostPlace, jou
 }
 
 /** If the known socket does not answer, the service may have been restarted with another one. */
-async function askKnownPlace(places: HostPlace['places'], binary?: string, ended?: ProcessId): Promise<TrustedAnswer> {
+async function askKnownPlace(
+  places: HostPlace['places'],
+  binary?: string,
+  ended?: ProcessId,
+): Promise<TrustedAnswer> {
   const { statusSocket } = places.current;
   try {
     return await askService(statusSocket, STATUS_TIMEOUT_MS, binary);

@@ -29,7 +29,11 @@ child.once('exit', () => console.log('gone'));
 process.stdin.on('data', () => child.kill('SIGKILL')).on('end', () => process.exit());
 `;
 
-async function supervise(program: string, env: Record<string, string>, ...more: string[]): Promise<void> {
+async function supervise(
+  program: string,
+  env: Record<string, string>,
+  ...more: string[]
+): Promise<void> {
   await writeFile(join(directory, 'k0sworker'), PROGRAM);
   await symlink(process.execPath, join(directory, program));
   supervisor = spawn(join(directory, program), ['k0sworker', '--start', ...more], {
@@ -47,7 +51,8 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   supervisor.stdin?.end();
-  if (supervisor.exitCode === null && supervisor.signalCode === null) await once(supervisor, 'exit');
+  if (supervisor.exitCode === null && supervisor.signalCode === null)
+    await once(supervisor, 'exit');
   await rm(directory, { recursive: true });
 });
 
@@ -76,7 +81,10 @@ test('how often OpenRC started it again, and what it logged last', async () => {
 
 test.each([
   ['that others may write', async (path: string) => await chmod(path, 0o666)],
-  ['that is a device', async (path: string) => await rm(path).then(async () => await symlink('/dev/zero', path))],
+  [
+    'that is a device',
+    async (path: string) => await rm(path).then(async () => await symlink('/dev/zero', path)),
+  ],
 ])('a log %s is not read', async (_name, change) => {
   const log = join(directory, 'k0s.err');
   await writeFile(log, 'secret\n');
@@ -95,7 +103,9 @@ test('a supervisor that is about to start the next process is not disturbed', as
   await supervise('supervise-daemon', {});
   supervisor.stdin?.write('end');
   await once(supervisor.stdout as NodeJS.EventEmitter, 'data');
-  expect(await openRc(commands, directory).find(service, '/k0s')).toMatchObject({ isRestarting: true });
+  expect(await openRc(commands, directory).find(service, '/k0s')).toMatchObject({
+    isRestarting: true,
+  });
 });
 
 test('a service whose supervisor has given up is found by its script, which names a link to the file', async () => {
@@ -105,13 +115,21 @@ test('a service whose supervisor has given up is found by its script, which name
   const [binary, link] = [join(directory, 'k0s-1'), join(directory, 'k0s')];
   await writeFile(binary, '');
   await symlink(binary, link);
-  await writeFile(join(directory, 'edge'), `#!/sbin/openrc-run\nsupervisor=supervise-daemon\ncommand="${link}"\n`);
-  expect((await openRc(commands, directory).find(service, binary))?.title).toBe('OpenRC service edge');
+  await writeFile(
+    join(directory, 'edge'),
+    `#!/sbin/openrc-run\nsupervisor=supervise-daemon\ncommand="${link}"\n`,
+  );
+  expect((await openRc(commands, directory).find(service, binary))?.title).toBe(
+    'OpenRC service edge',
+  );
 });
 
 test('so is one from before a reboot, though another process has the PID of its supervisor now', async () => {
   const binary = '/usr/local/bin/k0s';
-  await writeFile(join(directory, 'edge'), `#!/sbin/openrc-run\nsupervisor=supervise-daemon\ncommand=${binary}\n`);
+  await writeFile(
+    join(directory, 'edge'),
+    `#!/sbin/openrc-run\nsupervisor=supervise-daemon\ncommand=${binary}\n`,
+  );
   const original = { pid: 2 ** 22 + 1, started: 'before/1', parent: process.ppid };
   const command = { id: 0, kind: 'k0supdate', url: 'http://d/k0s', version: 'v2' } as const;
   const work = { signal: { planId: 'p', created: 'c', command }, binary, from: 'v1', original };
@@ -125,12 +143,15 @@ test.each([
   ['command="/usr/local/bin/k0s"', 'supervise-daemon', 'edge'],
   ['command=/usr/local/bin/k0s-old', 'supervise-daemon', undefined],
   ['command=/usr/local/bin/k0s', 'start-stop-daemon', undefined],
-])('a service whose supervisor has given up is found by its script: %s under %s', async (line, by, name) => {
-  await supervise('supervise-daemon', {});
-  supervisor.stdin?.end();
-  await once(supervisor, 'exit');
-  await writeFile(join(directory, 'edge'), `#!/sbin/openrc-run\nsupervisor=${by}\n${line}\n`);
-  const found = await openRc(commands, directory).find(service, '/usr/local/bin/k0s');
-  expect(found?.title).toBe(name && `OpenRC service ${name}`);
-  expect(found?.isRestarting ?? false).toBe(false);
-});
+])(
+  'a service whose supervisor has given up is found by its script: %s under %s',
+  async (line, by, name) => {
+    await supervise('supervise-daemon', {});
+    supervisor.stdin?.end();
+    await once(supervisor, 'exit');
+    await writeFile(join(directory, 'edge'), `#!/sbin/openrc-run\nsupervisor=${by}\n${line}\n`);
+    const found = await openRc(commands, directory).find(service, '/usr/local/bin/k0s');
+    expect(found?.title).toBe(name && `OpenRC service ${name}`);
+    expect(found?.isRestarting ?? false).toBe(false);
+  },
+);

@@ -16,7 +16,11 @@ const SUPERVISOR = 'supervise-daemon';
 const OPTIONS = '/run/openrc/options';
 const MOST_BYTES = 4_096;
 
-export function openRc(commands: Commands, initScripts = '/etc/init.d', options = OPTIONS): ServiceManager {
+export function openRc(
+  commands: Commands,
+  initScripts = '/etc/init.d',
+  options = OPTIONS,
+): ServiceManager {
   return {
     async find(process, binary) {
       const supervised = serviceUnder(process.parent);
@@ -39,13 +43,23 @@ export function openRc(commands: Commands, initScripts = '/etc/init.d', options 
 async function accountOf(options: string, supervisor: number): Promise<SupervisorAccount> {
   const count = Number(await readFile(join(options, 'start_count'), 'utf8').catch(() => ''));
   const args = whyForeign(supervisor) === undefined ? argumentsOf(supervisor) : [];
-  const logs = await Promise.all(['--stderr', '--stdout'].map(async (flag) => await lastLines(valueOf(args, [flag]))));
-  return { restarts: Number.isInteger(count) ? count : 0, log: logs.find((lines) => lines.length > 0) };
+  const logs = await Promise.all(
+    ['--stderr', '--stdout'].map(async (flag) => await lastLines(valueOf(args, [flag]))),
+  );
+  return {
+    restarts: Number.isInteger(count) ? count : 0,
+    log: logs.find((lines) => lines.length > 0),
+  };
 }
 
 /** After the supervisor has given up, only the init script names the binary. */
-async function serviceFor({ parent }: ProcessId, binary: string, initScripts: string): Promise<string | undefined> {
-  const isSupervised = findProcess(parent) !== undefined && (parent <= 1 || whyForeign(parent) === undefined);
+async function serviceFor(
+  { parent }: ProcessId,
+  binary: string,
+  initScripts: string,
+): Promise<string | undefined> {
+  const isSupervised =
+    findProcess(parent) !== undefined && (parent <= 1 || whyForeign(parent) === undefined);
   if (isSupervised) return undefined;
   for (const name of await readdir(initScripts).catch(() => [])) {
     const script = await readFile(join(initScripts, name), 'utf8').catch(() => '');
@@ -73,7 +87,12 @@ async function lastLines(path: string | undefined): Promise<string[]> {
     const found = await file.stat();
     if (!found.isFile()) return [];
     const bytes = Buffer.alloc(MOST_BYTES);
-    const { bytesRead } = await file.read(bytes, 0, MOST_BYTES, Math.max(0, found.size - MOST_BYTES));
+    const { bytesRead } = await file.read(
+      bytes,
+      0,
+      MOST_BYTES,
+      Math.max(0, found.size - MOST_BYTES),
+    );
     return bytes.toString('utf8', 0, bytesRead).split('\n').filter(Boolean).slice(-3);
   } catch {
     return [];

@@ -65,13 +65,16 @@ test('a process of another parent is not the service', async () => {
   expect(findService(binary, { ...child(), parent: 1 })).toBeUndefined();
 });
 
-test.each(['controller', 'server'])('`k0s %s` is the service, and `k0s api` that outlives it is not', async (name) => {
-  await copyFile(process.execPath, binary);
-  await startNode('api');
-  expect(findService(binary, child())).toBeUndefined();
-  const pid = await startNode(name);
-  expect(findService(binary, child())).toMatchObject({ pid });
-});
+test.each(['controller', 'server'])(
+  '`k0s %s` is the service, and `k0s api` that outlives it is not',
+  async (name) => {
+    await copyFile(process.execPath, binary);
+    await startNode('api');
+    expect(findService(binary, child())).toBeUndefined();
+    const pid = await startNode(name);
+    expect(findService(binary, child())).toMatchObject({ pid });
+  },
+);
 
 test('a process is signalled once and only itself', async () => {
   await copyFile(process.execPath, binary);

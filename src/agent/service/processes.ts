@@ -24,8 +24,14 @@ export async function ageOf({ started }: ProcessId): Promise<number> {
 }
 
 /** False also when one of them is from before the last boot. */
-export function isOlder(process: Pick<ProcessId, 'started'>, than: Pick<ProcessId, 'started'>): boolean {
-  const [[boot, ticks], [otherBoot, otherTicks]] = [process.started.split('/'), than.started.split('/')];
+export function isOlder(
+  process: Pick<ProcessId, 'started'>,
+  than: Pick<ProcessId, 'started'>,
+): boolean {
+  const [[boot, ticks], [otherBoot, otherTicks]] = [
+    process.started.split('/'),
+    than.started.split('/'),
+  ];
   return boot === otherBoot && Number(ticks) < Number(otherTicks);
 }
 
@@ -83,7 +89,8 @@ function stringsIn(path: string): string[] {
 
 /** True if one of the paths is the file itself or a symbolic link to it. */
 export async function leadTo(file: string, paths: Iterable<string>): Promise<boolean> {
-  for (const path of paths) if (path === file || (await realpath(path).catch(() => undefined)) === file) return true;
+  for (const path of paths)
+    if (path === file || (await realpath(path).catch(() => undefined)) === file) return true;
   return false;
 }
 

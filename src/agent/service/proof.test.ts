@@ -29,7 +29,8 @@ const UNCORDON = { kind: 'report', status: 'UnCordoning' };
 const says = (text: string): unknown => expect.stringContaining(text);
 const back = (text: string): object => ({ kind: 'roll-back', reason: says(text) });
 const wait = (until: number): object => ({ kind: 'await-service', until });
-const at = (more: Partial<StepInput>): Step => nextStep(situation({ signal: signalAt('Restart'), ...more }));
+const at = (more: Partial<StepInput>): Step =>
+  nextStep(situation({ signal: signalAt('Restart'), ...more }));
 
 describe('after the restart', () => {
   const inTime = journalAt('restarted', { process: before, since: NOW - 1_000 });
@@ -42,7 +43,11 @@ describe('after the restart', () => {
     ['new one runs', { journal: inTime, host: newRuns }, SOAK],
     ['too late, but there', { journal: tooLate, host: newRuns }, SOAK],
     ['another version', { journal: inTime, host: running('v9', after) }, back('v9')],
-    ['another version from another file', { journal: inTime, host: running('v9', after, false) }, wait(until)],
+    [
+      'another version from another file',
+      { journal: inTime, host: running('v9', after, false) },
+      wait(until),
+    ],
     ['too late', { journal: tooLate, host: silent }, back('1 min 30 s')],
     ['too late, it hangs', { journal: tooLate, host: hanging(after) }, back(NEW)],
     ['too late, old one never ended', { journal: tooLate, host: oldLeft }, back(NEW)],
@@ -61,7 +66,10 @@ describe('after the restart', () => {
     const journal = { ...inTime, work: workFor(zero) };
     expect(at({ signal, journal, host: running(OLD, after) })).toEqual(SOAK);
     expect(at({ signal, journal, host: running(OLD, after, false) })).toEqual(wait(until));
-    const soaking = { ...journalAt('soaking', { fresh: after, since: NOW - 5_000 }), work: workFor(zero) };
+    const soaking = {
+      ...journalAt('soaking', { fresh: after, since: NOW - 5_000 }),
+      work: workFor(zero),
+    };
     expect(at({ signal, journal: soaking, host: running(OLD, after) })).toEqual(UNCORDON);
   });
 
@@ -81,14 +89,44 @@ describe('the soak', () => {
     ['is over', 5_000, newRuns, {}, UNCORDON],
     ['is over, node Ready', 5_000, newRuns, { isReady: true }, UNCORDON],
     ['goes on though the node is Ready', 1_000, newRuns, { isReady: true }, wait(NOW + 4_000)],
-    ['goes on while the node is not Ready', 1_000, newRuns, { isReady: false }, wait(NOW + 119_000)],
+    [
+      'goes on while the node is not Ready',
+      1_000,
+      newRuns,
+      { isReady: false },
+      wait(NOW + 119_000),
+    ],
     ['is over, node not Ready', 5_000, newRuns, { isReady: false }, wait(NOW + 115_000)],
-    ['is over, node never Ready', 120_000, newRuns, { isReady: false }, back('node not Ready within 2 min')],
-    ['goes on while the kubelet is not heard', 1_000, newRuns, { staleMs: 1_000 }, wait(NOW + 119_000)],
+    [
+      'is over, node never Ready',
+      120_000,
+      newRuns,
+      { isReady: false },
+      back('node not Ready within 2 min'),
+    ],
+    [
+      'goes on while the kubelet is not heard',
+      1_000,
+      newRuns,
+      { staleMs: 1_000 },
+      wait(NOW + 119_000),
+    ],
     ['is over, kubelet not heard', 5_000, newRuns, { staleMs: 5_000 }, wait(NOW + 115_000)],
-    ['is over, kubelet never heard', 120_000, newRuns, { staleMs: 120_000 }, back('no kubelet heartbeat within')],
+    [
+      'is over, kubelet never heard',
+      120_000,
+      newRuns,
+      { staleMs: 120_000 },
+      back('no kubelet heartbeat within'),
+    ],
     ['is long over, nobody could be asked', 120_000, newRuns, { staleMs: 0 }, wait(NOW + 120_000)],
-    ['goes on though the kubelet was given up', 1_000, newRuns, { staleMs: 120_000 }, wait(NOW + 4_000)],
+    [
+      'goes on though the kubelet was given up',
+      1_000,
+      newRuns,
+      { staleMs: 120_000 },
+      wait(NOW + 4_000),
+    ],
     [
       'process replaced',
       2_000,
@@ -98,7 +136,13 @@ describe('the soak', () => {
     ],
     ['process gone', 2_000, { ...silent, exits: 1 }, {}, back('crash loop')],
     ['another process, silent', 2_000, { ...hanging(third), exits: 1 }, {}, back('crash loop')],
-    ['another version from the same process', 2_000, running('v9', after), {}, back('reports version v9')],
+    [
+      'another version from the same process',
+      2_000,
+      running('v9', after),
+      {},
+      back('reports version v9'),
+    ],
     [
       'silent once, long after its first answer',
       60_000,
@@ -106,22 +150,38 @@ describe('the soak', () => {
       {},
       wait(NOW + 60_000),
     ],
-    ['silent for a while', 2_000, { ...hanging(after), unansweredMs: 2_000 }, {}, wait(NOW + 58_000)],
-    ['silent to the end', 60_000, { ...hanging(after), unansweredMs: 60_000 }, {}, back('stopped answering')],
+    [
+      'silent for a while',
+      2_000,
+      { ...hanging(after), unansweredMs: 2_000 },
+      {},
+      wait(NOW + 58_000),
+    ],
+    [
+      'silent to the end',
+      60_000,
+      { ...hanging(after), unansweredMs: 60_000 },
+      {},
+      back('stopped answering'),
+    ],
   ];
   test.each(rows)('%s', (_name, ms, host, node, step) =>
     expect(at({ journal: soaking(ms), host, node })).toEqual(step),
   );
 
   test('of a forced update ends badly where another file is at the path', () => {
-    const journal = { ...journalAt('soaking', { fresh: after, since: NOW }), work: workFor(forced) };
+    const journal = {
+      ...journalAt('soaking', { fresh: after, since: NOW }),
+      work: workFor(forced),
+    };
     const signal = signalAt('Restart', forced);
     expect(at({ signal, journal, host: running(NEW, after, false) })).toEqual(back('another file'));
   });
 
   test('of no time at all is over at once, unless the node is not Ready', () => {
     const times = { ...TIMES, soakMs: 0 };
-    const node = (facts: StepInput['node']): Step => at({ times, journal: soaking(0), host: newRuns, node: facts });
+    const node = (facts: StepInput['node']): Step =>
+      at({ times, journal: soaking(0), host: newRuns, node: facts });
     expect(node({})).toEqual(UNCORDON);
     expect(node({ isReady: true })).toEqual(UNCORDON);
     expect(node({ isReady: false })).toEqual(wait(NOW + 120_000));

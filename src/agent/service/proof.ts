@@ -20,7 +20,9 @@ export function afterRestart(input: UpdateInput): Step {
   const { restartTimeoutMs } = timesOf(input);
   const until = (journal.since ?? now) + restartTimeoutMs;
   if (now < until) return { kind: 'await-service', until };
-  return rollBack(`the service did not show ${version} within ${formatDuration(restartTimeoutMs)} of its restart`);
+  return rollBack(
+    `the service did not show ${version} within ${formatDuration(restartTimeoutMs)} of its restart`,
+  );
 }
 
 /** The new process has shown the wanted version once, and must keep running. */
@@ -30,16 +32,22 @@ export function soak(input: UpdateInput): Step {
   const began = journal.since ?? now;
   const change = changeOf(input);
   if (change !== undefined)
-    return rewatch(input) ?? rollBack(`${change} ${formatDuration(now - began)} after its first answer`);
+    return (
+      rewatch(input) ?? rollBack(`${change} ${formatDuration(now - began)} after its first answer`)
+    );
   if (host.running === undefined) {
     const until = now - (host.unansweredMs ?? 0) + UNRESPONSIVE_MS;
-    return now < until ? { kind: 'await-service', until } : rollBack('the new process stopped answering');
+    return now < until
+      ? { kind: 'await-service', until }
+      : rollBack('the new process stopped answering');
   }
   const until = Math.max(began + soakMs, readyDeadline(node, began, now, readyTimeoutMs));
   if (now < until) return { kind: 'await-service', until };
   const within = `within ${formatDuration(now - began)} of the new version's first answer`;
   if (node.staleMs !== undefined) return rollBack(`no kubelet heartbeat ${within}`);
-  return node.isReady === false ? rollBack(`node not Ready ${within}`) : { kind: 'report', status: 'UnCordoning' };
+  return node.isReady === false
+    ? rollBack(`node not Ready ${within}`)
+    : { kind: 'report', status: 'UnCordoning' };
 }
 
 /** After a restart with the old binary: how it ended, or the next step. */
@@ -75,12 +83,19 @@ export function rewatch(input: UpdateInput): Step | undefined {
   const { ownAgent, exits } = input.host;
   const process = startedByOther(input);
   // Exits that were seen are a crash loop.
-  return process && ownAgent !== false && exits === undefined ? { kind: 'soak', process } : undefined;
+  return process && ownAgent !== false && exits === undefined
+    ? { kind: 'soak', process }
+    : undefined;
 }
 
 /** The process with the wanted version, if k0s's own agent may have started it. */
-function startedByOther({ beside = 'replace', journal, host: { running } }: UpdateInput): ProcessId | undefined {
-  if (beside === 'replace' || running === undefined || !isWanted(running, journal)) return undefined;
+function startedByOther({
+  beside = 'replace',
+  journal,
+  host: { running },
+}: UpdateInput): ProcessId | undefined {
+  if (beside === 'replace' || running === undefined || !isWanted(running, journal))
+    return undefined;
   return isSameProcess(running.process, journal.work.original) ? undefined : running.process;
 }
 
@@ -96,7 +111,12 @@ export function isStillThere({ journal, host }: UpdateInput): boolean {
 }
 
 /** A stale heartbeat counts only while the API server answers: without it, no kubelet could have been heard. */
-function readyDeadline({ isReady, staleMs }: OwnNodeFacts, began: number, now: number, readyTimeoutMs: number): number {
+function readyDeadline(
+  { isReady, staleMs }: OwnNodeFacts,
+  began: number,
+  now: number,
+  readyTimeoutMs: number,
+): number {
   if (staleMs !== undefined) return now - staleMs + readyTimeoutMs;
   return isReady === false ? began + readyTimeoutMs : began;
 }

@@ -8,7 +8,11 @@ test.each<[string, string[], object | undefined]>([
   ['a worker', [K0S, 'worker'], { isController: false }],
   ['a controller', [K0S, 'controller', '--enable-worker', '--single'], { isController: true }],
   ['a binary of any name', ['/opt/edge', 'worker'], { isController: false }],
-  ['a script', ['/usr/bin/node', K0S, 'worker', '--status-socket', '/s'], { isController: false, statusSocket: '/s' }],
+  [
+    'a script',
+    ['/usr/bin/node', K0S, 'worker', '--status-socket', '/s'],
+    { isController: false, statusSocket: '/s' },
+  ],
   ['a flag of the program itself first', [K0S, '--debug', 'worker'], { isController: false }],
   ['another command', [K0S, 'status', '--status-socket', '/s'], undefined],
   ['a role further behind', ['/usr/bin/ssh', '-v', 'host', K0S, 'worker'], undefined],
@@ -18,9 +22,21 @@ test.each<[string, string[], object | undefined]>([
     [K0S, 'worker', '--status-socket=/run/a b.sock'],
     { isController: false, statusSocket: '/run/a b.sock' },
   ],
-  ['a data directory', [K0S, 'worker', '--data-dir', '/data'], { isController: false, dataDirectory: '/data' }],
-  ['its short form', [K0S, 'worker', '-d', '/data'], { isController: false, dataDirectory: '/data' }],
-  ['the last of two', [K0S, 'worker', '-d', '/a', '--data-dir=/b'], { isController: false, dataDirectory: '/b' }],
+  [
+    'a data directory',
+    [K0S, 'worker', '--data-dir', '/data'],
+    { isController: false, dataDirectory: '/data' },
+  ],
+  [
+    'its short form',
+    [K0S, 'worker', '-d', '/data'],
+    { isController: false, dataDirectory: '/data' },
+  ],
+  [
+    'the last of two',
+    [K0S, 'worker', '-d', '/a', '--data-dir=/b'],
+    { isController: false, dataDirectory: '/b' },
+  ],
   ['an empty value', [K0S, 'worker', '--data-dir='], { isController: false }],
   ['no value', [K0S, 'worker', '--data-dir'], { isController: false }],
   [
@@ -43,5 +59,7 @@ test.each([
 ])('the name within --kubelet-extra-args %j', (extra, hostnameOverride) => {
   const expected = { isController: false, ...(hostnameOverride && { hostnameOverride }) };
   expect(readServiceArguments([K0S, 'worker', `--kubelet-extra-args=${extra}`])).toEqual(expected);
-  expect(readServiceArguments([K0S, 'worker', '--kubelet-extra-args', extra, '--debug'])).toEqual(expected);
+  expect(readServiceArguments([K0S, 'worker', '--kubelet-extra-args', extra, '--debug'])).toEqual(
+    expected,
+  );
 });

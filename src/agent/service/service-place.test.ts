@@ -7,7 +7,11 @@ import { type PlaceFlags, type ServicePlaces, servicePlaces } from './service-pl
 import type { ServiceStatus } from './status-socket.ts';
 
 const DEFAULTS = { statusSocket: '/run/k0s/status.sock', dataDirectory: '/var/lib/k0s' };
-const service = (pid: number, more: Partial<FoundService> = {}): FoundService => ({ pid, ...DEFAULTS, ...more });
+const service = (pid: number, more: Partial<FoundService> = {}): FoundService => ({
+  pid,
+  ...DEFAULTS,
+  ...more,
+});
 
 interface Host {
   services: FoundService[];
@@ -31,9 +35,14 @@ function placesOn(host: Host, flags: PlaceFlags = {}): Scene {
   const askStatus = async (socket: string): Promise<ServiceStatus> => {
     asked.push(socket);
     const pid = host.sockets[socket];
-    return await (pid === undefined ? Promise.reject(new Error('ENOENT')) : Promise.resolve({ pid, version: 'v1' }));
+    return await (pid === undefined
+      ? Promise.reject(new Error('ENOENT'))
+      : Promise.resolve({ pid, version: 'v1' }));
   };
-  const log = { ...silentLogger, info: (_message: string, fields: LogFields = {}) => void said.push(fields) };
+  const log = {
+    ...silentLogger,
+    info: (_message: string, fields: LogFields = {}) => void said.push(fields),
+  };
   return {
     places: servicePlaces({
       flags,
@@ -51,7 +60,13 @@ function placesOn(host: Host, flags: PlaceFlags = {}): Scene {
 const CUSTOM = { statusSocket: '/srv/k0s.sock', dataDirectory: '/srv/k0s' };
 
 test.each<[string, Host, PlaceFlags, object, string]>([
-  ['nothing runs', { services: [], sockets: {} }, {}, DEFAULTS, 'no process looks like the service'],
+  [
+    'nothing runs',
+    { services: [], sockets: {} },
+    {},
+    DEFAULTS,
+    'no process looks like the service',
+  ],
   [
     'nothing runs, but a flag tells',
     { services: [], sockets: {} },
@@ -59,8 +74,20 @@ test.each<[string, Host, PlaceFlags, object, string]>([
     { ...DEFAULTS, dataDirectory: '/f' },
     'no process',
   ],
-  ['it runs', { services: [service(7, CUSTOM)], sockets: { '/srv/k0s.sock': 7 } }, {}, CUSTOM, 'command line of PID 7'],
-  ['it does not answer yet', { services: [service(7, CUSTOM)], sockets: {} }, {}, CUSTOM, 'command line of PID 7'],
+  [
+    'it runs',
+    { services: [service(7, CUSTOM)], sockets: { '/srv/k0s.sock': 7 } },
+    {},
+    CUSTOM,
+    'command line of PID 7',
+  ],
+  [
+    'it does not answer yet',
+    { services: [service(7, CUSTOM)], sockets: {} },
+    {},
+    CUSTOM,
+    'command line of PID 7',
+  ],
   [
     'a flag wins over what is found',
     { services: [service(7, CUSTOM)], sockets: { '/srv/k0s.sock': 7 } },
@@ -80,14 +107,20 @@ test.each<[string, Host, PlaceFlags, object, string]>([
   ],
   [
     'two of them',
-    { services: [service(7, CUSTOM), service(8)], sockets: { '/srv/k0s.sock': 7, [DEFAULTS.statusSocket]: 8 } },
+    {
+      services: [service(7, CUSTOM), service(8)],
+      sockets: { '/srv/k0s.sock': 7, [DEFAULTS.statusSocket]: 8 },
+    },
     {},
     DEFAULTS,
     'several processes may be the service (PIDs 7, 8)',
   ],
   [
     'two of them, and a flag that tells which',
-    { services: [service(7, CUSTOM), service(8)], sockets: { '/srv/k0s.sock': 7, [DEFAULTS.statusSocket]: 8 } },
+    {
+      services: [service(7, CUSTOM), service(8)],
+      sockets: { '/srv/k0s.sock': 7, [DEFAULTS.statusSocket]: 8 },
+    },
     { statusSocket: '/srv/k0s.sock' },
     CUSTOM,
     'PID 7',
@@ -107,7 +140,10 @@ test.each<[string, Host, PlaceFlags, object, string]>([
 });
 
 test('before anybody looked, flags and defaults hold', () => {
-  const { places } = placesOn({ services: [service(7, CUSTOM)], sockets: {} }, { dataDirectory: '/flag' });
+  const { places } = placesOn(
+    { services: [service(7, CUSTOM)], sockets: {} },
+    { dataDirectory: '/flag' },
+  );
   expect(places.current).toEqual({ ...DEFAULTS, dataDirectory: '/flag' });
 });
 
@@ -136,10 +172,18 @@ test('a service that is restarted with other flags is found anew, and told once'
 });
 
 test('at the place that one proved, another is believed unasked, unless two may be the service', async () => {
-  const host: Host = { services: [service(7)], sockets: { [DEFAULTS.statusSocket]: 7, '/srv/k0s.sock': 9 } };
+  const host: Host = {
+    services: [service(7)],
+    sockets: { [DEFAULTS.statusSocket]: 7, '/srv/k0s.sock': 9 },
+  };
   const { places, asked, clock } = placesOn(host, { dataDirectory: '/flag' });
   const sockets: number[] = [];
-  for (const services of [[service(7)], [service(7)], [service(8)], [service(8), service(9, CUSTOM)]]) {
+  for (const services of [
+    [service(7)],
+    [service(7)],
+    [service(8)],
+    [service(8), service(9, CUSTOM)],
+  ]) {
     host.services = services;
     await clock.advance(1_000);
     await places.search();
@@ -151,7 +195,11 @@ test('at the place that one proved, another is believed unasked, unless two may 
 
 test.each([
   ['often while it is not found', { services: [], sockets: {} }, 13],
-  ['seldom once it has told its place', { services: [service(7)], sockets: { [DEFAULTS.statusSocket]: 7 } }, 2],
+  [
+    'seldom once it has told its place',
+    { services: [service(7)], sockets: { [DEFAULTS.statusSocket]: 7 } },
+    2,
+  ],
 ])('it is looked for %s', async (_name, host, expected) => {
   let looks = 0;
   const { places, clock } = placesOn({

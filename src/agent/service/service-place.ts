@@ -8,7 +8,9 @@ import type { ProcessId } from './host.ts';
 import type { ServiceStatus } from './status-socket.ts';
 
 /** From flags: they override what is found. */
-export type PlaceFlags = Partial<Pick<ServicePlace, 'statusSocket' | 'dataDirectory' | 'hostnameOverride'>>;
+export type PlaceFlags = Partial<
+  Pick<ServicePlace, 'statusSocket' | 'dataDirectory' | 'hostnameOverride'>
+>;
 
 export interface PlaceParts extends Pick<Tools, 'clock' | 'log'> {
   readonly flags: PlaceFlags;
@@ -32,16 +34,21 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
   let searchedAt = Number.NEGATIVE_INFINITY;
   /** What is not proven only looks like the service, for example while it starts. */
   const findOne = async (ended?: ProcessId) => {
-    const candidates = findServices(ended).filter((it) => (flags.statusSocket ?? it.statusSocket) === it.statusSocket);
+    const candidates = findServices(ended).filter(
+      (it) => (flags.statusSocket ?? it.statusSocket) === it.statusSocket,
+    );
     // Only the service answers on its socket with its own PID. A worker's asks the API server first, old ones for all Nodes.
     const [first, ...rest] = candidates;
-    const isKnown = isFound && rest.length === 0 && sameJson({ ...first, ...flags, pid: undefined }, fallback);
-    const ask = async (each: FoundService) => await askStatus(each.statusSocket).catch(() => undefined);
+    const isKnown =
+      isFound && rest.length === 0 && sameJson({ ...first, ...flags, pid: undefined }, fallback);
+    const ask = async (each: FoundService) =>
+      await askStatus(each.statusSocket).catch(() => undefined);
     const answers = isKnown ? candidates : await Promise.all(candidates.map(ask));
     const proven = candidates.filter(({ pid }, index) => answers[index]?.pid === pid);
     const isProven = proven.length > 0;
     const [only, ...more] = isProven ? proven : candidates;
-    if (only === undefined) return { isProven, why: 'no process looks like the service: flags and defaults apply' };
+    if (only === undefined)
+      return { isProven, why: 'no process looks like the service: flags and defaults apply' };
     const { pid, ...found } = only;
     if (more.length === 0) return { found, isProven, why: `from the command line of PID ${pid}` };
     const pids = [pid, ...more.map((each) => each.pid)].join(', ');
@@ -53,7 +60,11 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
     const now = clock.monotonic();
     if (now - searchedAt < PAUSE_MS) return place;
     searchedAt = now;
-    const failed = (error: unknown) => ({ found: undefined, isProven: false, why: messageOf(error) });
+    const failed = (error: unknown) => ({
+      found: undefined,
+      isProven: false,
+      why: messageOf(error),
+    });
     const { found, isProven, why } = await findOne(ended).catch(failed);
     // Without proof, a place that was proven before counts: anybody may start a process that looks like the service.
     const next = found && (isProven || !isFound) ? { ...found, ...flags } : fallback;

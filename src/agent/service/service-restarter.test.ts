@@ -86,7 +86,9 @@ test('a manager that fails is told, and the process gets SIGTERM', async () => {
 test('a process that is gone is left to what started it, for as long as that lives', async () => {
   const gone = { ...id, started: 'another boot/1' };
   await serviceRestarter([nobody], log).restart(gone, '/k0s');
-  expect(said).toEqual([['no restart was ordered: waiting for the supervisor', { pid: gone.pid, of: gone.parent }]]);
+  expect(said).toEqual([
+    ['no restart was ordered: waiting for the supervisor', { pid: gone.pid, of: gone.parent }],
+  ]);
   const orphanedPlan = { ...gone, parent: 2 ** 22 + 1 };
   await expect(serviceRestarter([nobody], log).restart(orphanedPlan, '/k0s')).rejects.toThrow(
     `PID ${id.pid} and its supervisor`,

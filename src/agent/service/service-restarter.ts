@@ -15,7 +15,9 @@ export function serviceRestarter(managers: readonly ServiceManager[], log: Logge
   };
   const find = async (process: ProcessId, binary: string): Promise<ManagedService | undefined> => {
     for (const manager of managers) {
-      const service = await manager.find(process, binary).catch(tell('a service manager did not answer'));
+      const service = await manager
+        .find(process, binary)
+        .catch(tell('a service manager did not answer'));
       if (service !== undefined) return service;
     }
     return undefined;
@@ -37,9 +39,15 @@ export function serviceRestarter(managers: readonly ServiceManager[], log: Logge
       }
     },
     /** Undefined if no service manager knows the service, or does not answer. */
-    async account(process: ProcessId, binary: string, since: number): Promise<SupervisorAccount | undefined> {
+    async account(
+      process: ProcessId,
+      binary: string,
+      since: number,
+    ): Promise<SupervisorAccount | undefined> {
       const service = await find(process, binary);
-      return await service?.account(since).catch(tell('the service manager does not say how the service ended'));
+      return await service
+        ?.account(since)
+        .catch(tell('the service manager does not say how the service ended'));
     },
   };
 }

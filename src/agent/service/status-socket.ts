@@ -24,18 +24,28 @@ const MAX_ANSWER_BYTES = 1024 * 1024;
 /** Asks once; rejects when no valid answer comes within `timeoutMs`. */
 export async function askStatus(socketPath: string, timeoutMs: number): Promise<ServiceStatus> {
   const signal = AbortSignal.timeout(timeoutMs);
-  const asked = { socketPath, path: '/status', headers: { host: 'localhost' }, agent: false, signal };
+  const asked = {
+    socketPath,
+    path: '/status',
+    headers: { host: 'localhost' },
+    agent: false,
+    signal,
+  };
   const response = await new Promise<IncomingMessage>((resolve, reject) =>
     http.get(asked, resolve).once('error', reject),
   );
   const text = await textIn(response, MAX_ANSWER_BYTES, 'the answer is too long');
-  if (response.statusCode !== 200) throw new Error(`the status socket answered ${response.statusCode}`);
+  if (response.statusCode !== 200)
+    throw new Error(`the status socket answered ${response.statusCode}`);
   const value: unknown = JSON.parse(text);
   if (!isRecord(value) || typeof value['Version'] !== 'string' || !Number.isInteger(value['Pid']))
     throw new Error('the status socket answered without Version and Pid');
   const { Version: version, Pid: pid, Role: role, Workloads, SingleNode } = value;
   // Workers have no configuration, or an empty one.
-  const config = value['ClusterConfig'] as { spec?: { api?: { address?: unknown } | null } | null } | null | undefined;
+  const config = value['ClusterConfig'] as
+    | { spec?: { api?: { address?: unknown } | null } | null }
+    | null
+    | undefined;
   const apiAddress = config?.spec?.api?.address;
   return defined({
     version,

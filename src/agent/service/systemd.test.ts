@@ -59,7 +59,8 @@ function systemd(cgroup = IN_UNIT): ServiceManager {
   const env = { ...process.env, PATH: `${directory}:${process.env['PATH']}` };
   return managerOf(createCommands(env, systemClock), () => cgroup);
 }
-const units = async (...texts: string[]): Promise<void> => await writeFile(join(directory, 'units'), texts.join('\n'));
+const units = async (...texts: string[]): Promise<void> =>
+  await writeFile(join(directory, 'units'), texts.join('\n'));
 const calls = async (): Promise<string[]> =>
   (await readFile(join(directory, 'calls'), 'utf8').catch(() => '')).split('\n').slice(0, -1);
 const SHOW = 'show --property=Id,MainPID,ActiveState,ExecStart,StateChangeTimestampMonotonic';
@@ -69,7 +70,10 @@ test('the unit of the process is restarted without waiting', async () => {
   const service = await systemd().find(id, BINARY);
   expect(service).toMatchObject({ title: 'systemd unit k0sworker.service', isRestarting: false });
   await service?.restart();
-  expect(await calls()).toEqual([`${SHOW} k0sworker.service`, 'restart --no-block k0sworker.service']);
+  expect(await calls()).toEqual([
+    `${SHOW} k0sworker.service`,
+    'restart --no-block k0sworker.service',
+  ]);
 });
 
 test('a process that a shell of the unit started is found too', async () => {
@@ -79,7 +83,9 @@ test('a process that a shell of the unit started is found too', async () => {
 
 test('so is one that a script of the unit became, which names no k0s', async () => {
   await units(unit({ pid: id.pid, path: '/usr/local/sbin/start-k0s', args: '' }));
-  expect(await systemd().find(id, BINARY)).toMatchObject({ title: 'systemd unit k0sworker.service' });
+  expect(await systemd().find(id, BINARY)).toMatchObject({
+    title: 'systemd unit k0sworker.service',
+  });
 });
 
 test('its unit is found again when the process is gone, also where another one names the file', async () => {
@@ -91,7 +97,10 @@ test('its unit is found again when the process is gone, also where another one n
   const service = await manager.find({ ...id, started: 'another boot/1' }, BINARY);
   expect(service).toMatchObject({ title: 'systemd unit k0sworker.service', isRestarting: false });
   await service?.restart();
-  expect((await calls()).slice(2)).toEqual(['reset-failed k0sworker.service', 'restart --no-block k0sworker.service']);
+  expect((await calls()).slice(2)).toEqual([
+    'reset-failed k0sworker.service',
+    'restart --no-block k0sworker.service',
+  ]);
 });
 
 test('a service beside k0s is not restarted for a process that it started', async () => {
@@ -129,55 +138,79 @@ test('the unit of a process that is gone is found by its file', async () => {
 test.each([
   ['never started', { state: 'inactive', changedAt: 0 }],
   ['that failed long ago', { state: 'failed', changedAt: 900 }],
-])('of two units that start its file as k0s, one for another role %s is not the one', async (_name, other) => {
-  await units(unit({ id: 'k0scontroller.service', args: 'controller', ...other }), unit({ changedAt: 1_000_000 }));
-  const service = await systemd().find({ ...id, started: 'another boot/1' }, BINARY);
-  expect(service?.title).toBe('systemd unit k0sworker.service');
-});
-
-test.each([
-  ['a link to it', (link: string) => ({ path: link })],
-  ['a shell', (link: string) => ({ path: '/bin/sh', args: `-c exec ${link} worker --token-file x` })],
-  ["k0s's other word for a controller", (link: string) => ({ path: link, args: 'server --enable-worker' })],
-])('the unit of a process that is gone is found by its file, started through %s', async (_name, started) => {
-  const [binary, link] = [join(directory, 'k0s-1'), join(directory, 'k0s')];
-  await writeFile(binary, '');
-  await symlink(binary, link);
-  await units(unit({ state: 'failed', ...started(link) }));
-  const service = await systemd().find({ ...id, started: 'another boot/1' }, binary);
-  expect(service).toMatchObject({ title: 'systemd unit k0sworker.service', isRestarting: false });
-});
-
-test.each(['kubectl proxy', 'etcd backup --save-path /worker', 'status ; ignore_errors=no ; } worker'])(
-  'a unit that starts the file as "%s" is another service',
-  async (args) => {
-    await units(unit({ id: 'other.service', args }));
-    expect(await systemd().find({ ...id, started: 'another boot/1' }, BINARY)).toBeUndefined();
+])(
+  'of two units that start its file as k0s, one for another role %s is not the one',
+  async (_name, other) => {
+    await units(
+      unit({ id: 'k0scontroller.service', args: 'controller', ...other }),
+      unit({ changedAt: 1_000_000 }),
+    );
+    const service = await systemd().find({ ...id, started: 'another boot/1' }, BINARY);
+    expect(service?.title).toBe('systemd unit k0sworker.service');
   },
 );
 
+test.each([
+  ['a link to it', (link: string) => ({ path: link })],
+  [
+    'a shell',
+    (link: string) => ({ path: '/bin/sh', args: `-c exec ${link} worker --token-file x` }),
+  ],
+  [
+    "k0s's other word for a controller",
+    (link: string) => ({ path: link, args: 'server --enable-worker' }),
+  ],
+])(
+  'the unit of a process that is gone is found by its file, started through %s',
+  async (_name, started) => {
+    const [binary, link] = [join(directory, 'k0s-1'), join(directory, 'k0s')];
+    await writeFile(binary, '');
+    await symlink(binary, link);
+    await units(unit({ state: 'failed', ...started(link) }));
+    const service = await systemd().find({ ...id, started: 'another boot/1' }, binary);
+    expect(service).toMatchObject({ title: 'systemd unit k0sworker.service', isRestarting: false });
+  },
+);
+
+test.each([
+  'kubectl proxy',
+  'etcd backup --save-path /worker',
+  'status ; ignore_errors=no ; } worker',
+])('a unit that starts the file as "%s" is another service', async (args) => {
+  await units(unit({ id: 'other.service', args }));
+  expect(await systemd().find({ ...id, started: 'another boot/1' }, BINARY)).toBeUndefined();
+});
+
 test('a unit that runs another process already is left alone', async () => {
   await units(unit({ pid: process.ppid }));
-  expect(await systemd().find({ ...id, started: 'another boot/1' }, BINARY)).toMatchObject({ isRestarting: true });
+  expect(await systemd().find({ ...id, started: 'another boot/1' }, BINARY)).toMatchObject({
+    isRestarting: true,
+  });
 });
 
 test.each([
   ['1', '1', 'exit code 1'],
   ['2', '9', 'signal 9'],
   ['0', '0', undefined],
-])('how often systemd started it again, how it ended (%s %s), and what it logged last', async (code, status, end) => {
-  await units(unit({ pid: id.pid }));
-  const service = await systemd().find(id, BINARY);
-  await units(`NRestarts=6\nExecMainCode=${code}\nExecMainStatus=${status}\n`);
-  await writeFile(join(directory, 'journalctl'), `#!/bin/sh\necho "$*" >> ${directory}/calls\nprintf 'one\\ntwo\\n'\n`);
-  await chmod(join(directory, 'journalctl'), 0o755);
-  const account = await service?.account(1_700_000_000_900);
-  expect(account).toEqual({ restarts: 6, end, log: ['one', 'two', ''] });
-  expect((await calls()).slice(1).toSorted()).toEqual([
-    '--lines=3 --output=cat --no-pager --quiet --since=@1700000000 _SYSTEMD_UNIT=k0sworker.service',
-    'show --property=NRestarts,ExecMainCode,ExecMainStatus k0sworker.service',
-  ]);
-});
+])(
+  'how often systemd started it again, how it ended (%s %s), and what it logged last',
+  async (code, status, end) => {
+    await units(unit({ pid: id.pid }));
+    const service = await systemd().find(id, BINARY);
+    await units(`NRestarts=6\nExecMainCode=${code}\nExecMainStatus=${status}\n`);
+    await writeFile(
+      join(directory, 'journalctl'),
+      `#!/bin/sh\necho "$*" >> ${directory}/calls\nprintf 'one\\ntwo\\n'\n`,
+    );
+    await chmod(join(directory, 'journalctl'), 0o755);
+    const account = await service?.account(1_700_000_000_900);
+    expect(account).toEqual({ restarts: 6, end, log: ['one', 'two', ''] });
+    expect((await calls()).slice(1).toSorted()).toEqual([
+      '--lines=3 --output=cat --no-pager --quiet --since=@1700000000 _SYSTEMD_UNIT=k0sworker.service',
+      'show --property=NRestarts,ExecMainCode,ExecMainStatus k0sworker.service',
+    ]);
+  },
+);
 
 test('a journal that cannot be read leaves the count', async () => {
   await units(unit({ pid: id.pid }));
@@ -192,14 +225,24 @@ test('a refusal is told', async () => {
   await units(unit({ pid: id.pid }));
   await writeFile(join(directory, 'code'), '4');
   const service = await systemd().find(id, BINARY);
-  await expect(service?.restart()).rejects.toThrow('systemctl restart --no-block k0sworker.service ended with code 4');
+  await expect(service?.restart()).rejects.toThrow(
+    'systemctl restart --no-block k0sworker.service ended with code 4',
+  );
 });
 
 test.each([
   ['version 2', '0::/system.slice/k0scontroller.service\n', 'k0scontroller.service'],
-  ['version 1', '2:cpu:/x.service\n1:name=systemd:/system.slice/k0s.service\n0::/\n', 'k0s.service'],
+  [
+    'version 1',
+    '2:cpu:/x.service\n1:name=systemd:/system.slice/k0s.service\n0::/\n',
+    'k0s.service',
+  ],
   ['a group below the unit', '0::/system.slice/k0s.service/payload\n', 'k0s.service'],
-  ["a user's manager", '0::/user.slice/user-1.slice/user@1.service/app.slice/k0s.service\n', 'k0s.service'],
+  [
+    "a user's manager",
+    '0::/user.slice/user-1.slice/user@1.service/app.slice/k0s.service\n',
+    'k0s.service',
+  ],
   ['a template', '0::/system.slice/system-k0s.slice/k0s@a.service\n', 'k0s@a.service'],
   ['a container', '0::/system.slice/docker-5f.scope\n', undefined],
   ['no systemd', '1:cpu:/\n0::/\n', undefined],

@@ -18,7 +18,9 @@ export function systemd(commands: Commands, cgroupOf = cgroupNow): ServiceManage
   return {
     async find(process, binary) {
       const isAlive = isSameProcess(findProcess(process.pid), process);
-      const unit = await (isAlive ? unitOf(process, binary, commands, cgroupOf) : unitFor(binary, commands, last));
+      const unit = await (isAlive
+        ? unitOf(process, binary, commands, cgroupOf)
+        : unitFor(binary, commands, last));
       if (unit === undefined) return undefined;
       last = unit.id;
       return {
@@ -32,21 +34,33 @@ export function systemd(commands: Commands, cgroupOf = cgroupNow): ServiceManage
 }
 
 /** A cgroup also holds children of the service: the unit must name the process, or its shell and the binary. */
-async function unitOf({ pid, parent }: ProcessId, binary: string, { ask }: Commands, cgroupOf: typeof cgroupNow) {
+async function unitOf(
+  { pid, parent }: ProcessId,
+  binary: string,
+  { ask }: Commands,
+  cgroupOf: typeof cgroupNow,
+) {
   const name = unitNameIn(cgroupOf(pid));
   if (name === undefined) return undefined;
   const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, name));
   const unit = units.find(({ mainPid }) => mainPid === pid || (mainPid === parent && mainPid > 1));
-  return unit?.mainPid === pid || (unit && (await names(unit, /(\/[^\s;"']+)/g, binary))) ? unit : undefined;
+  return unit?.mainPid === pid || (unit && (await names(unit, /(\/[^\s;"']+)/g, binary)))
+    ? unit
+    : undefined;
 }
 
 /** After the process is gone, the unit is found by the file that it starts, as what: others may use that file, too. */
-async function unitFor(binary: string, { ask }: Commands, last: string | undefined): Promise<Unit | undefined> {
+async function unitFor(
+  binary: string,
+  { ask }: Commands,
+  last: string | undefined,
+): Promise<Unit | undefined> {
   const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, '*.service'));
   // A unit for another role may be left, and was never started, or failed long ago.
   const newestFirst = units.toSorted((a, b) => b.changedAt - a.changedAt);
   // A script need not name the file.
-  for (const unit of newestFirst) if (unit.id === last || (await names(unit, STARTED_AS_K0S, binary))) return unit;
+  for (const unit of newestFirst)
+    if (unit.id === last || (await names(unit, STARTED_AS_K0S, binary))) return unit;
   return undefined;
 }
 
@@ -58,15 +72,29 @@ async function restart({ id, activeState }: Unit, { ask }: Commands): Promise<vo
 }
 
 /** systemd counts its own restarts from 0 after each restart by order. */
-async function accountOf({ id }: Unit, since: number, { ask }: Commands): Promise<SupervisorAccount> {
-  const query = ['--lines=3', '--output=cat', '--no-pager', '--quiet', `--since=@${Math.floor(since / 1000)}`];
+async function accountOf(
+  { id }: Unit,
+  since: number,
+  { ask }: Commands,
+): Promise<SupervisorAccount> {
+  const query = [
+    '--lines=3',
+    '--output=cat',
+    '--no-pager',
+    '--quiet',
+    `--since=@${Math.floor(since / 1000)}`,
+  ];
   const [shown, log] = await Promise.all([
     ask('systemctl', 'show', '--property=NRestarts,ExecMainCode,ExecMainStatus', id),
     // Only lines of its own processes: `--unit` would add those of systemd.
     ask('journalctl', ...query, `_SYSTEMD_UNIT=${id}`).catch(() => ''),
   ]);
   const fields = fieldsOf(shown);
-  return { restarts: Number(fields.get('NRestarts')) || 0, end: endOf(fields), log: log.split('\n') };
+  return {
+    restarts: Number(fields.get('NRestarts')) || 0,
+    end: endOf(fields),
+    log: log.split('\n'),
+  };
 }
 
 /** From `systemctl show`: CLD_EXITED of waitid(2) comes with a code, the other ends with a signal; 0 while it runs. */
@@ -84,8 +112,13 @@ async function names({ execStart }: Unit, pattern: RegExp, binary: string): Prom
 /** The innermost unit in proc_pid_cgroup(5): from systemd's own hierarchy with cgroups v1, else from that of v2. */
 export function unitNameIn(cgroup: string): string | undefined {
   const lines = cgroup.split('\n');
-  const own = [lines.find((line) => line.includes(':name=systemd:')), lines.find((line) => line.startsWith('0::'))];
-  const units = own.map((line) => line?.split('/').findLast((segment) => segment.endsWith('.service')));
+  const own = [
+    lines.find((line) => line.includes(':name=systemd:')),
+    lines.find((line) => line.startsWith('0::')),
+  ];
+  const units = own.map((line) =>
+    line?.split('/').findLast((segment) => segment.endsWith('.service')),
+  );
   return units.find((unit) => unit !== undefined);
 }
 
@@ -102,7 +135,9 @@ export function parseUnits(text: string) {
 }
 
 function fieldsOf(block: string): Map<string, string> {
-  return new Map(block.split('\n').map((line) => [line.split('=')[0] ?? '', line.slice(line.indexOf('=') + 1)]));
+  return new Map(
+    block.split('\n').map((line) => [line.split('=')[0] ?? '', line.slice(line.indexOf('=') + 1)]),
+  );
 }
 
 const cgroupNow = (pid: number): string => kernelText(`/proc/${pid}/cgroup`);

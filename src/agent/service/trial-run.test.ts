@@ -18,7 +18,12 @@ test.each([
   ['prints the version among other words', sh('echo "k0s v2 (abc)"'), 'v2', undefined],
   ['any version will do', sh('echo v9'), undefined, undefined],
   ['another version', sh('echo v9'), 'v2', 'it reports version "v9" instead of v2'],
-  ['a version that only begins alike', sh('echo v2.1'), 'v2', 'it reports version "v2.1" instead of v2'],
+  [
+    'a version that only begins alike',
+    sh('echo v2.1'),
+    'v2',
+    'it reports version "v2.1" instead of v2',
+  ],
   ['an exit code', sh('echo broken >&2; exit 3'), 'v2', 'it ended with code 3 broken'],
   ['an exit code though any version will do', sh('exit 1'), undefined, 'it ended with code 1'],
   ['hangs', sh('exec sleep 60'), 'v2', 'it did not end within 300 ms'],
@@ -28,7 +33,12 @@ test.each([
   const binary = join(directory, 'k0s.tmp');
   await writeFile(binary, content, { mode: 0o755 });
   const timeoutMs = name === 'hangs' ? 300 : 30_000;
-  const trial = runTrial({ binary, sha256: undefined, timeoutMs, ...(version === undefined ? {} : { version }) });
+  const trial = runTrial({
+    binary,
+    sha256: undefined,
+    timeoutMs,
+    ...(version === undefined ? {} : { version }),
+  });
   if (problem === undefined) await trial;
   else await expect(trial).rejects.toThrow(`trial run of the new binary: ${problem}`);
 });

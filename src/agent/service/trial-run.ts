@@ -61,9 +61,13 @@ async function execute({ fd }: FileHandle, timeoutMs: number) {
   for (const name of ['stdout', 'stderr'] as const)
     child[name]?.setEncoding('utf8').on('data', (text: string) => {
       printed[name] += text;
-      if (printed[name].length > MAX_OUTPUT_BYTES) end(`it printed more than ${MAX_OUTPUT_BYTES} bytes`);
+      if (printed[name].length > MAX_OUTPUT_BYTES)
+        end(`it printed more than ${MAX_OUTPUT_BYTES} bytes`);
     });
-  const patience = setTimeout(() => end(`it did not end within ${formatDuration(timeoutMs)}`), timeoutMs);
+  const patience = setTimeout(
+    () => end(`it did not end within ${formatDuration(timeoutMs)}`),
+    timeoutMs,
+  );
   const closed = new Promise((resolve) => child.once('close', resolve));
   const code = await new Promise<number | null>((resolve) => {
     child.once('error', ({ message }) => resolve((end(message), null)));
@@ -100,8 +104,15 @@ async function killAllOf(user: number): Promise<void> {
   // Such a process may stop or kill its killer.
   for (let round = 0; round < KILL_ROUNDS; round++) {
     const as = { uid: user, gid: user, timeout: CLOSE_MS, killSignal: 'SIGKILL' } as const;
-    const killer = spawn('/bin/sh', ['-c', 'kill -9 -1'], { stdio: 'ignore', cwd: '/', env: {}, ...as });
-    const code = await new Promise((resolve) => killer.once('error', resolve).once('exit', resolve));
+    const killer = spawn('/bin/sh', ['-c', 'kill -9 -1'], {
+      stdio: 'ignore',
+      cwd: '/',
+      env: {},
+      ...as,
+    });
+    const code = await new Promise((resolve) =>
+      killer.once('error', resolve).once('exit', resolve),
+    );
     if (code !== null) return;
   }
 }

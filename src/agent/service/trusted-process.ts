@@ -13,7 +13,8 @@ export function whyForeign(pid: number): string | undefined {
   if (foreign !== undefined) return `belongs to user ${foreign}, not to root`;
   const mode = ifPossible(() => statSync(`/proc/${pid}/exe`).mode) ?? 0;
   // sudo is root in every way while it waits for a password.
-  if ((mode & 0o6000) !== 0) return 'runs a set-user-id program, with arguments that anybody may choose';
+  if ((mode & 0o6000) !== 0)
+    return 'runs a set-user-id program, with arguments that anybody may choose';
   return isElsewhere(pid) ? 'runs in a container' : undefined;
 }
 

@@ -16,18 +16,25 @@ export interface TrustedAnswer extends ServiceStatus {
 export const STATUS_TIMEOUT_MS = 5_000;
 
 /** Rejects unless socket and process are trusted, and this is a `controller` or `worker`, or started from `binary`. */
-export async function askService(socket: string, timeoutMs: number, binary?: string): Promise<TrustedAnswer> {
+export async function askService(
+  socket: string,
+  timeoutMs: number,
+  binary?: string,
+): Promise<TrustedAnswer> {
   await assertTrustedPath(socket);
   const status = await askStatus(socket, timeoutMs);
   const { pid } = status;
   const process = findProcess(pid);
-  if (process === undefined) throw new Error(`there is no process with PID ${pid}, which the status socket names`);
+  if (process === undefined)
+    throw new Error(`there is no process with PID ${pid}, which the status socket names`);
   const distrust = whyForeign(pid);
-  if (distrust !== undefined) throw new Error(`the status socket names PID ${pid}, which ${distrust}`);
+  if (distrust !== undefined)
+    throw new Error(`the status socket names PID ${pid}, which ${distrust}`);
   const args = readServiceArguments(argumentsOf(pid));
   if (args === undefined && !(binary !== undefined && wasStartedFrom(pid, binary)))
     throw new Error(`the status socket names PID ${pid}, which is another service`);
-  if (!isSameProcess(findProcess(pid), process)) throw new Error(`PID ${pid} changed while it was examined`);
+  if (!isSameProcess(findProcess(pid), process))
+    throw new Error(`PID ${pid} changed while it was examined`);
   const own = args?.isController && { ownAgent: args.disabled?.includes('autopilot') !== true };
   return { ...status, process, ...own };
 }

@@ -30,10 +30,14 @@ function recorded(failing: Partial<Record<keyof Files, string>> = {}): Files {
   };
   return {
     ...fsPromises,
-    link: async (from, to) => await run('link', [from, to], async () => await fsPromises.link(from, to)),
-    rename: async (from, to) => await run('rename', [from, to], async () => await fsPromises.rename(from, to)),
-    copyFile: async (from, to) => await run('copyFile', [from, to], async () => await fsPromises.copyFile(from, to)),
-    rm: async (path, options) => await run('rm', [path], async () => await fsPromises.rm(path, options)),
+    link: async (from, to) =>
+      await run('link', [from, to], async () => await fsPromises.link(from, to)),
+    rename: async (from, to) =>
+      await run('rename', [from, to], async () => await fsPromises.rename(from, to)),
+    copyFile: async (from, to) =>
+      await run('copyFile', [from, to], async () => await fsPromises.copyFile(from, to)),
+    rm: async (path, options) =>
+      await run('rm', [path], async () => await fsPromises.rm(path, options)),
     open: async (path, flags, mode) =>
       await run('open', [path], async () => {
         const handle = await fsPromises.open(path, flags, mode);
@@ -52,13 +56,19 @@ const order = (): string[] => calls.filter((call) => !/^(open|rm)/.test(call));
 
 test('a file is written aside, synced, renamed, and its directory synced', async () => {
   await writeDurably(at('journal.json'), 'new', recorded());
-  expect(order()).toEqual(['sync journal.json.new', 'rename journal.json.new journal.json', 'sync .']);
+  expect(order()).toEqual([
+    'sync journal.json.new',
+    'rename journal.json.new journal.json',
+    'sync .',
+  ]);
   expect(await readFile(at('journal.json'), 'utf8')).toBe('new');
 });
 
 test.each(['open', 'rename'] as const)('where %s fails the old text stays', async (call) => {
   await writeDurably(at('journal.json'), 'old');
-  await expect(writeDurably(at('journal.json'), 'new', recorded({ [call]: 'ENOSPC' }))).rejects.toThrow('ENOSPC');
+  await expect(
+    writeDurably(at('journal.json'), 'new', recorded({ [call]: 'ENOSPC' })),
+  ).rejects.toThrow('ENOSPC');
   expect(await readFile(at('journal.json'), 'utf8')).toBe('old');
 });
 
@@ -80,18 +90,31 @@ test('doing it again changes nothing and leaves nothing', async () => {
   expect((await readdir(directory)).toSorted()).toEqual(['k0s', 'k0s.tmp']);
 });
 
-test.each(['EPERM', 'EXDEV', 'EMLINK', 'ENOTSUP'])('without hard links (%s) a synced copy is renamed', async (code) => {
-  await writeFile(at('k0s'), 'old');
-  await writeFile(at('k0s.tmp'), 'new', { mode: 0o755 });
-  await replaceDurably(at('k0s.tmp'), at('k0s'), recorded({ link: code }));
-  expect(order().slice(1)).toEqual(['copyFile k0s.tmp k0s.new', 'sync k0s.new', 'rename k0s.new k0s', 'sync .']);
-  expect((await stat(at('k0s'))).mode & 0o777).toBe(0o755);
-});
+test.each(['EPERM', 'EXDEV', 'EMLINK', 'ENOTSUP'])(
+  'without hard links (%s) a synced copy is renamed',
+  async (code) => {
+    await writeFile(at('k0s'), 'old');
+    await writeFile(at('k0s.tmp'), 'new', { mode: 0o755 });
+    await replaceDurably(at('k0s.tmp'), at('k0s'), recorded({ link: code }));
+    expect(order().slice(1)).toEqual([
+      'copyFile k0s.tmp k0s.new',
+      'sync k0s.new',
+      'rename k0s.new k0s',
+      'sync .',
+    ]);
+    expect((await stat(at('k0s'))).mode & 0o777).toBe(0o755);
+  },
+);
 
-test.each(['link', 'rename'] as const)('where %s fails the target stays, and nothing is left', async (call) => {
-  await writeFile(at('k0s'), 'old');
-  await writeFile(at('k0s.tmp'), 'new');
-  await expect(replaceDurably(at('k0s.tmp'), at('k0s'), recorded({ [call]: 'EIO' }))).rejects.toThrow('EIO');
-  expect(await readFile(at('k0s'), 'utf8')).toBe('old');
-  expect((await readdir(directory)).toSorted()).toEqual(['k0s', 'k0s.tmp']);
-});
+test.each(['link', 'rename'] as const)(
+  'where %s fails the target stays, and nothing is left',
+  async (call) => {
+    await writeFile(at('k0s'), 'old');
+    await writeFile(at('k0s.tmp'), 'new');
+    await expect(
+      replaceDurably(at('k0s.tmp'), at('k0s'), recorded({ [call]: 'EIO' })),
+    ).rejects.toThrow('EIO');
+    expect(await readFile(at('k0s'), 'utf8')).toBe('old');
+    expect((await readdir(directory)).toSorted()).toEqual(['k0s', 'k0s.tmp']);
+  },
+);

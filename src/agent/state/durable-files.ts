@@ -5,11 +5,25 @@ import { dirname } from 'node:path';
 /** The part of node:fs/promises that is used; tests replace it to record calls and to make them fail. */
 export type Files = Pick<
   typeof fsPromises,
-  'open' | 'rename' | 'link' | 'copyFile' | 'rm' | 'chmod' | 'lstat' | 'stat' | 'statfs' | 'mkdir' | 'readFile'
+  | 'open'
+  | 'rename'
+  | 'link'
+  | 'copyFile'
+  | 'rm'
+  | 'chmod'
+  | 'lstat'
+  | 'stat'
+  | 'statfs'
+  | 'mkdir'
+  | 'readFile'
 >;
 
 /** Replaces the whole file: a reader finds the old text or the new one, also after power loss. */
-export async function writeDurably(path: string, text: string, files: Files = fsPromises): Promise<void> {
+export async function writeDurably(
+  path: string,
+  text: string,
+  files: Files = fsPromises,
+): Promise<void> {
   const next = `${path}.new`;
   {
     await using handle = await files.open(next, 'w', 0o600);
@@ -48,7 +62,10 @@ export async function replaceDurably(
 }
 
 /** Syncs a file, or a directory with the names in it. */
-export async function syncPath(path: string, files: Pick<Files, 'open'> = fsPromises): Promise<void> {
+export async function syncPath(
+  path: string,
+  files: Pick<Files, 'open'> = fsPromises,
+): Promise<void> {
   await using handle = await files.open(path, 'r');
   await handle.sync();
 }

@@ -6,7 +6,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { isEmptyStaff } from './trusted-path.ts';
 
 const FILES = {
-  'nsswitch.conf': '# hosts: dns\npasswd: files systemd\ngroup:  files [SUCCESS=merge] systemd\nhosts: dns\n',
+  'nsswitch.conf':
+    '# hosts: dns\npasswd: files systemd\ngroup:  files [SUCCESS=merge] systemd\nhosts: dns\n',
   passwd: 'root:x:0:0:root:/root:/bin/sh\nana:x:1000:1000::/home/ana:/bin/sh\n',
   group: 'root:x:0:\nstaff:x:50:\nana:x:1000:ana\n',
   gshadow: 'root:*::\nstaff:*::\nana:!::ana\n',

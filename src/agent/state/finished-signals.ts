@@ -40,6 +40,15 @@ export type FinishedSignals = ReturnType<typeof finishedSignals>;
 
 function keyOf({ planId, created, command }: SignalKey): string {
   const { id, kind, url, version, sha256, forceupdate } = command;
-  const text = JSON.stringify([planId, created, id, kind, url, version, sha256 ?? '', forceupdate === true]);
+  const text = JSON.stringify([
+    planId,
+    created,
+    id,
+    kind,
+    url,
+    version,
+    sha256 ?? '',
+    forceupdate === true,
+  ]);
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }

@@ -19,8 +19,19 @@ test('what was saved is loaded', async () => {
   expect(await loadJournal(path)).toEqual(IDLE);
   const command = { id: 0, kind: 'k0supdate', url: 'http://d/k0s', version: 'v2' } as const;
   const original = { pid: 1, started: 'boot/1', parent: 1 };
-  const work = { signal: { planId: 'p', created: 'c', command }, binary: '/k0s', from: 'v1', original };
-  const journal: Journal = { phase: 'restarting', work, process: original, since: 5, spent: { Downloading: 7 } };
+  const work = {
+    signal: { planId: 'p', created: 'c', command },
+    binary: '/k0s',
+    from: 'v1',
+    original,
+  };
+  const journal: Journal = {
+    phase: 'restarting',
+    work,
+    process: original,
+    since: 5,
+    spent: { Downloading: 7 },
+  };
   await saveJournal(path, journal);
   expect(await loadJournal(path)).toEqual(journal);
   await saveJournal(path, IDLE);

@@ -10,7 +10,10 @@ import { unless } from './trusted-path.ts';
 const FORMAT = 2;
 
 /** Idle when there is no journal. Refuses a journal it cannot read: forgetting a half-done update would be worse. */
-export async function loadJournal(path: string, files: Pick<Files, 'readFile'> = fsPromises): Promise<Journal> {
+export async function loadJournal(
+  path: string,
+  files: Pick<Files, 'readFile'> = fsPromises,
+): Promise<Journal> {
   const text = await unless('ENOENT', files.readFile(path, 'utf8')).catch((cause: unknown) => {
     throw new RefitError('REFIT_FILE', `cannot read the journal ${path}`, { cause });
   });
@@ -18,23 +21,35 @@ export async function loadJournal(path: string, files: Pick<Files, 'readFile'> =
   const value = parseJson(text);
   const { format, journal }: Record<string, unknown> = isRecord(value) ? value : {};
   // An idle journal says the same in every format.
-  const isKnown = isRecord(journal) && (format === FORMAT || (format === 1 && journal['phase'] === 'idle'));
+  const isKnown =
+    isRecord(journal) && (format === FORMAT || (format === 1 && journal['phase'] === 'idle'));
   if (isKnown) return journal as unknown as Journal;
   const advice = 'check that the service runs the right version, then remove the file';
-  throw new RefitError('REFIT_FILE', `${path} is not a journal that this agent can read: ${advice}`);
+  throw new RefitError(
+    'REFIT_FILE',
+    `${path} is not a journal that this agent can read: ${advice}`,
+  );
 }
 
 /** Room for several journals: on a full disk the spare file is removed, and the journal takes its place. */
 const SPARE_BYTES = 64 * 1024;
 
-export async function saveJournal(path: string, journal: Journal, files: Files = fsPromises): Promise<void> {
+export async function saveJournal(
+  path: string,
+  journal: Journal,
+  files: Files = fsPromises,
+): Promise<void> {
   const text = `${JSON.stringify({ format: FORMAT, journal })}\n`;
   await withSpare(path, async () => await writeDurably(path, text, files), files);
   await keepSpare(path, files);
 }
 
 /** Does `work` once more on a full disk, in the room of the spare file. */
-export async function withSpare(path: string, work: () => Promise<void>, files: Pick<Files, 'rm'> = fsPromises) {
+export async function withSpare(
+  path: string,
+  work: () => Promise<void>,
+  files: Pick<Files, 'rm'> = fsPromises,
+) {
   try {
     await work();
   } catch (error) {

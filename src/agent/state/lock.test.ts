@@ -33,7 +33,10 @@ test('a free lock is taken, one of a living process is not', async () => {
 });
 
 test.each([
-  ['of a process that is gone', () => JSON.stringify({ pid: 2 ** 22 + 1, started: 'boot/1', parent: 1 })],
+  [
+    'of a process that is gone',
+    () => JSON.stringify({ pid: 2 ** 22 + 1, started: 'boot/1', parent: 1 }),
+  ],
   [
     'of an earlier process with a PID that lives again',
     () => JSON.stringify({ ...findProcess(them), started: 'boot/1' }),
@@ -47,6 +50,8 @@ test.each([
 
 test('of many that come at once to a dead lock, one wins', async () => {
   await writeFile(`${lock}.1`, JSON.stringify({ pid: 2 ** 22 + 1, started: 'boot/1', parent: 1 }));
-  const results = await Promise.allSettled([us, them].map(async (pid) => await takeLock(lock, pid)));
+  const results = await Promise.allSettled(
+    [us, them].map(async (pid) => await takeLock(lock, pid)),
+  );
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
 });

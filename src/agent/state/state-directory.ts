@@ -1,6 +1,16 @@
 /** Opens the state directory: creates it if needed, and locks it to this process. */
 import { existsSync } from 'node:fs';
-import { link, lstat, mkdir, readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import {
+  link,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  rmdir,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { parseJson } from '../../util/json.ts';
@@ -21,7 +31,11 @@ export async function openStateDirectory(path: string, runDirectory: string): Pr
     return paths;
   } catch (error) {
     if (error instanceof RefitError) throw error;
-    throw new RefitError('REFIT_FILE', `cannot use the state directory ${path}: ${messageOf(error)}`, { cause: error });
+    throw new RefitError(
+      'REFIT_FILE',
+      `cannot use the state directory ${path}: ${messageOf(error)}`,
+      { cause: error },
+    );
   }
 }
 
@@ -32,7 +46,9 @@ async function openOwn(path: string): Promise<void> {
   for (const name of await readdir(path)) {
     const found = await lstat(join(path, name));
     if (found.isSymbolicLink() || !isTrustedUser(found.uid))
-      throw new Error(`${name} in it is a symbolic link or belongs to user ${found.uid}: remove it`);
+      throw new Error(
+        `${name} in it is a symbolic link or belongs to user ${found.uid}: remove it`,
+      );
   }
 }
 
@@ -53,7 +69,8 @@ async function makeDirectory(path: string): Promise<void> {
 }
 
 /** What agents and their locks write there, with the drafts of each. */
-const OWN = /^(?:(?:finished-)?journal|download|airgap-bundles)[a-z-]*\.json(?:\.|$)|^(?:agent|host)\.lock[.-]/;
+const OWN =
+  /^(?:(?:finished-)?journal|download|airgap-bundles)[a-z-]*\.json(?:\.|$)|^(?:agent|host)\.lock[.-]/;
 
 /** Removes what agents wrote there; the directory goes unless it has other files. */
 export async function removeState(path: string): Promise<void> {
@@ -65,7 +82,12 @@ export async function removeState(path: string): Promise<void> {
 /** The new binary is staged in a directory of the agent's own, on the file system of the binary. */
 export function pathsBeside(binary: string) {
   const staging = join(dirname(binary), `.${basename(binary)}.refit`);
-  return { staging, staged: join(staging, 'staged'), part: join(staging, 'part'), previous: `${binary}.previous` };
+  return {
+    staging,
+    staged: join(staging, 'staged'),
+    part: join(staging, 'part'),
+    previous: `${binary}.previous`,
+  };
 }
 
 export type StatePaths = ReturnType<typeof pathsIn>;
@@ -105,7 +127,9 @@ export async function takeLock(path: string, pid: number): Promise<void> {
 
 /** Rejects with REFIT_AGENT while an agent that lives holds this lock file. */
 export async function assertFree(file: string): Promise<void> {
-  const holder = parseJson(await readFile(file, 'utf8').catch(() => undefined)) as ProcessId | undefined;
+  const holder = parseJson(await readFile(file, 'utf8').catch(() => undefined)) as
+    | ProcessId
+    | undefined;
   if (holder !== undefined && isSameProcess(findProcess(holder.pid), holder))
     throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) uses ${dirname(file)}`);
 }

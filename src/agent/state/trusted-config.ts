@@ -5,16 +5,28 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { assertTrustedPath } from './trusted-path.ts';
 
 /** Throws REFIT_FILE when somebody else could change the kubeconfig or a file that it names, with what fixes it. */
-export async function assertTrustedConfig({ certificateAuthority, files, user }: ClusterConfig): Promise<void> {
+export async function assertTrustedConfig({
+  certificateAuthority,
+  files,
+  user,
+}: ClusterConfig): Promise<void> {
   const { clientCertificate, clientKey, exec, tokenFile } = user;
-  const named = [fileOf(certificateAuthority), fileOf(clientCertificate), fileOf(clientKey), tokenFile, exec?.command];
+  const named = [
+    fileOf(certificateAuthority),
+    fileOf(clientCertificate),
+    fileOf(clientKey),
+    tokenFile,
+    exec?.command,
+  ];
   for (const file of [...files, ...named]) {
     // A bare command is found in PATH.
     if (file === undefined || !file.includes('/')) continue;
     await assertTrustedPath(resolve(file)).catch((cause: NodeJS.ErrnoException) => {
       // The kubelet's certificate may still come, and nobody else can write it.
       if (cause.code === 'ENOENT') return;
-      throw new RefitError('REFIT_FILE', `cannot use the kubeconfig: ${messageOf(cause)}`, { cause });
+      throw new RefitError('REFIT_FILE', `cannot use the kubeconfig: ${messageOf(cause)}`, {
+        cause,
+      });
     });
   }
 }

@@ -70,7 +70,10 @@ export const fileTrust = {
   async makePrivate(directory: string): Promise<void> {
     await assertTrustedPath(dirname(directory));
     await unless('EEXIST', mkdir(directory, { mode: 0o700 }));
-    await using handle = await open(directory, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    await using handle = await open(
+      directory,
+      constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW,
+    );
     const { uid, mode } = await handle.stat();
     if (!isTrustedUser(uid)) throw new Error(`${directory} belongs to user ${uid}; remove it`);
     if ((mode & 0o777) !== 0o700) await handle.chmod(0o700);
@@ -95,12 +98,19 @@ const COMPLETE = ['files', 'compat', 'systemd'];
 /** Whether this is `staff`, which may write to /usr/local on Debian, and surely has no member but root. */
 export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boolean> {
   const [sources, group, passwd, gshadow] = await Promise.all(
-    ['nsswitch.conf', 'group', 'passwd', 'gshadow'].map(async (name) => await fieldsOf(join(directory, name))),
+    ['nsswitch.conf', 'group', 'passwd', 'gshadow'].map(
+      async (name) => await fieldsOf(join(directory, name)),
+    ),
   );
-  if (sources === undefined || group === undefined || passwd === undefined || gshadow === undefined) return false;
-  const databases = sources.filter(([name = '']) => ['group', 'passwd', 'initgroups'].includes(name.trim()));
+  if (sources === undefined || group === undefined || passwd === undefined || gshadow === undefined)
+    return false;
+  const databases = sources.filter(([name = '']) =>
+    ['group', 'passwd', 'initgroups'].includes(name.trim()),
+  );
   const named = databases.map(([, text = '']) => text.replace(/\[.*?\]/g, '').trim());
-  const isComplete = named.every((text) => text.split(/\s+/).every((word) => COMPLETE.includes(word)));
+  const isComplete = named.every((text) =>
+    text.split(/\s+/).every((word) => COMPLETE.includes(word)),
+  );
   // With `compat`, such lines name users of another source.
   const isMixed = [...group, ...passwd].some(([name = '']) => /^[+-]/.test(name));
   const groups = group.filter(([, , id]) => Number(id) === gid);
@@ -108,10 +118,15 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
   const isPrimary = passwd.some(([user, , , id]) => user !== 'root' && Number(id) === gid);
   // The members come last in both files, the password second.
   const entries = [...groups, ...shadows];
-  const isLocked = entries.every(([, password = '']) => ['x', '*', '!', '!*', '!!', ''].includes(password));
+  const isLocked = entries.every(([, password = '']) =>
+    ['x', '*', '!', '!*', '!!', ''].includes(password),
+  );
   const members = entries.flatMap((entry) => (entry.at(-1) ?? '').split(','));
   if (!isComplete || isMixed || isPrimary || !isLocked || groups.length === 0) return false;
-  return groups.every(([name]) => name === NAME) && members.every((name) => ['', 'root'].includes(name.trim()));
+  return (
+    groups.every(([name]) => name === NAME) &&
+    members.every((name) => ['', 'root'].includes(name.trim()))
+  );
 }
 
 /** Lines split at colons; none for a missing file, undefined for an unreadable one. */

@@ -14,7 +14,12 @@ const NOT_YET_OURS: Readonly<Partial<Record<UpdatePhase, readonly string[]>>> = 
 };
 
 /** Statuses of a signal whose node may be cordoned. */
-const CORDONED: readonly (string | undefined)[] = ['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'];
+const CORDONED: readonly (string | undefined)[] = [
+  'Cordoning',
+  'ApplyingUpdate',
+  'Restart',
+  'UnCordoning',
+];
 
 /** Statuses at which it goes on by itself, or has told the end. */
 const ITS_TURN: readonly (string | undefined)[] = ['ApplyingUpdate', 'Restart', 'UnCordoning'];
@@ -23,7 +28,8 @@ const ITS_TURN: readonly (string | undefined)[] = ['ApplyingUpdate', 'Restart', 
 export function besideK0s(input: StepInput): Step | undefined {
   const { beside = 'replace', journal, host } = input;
   if (beside === 'replace') return undefined;
-  if (input.ended === 'left') return { kind: 'stand-aside', reason: "this signal was left to k0s's own agent before" };
+  if (input.ended === 'left')
+    return { kind: 'stand-aside', reason: "this signal was left to k0s's own agent before" };
   // A signal that is failed or ended under k0s's own agent would keep that one's cordon.
   if (hasOtherAgent(input)) {
     const reason = `another agent reported ${input.signal?.status?.status}: k0s's own one works on this signal`;
@@ -40,7 +46,8 @@ export function besideK0s(input: StepInput): Step | undefined {
 /** Undefined when the roll-back may begin. Else k0s's own agent, in the new process, could report that as the end. */
 export function beforeRollBack(input: StepInput, reason: string): Step | undefined {
   const { beside = 'replace', signal, host, now, unreadUntil } = input;
-  const mayAct = beside !== 'replace' && host.ownAgent !== false && ITS_TURN.includes(signal?.status?.status);
+  const mayAct =
+    beside !== 'replace' && host.ownAgent !== false && ITS_TURN.includes(signal?.status?.status);
   if (!mayAct || input.isUnheard === true) return undefined;
   // It leaves a signal with this status alone. No roll-back waits long for an API server.
   if (unreadUntil === undefined) return { kind: 'report', status: 'RollingBack', reason };
@@ -51,11 +58,13 @@ function hasOtherAgent({ journal, signal, host, isReported }: StepInput): boolea
   const status = signal?.status?.status;
   if (status === undefined) return false;
   // Without a journal, only our own report tells whether this agent began the work and lost its journal.
-  if (journal.phase === 'idle') return CORDONED.includes(status) && isReported !== true && host.ownAgent !== false;
+  if (journal.phase === 'idle')
+    return CORDONED.includes(status) && isReported !== true && host.ownAgent !== false;
   if (isBundle(journal)) return false;
   const { phase, begunLate = false, restartedAt, drain } = journal;
   // A failure of ours before any restart is not reported under the other agent's work.
-  if (phase === 'failed') return !begunLate && (restartedAt ?? drain) === undefined && CORDONED.includes(status);
+  if (phase === 'failed')
+    return !begunLate && (restartedAt ?? drain) === undefined && CORDONED.includes(status);
   if (NOT_YET_OURS[phase]?.includes(status) !== true) return false;
   return !begunLate || (status !== 'Cordoning' && status !== 'ApplyingUpdate');
 }

@@ -42,14 +42,22 @@ export type Step =
   /** Leaves the signal to k0s's own agent: removes staged and partial files and forgets the work. */
   | { readonly kind: 'stand-aside'; readonly reason: string }
   /** Writes the status to the object; does not touch the host. */
-  | (Omit<AgentReport, 'created' | 'spent'> & { readonly kind: 'report'; readonly status: SignalStatus })
+  | (Omit<AgentReport, 'created' | 'spent'> & {
+      readonly kind: 'report';
+      readonly status: SignalStatus;
+    })
   /** Removes staged and partial files and forgets the work; the previous binary stays. */
   | { readonly kind: 'clean-up' };
 
 /** `late`: what ran out of time; `error`: what was thrown. */
 export type StepOutcome =
   | { readonly ok: true }
-  | { readonly ok: false; readonly reason: string; readonly late?: 'drain'; readonly error?: unknown };
+  | {
+      readonly ok: false;
+      readonly reason: string;
+      readonly late?: 'drain';
+      readonly error?: unknown;
+    };
 
 export function rollBack(reason: string): Step {
   return { kind: 'roll-back', reason };

@@ -1,5 +1,11 @@
 /** The first step for a signal that the journal does not know: a new one, or one whose journal was lost. */
-import { type BundleJournal, type BundleWork, signalKeyOf, type UpdateJournal, type Work } from '../journal.ts';
+import {
+  type BundleJournal,
+  type BundleWork,
+  signalKeyOf,
+  type UpdateJournal,
+  type Work,
+} from '../journal.ts';
 import type { RunningService, ServiceFacts } from '../service/host.ts';
 import type { NewSignalInput } from '../step-input.ts';
 import type { Step } from './step.ts';
@@ -7,7 +13,13 @@ import type { Step } from './step.ts';
 export function takeUp(input: NewSignalInput): Step {
   const refusal = refusalOf(input);
   if (refusal !== undefined)
-    return { kind: 'report', status: 'FailedDownload', reason: refusal, refused: true, ...fromOf(input.host) };
+    return {
+      kind: 'report',
+      status: 'FailedDownload',
+      reason: refusal,
+      refused: true,
+      ...fromOf(input.host),
+    };
   const { signal, early } = input;
   if (early !== undefined) return { kind: 'await-clock', reason: early };
   if (signal.command.kind !== 'k0supdate') return { kind: 'begin', as: firstOf(input) };
@@ -22,7 +34,8 @@ export function answerEnded(input: NewSignalInput): Step {
   const { running, distrust } = host;
   const { kind, version } = signal.command;
   if (kind === 'airgapupdate' && ended === 'Completed') return { kind: 'report', status: ended };
-  if (kind === 'k0supdate' && running === undefined && distrust === undefined) return { kind: 'await-service' };
+  if (kind === 'k0supdate' && running === undefined && distrust === undefined)
+    return { kind: 'await-service' };
   if (ended === 'Completed' && running?.version === version && running.current) {
     // The node may have its old cordon again.
     const isThere = signal.status?.status === 'UnCordoning';
@@ -30,8 +43,13 @@ export function answerEnded(input: NewSignalInput): Step {
   }
   const now = running === undefined ? '' : `, and ${running.version} runs`;
   const reason = `this signal ended before as ${ended}${now}. It is not carried out again; run refit retry`;
-  if (running?.current !== true) return { kind: 'report', status: 'Failed', reason, ...fromOf(host) };
-  return begin(input, running, { phase: 'failed', failure: { status: 'Failed', reason }, drain: 'started' });
+  if (running?.current !== true)
+    return { kind: 'report', status: 'Failed', reason, ...fromOf(host) };
+  return begin(input, running, {
+    phase: 'failed',
+    failure: { status: 'Failed', reason },
+    drain: 'started',
+  });
 }
 
 /** What a leader drains for is not begun without the journal that says what was staged. */
@@ -47,7 +65,12 @@ function isLate(status: string | undefined): boolean {
   return ['ApplyingUpdate', 'Restart', 'UnCordoning', 'RollingBack'].includes(status ?? '');
 }
 
-function refusalOf({ signal: { command, status }, accepts, veto, host }: NewSignalInput): string | undefined {
+function refusalOf({
+  signal: { command, status },
+  accepts,
+  veto,
+  host,
+}: NewSignalInput): string | undefined {
   if (!accepts.includes(command.kind))
     return `this agent cannot carry out ${command.kind} here, only ${accepts.join(' and ')}`;
   // Nothing is downloaded for an update that got further.
@@ -64,11 +87,18 @@ function takeUpNew(input: NewSignalInput, running: RunningService): Step {
     // The leader may have cordoned the node at Cordoning, and uncordons it only at UnCordoning. The same goes for a
     // cordon of ours that an earlier signal left behind.
     const isCordoned = signal.status?.status === 'Cordoning' || node.isCordoned === true;
-    return { kind: 'report', status: isCordoned ? 'UnCordoning' : 'Completed', from: running.version };
+    return {
+      kind: 'report',
+      status: isCordoned ? 'UnCordoning' : 'Completed',
+      from: running.version,
+    };
   }
   // The swap compares the hash once more.
   const begunLate = signal.status?.status === 'Cordoning' && { begunLate: true as const };
-  return begin(input, running, { phase: input.isStaged === true ? 'ready' : 'started', ...begunLate });
+  return begin(input, running, {
+    phase: input.isStaged === true ? 'ready' : 'started',
+    ...begunLate,
+  });
 }
 
 /** The target path may hold either binary, and the previous one may not have been kept: touch nothing. */
@@ -77,14 +107,21 @@ function takeUpUnknown(input: NewSignalInput, running: RunningService): Step {
   const { version, forceupdate } = signal.command;
   const status = signal.status?.status;
   // UnCordoning was reported after the new process was seen; before that, nothing proves a forced update.
-  const isProof = forceupdate === true ? status === 'UnCordoning' : running.version === version && running.current;
+  const isProof =
+    forceupdate === true
+      ? status === 'UnCordoning'
+      : running.version === version && running.current;
   if (isProof) return begin(input, running, { phase: 'proven' });
   const reason = `the update was at ${status}, but the agent's journal of it is gone: check on the host which binary is in place, then retry`;
   const failure = { status: 'Failed', reason, rolledBack: false } as const;
   return begin(input, running, { phase: 'failed', failure, drain: 'started' });
 }
 
-function begin(input: NewSignalInput, running: RunningService, first: Omit<UpdateJournal, 'work' | 'spent'>): Step {
+function begin(
+  input: NewSignalInput,
+  running: RunningService,
+  first: Omit<UpdateJournal, 'work' | 'spent'>,
+): Step {
   const { binary } = input.host;
   if (binary === undefined) {
     const reason = `cannot find the file that PID ${running.process.pid} runs: start the agent with --binary`;

@@ -29,7 +29,8 @@ const newRuns = running(NEW, after);
 const hangs = hanging(after);
 
 const report = (status: string, more: object = {}): object => ({ kind: 'report', status, ...more });
-const failure = (reason: unknown, more: object = {}): object => report('Failed', { reason, ...more });
+const failure = (reason: unknown, more: object = {}): object =>
+  report('Failed', { reason, ...more });
 const LOST = failure('why', { rolledBack: false });
 const says = (text: string): unknown => expect.stringContaining(text);
 
@@ -44,7 +45,12 @@ const check = (rows: Row[]): void => {
 describe('up to the swap', () => {
   const { phase: _, ...failed } = journalAt('failed', WHY);
   check([
-    ['journalled, not reported', undefined, { journal: journalAt('started') }, report('Downloading')],
+    [
+      'journalled, not reported',
+      undefined,
+      { journal: journalAt('started') },
+      report('Downloading'),
+    ],
     ['reported', 'Downloading', { journal: journalAt('started') }, { kind: 'download' }],
     [
       'a leader moved on before the download',
@@ -54,8 +60,18 @@ describe('up to the swap', () => {
     ],
     ['downloaded', 'Downloading', { journal: journalAt('downloaded') }, { kind: 'trial-run' }],
     ['tried out', 'Downloading', { journal: journalAt('ready') }, report('Cordoning')],
-    ['tried out, status taken away', undefined, { journal: journalAt('ready') }, report('Cordoning')],
-    ['ApplyingUpdate', 'ApplyingUpdate', { journal: journalAt('ready') }, { kind: 'keep-previous' }],
+    [
+      'tried out, status taken away',
+      undefined,
+      { journal: journalAt('ready') },
+      report('Cordoning'),
+    ],
+    [
+      'ApplyingUpdate',
+      'ApplyingUpdate',
+      { journal: journalAt('ready') },
+      { kind: 'keep-previous' },
+    ],
     [
       'ApplyingUpdate, service down',
       'ApplyingUpdate',
@@ -65,7 +81,10 @@ describe('up to the swap', () => {
     [
       'ApplyingUpdate, service no longer trusted',
       'ApplyingUpdate',
-      { journal: journalAt('ready'), host: { ...silent, distrust: 'its file is not owned by root' } },
+      {
+        journal: journalAt('ready'),
+        host: { ...silent, distrust: 'its file is not owned by root' },
+      },
       { kind: 'give-up', reason: 'its file is not owned by root' },
     ],
     [
@@ -103,15 +122,30 @@ describe('up to the swap', () => {
       { kind: 'stand-aside', reason: `${NEW} runs already: another agent put it in place` },
     ],
     ['previous kept', 'ApplyingUpdate', { journal: journalAt('kept') }, { kind: 'swap' }],
-    ['crashed within the swap, before', 'ApplyingUpdate', { journal: journalAt('swapping') }, { kind: 'swap' }],
+    [
+      'crashed within the swap, before',
+      'ApplyingUpdate',
+      { journal: journalAt('swapping') },
+      { kind: 'swap' },
+    ],
     [
       'crashed within the swap, behind',
       'ApplyingUpdate',
       { journal: journalAt('swapping'), host: oldLeft },
       { kind: 'swap' },
     ],
-    ['swapped', 'ApplyingUpdate', { journal: journalAt('swapped'), host: oldLeft }, report('Restart')],
-    ['a download that failed', 'Downloading', { journal: { ...failed, phase: 'failed' } }, failure('why')],
+    [
+      'swapped',
+      'ApplyingUpdate',
+      { journal: journalAt('swapped'), host: oldLeft },
+      report('Restart'),
+    ],
+    [
+      'a download that failed',
+      'Downloading',
+      { journal: { ...failed, phase: 'failed' } },
+      failure('why'),
+    ],
     [
       'failed on a node that was emptied',
       'ApplyingUpdate',
@@ -130,8 +164,18 @@ describe('up to the swap', () => {
       { journal: journalAt('failed') },
       failure('the update failed'),
     ],
-    ['swapped, the signal has no status', undefined, { journal: journalAt('swapped') }, report('Restart')],
-    ['proven, the signal has no status', undefined, { journal: journalAt('proven') }, report('UnCordoning')],
+    [
+      'swapped, the signal has no status',
+      undefined,
+      { journal: journalAt('swapped') },
+      report('Restart'),
+    ],
+    [
+      'proven, the signal has no status',
+      undefined,
+      { journal: journalAt('proven') },
+      report('UnCordoning'),
+    ],
     [
       'failed, cordon removed',
       'ApplyingUpdate',
@@ -148,27 +192,60 @@ describe('up to the swap', () => {
 });
 
 describe('who cordons and drains', () => {
-  const at = (way?: 'started' | 'done'): object => ({ journal: journalAt('ready', way && { drain: way }) });
+  const at = (way?: 'started' | 'done'): object => ({
+    journal: journalAt('ready', way && { drain: way }),
+  });
   const done = (way?: 'started' | 'done' | 'undone'): object => ({
     journal: journalAt('proven', way && { drain: way }),
     host: newRuns,
   });
-  const by = (cordoner?: 'self' | 'leader' | 'unknown'): object => ({ node: cordoner ? { cordoner } : {} });
-  const [await_, make, uncordon] = [{ kind: 'await-leader' }, { kind: 'cordon-and-drain' }, { kind: 'uncordon' }];
+  const by = (cordoner?: 'self' | 'leader' | 'unknown'): object => ({
+    node: cordoner ? { cordoner } : {},
+  });
+  const [await_, make, uncordon] = [
+    { kind: 'await-leader' },
+    { kind: 'cordon-and-drain' },
+    { kind: 'uncordon' },
+  ];
   check([
     ['the agent', 'Cordoning', { ...at(), ...by('self') }, make],
     ['the agent, cut short', 'Cordoning', { ...at('started'), ...by('self') }, make],
     ['the agent, done', 'Cordoning', { ...at('done'), ...by() }, report('ApplyingUpdate')],
     ['the leader', 'Cordoning', { ...at(), ...by('leader') }, await_],
-    ['the leader, after an agent that was cut short', 'Cordoning', { ...at('started'), ...by('leader') }, await_],
+    [
+      'the leader, after an agent that was cut short',
+      'Cordoning',
+      { ...at('started'), ...by('leader') },
+      await_,
+    ],
     ['nobody knows', 'Cordoning', { ...at(), ...by('unknown') }, await_],
     ['nobody can be asked', 'Cordoning', { ...at(), ...by() }, await_],
     ['back: the agent', 'UnCordoning', { ...done('done'), ...by('self') }, uncordon],
-    ['back: the agent, what another one cordoned', 'UnCordoning', { ...done(), ...by('self') }, uncordon],
-    ['back: the agent, done', 'UnCordoning', { ...done('undone'), ...by('self') }, report('Completed')],
+    [
+      'back: the agent, what another one cordoned',
+      'UnCordoning',
+      { ...done(), ...by('self') },
+      uncordon,
+    ],
+    [
+      'back: the agent, done',
+      'UnCordoning',
+      { ...done('undone'), ...by('self') },
+      report('Completed'),
+    ],
     ['back: the leader', 'UnCordoning', { ...done(), ...by('leader') }, await_],
-    ['back: the leader, what the agent cordoned', 'UnCordoning', { ...done('done'), ...by('leader') }, uncordon],
-    ['back: the leader, what the agent uncordoned', 'UnCordoning', { ...done('undone'), ...by('leader') }, await_],
+    [
+      'back: the leader, what the agent cordoned',
+      'UnCordoning',
+      { ...done('done'), ...by('leader') },
+      uncordon,
+    ],
+    [
+      'back: the leader, what the agent uncordoned',
+      'UnCordoning',
+      { ...done('undone'), ...by('leader') },
+      await_,
+    ],
     ['back: nobody knows', 'UnCordoning', { ...done(), ...by('unknown') }, await_],
     ['UnCordoning not written', 'Restart', done(), report('UnCordoning')],
     ['Completed, by whom ever', 'Completed', done(), { kind: 'clean-up' }],
@@ -182,17 +259,42 @@ describe('the restart', () => {
   const soak = { kind: 'soak', process: after };
   check([
     ['Restart reported', 'Restart', { journal: journalAt('swapped'), host: oldLeft }, restart],
-    ['service silent, process alive', 'Restart', { journal: journalAt('swapped'), host: hanging(before) }, restart],
-    ['no service to end', 'Restart', { journal: journalAt('swapped'), host: silent }, { kind: 'restart' }],
-    ['host rebooted into the new one', 'Restart', { journal: journalAt('swapped'), host: newRuns }, soak],
-    ['crashed before the order', 'Restart', { journal: journalAt('restarting', inTime), host: oldLeft }, restart],
+    [
+      'service silent, process alive',
+      'Restart',
+      { journal: journalAt('swapped'), host: hanging(before) },
+      restart,
+    ],
+    [
+      'no service to end',
+      'Restart',
+      { journal: journalAt('swapped'), host: silent },
+      { kind: 'restart' },
+    ],
+    [
+      'host rebooted into the new one',
+      'Restart',
+      { journal: journalAt('swapped'), host: newRuns },
+      soak,
+    ],
+    [
+      'crashed before the order',
+      'Restart',
+      { journal: journalAt('restarting', inTime), host: oldLeft },
+      restart,
+    ],
     [
       'crashed after the order',
       'Restart',
       { journal: journalAt('restarting', inTime), host: silent },
       { kind: 'await-service', until },
     ],
-    ['crashed, new one runs', 'Restart', { journal: journalAt('restarting', inTime), host: newRuns }, soak],
+    [
+      'crashed, new one runs',
+      'Restart',
+      { journal: journalAt('restarting', inTime), host: newRuns },
+      soak,
+    ],
   ]);
 });
 
@@ -216,7 +318,12 @@ describe('the way back', () => {
       { journal: journalAt('swappingBack'), host: hangs },
       { kind: 'roll-back', reason: 'the update failed' },
     ],
-    ['swap failed, nothing was restarted', 'ApplyingUpdate', { journal: journalAt('swappedBack', WHY) }, rolledBack],
+    [
+      'swap failed, nothing was restarted',
+      'ApplyingUpdate',
+      { journal: journalAt('swappedBack', WHY) },
+      rolledBack,
+    ],
     [
       'nothing was restarted, our cordon',
       'ApplyingUpdate',
@@ -235,7 +342,12 @@ describe('the way back', () => {
       { journal: journalAt('swappedBack', WHY), host: hangs },
       { kind: 'restart', process: after },
     ],
-    ['nothing runs', 'Restart', { journal: journalAt('swappedBack', WHY), host: silent }, { kind: 'restart' }],
+    [
+      'nothing runs',
+      'Restart',
+      { journal: journalAt('swappedBack', WHY), host: silent },
+      { kind: 'restart' },
+    ],
     [
       'crashed before the order',
       'Restart',
@@ -254,14 +366,24 @@ describe('the way back', () => {
       { journal: journalAt('restartedBack', back), host: silent },
       { kind: 'await-service', until: patience },
     ],
-    ['old one runs', 'Restart', { journal: journalAt('restartedBack', back), host: oldAgain }, rolledBack],
+    [
+      'old one runs',
+      'Restart',
+      { journal: journalAt('restartedBack', back), host: oldAgain },
+      rolledBack,
+    ],
     [
       'old one runs, our cordon',
       'Restart',
       { journal: journalAt('restartedBack', { ...back, drain: 'done' }), host: oldAgain },
       { kind: 'uncordon' },
     ],
-    ['the order did not help', 'Restart', { journal: journalAt('restartedBack', halfWay), host: hangs }, kill],
+    [
+      'the order did not help',
+      'Restart',
+      { journal: journalAt('restartedBack', halfWay), host: hangs },
+      kill,
+    ],
     [
       'waiting on',
       'Restart',
@@ -270,7 +392,12 @@ describe('the way back', () => {
     ],
     ['too late', 'Restart', { journal: journalAt('restartedBack', late), host: silent }, LOST],
     ['no way back', 'Restart', { journal: journalAt('failed', WHY), host: silent }, failure('why')],
-    ['reported', 'Failed', { journal: journalAt('restartedBack', back), host: oldAgain }, { kind: 'clean-up' }],
+    [
+      'reported',
+      'Failed',
+      { journal: journalAt('restartedBack', back), host: oldAgain },
+      { kind: 'clean-up' },
+    ],
     [
       'reported as hopeless',
       'Failed',
@@ -282,7 +409,9 @@ describe('the way back', () => {
   test('it is told within 90 s of the verdict, however long the policy lets a new version take', () => {
     const times = { ...TIMES, restartTimeoutMs: 3_600_000 };
     const journal = journalAt('restartedBack', { ...back, since: NOW - 85_000 });
-    expect(nextStep(situation({ signal: signalAt('Restart'), journal, host: silent, times }))).toEqual(LOST);
+    expect(
+      nextStep(situation({ signal: signalAt('Restart'), journal, host: silent, times })),
+    ).toEqual(LOST);
   });
 });
 
@@ -302,8 +431,13 @@ describe("beside k0s's own agent", () => {
   const observed: Partial<StepInput> = { beside: 'observe' };
   const aside = { kind: 'stand-aside', reason: says("k0s's own one works on this signal") };
   const refusing: Partial<StepInput> = { beside: 'refuse' };
-  const overtaken: Partial<StepInput> = { journal: journalAt('started', { spent: { Downloading: 9 } }) };
-  const itsOwn: Partial<StepInput> = { journal: IDLE, host: { ...running(OLD, before), ownAgent: true } };
+  const overtaken: Partial<StepInput> = {
+    journal: journalAt('started', { spent: { Downloading: 9 } }),
+  };
+  const itsOwn: Partial<StepInput> = {
+    journal: IDLE,
+    host: { ...running(OLD, before), ownAgent: true },
+  };
   const bundle: Partial<StepInput> = {
     signal: signalAt('Downloading', airgap),
     journal: { phase: 'wanted', work: { signal: airgap }, spent: {} },
@@ -316,13 +450,22 @@ describe("beside k0s's own agent", () => {
     journal: journalAt('soaking', { process: before, fresh: after, since: NOW }),
     host: running(NEW, third),
   };
-  const ended: Partial<StepInput> = { ...observed, ...watched, host: { ...watched.host, exits: 1 } };
+  const ended: Partial<StepInput> = {
+    ...observed,
+    ...watched,
+    host: { ...watched.host, exits: 1 },
+  };
   const crashed = says('crash loop');
   const back: object = { kind: 'roll-back', reason: crashed };
   const disable = says('start k0s with --disable-components=autopilot');
   const begin: unknown = expect.objectContaining({ kind: 'begin' });
   check([
-    ['a new signal is left to it', undefined, { ...observed, ...itsOwn }, { kind: 'stand-aside', reason: disable }],
+    [
+      'a new signal is left to it',
+      undefined,
+      { ...observed, ...itsOwn },
+      { kind: 'stand-aside', reason: disable },
+    ],
     [
       'a new signal is refused',
       undefined,
@@ -353,34 +496,61 @@ describe("beside k0s's own agent", () => {
       { ...observed, ...twice, now: NOW + 45_000 },
       { kind: 'soak', process: after },
     ],
-    ['… and it is off: the restart is ordered again', 'Restart', twice, { kind: 'restart', process: after }],
+    [
+      '… and it is off: the restart is ordered again',
+      'Restart',
+      twice,
+      { kind: 'restart', process: after },
+    ],
     ['a new signal is taken up as if it were off', undefined, itsOwn, begin as object],
-    ['it is off: a new signal is taken up', undefined, { ...refusing, journal: IDLE }, begin as object],
+    [
+      'it is off: a new signal is taken up',
+      undefined,
+      { ...refusing, journal: IDLE },
+      begin as object,
+    ],
     [
       'it overtook us: its cordon would stay if we failed the signal',
       'Cordoning',
       { ...refusing, ...overtaken },
       aside,
     ],
-    ...(['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'] as const).flatMap((status): Row[] => {
-      const [found, its] = [
-        { journal: IDLE, host: running(NEW, after) },
-        { ...itsOwn, ...refusing },
-      ];
-      const lost = expect.not.objectContaining({ kind: 'stand-aside' }) as object;
-      return [
-        [`found at ${status}, and no report of ours (observe)`, status, { ...observed, ...found }, aside],
-        [`found at ${status}, and no report of ours (refuse)`, status, { ...refusing, ...found }, aside],
-        [`found at ${status}, where its agent is known to run (refuse)`, status, its, aside],
-        [`found at ${status}, by our report`, status, { ...observed, ...found, isReported: true }, lost],
-        [
-          `found at ${status}, and it is off`,
-          status,
-          { ...observed, ...found, host: { ...found.host, ownAgent: false } },
-          lost,
-        ],
-      ];
-    }),
+    ...(['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'] as const).flatMap(
+      (status): Row[] => {
+        const [found, its] = [
+          { journal: IDLE, host: running(NEW, after) },
+          { ...itsOwn, ...refusing },
+        ];
+        const lost = expect.not.objectContaining({ kind: 'stand-aside' }) as object;
+        return [
+          [
+            `found at ${status}, and no report of ours (observe)`,
+            status,
+            { ...observed, ...found },
+            aside,
+          ],
+          [
+            `found at ${status}, and no report of ours (refuse)`,
+            status,
+            { ...refusing, ...found },
+            aside,
+          ],
+          [`found at ${status}, where its agent is known to run (refuse)`, status, its, aside],
+          [
+            `found at ${status}, by our report`,
+            status,
+            { ...observed, ...found, isReported: true },
+            lost,
+          ],
+          [
+            `found at ${status}, and it is off`,
+            status,
+            { ...observed, ...found, host: { ...found.host, ownAgent: false } },
+            lost,
+          ],
+        ];
+      },
+    ),
     [
       'we left it before our crash, and have not read it since: nothing is fetched again',
       'Downloading',
@@ -393,7 +563,12 @@ describe("beside k0s's own agent", () => {
       { ...observed, ...watched },
       { kind: 'soak', process: third },
     ],
-    ['… and it is off', 'Restart', { ...observed, ...watched, host: { ...watched.host, ownAgent: false } }, back],
+    [
+      '… and it is off',
+      'Restart',
+      { ...observed, ...watched, host: { ...watched.host, ownAgent: false } },
+      back,
+    ],
     [
       '… and we saw it end: no report of its own may come',
       'Restart',
@@ -416,7 +591,11 @@ describe("beside k0s's own agent", () => {
     [
       '… and our restart of it failed: it was not ended',
       'Restart',
-      { ...observed, host: running(NEW, after), journal: journalAt('swappingBack', { ...WHY, process: after }) },
+      {
+        ...observed,
+        host: running(NEW, after),
+        journal: journalAt('swappingBack', { ...WHY, process: after }),
+      },
       { kind: 'soak', process: after },
     ],
     [
@@ -441,7 +620,12 @@ describe("beside k0s's own agent", () => {
       { ...observed, journal: journalAt('started', { begunLate: true }) },
       { kind: 'download' },
     ],
-    ['it overtook us before our first report', 'Cordoning', { ...observed, journal: journalAt('started') }, aside],
+    [
+      'it overtook us before our first report',
+      'Cordoning',
+      { ...observed, journal: journalAt('started') },
+      aside,
+    ],
     [
       'a restart of its own may still come',
       'Restart',
@@ -454,10 +638,25 @@ describe("beside k0s's own agent", () => {
       { ...observed, journal: journalAt('ready', { drain: 'done' }) },
       { kind: 'uncordon' },
     ],
-    ['our own status', 'Restart', { ...observed, journal: journalAt('swapped') }, { kind: 'restart', process: before }],
-    ['no status yet', undefined, { ...observed, journal: journalAt('started') }, report('Downloading')],
+    [
+      'our own status',
+      'Restart',
+      { ...observed, journal: journalAt('swapped') },
+      { kind: 'restart', process: before },
+    ],
+    [
+      'no status yet',
+      undefined,
+      { ...observed, journal: journalAt('started') },
+      report('Downloading'),
+    ],
     ['a bundle', 'Downloading', { ...observed, ...bundle }, { kind: 'fetch-bundle' }],
-    ['then we stand aside', 'Restart', { ...observed, journal: journalAt('ready', { drain: 'undone' }) }, aside],
+    [
+      'then we stand aside',
+      'Restart',
+      { ...observed, journal: journalAt('ready', { drain: 'undone' }) },
+      aside,
+    ],
   ]);
 });
 

@@ -1,7 +1,16 @@
 /** The steps of a k0supdate: one rule for each phase. */
 import type { SignalStatus } from '../../signal/names.ts';
 import { mayBeCordoned, type UpdateJournal, type UpdatePhase } from '../journal.ts';
-import { afterRestart, isStillThere, proveOld, rewatch, runsNew, runsOld, soak, watchOther } from '../service/proof.ts';
+import {
+  afterRestart,
+  isStillThere,
+  proveOld,
+  rewatch,
+  runsNew,
+  runsOld,
+  soak,
+  watchOther,
+} from '../service/proof.ts';
 import type { UpdateInput } from '../step-input.ts';
 import { rollBack, type Step } from './step.ts';
 
@@ -19,11 +28,19 @@ export function windDown(input: UpdateInput): Step {
 }
 
 /** Phases before the target path is changed, and after the service was proven. In the others it was told to end, or is about to be. */
-const UNTOUCHED: readonly UpdatePhase[] = ['started', 'downloaded', 'ready', 'kept', 'proven', 'failed'];
+const UNTOUCHED: readonly UpdatePhase[] = [
+  'started',
+  'downloaded',
+  'ready',
+  'kept',
+  'proven',
+  'failed',
+];
 const TOUCHING: readonly Step['kind'][] = ['await-service', 'restart', 'kill', 'soak', 'roll-back'];
 
 export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>> = {
-  started: ({ signal }) => (signal?.status === undefined ? report('Downloading') : { kind: 'download' }),
+  started: ({ signal }) =>
+    signal?.status === undefined ? report('Downloading') : { kind: 'download' },
   downloaded: () => ({ kind: 'trial-run' }),
   ready(input) {
     const status = input.signal?.status?.status;
@@ -36,13 +53,18 @@ export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>
     if (input.signal?.status?.status !== 'Restart') return report('Restart');
     return runsNew(input) ? afterRestart(input) : restart(input);
   },
-  restarting: (input) => (isStillThere(input) ? (watchOther(input) ?? restart(input)) : afterRestart(input)),
+  restarting: (input) =>
+    isStillThere(input) ? (watchOther(input) ?? restart(input)) : afterRestart(input),
   restarted: afterRestart,
   soaking: soak,
   proven: (input) =>
-    input.signal?.status?.status === 'UnCordoning' ? uncordonOrComplete(input) : report('UnCordoning'),
-  swappingBack: (input) => rewatch(input) ?? rollBack(input.journal.failure?.reason ?? 'the update failed'),
-  swappedBack: (input) => (runsOld(input) ? uncordonOrFail(input.journal, !othersRestart(input)) : restart(input)),
+    input.signal?.status?.status === 'UnCordoning'
+      ? uncordonOrComplete(input)
+      : report('UnCordoning'),
+  swappingBack: (input) =>
+    rewatch(input) ?? rollBack(input.journal.failure?.reason ?? 'the update failed'),
+  swappedBack: (input) =>
+    runsOld(input) ? uncordonOrFail(input.journal, !othersRestart(input)) : restart(input),
   restartingBack: (input) => (isStillThere(input) ? restart(input) : concludeRollBack(input)),
   restartedBack: concludeRollBack,
   failed: ({ journal }) => uncordonOrFail(journal, journal.failure?.rolledBack),
@@ -64,7 +86,9 @@ function uncordonOrComplete({ journal, node }: UpdateInput): Step {
 /** Only a binary that was seen running is kept: it may have to be rolled back to. The wanted version is no way back. */
 function keepPrevious({ host: { running, binary, distrust }, journal, beside }: UpdateInput): Step {
   if (running === undefined)
-    return distrust === undefined ? { kind: 'await-service' } : { kind: 'give-up', reason: distrust };
+    return distrust === undefined
+      ? { kind: 'await-service' }
+      : { kind: 'give-up', reason: distrust };
   const { version, forceupdate } = journal.work.signal.command;
   if (running.current && forceupdate !== true && running.version === version) {
     const reason = `${version} runs already: another agent put it in place`;
@@ -82,7 +106,9 @@ function othersRestart({ signal, journal }: UpdateInput): boolean {
 
 function concludeRollBack(input: UpdateInput): Step {
   const next = proveOld(input);
-  return next === 'runs' || next === 'too late' ? uncordonOrFail(input.journal, next === 'runs') : next;
+  return next === 'runs' || next === 'too late'
+    ? uncordonOrFail(input.journal, next === 'runs')
+    : next;
 }
 
 function restart({ host }: UpdateInput): Step {

@@ -4,20 +4,30 @@ import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
 import { type CustomKind, flag, list, object, optional, text, time } from '../crd.ts';
 
 export const targetSchema = object('Nodes, selected once when the plan starts.', {
-  discovery: object('How nodes are selected: `static` or `selector`. Without either, no node is selected.', {
-    static: object('Names the nodes one by one.', {
-      nodes: list('Names, in any order.', z.string().describe('Name of a node.')),
-    }).exactOptional(),
-    selector: object('Selects the nodes that match both selectors; an empty selector matches all nodes.', {
-      labels: text('A label selector as in `kubectl get -l`, such as `pool=blue,!canary`.'),
-      fields: text('A field selector as in `kubectl get --field-selector`, such as `metadata.name=worker0`.'),
-    }).exactOptional(),
-  }),
+  discovery: object(
+    'How nodes are selected: `static` or `selector`. Without either, no node is selected.',
+    {
+      static: object('Names the nodes one by one.', {
+        nodes: list('Names, in any order.', z.string().describe('Name of a node.')),
+      }).exactOptional(),
+      selector: object(
+        'Selects the nodes that match both selectors; an empty selector matches all nodes.',
+        {
+          labels: text('A label selector as in `kubectl get -l`, such as `pool=blue,!canary`.'),
+          fields: text(
+            'A field selector as in `kubectl get --field-selector`, such as `metadata.name=worker0`.',
+          ),
+        },
+      ).exactOptional(),
+    },
+  ),
   limits: object('Limits of the rollout.', {
     concurrent: z
       .int()
       .default(1)
-      .describe('How many of these nodes may be in progress at a time. Controllers always go one at a time.'),
+      .describe(
+        'How many of these nodes may be in progress at a time. Controllers always go one at a time.',
+      ),
   }).default({ concurrent: 1 }),
 });
 
@@ -62,7 +72,9 @@ const commandSchema = object('One step of the plan. With both fields the bundle 
 
 const targetStatusSchema = object('The progress of one node.', {
   name: z.string().describe('Name of the node.'),
-  state: z.string().describe('The state of the node, such as `SignalPending`, `SignalSent` or `SignalCompleted`.'),
+  state: z
+    .string()
+    .describe('The state of the node, such as `SignalPending`, `SignalSent` or `SignalCompleted`.'),
   lastUpdatedTimestamp: time('When the node was found or signalled.'),
 });
 
@@ -76,20 +88,31 @@ const commandStatusSchema = object('The progress of one command.', {
     controllers: list('One entry for each controller.', targetStatusSchema),
     workers: workersStatus,
   }).exactOptional(),
-  airgapupdate: object('The nodes of an `airgapupdate`.', { workers: workersStatus }).exactOptional(),
-});
-
-export const planSchema = object('Updates the nodes of a cluster. Only the Plan named `autopilot` runs.', {
-  spec: object('What the plan does.', {
-    id: z.string().describe('Identifies this run; nodes get it with each signal. Must not be empty.'),
-    timestamp: z.string().describe('Free text; not interpreted.'),
-    commands: z.array(commandSchema).describe('The steps, in order.'),
-  }),
-  status: object('The progress of the plan; written by the controller only.', {
-    state: z.string().describe('`SchedulableWait`, `Schedulable`, `Completed`, or the reason why the plan stopped.'),
-    commands: z.array(commandStatusSchema).describe('One entry for each command.'),
+  airgapupdate: object('The nodes of an `airgapupdate`.', {
+    workers: workersStatus,
   }).exactOptional(),
 });
+
+export const planSchema = object(
+  'Updates the nodes of a cluster. Only the Plan named `autopilot` runs.',
+  {
+    spec: object('What the plan does.', {
+      id: z
+        .string()
+        .describe('Identifies this run; nodes get it with each signal. Must not be empty.'),
+      timestamp: z.string().describe('Free text; not interpreted.'),
+      commands: z.array(commandSchema).describe('The steps, in order.'),
+    }),
+    status: object('The progress of the plan; written by the controller only.', {
+      state: z
+        .string()
+        .describe(
+          '`SchedulableWait`, `Schedulable`, `Completed`, or the reason why the plan stopped.',
+        ),
+      commands: z.array(commandStatusSchema).describe('One entry for each command.'),
+    }).exactOptional(),
+  },
+);
 
 export type K0sUpdate = z.input<typeof k0sUpdateSchema>;
 export type AirgapUpdate = z.input<typeof airgapUpdateSchema>;

@@ -6,7 +6,9 @@ import { targetSchema, targetsSchema } from './plan.ts';
 
 const strategySchema = object('When Refit checks for updates.', {
   type: optional('Which of the two fields below counts.', z.enum(['periodic', 'cron'])),
-  cron: text('Deprecated: the schedule, with six fields, seconds first, or a word such as `@daily`.'),
+  cron: text(
+    'Deprecated: the schedule, with six fields, seconds first, or a word such as `@daily`.',
+  ),
   periodic: object('A time window on these days.', {
     days: list(
       'The days on which a Plan may be created; every day when empty.',
@@ -22,7 +24,9 @@ const plannedCommandSchema = object('One step of the Plan to create.', {
     forceupdate: flag('As in a Plan.'),
     targets: targetsSchema,
   }).exactOptional(),
-  airgapupdate: object('An `airgapupdate` without version and platforms.', { workers: targetSchema }).exactOptional(),
+  airgapupdate: object('An `airgapupdate` without version and platforms.', {
+    workers: targetSchema,
+  }).exactOptional(),
 });
 
 const updateConfigSchema = object('Creates Plans for the versions that an update server offers.', {
@@ -42,6 +46,9 @@ const updateConfigSchema = object('Creates Plans for the versions that an update
 export type PlannedCommand = z.input<typeof plannedCommandSchema>;
 export type UpdateConfig = KubeObject & z.input<typeof updateConfigSchema>;
 
-export const updateConfigs = clusterScoped<UpdateConfig>('autopilot.k0sproject.io/v1beta2', 'UpdateConfig');
+export const updateConfigs = clusterScoped<UpdateConfig>(
+  'autopilot.k0sproject.io/v1beta2',
+  'UpdateConfig',
+);
 
 export const updateConfigKind: CustomKind = { resource: updateConfigs, schema: updateConfigSchema };

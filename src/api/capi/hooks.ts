@@ -7,7 +7,10 @@ export const HOOK_GROUP = 'hooks.runtime.cluster.x-k8s.io/v1alpha1';
 export type HookName = 'Discovery' | 'CanUpdateMachine' | 'CanUpdateMachineSet' | 'UpdateMachine';
 
 /** Any object in a hook's body: without uid, resourceVersion and status. */
-const withName = z.looseObject({ kind: z.string(), metadata: z.looseObject({ name: z.string().min(1) }) });
+const withName = z.looseObject({
+  kind: z.string(),
+  metadata: z.looseObject({ name: z.string().min(1) }),
+});
 const objectSchema = withName as unknown as z.ZodType<HookObject>;
 
 export interface HookObject extends KubeObject {
@@ -26,8 +29,16 @@ const setTriple = z.object({
   bootstrapConfigTemplate: objectSchema.nullish(),
 });
 
-export const canUpdateMachineRequest = z.object({ settings, current: machineTriple, desired: machineTriple });
-export const canUpdateMachineSetRequest = z.object({ settings, current: setTriple, desired: setTriple });
+export const canUpdateMachineRequest = z.object({
+  settings,
+  current: machineTriple,
+  desired: machineTriple,
+});
+export const canUpdateMachineSetRequest = z.object({
+  settings,
+  current: setTriple,
+  desired: setTriple,
+});
 export const updateMachineRequest = z.object({ settings, desired: machineTriple });
 
 export type UpdateMachineRequest = z.infer<typeof updateMachineRequest>;

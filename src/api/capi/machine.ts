@@ -35,7 +35,10 @@ export interface DrainRule extends KubeObject {
 export const drainRules = namespaced<DrainRule>('cluster.x-k8s.io/v1beta2', 'MachineDrainRule');
 
 /** On each MachineSet of a MachineDeployment and on its Machines. */
-export const SET_LABELS = { deployment: 'cluster.x-k8s.io/deployment-name', hash: 'machine-template-hash' } as const;
+export const SET_LABELS = {
+  deployment: 'cluster.x-k8s.io/deployment-name',
+  hash: 'machine-template-hash',
+} as const;
 
 /** Label of control plane Machines, with any value. */
 export const CONTROL_PLANE_LABEL = 'cluster.x-k8s.io/control-plane';

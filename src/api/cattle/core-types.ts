@@ -9,7 +9,8 @@ const texts = (...names: readonly string[]): Fields => fields(z.string(), ...nam
 const flags = (...names: readonly string[]): Fields => fields(z.boolean(), ...names);
 const int64 = z.int().meta({ format: 'int64' });
 const list = z.array(z.string()).meta({ 'x-kubernetes-list-type': 'atomic' });
-const reference = (members: Fields): z.ZodType => z.strictObject(members).meta({ 'x-kubernetes-map-type': 'atomic' });
+const reference = (members: Fields): z.ZodType =>
+  z.strictObject(members).meta({ 'x-kubernetes-map-type': 'atomic' });
 
 /** Of an object in the Plan's namespace. */
 const nameSchema = z.string().default('').describe('Name of the object.');
@@ -19,13 +20,25 @@ const divisorSchema = z.unknown().meta({
   pattern:
     '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$',
 });
-const fileKey = { ...fields(z.boolean().default(false), 'optional'), path: z.string(), volumeName: z.string() };
+const fileKey = {
+  ...fields(z.boolean().default(false), 'optional'),
+  path: z.string(),
+  volumeName: z.string(),
+};
 const valueSchema = z.strictObject({
-  ...fields(reference({ key: z.string(), name: nameSchema, ...flags('optional') }), 'configMapKeyRef', 'secretKeyRef'),
+  ...fields(
+    reference({ key: z.string(), name: nameSchema, ...flags('optional') }),
+    'configMapKeyRef',
+    'secretKeyRef',
+  ),
   ...fields(reference({ ...texts('apiVersion'), fieldPath: z.string() }), 'fieldRef'),
   ...fields(reference({ key: z.string(), ...fileKey }), 'fileKeyRef'),
   ...fields(
-    reference({ ...texts('containerName'), ...fields(divisorSchema, 'divisor'), resource: z.string() }),
+    reference({
+      ...texts('containerName'),
+      ...fields(divisorSchema, 'divisor'),
+      resource: z.string(),
+    }),
     'resourceFieldRef',
   ),
 });
@@ -43,7 +56,11 @@ export const variablesSchema = z.strictObject({
 
 export const securityContextSchema = z.strictObject({
   ...flags('allowPrivilegeEscalation', 'privileged', 'readOnlyRootFilesystem', 'runAsNonRoot'),
-  ...fields(z.strictObject({ type: z.string(), ...texts('localhostProfile') }), 'appArmorProfile', 'seccompProfile'),
+  ...fields(
+    z.strictObject({ type: z.string(), ...texts('localhostProfile') }),
+    'appArmorProfile',
+    'seccompProfile',
+  ),
   ...fields(z.strictObject(fields(list, 'add', 'drop')), 'capabilities'),
   ...texts('procMount'),
   ...fields(int64, 'runAsGroup', 'runAsUser'),

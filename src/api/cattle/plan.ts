@@ -20,7 +20,10 @@ const specSchema = object('What runs on which nodes.', {
     'int64',
     "Seconds that a Job may take; 0: no limit; negative or absent: the controller's default.",
   ),
-  nodeSelector: optional('Selects the nodes. Absent: no node; empty: all nodes with a host name.', labelSelectorSchema),
+  nodeSelector: optional(
+    'Selects the nodes. Absent: no node; empty: all nodes with a host name.',
+    labelSelectorSchema,
+  ),
   serviceAccountName: text('Service account of the pods.'),
   channel: text('URL whose redirect names the version; ignored with `version`.'),
   version: text('The version; a `+` becomes a `-`.'),
@@ -38,7 +41,9 @@ const specSchema = object('What runs on which nodes.', {
   cordon: flag('Cordons the node before the upgrade; no effect with `drain`.'),
   drain: optional('Drains the node before the upgrade.', drainSchema),
   imagePullSecrets: list('Secrets to pull images with.', referenceSchema),
-  postCompleteDelay: text('Duration such as `30s`: how long a node keeps its slot after its Job is complete.'),
+  postCompleteDelay: text(
+    'Duration such as `30s`: how long a node keeps its slot after its Job is complete.',
+  ),
   priorityClassName: text('Priority class of the pods.'),
   postCompleteLabels: optional(
     'Labels for upgraded nodes; `$(LATEST_VERSION)` and `$(LATEST_HASH)` are replaced.',
@@ -47,7 +52,9 @@ const specSchema = object('What runs on which nodes.', {
 });
 
 const conditionSchema = object('One condition.', {
-  type: z.string().describe('`Complete`, `Validated`, `LatestResolved`, or one that begins with `Refit`.'),
+  type: z
+    .string()
+    .describe('`Complete`, `Validated`, `LatestResolved`, or one that begins with `Refit`.'),
   status: z.string().describe('`True`, `False` or `Unknown`.'),
   lastUpdateTime: text('When status or message last changed.'),
   lastTransitionTime: text('Not used.'),
@@ -55,15 +62,18 @@ const conditionSchema = object('One condition.', {
   message: text('The reason, as a sentence.'),
 });
 
-export const cattlePlanSchema = object('Runs a Job on each selected node, a limited number at a time.', {
-  spec: specSchema.exactOptional(),
-  status: object('The progress of the Plan; written by the controller only.', {
-    conditions: list('The current conditions.', conditionSchema).meta(BY_TYPE),
-    latestVersion: text('The version to install.'),
-    latestHash: text('The label value of upgraded nodes.'),
-    applying: list('Host names of the nodes in progress.', z.string()),
-  }).exactOptional(),
-});
+export const cattlePlanSchema = object(
+  'Runs a Job on each selected node, a limited number at a time.',
+  {
+    spec: specSchema.exactOptional(),
+    status: object('The progress of the Plan; written by the controller only.', {
+      conditions: list('The current conditions.', conditionSchema).meta(BY_TYPE),
+      latestVersion: text('The version to install.'),
+      latestHash: text('The label value of upgraded nodes.'),
+      applying: list('Host names of the nodes in progress.', z.string()),
+    }).exactOptional(),
+  },
+);
 
 export type CattleCondition = z.input<typeof conditionSchema>;
 export type CattlePlan = KubeObject & z.input<typeof cattlePlanSchema>;

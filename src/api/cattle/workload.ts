@@ -31,7 +31,10 @@ export const containerSchema = z.strictObject({
   envs: list('Environment: core EnvVar objects.', variableSchema),
   envFrom: list('Environment from ConfigMaps and Secrets.', variablesSchema),
   volumes: list('Paths of the node.', volumeSchema),
-  securityContext: optional('Core SecurityContext; replaces the default one as a whole.', securityContextSchema),
+  securityContext: optional(
+    'Core SecurityContext; replaces the default one as a whole.',
+    securityContextSchema,
+  ),
 });
 
 export const drainSchema = z.strictObject({
@@ -39,7 +42,10 @@ export const drainSchema = z.strictObject({
     'How long to drain: a duration such as `90s`, or nanoseconds; until the Job ends by default.',
     z.unknown().meta({ 'x-kubernetes-int-or-string': true }),
   ),
-  gracePeriod: integer('int32', "Seconds for each pod to terminate; negative or absent: the pod's own period."),
+  gracePeriod: integer(
+    'int32',
+    "Seconds for each pod to terminate; negative or absent: the pod's own period.",
+  ),
   deleteLocalData: flag('Earlier name of `deleteEmptydirData`.'),
   deleteEmptydirData: flag('Also evicts pods with emptyDir volumes; this is the default.'),
   ignoreDaemonSets: flag('Ignores pods of DaemonSets; this is the default.'),

@@ -4,7 +4,9 @@ import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
 import { type CustomKind, list, object, time } from '../crd.ts';
 
 const settledSchema = object('Nodes that finished at the same time.', {
-  state: z.string().describe("Their state, in the words of the plan's status, such as `SignalCompleted`."),
+  state: z
+    .string()
+    .describe("Their state, in the words of the plan's status, such as `SignalCompleted`."),
   since: time('When this state was recorded.'),
   targets: z.array(z.string()).describe('Names of the nodes.'),
 });
@@ -15,11 +17,15 @@ export const statusShardSchema = object(
     command: z.int().describe("Index of the command in the plan's `spec.commands`, from zero."),
     list: z
       .string()
-      .describe("The list in the command's status to which the nodes belong, such as `k0supdate.workers`."),
+      .describe(
+        "The list in the command's status to which the nodes belong, such as `k0supdate.workers`.",
+      ),
     since: time('When the nodes were found.'),
     pending: z
       .array(z.string())
-      .describe('Names of the nodes that are not done, in order. The plan lists those that are in flight.'),
+      .describe(
+        'Names of the nodes that are not done, in order. The plan lists those that are in flight.',
+      ),
     settled: list('The nodes that are done or have failed.', settledSchema),
   },
 );

@@ -30,7 +30,10 @@ const updaterSchema = object('One updater.', {
     'Its server, such as `https://updater.example.com`.',
     z
       .string()
-      .regex(URL_PATTERN, 'expected an https URL without user, query and fragment, such as https://updater.example.com')
+      .regex(
+        URL_PATTERN,
+        'expected an https URL without user, query and fragment, such as https://updater.example.com',
+      )
       .max(512),
   ),
   service: object('A Service in the cluster of the extension.', {
@@ -91,7 +94,10 @@ const specSchema = object('The updaters, and for which Machines.', {
     .meta({
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['name'],
-      ...rules(['self.filter(updater, has(updater.refit)).size() < 2', 'only one updater may be refit']),
+      ...rules([
+        'self.filter(updater, has(updater.refit)).size() < 2',
+        'only one updater may be refit',
+      ]),
     })
     .describe('Asked in this order; each gets the changes that the ones before it leave.'),
   uncovered: choice(
@@ -111,7 +117,10 @@ const uncoveredSchema = object('What was refused last.', {
 });
 
 const statusSchema = object('Written by the extension, and by `refit approve`.', {
-  approved: list('What may be replaced although nobody covers its change, such as `Machine prod/cp-1`.', z.string()),
+  approved: list(
+    'What may be replaced although nobody covers its change, such as `Machine prod/cp-1`.',
+    z.string(),
+  ),
   uncovered: list('Machines and MachineSets whose change is refused; at most 20.', uncoveredSchema),
   conditions: conditionsSchema.exactOptional(),
 });

@@ -12,11 +12,15 @@ const conditionSchema = object('One condition.', {
   message: text('The reason, as a sentence.'),
 });
 
-export const conditionsSchema = z.array(conditionSchema).meta(BY_TYPE).describe('The current conditions.');
+export const conditionsSchema = z
+  .array(conditionSchema)
+  .meta(BY_TYPE)
+  .describe('The current conditions.');
 
 const DURATION = /^([0-9]+(ms|s|m|h))+$/;
 const TIME_ZONE = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/;
-const MOMENT = /^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2}))?$/;
+const MOMENT =
+  /^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2}))?$/;
 const PERCENT = /^([1-9][0-9]?|100)%$/;
 /** Of a label. */
 const KEY_OR_PAIR = /^([a-z0-9.-]+[/])?[A-Za-z0-9._-]+(=[A-Za-z0-9._-]*)?$/;
@@ -41,13 +45,17 @@ const isBelow = (longest: string): string =>
 const TIME = 'must be a time above zero and below a year, such as 90s or 1h30m';
 const durationSchema = z.string().regex(DURATION).max(SHORT);
 
-const duration = (what: string) => optional(what, durationSchema.meta(rules([isBelow('8760h'), TIME])));
+const duration = (what: string) =>
+  optional(what, durationSchema.meta(rules([isBelow('8760h'), TIME])));
 
-const planSchema = object('Every field that is set must match; an entry without fields matches all plans.', {
-  dialect: optional('Plans of this kind only.', z.enum(DIALECT_NAMES)),
-  namespace: text('Plans of this namespace only.'),
-  name: text('The plan of this name only.'),
-});
+const planSchema = object(
+  'Every field that is set must match; an entry without fields matches all plans.',
+  {
+    dialect: optional('Plans of this kind only.', z.enum(DIALECT_NAMES)),
+    namespace: text('Plans of this namespace only.'),
+    name: text('The plan of this name only.'),
+  },
+);
 
 const deadlinesSchema = object(
   'How long each step of one node may take, such as `90s` or `1h30m`. A node that takes longer has failed.',
@@ -56,9 +64,13 @@ const deadlinesSchema = object(
     download: duration('For download and verification; 6h.'),
     drain: duration('For the drain; 1h. `drain.onDeadline` says what happens then.'),
     apply: duration('For replacing the files; 5m.'),
-    restart: duration('Until the restarted service reports the new version; 90s. Then the agent rolls back.'),
+    restart: duration(
+      'Until the restarted service reports the new version; 90s. Then the agent rolls back.',
+    ),
     ready: duration('Until the node and the API servers are ready again; 10m.'),
-    target: duration('For all steps of one node together; the sum of the other deadlines, about 7h30m.'),
+    target: duration(
+      'For all steps of one node together; the sum of the other deadlines, about 7h30m.',
+    ),
   },
 );
 
@@ -83,15 +95,32 @@ const drainSchema = object('How nodes are drained before their upgrade.', {
   softTaint: flag(
     'Taints nodes that wait for their turn with `PreferNoSchedule`, so that evicted pods move only once; `true` by default.',
   ),
-  uncordon: choice('`Ours`, the default: only nodes that Refit cordoned. `Always`: every node.', 'Ours', 'Always'),
+  uncordon: choice(
+    '`Ours`, the default: only nodes that Refit cordoned. `Always`: every node.',
+    'Ours',
+    'Always',
+  ),
 });
 
-const timeZoneSchema = z.string().regex(TIME_ZONE).describe('Name of a time zone, such as `Europe/Berlin` or `UTC`.');
+const timeZoneSchema = z
+  .string()
+  .regex(TIME_ZONE)
+  .describe('Name of a time zone, such as `Europe/Berlin` or `UTC`.');
 
-export const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'] as const;
+export const WEEKDAYS = [
+  'Monday',
+  'Tuesday',
+  'Wednesday',
+  'Thursday',
+  'Friday',
+  'Saturday',
+  'Sunday',
+] as const;
 
 const windowSchema = object('One window.', {
-  days: list('The days on which the window opens; every day by default.', z.enum(WEEKDAYS)).meta(SET),
+  days: list('The days on which the window opens; every day by default.', z.enum(WEEKDAYS)).meta(
+    SET,
+  ),
   start: z
     .string()
     .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
@@ -103,91 +132,111 @@ const windowSchema = object('One window.', {
 });
 
 /** Of the calendar: CEL cannot read the 30th of February. */
-const isMoment = "timestamp(self.contains('T') ? self : self + 'T00:00:00Z') > timestamp('0001-01-01T00:00:00Z')";
+const isMoment =
+  "timestamp(self.contains('T') ? self : self + 'T00:00:00Z') > timestamp('0001-01-01T00:00:00Z')";
 const momentSchema = z
   .string()
   .regex(MOMENT)
   .max(SHORT)
-  .meta(rules([isMoment, 'must be a date of the calendar such as 2026-12-20, or a time such as 2026-12-20T18:00:00Z']));
+  .meta(
+    rules([
+      isMoment,
+      'must be a date of the calendar such as 2026-12-20, or a time such as 2026-12-20T18:00:00Z',
+    ]),
+  );
 /** Where one is a date and the other a time, the time zone decides: the controller checks that. */
 const isInOrder =
   "self.from.contains('T') != self.to.contains('T') || " +
   "(self.from.contains('T') ? timestamp(self.from) < timestamp(self.to) : self.from <= self.to)";
 
 const blackoutSchema = object('One period.', {
-  from: momentSchema.describe('A date such as `2026-12-20`, or a time such as `2026-12-20T18:00:00Z`.'),
+  from: momentSchema.describe(
+    'A date such as `2026-12-20`, or a time such as `2026-12-20T18:00:00Z`.',
+  ),
   to: momentSchema.describe('A date, which is included, or a time.'),
   timeZone: optional('The time zone of the dates; UTC by default.', timeZoneSchema),
 }).meta(rules([isInOrder, '`to` must be after `from`']));
 
-export const upgradePolicySpecSchema = object('The settings for the plans that the policy covers.', {
-  plans: optional(
-    'The plans that the policy covers; all by default. When several policies match a plan, the most specific one counts.',
-    z.array(planSchema).max(MANY),
-  ),
-  paused: flag('No node starts; nodes in progress finish.'),
-  failureBudget: whole(
-    'How many workers may fail before the plan stops; 0 by default. A failed controller always stops it.',
-  ),
-  maxUnavailable: optional(
-    'How many nodes may be not Ready or unschedulable for any reason, including the next one: a number, or a share of ' +
-      'all nodes such as `10%`, rounded down, but at least one.',
-    z
-      .union([z.int().min(1), z.string().regex(PERCENT)])
-      .meta({ 'x-kubernetes-int-or-string': true, minimum: 1, pattern: PERCENT.source }),
-  ),
-  order: optional(
-    'Labels that put the nodes of a plan into groups, which start one after the other: `key` by its value, `key=value` with ' +
-      'those that have it first; nodes without come last. Nodes of the control plane always come first, one at a time.',
-    z
-      .array(
-        z
-          .string()
-          .max(LONGEST_PAIR)
-          .refine((entry) => KEY_OR_PAIR.test(entry), WANTED_LABEL)
-          .meta(rules([`self.matches('${KEY_OR_PAIR.source}')`, WANTED_LABEL])),
-      )
-      .max(MANY)
-      .meta(SET),
-  ),
-  deadlines: deadlinesSchema.exactOptional(),
-  drain: drainSchema.exactOptional(),
-  soak: optional(
-    'How long a restarted service must keep running before its node counts as done; 5s.',
-    durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),
-  ),
-  versions: object('Which versions may follow each other.', {
-    allow: list('Version rules that plans may break.', z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead'])).meta(SET),
-  }).exactOptional(),
-  payloads: object('Rules for downloads.', {
-    requireSha256: flag('Refuses plans with a download that has no `sha256`.'),
-    requireHttps: flag('Refuses plans that download over plain `http`, and redirects to it.'),
-    diskReserveMiB: whole(
-      'MiB that a download leaves free on the disk of its node; by default as the agent is started.',
-      1_048_576,
+export const upgradePolicySpecSchema = object(
+  'The settings for the plans that the policy covers.',
+  {
+    plans: optional(
+      'The plans that the policy covers; all by default. When several policies match a plan, the most specific one counts.',
+      z.array(planSchema).max(MANY),
     ),
-  }).exactOptional(),
-  prefetch: choice(
-    'Which waiting nodes download, verify and try out their version while others are upgraded: as many as have a turn `Next` ' +
-      '(the default), `All` up to 20, or `None`. Their services are not touched. Before the first node starts, agents try the ' +
-      'downloads: two nodes of each stage and platform, and those that may lack room; with `All` every node, with `None` nobody.',
-    'Next',
-    'All',
-    'None',
-  ),
-  agents: object('Which agents may carry out plans.', {
-    require: choice(
-      "`Refit`: a node starts only if Refit's agent acts on it, not k0s's own; any agent by default.",
-      'Refit',
+    paused: flag('No node starts; nodes in progress finish.'),
+    failureBudget: whole(
+      'How many workers may fail before the plan stops; 0 by default. A failed controller always stops it.',
     ),
-  }).exactOptional(),
-  windows: optional('When nodes may start; always by default.', z.array(windowSchema).max(MANY)),
-  blackouts: optional('When no node starts, even inside a window.', z.array(blackoutSchema).max(MANY)),
-});
+    maxUnavailable: optional(
+      'How many nodes may be not Ready or unschedulable for any reason, including the next one: a number, or a share of ' +
+        'all nodes such as `10%`, rounded down, but at least one.',
+      z
+        .union([z.int().min(1), z.string().regex(PERCENT)])
+        .meta({ 'x-kubernetes-int-or-string': true, minimum: 1, pattern: PERCENT.source }),
+    ),
+    order: optional(
+      'Labels that put the nodes of a plan into groups, which start one after the other: `key` by its value, `key=value` with ' +
+        'those that have it first; nodes without come last. Nodes of the control plane always come first, one at a time.',
+      z
+        .array(
+          z
+            .string()
+            .max(LONGEST_PAIR)
+            .refine((entry) => KEY_OR_PAIR.test(entry), WANTED_LABEL)
+            .meta(rules([`self.matches('${KEY_OR_PAIR.source}')`, WANTED_LABEL])),
+        )
+        .max(MANY)
+        .meta(SET),
+    ),
+    deadlines: deadlinesSchema.exactOptional(),
+    drain: drainSchema.exactOptional(),
+    soak: optional(
+      'How long a restarted service must keep running before its node counts as done; 5s.',
+      durationSchema.meta(rules([`self == '0s' || (${isBelow('8760h')})`, TIME])),
+    ),
+    versions: object('Which versions may follow each other.', {
+      allow: list(
+        'Version rules that plans may break.',
+        z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead']),
+      ).meta(SET),
+    }).exactOptional(),
+    payloads: object('Rules for downloads.', {
+      requireSha256: flag('Refuses plans with a download that has no `sha256`.'),
+      requireHttps: flag('Refuses plans that download over plain `http`, and redirects to it.'),
+      diskReserveMiB: whole(
+        'MiB that a download leaves free on the disk of its node; by default as the agent is started.',
+        1_048_576,
+      ),
+    }).exactOptional(),
+    prefetch: choice(
+      'Which waiting nodes download, verify and try out their version while others are upgraded: as many as have a turn `Next` ' +
+        '(the default), `All` up to 20, or `None`. Their services are not touched. Before the first node starts, agents try the ' +
+        'downloads: two nodes of each stage and platform, and those that may lack room; with `All` every node, with `None` nobody.',
+      'Next',
+      'All',
+      'None',
+    ),
+    agents: object('Which agents may carry out plans.', {
+      require: choice(
+        "`Refit`: a node starts only if Refit's agent acts on it, not k0s's own; any agent by default.",
+        'Refit',
+      ),
+    }).exactOptional(),
+    windows: optional('When nodes may start; always by default.', z.array(windowSchema).max(MANY)),
+    blackouts: optional(
+      'When no node starts, even inside a window.',
+      z.array(blackoutSchema).max(MANY),
+    ),
+  },
+);
 
 const statusSchema = object('Written by the controller only.', {
   observedGeneration: optional('The generation of the spec that this status describes.', z.int()),
-  covers: list('Plans that the policy covers, as `<dialect>/<namespace>/<name>`; at most 100.', z.string()),
+  covers: list(
+    'Plans that the policy covers, as `<dialect>/<namespace>/<name>`; at most 100.',
+    z.string(),
+  ),
   conditions: conditionsSchema.exactOptional(),
 });
 

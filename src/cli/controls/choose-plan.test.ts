@@ -41,7 +41,10 @@ async function inspectionOf(dialect: Dialect, plan: KubeObject): Promise<Inspect
   return await inspect({ dialect, world }, plan, buildViewParts(), T0 + MINUTE);
 }
 
-const RESOLVED = { latestVersion: 'v1.2.3', latestHash: latestHash(buildCattlePlan('p'), 'v1.2.3', []) };
+const RESOLVED = {
+  latestVersion: 'v1.2.3',
+  latestHash: latestHash(buildCattlePlan('p'), 'v1.2.3', []),
+};
 
 async function choose(plans: readonly string[], named?: string): Promise<string> {
   const found = await Promise.all(plans.map(look));
@@ -54,12 +57,18 @@ async function choose(plans: readonly string[], named?: string): Promise<string>
 }
 
 test('a retry without a name is for the plan in which the node failed', async () => {
-  const failed = { conditions: [{ type: 'RefitFailedNodes', status: 'True', message: 'n1 at x; generation 0' }] };
+  const failed = {
+    conditions: [{ type: 'RefitFailedNodes', status: 'True', message: 'n1 at x; generation 0' }],
+  };
   const plan: CattlePlan = { ...buildCattlePlan('broken'), status: { ...RESOLVED, ...failed } };
   const broken = await inspectionOf(cattleView, plan);
   const other = await inspectionOf(cattleView, buildCattlePlan('other'));
-  expect(choosePlan([other, broken, await look('open')], undefined, retry('n1').isMeant)).toBe(broken);
-  expect(() => choosePlan([other, broken], undefined, retry('n2').isMeant)).toThrow('several plans are possible');
+  expect(choosePlan([other, broken, await look('open')], undefined, retry('n1').isMeant)).toBe(
+    broken,
+  );
+  expect(() => choosePlan([other, broken], undefined, retry('n2').isMeant)).toThrow(
+    'several plans are possible',
+  );
   expect(() => choosePlan([other, broken], undefined)).toThrow('several plans are possible');
 });
 
@@ -78,7 +87,12 @@ test.each<[string, string[], string | undefined, string]>([
   ['the case of a kind does not matter', ['open', 'image'], 'Plan/autopilot', 'open'],
   ['by name', ['open', 'image'], 'autopilot', 'open'],
   ['by dialect', ['open', 'image'], 'cattle/image', 'image'],
-  ['by dialect and namespace, as policies name it', ['open', 'image'], 'cattle/system-upgrade/image', 'image'],
+  [
+    'by dialect and namespace, as policies name it',
+    ['open', 'image'],
+    'cattle/system-upgrade/image',
+    'image',
+  ],
   ['a Machine, as people see it', ['open', 'machine'], 'machine/ns/m', 'machine'],
   ['a Machine, by its Node', ['open', 'machine'], 'node/n1', 'machine'],
   [

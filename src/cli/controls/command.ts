@@ -21,7 +21,11 @@ export interface ControlFlags extends ConnectionFlags {
 const MAX_TRIES = 10;
 
 /** Does not reject if the plan was in that state before. */
-export async function applyControl(control: Control, flags: ControlFlags, parts: SessionParts): Promise<void> {
+export async function applyControl(
+  control: Control,
+  flags: ControlFlags,
+  parts: SessionParts,
+): Promise<void> {
   const { clock, output } = parts;
   await inSession(flags, parts, 'refit-control', async (session) => {
     const now = clock.now();
@@ -33,7 +37,12 @@ export async function applyControl(control: Control, flags: ControlFlags, parts:
   });
 }
 
-async function carryOut(control: Control, session: Session, named: string | undefined, now: number) {
+async function carryOut(
+  control: Control,
+  session: Session,
+  named: string | undefined,
+  now: number,
+) {
   const { client, abort, loaded, viewParts } = session;
   let inspection = choosePlan(await inspectAll(loaded, viewParts, now), named, control.isMeant);
   const { dialect } = inspection;
@@ -45,16 +54,25 @@ async function carryOut(control: Control, session: Session, named: string | unde
     const plan = await client.get(dialect.plans, name, { namespace, abort });
     inspection = await inspect(inspection, plan, viewParts, now);
   }
-  throw new RefitError('REFIT_CONTROL', 'the plan kept changing, so nothing was written: run this again');
+  throw new RefitError(
+    'REFIT_CONTROL',
+    'the plan kept changing, so nothing was written: run this again',
+  );
 }
 
 /** False if the plan has changed since it was read. */
-async function write({ client, abort }: Session, { dialect, plan }: Inspection, { annotations = {} }: PlanChange) {
+async function write(
+  { client, abort }: Session,
+  { dialect, plan }: Inspection,
+  { annotations = {} }: PlanChange,
+) {
   const { name, namespace, resourceVersion } = plan.metadata;
   const written = Object.fromEntries(
     Object.entries(annotations).flatMap(([key, value]) =>
       // What is removed may have been written by a release that knew no other prefix.
-      [controlKey(key, dialect.controlPrefix), ...(value === null ? [key] : [])].map((each) => [each, value] as const),
+      [controlKey(key, dialect.controlPrefix), ...(value === null ? [key] : [])].map(
+        (each) => [each, value] as const,
+      ),
     ),
   );
   const patch = { metadata: { annotations: written, resourceVersion } };

@@ -22,5 +22,7 @@ export type Control = ((plan: ControlledPlan, now: number) => PlanChange) & {
 
 export function inProgress(view: PlanView, now: number): string {
   const moving = movingRows(view, now).map(sentenceOf);
-  return moving.length === 0 ? 'No node is in progress.' : `In progress, will finish: ${moving.join('; ')}.`;
+  return moving.length === 0
+    ? 'No node is in progress.'
+    : `In progress, will finish: ${moving.join('; ')}.`;
 }

@@ -9,7 +9,11 @@ import { buildWorld } from '../../../test/builders/worlds.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
-import { ABORT_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION } from '../../engine/model/controls.ts';
+import {
+  ABORT_ANNOTATION,
+  PAUSE_ANNOTATION,
+  RETRY_ANNOTATION,
+} from '../../engine/model/controls.ts';
 import type { Node } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { RefitError } from '../../util/errors.ts';
@@ -43,7 +47,8 @@ interface Situation {
 
 function nodeOf(name: string, { says = {}, cordons = {}, broken }: Situation): Node {
   const [said, owner] = [says[name], cordons[name]];
-  const node = owner === undefined ? buildNode(name) : { ...buildNode(name), spec: { unschedulable: true } };
+  const node =
+    owner === undefined ? buildNode(name) : { ...buildNode(name), spec: { unschedulable: true } };
   const mine = owner ? { [CORDON_ANNOTATION]: `${owner}/${ATTEMPT}` } : {};
   const owned = { ...node, metadata: { ...node.metadata, annotations: mine } };
   if (said === undefined) return owned;
@@ -53,20 +58,39 @@ function nodeOf(name: string, { says = {}, cordons = {}, broken }: Situation): N
 }
 
 async function give(control: Control, situation: Situation): Promise<PlanChange | string> {
-  const { state = 'SchedulableWait', states = {}, further, controls, isPolicyPaused = false } = situation;
+  const {
+    state = 'SchedulableWait',
+    states = {},
+    further,
+    controls,
+    isPolicyPaused = false,
+  } = situation;
   const all = Object.fromEntries(NAMES.map((name) => [name, states[name] ?? 'SignalPending']));
   const command = { k0supdate: buildUpdate({ targets: { workers } }) };
   const status = statusOf(state, [], recorded(all, later(3 * MINUTE)));
-  const second = further && { id: 1, state, k0supdate: { workers: recorded(further, later(3 * MINUTE)) } };
+  const second = further && {
+    id: 1,
+    state,
+    k0supdate: { workers: recorded(further, later(3 * MINUTE)) },
+  };
   const bare = second
-    ? buildPlan({ commands: [command, command] }, { ...status, commands: [...status.commands, second] })
+    ? buildPlan(
+        { commands: [command, command] },
+        { ...status, commands: [...status.commands, second] },
+      )
     : buildPlan({ commands: [command] }, status);
-  const plan: Plan = { ...bare, metadata: { ...bare.metadata, ...(controls ? { annotations: controls } : {}) } };
+  const plan: Plan = {
+    ...bare,
+    metadata: { ...bare.metadata, ...(controls ? { annotations: controls } : {}) },
+  };
   const world = buildWorld(
     [],
     NAMES.filter((name) => name !== situation.gone).map((name) => nodeOf(name, situation)),
   );
-  const parts = buildViewParts({}, isPolicyPaused ? [buildUpgradePolicy('nightly', { paused: true })] : []);
+  const parts = buildViewParts(
+    {},
+    isPolicyPaused ? [buildUpgradePolicy('nightly', { paused: true })] : [],
+  );
   const inspection = await inspect({ dialect: autopilot, world }, plan, parts, NOW);
   try {
     return control({ ...inspection, view: viewAt(inspection, NOW) }, NOW);
@@ -93,9 +117,17 @@ test.each<[string, Control, Situation, PlanChange | string]>([
     'pause',
     pause,
     MOVING,
-    { annotations: { [PAUSE_ANNOTATION]: later(10 * MINUTE) }, said: [`${PLAN} is paused.`, FINISHING, UNTIL] },
+    {
+      annotations: { [PAUSE_ANNOTATION]: later(10 * MINUTE) },
+      said: [`${PLAN} is paused.`, FINISHING, UNTIL],
+    },
   ],
-  ['pause, again', pause, { ...MOVING, controls: PAUSED }, { said: [`${PLAN} is already paused.`, FINISHING, UNTIL] }],
+  [
+    'pause, again',
+    pause,
+    { ...MOVING, controls: PAUSED },
+    { said: [`${PLAN} is already paused.`, FINISHING, UNTIL] },
+  ],
   ['pause what is over', pause, OVER, `${PLAN} is done: nothing is left to pause`],
   [
     'pause what was aborted, with a node in progress',
@@ -107,9 +139,17 @@ test.each<[string, Control, Situation, PlanChange | string]>([
     'resume',
     resume,
     { controls: PAUSED },
-    { annotations: { [PAUSE_ANNOTATION]: null }, said: [`${PLAN} continues.`, 'Next: w1, w2, w3.'] },
+    {
+      annotations: { [PAUSE_ANNOTATION]: null },
+      said: [`${PLAN} continues.`, 'Next: w1, w2, w3.'],
+    },
   ],
-  ['resume what is not paused', resume, {}, { said: [`${PLAN} is not paused.`, 'Next: w1, w2, w3.'] }],
+  [
+    'resume what is not paused',
+    resume,
+    {},
+    { said: [`${PLAN} is not paused.`, 'Next: w1, w2, w3.'] },
+  ],
   [
     'resume what its policy pauses, too',
     resume,
@@ -135,13 +175,19 @@ test.each<[string, Control, Situation, PlanChange | string]>([
     'resume what has failed: what starts it again',
     resume,
     { state: 'ApplyFailed', states: { w1: 'SignalApplyFailed' }, controls: PAUSED },
-    { annotations: { [PAUSE_ANNOTATION]: null }, said: [`${PLAN} has failed: no node starts.`, FIX] },
+    {
+      annotations: { [PAUSE_ANNOTATION]: null },
+      said: [`${PLAN} has failed: no node starts.`, FIX],
+    },
   ],
   [
     'resume what is about to end, with nodes that will not start',
     resume,
     { states: { w1: 'SignalApplyFailed', w2: 'SignalSent' }, controls: PAUSED },
-    { annotations: { [PAUSE_ANNOTATION]: null }, said: [`${PLAN} continues.`, 'Now no node starts.', FIX] },
+    {
+      annotations: { [PAUSE_ANNOTATION]: null },
+      said: [`${PLAN} continues.`, 'Now no node starts.', FIX],
+    },
   ],
   ['resume what is over', resume, OVER, { said: [`${PLAN} is done: no node is left to start.`] }],
   [
@@ -194,7 +240,11 @@ test.each<[string, Situation, PlanChange | string]>([
     { states: { w1: 'SignalSent' } },
     {
       annotations: { [ABORT_ANNOTATION]: 'wrong release' },
-      said: [`${PLAN} is aborted: wrong release.`, 'No node is in progress.', 'The plan ends as failed.'],
+      said: [
+        `${PLAN} is aborted: wrong release.`,
+        'No node is in progress.',
+        'The plan ends as failed.',
+      ],
     },
   ],
   [
@@ -214,19 +264,30 @@ test.each<[string, Situation, PlanChange | string]>([
 
 test('abort without a reason names who did it, also where an empty one was given', async () => {
   for (const given of [undefined, '', ' ']) {
-    const { annotations } = (await give(abort(given), MOVING)) as { annotations: Record<string, string> };
+    const { annotations } = (await give(abort(given), MOVING)) as {
+      annotations: Record<string, string>;
+    };
     expect(annotations[ABORT_ANNOTATION]).toMatch(/^by \S+@\S+$/);
   }
 });
 
-const FAILED: Situation = { state: 'ApplyFailed', states: { w1: 'SignalApplyFailed' }, says: { w1: 'FailedDownload' } };
+const FAILED: Situation = {
+  state: 'ApplyFailed',
+  states: { w1: 'SignalApplyFailed' },
+  says: { w1: 'FailedDownload' },
+};
 const AGAIN = `w1 of ${PLAN} will be tried again.`;
 const TURN = 'It starts when it is its turn, its gates pass and the failure budget allows it.';
 /** When the failure was recorded. */
 const AT = later(3 * MINUTE);
 
 test.each<[string, string, Situation, PlanChange | string]>([
-  ['a node that failed', 'w1', FAILED, { annotations: { [RETRY_ANNOTATION]: `w1@${AT}` }, said: [AGAIN, TURN] }],
+  [
+    'a node that failed',
+    'w1',
+    FAILED,
+    { annotations: { [RETRY_ANNOTATION]: `w1@${AT}` }, said: [AGAIN, TURN] },
+  ],
   [
     'again',
     'w1',
@@ -245,7 +306,12 @@ test.each<[string, string, Situation, PlanChange | string]>([
     { ...FAILED, states: { w1: 'SignalApplyFailed', w2: 'SignalApplyFailed' }, controls: PAUSED },
     {
       annotations: { [RETRY_ANNOTATION]: `w1@${AT}` },
-      said: [AGAIN, TURN, 'Still failed: w2.', 'The plan is paused: no node starts until it is resumed.'],
+      said: [
+        AGAIN,
+        TURN,
+        'Still failed: w2.',
+        'The plan is paused: no node starts until it is resumed.',
+      ],
     },
   ],
   [
@@ -278,7 +344,12 @@ test.each<[string, string, Situation, PlanChange | string]>([
     { ...FAILED, state: 'SchedulableWait', states: { w1: 'SignalSent' }, broken: 'w1' },
     `w1 of ${PLAN} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix it, and retry it once it is not Ready or its deadline has passed`,
   ],
-  ['one that is gone', 'w1', { ...FAILED, says: {}, gone: 'w1' }, 'there is no node w1; retry it when it is back'],
+  [
+    'one that is gone',
+    'w1',
+    { ...FAILED, says: {}, gone: 'w1' },
+    'there is no node w1; retry it when it is back',
+  ],
   ['one that is none of its targets', 'w9', FAILED, `w9 is not a target of ${PLAN}`],
   [
     'one of a plan that was aborted',

@@ -46,7 +46,13 @@ function failedNode(name: string) {
     platform: 'linux-amd64',
     url: 'https://a/b',
   };
-  const record = { uid: 'u', phase: 'failed', blocked: false, state: 'failed', since: '2026-01-01T00:00:00Z' };
+  const record = {
+    uid: 'u',
+    phase: 'failed',
+    blocked: false,
+    state: 'failed',
+    since: '2026-01-01T00:00:00Z',
+  };
   const annotations = {
     [NODE_ANNOTATIONS.machine]: 'w1',
     [UPDATE_ANNOTATION]: JSON.stringify(update),
@@ -62,7 +68,9 @@ test('of two Nodes that call themselves by the name of one Machine, neither take
     body: method === 'GET' ? list : { kind: 'Node', ...bad },
   }));
   expect(await retryMachine('w1', { kubeconfig }, parts)).toBe(true);
-  expect(new Set(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1]))).toEqual(new Set(['bad', 'n1']));
+  expect(new Set(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1]))).toEqual(
+    new Set(['bad', 'n1']),
+  );
 });
 
 test('a Node that changes at that moment, as a kubelet may have it do, keeps no other from its retry', async () => {
@@ -71,10 +79,14 @@ test('a Node that changes at that moment, as a kubelet may have it do, keeps no 
   const invalid = { kind: 'Status', reason: 'Invalid', code: 422, message: 'testing value failed' };
   const { kubeconfig, said, written, parts } = await against(({ method, url = '' }) => {
     if (method === 'GET') return { body: list };
-    return url.includes('/bad') ? { code: 422, body: invalid } : { body: { kind: 'Node', ...good } };
+    return url.includes('/bad')
+      ? { code: 422, body: invalid }
+      : { body: { kind: 'Node', ...good } };
   });
   await expect(retryMachine('w1', { kubeconfig }, parts)).rejects.toThrow('testing value failed');
-  expect(new Set(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1]))).toEqual(new Set(['bad', 'n1']));
+  expect(new Set(written.map((url) => /nodes\/(\w+)/.exec(url)?.[1]))).toEqual(
+    new Set(['bad', 'n1']),
+  );
   expect(said).toEqual(['Machine w1 is updated again when Cluster API calls next.\n']);
 });
 
@@ -90,7 +102,12 @@ test('a Node that calls itself by the name of another one does not take its retr
 
 test('an UpdaterSet that changes at that moment is no bug of Refit', async () => {
   const status = { uncovered: [{ object: 'Machine default/cp-1', message: '', asked: '' }] };
-  const set = { kind: 'UpdaterSet', metadata: { name: 'a', resourceVersion: '1' }, spec: { uncovered: 'Ask' }, status };
+  const set = {
+    kind: 'UpdaterSet',
+    metadata: { name: 'a', resourceVersion: '1' },
+    spec: { uncovered: 'Ask' },
+    status,
+  };
   const conflict = {
     kind: 'Status',
     reason: 'Conflict',
@@ -99,8 +116,12 @@ test('an UpdaterSet that changes at that moment is no bug of Refit', async () =>
     details: { name: 'a' },
   };
   const { kubeconfig, parts } = await against(({ method }) =>
-    method === 'GET' ? { body: { kind: 'UpdaterSetList', metadata: {}, items: [set] } } : { code: 409, body: conflict },
+    method === 'GET'
+      ? { body: { kind: 'UpdaterSetList', metadata: {}, items: [set] } }
+      : { code: 409, body: conflict },
   );
-  const problem = await approve('machine/cp-1', { kubeconfig, namespace: 'default' }, parts).catch(describeProblem);
+  const problem = await approve('machine/cp-1', { kubeconfig, namespace: 'default' }, parts).catch(
+    describeProblem,
+  );
   expect(problem).not.toMatchObject({ code: 'REFIT_INTERNAL' });
 });

@@ -5,7 +5,13 @@ import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import type { NodeAction } from '../../engine/model/decision.ts';
-import { activeStage, isFinal, isOwnedBy, type Target, targetsIn } from '../../engine/model/rollout.ts';
+import {
+  activeStage,
+  isFinal,
+  isOwnedBy,
+  type Target,
+  targetsIn,
+} from '../../engine/model/rollout.ts';
 import { openSlots } from '../../engine/schedule/slots.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
@@ -26,7 +32,10 @@ export function pause({ snapshot, view }: ControlledPlan, now: number): PlanChan
     throw new RefitError('REFIT_CONTROL', `${title} ${state}: nothing is left to pause`);
   const next = [inProgress(view, now), 'No new node starts until `refit resume`.'];
   if (paused) return { said: [`${title} is already paused.`, ...next] };
-  return { annotations: { [PAUSE_ANNOTATION]: rfc3339(now) }, said: [`${title} is paused.`, ...next] };
+  return {
+    annotations: { [PAUSE_ANNOTATION]: rfc3339(now) },
+    said: [`${title} is paused.`, ...next],
+  };
 }
 
 export function resume(plan: ControlledPlan, now: number): PlanChange {
@@ -40,12 +49,15 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
   const change = paused ? { annotations: { [PAUSE_ANNOTATION]: null } } : {};
   const advice = toDo(view);
   const none = advice.length > 0 ? 'no node starts' : 'no node is left to start';
-  if (isFinal(snapshot.rollout)) return { ...change, said: [`${title} ${stateOf(view)}: ${none}.`, ...advice] };
+  if (isFinal(snapshot.rollout))
+    return { ...change, said: [`${title} ${stateOf(view)}: ${none}.`, ...advice] };
   const resumed = { ...snapshot, controls: { ...snapshot.controls, paused: false } };
   const { next, waits } = viewAt({ ...plan, snapshot: resumed }, now);
   const stage = activeStage(snapshot.rollout);
   const isFull = stage !== undefined && openSlots({ snapshot, policy, now }, stage) === 0;
-  const ends = waits.find(({ gate, ofStage }) => ofStage === true && (gate !== 'slots' || isFull))?.ends;
+  const ends = waits.find(
+    ({ gate, ofStage }) => ofStage === true && (gate !== 'slots' || isFull),
+  )?.ends;
   const when = ends === undefined ? '.' : `, when ${ends}.`;
   const then = next.length === 0 ? [`Now ${none}.`, ...advice] : [`Next: ${listed(next)}${when}`];
   return { ...change, said: [`${title} ${paused ? 'continues' : 'is not paused'}.`, ...then] };
@@ -60,13 +72,18 @@ export function abort(given = ''): Control {
     const title = titleOf(view);
     const { abort: before } = snapshot.controls;
     if (isFinal(snapshot.rollout)) {
-      if (before !== undefined) return { said: [`${title} was already aborted (${before}) and has ended.`] };
+      if (before !== undefined)
+        return { said: [`${title} was already aborted (${before}) and has ended.`] };
       throw new RefitError('REFIT_CONTROL', `${title} ${stateOf(view)}: nothing is left to abort`);
     }
     const aborted = { ...snapshot, controls: { ...snapshot.controls, abort: before ?? reason } };
     const effects = effectsOf({ ...plan, snapshot: aborted }, now);
-    if (before !== undefined) return { said: [`${title} is already being aborted (${before}).`, ...effects] };
-    return { annotations: { [ABORT_ANNOTATION]: reason }, said: [`${title} is aborted: ${reason}.`, ...effects] };
+    if (before !== undefined)
+      return { said: [`${title} is already being aborted (${before}).`, ...effects] };
+    return {
+      annotations: { [ABORT_ANNOTATION]: reason },
+      said: [`${title} is aborted: ${reason}.`, ...effects],
+    };
   };
 }
 
@@ -81,7 +98,9 @@ function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): str
     ...stage,
     targets: stage.targets.filter(({ name }) => !released.has(name)),
   }));
-  const who = runnerOf(view.dialect).runsHere ? ['`refit kubeadm apply` does this: run it, if none runs.'] : [];
+  const who = runnerOf(view.dialect).runsHere
+    ? ['`refit kubeadm apply` does this: run it, if none runs.']
+    : [];
   const waits = stages.some(({ targets }) => targets.some(isMoving));
   return [
     ...namesLine('The leader cancels the signal of', cancelled),
@@ -93,9 +112,15 @@ function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): str
 }
 
 /** Only Refit's own cordons, and only of nodes that go no further. */
-function ownCordons({ rollout, facts }: ControlledPlan['snapshot'], nodeActions: readonly NodeAction[]): Target[] {
+function ownCordons(
+  { rollout, facts }: ControlledPlan['snapshot'],
+  nodeActions: readonly NodeAction[],
+): Target[] {
   return nodeActions
-    .filter((nodeAction) => nodeAction.kind === 'cancel' || (nodeAction.kind === 'clean-up' && nodeAction.cordon))
+    .filter(
+      (nodeAction) =>
+        nodeAction.kind === 'cancel' || (nodeAction.kind === 'clean-up' && nodeAction.cordon),
+    )
     .map(({ target }) => target)
     .filter((target) => isOwnedBy(rollout, factsOf({ facts }, target).node?.cordonOwner));
 }

@@ -19,8 +19,10 @@ export function retry(name: string): Control {
     const at = momentOf(failedOf(name, controlled), snapshot);
     const said = effectsOf(name, controlled);
     const before = snapshot.controls.retries.get(name);
-    if (before !== undefined && before >= at) return { said: [`${name} already has a retry.`, ...said] };
-    const earlier = plan.metadata.annotations?.[controlKey(RETRY_ANNOTATION, dialect.controlPrefix)];
+    if (before !== undefined && before >= at)
+      return { said: [`${name} already has a retry.`, ...said] };
+    const earlier =
+      plan.metadata.annotations?.[controlKey(RETRY_ANNOTATION, dialect.controlPrefix)];
     return {
       annotations: { [RETRY_ANNOTATION]: withRetry(earlier, name, rfc3339(at)) },
       said: [`${name} of ${titleOf(view)} will be tried again.`, ...said],
@@ -29,35 +31,51 @@ export function retry(name: string): Control {
   return Object.assign(control, { isMeant });
 }
 
-function failedOf(name: string, { dialect, snapshot, view }: ControlledPlan): readonly [Target, ...Target[]] {
+function failedOf(
+  name: string,
+  { dialect, snapshot, view }: ControlledPlan,
+): readonly [Target, ...Target[]] {
   const refuse = failing('REFIT_CONTROL');
   const { hasNoRetry, again, startOver } = runnerOf(dialect.name);
   const title = titleOf(view);
   if (snapshot.controls.abort !== undefined)
-    return refuse(`${title} was aborted, so no node of it can be retried; to start again: ${startOver}`);
+    return refuse(
+      `${title} was aborted, so no node of it can be retried; to start again: ${startOver}`,
+    );
   const found = withStages(snapshot.rollout).filter(({ target }) => target.name === name);
   if (found.length === 0) return refuse(`${name} is not a target of ${title}`);
   const failed = found.filter(({ target }) => target.state === 'failed');
   if (hasNoRetry && failed.length > 0)
     return refuse(`refit retry cannot retry ${name} of ${title}: fix the cause, then ${again}`);
-  const open = failed.filter(({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target));
+  const open = failed.filter(
+    ({ stage, target }) => !isUpgradedByLaterStage(snapshot.rollout, stage, target),
+  );
   const [first, ...others] = open.map(({ target }) => target);
-  if (first && !factsOf(snapshot, first).exists) return refuse(`there is no node ${name}; retry it when it is back`);
+  if (first && !factsOf(snapshot, first).exists)
+    return refuse(`there is no node ${name}; retry it when it is back`);
   if (first) return [first, ...others];
-  if (failed.length > 0) return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
+  if (failed.length > 0)
+    return refuse(`a later command of ${title} has upgraded ${name} since it failed`);
   // Were its slot free, another node would restart beside it.
   const unsettled = `${name} of ${title} failed, and its roll-back did not work: its service may still restart, so it keeps its slot. Fix it, and retry it once it is not Ready or its deadline has passed`;
   if (found.some(({ target }) => isUnsettled(snapshot, target))) return refuse(unsettled);
   const places = found.map((each) => placeOf(each, view));
   if (places.includes('failed'))
-    return refuse(`${name} of ${title} failed, but the leader has not recorded it yet: run this again in some seconds`);
+    return refuse(
+      `${name} of ${title} failed, but the leader has not recorded it yet: run this again in some seconds`,
+    );
   if (places.includes('unsupported'))
-    return refuse(`${name} of ${title} was refused, and would be again: correct the plan (see: refit why ${name})`);
+    return refuse(
+      `${name} of ${title} was refused, and would be again: correct the plan (see: refit why ${name})`,
+    );
   return refuse(`${name} of ${title} has not failed: it is ${places.join(', ')}`);
 }
 
 /** A failure counts when the leader has recorded it. */
-function placeOf({ stage, target }: { stage: Stage; target: Target }, { stages }: ControlledPlan['view']): string {
+function placeOf(
+  { stage, target }: { stage: Stage; target: Target },
+  { stages }: ControlledPlan['view'],
+): string {
   const shown = stages
     .filter(({ command, role }) => command === stage.command && role === stage.role)
     .flatMap(({ targets }) => targets)
@@ -72,7 +90,9 @@ function momentOf(failed: readonly [Target, ...Target[]], snapshot: Snapshot): n
     const { observation } = factsOf(snapshot, target);
     return [target.since, ...(observation.kind === 'failed' ? [observation.attempt] : [])];
   });
-  return Math.max(...moments.map((text) => Date.parse(text)).filter((moment) => !Number.isNaN(moment)));
+  return Math.max(
+    ...moments.map((text) => Date.parse(text)).filter((moment) => !Number.isNaN(moment)),
+  );
 }
 
 function effectsOf(name: string, { snapshot, view }: ControlledPlan): string[] {
@@ -89,6 +109,8 @@ function effectsOf(name: string, { snapshot, view }: ControlledPlan): string[] {
       : 'It starts when it is its turn, its gates pass and the failure budget allows it.',
     ...(startsNone ? ['The plan lets no node start: its concurrency is 0.'] : []),
     ...(others.length > 0 ? [`Still failed: ${others.map((each) => each.name).join(', ')}.`] : []),
-    ...(view.paused === undefined ? [] : ['The plan is paused: no node starts until it is resumed.']),
+    ...(view.paused === undefined
+      ? []
+      : ['The plan is paused: no node starts until it is resumed.']),
   ];
 }

@@ -6,7 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createAuthority, issueClient, issueServer, validFrom } from '../../../tools/controlplane/certs.ts';
+import {
+  createAuthority,
+  issueClient,
+  issueServer,
+  validFrom,
+} from '../../../tools/controlplane/certs.ts';
 import { run } from '../../../tools/controlplane/run.ts';
 import { parseManifest } from '../../dialects/kubeadm/manifest.ts';
 import type { Shells } from '../../kubeadm/host.ts';
@@ -23,8 +28,16 @@ let answer = 200;
 const validity = validFrom(Date.now());
 const subject = { commonName: 'kubernetes' };
 const authority = createAuthority(subject, validity);
-const serving = issueServer({ subject, key: authority.key }, { dns: [], addresses: ['127.0.0.1'] }, validity);
-const client = issueClient({ subject, key: authority.key }, { commonName: 'kube-apiserver-kubelet-client' }, validity);
+const serving = issueServer(
+  { subject, key: authority.key },
+  { dns: [], addresses: ['127.0.0.1'] },
+  validity,
+);
+const client = issueClient(
+  { subject, key: authority.key },
+  { commonName: 'kube-apiserver-kubelet-client' },
+  validity,
+);
 const server = createServer(
   {
     cert: serving.certificate,
@@ -66,7 +79,8 @@ const shells: Shells = {
     return { code: ok ? 0 : 1, stdout, stderr };
   },
 };
-const outOfReach = async (): Promise<number> => await Promise.reject(new Error('connect ETIMEDOUT'));
+const outOfReach = async (): Promise<number> =>
+  await Promise.reject(new Error('connect ETIMEDOUT'));
 const askedFor = async (name: string): Promise<number> =>
   await throughHosts(outOfReach, manifest, shells)('10.0.0.1', name);
 
@@ -91,9 +105,14 @@ test('one that answers nowhere: both reasons are told', async () => {
     /^connect ETIMEDOUT; on its host: curl: \(7\) Failed to connect .*[^0]$/,
   );
   await rm(join(root, 'etc/kubernetes/manifests/kube-apiserver.yaml'));
-  await expect(askedFor('cp1')).rejects.toThrow('connect ETIMEDOUT; on its host: kube-apiserver.yaml is missing');
+  await expect(askedFor('cp1')).rejects.toThrow(
+    'connect ETIMEDOUT; on its host: kube-apiserver.yaml is missing',
+  );
 });
 
-test.each(['w1', 'cp9'])('%s is no control-plane host of the manifest: only the direct answer counts', async (name) => {
-  await expect(askedFor(name)).rejects.toThrow(/^connect ETIMEDOUT$/);
-});
+test.each(['w1', 'cp9'])(
+  '%s is no control-plane host of the manifest: only the direct answer counts',
+  async (name) => {
+    await expect(askedFor(name)).rejects.toThrow(/^connect ETIMEDOUT$/);
+  },
+);

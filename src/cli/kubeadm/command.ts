@@ -31,7 +31,8 @@ import { type ClusterState, checkCluster, isRight, verifyCluster } from './verif
 
 const LATER = 'kubelet, once every API server has the version';
 const GOES_ON = 'has begun: it continues where it stopped.';
-const ENDS = 'The next run finishes the hosts that have begun, and ends it; the run after that starts again.';
+const ENDS =
+  'The next run finishes the hosts that have begun, and ends it; the run after that starts again.';
 
 /** Milliseconds for CoreDNS and kube-proxy. */
 const ROLLED_OUT_MS = 300_000;
@@ -44,9 +45,13 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
   return await inSession(flags, abort, async (session) => {
     const hosts = await probeAll(session);
     for (const line of repairLines(hosts)) session.output.write(`${line}\n`);
-    const isMissing = hosts.some(({ missing }) => missing.some(({ name }) => name === 'kube-apiserver'));
+    const isMissing = hosts.some(({ missing }) =>
+      missing.some(({ name }) => name === 'kube-apiserver'),
+    );
     try {
-      const survey = isMissing ? surveyCluster(session, hosts) : throughOutages(session, surveyCluster, hosts);
+      const survey = isMissing
+        ? surveyCluster(session, hosts)
+        : throughOutages(session, surveyCluster, hosts);
       const shown = await show(session, await survey);
       await showDiff(session, shown.assessment);
       const isDone = isNothing(shown.assessment);
@@ -54,23 +59,32 @@ export async function planKubeadm(flags: KubeadmFlags, abort: AbortSignal): Prom
       await tell(session, shown, isDone ? 'nothing to do' : 'planned', state);
     } catch (error) {
       if (!isMissing || describeProblem(error).code !== 'REFIT_UNREACHABLE') throw error;
-      session.output.write('The API server does not answer without that manifest: restore it first.\n');
+      session.output.write(
+        'The API server does not answer without that manifest: restore it first.\n',
+      );
     }
     return EXIT.ok;
   });
 }
 
 /** By the leader's kubeadm, where it is on the host already. A plan is good without it. */
-async function showDiff({ manifest, shells, output }: KubeadmSession, { request }: preflight.Assessment) {
+async function showDiff(
+  { manifest, shells, output }: KubeadmSession,
+  { request }: preflight.Assessment,
+) {
   const host = manifest.hosts.find(({ name }) => name === request.leader[0]);
   if (!host) return;
   const { patches, config } = optionsFor(manifest, host);
   const without = (patches ?? config) === undefined ? '' : ', which leaves out patches';
   const { code, stdout } = await attempt(shells.run(host, diffScript(manifest), DIFF_MS));
   if (stdout !== '')
-    output.write(`kubeadm upgrade diff on ${host.name}${without}${code === 0 ? '' : ' failed'}:\n${stdout}\n`);
+    output.write(
+      `kubeadm upgrade diff on ${host.name}${without}${code === 0 ? '' : ' failed'}:\n${stdout}\n`,
+    );
   if (without === '' && LOST_LINE.test(stdout))
-    output.write('Did patches make what it takes away? Then set kubeadm.patches in the manifest, or it is lost.\n');
+    output.write(
+      'Did patches make what it takes away? Then set kubeadm.patches in the manifest, or it is lost.\n',
+    );
 }
 
 /** Resolves with the exit code: 0 done or nothing to do, 1 if anything failed or the answer was not yes. */
@@ -81,7 +95,9 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     const { output } = session;
     const hosts = await probeAll(session);
     for (const line of repairLines(hosts)) output.write(`${line}\n`);
-    const isBroken = hosts.some(({ missing }) => missing.some(({ backup }) => backup !== 'refused'));
+    const isBroken = hosts.some(({ missing }) =>
+      missing.some(({ backup }) => backup !== 'refused'),
+    );
     if (isBroken && !(await repair(hosts, session))) return EXIT.failed;
     const survey = await throughOutages(session, surveyCluster, isBroken ? undefined : hosts);
     const shown = await show(session, survey);
@@ -89,20 +105,29 @@ export async function applyKubeadm(flags: KubeadmApplyFlags, abort: AbortSignal)
     if (isNothing(shown.assessment))
       return await tell(session, shown, 'nothing to do', await verifyCluster(session, 0));
     const other = `--digest: found ${flags.digest}, but this plan has ${digest}: look at it with refit kubeadm plan, then agree to it again`;
-    if (flags.digest !== undefined && flags.digest !== digest) throw new RefitError('REFIT_REFUSED', other);
+    if (flags.digest !== undefined && flags.digest !== digest)
+      throw new RefitError('REFIT_REFUSED', other);
     const upgrade = questionOf(request, toApply.length, toRoll.length);
-    if (!(await confirm(aborted === undefined ? upgrade : 'End the aborted upgrade?', session))) return EXIT.failed;
+    if (!(await confirm(aborted === undefined ? upgrade : 'End the aborted upgrade?', session)))
+      return EXIT.failed;
     if (isHostsDone(shown.assessment)) return await finish(session, shown);
     const decide = async (): Promise<preflight.Assessment> => {
       const now = preflight.assess(await surveyCluster(session, await probeAll(session)));
       stopOn(now);
-      const isSame = flags.digest === undefined ? sameJson(now.request, request) : now.digest === digest;
+      const isSame =
+        flags.digest === undefined ? sameJson(now.request, request) : now.digest === digest;
       if (isNothing(now) || isSame) return now;
-      throw new RefitError('REFIT_REFUSED', 'the plan has changed since it was shown: run the command again');
+      throw new RefitError(
+        'REFIT_REFUSED',
+        'the plan has changed since it was shown: run the command again',
+      );
     };
     const found = survey.hosts.find(({ host }) => host.role === 'controlPlane')?.apiPort;
     const own = defined({ ...flags, apiPort: flags.apiPort ?? found });
-    const code = await throughOutages(session, async () => await carryOut({ ...session, flags: own }, decide));
+    const code = await throughOutages(
+      session,
+      async () => await carryOut({ ...session, flags: own }, decide),
+    );
     if (code === EXIT.ok) return await finish(session, shown);
     if (code === EXIT.failed) await tell(session, shown, 'failed');
     return code;
@@ -115,20 +140,37 @@ type Shown = Awaited<ReturnType<typeof show>>;
 async function finish(session: ApplySession, shown: Shown): Promise<number> {
   const state = await verifyCluster(session, ROLLED_OUT_MS);
   const after = isRight(state) ? await afterHosts(session, shown.assessment) : [];
-  for (const note of shown.survey.addons.flatMap(({ notes }) => notes)) session.output.write(`addon ${note}\n`);
-  return await tell(session, shown, 'done', { ...state, checks: new Map([...state.checks, ...after]) });
+  for (const note of shown.survey.addons.flatMap(({ notes }) => notes))
+    session.output.write(`addon ${note}\n`);
+  return await tell(session, shown, 'done', {
+    ...state,
+    checks: new Map([...state.checks, ...after]),
+  });
 }
 
 /** Writes what was asked for: JSON, and a report unless the plan was refused. Resolves with the exit code. */
-async function tell(session: KubeadmSession, shown: Shown, outcome: UpgradeReport['outcome'], state?: ClusterState) {
+async function tell(
+  session: KubeadmSession,
+  shown: Shown,
+  outcome: UpgradeReport['outcome'],
+  state?: ClusterState,
+) {
   const { manifest, later, output, flags } = session;
   const isWanted = flags.output === 'json' || flags.report !== undefined;
-  const seen = state ?? (isWanted && outcome === 'failed' ? await checkCluster(session) : undefined);
+  const seen =
+    state ?? (isWanted && outcome === 'failed' ? await checkCluster(session) : undefined);
   const isBad = outcome === 'failed' || (state !== undefined && !isRight(state));
   if (!isBad && outcome !== 'refused' && later.length > 0)
-    output.write(`After ${manifest.version} comes ${later.join(', then ')}: run the command again for each.\n`);
+    output.write(
+      `After ${manifest.version} comes ${later.join(', then ')}: run the command again for each.\n`,
+    );
   const end = isBad && outcome === 'done' ? 'failed' : outcome;
-  const report = reportOf({ ...shown, outcome: end, ended: rfc3339(session.clock.now()), state: seen });
+  const report = reportOf({
+    ...shown,
+    outcome: end,
+    ended: rfc3339(session.clock.now()),
+    state: seen,
+  });
   if (flags.output === 'json') standardOutput.write(`${JSON.stringify(report, null, 2)}\n`);
   if (flags.report !== undefined && outcome !== 'refused') await writeReport(flags.report, report);
   return isBad ? EXIT.failed : EXIT.ok;
@@ -144,9 +186,12 @@ function isHostsDone({ request, resumes }: preflight.Assessment): boolean {
 
 export function questionOf(request: Request, addons: number, pools: number): string {
   const hosts = preflight.hostsOf(request).length;
-  const after = [`${addons} addons`, `${pools} MachineDeployments`].filter((each) => !each.startsWith('0 '));
+  const after = [`${addons} addons`, `${pools} MachineDeployments`].filter(
+    (each) => !each.startsWith('0 '),
+  );
   const then = after.length > 0 ? `, then ${after.join(' and ')}` : '';
-  const upgrade = hosts > 0 || then !== '' ? [`Upgrade ${hosts} hosts to ${request.version}${then}`] : [];
+  const upgrade =
+    hosts > 0 || then !== '' ? [`Upgrade ${hosts} hosts to ${request.version}${then}`] : [];
   const renewal = request.certificates.map((name) => `Renew the certificates of ${name}`);
   return `${[...renewal, ...upgrade].join('. ')}?`;
 }
@@ -154,12 +199,19 @@ export function questionOf(request: Request, addons: number, pools: number): str
 async function show(session: KubeadmSession, survey: preflight.Survey) {
   const { output, clock } = session;
   const shown = { survey, assessment: preflight.assess(survey), began: rfc3339(clock.now()) };
-  for (const line of [...planLines(survey, shown.assessment), ...stageLines(survey, shown.assessment)])
+  for (const line of [
+    ...planLines(survey, shown.assessment),
+    ...stageLines(survey, shown.assessment),
+  ])
     output.write(`${line}\n`);
   if (session.stay !== '') output.write(`${session.stay}\n`);
   if (refusedIn(shown.assessment).length > 0) await tell(session, shown, 'refused');
   stopOn(shown.assessment);
-  output.write(isNothing(shown.assessment) ? 'Nothing to do.\n' : `Digest of this plan: ${shown.assessment.digest}\n`);
+  output.write(
+    isNothing(shown.assessment)
+      ? 'Nothing to do.\n'
+      : `Digest of this plan: ${shown.assessment.digest}\n`,
+  );
   return shown;
 }
 
@@ -170,21 +222,37 @@ function refusedIn({ findings }: Pick<preflight.Assessment, 'findings'>): Findin
 function stopOn(assessment: Pick<preflight.Assessment, 'findings'>): void {
   const refused = refusedIn(assessment);
   if (refused.length === 0) return;
-  throw new RefitError('REFIT_REFUSED', refused.map(({ rule, message }) => `${rule}: ${message}`).join('; '));
+  throw new RefitError(
+    'REFIT_REFUSED',
+    refused.map(({ rule, message }) => `${rule}: ${message}`).join('; '),
+  );
 }
 
 async function confirm(question: string, session: ApplySession): Promise<boolean> {
-  return session.flags.yes || (await ask(question, session, 'there is no terminal to ask: pass --yes'));
+  return (
+    session.flags.yes || (await ask(question, session, 'there is no terminal to ask: pass --yes'))
+  );
 }
 
 /** `--yes` does not answer it: only a person knows whether a backup is the right one, and what may be lost. */
 export async function confirmInPerson(question: string, session: KubeadmSession): Promise<boolean> {
-  return await ask(question, session, `${question} Only a person can answer this: run the command in a terminal`);
+  return await ask(
+    question,
+    session,
+    `${question} Only a person can answer this: run the command in a terminal`,
+  );
 }
 
-async function ask(question: string, { output, abort }: KubeadmSession, unasked: string): Promise<boolean> {
+async function ask(
+  question: string,
+  { output, abort }: KubeadmSession,
+  unasked: string,
+): Promise<boolean> {
   if (!process.stdin.isTTY) throw new RefitError('REFIT_USAGE', unasked);
-  using terminal = createInterface(process.stdin, output === plainErrors ? process.stderr : process.stdout);
+  using terminal = createInterface(
+    process.stdin,
+    output === plainErrors ? process.stderr : process.stdout,
+  );
   const answer = await terminal.question(printable(`${question} Type yes: `), { signal: abort });
   if (answer.trim() === 'yes') return true;
   output.write('Nothing was changed.\n');
@@ -198,7 +266,8 @@ async function repair(hosts: readonly HostFacts[], session: ApplySession): Promi
   const list = await client.listAll(nodes, { abort }).catch(() => undefined);
   if (list) stopOn({ findings: preflight.membershipFindings({ manifest, nodes: list.items }) });
   const broken = hosts.filter(({ missing }) => missing.some(({ backup }) => backup === 'run'));
-  if (broken.length > 0 && !(await confirm('Restore the manifests from their backups?', session))) return false;
+  if (broken.length > 0 && !(await confirm('Restore the manifests from their backups?', session)))
+    return false;
   for (const { host } of broken) await restore(host, session);
   for (const { host, missing } of hosts) {
     for (const { name, backup, detail } of missing) {
@@ -211,7 +280,11 @@ async function repair(hosts: readonly HostFacts[], session: ApplySession): Promi
   return true;
 }
 
-async function restore(host: Host, { shells, output }: KubeadmSession, byHand?: string): Promise<void> {
+async function restore(
+  host: Host,
+  { shells, output }: KubeadmSession,
+  byHand?: string,
+): Promise<void> {
   const result = await shells.run(host, repairScript(byHand));
   // A step of an earlier run is still at work and restores them itself.
   if (result.code === EXIT_BUSY) return;
@@ -223,30 +296,46 @@ async function restore(host: Host, { shells, output }: KubeadmSession, byHand?: 
 export function planLines(survey: preflight.Survey, assessment: preflight.Assessment): string[] {
   const { request, resumes, aborted, findings } = assessment;
   const { manifest, hosts } = survey;
-  const versionOf = (name: string) => kubeletVersionOf(preflight.nodeNamed(name, survey.nodes)) ?? 'unknown';
+  const versionOf = (name: string) =>
+    kubeletVersionOf(preflight.nodeNamed(name, survey.nodes)) ?? 'unknown';
   const change = (name: string): string => `${versionOf(name)} → ${request.version}`;
   const renewed = hosts.filter(({ host }) => request.certificates.includes(host.name));
   const rows = [
-    ...renewed.map(({ host }) => [host.name, 'control plane', versionOf(host.name), 'kubeadm certs renew']),
-    ...request.leader.map((name) => [name, 'leader', change(name), `kubeadm upgrade apply ${request.version}`]),
+    ...renewed.map(({ host }) => [
+      host.name,
+      'control plane',
+      versionOf(host.name),
+      'kubeadm certs renew',
+    ]),
+    ...request.leader.map((name) => [
+      name,
+      'leader',
+      change(name),
+      `kubeadm upgrade apply ${request.version}`,
+    ]),
     ...request.followers.map((name) => [name, 'follower', change(name), 'kubeadm upgrade node']),
     ...request.kubelets.map((name) => [name, 'control plane', change(name), LATER]),
     ...request.workers.map((name) => [name, 'worker', change(name), 'kubeadm upgrade node']),
   ];
   const upgraded = preflight.hostsOf(request);
   const left = manifest.hosts.map(({ name }) => name).filter((name) => !upgraded.includes(name));
-  const begun = upgraded.length > 0 ? `An upgrade to ${request.version}` : 'A renewal of certificates';
+  const begun =
+    upgraded.length > 0 ? `An upgrade to ${request.version}` : 'A renewal of certificates';
   return [
-    ...(resumes ? [`${begun} ${aborted === undefined ? GOES_ON : `was aborted: ${aborted}. ${ENDS}`}`] : []),
+    ...(resumes
+      ? [`${begun} ${aborted === undefined ? GOES_ON : `was aborted: ${aborted}. ${ENDS}`}`]
+      : []),
     ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows), ''] : []),
     ...(left.length > 0 && !resumes ? [`Already at ${request.version}: ${left.join(', ')}`] : []),
     ...(upgraded.length > 0 ? procedureLines(survey, request) : []),
     ...renewed.map(({ host, toRenew = [] }) => {
-      const why = toRenew.length > 0 ? `: ${toRenew.join(', ')}` : ', since the last run did not finish that';
+      const why =
+        toRenew.length > 0 ? `: ${toRenew.join(', ')}` : ', since the last run did not finish that';
       return `${host.name} restarts its static pods with new certificates${why}`;
     }),
     ...findings.map(
-      ({ rule, severity, message }) => `${severity === 'warn' ? 'warning' : 'refused'} ${rule}: ${message}`,
+      ({ rule, severity, message }) =>
+        `${severity === 'warn' ? 'warning' : 'refused'} ${rule}: ${message}`,
     ),
   ];
 }
@@ -256,7 +345,8 @@ export function repairLines(hosts: readonly HostFacts[]): string[] {
   return hosts.flatMap(({ host, missing }) =>
     missing.map(({ name, backup, detail }) => {
       if (backup === 'refused') return `${host.name}: ${preflight.describeRefused(name, detail)}`;
-      const who = backup === 'run' ? 'an interrupted kubeadm' : 'a kubeadm that Refit did not start';
+      const who =
+        backup === 'run' ? 'an interrupted kubeadm' : 'a kubeadm that Refit did not start';
       return `${host.name}: ${who} removed ${name}.yaml; to restore: ${detail}`;
     }),
   );
@@ -264,9 +354,13 @@ export function repairLines(hosts: readonly HostFacts[]): string[] {
 
 function procedureLines({ policy, manifest }: preflight.Survey, { concurrent }: Request): string[] {
   const { name, drain } = policy;
-  const approval = 'Requests of kubelets for serving certificates are approved, if manifest and host confirm them.';
+  const approval =
+    'Requests of kubelets for serving certificates are approved, if manifest and host confirm them.';
   const runtime = `On hosts with another containerd: ${manifest.containerd?.version} before the kubelet; no container is restarted.`;
-  const more = [...(manifest.containerd ? [runtime] : []), ...(manifest.approveServingCertificates ? [approval] : [])];
+  const more = [
+    ...(manifest.containerd ? [runtime] : []),
+    ...(manifest.approveServingCertificates ? [approval] : []),
+  ];
   const order = `Control-plane hosts one at a time, then workers, ${concurrent} at a time.`;
   const undrained = [
     `${order} Each host: stage binaries, kubeadm, kubelet, restart it, verify.`,

@@ -51,7 +51,9 @@ const request = {
   workers: ['w1', 'w2'],
 };
 const ended = {
-  survey: { hosts: [facts('cp1', OLD), facts('w1', OLD), facts('w2', OLD), facts('w3', NEW)] } as unknown as Survey,
+  survey: {
+    hosts: [facts('cp1', OLD), facts('w1', OLD), facts('w2', OLD), facts('w3', NEW)],
+  } as unknown as Survey,
   assessment: {
     request,
     resumes: false,
@@ -85,18 +87,33 @@ test('each host with its command, its versions before and after, and the time of
     after: { kubelet: NEW, 'kube-apiserver': NEW },
     spent: { Stage: 1500, Kubeadm: 90_000 },
   });
-  expect(report).toMatchObject({ version: NEW, outcome: 'failed', checks: [{ of: 'w1', component: 'kubelet' }] });
+  expect(report).toMatchObject({
+    version: NEW,
+    outcome: 'failed',
+    checks: [{ of: 'w1', component: 'kubelet' }],
+  });
 });
 
 test('a host that only gets new certificates', () => {
   const renewal = { ...request, certificates: ['w3'] };
   const { hosts } = reportOf({ ...ended, assessment: { ...ended.assessment, request: renewal } });
-  expect(hosts.map(({ name, command }) => [name, command]).at(-1)).toEqual(['w3', 'kubeadm certs renew']);
+  expect(hosts.map(({ name, command }) => [name, command]).at(-1)).toEqual([
+    'w3',
+    'kubeadm certs renew',
+  ]);
 });
 
 test('where the API server does not say what was done, the report does not guess', () => {
-  const { hosts } = reportOf({ ...ended, state: { facts: [], nodes: undefined, checks: new Map() } });
-  expect(hosts.map(({ state }) => state)).toEqual(['unknown', 'unknown', 'unknown', 'already there']);
+  const { hosts } = reportOf({
+    ...ended,
+    state: { facts: [], nodes: undefined, checks: new Map() },
+  });
+  expect(hosts.map(({ state }) => state)).toEqual([
+    'unknown',
+    'unknown',
+    'unknown',
+    'already there',
+  ]);
 });
 
 test('as Markdown, in which foreign text stays in its cell', () => {
@@ -106,8 +123,12 @@ test('as Markdown, in which foreign text stays in its cell', () => {
     'From 2026-11-21T08:00:00Z to 2026-11-21T08:03:20Z, 3 min 20 s. Digest of the plan: sha256:1.',
   );
   const versions = `kubeadm ${OLD} → ${NEW}, kubelet ${OLD} → ${NEW}, kube-apiserver ${OLD} → ${NEW}`;
-  expect(lines).toContain(`| cp1 | controlPlane | finished | ${versions} | Stage 2 s, Kubeadm 1 min 30 s |`);
-  expect(lines.find((line) => line.startsWith('| w1 | worker'))).toContain('failed: step kubeadm \\| failed');
+  expect(lines).toContain(
+    `| cp1 | controlPlane | finished | ${versions} | Stage 2 s, Kubeadm 1 min 30 s |`,
+  );
+  expect(lines.find((line) => line.startsWith('| w1 | worker'))).toContain(
+    'failed: step kubeadm \\| failed',
+  );
   expect(lines).toContain(`| w1 | kubelet | ${OLD} | run it again |`);
   expect(lines).toContain('| warn | drain | w1 cannot be drained now |');
 });

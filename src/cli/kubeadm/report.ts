@@ -26,15 +26,24 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
   const wanted = new Set([...request.certificates, ...hostsOf(request)]);
   const hosts = survey.hosts.map((before) => {
     const { name, role } = before.host;
-    const node = wanted.has(name) ? state?.nodes?.find(({ metadata }) => metadata.name === name) : undefined;
+    const node = wanted.has(name)
+      ? state?.nodes?.find(({ metadata }) => metadata.name === name)
+      : undefined;
     const said = reportOn(node);
     // That of an earlier run stays on the Node.
-    const found = said?.rollout === resumed || (said?.attempt ?? '') >= times.began ? said : undefined;
+    const found =
+      said?.rollout === resumed || (said?.attempt ?? '') >= times.began ? said : undefined;
     // Its kubelet comes later, as a target of its own.
     const isLater = request.kubelets.includes(name) && found?.target !== `kubelets/${name}`;
     const verb = request.leader.includes(name) ? `apply ${request.version}` : 'node';
-    const command = request.certificates.includes(name) ? 'kubeadm certs renew' : `kubeadm upgrade ${verb}`;
-    const unsaid = !wanted.has(name) ? 'already there' : state && !state.nodes ? 'unknown' : 'not started';
+    const command = request.certificates.includes(name)
+      ? 'kubeadm certs renew'
+      : `kubeadm upgrade ${verb}`;
+    const unsaid = !wanted.has(name)
+      ? 'already there'
+      : state && !state.nodes
+        ? 'unknown'
+        : 'not started';
     const after = state?.facts.find(({ host }) => host.name === name);
     return {
       name,
@@ -42,29 +51,50 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
       command: wanted.has(name) ? command : undefined,
       before: versionsOf(before),
       after: after && versionsOf(after),
-      state: isLater && found?.state === 'finished' ? 'kubelet not started' : (found?.state ?? unsaid),
+      state:
+        isLater && found?.state === 'finished' ? 'kubelet not started' : (found?.state ?? unsaid),
       message: found?.message,
       /** Milliseconds by step. */
       spent: found?.spent ?? {},
     };
   });
-  const checks = [...(state?.checks ?? [])].flatMap(([of, own]) => own.map((check) => ({ of, ...check })));
+  const checks = [...(state?.checks ?? [])].flatMap(([of, own]) =>
+    own.map((check) => ({ of, ...check })),
+  );
   return { version: request.version, digest, ...times, hosts, findings, checks };
 }
 
-function versionsOf({ kubeadm, kubelet, staticPods }: HostFacts): Readonly<Record<string, string | undefined>> {
+function versionsOf({
+  kubeadm,
+  kubelet,
+  staticPods,
+}: HostFacts): Readonly<Record<string, string | undefined>> {
   return { kubeadm, kubelet, ...staticPods };
 }
 
 /** Markdown if the file is called so, otherwise JSON; nothing yet without a report. @throws RefitError REFIT_FILE */
 export async function writeReport(file: string, report?: UpgradeReport): Promise<void> {
-  const text = report && (file.endsWith('.md') ? markdownOf(report) : `${JSON.stringify(report, null, 2)}\n`);
-  await writeFile(file, text ?? '', { flag: text === undefined ? 'a' : 'w' }).catch((error: unknown) => {
-    throw new RefitError('REFIT_FILE', `cannot write ${file}: ${messageOf(error)}`, { cause: error });
-  });
+  const text =
+    report && (file.endsWith('.md') ? markdownOf(report) : `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile(file, text ?? '', { flag: text === undefined ? 'a' : 'w' }).catch(
+    (error: unknown) => {
+      throw new RefitError('REFIT_FILE', `cannot write ${file}: ${messageOf(error)}`, {
+        cause: error,
+      });
+    },
+  );
 }
 
-export function markdownOf({ version, digest, outcome, began, ended, hosts, findings, checks }: UpgradeReport): string {
+export function markdownOf({
+  version,
+  digest,
+  outcome,
+  began,
+  ended,
+  hosts,
+  findings,
+  checks,
+}: UpgradeReport): string {
   const took = formatDuration(Math.max(0, Date.parse(ended) - Date.parse(began)));
   const rows = hosts.map(({ name, role, before, after, state, message, spent }) => {
     const times = Object.entries(spent).map(([step, ms]) => `${step} ${formatDuration(ms)}`);
@@ -72,16 +102,31 @@ export function markdownOf({ version, digest, outcome, began, ended, hosts, find
       const to = after?.[component] ?? 'unknown';
       return `${component} ${from}${from === to ? '' : ` → ${to}`}`;
     });
-    return [name, role, message ? `${state}: ${message}` : state, versions.join(', '), times.join(', ')];
+    return [
+      name,
+      role,
+      message ? `${state}: ${message}` : state,
+      versions.join(', '),
+      times.join(', '),
+    ];
   });
-  const found = checks.map(({ of, component, found: what, cure = 'well' }) => [of, component, what, cure]);
+  const found = checks.map(({ of, component, found: what, cure = 'well' }) => [
+    of,
+    component,
+    what,
+    cure,
+  ]);
   const warned = findings.map(({ rule, severity, message }) => [severity, rule, message]);
   return [
     `# Upgrade to ${version}: ${outcome}\n`,
     `From ${began} to ${ended}, ${took}. Digest of the plan: ${digest}.\n`,
     ...tableOf(['host', 'role', 'state', 'versions', 'time'], rows),
-    ...(found.length > 0 ? ['## Found at the end\n', ...tableOf(['of', 'component', 'found', 'to do'], found)] : []),
-    ...(warned.length > 0 ? ['## Findings before\n', ...tableOf(['severity', 'rule', 'finding'], warned)] : []),
+    ...(found.length > 0
+      ? ['## Found at the end\n', ...tableOf(['of', 'component', 'found', 'to do'], found)]
+      : []),
+    ...(warned.length > 0
+      ? ['## Findings before\n', ...tableOf(['severity', 'rule', 'finding'], warned)]
+      : []),
   ].join('\n');
 }
 

@@ -11,13 +11,23 @@ import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { leaderOf } from '../status/load.ts';
 import { confirmInPerson } from './command.ts';
-import { controlPlaneAlone, inSession, type KubeadmFlags, type KubeadmSession, onAll, outputOn } from './session.ts';
+import {
+  controlPlaneAlone,
+  inSession,
+  type KubeadmFlags,
+  type KubeadmSession,
+  onAll,
+  outputOn,
+} from './session.ts';
 
 /** Milliseconds for the members to elect a leader. */
 const HEALTHY_MS = 300_000;
 
 /** Resolves with the exit code: 1 if the answer was not yes. */
-export async function restoreEtcd(flags: KubeadmFlags & { readonly snapshot: string }, abort: AbortSignal) {
+export async function restoreEtcd(
+  flags: KubeadmFlags & { readonly snapshot: string },
+  abort: AbortSignal,
+) {
   const restore = async (session: KubeadmSession): Promise<number> => {
     const { client, output, shells, clock } = session;
     const { snapshot } = flags;
@@ -28,16 +38,24 @@ export async function restoreEtcd(flags: KubeadmFlags & { readonly snapshot: str
     if (state === 'held' || state === 'late') throw new RefitError('REFIT_REFUSED', runs);
     const hosts = controlPlaneOf(session.manifest);
     const options = { snapshot, stamp: rfc3339(clock.now()).replaceAll(/\W/g, '') };
-    const found = (await onControlPlane(session, restoreFactsScript(options))).map((line) => line.split(' '));
+    const found = (await onControlPlane(session, restoreFactsScript(options))).map((line) =>
+      line.split(' '),
+    );
     const [sha256, other] = new Set(found.map(([hash]) => hash));
     const differ = `${snapshot} is not the same file on all hosts: copy one of them to all`;
     if (other !== undefined) throw new RefitError('REFIT_REFUSED', differ);
     output.write(`${snapshot} is a whole snapshot of etcd; its SHA-256 is ${sha256}.\n`);
     const names = hosts.map(({ name }) => name).join(', ');
-    output.write(`The restore replaces the data of etcd on ${names}: everything written after the snapshot is lost.\n`);
-    output.write('A control-plane host outside the manifest must be off: it would go on with its own data.\n');
+    output.write(
+      `The restore replaces the data of etcd on ${names}: everything written after the snapshot is lost.\n`,
+    );
+    output.write(
+      'A control-plane host outside the manifest must be off: it would go on with its own data.\n',
+    );
     const answers = await etcdAnswers(shells, hosts);
-    const most = Math.max(...[...answers.values()].map((each) => (typeof each === 'object' ? each.members.length : 0)));
+    const most = Math.max(
+      ...[...answers.values()].map((each) => (typeof each === 'object' ? each.members.length : 0)),
+    );
     const left = `etcd has ${most} members, the manifest has ${hosts.length} control-plane hosts`;
     const advice = 'add the others, or run etcdctl member remove';
     if (most > hosts.length) throw new RefitError('REFIT_REFUSED', `${left}: ${advice}`);
@@ -50,13 +68,18 @@ export async function restoreEtcd(flags: KubeadmFlags & { readonly snapshot: str
       output.write(`${doing}.\n`);
       await onControlPlane(session, script);
     }
-    output.write(`Done. Each host keeps the data of before as before-restore-${options.stamp}, beside that of etcd.\n`);
+    output.write(
+      `Done. Each host keeps the data of before as before-restore-${options.stamp}, beside that of etcd.\n`,
+    );
     return EXIT.ok;
   };
   return await inSession(flags, abort, restore, controlPlaneAlone);
 }
 
-async function untilHealthy(session: KubeadmSession, hosts: readonly ManifestHost[]): Promise<void> {
+async function untilHealthy(
+  session: KubeadmSession,
+  hosts: readonly ManifestHost[],
+): Promise<void> {
   const alarms = await until(session, HEALTHY_MS, async () => {
     const wrong = problemsIn(await etcdAnswers(session.shells, hosts), hosts);
     // It comes back with each restore, and ends only once an API server deletes what fills etcd.
@@ -66,17 +89,29 @@ async function untilHealthy(session: KubeadmSession, hosts: readonly ManifestHos
   for (const alarm of alarms) session.output.write(`The snapshot has it, too: ${alarm}.\n`);
 }
 
-function problemsIn(answers: ReadonlyMap<string, EtcdAnswer>, hosts: readonly ManifestHost[]): string[] {
+function problemsIn(
+  answers: ReadonlyMap<string, EtcdAnswer>,
+  hosts: readonly ManifestHost[],
+): string[] {
   const silent = hosts.filter(({ name }) => typeof answers.get(name) !== 'object');
   return [
-    ...silent.map(({ name }) => `etcd on ${name} does not answer; see crictl logs there, then run the command again`),
+    ...silent.map(
+      ({ name }) =>
+        `etcd on ${name} does not answer; see crictl logs there, then run the command again`,
+    ),
     ...etcdProblems(answers).map(({ found, cure }) => `${found}; ${cure}`),
   ];
 }
 
 /** What the script prints on each host. */
-async function onControlPlane({ manifest, shells }: KubeadmSession, script: string): Promise<string[]> {
-  return await onAll(controlPlaneOf(manifest), async (host) => await outputOn(host, script, shells));
+async function onControlPlane(
+  { manifest, shells }: KubeadmSession,
+  script: string,
+): Promise<string[]> {
+  return await onAll(
+    controlPlaneOf(manifest),
+    async (host) => await outputOn(host, script, shells),
+  );
 }
 
 export interface RestoreOptions {
@@ -96,8 +131,12 @@ export function restoreFactsScript(options: RestoreOptions): string {
 }
 
 /** In this order, each on all hosts before the next. `members`: as of etcd's flag `--initial-cluster`. */
-export function restoreScripts(options: RestoreOptions, members: string): Readonly<Record<string, string>> {
-  const script = (step: string): string => detached(`MEMBERS=${quoted(members)}\n${member(options)}${step}\n`, 5);
+export function restoreScripts(
+  options: RestoreOptions,
+  members: string,
+): Readonly<Record<string, string>> {
+  const script = (step: string): string =>
+    detached(`MEMBERS=${quoted(members)}\n${member(options)}${step}\n`, 5);
   return {
     'Restoring it beside the data in use': script('restore_beside'),
     'Stopping the API server and etcd': script('stop'),

@@ -14,10 +14,19 @@ import { carryOut } from './run.ts';
 import type { ApplySession } from './session.ts';
 
 const refusal = (what: string) =>
-  new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: `${what} is forbidden` });
+  new StatusError({
+    kind: 'Status',
+    code: 403,
+    reason: 'Forbidden',
+    message: `${what} is forbidden`,
+  });
 
 /** A cluster whose API server refuses these requests, after they were carried out if `late`. `before` each request. */
-async function against(refused: readonly string[], late = false, before?: (what?: string) => Promise<void>) {
+async function against(
+  refused: readonly string[],
+  late = false,
+  before?: (what?: string) => Promise<void>,
+) {
   const server = await startApiServer();
   onTestFinished(async () => await server.stop());
   const own = clientOver(server.caller);
@@ -30,7 +39,15 @@ async function against(refused: readonly string[], late = false, before?: (what?
   const abort = AbortSignal.timeout(20_000);
   const output = { write: () => undefined };
   const flags = { leaseDuration: 15_000 };
-  const session = { flags, client, clock: systemClock, log: silentLogger, identity: 'me', output, abort };
+  const session = {
+    flags,
+    client,
+    clock: systemClock,
+    log: silentLogger,
+    identity: 'me',
+    output,
+    abort,
+  };
   return { own, session: session as unknown as ApplySession };
 }
 
@@ -60,7 +77,11 @@ test('the next plan takes the place of the one before, and is another run', asyn
   await own.create(configMaps, left);
   await expect(carryOut(session, next)).rejects.toSatisfy(isForbidden);
   const { metadata, data } = await own.get(configMaps, PLACE.name, PLACE);
-  expect(data).toEqual({ ...newPlan(request, 'now').data, uid: expect.any(String), created: expect.any(String) });
+  expect(data).toEqual({
+    ...newPlan(request, 'now').data,
+    uid: expect.any(String),
+    created: expect.any(String),
+  });
   expect(data?.['uid']).not.toBe(metadata.uid);
 });
 
@@ -68,15 +89,29 @@ test('the mark of a cordon that another leader sets at that moment stays, and a 
   const names = ['bare', 'cordoned', 'gone'];
   const { own, session } = await against([], false, async (what) => {
     if (what !== 'patch nodes') return;
-    const [node] = await Promise.all([own.get(nodes, 'cordoned'), own.delete(nodes, 'gone').catch(() => undefined)]);
-    await own.replace(nodes, { ...annotated(node, { [MARK]: 'theirs' }), spec: { unschedulable: true } });
+    const [node] = await Promise.all([
+      own.get(nodes, 'cordoned'),
+      own.delete(nodes, 'gone').catch(() => undefined),
+    ]);
+    await own.replace(nodes, {
+      ...annotated(node, { [MARK]: 'theirs' }),
+      spec: { unschedulable: true },
+    });
   });
   for (const name of names)
-    await own.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name, annotations: { [MARK]: 'earlier' } } });
+    await own.create(nodes, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name, annotations: { [MARK]: 'earlier' } },
+    });
   const nothing = { ...request, certificates: [] };
-  const decide = async () => await Promise.resolve({ request: nothing, resumes: false } as unknown as Assessment);
+  const decide = async () =>
+    await Promise.resolve({ request: nothing, resumes: false } as unknown as Assessment);
   expect(await carryOut(session, decide)).toBe(0);
-  const left = (await own.listAll(nodes)).items.map((node) => [node.metadata.name, cordonOwner(node)]);
+  const left = (await own.listAll(nodes)).items.map((node) => [
+    node.metadata.name,
+    cordonOwner(node),
+  ]);
   expect(left).toEqual([
     ['bare', undefined],
     ['cordoned', 'theirs'],

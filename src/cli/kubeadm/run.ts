@@ -6,7 +6,10 @@ import { hostUpgrades } from '../../dialects/kubeadm/host-procedure.ts';
 import { controlPlaneOf, type Manifest } from '../../dialects/kubeadm/manifest.ts';
 import { newPlan, PLACE, type Request } from '../../dialects/kubeadm/plan-object.ts';
 import { type Assessment, hostsOf, isEmpty } from '../../dialects/kubeadm/preflight.ts';
-import { type ApproveServing, approveServing } from '../../dialects/kubeadm/serving-certificates.ts';
+import {
+  type ApproveServing,
+  approveServing,
+} from '../../dialects/kubeadm/serving-certificates.ts';
 import { CORDON_ANNOTATION, isMarkStale } from '../../drain/cordon-marks.ts';
 import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
 import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
@@ -22,7 +25,10 @@ import { type Shells, saidBy } from '../../kubeadm/host.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
 import { scriptFile } from '../../kubeadm/script-file.ts';
 import { API_SERVER, PRELUDE, prepareScript } from '../../kubeadm/scripts.ts';
-import { type ControllerProcess, prepareControllerProcess } from '../../process/controller-process.ts';
+import {
+  type ControllerProcess,
+  prepareControllerProcess,
+} from '../../process/controller-process.ts';
 import { rfc3339, sleep } from '../../util/clock.ts';
 import { EXIT, messageOf, RefitError, unlessError } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
@@ -37,10 +43,20 @@ const RECHECK_MS = 50;
 /** Milliseconds for the last writes. */
 const CLEAN_UP_WITHIN_MS = 10_000;
 
-export async function underLock<T>(session: ApplySession, work: (election: Election) => Promise<T>): Promise<T> {
+export async function underLock<T>(
+  session: ApplySession,
+  work: (election: Election) => Promise<T>,
+): Promise<T> {
   const { client, clock, log, identity, flags } = session;
   const stop = new AbortController();
-  const election = createElection({ client, ...PLACE, identity, ...timesOf(flags.leaseDuration), clock, log });
+  const election = createElection({
+    client,
+    ...PLACE,
+    identity,
+    ...timesOf(flags.leaseDuration),
+    clock,
+    log,
+  });
   // Ctrl-C ends the work first: its last writes need the lock.
   const elected = election.run(stop.signal);
   try {
@@ -53,7 +69,10 @@ export async function underLock<T>(session: ApplySession, work: (election: Elect
 }
 
 /** `decide` surveys once more under the lock. Resolves with the exit code. */
-export async function carryOut(session: ApplySession, decide: () => Promise<Assessment>): Promise<number> {
+export async function carryOut(
+  session: ApplySession,
+  decide: () => Promise<Assessment>,
+): Promise<number> {
   const { client, clock, abort } = session;
   return await underLock(session, async (election) => {
     const { request, resumes, continues, start } = await decide();
@@ -64,14 +83,21 @@ export async function carryOut(session: ApplySession, decide: () => Promise<Asse
         session.output.write('Nothing to do: another run has done it.\n');
         return EXIT.ok;
       }
-      if (!continues && hostsOf(request).length > 0) await untilAborted(prepare(session, request), abort);
+      if (!continues && hostsOf(request).length > 0)
+        await untilAborted(prepare(session, request), abort);
       if (!continues && request.leader.length + request.followers.length > 0)
         await untilAborted(takeSnapshot(session), abort);
       const plan = newPlan(request, start, { uid: randomUUID(), created: rfc3339(clock.now()) });
       // In one write: the record of an ended rollout says what it left half done.
       if (!(await ifFound(writer.replace(configMaps, plan)))) await writer.create(configMaps, plan);
     }
-    const approve = approveServing({ ...session, server: session.config.server, client: writer, addressesOf, abort });
+    const approve = approveServing({
+      ...session,
+      server: session.config.server,
+      client: writer,
+      addressesOf,
+      abort,
+    });
     const code = await runRollout(session, election, approve);
     if (code === EXIT.ok) await approve(session.manifest.hosts);
     return code;
@@ -82,7 +108,10 @@ export async function carryOut(session: ApplySession, decide: () => Promise<Asse
 async function removeStaleMarks(client: KubeClient, abort: AbortSignal): Promise<void> {
   // Another leader may have written the mark of its own cordon meanwhile, or the Node may be gone.
   for (const node of (await client.listAll(nodes, { abort })).items.filter(isMarkStale)) {
-    const patch = client.patch(nodes, node.metadata.name, removalOf(node, CORDON_ANNOTATION), { type: 'json', abort });
+    const patch = client.patch(nodes, node.metadata.name, removalOf(node, CORDON_ANNOTATION), {
+      type: 'json',
+      abort,
+    });
     await unlessError((error) => isInvalid(error) || isNotFound(error))(patch);
   }
 }
@@ -93,10 +122,15 @@ async function addressesOf(names: readonly string[]): Promise<string[]> {
 }
 
 /** All hosts, before the first is touched. One that is half upgraded might not pass: then this was done before. */
-async function prepare({ manifest, shells, output }: KubeadmSession, request: Request): Promise<void> {
+async function prepare(
+  { manifest, shells, output }: KubeadmSession,
+  request: Request,
+): Promise<void> {
   const names = hostsOf(request);
   const hosts = manifest.hosts.filter(({ name }) => names.includes(name));
-  output.write(`Staging binaries on ${names.join(', ')}; kubeadm checks each host before the first one is cordoned.\n`);
+  output.write(
+    `Staging binaries on ${names.join(', ')}; kubeadm checks each host before the first one is cordoned.\n`,
+  );
   for (const leads of [true, false]) {
     const group = hosts.filter(({ name }) => request.leader.includes(name) === leads);
     await onAll(group, async (host) => {
@@ -110,11 +144,13 @@ async function prepare({ manifest, shells, output }: KubeadmSession, request: Re
 /** Before the first write of the upgrade; a person restores it if anything goes wrong with etcd. */
 async function takeSnapshot({ manifest, shells, output }: KubeadmSession): Promise<void> {
   const { version, etcdSnapshots, etcdSnapshotCertificate } = manifest;
-  if (etcdSnapshots === 0) return output.write('No snapshot of etcd is taken: etcdSnapshots is 0.\n');
+  if (etcdSnapshots === 0)
+    return output.write('No snapshot of etcd is taken: etcdSnapshots is 0.\n');
   const controllers = controlPlaneOf(manifest);
   const answers = await etcdAnswers(shells, controllers);
   const host = controllers.find(({ name }) => typeof answers.get(name) === 'object');
-  if (!host) return output.write('No snapshot of etcd is taken: etcd is external, or curl is missing.\n');
+  if (!host)
+    return output.write('No snapshot of etcd is taken: etcd is external, or curl is missing.\n');
   const script = snapshotScript(version, etcdSnapshots, etcdSnapshotCertificate);
   const said = await outputOn(host, script, shells, 'no snapshot of etcd, nothing was changed: ');
   return output.write(`Snapshot of etcd on ${host.name}: ${said}\n`);
@@ -127,14 +163,20 @@ async function locked(election: Election, { clock, output, abort }: KubeadmSessi
     const refusal = election.refusal();
     if (refusal) throw refusal;
     if (!isSaid && clock.monotonic() - since > PATIENCE_MS && election.leader() !== '') {
-      output.write(`Waiting for the lock ${PLACE.namespace}/${PLACE.name}: ${election.leader()} holds it.\n`);
+      output.write(
+        `Waiting for the lock ${PLACE.namespace}/${PLACE.name}: ${election.leader()} holds it.\n`,
+      );
       isSaid = true;
     }
     await sleep(clock, RECHECK_MS, abort);
   }
 }
 
-async function runRollout(session: ApplySession, held: WriteGuard, approve: ApproveServing): Promise<number> {
+async function runRollout(
+  session: ApplySession,
+  held: WriteGuard,
+  approve: ApproveServing,
+): Promise<number> {
   const { flags, client, config, clock, log, output, manifest, shells, abort } = session;
   const done = new AbortController();
   const working = AbortSignal.any([abort, done.signal]);
@@ -145,7 +187,9 @@ async function runRollout(session: ApplySession, held: WriteGuard, approve: Appr
       config,
       client,
       dialects: ({ writer, drains }) => [
-        kubeadmDialect(hostUpgrades({ ...session, writer, drains, approveServing: approve, abort: working })),
+        kubeadmDialect(
+          hostUpgrades({ ...session, writer, drains, approveServing: approve, abort: working }),
+        ),
       ],
       held,
       policies: 'if-installed',
@@ -172,7 +216,10 @@ async function runRollout(session: ApplySession, held: WriteGuard, approve: Appr
 }
 
 /** Waits until the leader has removed its cordons and taints from hosts that were not upgraded. A read that fails changes no result. */
-async function untilCleanedUp(session: KubeadmSession, controller: ControllerProcess): Promise<void> {
+async function untilCleanedUp(
+  session: KubeadmSession,
+  controller: ControllerProcess,
+): Promise<void> {
   const { client, clock, abort } = session;
   const deadline = clock.monotonic() + CLEAN_UP_WITHIN_MS;
   while (clock.monotonic() < deadline) {
@@ -182,7 +229,10 @@ async function untilCleanedUp(session: KubeadmSession, controller: ControllerPro
       const now = clock.now();
       isClean &&= loaded.plans().every((plan) => {
         const snapshot = gather(dialect, plan, loaded.world, now, { isReadOnly: true });
-        return nodeActionsOf(evaluationsFor(snapshot, controller.policyFor(dialect, plan), now)).length === 0;
+        return (
+          nodeActionsOf(evaluationsFor(snapshot, controller.policyFor(dialect, plan), now))
+            .length === 0
+        );
       });
     }
     if (isClean) return;
@@ -201,9 +251,16 @@ export function throughHosts(ask: AskReadyz, manifest: Manifest, shells: Shells)
     } catch (error) {
       const host = controlPlaneOf(manifest).find((each) => each.name === name);
       if (!host) throw error;
-      const result = await shells.run(host, `${PRELUDE}${API_SERVER}${scriptFile('readyz.sh')}`, SCRIPT_MS);
+      const result = await shells.run(
+        host,
+        `${PRELUDE}${API_SERVER}${scriptFile('readyz.sh')}`,
+        SCRIPT_MS,
+      );
       if (result.code === 0) return Number(result.stdout);
-      throw new RefitError('REFIT_UNREACHABLE', `${messageOf(error)}; on its host: ${saidBy(result)}`);
+      throw new RefitError(
+        'REFIT_UNREACHABLE',
+        `${messageOf(error)}; on its host: ${saidBy(result)}`,
+      );
     }
   };
 }

@@ -8,17 +8,27 @@ import { configMaps } from '../../kube/resources.ts';
 import { TransportError } from '../../kube/status-error.ts';
 import { clientOver } from '../../kube/transport/http-client.ts';
 import { type Clock, sleep, systemClock } from '../../util/clock.ts';
-import { type KubeadmFlags, type KubeadmSession, onAll, surveyCluster, throughOutages } from './session.ts';
+import {
+  type KubeadmFlags,
+  type KubeadmSession,
+  onAll,
+  surveyCluster,
+  throughOutages,
+} from './session.ts';
 
 const hosts = '{name: cp1, role: controlPlane}, {name: cp2, role: controlPlane}';
 const binaries = '{kubeadm: {path: /a}, kubelet: {path: /b}}';
-const manifest = parseManifest(`{version: v1.36.3, hosts: [${hosts}], binaries: ${binaries}}`, 'm.yaml');
+const manifest = parseManifest(
+  `{version: v1.36.3, hosts: [${hosts}], binaries: ${binaries}}`,
+  'm.yaml',
+);
 const cut = new TransportError('socket hang up');
 
 /** `busy` is what hosts are busy with at each probe; the load balancer answers always. */
 function sessionWith(busy: string[], clock: Clock = systemClock): [KubeadmSession, string[]] {
   const said: string[] = [];
-  const run = async () => await Promise.resolve({ code: 0, stdout: `${busy.shift() ?? ''}\n`, stderr: '' });
+  const run = async () =>
+    await Promise.resolve({ code: 0, stdout: `${busy.shift() ?? ''}\n`, stderr: '' });
   const raw = async () => await Promise.resolve({ status: 200, body: 'ok' });
   const output = { write: (line: string) => said.push(line) };
   const abort = AbortSignal.timeout(20_000);
@@ -43,7 +53,9 @@ test('where no host is at work, the error stands', async () => {
 
 test('another error stands, too, and no host is asked again', async () => {
   const [session] = sessionWith(['', '', 'busy=step', 'busy=step']);
-  await expect(throughOutages(session, failing(1, new Error('refused')))).rejects.toThrow('refused');
+  await expect(throughOutages(session, failing(1, new Error('refused')))).rejects.toThrow(
+    'refused',
+  );
 });
 
 test('a kubeadm that never ends, though it is none of the cluster, is waited for half an hour and then named', async () => {
@@ -54,7 +66,8 @@ test('a kubeadm that never ends, though it is none of the cluster, is waited for
   );
   const both = 'cp1 (kubeadm, process 12), cp2 (kubeadm, process 12)';
   // A request may time out slowly: that counts, too.
-  const work = async (): Promise<never> => await sleep(clock, 2_000).then(async () => await Promise.reject(cut));
+  const work = async (): Promise<never> =>
+    await sleep(clock, 2_000).then(async () => await Promise.reject(cut));
   const error = await clock.runUntil(throughOutages(session, work).catch((each: unknown) => each));
   expect(String(error)).toContain(
     'socket hang up; cp1 (kubeadm, process 12) is still at work: end that process if it hangs; cp2',
@@ -69,8 +82,12 @@ test('a step of Refit that never ends is named with its log, and nobody is told 
   const step = 'a step of Refit, log /run/refit.*';
   const busy = Array.from({ length: 20_000 }, () => `busy=${step}`);
   const [session] = sessionWith(busy, clock);
-  const error = await clock.runUntil(throughOutages(session, failing(10_000, cut)).catch((each: unknown) => each));
-  expect(String(error)).toMatch(new RegExp(`cp1 \\(${RegExp.escape(step)}\\) is still at work; cp2`));
+  const error = await clock.runUntil(
+    throughOutages(session, failing(10_000, cut)).catch((each: unknown) => each),
+  );
+  expect(String(error)).toMatch(
+    new RegExp(`cp1 \\(${RegExp.escape(step)}\\) is still at work; cp2`),
+  );
   expect(String(error)).not.toContain('end that process');
 }, 60_000);
 
@@ -116,9 +133,14 @@ test('a record that a person broke is refused in one sentence', async () => {
   onTestFinished(async () => await server.stop());
   const client = clientOver(server.caller);
   const plan = newPlan({} as never, '');
-  await client.create(configMaps, { ...plan, data: { ...plan.data, rollout: '{"stages":[null]}' } });
+  await client.create(configMaps, {
+    ...plan,
+    data: { ...plan.data, rollout: '{"stages":[null]}' },
+  });
   const [session] = sessionWith([]);
   const survey = surveyCluster({ ...session, client, flags: {} as KubeadmFlags }, []);
   await expect(survey).rejects.toThrow('data.rollout: phase: is missing');
-  await expect(survey).rejects.toThrow('stages[0]: is empty, expected an object; correct it, or delete the ConfigMap');
+  await expect(survey).rejects.toThrow(
+    'stages[0]: is empty, expected an object; correct it, or delete the ConfigMap',
+  );
 });

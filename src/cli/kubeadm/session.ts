@@ -7,7 +7,12 @@ import { nodeName } from '../../dialects/kubeadm/fields.ts';
 import { type Hop, nextHop } from '../../dialects/kubeadm/hops.ts';
 import { UNNAMED } from '../../dialects/kubeadm/kubeone.ts';
 import { listPools } from '../../dialects/kubeadm/machine-pools.ts';
-import { controlPlaneOf, loadManifest, type Manifest, type ManifestHost } from '../../dialects/kubeadm/manifest.ts';
+import {
+  controlPlaneOf,
+  loadManifest,
+  type Manifest,
+  type ManifestHost,
+} from '../../dialects/kubeadm/manifest.ts';
 import { type ExpectedOutages, expectedOutages } from '../../dialects/kubeadm/outages.ts';
 import { PLACE, readRecord } from '../../dialects/kubeadm/plan-object.ts';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
@@ -60,7 +65,9 @@ export interface KubeadmApplyFlags extends KubeadmFlags {
   readonly leaseDuration: number;
 }
 
-export interface KubeadmSession<Flags extends KubeadmFlags = KubeadmFlags> extends Pick<Tools, 'clock' | 'log'>, Hop {
+export interface KubeadmSession<Flags extends KubeadmFlags = KubeadmFlags>
+  extends Pick<Tools, 'clock' | 'log'>,
+    Hop {
   readonly flags: Flags;
   readonly output: Output;
   readonly abort: AbortSignal;
@@ -81,7 +88,10 @@ export async function inSession<Flags extends KubeadmFlags>(
   choose: Choose = nextStep,
 ): Promise<number> {
   const read = await loadManifest(flags.manifest);
-  const config = await loadClusterConfig({ path: flags.kubeconfig ?? read.kubeconfig, context: flags.context });
+  const config = await loadClusterConfig({
+    path: flags.kubeconfig ?? read.kubeconfig,
+    context: flags.context,
+  });
   await using shells = await openShells(read.ssh);
   using client = createClient(config, { userAgent: 'refit-kubeadm' });
   const random = randomBytes(4).toString('hex');
@@ -92,11 +102,26 @@ export async function inSession<Flags extends KubeadmFlags>(
   const output = flags.output === 'json' ? plainErrors : plainOutput;
   const untouched = read.kubeOne?.untouched ?? [];
   if (untouched.length > 0)
-    output.write(`Refit does not touch these parts of ${flags.manifest}: ${untouched.join(', ')}\n`);
-  const files = read.kubeOne ? [read.kubeconfig, read.ssh.knownHostsFile].flatMap((file) => file ?? []) : [];
+    output.write(
+      `Refit does not touch these parts of ${flags.manifest}: ${untouched.join(', ')}\n`,
+    );
+  const files = read.kubeOne
+    ? [read.kubeconfig, read.ssh.knownHostsFile].flatMap((file) => file ?? [])
+    : [];
   if (files.length > 0) output.write(`Refit uses what lies beside it: ${files.join(', ')}\n`);
   const hop = await choose(read, shells, client);
-  const here = { flags, clock: systemClock, output, log, outages, abort, config, client, shells, identity };
+  const here = {
+    flags,
+    clock: systemClock,
+    output,
+    log,
+    outages,
+    abort,
+    config,
+    client,
+    shells,
+    identity,
+  };
   return await work({ ...here, ...hop });
 }
 
@@ -107,7 +132,11 @@ const nextStep: Choose = async (read, shells, client) => {
   if (manifest.hops.length === 0) return { manifest, later: [], stay: '' };
   const facts = await onAll(manifest.hosts, async (host) => await readFacts(shells, host));
   // The API server may be away.
-  return nextHop(manifest, facts, await client.get(configMaps, PLACE.name, PLACE).catch(() => undefined));
+  return nextHop(
+    manifest,
+    facts,
+    await client.get(configMaps, PLACE.name, PLACE).catch(() => undefined),
+  );
 };
 
 /** Workers and the API server may be away. */
@@ -125,33 +154,57 @@ async function withNames(manifest: Manifest, shells: SshShells): Promise<Manifes
     const name = (await shells.run(host, `${asked}\n`, HOSTNAME_MS)).stdout.trim();
     if (nodeName.safeParse(name).success) return { ...host, name };
     const found = `prints ${JSON.stringify(name.slice(0, 80))}, which is not the name of a Node`;
-    throw new RefitError('REFIT_FILE', `${host.address}: \`${asked}\` ${found}; give its hostname in the manifest`);
+    throw new RefitError(
+      'REFIT_FILE',
+      `${host.address}: \`${asked}\` ${found}; give its hostname in the manifest`,
+    );
   });
   const twice = firstRepeated(hosts.map(({ name }) => name));
   if (twice === undefined) return { ...manifest, hosts };
-  throw new RefitError('REFIT_FILE', `two hosts call themselves ${twice}; give each its hostname in the manifest`);
+  throw new RefitError(
+    'REFIT_FILE',
+    `two hosts call themselves ${twice}; give each its hostname in the manifest`,
+  );
 }
 
 /** Writes nothing. @throws RefitError REFIT_SSH with every host that does not answer */
 export async function probeAll({ manifest, shells, clock }: KubeadmSession): Promise<HostFacts[]> {
-  return await onAll(manifest.hosts, async (host) => await probeHost(shells, manifest, host, clock.now()));
+  return await onAll(
+    manifest.hosts,
+    async (host) => await probeHost(shells, manifest, host, clock.now()),
+  );
 }
 
 /** @throws RefitError with what every host says that fails; REFIT_SSH if one cannot be reached */
-export async function onAll<T>(hosts: readonly ManifestHost[], work: (host: ManifestHost) => Promise<T>): Promise<T[]> {
+export async function onAll<T>(
+  hosts: readonly ManifestHost[],
+  work: (host: ManifestHost) => Promise<T>,
+): Promise<T[]> {
   const inTurn = turnsOf(hosts);
-  const answers = await Promise.allSettled(hosts.map(async (host) => await inTurn(async () => await work(host))));
-  const failures = answers.flatMap((answer) => (answer.status === 'rejected' ? describeProblem(answer.reason) : []));
+  const answers = await Promise.allSettled(
+    hosts.map(async (host) => await inTurn(async () => await work(host))),
+  );
+  const failures = answers.flatMap((answer) =>
+    answer.status === 'rejected' ? describeProblem(answer.reason) : [],
+  );
   const told = failures.find(({ code }) => code === 'REFIT_SSH') ?? failures[0];
   if (told) throw new RefitError(told.code, failures.map(({ message }) => message).join('; '));
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }
 
 /** What the script prints. @throws RefitError with `failed` and what the host says, unless it ends well */
-export async function outputOn(host: ManifestHost, script: string, shells: Shells, failed = ''): Promise<string> {
+export async function outputOn(
+  host: ManifestHost,
+  script: string,
+  shells: Shells,
+  failed = '',
+): Promise<string> {
   const result = await shells.run(host, script);
   if (result.code === 0) return result.stdout.trim();
-  throw new RefitError('REFIT_REFUSED', `${host.name}: ${failed}${saidBy(result) || `exit code ${result.code}`}`);
+  throw new RefitError(
+    'REFIT_REFUSED',
+    `${host.name}: ${failed}${saidBy(result) || `exit code ${result.code}`}`,
+  );
 }
 
 /** Does `work` with the facts of all hosts, and again while kubeadm replaces the API server, as long as a step waits at most. */
@@ -168,7 +221,8 @@ export async function throughOutages<T>(
     try {
       const { status } = await client.raw('/readyz', { abort });
       if (status === 200) readyAt = clock.monotonic();
-      else if (hosts.some(({ busy }) => busy.length > 0)) throw new TransportError('the API server is not ready');
+      else if (hosts.some(({ busy }) => busy.length > 0))
+        throw new TransportError('the API server is not ready');
       return await work(session, outage === undefined ? hosts : await probeAll(session));
     } catch (error) {
       abort.throwIfAborted();
@@ -185,18 +239,28 @@ export async function throughOutages<T>(
       const now = clock.monotonic();
       if (busy.length > 0) outage.until = now + BACK_WITHIN_MS;
       if (now >= Math.min(outage.until, outage.since + LOCK_WAIT * 1000)) {
-        const held = busy.map((by) => `${by} is still at work${by.includes('process') ? ENDED : ''}`);
-        const found = hosts.flatMap(({ host, problems }) => problems.map(({ message }) => `${host.name}: ${message}`));
-        throw new RefitError(problem.code, [problem.message, ...held, ...found].join('; '), { cause: problem });
+        const held = busy.map(
+          (by) => `${by} is still at work${by.includes('process') ? ENDED : ''}`,
+        );
+        const found = hosts.flatMap(({ host, problems }) =>
+          problems.map(({ message }) => `${host.name}: ${message}`),
+        );
+        throw new RefitError(problem.code, [problem.message, ...held, ...found].join('; '), {
+          cause: problem,
+        });
       }
       await sleep(clock, ASK_AGAIN_MS, abort);
     }
   }
 }
 
-export async function surveyCluster(session: KubeadmSession, hosts: readonly HostFacts[]): Promise<Survey> {
+export async function surveyCluster(
+  session: KubeadmSession,
+  hosts: readonly HostFacts[],
+): Promise<Survey> {
   const { manifest, client, flags, abort } = session;
-  const mapOf = async (of: string) => await ifFound(client.get(configMaps, of, { ...PLACE, abort }));
+  const mapOf = async (of: string) =>
+    await ifFound(client.get(configMaps, of, { ...PLACE, abort }));
   const [{ items }, config, kubelets, plan, policies, webhooks, pools] = await Promise.all([
     client.listAll(nodes, { abort }),
     mapOf('kubeadm-config'),
@@ -212,15 +276,31 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
   const { enabled, options } = policy.drain;
   const look = drainPreviewer(client, abort);
   const drained = enabled ? manifest.hosts : [];
-  const looks = drained.map(async (host) => [host.name, await look.ahead(host.name, options)] as const);
+  const looks = drained.map(
+    async (host) => [host.name, await look.ahead(host.name, options)] as const,
+  );
   const drainPreviews = new Map(await Promise.all(looks));
   const version = valueIn(config, 'ClusterConfiguration', 'kubernetesVersion');
   const clusterVersion = typeof version === 'string' ? version : undefined;
   const allowsCgroupV1 = valueIn(kubelets, 'kubelet', 'failCgroupV1') === false;
   const configuration = [config?.data, kubelets?.data];
-  const found = { clusterVersion, allowsCgroupV1, configuration, plan, policy, drainPreviews, webhooks };
+  const found = {
+    clusterVersion,
+    allowsCgroupV1,
+    configuration,
+    plan,
+    policy,
+    drainPreviews,
+    webhooks,
+  };
   const rollsPools = flags.upgradeMachineDeployments === true;
-  const tools = { client, writer: client, clock: session.clock, force: flags.forceConflicts, abort };
+  const tools = {
+    client,
+    writer: client,
+    clock: session.clock,
+    force: flags.forceConflicts,
+    abort,
+  };
   const read = flags.skipAddons ? [] : manifest.addons.map(readAddon);
   const addons = await planAddons(tools, await Promise.all(read));
   const kubeconfig = await kubeconfigFindings(session);
@@ -231,9 +311,12 @@ export async function surveyCluster(session: KubeadmSession, hosts: readonly Hos
 async function kubeconfigFindings({ config, clock }: KubeadmSession): Promise<Finding[]> {
   const pem = config.user.clientCertificate;
   if (!pem) return [];
-  const { until, soon } = timesOf(new X509Certificate('text' in pem ? pem.text : await readBounded(pem.file)));
+  const { until, soon } = timesOf(
+    new X509Certificate('text' in pem ? pem.text : await readBounded(pem.file)),
+  );
   const found = `the client certificate of ${config.files.join(', ')} ends on ${dateOf(until)}`;
-  const cure = 'run kubeadm kubeconfig user on a control-plane host, or copy admin.conf once it is renewed';
+  const cure =
+    'run kubeadm kubeconfig user on a control-plane host, or copy admin.conf once it is renewed';
   return clock.now() < soon ? [] : [warn('certificate', `${found}: ${cure}`)];
 }
 

@@ -12,20 +12,33 @@ import type { ApplySession } from './session.ts';
 
 const AGAIN = 'run the same command again';
 
-export function stageLines({ pools = [] }: Survey, { toApply, toRoll, request }: Assessment): string[] {
-  const addons = toApply.flatMap(({ name, changes }) => changes.map((line) => `addon ${name}: ${line}`));
+export function stageLines(
+  { pools = [] }: Survey,
+  { toApply, toRoll, request }: Assessment,
+): string[] {
+  const addons = toApply.flatMap(({ name, changes }) =>
+    changes.map((line) => `addon ${name}: ${line}`),
+  );
   const open = ', not finished: --upgrade-machine-deployments continues it';
-  const stay = pools.map((pool) => `${pool.metadata.name} (${poolVersion(pool)}${isBegun(pool) ? open : ''})`);
+  const stay = pools.map(
+    (pool) => `${pool.metadata.name} (${poolVersion(pool)}${isBegun(pool) ? open : ''})`,
+  );
   const rows = toRoll.map((pool) => {
     const way = `${poolVersion(pool)} → ${request.version}`;
     return [pool.metadata.name, String(pool.spec.replicas ?? 1), way];
   });
-  if (rows.length > 0) return [...addons, ...table(['MACHINEDEPLOYMENT', 'MACHINES', 'VERSION'], rows), ''];
-  return stay.length === 0 ? addons : [...addons, `MachineDeployments stay as they are: ${stay.join(', ')}.`];
+  if (rows.length > 0)
+    return [...addons, ...table(['MACHINEDEPLOYMENT', 'MACHINES', 'VERSION'], rows), ''];
+  return stay.length === 0
+    ? addons
+    : [...addons, `MachineDeployments stay as they are: ${stay.join(', ')}.`];
 }
 
 /** Addons first; if one fails, the others are still applied, and no MachineDeployment follows. */
-export async function afterHosts(session: ApplySession, { toApply, toRoll, request: { version } }: Assessment) {
+export async function afterHosts(
+  session: ApplySession,
+  { toApply, toRoll, request: { version } }: Assessment,
+) {
   const { client, clock, log, output, flags, abort } = session;
   if (toApply.length + toRoll.length === 0) return [];
   return await underLock(session, async (election) => {
@@ -35,7 +48,10 @@ export async function afterHosts(session: ApplySession, { toApply, toRoll, reque
     const checks: [string, Check[]][] = [];
     const end = (name: string, component: string, found: string, problem?: string): void => {
       output.write(`${name} ${problem === undefined ? 'is done' : `failed: ${problem}`}.\n`);
-      checks.push([name, [problem === undefined ? { component, found } : { component, found: problem, cure: AGAIN }]]);
+      checks.push([
+        name,
+        [problem === undefined ? { component, found } : { component, found: problem, cure: AGAIN }],
+      ]);
     };
     for (const addon of toApply) {
       const problem = await applyAddon(tools, addon).catch((error: unknown) => {
@@ -48,12 +64,19 @@ export async function afterHosts(session: ApplySession, { toApply, toRoll, reque
       const name = `MachineDeployment ${pool.metadata.name}`;
       const tell = (message: string): void => {
         output.write(`${name} ${message}.\n`);
-        events.record(pool, { type: 'Normal', reason: 'MachinesUpgrading', message: `It ${message}` });
+        events.record(pool, {
+          type: 'Normal',
+          reason: 'MachinesUpgrading',
+          message: `It ${message}`,
+        });
       };
       const [failed] = checks.find(([, [check]]) => check?.cure !== undefined) ?? [];
-      const rolled = failed ? `not started, since ${failed} failed` : rollPool({ ...tools, tell }, pool, version);
+      const rolled = failed
+        ? `not started, since ${failed} failed`
+        : rollPool({ ...tools, tell }, pool, version);
       const problem = await rolled;
-      if (problem) events.record(pool, { type: 'Warning', reason: 'MachinesUpgrading', message: problem });
+      if (problem)
+        events.record(pool, { type: 'Warning', reason: 'MachinesUpgrading', message: problem });
       end(name, 'kubelet', version, problem);
     }
     await events.flush();

@@ -10,14 +10,22 @@ import type { KubeadmSession } from './session.ts';
 import { verifyCluster } from './verify.ts';
 
 const VERSION = 'v1.36.3';
-const hosts = '{name: cp1, role: controlPlane, address: 127.0.0.1}, {name: w1, role: worker, address: 127.0.0.2}';
+const hosts =
+  '{name: cp1, role: controlPlane, address: 127.0.0.1}, {name: w1, role: worker, address: 127.0.0.2}';
 const binaries = '{kubeadm: {path: /a}, kubelet: {path: /b}}';
-const manifest = parseManifest(`{version: ${VERSION}, hosts: [${hosts}], binaries: ${binaries}}`, 'm.yaml');
+const manifest = parseManifest(
+  `{version: ${VERSION}, hosts: [${hosts}], binaries: ${binaries}}`,
+  'm.yaml',
+);
 /** cp1 does not answer. */
 const run: SshShells['run'] = async ({ name }) =>
   name === 'cp1'
     ? await Promise.reject(new RefitError('REFIT_SSH', 'cp1 (127.0.0.1): timed out'))
-    : await Promise.resolve({ code: 0, stdout: `kubeadm=${VERSION}\nkubelet=${VERSION}\n`, stderr: '' });
+    : await Promise.resolve({
+        code: 0,
+        stdout: `kubeadm=${VERSION}\nkubelet=${VERSION}\n`,
+        stderr: '',
+      });
 
 test('a host and a list that do not answer hide neither the other hosts nor the Nodes', async () => {
   const cluster = await startMemoryCluster();

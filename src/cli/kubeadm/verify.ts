@@ -12,22 +12,29 @@ import type { KubeadmSession } from './session.ts';
 export type ClusterState = Awaited<ReturnType<typeof checkCluster>>;
 
 /** CoreDNS and kube-proxy still roll out when kubeadm ends: waits so long for what is wrong. */
-export async function verifyCluster(session: KubeadmSession, withinMs: number): Promise<ClusterState> {
+export async function verifyCluster(
+  session: KubeadmSession,
+  withinMs: number,
+): Promise<ClusterState> {
   let isTold = withinMs === 0;
   const ask = async (): Promise<ClusterState> => {
     const found = await checkCluster(session);
     const [wait] = [...found.checks].flatMap(([name, own]) =>
       verify.problemsOf(own).map((problem) => `${name}: ${problem}`),
     );
-    if (wait !== undefined && !isTold) session.output.write(`Waiting up to ${formatDuration(withinMs)} for ${wait}\n`);
+    if (wait !== undefined && !isTold)
+      session.output.write(`Waiting up to ${formatDuration(withinMs)} for ${wait}\n`);
     isTold = true;
     return found;
   };
   const state = await verify.untilRight(ask, isRight, { ...session, withinMs });
   for (const [name, own] of state.checks) {
-    const good = own.filter(({ cure }) => cure === undefined).map(({ component, found }) => `${component} ${found}`);
+    const good = own
+      .filter(({ cure }) => cure === undefined)
+      .map(({ component, found }) => `${component} ${found}`);
     if (good.length > 0) session.output.write(`Verified ${name}: ${good.join(', ')}\n`);
-    for (const problem of verify.problemsOf(own)) session.output.write(`failed ${name}: ${problem}\n`);
+    for (const problem of verify.problemsOf(own))
+      session.output.write(`failed ${name}: ${problem}\n`);
   }
   return state;
 }
@@ -59,7 +66,15 @@ export async function checkCluster(session: KubeadmSession) {
     const { name } = each.host;
     const node = list?.items.find(({ metadata }) => metadata.name === name);
     const parts = ['kubeadm', 'kubelet'] as const;
-    return [name, verify.hostChecks({ facts: each, node, pods: pods ?? [] }, manifest.version, parts, clock.now())];
+    return [
+      name,
+      verify.hostChecks(
+        { facts: each, node, pods: pods ?? [] },
+        manifest.version,
+        parts,
+        clock.now(),
+      ),
+    ];
   });
   // A host that does not answer may have a member, too.
   const etcd = facts.length === manifest.hosts.length ? verify.etcdChecks(facts) : [];
@@ -74,17 +89,31 @@ export async function checkCluster(session: KubeadmSession) {
 }
 
 /** A cluster may have others in their place. */
-async function addonChecks({ client, manifest, abort }: KubeadmSession, all: readonly Node[]): Promise<verify.Check[]> {
+async function addonChecks(
+  { client, manifest, abort }: KubeadmSession,
+  all: readonly Node[],
+): Promise<verify.Check[]> {
   const known = new Set(manifest.hosts.map(({ name }) => name));
   // kube-proxy runs only there.
   const linux = all.filter(({ metadata }) => metadata.labels?.['kubernetes.io/os'] === 'linux');
   const absent = verify.absentOf(linux).filter((name) => !known.has(name));
   // Only an UpgradeConfiguration can leave them out of an upgrade.
-  const isSkippable = manifest.hosts.some((host) => optionsFor(manifest, host).config !== undefined);
+  const isSkippable = manifest.hosts.some(
+    (host) => optionsFor(manifest, host).config !== undefined,
+  );
   const checks = verify.ADDONS.map(async ({ resource, name }) => {
     const found = await ifFound(client.get(resource, name, { namespace: 'kube-system', abort }));
     if (name !== 'kube-proxy') return found ? [verify.addonCheck(found, resource.kind)] : [];
-    return found ? [verify.addonCheck(found, resource.kind, isSkippable ? undefined : manifest.version, absent)] : [];
+    return found
+      ? [
+          verify.addonCheck(
+            found,
+            resource.kind,
+            isSkippable ? undefined : manifest.version,
+            absent,
+          ),
+        ]
+      : [];
   });
   return (await Promise.all(checks)).flat();
 }

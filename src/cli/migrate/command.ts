@@ -14,7 +14,10 @@ import { FIRST_WITH_SWITCH, type MigratingHost, type MigrationFacts, readFacts }
 type MigrateFlags = ConnectionFlags & { readonly plan?: boolean };
 
 /** Resolves with 0; of a check with 1 if something is in the way. */
-export async function migrateK0s(flags: MigrateFlags, { clock, output, abort }: SessionParts): Promise<number> {
+export async function migrateK0s(
+  flags: MigrateFlags,
+  { clock, output, abort }: SessionParts,
+): Promise<number> {
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   using client = createClient(config, { userAgent: 'refit-migrate' });
   const facts = harmless(await readFacts({ client, abort }, config.server, clock.now()));
@@ -29,17 +32,28 @@ const DONE = 'Done: every node has the agent of Refit.';
 
 export function checkLines(facts: MigrationFacts, problems = problemsOf(facts)): string[] {
   const { hosts, profilesOn, leader } = facts;
-  const rows = hosts.map((host) => [host.name, host.role, host.version ?? 'unknown', host.agent, nextOf(host)]);
+  const rows = hosts.map((host) => [
+    host.name,
+    host.role,
+    host.version ?? 'unknown',
+    host.agent,
+    nextOf(host),
+  ]);
   const isDone = hosts.every(({ isOurs }) => isOurs);
   const leads =
-    'holder' in leader ? `${isK0sLeader(leader.holder) ? 'k0s' : 'Refit'} (${leader.holder})` : 'nobody, or unknown';
-  const ended = leader.state === 'silent' ? `, which has not renewed its lease since ${leader.since}` : '';
+    'holder' in leader
+      ? `${isK0sLeader(leader.holder) ? 'k0s' : 'Refit'} (${leader.holder})`
+      : 'nobody, or unknown';
+  const ended =
+    leader.state === 'silent' ? `, which has not renewed its lease since ${leader.since}` : '';
   return [
     ...table(['NODE', 'ROLE', 'K0S', 'AGENT', 'NEXT'], rows),
     `leader: ${leads}${ended}`,
     `worker profiles that leave k0s's own agent on: ${profilesOn === undefined ? 'unknown, no right to read them' : listed(profilesOn, MOST_NAMES) || 'none'}`,
     ...problems.map((problem) => `in the way: ${problem}`),
-    ...(problems.length > 0 ? [] : [isDone ? DONE : 'Nothing is in the way: see refit migrate k0s --plan.']),
+    ...(problems.length > 0
+      ? []
+      : [isDone ? DONE : 'Nothing is in the way: see refit migrate k0s --plan.']),
   ];
 }
 
@@ -52,17 +66,26 @@ function nextOf({ isOurs, canSwitchOff, role }: MigratingHost): string {
 }
 
 export function problemsOf({ hosts, isRunning }: MigrationFacts): string[] {
-  const old = hosts.filter(({ canSwitchOff, isOurs }) => !canSwitchOff && !isOurs).map(({ name }) => name);
+  const old = hosts
+    .filter(({ canSwitchOff, isOurs }) => !canSwitchOff && !isOurs)
+    .map(({ name }) => name);
   const tooOld = `${listed(old, MOST_NAMES)}: k0s before ${FIRST_WITH_SWITCH} keeps its own agent on workers whatever the flag says: upgrade first`;
-  const isK0s = hosts.some(({ role, version }) => role === 'controller' || version?.includes('+k0s'));
+  const isK0s = hosts.some(
+    ({ role, version }) => role === 'controller' || version?.includes('+k0s'),
+  );
   return [
-    ...(isK0s ? [] : ['no node runs k0s, and there is no ControlNode: use the kubeconfig of the k0s cluster']),
+    ...(isK0s
+      ? []
+      : ['no node runs k0s, and there is no ControlNode: use the kubeconfig of the k0s cluster']),
     ...(isRunning ? ['a Plan is under way: wait for its end, or abort it with refit abort'] : []),
     ...(old.length > 0 ? [tooOld] : []),
   ];
 }
 
-export function stepsOf({ hosts, balancer = 'https://LOAD_BALANCER:6443' }: MigrationFacts): string[] {
+export function stepsOf({
+  hosts,
+  balancer = 'https://LOAD_BALANCER:6443',
+}: MigrationFacts): string[] {
   const controllers = hosts.filter(({ role }) => role === 'controller');
   const leftOf = (wanted: Role) => hosts.filter(({ role, isOurs }) => role === wanted && !isOurs);
   const roles = controllers.map(

@@ -27,7 +27,9 @@ export async function readFacts({ client, abort }: Reading, server: string, now:
     ifFound(client.get(plans, 'autopilot', { abort })),
     askLeader({ client, abort }, now),
   ]);
-  const marks = new Map((nodeLeases?.items ?? []).map((lease) => [lease.metadata.name, markedAt(lease)]));
+  const marks = new Map(
+    (nodeLeases?.items ?? []).map((lease) => [lease.metadata.name, markedAt(lease)]),
+  );
   const own = new Set(controllers.items.map((each) => nodeNameOf(each)));
   const state = plan?.status?.state;
   const host = new URL(server).hostname.replaceAll(/[[\]]/g, '');
@@ -36,16 +38,28 @@ export async function readFacts({ client, abort }: Reading, server: string, now:
       ...controllers.items.map((each) => hostOf(each, 'controller', each.status?.k0sVersion)),
       ...workers.items
         .filter(({ metadata }) => !own.has(metadata.name))
-        .map((each) => hostOf(each, 'worker', each.status?.nodeInfo?.kubeletVersion, marks.get(each.metadata.name))),
+        .map((each) =>
+          hostOf(
+            each,
+            'worker',
+            each.status?.nodeInfo?.kubeletVersion,
+            marks.get(each.metadata.name),
+          ),
+        ),
     ],
     /** The worker profiles that leave k0s's own agent on; undefined if they cannot be read. */
     profilesOn: profiles?.items
-      .filter(({ metadata, data }) => metadata.name.startsWith(PROFILE) && data?.['autopilotDisabled'] !== 'true')
+      .filter(
+        ({ metadata, data }) =>
+          metadata.name.startsWith(PROFILE) && data?.['autopilotDisabled'] !== 'true',
+      )
       .map(({ metadata }) => metadata.name),
     leader,
     isRunning: plan !== undefined && (state === undefined || state.startsWith('Schedulable')),
     /** Address of a load balancer; undefined if the kubeconfig names one API server. */
-    balancer: controllers.items.some(({ status }) => status?.addresses?.some(({ address }) => address === host))
+    balancer: controllers.items.some(({ status }) =>
+      status?.addresses?.some(({ address }) => address === host),
+    )
       ? undefined
       : server,
   };
@@ -55,14 +69,25 @@ function hostOf(object: KubeObject, role: Role, version?: string, marked?: strin
   const { title, ours } = agentOf(object);
   // Refit's agent marks the lease as well, but it also announces itself.
   const agent = title === 'unknown' && marked !== undefined ? `k0s's own, seen ${marked}` : title;
-  return { name: object.metadata.name, role, version, agent, isOurs: ours, canSwitchOff: canSwitchOff(version) };
+  return {
+    name: object.metadata.name,
+    role,
+    version,
+    agent,
+    isOurs: ours,
+    canSwitchOff: canSwitchOff(version),
+  };
 }
 
 /** True if that k0s switches its own agent off when it is told so. */
 function canSwitchOff(version: string | undefined): boolean {
   const [found, first] = [parseVersion(version), parseVersion(FIRST_WITH_SWITCH)];
   // A kubelet does not say which build of the release it is.
-  return found !== undefined && first !== undefined && compareVersions({ ...found, build: first.build }, first) >= 0;
+  return (
+    found !== undefined &&
+    first !== undefined &&
+    compareVersions({ ...found, build: first.build }, first) >= 0
+  );
 }
 
 /** When k0s's agent started there last: it marks the lease of its node then. */

@@ -5,7 +5,14 @@ import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import { plans } from '../../api/autopilot/plan.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { type KubeObject, leases, type Node, nodes, pathOf, type Resource } from '../../kube/resources.ts';
+import {
+  type KubeObject,
+  leases,
+  type Node,
+  nodes,
+  pathOf,
+  type Resource,
+} from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { encodePresence } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, type ControlNode, controlNodes } from '../../signal/names.ts';
@@ -14,10 +21,15 @@ import { type MigrationFacts, readFacts } from './facts.ts';
 
 const recorded = (name: string): KubeObject[] =>
   JSON.parse(
-    readFileSync(new URL(`../../../test/fixtures/autopilot/beside/${name}.json`, import.meta.url), 'utf8'),
+    readFileSync(
+      new URL(`../../../test/fixtures/autopilot/beside/${name}.json`, import.meta.url),
+      'utf8',
+    ),
   ) as KubeObject[];
 
-const OURS = { annotations: { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }) } };
+const OURS = {
+  annotations: { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }) },
+};
 const controller = (name: string, k0sVersion: string, more: object = {}): ControlNode => {
   const object = buildControlNode(name, more);
   return { ...object, status: { ...object.status, k0sVersion } };
@@ -63,13 +75,18 @@ async function factsOf(scene: Scene): Promise<MigrationFacts> {
   const listAll = async (resource: Resource): Promise<unknown> => {
     if (resource.kind === 'ConfigMap' && profiles === 'forbidden') throw refused(403, 'Forbidden');
     const items =
-      resource.kind === 'ConfigMap' ? recorded(`worker-config-autopilot-${profiles}`) : lists.get(pathOf(resource));
+      resource.kind === 'ConfigMap'
+        ? recorded(`worker-config-autopilot-${profiles}`)
+        : lists.get(pathOf(resource));
     return await Promise.resolve({ items: items ?? [], metadata: {} });
   };
   const get = async (resource: Resource): Promise<unknown> => {
     if (resource === leases) return await Promise.resolve(LEASE);
     if (resource !== plans || scene.state === undefined) throw refused(404, 'NotFound');
-    return await Promise.resolve({ metadata: { name: 'autopilot' }, status: { state: scene.state } });
+    return await Promise.resolve({
+      metadata: { name: 'autopilot' },
+      status: { state: scene.state },
+    });
   };
   const client = { listAll, get } as unknown as KubeClient;
   const { signal: abort } = new AbortController();
@@ -78,7 +95,8 @@ async function factsOf(scene: Scene): Promise<MigrationFacts> {
 
 test('a cluster without k0s is not ready for a migration', async () => {
   const facts = await factsOf({ controllers: [], workers: [worker('w1', 'v1.36.3')] });
-  const problem = 'no node runs k0s, and there is no ControlNode: use the kubeconfig of the k0s cluster';
+  const problem =
+    'no node runs k0s, and there is no ControlNode: use the kubeconfig of the k0s cluster';
   expect(problemsOf(facts)).toContain(problem);
   expect(problemsOf(await factsOf({}))).not.toContain(problem);
 });
@@ -118,7 +136,11 @@ test('one that is done', async () => {
 });
 
 test.each<[string, Scene, string]>([
-  ['workers whose agent cannot be switched off', { workers: [worker('w1', 'v1.34.10+k0s')] }, 'w1: k0s before v1.35.1'],
+  [
+    'workers whose agent cannot be switched off',
+    { workers: [worker('w1', 'v1.34.10+k0s')] },
+    'w1: k0s before v1.35.1',
+  ],
   ['a plan under way', { state: 'SchedulableWait' }, 'a Plan is under way'],
 ])('in the way: %s', async (_name, scene, words) => {
   expect(problemsOf(await factsOf(scene)).join()).toContain(words);
@@ -126,7 +148,9 @@ test.each<[string, Scene, string]>([
 });
 
 test.each(['v1.35.1+k0s', 'v1.35.1+k0s.0', 'v1.37.0+k0s'])('%s heeds the flag', async (version) => {
-  expect(problemsOf(await factsOf({ workers: [worker('w1', version)], state: 'Completed' }))).toEqual([]);
+  expect(
+    problemsOf(await factsOf({ workers: [worker('w1', version)], state: 'Completed' })),
+  ).toEqual([]);
 });
 
 test('profiles that may not be read are unknown', async () => {

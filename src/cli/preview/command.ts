@@ -34,14 +34,25 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
     const resource = read?.kind.resource;
     const seen = loaded.find(({ dialect }) => dialect.plans === resource);
     if (resource && !seen)
-      throw new RefitError('REFIT_NO_CRD', `the cluster lacks ${resource.plural}.${resource.group}`);
+      throw new RefitError(
+        'REFIT_NO_CRD',
+        `the cluster lacks ${resource.plural}.${resource.group}`,
+      );
     const plans =
-      read && seen ? [await previewNew(read.object, seen, viewParts, now)] : await previewOpen(loaded, viewParts, now);
+      read && seen
+        ? [await previewNew(read.object, seen, viewParts, now)]
+        : await previewOpen(loaded, viewParts, now);
     const view = harmless({ leader: await askLeader(session, now), plans });
-    parts.output.write(flags.output === 'json' ? `${JSON.stringify(view, undefined, 2)}\n` : renderPreview(view, now));
+    parts.output.write(
+      flags.output === 'json'
+        ? `${JSON.stringify(view, undefined, 2)}\n`
+        : renderPreview(view, now),
+    );
     const problem = file === undefined ? undefined : plans[0]?.reason;
     if (problem !== undefined)
-      throw new RefitError('REFIT_FILE', `${file}: ${problem}`, { hint: 'what is shown above is this plan' });
+      throw new RefitError('REFIT_FILE', `${file}: ${problem}`, {
+        hint: 'what is shown above is this plan',
+      });
     return EXIT.ok;
   });
 }
@@ -53,28 +64,62 @@ export async function previewNew(object: KubeObject, seen: Loaded, parts: ViewPa
   const { dialect, world } = seen;
   const present = seen
     .plans()
-    .find(({ metadata: it }) => it.name === name && (namespace === undefined || it.namespace === namespace));
+    .find(
+      ({ metadata: it }) =>
+        it.name === name && (namespace === undefined || it.namespace === namespace),
+    );
   const uid = (dialect.ordersByUid === true && present?.metadata.uid) || '';
   const metadata = { ...plan.metadata, uid, creationTimestamp: rfc3339(now) };
   const inspection = await inspect(seen, { ...plan, metadata }, parts, now);
-  return await previewAt(inspection, parts, now, present && dialect.resolve(present, world, now).phase);
+  return await previewAt(
+    inspection,
+    parts,
+    now,
+    present && dialect.resolve(present, world, now).phase,
+  );
 }
 
-export async function previewOpen(loaded: readonly Loaded[], parts: ViewParts, now: number): Promise<PlanPreview[]> {
-  const open = (await inspectAll(loaded, parts, now)).filter(({ snapshot }) => !isFinal(snapshot.rollout));
+export async function previewOpen(
+  loaded: readonly Loaded[],
+  parts: ViewParts,
+  now: number,
+): Promise<PlanPreview[]> {
+  const open = (await inspectAll(loaded, parts, now)).filter(
+    ({ snapshot }) => !isFinal(snapshot.rollout),
+  );
   const previews = await Promise.all(open.map(async (each) => await previewAt(each, parts, now)));
   return previews.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-async function previewAt(inspection: Inspection, parts: ViewParts, now: number, present?: PlanPreview['phase']) {
+async function previewAt(
+  inspection: Inspection,
+  parts: ViewParts,
+  now: number,
+  present?: PlanPreview['phase'],
+) {
   const view = viewAt(inspection, now);
   const drains = await lookAtDrains(inspection, parts.sources);
   const policy = policyRule(parts.policies, inspection.dialect.name, inspection.plan);
   const stages = stagePreviews(view, inspection, now);
   const duration = durationOf(stages, inspection, now);
   const { dialect, kind, name, id, phase, reason, waits } = view;
-  const isOrdered = inspection.dialect.ordersByUid !== true || (inspection.plan.metadata.uid ?? '') !== '';
+  const isOrdered =
+    inspection.dialect.ordersByUid !== true || (inspection.plan.metadata.uid ?? '') !== '';
   const unordered = 'the order of its nodes, until the Plan exists: it hashes the uid';
   const unseen = isOrdered ? view.unseen : [...(view.unseen ?? []), unordered];
-  return { dialect, kind, name, id, phase, present, reason, stages, waits, policy, drains, duration, unseen };
+  return {
+    dialect,
+    kind,
+    name,
+    id,
+    phase,
+    present,
+    reason,
+    stages,
+    waits,
+    policy,
+    drains,
+    duration,
+    unseen,
+  };
 }

@@ -11,7 +11,11 @@ import type { Inspection } from '../status/observe.ts';
 
 export type PolicyRule = ReturnType<typeof policyRule>;
 
-export function policyRule(policies: Policies, dialect: string, { metadata: { name, namespace } }: KubeObject) {
+export function policyRule(
+  policies: Policies,
+  dialect: string,
+  { metadata: { name, namespace } }: KubeObject,
+) {
   const [first, ...others] = coveringPolicies(policies.list(), { dialect, namespace, name });
   if (!first) return undefined;
   const wider = others.map(({ policy }) => policy.metadata.name);
@@ -28,7 +32,10 @@ const MOST_NODES = 200;
 const AT_ONCE = 8;
 
 /** Undefined if the plan drains nothing; never rejects. */
-export async function lookAtDrains({ snapshot, policy }: Inspection, sources: Pick<Sources, 'drainPreview'>) {
+export async function lookAtDrains(
+  { snapshot, policy }: Inspection,
+  sources: Pick<Sources, 'drainPreview'>,
+) {
   const { enabled, byWork = false, cordonOnly = false } = policy.drain;
   if (cordonOnly || !(enabled || byWork)) return undefined;
   const byNode = new Map(
@@ -43,21 +50,31 @@ export async function lookAtDrains({ snapshot, policy }: Inspection, sources: Pi
   const looks = await Promise.allSettled(
     some.map(async ([node, target]) => ({
       target,
-      drainPreview: await inTurn(async () => await sources.drainPreview(node, policy.drain.options)),
+      drainPreview: await inTurn(
+        async () => await sources.drainPreview(node, policy.drain.options),
+      ),
     })),
   );
   const seen = looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
   const problem = looks.find((look) => look.status === 'rejected')?.reason as unknown;
   const rest = byNode.size - some.length;
   const unseen =
-    problem === undefined ? (rest > 0 ? `${rest} more nodes were not checked` : undefined) : messageOf(problem);
+    problem === undefined
+      ? rest > 0
+        ? `${rest} more nodes were not checked`
+        : undefined
+      : messageOf(problem);
   return {
     nodes: seen.length,
     evictable: seen.reduce((sum, { drainPreview }) => sum + drainPreview.evictable, 0),
     /** Only nodes that cannot be drained now. */
     blocked: seen
       .filter(({ drainPreview }) => drainPreview.obstacles.length + drainPreview.refused.length > 0)
-      .map(({ target, drainPreview: { obstacles, refused } }) => ({ target, budgets: obstacles, refused })),
+      .map(({ target, drainPreview: { obstacles, refused } }) => ({
+        target,
+        budgets: obstacles,
+        refused,
+      })),
     unseen,
   };
 }

@@ -10,14 +10,19 @@ import { previewMachines } from './machines.ts';
 test('with the kubeconfig of a workload cluster: the management cluster is asked for, not our own kinds', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'refit-preview-'));
   onTestFinished(async () => await rm(directory, { recursive: true }));
-  await using server = await startStubServer((_request, response) => response.writeHead(404).end('404 page not found'));
+  await using server = await startStubServer((_request, response) =>
+    response.writeHead(404).end('404 page not found'),
+  );
   const kubeconfig = join(directory, 'kubeconfig.json');
   const lists = {
     clusters: [{ name: 'c', cluster: { server: server.config.server } }],
     users: [{ name: 'u', user: {} }],
     contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
   };
-  await writeFile(kubeconfig, JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'x', ...lists }));
+  await writeFile(
+    kubeconfig,
+    JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'x', ...lists }),
+  );
   const flags = { cluster: 'prod', to: 'v1.36.3', output: 'text', kubeconfig } as const;
   const size = () => ({ columns: 80, rows: 24 });
   const output = { write: () => undefined, size, isTerminal: false, hasColours: false };

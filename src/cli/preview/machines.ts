@@ -24,25 +24,38 @@ interface MachinesFlags extends ConnectionFlags {
 /** As Cluster API grants. */
 const CALL_MS = 10_000;
 
-const isController = ({ metadata }: Machine): boolean => metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
+const isController = ({ metadata }: Machine): boolean =>
+  metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
 
-export async function previewMachines(flags: MachinesFlags, { clock, output, abort }: SessionParts): Promise<number> {
+export async function previewMachines(
+  flags: MachinesFlags,
+  { clock, output, abort }: SessionParts,
+): Promise<number> {
   const { cluster, to: version = '', namespace = 'default' } = flags;
-  const wanted = 'expected the name of a Cluster and a version, such as --cluster blue --to v1.36.3';
+  const wanted =
+    'expected the name of a Cluster and a version, such as --cluster blue --to v1.36.3';
   if (cluster === undefined || !parseVersion(version))
-    throw new RefitError('REFIT_USAGE', `found --cluster "${cluster ?? ''}" and --to "${version}", ${wanted}`);
+    throw new RefitError(
+      'REFIT_USAGE',
+      `found --cluster "${cluster ?? ''}" and --to "${version}", ${wanted}`,
+    );
   const userAgent = 'refit-preview';
   using client = await connect(flags, userAgent);
   const found = await ifFound(client.listAll(machines, { namespace, abort }));
   const hint = 'use the kubeconfig of the management cluster';
-  if (!found) throw new RefitError('REFIT_NO_CRD', 'this cluster has no Machines of Cluster API', { hint });
+  if (!found)
+    throw new RefitError('REFIT_NO_CRD', 'this cluster has no Machines of Cluster API', { hint });
   const own = found.items.filter(({ spec }) => spec?.clusterName === cluster);
-  if (own.length === 0) throw new RefitError('REFIT_CONTROL', `Cluster ${namespace}/${cluster} has no Machines`);
+  if (own.length === 0)
+    throw new RefitError('REFIT_CONTROL', `Cluster ${namespace}/${cluster} has no Machines`);
   const secret = await ifFound(client.get(secrets, `${cluster}-kubeconfig`, { namespace, abort }));
   const absent = `no Secret ${namespace}/${cluster}-kubeconfig, in which Cluster API keeps the kubeconfig of the Cluster`;
   if (!secret) throw new RefitError('REFIT_CONTROL', absent);
   const kubeconfig = Buffer.from(secret.data?.['value'] ?? '', 'base64').toString();
-  using workload = createClient(await parseClusterConfig(kubeconfig, `Secret ${cluster}-kubeconfig`), { userAgent });
+  using workload = createClient(
+    await parseClusterConfig(kubeconfig, `Secret ${cluster}-kubeconfig`),
+    { userAgent },
+  );
   const now = { workload };
   const about = { status: 200, body: JSON.stringify({ gitVersion: version }) };
   // Cluster API brings a control plane of Machines there first.
@@ -61,13 +74,18 @@ export async function previewMachines(flags: MachinesFlags, { clock, output, abo
     const { metadata, spec, status } = machine;
     // Cluster API asks once about all Machines of a MachineSet.
     const asked = `${setOf(machine)?.name ?? metadata.name} ${spec?.version}`;
-    const verdict = verdicts.getOrInsertComputed(asked, async () => await judge(parts, machine, version));
+    const verdict = verdicts.getOrInsertComputed(
+      asked,
+      async () => await judge(parts, machine, version),
+    );
     return { machine: metadata.name, node: status?.nodeRef?.name ?? '', ...(await verdict) };
   };
   const rows = harmless(await Promise.all(own.map(look)));
   const cells = rows.map((row) => Object.values(row));
   const text = table(['MACHINE', 'NODE', 'OUTCOME', 'WHY'], cells);
-  output.write(`${flags.output === 'json' ? JSON.stringify(rows, undefined, 2) : text.join('\n')}\n`);
+  output.write(
+    `${flags.output === 'json' ? JSON.stringify(rows, undefined, 2) : text.join('\n')}\n`,
+  );
   return EXIT.ok;
 }
 
@@ -79,15 +97,27 @@ async function judge(parts: CanParts, machine: Machine, version: string) {
   const { metadata, spec } = machine;
   if (spec?.version === version) return { outcome: 'stays', why: 'it has that version' };
   const [set, deployment] = [setOf(machine), metadata.labels?.[SET_LABELS.deployment]];
-  if (!isController(machine) && !(set && deployment)) return { outcome: 'stays', why: 'it is of no MachineDeployment' };
+  if (!isController(machine) && !(set && deployment))
+    return { outcome: 'stays', why: 'it is of no MachineDeployment' };
   const at = (wanted: Machine['spec']): Triple => {
     if (!set) return { machine: { ...machine, kind: 'Machine', spec: wanted } };
     const template = { metadata, spec: wanted };
-    return { machineSet: { kind: 'MachineSet', metadata: { ...metadata, name: set.name }, spec: { template } } };
+    return {
+      machineSet: {
+        kind: 'MachineSet',
+        metadata: { ...metadata, name: set.name },
+        spec: { template },
+      },
+    };
   };
   const request = { current: at(spec), desired: at({ ...spec, version }) };
   try {
-    const answer = await canUpdate(parts, set ? 'CanUpdateMachineSet' : 'CanUpdateMachine', request, CALL_MS);
+    const answer = await canUpdate(
+      parts,
+      set ? 'CanUpdateMachineSet' : 'CanUpdateMachine',
+      request,
+      CALL_MS,
+    );
     const isClaim = (answer.machinePatch ?? answer.machineSetPatch) !== undefined;
     return { outcome: isClaim ? 'in place' : 'replaced', why: answer.message ?? '' };
   } catch (error) {

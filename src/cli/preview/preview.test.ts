@@ -5,7 +5,13 @@ import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed, selected } from '../../../test/builders/plans.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildViewParts, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import {
+  buildViewParts,
+  READY,
+  recorded,
+  signalled,
+  statusOf,
+} from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { autopilot } from '../../dialects/autopilot/dialect.ts';
@@ -19,8 +25,12 @@ import type { AskControlPlane, Sources } from '../status/answers.ts';
 import { previewNew, previewOpen } from './command.ts';
 import { type PlanPreview, type PreviewView, renderPreview } from './view.ts';
 
-const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index + 1}`);
-const targets = { controllers: listed('c1', 'c2'), workers: { ...listed(...names(3)), limits: { concurrent: 2 } } };
+const names = (count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `w${index + 1}`);
+const targets = {
+  controllers: listed('c1', 'c2'),
+  workers: { ...listed(...names(3)), limits: { concurrent: 2 } },
+};
 const plan = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] });
 const controllers = [buildControlNode('c1'), buildControlNode('c2')];
 const workers = names(3).map((name) => buildNode(name));
@@ -42,7 +52,12 @@ async function preview(
   const dialect = DIALECTS.find((each) => each.name === name);
   if (!dialect) throw new Error(`no dialect ${name}`);
   const world = buildWorldOf([nodes, workers], [controlNodes, controllers], [jobs, []]);
-  return await previewNew(file, { dialect, plans: () => present, world }, buildViewParts({ controlPlane: ask }), T0);
+  return await previewNew(
+    file,
+    { dialect, plans: () => present, world },
+    buildViewParts({ controlPlane: ask }),
+    T0,
+  );
 }
 
 test('a Plan of k0s: stages in order, waves by slots, and what waits', async () => {
@@ -63,14 +78,25 @@ test('a Plan of k0s: stages in order, waves by slots, and what waits', async () 
 
 test('a selector that matches nothing is told beside the stages that have targets', async () => {
   const some = { controllers: listed('c1', 'c2'), workers: selected('pool=nobody') };
-  const view = await preview('autopilot', buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: some }) }] }), []);
-  expect(view.stages.map(({ selection }) => selection)).toEqual([undefined, 'labels "pool=nobody"']);
-  expect(textOf(view)).toContain('\n  workers of command 0 to v1.36.3+k0s.2: nothing matches labels "pool=nobody"\n');
+  const view = await preview(
+    'autopilot',
+    buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: some }) }] }),
+    [],
+  );
+  expect(view.stages.map(({ selection }) => selection)).toEqual([
+    undefined,
+    'labels "pool=nobody"',
+  ]);
+  expect(textOf(view)).toContain(
+    '\n  workers of command 0 to v1.36.3+k0s.2: nothing matches labels "pool=nobody"\n',
+  );
 });
 
 test('the gates are asked on the cluster as it is', async () => {
   const down: AskControlPlane = async (endpoints) =>
-    await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: name !== 'c2', detail: 'no answer' })));
+    await Promise.resolve(
+      endpoints.map(({ name }) => ({ name, ready: name !== 'c2', detail: 'no answer' })),
+    );
   const view = await preview('autopilot', plan, workers, down);
   // The leader asks from another place: what this machine sees is no gate.
   expect(view.waits.map(({ gate }) => gate)).toEqual(['stages']);
@@ -94,7 +120,11 @@ test('nodes that work for the plan that is there already: named, and in the way'
     status,
   );
   const view = await preview('autopilot', file, [busy, ...workers.slice(1)], READY, [present]);
-  expect(view).toMatchObject({ phase: 'new', present: 'running', waits: [{ target: 'w2', gate: 'foreign-work' }] });
+  expect(view).toMatchObject({
+    phase: 'new',
+    present: 'running',
+    waits: [{ target: 'w2', gate: 'foreign-work' }],
+  });
   expect(textOf(view)).toContain('present  the cluster has a plan of that name: running\n');
 });
 
@@ -102,10 +132,16 @@ test.each<[string, KubeObject, RegExp]>([
   ['a node that is not there', plan, /worker w3/],
   [
     'no target at all',
-    buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: { workers: selected('pool=nobody') } }) }] }),
+    buildPlan({
+      commands: [{ k0supdate: buildUpdate({ targets: { workers: selected('pool=nobody') } }) }],
+    }),
     /no target/,
   ],
-  ['another name', { ...plan, metadata: { name: 'x' } }, /metadata\.name: "x" is not supported; use "autopilot"/],
+  [
+    'another name',
+    { ...plan, metadata: { name: 'x' } },
+    /metadata\.name: "x" is not supported; use "autopilot"/,
+  ],
 ])('not carried out as it stands: %s', async (_name, file, reason) => {
   const view = await preview('autopilot', file, workers.slice(0, 2));
   expect(view.reason).toMatch(reason);
@@ -134,7 +170,9 @@ test.each<[string, PreviewView['leader'], string]>([
 });
 
 test('a Plan of the system-upgrade-controller', async () => {
-  const hosts = names(3).map((name) => buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
+  const hosts = names(3).map((name) =>
+    buildNode(name, { labels: { 'kubernetes.io/hostname': name } }),
+  );
   const view = await preview('cattle', buildCattlePlan('p', { concurrency: 2 }), hosts);
   expect(view.stages[0]?.waves.map(({ length }) => length)).toEqual([2, 1]);
   expect(view.stages[0]?.waves.flat().toSorted()).toEqual(names(3));
@@ -144,31 +182,58 @@ test('a Plan of the system-upgrade-controller', async () => {
   );
   const present = buildCattlePlan('p');
   const edited = await preview('cattle', buildCattlePlan('p'), hosts, READY, [present]);
-  const order = cattleView.resolve(present, buildWorldOf([nodes, hosts], [jobs, []]), T0).stages[0]?.targets;
+  const order = cattleView.resolve(present, buildWorldOf([nodes, hosts], [jobs, []]), T0).stages[0]
+    ?.targets;
   expect(edited.stages[0]?.waves.flat()).toEqual(order?.map(({ name }) => name));
   expect(edited.unseen).toBeUndefined();
-  const channel = await preview('cattle', buildCattlePlan('p', { version: '', channel: 'https://example.com' }), hosts);
+  const channel = await preview(
+    'cattle',
+    buildCattlePlan('p', { version: '', channel: 'https://example.com' }),
+    hosts,
+  );
   expect(channel.reason).toBe('waiting for the version of the channel');
 });
 
 const BUDGET = { budget: 'shop/web', pods: ['shop/web-1'], reason: 'it wants all of them' };
-const HELD: Job = { metadata: { name: 'j', annotations: { 'refit.upgrade.cattle.io/drained-by-leader': 'true' } } };
+const HELD: Job = {
+  metadata: { name: 'j', annotations: { 'refit.upgrade.cattle.io/drained-by-leader': 'true' } },
+};
 
 test.each<[string, readonly Job[], readonly string[]]>([
   ['by its Job, as it is by default: no wait is told', [], ['slots']],
   ["by the controller, as another Plan's Job shows", [HELD], ['drain-possible', 'drain-possible']],
-])('a Plan of the system-upgrade-controller whose nodes are drained %s', async (_how, made, gates) => {
-  const hosts = names(2).map((name) => buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
-  const sources = {
-    drainPreview: async () => await Promise.resolve({ evictable: 1, obstacles: [BUDGET], refused: [] }),
-  };
-  const seen = { dialect: cattleView, plans: () => [], world: buildWorldOf([nodes, hosts], [jobs, made]) };
-  const view = await previewNew(buildCattlePlan('p', { drain: {} }), seen, buildViewParts(sources), T0);
-  expect(view.waits.map(({ gate }) => gate)).toEqual(gates);
-  expect(view.drains?.blocked.map(({ target }) => target).toSorted()).toEqual(names(2));
-  const cordons = await previewNew(buildCattlePlan('p', { cordon: true }), seen, buildViewParts(sources), T0);
-  expect(cordons.drains).toBeUndefined();
-});
+])(
+  'a Plan of the system-upgrade-controller whose nodes are drained %s',
+  async (_how, made, gates) => {
+    const hosts = names(2).map((name) =>
+      buildNode(name, { labels: { 'kubernetes.io/hostname': name } }),
+    );
+    const sources = {
+      drainPreview: async () =>
+        await Promise.resolve({ evictable: 1, obstacles: [BUDGET], refused: [] }),
+    };
+    const seen = {
+      dialect: cattleView,
+      plans: () => [],
+      world: buildWorldOf([nodes, hosts], [jobs, made]),
+    };
+    const view = await previewNew(
+      buildCattlePlan('p', { drain: {} }),
+      seen,
+      buildViewParts(sources),
+      T0,
+    );
+    expect(view.waits.map(({ gate }) => gate)).toEqual(gates);
+    expect(view.drains?.blocked.map(({ target }) => target).toSorted()).toEqual(names(2));
+    const cordons = await previewNew(
+      buildCattlePlan('p', { cordon: true }),
+      seen,
+      buildViewParts(sources),
+      T0,
+    );
+    expect(cordons.drains).toBeUndefined();
+  },
+);
 
 test('the order of a policy: each node of the control plane in a wave of its own, then zone after zone', async () => {
   const labelled: readonly [string, string, string][] = [
@@ -185,17 +250,30 @@ test('the order of a policy: each node of the control plane in a wave of its own
   const parts = buildViewParts({}, [buildUpgradePolicy('in-order', { order: ['zone'] })]);
   const seen = { dialect: cattleView, plans: () => [], world };
   const { stages } = await previewNew(buildCattlePlan('p', { concurrency: 4 }), seen, parts, T0);
-  expect(stages[0]?.waves.map((wave) => wave.toSorted())).toEqual([['c1'], ['c2'], ['w2'], ['w1', 'w3']]);
+  expect(stages[0]?.waves.map((wave) => wave.toSorted())).toEqual([
+    ['c1'],
+    ['c2'],
+    ['w2'],
+    ['w1', 'w3'],
+  ]);
 });
 
 test('a plan that runs: who is under way stands beside the waves; many waves are cut in text', async () => {
   const many = names(40);
-  const states = Object.fromEntries(many.map((name) => [name, name === 'w1' ? 'SignalSent' : 'SignalPending']));
+  const states = Object.fromEntries(
+    many.map((name) => [name, name === 'w1' ? 'SignalSent' : 'SignalPending']),
+  );
   const commands = [{ k0supdate: buildUpdate({ targets: { workers: listed(...many) } }) }];
   const running = buildPlan({ commands }, statusOf('SchedulableWait', [], recorded(states)));
-  const objects = many.map((name) => (name === 'w1' ? signalled(buildNode(name)) : buildNode(name)));
+  const objects = many.map((name) =>
+    name === 'w1' ? signalled(buildNode(name)) : buildNode(name),
+  );
   const world = buildWorldOf([nodes, objects], [controlNodes, []], [jobs, []]);
-  const [shown] = await previewOpen([{ dialect: autopilot, plans: () => [running], world }], HERE, T0);
+  const [shown] = await previewOpen(
+    [{ dialect: autopilot, plans: () => [running], world }],
+    HERE,
+    T0,
+  );
   if (!shown) throw new Error('no plan');
   expect(shown.stages[1]).toMatchObject({ moving: ['w1'], done: 0 });
   expect(shown.stages[1]?.waves).toHaveLength(39);
@@ -247,11 +325,15 @@ test.each<[string, readonly UpgradePolicy[], object | undefined]>([
 
 test('what stands against the plan at the API server, and what its policy forbids: told as it will be refused', async () => {
   const removed = because('RemovedApis', 'flowschemas are left');
-  expect((await previewIn({ sources: { preconditions: async () => await Promise.resolve([removed]) } })).reason).toBe(
-    'flowschemas are left',
-  );
+  expect(
+    (await previewIn({ sources: { preconditions: async () => await Promise.resolve([removed]) } }))
+      .reason,
+  ).toBe('flowschemas are left');
   const policies = [buildUpgradePolicy('all', { payloads: { requireHttps: true } })];
-  const update = buildUpdate({ platforms: { 'linux-amd64': { url: 'http://example.com/k0s' } }, targets });
+  const update = buildUpdate({
+    platforms: { 'linux-amd64': { url: 'http://example.com/k0s' } },
+    targets,
+  });
   const file = buildPlan({ commands: [{ k0supdate: update }] });
   expect((await previewIn({ policies, file })).reason).toMatch(
     /comes over plain http, and UpgradePolicy all requires https$/,
@@ -263,10 +345,17 @@ test('every drain of the plan: how many pods, which budgets hold which of them, 
     await Promise.resolve({
       evictable: 3,
       obstacles: node === 'w2' ? [BUDGET] : [],
-      refused: node === 'w3' ? [{ pod: 'shop/db', reason: 'has data in an emptyDir volume, which would be lost' }] : [],
+      refused:
+        node === 'w3'
+          ? [{ pod: 'shop/db', reason: 'has data in an emptyDir volume, which would be lost' }]
+          : [],
     });
   const view = await previewIn({ sources: { drainPreview } });
-  expect(view.drains).toMatchObject({ nodes: 3, evictable: 9, blocked: [{ target: 'w2' }, { target: 'w3' }] });
+  expect(view.drains).toMatchObject({
+    nodes: 3,
+    evictable: 9,
+    blocked: [{ target: 'w2' }, { target: 'w3' }],
+  });
   expect(textOf(view)).toContain(`
   drains   9 pods would be evicted from 3 nodes
   blocked  w2 cannot be drained: PodDisruptionBudget shop/web blocks shop/web-1: it wants all of them
@@ -277,7 +366,8 @@ test('every drain of the plan: how many pods, which budgets hold which of them, 
 });
 
 test('pods that may not be seen: said so, and no drain is called possible', async () => {
-  const drainPreview: Sources['drainPreview'] = async () => await Promise.reject(new Error('pods is forbidden'));
+  const drainPreview: Sources['drainPreview'] = async () =>
+    await Promise.reject(new Error('pods is forbidden'));
   const view = await previewIn({ sources: { drainPreview } });
   expect(view.drains).toEqual({ nodes: 0, evictable: 0, blocked: [], unseen: 'pods is forbidden' });
   expect(textOf(view)).toContain('  unknown  whether nodes can be drained: pods is forbidden\n');
@@ -298,7 +388,9 @@ test('nodes that run the version already: told, and a wave of them takes a secon
   const view = await previewIn({ workers: [...there, updated('w3', 'v1.36.2+k0s')] });
   expect(view.stages[1]).toMatchObject({ there: ['w1', 'w2'], waves: [['w1', 'w2'], ['w3']] });
   expect(view.duration?.ms).toBe(2 * 20_000 + 1000 + 20_000);
-  expect(textOf(view)).toContain('    there    w1, w2: at v1.36.3+k0s.2 already, done within a second\n');
+  expect(textOf(view)).toContain(
+    '    there    w1, w2: at v1.36.3+k0s.2 already, done within a second\n',
+  );
 });
 
 test('how long it takes: by what these nodes told the last time', async () => {
@@ -306,10 +398,18 @@ test('how long it takes: by what these nodes told the last time', async () => {
     signalled(
       buildNode(name),
       { planId: 'earlier', created: later(-1000), status: 'Completed', timestamp: later(-500) },
-      encodeReport({ created: later(-1000), spent: { Downloading: 1000, Restart: (seconds - 1) * 1000 } }),
+      encodeReport({
+        created: later(-1000),
+        spent: { Downloading: 1000, Restart: (seconds - 1) * 1000 },
+      }),
     );
   const view = await previewIn({ workers: [told('w1', 30), told('w2', 90), buildNode('w3')] });
-  expect(view.duration).toEqual({ ms: 4 * 90_000, perTargetMs: 90_000, basis: 'measured', samples: 2 });
+  expect(view.duration).toEqual({
+    ms: 4 * 90_000,
+    perTargetMs: 90_000,
+    basis: 'measured',
+    samples: 2,
+  });
   expect(textOf(view)).toContain(
     'takes    about 6 min of work: 1 min 30 s a wave, nine in ten took no longer the last time, measured on 2 nodes\n',
   );
@@ -318,18 +418,31 @@ test('how long it takes: by what these nodes told the last time', async () => {
 test.each<[string, UpgradePolicySpec, readonly string[], readonly (readonly string[])[]]>([
   ['fewer than the plan wants', { maxUnavailable: 1 }, [], [['w1'], ['w2'], ['w3']]],
   ['more than the plan wants', { maxUnavailable: 3 }, [], [['w1', 'w2'], ['w3']]],
-  ['a cordoned node counts, and may go with another', { maxUnavailable: 2 }, ['w2'], [['w1', 'w2'], ['w3']]],
+  [
+    'a cordoned node counts, and may go with another',
+    { maxUnavailable: 2 },
+    ['w2'],
+    [['w1', 'w2'], ['w3']],
+  ],
   ['a node outside of the plan counts', { maxUnavailable: 2 }, ['x1'], [['w1'], ['w2'], ['w3']]],
-  ['nothing may start: one at a time, once it may', { maxUnavailable: 1 }, ['x1'], [['w1'], ['w2'], ['w3']]],
-])('waves of as many nodes as the policy lets be unavailable: %s', async (_name, spec, cordoned, waves) => {
-  const hosts = [...names(3), 'x1'].map((name): Node => {
-    const node = buildNode(name);
-    return cordoned.includes(name) ? { ...node, spec: { unschedulable: true } } : node;
-  });
-  const view = await previewIn({ workers: hosts, policies: [buildUpgradePolicy('calm', spec)] });
-  expect(view.stages[1]?.waves).toEqual(waves);
-  expect(view.duration?.ms).toBe((2 + waves.length) * 20_000);
-});
+  [
+    'nothing may start: one at a time, once it may',
+    { maxUnavailable: 1 },
+    ['x1'],
+    [['w1'], ['w2'], ['w3']],
+  ],
+])(
+  'waves of as many nodes as the policy lets be unavailable: %s',
+  async (_name, spec, cordoned, waves) => {
+    const hosts = [...names(3), 'x1'].map((name): Node => {
+      const node = buildNode(name);
+      return cordoned.includes(name) ? { ...node, spec: { unschedulable: true } } : node;
+    });
+    const view = await previewIn({ workers: hosts, policies: [buildUpgradePolicy('calm', spec)] });
+    expect(view.stages[1]?.waves).toEqual(waves);
+    expect(view.duration?.ms).toBe((2 + waves.length) * 20_000);
+  },
+);
 
 const SLOW = { created: later(-1000), spent: { Restart: 25 * MINUTE } };
 const slow = names(3).map((name) =>
@@ -366,7 +479,11 @@ test.each<[string, UpgradePolicySpec, object | undefined, string | undefined, st
   ],
 ])('when it is done: %s', async (_name, spec, window, doneAt, said) => {
   const view = await previewIn({ workers: slow, policies: [buildUpgradePolicy('nights', spec)] });
-  expect(view.duration).toMatchObject({ ms: 100 * MINUTE, inWindows: true, ...(doneAt ? { doneAt } : {}) });
+  expect(view.duration).toMatchObject({
+    ms: 100 * MINUTE,
+    inWindows: true,
+    ...(doneAt ? { doneAt } : {}),
+  });
   expect([view.duration?.window, view.duration?.doneAt]).toEqual([window, doneAt]);
   expect(textOf(view)).toContain(said);
   expect(textOf(view)).toContain('about 1 h 40 min of work: 25 min a wave, ');
@@ -381,7 +498,11 @@ test('nothing more starts: no wave is shown, and no time', async () => {
   const commands = [{ k0supdate: buildUpdate({ targets: { workers: listed('w1', 'w2', 'w3') } }) }];
   const world = buildWorldOf([nodes, workers], [controlNodes, []], [jobs, []]);
   const running = buildPlan({ commands }, status);
-  const [view] = await previewOpen([{ dialect: autopilot, plans: () => [running], world }], HERE, T0);
+  const [view] = await previewOpen(
+    [{ dialect: autopilot, plans: () => [running], world }],
+    HERE,
+    T0,
+  );
   expect(view?.stages[1]).toMatchObject({ moving: ['w2'], waves: [] });
   expect(view?.duration).toBeUndefined();
 });

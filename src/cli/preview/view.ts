@@ -11,7 +11,10 @@ import type { Duration, StagePreview } from './waves.ts';
 
 /** `reason`: why the plan will be refused, does nothing, or is about to fail. */
 export interface PlanPreview
-  extends Pick<PlanView, 'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'waits' | 'unseen'> {
+  extends Pick<
+    PlanView,
+    'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'waits' | 'unseen'
+  > {
   /** Phase of the plan with that name in the cluster. */
   readonly present?: RolloutPhase | undefined;
   readonly stages: readonly StagePreview[];
@@ -39,13 +42,18 @@ export function renderPreview(view: PreviewView, now: number): string {
 function renderPlan(plan: PlanPreview): string[] {
   const { kind, name, id, phase, present, reason, stages, waits, unseen = [] } = plan;
   const found = stages.filter(
-    ({ done, moving, waves, selection }) => done + moving.length + waves.length > 0 || selection !== undefined,
+    ({ done, moving, waves, selection }) =>
+      done + moving.length + waves.length > 0 || selection !== undefined,
   );
   return [
     `${kind} ${name}${id === '' ? '' : ` (${id})`}  ${phase}`,
-    ...(present === undefined ? [] : [line('present', `the cluster has a plan of that name: ${present}`)]),
+    ...(present === undefined
+      ? []
+      : [line('present', `the cluster has a plan of that name: ${present}`)]),
     ...(reason === undefined ? [] : [line('problem', reason)]),
-    ...(plan.policy ? [line('policy', `UpgradePolicy ${plan.policy.name} ${plan.policy.rule}`)] : []),
+    ...(plan.policy
+      ? [line('policy', `UpgradePolicy ${plan.policy.name} ${plan.policy.rule}`)]
+      : []),
     ...found.flatMap(stageLines),
     ...waits.map(({ reason: { code, message } }) => line('waits', `${message} (${code})`)),
     ...(plan.drains ? drainLines(plan.drains) : []),
@@ -85,7 +93,10 @@ function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): st
   return [
     ...(evictable > 0 ? [line('drains', evictions)] : []),
     ...blocked.slice(0, MOST_BLOCKED).map(({ target, budgets, refused }) => {
-      const why = [...budgets.map(describeBlockingBudget), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
+      const why = [
+        ...budgets.map(describeBlockingBudget),
+        ...refused.map(({ pod, reason }) => `${pod} ${reason}`),
+      ];
       return line('blocked', `${target} cannot be drained: ${why.join('; ')}`);
     }),
     ...(rest > 0 ? [line('', `and ${rest} more`)] : []),
@@ -93,7 +104,15 @@ function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): st
   ];
 }
 
-function durationLines({ ms, perTargetMs, basis, samples, inWindows, window, doneAt }: Duration): string[] {
+function durationLines({
+  ms,
+  perTargetMs,
+  basis,
+  samples,
+  inWindows,
+  window,
+  doneAt,
+}: Duration): string[] {
   const each = `${formatDuration(perTargetMs)} a wave`;
   const why =
     basis === 'measured'
@@ -106,6 +125,7 @@ function durationLines({ ms, perTargetMs, basis, samples, inWindows, window, don
       ? 'never done: no window of the policy is long enough for a wave'
       : `done at about ${doneAt}, in the windows of the policy`;
   const fits =
-    window && `${window.nodes} of ${counted(window.of, 'node')} in the next window, from ${window.from} (${basis})`;
+    window &&
+    `${window.nodes} of ${counted(window.of, 'node')} in the next window, from ${window.from} (${basis})`;
   return [takes, ...(fits === undefined ? [] : [line('fits', fits)]), line('ends', end)];
 }

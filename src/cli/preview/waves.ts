@@ -14,7 +14,11 @@ import type { PlanView } from '../status/view.ts';
 
 export type StagePreview = ReturnType<typeof stagePreviews>[number];
 
-export function stagePreviews({ stages }: Pick<PlanView, 'stages'>, inspection: Inspection, now: number) {
+export function stagePreviews(
+  { stages }: Pick<PlanView, 'stages'>,
+  inspection: Inspection,
+  now: number,
+) {
   const { snapshot, policy } = inspection;
   const rollout = decide(snapshot, policy, now).record ?? snapshot.rollout;
   const isOver = isFinal(rollout) || isStopping({ ...snapshot, rollout }, policy);
@@ -33,7 +37,9 @@ export function stagePreviews({ stages }: Pick<PlanView, 'stages'>, inspection: 
       /** Names of the pending targets, in order, as many in a wave as slots and `maxUnavailable` allow; none if nothing will start. */
       waves: isOver
         ? []
-        : groupsOf(inspection, waiting).flatMap((group) => wavesOf(group, Math.max(1, stage.maxInFlight), room)),
+        : groupsOf(inspection, waiting).flatMap((group) =>
+            wavesOf(group, Math.max(1, stage.maxInFlight), room),
+          ),
     };
   });
 }
@@ -51,7 +57,11 @@ function roomOf({ snapshot, policy }: Inspection) {
   return { nodes, counts: (name: string) => all.has(name) && !unavailable.has(name) };
 }
 
-function wavesOf(pending: readonly Target[], size: number, room: ReturnType<typeof roomOf>): string[][] {
+function wavesOf(
+  pending: readonly Target[],
+  size: number,
+  room: ReturnType<typeof roomOf>,
+): string[][] {
   const waves: string[][] = [];
   for (let left = pending.map(({ name }) => name); left.length > 0; ) {
     const wave: string[] = [];
@@ -93,7 +103,8 @@ export function durationOf(stages: readonly StagePreview[], inspection: Inspecti
   const ms = waves.reduce((sum, wave) => sum + wave.ms, underWay);
   const basis = spent.length > 0 ? 'measured' : 'assumed';
   const { policy } = inspection;
-  const isLimited = policy.windows.length + policy.blackouts.length + (policy.planWindows ?? []).length > 0;
+  const isLimited =
+    policy.windows.length + policy.blackouts.length + (policy.planWindows ?? []).length > 0;
   return {
     /** Milliseconds of the work, without waits. */
     ms,
@@ -116,7 +127,8 @@ function fitInto(waves: readonly Wave[], policy: RolloutPolicy, now: number): Fi
   for (const { ms, nodes } of waves) {
     // Undefined where no window is long enough.
     const start = startOf(policy, time, ms);
-    if (start === undefined) return from === undefined ? {} : { window: { from: rfc3339(from), nodes: fitting, of } };
+    if (start === undefined)
+      return from === undefined ? {} : { window: { from: rfc3339(from), nodes: fitting, of } };
     // A wave that follows at once is in the same window.
     isNext &&= from === undefined || start === time;
     from ??= start;
@@ -147,7 +159,9 @@ function measured({ dialect, world, snapshot }: Inspection): number[] {
   const reports = withStages(snapshot.rollout).flatMap(({ stage, target }) => {
     const annotations = dialect.objectOf(stage, target, world)?.metadata.annotations;
     const signal = decodeSignal(annotations);
-    return signal?.status?.status === 'Completed' ? (decodeReport(annotations, signal.created) ?? []) : [];
+    return signal?.status?.status === 'Completed'
+      ? (decodeReport(annotations, signal.created) ?? [])
+      : [];
   });
   return timesIn(reports);
 }

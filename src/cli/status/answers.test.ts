@@ -19,7 +19,8 @@ test('a drain is looked at again after some seconds, and not before', async () =
   api.put(buildPod('web'));
   const clock = new FakeClock();
   const sources = sourcesOf(api.client, READY, clock, abort);
-  const look = async (): Promise<number> => (await sources.drainPreview('n1', DEFAULT_DRAIN)).evictable;
+  const look = async (): Promise<number> =>
+    (await sources.drainPreview('n1', DEFAULT_DRAIN)).evictable;
   expect([await look(), await look()]).toEqual([1, 1]);
   const asked = api.reads.length;
   await clock.advance(4999);
@@ -44,19 +45,26 @@ test.each([
   ['autopilot', { unanswered: { code: 'ControlPlaneUnknown' } }, 1],
   // Its leader is the process that the user runs.
   ['kubeadm', [{ name: 'c2', ready: false, detail: 'no answer' }], 0],
-])('an API server that this machine does not reach, of a plan of %s', async (name, known, unseen) => {
-  const dialect = DIALECTS.find((each) => each.name === name);
-  if (!dialect) throw new Error(`no dialect ${name}`);
-  const down = async () => await Promise.resolve([{ name: 'c2', ready: false, detail: 'no answer' }]);
-  const sources = { ...sourcesOf(new PodApi().client, READY, new FakeClock(), abort), controlPlane: down };
-  const world = { get: () => undefined, list: () => [] };
-  const answers = inspectionAnswers(sources, {
-    dialect,
-    plan: buildCattlePlan('p'),
-    world,
-    options: DEFAULT_DRAIN,
-  });
-  await answers.add([{ kind: 'control-plane' }]);
-  expect(answers.known.controlPlane).toMatchObject(known);
-  expect(answers.unseen.size).toBe(unseen);
-});
+])(
+  'an API server that this machine does not reach, of a plan of %s',
+  async (name, known, unseen) => {
+    const dialect = DIALECTS.find((each) => each.name === name);
+    if (!dialect) throw new Error(`no dialect ${name}`);
+    const down = async () =>
+      await Promise.resolve([{ name: 'c2', ready: false, detail: 'no answer' }]);
+    const sources = {
+      ...sourcesOf(new PodApi().client, READY, new FakeClock(), abort),
+      controlPlane: down,
+    };
+    const world = { get: () => undefined, list: () => [] };
+    const answers = inspectionAnswers(sources, {
+      dialect,
+      plan: buildCattlePlan('p'),
+      world,
+      options: DEFAULT_DRAIN,
+    });
+    await answers.add([{ kind: 'control-plane' }]);
+    expect(answers.known.controlPlane).toMatchObject(known);
+    expect(answers.unseen.size).toBe(unseen);
+  },
+);

@@ -1,5 +1,9 @@
 /** Answers what the decision on one plan asks and no watch shows, as far as the user may see it. */
-import { type DrainPreview, type DrainPreviewer, drainPreviewer } from '../../drain/drain-preview.ts';
+import {
+  type DrainPreview,
+  type DrainPreviewer,
+  drainPreviewer,
+} from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
@@ -25,7 +29,10 @@ export interface DrainProbe {
 
 export type Question = Probe | DrainProbe;
 
-type Subject = Pick<Loaded, 'dialect' | 'world'> & { readonly plan: KubeObject; readonly options: DrainOptions };
+type Subject = Pick<Loaded, 'dialect' | 'world'> & {
+  readonly plan: KubeObject;
+  readonly options: DrainOptions;
+};
 
 /** Questions of one kind that are asked at once: each is a request, and hundreds of nodes may need one. */
 const MOST_OF_A_KIND = 20;
@@ -72,17 +79,25 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
       case 'control-plane': {
         const ask = async () => await sources.controlPlane(dialect.endpoints(world));
         known.controlPlane ??=
-          leaderFinding(plan) ?? seenFromHere(await asking('whether the API servers are ready', ask, []));
+          leaderFinding(plan) ??
+          seenFromHere(await asking('whether the API servers are ready', ask, []));
         return;
       }
       case 'preconditions': {
         const what = 'whether objects are left that the new version does not serve';
-        known.preconditions = await asking(what, async () => await sources.preconditions(dialect, plan), []);
+        known.preconditions = await asking(
+          what,
+          async () => await sources.preconditions(dialect, plan),
+          [],
+        );
         return;
       }
       case 'drain-preview': {
         const ask = async () => await sources.drainPreview(question.node, options);
-        known.drainPreviews.set(question.node, await asking('whether nodes can be drained', ask, CLEAR));
+        known.drainPreviews.set(
+          question.node,
+          await asking('whether nodes can be drained', ask, CLEAR),
+        );
         return;
       }
       case 'drain-delegation': {
@@ -93,7 +108,11 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
       }
       case 'drain': {
         const { node, since } = question;
-        const progress = await asking('how far drains are', async () => await sources.drain(node, options), undefined);
+        const progress = await asking(
+          'how far drains are',
+          async () => await sources.drain(node, options),
+          undefined,
+        );
         const state: DrainState =
           progress === undefined || progress.left === 0
             ? { kind: 'drained', since }
@@ -105,7 +124,9 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
   /** Does not reject if a request is denied. */
   const add = async (questions: readonly Question[]): Promise<void> => {
     const kinds = [...Map.groupBy(questions, ({ kind }) => kind).values()];
-    const answers = kinds.flatMap((alike) => alike.map(async (each, at) => await answer(each, at < MOST_OF_A_KIND)));
+    const answers = kinds.flatMap((alike) =>
+      alike.map(async (each, at) => await answer(each, at < MOST_OF_A_KIND)),
+    );
     await Promise.all(answers);
   };
   return { known, unseen, add };
@@ -114,17 +135,26 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
 /** The leader asks from another place, and writes what it finds into the conditions of the plan. */
 function leaderFinding(plan: KubeObject): Known['controlPlane'] {
   const message = blockedBy(plan, 'ControlPlaneNotReady');
-  return message === undefined ? undefined : { unanswered: because('ControlPlaneNotReady', message), recheckMs: 0 };
+  return message === undefined
+    ? undefined
+    : { unanswered: because('ControlPlaneNotReady', message), recheckMs: 0 };
 }
 
 export type Sources = ReturnType<typeof sourcesOf>;
-export type AskControlPlane = (endpoints: readonly Endpoint[]) => Promise<readonly EndpointHealth[]>;
+export type AskControlPlane = (
+  endpoints: readonly Endpoint[],
+) => Promise<readonly EndpointHealth[]>;
 
 /** Milliseconds for which an answer is reused: a watch asks every second. */
 const KEPT_MS = 5000;
 
 /** Each rejects if the API server denies it or does not answer. */
-export function sourcesOf(client: KubeClient, askControlPlane: AskControlPlane, clock: Clock, abort: AbortSignal) {
+export function sourcesOf(
+  client: KubeClient,
+  askControlPlane: AskControlPlane,
+  clock: Clock,
+  abort: AbortSignal,
+) {
   const kept = new Map<string, { readonly at: number; readonly answer: Promise<unknown> }>();
   const once = async <T>(key: string, ask: () => Promise<T>): Promise<T> => {
     const known = kept.get(key);
@@ -140,7 +170,10 @@ export function sourcesOf(client: KubeClient, askControlPlane: AskControlPlane, 
     drainPreview: async (node: string, options: DrainOptions) =>
       await once(`drain preview ${node}`, async () => await (await look()).ahead(node, options)),
     drain: async (node: string, options: DrainOptions) =>
-      await once(`drain ${node}`, async () => await (await look()).during(node, options, clock.now())),
+      await once(
+        `drain ${node}`,
+        async () => await (await look()).during(node, options, clock.now()),
+      ),
     preconditions: async (dialect: Dialect, plan: KubeObject) =>
       await once(
         `preconditions ${dialect.name} ${plan.metadata.uid ?? ''}`,
@@ -149,7 +182,9 @@ export function sourcesOf(client: KubeClient, askControlPlane: AskControlPlane, 
     drainDelegation: async (dialect: Dialect, stage: Stage, target: Target, world: World) =>
       await once(
         `drain delegation ${dialect.name} ${target.key}`,
-        async () => (await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort)) ?? false,
+        async () =>
+          (await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort)) ??
+          false,
       ),
   };
 }

@@ -18,7 +18,9 @@ import { movingRows, sentenceOf } from './sentences.ts';
 import type { PlanView } from './view.ts';
 
 const NOW = T0 + 10 * MINUTE;
-const hosts = ['a', 'b'].map((name) => buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
+const hosts = ['a', 'b'].map((name) =>
+  buildNode(name, { labels: { 'kubernetes.io/hostname': name } }),
+);
 const HASH = latestHash(buildCattlePlan('p'), 'v1.2.3', []);
 const channel = { version: '', channel: 'https://example.com' };
 
@@ -26,8 +28,14 @@ type Told = [type: string, status: string, reason: string, message?: string];
 const VALID: Told[] = [['Validated', 'True', 'PlanIsValid']];
 const NOT_READY: Told = ['Complete', 'False', 'NotReady', 'plan is not valid and resolved'];
 const FAILS = `the channel says no version since ${later(0)}: no route`;
-const UNRESOLVED: Told[] = [['LatestResolved', 'False', 'Error', 'cannot resolve plan: missing channel and version']];
-const RUNNING = ['Complete False SyncJob', 'Validated True PlanIsValid', 'LatestResolved True Version'].map((each) => {
+const UNRESOLVED: Told[] = [
+  ['LatestResolved', 'False', 'Error', 'cannot resolve plan: missing channel and version'],
+];
+const RUNNING = [
+  'Complete False SyncJob',
+  'Validated True PlanIsValid',
+  'LatestResolved True Version',
+].map((each) => {
   const [type = '', status = '', reason = ''] = each.split(' ');
   return { type, status, reason };
 });
@@ -54,12 +62,19 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
     channel,
     [],
     {},
-    ['why     waiting for the version of the channel', 'to do   Fix the Plan, its Secret or its channel'],
+    [
+      'why     waiting for the version of the channel',
+      'to do   Fix the Plan, its Secret or its channel',
+    ],
   ],
   [
     'its channel fails later',
     channel,
-    [...VALID, ['LatestResolved', 'True', 'Channel'], ['RefitChannelFails', 'True', 'ResolveFailed', FAILS]],
+    [
+      ...VALID,
+      ['LatestResolved', 'True', 'Channel'],
+      ['RefitChannelFails', 'True', 'ResolveFailed', FAILS],
+    ],
     { latestVersion: 'v1' },
     [`unknown ${FAILS}`],
   ],
@@ -81,10 +96,19 @@ test.each<[string, Partial<CattleSpec>, readonly Told[], CattlePlan['status'], r
     ],
   ],
 ])('%s', async (_name, spec, told, status, lines) => {
-  const conditions = told.map(([type, is, reason, message = '']) => ({ type, status: is, reason, message }));
+  const conditions = told.map(([type, is, reason, message = '']) => ({
+    type,
+    status: is,
+    reason,
+    message,
+  }));
   const plan = { ...buildCattlePlan('p', spec), status: { ...status, conditions } };
   const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
-  const plans = await observe({ dialect: cattleView, plans: () => [plan], world }, buildViewParts(), NOW);
+  const plans = await observe(
+    { dialect: cattleView, plans: () => [plan], world },
+    buildViewParts(),
+    NOW,
+  );
   const shape = { hasColours: false, size: () => ({ columns: 200, rows: 50 }), advises: true };
   const text = render({ leader: { state: 'none' }, plans }, 'text', NOW, shape);
   for (const line of lines) expect(text).toContain(line);
@@ -97,22 +121,35 @@ test.each<[string, Partial<CattleSpec>, true | undefined]>([
   ['has neither version nor channel: a watch ends', { version: '' }, undefined],
 ])('an invalid Plan that %s', async (_name, spec, goesOn) => {
   const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
-  const conditions = [NOT_READY, ...VALID, ...UNRESOLVED].map(([type, status, reason, message = '']) => ({
-    type,
-    status,
-    reason,
-    message,
-  }));
+  const conditions = [NOT_READY, ...VALID, ...UNRESOLVED].map(
+    ([type, status, reason, message = '']) => ({
+      type,
+      status,
+      reason,
+      message,
+    }),
+  );
   const plan = { ...buildCattlePlan('p', spec), status: { conditions } };
-  const view = viewAt(await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW), NOW);
+  const view = viewAt(
+    await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW),
+    NOW,
+  );
   expect([view.phase, view.goesOn]).toEqual(['invalid', goesOn]);
 });
 
 test('a node that gets its Job next has no age', async () => {
-  const status = { latestVersion: 'v1.2.3', latestHash: HASH, applying: ['a'], conditions: RUNNING };
+  const status = {
+    latestVersion: 'v1.2.3',
+    latestHash: HASH,
+    applying: ['a'],
+    conditions: RUNNING,
+  };
   const plan = { ...buildCattlePlan('p'), status };
   const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
-  const view = viewAt(await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW), NOW);
+  const view = viewAt(
+    await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW),
+    NOW,
+  );
   expect(movingRows(view, NOW).map(sentenceOf)).toEqual(['a starting']);
 });
 
@@ -121,13 +158,24 @@ const RUNS = {
     name: jobNamesOf('p', 'a', HASH)[0],
     namespace: 'system-upgrade',
     creationTimestamp: later(2 * MINUTE),
-    labels: { 'upgrade.cattle.io/plan': 'p', 'upgrade.cattle.io/node': 'a', 'plan.upgrade.cattle.io/p': HASH },
-    ownerReferences: [{ apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', name: 'p', uid: 'p-uid' }],
+    labels: {
+      'upgrade.cattle.io/plan': 'p',
+      'upgrade.cattle.io/node': 'a',
+      'plan.upgrade.cattle.io/p': HASH,
+    },
+    ownerReferences: [
+      { apiVersion: 'upgrade.cattle.io/v1', kind: 'Plan', name: 'p', uid: 'p-uid' },
+    ],
   },
 };
 
 async function viewWith(job: Job, told: CattleCondition[] = []): Promise<PlanView> {
-  const status = { latestVersion: 'v1.2.3', latestHash: HASH, applying: ['a'], conditions: [...RUNNING, ...told] };
+  const status = {
+    latestVersion: 'v1.2.3',
+    latestHash: HASH,
+    applying: ['a'],
+    conditions: [...RUNNING, ...told],
+  };
   const plan = { ...buildCattlePlan('p', { concurrency: 1 }), status };
   const world = buildWorldOf([nodes, hosts], [jobs, [job]], [pods, []]);
   return viewAt(await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW), NOW);
@@ -135,15 +183,20 @@ async function viewWith(job: Job, told: CattleCondition[] = []): Promise<PlanVie
 
 test('nodes are queued since the last Job was made', async () => {
   const { waits } = await viewWith(RUNS);
-  expect(waits.filter(({ gate }) => gate === 'slots')).toMatchObject([{ since: later(2 * MINUTE) }]);
+  expect(waits.filter(({ gate }) => gate === 'slots')).toMatchObject([
+    { since: later(2 * MINUTE) },
+  ]);
 });
 
 test('a node whose Job succeeded, and whose label is refused, is not done and says why', async () => {
   const job = { ...RUNS, status: { conditions: [{ type: 'Complete', status: 'True' } as const] } };
   const refused = 'a: the API server refuses to change its object: nodes "a" is forbidden';
-  const phaseIn = ({ stages }: PlanView) => stages.flatMap(({ targets }) => targets.map(({ phase }) => phase));
+  const phaseIn = ({ stages }: PlanView) =>
+    stages.flatMap(({ targets }) => targets.map(({ phase }) => phase));
   expect(phaseIn(await viewWith(job))).toEqual(['verifying', 'pending']);
-  const view = await viewWith(job, [{ type: 'RefitStalled', status: 'True', reason: 'Stalled', message: refused }]);
+  const view = await viewWith(job, [
+    { type: 'RefitStalled', status: 'True', reason: 'Stalled', message: refused },
+  ]);
   expect(phaseIn(view)).toEqual(['verifying', 'pending']);
   expect(view.unseen).toBeUndefined();
   expect(view.waits[0]).toMatchObject({
@@ -155,7 +208,10 @@ test('a node whose Job succeeded, and whose label is refused, is not done and sa
 
 test('a Job that somebody suspended does not look as if it starts', async () => {
   const { stages } = await viewWith({ ...RUNS, spec: { suspend: true } });
-  expect(stages.flatMap(({ targets }) => targets.map(({ step }) => step))).toEqual(['Suspended', undefined]);
+  expect(stages.flatMap(({ targets }) => targets.map(({ step }) => step))).toEqual([
+    'Suspended',
+    undefined,
+  ]);
 });
 
 test('while its channel is down a Plan can be paused: it is not over', async () => {
@@ -174,14 +230,31 @@ test('while its channel is down a Plan can be paused: it is not over', async () 
 });
 
 test('a Plan that was aborted and has ended is neither paused, nor is a node retried where none may start', async () => {
-  const conditions = FAILED.map(([type, is, reason, message = '']) => ({ type, status: is, reason, message }));
+  const conditions = FAILED.map(([type, is, reason, message = '']) => ({
+    type,
+    status: is,
+    reason,
+    message,
+  }));
   const status = { latestVersion: 'v1.2.3', latestHash: HASH, applying: ['a'], conditions };
   const aborted = { type: 'RefitAborted', status: 'True', reason: 'Aborted', message: 'wrong' };
   const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
-  const given = async (spec: Partial<CattleSpec>, annotations = {}, told: CattleCondition[] = []) => {
-    const plan = { ...buildCattlePlan('p', spec), status: { ...status, conditions: [...conditions, ...told] } };
+  const given = async (
+    spec: Partial<CattleSpec>,
+    annotations = {},
+    told: CattleCondition[] = [],
+  ) => {
+    const plan = {
+      ...buildCattlePlan('p', spec),
+      status: { ...status, conditions: [...conditions, ...told] },
+    };
     const controlled = { ...plan, metadata: { ...plan.metadata, annotations } };
-    const inspection = await inspect({ dialect: cattleView, world }, controlled, buildViewParts(), NOW);
+    const inspection = await inspect(
+      { dialect: cattleView, world },
+      controlled,
+      buildViewParts(),
+      NOW,
+    );
     return { ...inspection, view: viewAt(inspection, NOW) };
   };
   const stopped = await given({}, { 'refit.upgrade.cattle.io/abort': 'wrong' }, [aborted]);
@@ -195,8 +268,17 @@ test('a node whose Job was refused is not retried: its Plan is corrected', async
     ['Complete', 'False', 'ValidationFailed', 'a: Job is invalid'],
     ['RefitFailedNodes', 'True', 'JobFailed', `a refused at ${later(0)}; generation 0`],
   ];
-  const conditions = told.map(([type, status, reason, message = '']) => ({ type, status, reason, message }));
-  const status = { latestVersion: 'v1.2.3', latestHash: HASH, conditions: [...RUNNING.slice(1), ...conditions] };
+  const conditions = told.map(([type, status, reason, message = '']) => ({
+    type,
+    status,
+    reason,
+    message,
+  }));
+  const status = {
+    latestVersion: 'v1.2.3',
+    latestHash: HASH,
+    conditions: [...RUNNING.slice(1), ...conditions],
+  };
   const world = buildWorldOf([nodes, hosts], [jobs, []], [pods, []]);
   const plan: CattlePlan = { ...buildCattlePlan('p'), status };
   const inspection = await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW);

@@ -19,7 +19,11 @@ function planWith(w1: string, w2: string, state = 'SchedulableWait', why?: strin
   return buildPlan({ commands }, statusOf(state, [], targets, why));
 }
 
-async function look(plans: readonly Plan[], workers: readonly Node[], more: Partial<StatusView> = {}) {
+async function look(
+  plans: readonly Plan[],
+  workers: readonly Node[],
+  more: Partial<StatusView> = {},
+) {
   const leader: LeaderView = { state: 'unknown' };
   return { leader, plans: await lookAt(plans, [], [...workers, buildNode('w3')], NOW), ...more };
 }
@@ -78,9 +82,15 @@ test('a node that is done: how far the plan is, and how long the rest takes', as
     return { ...view, plans };
   };
   const [sent, done] = [await at('SignalSent', MINUTE), await at('SignalCompleted', MINUTE)];
-  expect(told(sent, done)).toEqual(['Plan autopilot worker w2 done', 'Plan autopilot 66 %, about 1 min left']);
+  expect(told(sent, done)).toEqual([
+    'Plan autopilot worker w2 done',
+    'Plan autopilot 66 %, about 1 min left',
+  ]);
   expect(told(done, done)).toEqual([]);
-  const nothing = { ...done, plans: done.plans.map((plan) => ({ ...plan, stages: plan.stages.map(allDone) })) };
+  const nothing = {
+    ...done,
+    plans: done.plans.map((plan) => ({ ...plan, stages: plan.stages.map(allDone) })),
+  };
   expect(told(done, nothing).at(-1)).toBe('Plan autopilot 100 %');
 });
 
@@ -108,18 +118,30 @@ test('a plan that is replaced under its name is another plan', async () => {
 });
 
 test('no plan, a plan, and no plan again', async () => {
-  const [none, one] = [await look([], []), await look([planWith('SignalPending', 'SignalPending')], [W1, W2])];
+  const [none, one] = [
+    await look([], []),
+    await look([planWith('SignalPending', 'SignalPending')], [W1, W2]),
+  ];
   expect(told(undefined, none)).toEqual(['There is no plan.']);
-  expect(told(none, one)).toEqual(['Plan autopilot has 0 of 3 workers done', 'Plan autopilot is running']);
+  expect(told(none, one)).toEqual([
+    'Plan autopilot has 0 of 3 workers done',
+    'Plan autopilot is running',
+  ]);
   expect(told(one, none)).toEqual(['There is no plan.', 'Plan autopilot is gone']);
 });
 
 test('nobody leads, the API server is silent: told once, without the growing age', async () => {
   const plans = [planWith('SignalPending', 'SignalPending')];
   const led = await look(plans, [W1, W2]);
-  const silent = await look(plans, [W1, W2], { leader: { state: 'silent', holder: 'a', since: later(0) } });
+  const silent = await look(plans, [W1, W2], {
+    leader: { state: 'silent', holder: 'a', since: later(0) },
+  });
   const cut = await look(plans, [W1, W2], { silentSince: later(0) });
-  expect(told(led, silent)).toEqual(['No renewal by leader a: no new node starts until a refit controller runs.']);
+  expect(told(led, silent)).toEqual([
+    'No renewal by leader a: no new node starts until a refit controller runs.',
+  ]);
   expect(told(silent, silent)).toEqual([]);
-  expect(told(silent, cut)).toEqual(['No answer from the API server: what follows may be out of date.']);
+  expect(told(silent, cut)).toEqual([
+    'No answer from the API server: what follows may be out of date.',
+  ]);
 });

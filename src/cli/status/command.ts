@@ -26,7 +26,10 @@ export async function runStatus(flags: StatusFlags, parts: SessionParts): Promis
   if (code !== EXIT.failed) return code;
   const ends = last
     .filter(({ phase }) => phase !== 'done')
-    .map((plan) => `${plan.kind} ${plan.name} ${stateOf(plan)}: ${plan.reason ?? 'no reason was given'}`);
+    .map(
+      (plan) =>
+        `${plan.kind} ${plan.name} ${stateOf(plan)}: ${plan.reason ?? 'no reason was given'}`,
+    );
   throw new RefitError('REFIT_PLAN_FAILED', ends.join('; '));
 }
 
@@ -41,7 +44,11 @@ export async function showStatus(flags: StatusFlags, parts: StatusParts): Promis
   });
 }
 
-async function watch(flags: StatusFlags, { output, clock, onView }: StatusParts, session: Session): Promise<number> {
+async function watch(
+  flags: StatusFlags,
+  { output, clock, onView }: StatusParts,
+  session: Session,
+): Promise<number> {
   const show = watchWriter(output, flags.output);
   let last: readonly PlanView[] = [];
   try {
@@ -61,7 +68,10 @@ async function watch(flags: StatusFlags, { output, clock, onView }: StatusParts,
 const AGAIN_MS = 1000;
 
 /** In the last view every plan has ended. Throws the reason of `abort` if that comes first. */
-async function* watchPlans({ loaded, contact, ...session }: Session, clock: Clock): AsyncGenerator<StatusView> {
+async function* watchPlans(
+  { loaded, contact, ...session }: Session,
+  clock: Clock,
+): AsyncGenerator<StatusView> {
   const stop = new AbortController();
   const abort = AbortSignal.any([session.abort, stop.signal]);
   const reading = { client: session.client, abort };
@@ -69,7 +79,9 @@ async function* watchPlans({ loaded, contact, ...session }: Session, clock: Cloc
   let changed = Promise.withResolvers<void>();
   const onChange = (): void => changed.resolve();
   try {
-    const followed = await Promise.all(loaded.map(async ({ dialect }) => await follow(reading, dialect, onChange)));
+    const followed = await Promise.all(
+      loaded.map(async ({ dialect }) => await follow(reading, dialect, onChange)),
+    );
     const policies = await followPolicies(reading, session.viewParts.policies, onChange);
     const viewParts = { ...session.viewParts, policies };
     const leader = followLeader(reading, await askLeader(reading, clock.now()));
@@ -77,10 +89,17 @@ async function* watchPlans({ loaded, contact, ...session }: Session, clock: Cloc
       // Its error ends the watch.
       if (contact.isLoggedOut) await askLeader(reading, clock.now());
       const [now, began] = [clock.now(), clock.monotonic()];
-      const plans = (await Promise.all(followed.map(async (each) => await observe(each, viewParts, now)))).flat();
+      const plans = (
+        await Promise.all(followed.map(async (each) => await observe(each, viewParts, now)))
+      ).flat();
       const { silentSince } = contact;
       const orphaned = orphanedIn(followed);
-      yield { leader: leader(now), orphaned, ...(silentSince === undefined ? {} : { silentSince }), plans };
+      yield {
+        leader: leader(now),
+        orphaned,
+        ...(silentSince === undefined ? {} : { silentSince }),
+        plans,
+      };
       if (plans.length > 0 && !plans.some((plan) => isOpen(plan) || plan.goesOn)) return;
       // A view of thousands of targets takes a while: changes in quick succession share one.
       await sleep(clock, clock.monotonic() - began, abort);

@@ -13,13 +13,19 @@ const TERMINAL = { hasColours: false, size: () => ({ columns: 80, rows: 24 }) };
 const NOW = T0 + 30 * MINUTE;
 
 /** 3,000 are done, 500 may move, the rest waits; what differs is given by name. */
-async function textOf(inFlight: number, signals: (index: number) => OriginalSignal, notReady = new Set<number>()) {
+async function textOf(
+  inFlight: number,
+  signals: (index: number) => OriginalSignal,
+  notReady = new Set<number>(),
+) {
   const states = NAMES.map((name, index): [string, string] => [name, stateOf(index, inFlight)]);
   const workers = NAMES.map((name, index): Node => {
     const node = buildNode(name, {}, notReady.has(index) ? 'False' : 'True');
     return index >= 3000 && index < 3000 + inFlight ? signalled(node, signals(index)) : node;
   });
-  const update = buildUpdate({ targets: { workers: { ...selected(), limits: { concurrent: 500 } } } });
+  const update = buildUpdate({
+    targets: { workers: { ...selected(), limits: { concurrent: 500 } } },
+  });
   const plan = buildPlan(
     { commands: [{ k0supdate: update }] },
     statusOf('SchedulableWait', [], recorded(Object.fromEntries(states))),
@@ -77,6 +83,8 @@ test('a hundred failures: the first ones, and where the rest is told', async () 
   const lines = await textOf(100, () => ({ status: 'Failed', timestamp: later(MINUTE) }));
   expect(lines[1]).toBe('  workers  3000/5000  100 failed, 1900 pending');
   expect(lines.filter((line) => /^ {2}node-3\d+ +failed/.test(line))).toHaveLength(8);
-  expect(lines).toContainEqual(expect.stringMatching(/^ {2}and 92 more +failed +see refit status -o wide$/));
+  expect(lines).toContainEqual(
+    expect.stringMatching(/^ {2}and 92 more +failed +see refit status -o wide$/),
+  );
   expect(lines.length).toBeLessThan(24);
 });

@@ -7,7 +7,10 @@ import type { Lease } from '../../kube/resources.ts';
 import { askLeader, leaderOf } from './load.ts';
 
 function lease(spec: Lease['spec']): Lease {
-  return { metadata: { name: 'a' }, spec: { leaseDurationSeconds: 15, acquireTime: later(-60_000), ...spec } };
+  return {
+    metadata: { name: 'a' },
+    spec: { leaseDurationSeconds: 15, acquireTime: later(-60_000), ...spec },
+  };
 }
 
 const held = { state: 'held', holder: 'abc', since: later(-60_000) };
@@ -15,10 +18,22 @@ const held = { state: 'held', holder: 'abc', since: later(-60_000) };
 test.each<[string, Lease | undefined, object]>([
   ['no lease', undefined, { state: 'none' }],
   ['a lease without a spec', { metadata: { name: 'a' } }, { state: 'none' }],
-  ['a lease that was released', lease({ holderIdentity: '', renewTime: later(0) }), { state: 'none', since: later(0) }],
+  [
+    'a lease that was released',
+    lease({ holderIdentity: '', renewTime: later(0) }),
+    { state: 'none', since: later(0) },
+  ],
   ['a lease that was just renewed', lease({ holderIdentity: 'abc', renewTime: later(0) }), held],
-  ['the clock here is a minute behind', lease({ holderIdentity: 'abc', renewTime: later(60 * SECOND) }), held],
-  ['at the end of its time', lease({ holderIdentity: 'abc', renewTime: later(-15 * SECOND) }), held],
+  [
+    'the clock here is a minute behind',
+    lease({ holderIdentity: 'abc', renewTime: later(60 * SECOND) }),
+    held,
+  ],
+  [
+    'at the end of its time',
+    lease({ holderIdentity: 'abc', renewTime: later(-15 * SECOND) }),
+    held,
+  ],
   ...[16, 45].map((seconds): [string, Lease, object] => [
     `run out by less than clocks may differ: ${seconds} s`,
     lease({ holderIdentity: 'abc', renewTime: later(-seconds * SECOND) }),

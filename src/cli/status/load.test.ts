@@ -9,7 +9,11 @@ import { StatusError } from '../../kube/status-error.ts';
 import { installedOf, loadOnce } from './load.ts';
 
 const own = tableDialect as unknown as Dialect;
-const other: Dialect = { ...own, name: 'other', plans: { ...own.plans, group: 'other.example.com' } };
+const other: Dialect = {
+  ...own,
+  name: 'other',
+  plans: { ...own.plans, group: 'other.example.com' },
+};
 const onNodes: Dialect = {
   ...own,
   name: 'on-nodes',
@@ -27,13 +31,19 @@ async function installed(
 ): Promise<string[]> {
   const client = {
     raw: async (path: string) => {
-      const status = path === '/api/v1' || groups.some((group) => path.includes(`/${group}/`)) ? 200 : 404;
+      const status =
+        path === '/api/v1' || groups.some((group) => path.includes(`/${group}/`)) ? 200 : 404;
       return await Promise.resolve({ status, body: `{"resources":[{"name":"${kinds}"}]}` });
     },
-    list: async () => (seesNodes ? await Promise.resolve({ items: [], metadata: {} }) : await Promise.reject(KEPT)),
+    list: async () =>
+      seesNodes ? await Promise.resolve({ items: [], metadata: {} }) : await Promise.reject(KEPT),
     listAll: async () => await Promise.resolve({ items: [buildNode(name)], metadata: {} }),
   } as unknown as KubeClient;
-  const found = await installedOf({ client, abort: new AbortController().signal }, [own, other, onNodes]);
+  const found = await installedOf({ client, abort: new AbortController().signal }, [
+    own,
+    other,
+    onNodes,
+  ]);
   return found.map((dialect) => dialect.name);
 }
 

@@ -21,20 +21,37 @@ export interface Loaded {
   readonly world: World;
 }
 
-export async function loadOnce(client: KubeClient, dialect: Dialect, abort: AbortSignal): Promise<Loaded> {
-  return await load({ client, abort }, dialect, async ({ resource, namespace, fieldSelector, labelSelector }) => {
-    const { items, metadata } = await client.listAll(resource, { abort, namespace, fieldSelector, labelSelector });
-    const byKey = new Map(items.map((object) => [keyOf(object), object]));
-    return {
-      list: () => items,
-      get: (name, namespace) => byKey.get(keyAt(name, namespace)),
-      resourceVersion: () => metadata.resourceVersion,
-    };
-  });
+export async function loadOnce(
+  client: KubeClient,
+  dialect: Dialect,
+  abort: AbortSignal,
+): Promise<Loaded> {
+  return await load(
+    { client, abort },
+    dialect,
+    async ({ resource, namespace, fieldSelector, labelSelector }) => {
+      const { items, metadata } = await client.listAll(resource, {
+        abort,
+        namespace,
+        fieldSelector,
+        labelSelector,
+      });
+      const byKey = new Map(items.map((object) => [keyOf(object), object]));
+      return {
+        list: () => items,
+        get: (name, namespace) => byKey.get(keyAt(name, namespace)),
+        resourceVersion: () => metadata.resourceVersion,
+      };
+    },
+  );
 }
 
 /** Calls `onChange` after every relevant change, until the reading ends. */
-export async function follow({ client, abort }: Reading, dialect: Dialect, onChange: () => void): Promise<Loaded> {
+export async function follow(
+  { client, abort }: Reading,
+  dialect: Dialect,
+  onChange: () => void,
+): Promise<Loaded> {
   return await load({ client, abort }, dialect, async (followed) => {
     const { resource, namespace, fieldSelector, labelSelector } = followed;
     const selection = { namespace, fieldSelector, labelSelector };
@@ -69,17 +86,28 @@ async function load(reading: Reading, dialect: Dialect, view: ViewOf): Promise<L
       return [followed.resource, (isThere && (await ifFound(view(followed)))) || NOTHING] as const;
     }),
   );
-  return { dialect, plans: () => own.list().filter(isPlan), world: freshWorld(viewsOf(others), new OwnWrites()) };
+  return {
+    dialect,
+    plans: () => own.list().filter(isPlan),
+    world: freshWorld(viewsOf(others), new OwnWrites()),
+  };
 }
 
 /** Also false without the right to list it. */
-async function isReadable(reading: Reading, resource: Watched['resource'], scope: Scope = {}): Promise<boolean> {
+async function isReadable(
+  reading: Reading,
+  resource: Watched['resource'],
+  scope: Scope = {},
+): Promise<boolean> {
   const asked = tryList(reading.client, resource, { ...scope, abort: reading.abort });
   return (await ifFound(ifAllowed(asked))) === true;
 }
 
 /** The dialects whose kinds the cluster serves. All if there is none, so that the user learns what is missing. */
-export async function installedOf(reading: Reading, dialects: readonly Dialect[]): Promise<readonly Dialect[]> {
+export async function installedOf(
+  reading: Reading,
+  dialects: readonly Dialect[],
+): Promise<readonly Dialect[]> {
   const { client, abort } = reading;
   const isServed = await Promise.all(
     dialects.map(async ({ plans, scope }) => {
@@ -91,7 +119,9 @@ export async function installedOf(reading: Reading, dialects: readonly Dialect[]
   const served = dialects.filter((_dialect, index) => isServed[index]);
   // Kinds of every API server prove nothing: such a dialect counts if it has plans.
   if (served.some(({ plans }) => plans.group !== '')) return served;
-  const plans = await Promise.all(served.map(async (each) => (await loadOnce(client, each, abort)).plans()));
+  const plans = await Promise.all(
+    served.map(async (each) => (await loadOnce(client, each, abort)).plans()),
+  );
   const used = served.filter((_dialect, index) => plans[index]?.length !== 0);
   return used.length > 0 ? used : dialects;
 }
@@ -116,7 +146,11 @@ export async function loadPolicies({ client, abort }: Reading): Promise<Policies
 }
 
 /** Follows them; if `first` could not read them, nothing is followed. */
-export async function followPolicies(reading: Reading, first: Policies, onChange: () => void): Promise<Policies> {
+export async function followPolicies(
+  reading: Reading,
+  first: Policies,
+  onChange: () => void,
+): Promise<Policies> {
   if (first === NO_POLICIES || first.unseen !== undefined) return first;
   const informer = createInformer(reading.client, upgradePolicies);
   void informer.run(reading.abort);
@@ -144,9 +178,15 @@ export async function askLeader({ client, abort }: Reading, now: number): Promis
 }
 
 /** Follows the lease; returns `first` until it is loaded. */
-export function followLeader({ client, abort }: Reading, first: LeaderView): (now: number) => LeaderView {
+export function followLeader(
+  { client, abort }: Reading,
+  first: LeaderView,
+): (now: number) => LeaderView {
   if (first.state === 'unknown') return () => first;
-  const informer = createInformer(client, leases, { namespace, fieldSelector: `metadata.name=${name}` });
+  const informer = createInformer(client, leases, {
+    namespace,
+    fieldSelector: `metadata.name=${name}`,
+  });
   void informer.run(abort);
   return (now) => (informer.synced() ? leaderOf(informer.get(name, namespace), now) : first);
 }
@@ -154,10 +194,15 @@ export function followLeader({ client, abort }: Reading, first: LeaderView): (no
 export function leaderOf(lease: Lease | undefined, now: number): LeaderView {
   const holder = lease ? printable(holderOf(lease)) : '';
   const { renewTime = '', leaseDurationSeconds = 0, acquireTime = '' } = lease?.spec ?? {};
-  if (holder === '') return { state: 'none', ...(renewTime === '' ? {} : { since: toSecond(renewTime) }) };
+  if (holder === '')
+    return { state: 'none', ...(renewTime === '' ? {} : { since: toSecond(renewTime) }) };
   const end = Date.parse(renewTime) + leaseDurationSeconds * 1000;
   if (now > end)
-    return { state: now > end + CLOCK_TOLERANCE_MS ? 'silent' : 'late', holder, since: toSecond(renewTime) };
+    return {
+      state: now > end + CLOCK_TOLERANCE_MS ? 'silent' : 'late',
+      holder,
+      since: toSecond(renewTime),
+    };
   return { state: 'held', holder, since: toSecond(acquireTime) };
 }
 

@@ -34,7 +34,12 @@ async function look(...plans: readonly Node[]): Promise<StatusView> {
 }
 
 test('Machines come with the name of their Cluster, and those of one Cluster together', async () => {
-  const view = await look(machineNode('a', 'zoo'), machineNode('c', 'park'), machineNode('b', 'zoo'), machineNode('d'));
+  const view = await look(
+    machineNode('a', 'zoo'),
+    machineNode('c', 'park'),
+    machineNode('b', 'zoo'),
+    machineNode('d'),
+  );
   expect(view.plans.map(({ name, cluster }) => [name, cluster])).toEqual([
     ['fleet/d', undefined],
     ['fleet/c', 'park'],

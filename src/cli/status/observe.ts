@@ -11,7 +11,13 @@ import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-
 import { blockedBy } from '../../engine/report/conditions.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { listed } from '../../util/phrases.ts';
-import { type DrainProbe, type InspectionAnswers, inspectionAnswers, type Question, type Sources } from './answers.ts';
+import {
+  type DrainProbe,
+  type InspectionAnswers,
+  inspectionAnswers,
+  type Question,
+  type Sources,
+} from './answers.ts';
 import type { Loaded, Policies } from './load.ts';
 import { isKept, type PlanFilter } from './plan-names.ts';
 import { type PlanView, viewOf } from './view.ts';
@@ -28,14 +34,20 @@ export type Inspection = Awaited<ReturnType<typeof inspect>>;
 export async function observe(loaded: Loaded, parts: ViewParts, now: number): Promise<PlanView[]> {
   const { filter = {} } = parts;
   const kept = (await inspectAll([loaded], parts, now)).filter((each) => isKept(each, filter));
-  return kept.map((each) => viewAt(each, now)).toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  return kept
+    .map((each) => viewAt(each, now))
+    .toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
 }
 
 function placeOf({ cluster = '', name }: PlanView): string {
   return `${cluster}/${name}`;
 }
 
-export async function inspectAll(loaded: readonly Loaded[], parts: ViewParts, now: number): Promise<Inspection[]> {
+export async function inspectAll(
+  loaded: readonly Loaded[],
+  parts: ViewParts,
+  now: number,
+): Promise<Inspection[]> {
   const plansOf = async (each: Loaded): Promise<Inspection[]> =>
     await Promise.all(each.plans().map(async (plan) => await inspect(each, plan, parts, now)));
   return (await Promise.all(loaded.map(plansOf))).flat();
@@ -48,11 +60,21 @@ const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.P
 const MAX_ROUNDS = 10;
 
 /** Asks what the decision needs until it asks nothing more, as the leader does. */
-export async function inspect(of: Pick<Loaded, 'dialect' | 'world'>, plan: KubeObject, parts: ViewParts, now: number) {
+export async function inspect(
+  of: Pick<Loaded, 'dialect' | 'world'>,
+  plan: KubeObject,
+  parts: ViewParts,
+  now: number,
+) {
   const { dialect, world } = of;
   const { sources, policies } = parts;
   const policy = policyOfPlan(dialect, policies.list(), plan, UNCOVERED, world);
-  const answers = inspectionAnswers(sources, { dialect, plan, world, options: policy.drain.options });
+  const answers = inspectionAnswers(sources, {
+    dialect,
+    plan,
+    world,
+    options: policy.drain.options,
+  });
   const look = (): Snapshot => sinceCreation(gather(dialect, plan, world, now, answers.known));
   let snapshot = look();
   for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -76,14 +98,19 @@ export async function inspect(of: Pick<Loaded, 'dialect' | 'world'>, plan: KubeO
       ...(unseen === undefined ? [] : [unseen]),
       ...answers.unseen,
       ...(names.length === 0 ? [] : [unproven]),
-      ...(undecided === undefined ? [] : [`the leader lacks an answer (CannotDecide): ${undecided}`]),
+      ...(undecided === undefined
+        ? []
+        : [`the leader lacks an answer (CannotDecide): ${undecided}`]),
       ...[dialect.unknownOf?.(plan)].filter((each) => each !== undefined),
     ],
   };
 }
 
 /** Explains what is recorded, not what would be recorded next: without a controller that never happens. */
-export function viewAt({ dialect, plan, snapshot, policy, unseen }: Inspection, now: number): PlanView {
+export function viewAt(
+  { dialect, plan, snapshot, policy, unseen }: Inspection,
+  now: number,
+): PlanView {
   const upcoming = decide(snapshot, policy, now).record ?? snapshot.rollout;
   const evaluations = evaluationsFor(snapshot, policy, now);
   const explanation = explainToPeople(evaluations);
@@ -92,10 +119,20 @@ export function viewAt({ dialect, plan, snapshot, policy, unseen }: Inspection, 
 }
 
 /** Of what is recorded and of what would be recorded next: a new plan has gates too. */
-function questionsOf(snapshot: Snapshot, policy: RolloutPolicy, answers: InspectionAnswers, now: number): Question[] {
-  const decisions = [explainToPeople(evaluationsFor(snapshot, policy, now)), decide(snapshot, policy, now)];
+function questionsOf(
+  snapshot: Snapshot,
+  policy: RolloutPolicy,
+  answers: InspectionAnswers,
+  now: number,
+): Question[] {
+  const decisions = [
+    explainToPeople(evaluationsFor(snapshot, policy, now)),
+    decide(snapshot, policy, now),
+  ];
   const probes = decisions.flatMap((each) => each.probes);
-  const drains = drainsIn(snapshot, policy, now).filter(({ node }) => answers.known.drainOf(node) === undefined);
+  const drains = drainsIn(snapshot, policy, now).filter(
+    ({ node }) => answers.known.drainOf(node) === undefined,
+  );
   const asked = new Map([...probes, ...drains].map((question) => [keyOf(question), question]));
   return [...asked.values()];
 }
@@ -111,10 +148,19 @@ function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: numb
   const earliest = now - policy.stepDeadlines.drain + 1000;
   return targetsIn(rollout, 'intended').flatMap((target): DrainProbe[] => {
     const { observation, drainDelegation, node } = factsOf({ facts }, target);
-    const isDrained = observation.kind === 'working' && observation.waitsFor === 'drain' && drainDelegation === true;
+    const isDrained =
+      observation.kind === 'working' &&
+      observation.waitsFor === 'drain' &&
+      drainDelegation === true;
     if (!isDrained || !node?.unschedulable) return [];
     const began = Date.parse(observation.since);
-    return [{ kind: 'drain', node: node.name, since: Math.max(Number.isNaN(began) ? now : began, earliest) }];
+    return [
+      {
+        kind: 'drain',
+        node: node.name,
+        since: Math.max(Number.isNaN(began) ? now : began, earliest),
+      },
+    ];
   });
 }
 
@@ -122,6 +168,9 @@ function drainsIn({ rollout, facts }: Snapshot, policy: RolloutPolicy, now: numb
 function sinceCreation(snapshot: Snapshot): Snapshot {
   const { rollout } = snapshot;
   if (rollout.phase !== 'new') return snapshot;
-  const targets = withStages(rollout).map(({ target }) => ({ ...target, since: rollout.source.created }));
+  const targets = withStages(rollout).map(({ target }) => ({
+    ...target,
+    since: rollout.source.created,
+  }));
   return { ...snapshot, rollout: withTargets(rollout, targets) };
 }

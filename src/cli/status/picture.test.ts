@@ -5,23 +5,61 @@ import { mediumOf } from '../output.ts';
 import { picture } from './picture.ts';
 import type { PlanView, TargetView } from './view.ts';
 
-const medium = (columns: number) => mediumOf({ hasColours: false, size: () => ({ columns, rows: 24 }) });
+const medium = (columns: number) =>
+  mediumOf({ hasColours: false, size: () => ({ columns, rows: 24 }) });
 const S = 1000;
 
-function view(targets: readonly Partial<TargetView>[], phase: PlanView['phase'] = 'done'): PlanView {
-  const own = targets.map((target): TargetView => ({ name: 'w1', phase: 'done', since: later(0), ...target }));
-  const stage = { command: 0, role: 'worker', version: 'v2', maxInFlight: 1, active: false, targets: own } as const;
-  const plan = { dialect: 'autopilot', kind: 'Plan', name: 'p', uid: 'u', id: 'i', created: later(0), phase };
+function view(
+  targets: readonly Partial<TargetView>[],
+  phase: PlanView['phase'] = 'done',
+): PlanView {
+  const own = targets.map(
+    (target): TargetView => ({ name: 'w1', phase: 'done', since: later(0), ...target }),
+  );
+  const stage = {
+    command: 0,
+    role: 'worker',
+    version: 'v2',
+    maxInFlight: 1,
+    active: false,
+    targets: own,
+  } as const;
+  const plan = {
+    dialect: 'autopilot',
+    kind: 'Plan',
+    name: 'p',
+    uid: 'u',
+    id: 'i',
+    created: later(0),
+    phase,
+  };
   return { ...plan, stages: [stage], waits: [], next: [] };
 }
 
-const spent = { Downloading: 4 * S, Cordoning: 2 * S, ApplyingUpdate: 2 * S, Restart: 10 * S, UnCordoning: 2 * S };
+const spent = {
+  Downloading: 4 * S,
+  Cordoning: 2 * S,
+  ApplyingUpdate: 2 * S,
+  Restart: 10 * S,
+  UnCordoning: 2 * S,
+};
 
 test('one bar a node on a common axis: steps as shades, waits as gaps', () => {
   const targets = [
     { name: 'c1', began: later(0), since: later(20 * S), spent },
-    { name: 'worker2', began: later(20 * S), since: later(40 * S), spent: { Downloading: 10 * S, Cordoning: 4 * S } },
-    { name: 'w3', phase: 'failed', began: later(30 * S), since: later(40 * S), spent: { Restart: 10 * S } },
+    {
+      name: 'worker2',
+      began: later(20 * S),
+      since: later(40 * S),
+      spent: { Downloading: 10 * S, Cordoning: 4 * S },
+    },
+    {
+      name: 'w3',
+      phase: 'failed',
+      began: later(30 * S),
+      since: later(40 * S),
+      spent: { Restart: 10 * S },
+    },
   ] as const;
   expect(picture(view(targets, 'failed'), medium(59))).toEqual([
     '          0 s ─────────────────────────────── 40 s',
@@ -37,7 +75,9 @@ test('never wider than 80 columns, and nothing where it does not fit', () => {
   const target = { began: later(0), since: later(20 * S), spent };
   for (const columns of [40, 80, 200, Number.POSITIVE_INFINITY]) {
     const lines = picture(view([target]), medium(columns));
-    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(Math.min(78, columns - 2));
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(
+      Math.min(78, columns - 2),
+    );
   }
   expect(picture(view([target]), medium(26))).toEqual([]);
   expect(picture(view(Array.from({ length: 31 }, () => target)), medium(80))).toEqual([]);

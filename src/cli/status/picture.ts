@@ -30,11 +30,19 @@ type Row = ReturnType<typeof rowOf>[number];
 /** Nothing for a plan that runs, that did nothing, or that has too many nodes for a screen. */
 export function picture(plan: PlanView, { width, paint }: Medium): string[] {
   const rows = targetsOf(plan).flatMap(rowOf);
-  if (rows.length === 0 || rows.length > MOST_ROWS || plan.phase === 'new' || plan.phase === 'running') return [];
+  if (
+    rows.length === 0 ||
+    rows.length > MOST_ROWS ||
+    plan.phase === 'new' ||
+    plan.phase === 'running'
+  )
+    return [];
   const from = Math.min(...rows.flatMap(({ segments }) => segments.map((each) => each.from)));
   const to = Math.max(...rows.flatMap(({ segments }) => segments.map((each) => each.to)));
   const label = Math.max(...rows.map(({ target }) => target.name.length)) + 2;
-  const times = rows.map(({ segments }) => formatDuration((segments.at(-1)?.to ?? 0) - (segments[0]?.from ?? 0)));
+  const times = rows.map(({ segments }) =>
+    formatDuration((segments.at(-1)?.to ?? 0) - (segments[0]?.from ?? 0)),
+  );
   const room = Math.min(MOST_COLUMNS, width - 2);
   const columns = room - label - 4 - Math.max(...times.map(({ length }) => length));
   if (columns < LEAST_BAR || to - from < LEAST_MS) return [];
@@ -46,7 +54,9 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
       const line = `${MARKS[target.phase] ?? '◐'} ${target.name.padEnd(label - 2)} ${bar}  ${times[index]}`;
       return target.phase === 'failed' ? paint('red', line) : line;
     }),
-    ...wrapped(legendOf(rows), room - label - 1).map((line) => `${' '.repeat(label)} ${line.trimStart()}`),
+    ...wrapped(legendOf(rows), room - label - 1).map(
+      (line) => `${' '.repeat(label)} ${line.trimStart()}`,
+    ),
   ];
 }
 
@@ -62,12 +72,18 @@ function rowOf(target: TargetView) {
     return { ...(SHADES[step] ?? AT_WORK), from, to: at };
   });
   const rest = steps.length === 0 ? AT_WORK : WAITING;
-  const last = ended > at || steps.length === 0 ? [{ ...rest, from: at, to: Math.max(at, ended) }] : [];
+  const last =
+    ended > at || steps.length === 0 ? [{ ...rest, from: at, to: Math.max(at, ended) }] : [];
   return [{ target, segments: [...steps, ...last] }];
 }
 
 /** Each column shows what took most of its time; a bar has one column at least. */
-function barOf(segments: Row['segments'], from: number, perColumn: number, columns: number): string {
+function barOf(
+  segments: Row['segments'],
+  from: number,
+  perColumn: number,
+  columns: number,
+): string {
   const shades = Array.from({ length: columns }, (_, column) => {
     const start = from + column * perColumn;
     const parts = segments.map(({ shade, ...each }) => ({

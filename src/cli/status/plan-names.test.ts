@@ -23,7 +23,10 @@ const ALL = [
 test.each<[PlanFilter, string[]]>([
   [{}, ['autopilot/autopilot', 'cattle/system-upgrade/server', 'cattle/system-upgrade/agent']],
   [{ dialect: 'cattle' }, ['cattle/system-upgrade/server', 'cattle/system-upgrade/agent']],
-  [{ namespace: 'system-upgrade' }, ['cattle/system-upgrade/server', 'cattle/system-upgrade/agent']],
+  [
+    { namespace: 'system-upgrade' },
+    ['cattle/system-upgrade/server', 'cattle/system-upgrade/agent'],
+  ],
   [{ namespace: 'other' }, []],
   [{ plan: 'server' }, ['cattle/system-upgrade/server']],
   [{ plan: 'server', dialect: 'autopilot' }, []],
@@ -40,5 +43,7 @@ test.each([
   'system-upgrade/server',
   'cattle/system-upgrade/server',
 ])('%s names it', (name) => {
-  expect(ALL.filter((each) => isNamed(each, name)).map(refOf)).toEqual(['cattle/system-upgrade/server']);
+  expect(ALL.filter((each) => isNamed(each, name)).map(refOf)).toEqual([
+    'cattle/system-upgrade/server',
+  ]);
 });

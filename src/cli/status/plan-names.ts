@@ -36,7 +36,10 @@ export function refOf({ dialect, plan: { metadata } }: Pick<Named, 'dialect' | '
 }
 
 /** For a filter that keeps none of the plans: what it asks for, and what there is. */
-export function noPlan(plans: readonly Pick<Named, 'dialect' | 'plan'>[], filter: PlanFilter = {}): string {
+export function noPlan(
+  plans: readonly Pick<Named, 'dialect' | 'plan'>[],
+  filter: PlanFilter = {},
+): string {
   const { namespace, plan, dialect } = filter;
   const asked = [
     plan === undefined ? '' : ` ${plan || '""'}`,
@@ -54,7 +57,11 @@ function namesOf(subject: Named): string[] {
   const names = [...new Set([plan.metadata.name, source.name])];
   const { namespace = [] } = plan.metadata;
   const heads = [source.kind, dialect.plans.kind, dialect.name, namespace].flat();
-  return [refOf(subject), ...names, ...heads.flatMap((head) => names.map((name) => `${head}/${name}`))].map(lowered);
+  return [
+    refOf(subject),
+    ...names,
+    ...heads.flatMap((head) => names.map((name) => `${head}/${name}`)),
+  ].map(lowered);
 }
 
 function lowered(text: string): string {

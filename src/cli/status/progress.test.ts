@@ -11,7 +11,11 @@ const done = (name: string, ...spent: number[]): TargetView => ({
   since: later(0),
   spent: Object.fromEntries(spent.map((ms, index) => [`step${index}`, ms])),
 });
-const open = (name: string, phase: 'pending' | 'working' = 'pending'): TargetView => ({ name, phase, since: later(0) });
+const open = (name: string, phase: 'pending' | 'working' = 'pending'): TargetView => ({
+  name,
+  phase,
+  since: later(0),
+});
 
 function planOf(targets: readonly TargetView[], more: Partial<PlanView> = {}): PlanView {
   const stage = {
@@ -52,13 +56,18 @@ test('the rest takes as many rounds as slots need, each as long as a typical nod
 
 test.each<[string, PlanView]>([
   ['no node is done', planOf([open('w1')])],
-  ['no agent said how long it took', planOf([{ name: 'w1', phase: 'done', since: later(0) }, open('w2')])],
+  [
+    'no agent said how long it took',
+    planOf([{ name: 'w1', phase: 'done', since: later(0) }, open('w2')]),
+  ],
   ['it is paused', planOf(TARGETS, { paused: 'plan' })],
   ['it is over', planOf(TARGETS, { phase: 'done' })],
   [
     'a gate holds it',
     planOf(TARGETS, {
-      waits: [{ gate: 'node-ready', reason: { code: 'NodeNotReady', message: 'm' }, since: later(0) }],
+      waits: [
+        { gate: 'node-ready', reason: { code: 'NodeNotReady', message: 'm' }, since: later(0) },
+      ],
     }),
   ],
 ])('nothing is estimated while %s', (_why, plan) => {
@@ -76,7 +85,12 @@ test('the first line says it', () => {
 const LONG = `a-worker-with-a-very-long-name.${'x'.repeat(20)}`;
 
 test('a narrow terminal: the state first, and nothing wider than it but a name', () => {
-  const lines = renderPlan(planOf([done('w1', 60_000), open(LONG, 'working')]), 'text', T0 + MINUTE, medium(40));
+  const lines = renderPlan(
+    planOf([done('w1', 60_000), open(LONG, 'working')]),
+    'text',
+    T0 + MINUTE,
+    medium(40),
+  );
   expect(lines).toEqual([
     'Plan autopilot (id1)  running 1/2',
     '  for 1 min, 50 %, about 1 min left',

@@ -3,7 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildViewParts, lookAt, READY, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import {
+  buildViewParts,
+  lookAt,
+  READY,
+  recorded,
+  signalled,
+  statusOf,
+} from '../../../test/builders/views.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { CONDITIONS_ANNOTATION } from '../../engine/report/conditions.ts';
 import type { Node } from '../../kube/resources.ts';
@@ -25,27 +32,31 @@ const [C1, C2, C3] = ['c1', 'c2', 'c3'].map((name) => buildControlNode(name)) as
   ControlNode,
   ControlNode,
 ];
-const [W1, W2, W3] = ['w1', 'w2', 'w3'].map((name) => buildNode(name, { labels: { pool: 'blue' } })) as [
-  Node,
-  Node,
-  Node,
-];
+const [W1, W2, W3] = ['w1', 'w2', 'w3'].map((name) =>
+  buildNode(name, { labels: { pool: 'blue' } }),
+) as [Node, Node, Node];
 const NOT_READY = buildNode('w2', { labels: { pool: 'blue' } }, 'False');
 
 const PENDING = recorded({ c1: 'SignalPending', c2: 'SignalPending', c3: 'SignalPending' });
 const FIRST = recorded({ c1: 'SignalSent', c2: 'SignalPending', c3: 'SignalPending' });
-const CONTROLLERS_DONE = recorded({ c1: 'SignalCompleted', c2: 'SignalCompleted', c3: 'SignalCompleted' });
+const CONTROLLERS_DONE = recorded({
+  c1: 'SignalCompleted',
+  c2: 'SignalCompleted',
+  c3: 'SignalCompleted',
+});
 const WORKERS = recorded({ w1: 'SignalPending', w2: 'SignalPending', w3: 'SignalPending' });
 
-const running = (...targets: [controllers: typeof PENDING, workers: typeof WORKERS, why?: string]): Plan =>
-  buildPlan({}, statusOf('SchedulableWait', ...targets));
+const running = (
+  ...targets: [controllers: typeof PENDING, workers: typeof WORKERS, why?: string]
+): Plan => buildPlan({}, statusOf('SchedulableWait', ...targets));
 /** The leader has found an API server that is not ready. */
 const held = (plan: Plan, message: string): Plan => {
   const blocked = { type: 'Blocked', status: 'True', reason: 'ControlPlaneNotReady', message };
   const annotations = { [CONDITIONS_ANNOTATION]: JSON.stringify([blocked]) };
   return { ...plan, metadata: { ...plan.metadata, annotations } };
 };
-const report = (more: object): Record<string, string> => encodeReport({ created: later(1000), ...more });
+const report = (more: object): Record<string, string> =>
+  encodeReport({ created: later(1000), ...more });
 const at = (status: string): object => ({ status, timestamp: later(40_000) });
 
 interface Situation {
@@ -57,9 +68,25 @@ interface Situation {
 }
 
 /** One minute after the beginning. */
-async function textOf(situation: Situation, form: 'text' | 'wide' = 'text', look = PIPE): Promise<string[]> {
-  const { plans = [], controllers = [C1, C2, C3], workers = [W1, W2, W3], leader = LED, ask = READY } = situation;
-  const views = await lookAt(plans, controllers, workers, T0 + MINUTE, buildViewParts({ controlPlane: ask }));
+async function textOf(
+  situation: Situation,
+  form: 'text' | 'wide' = 'text',
+  look = PIPE,
+): Promise<string[]> {
+  const {
+    plans = [],
+    controllers = [C1, C2, C3],
+    workers = [W1, W2, W3],
+    leader = LED,
+    ask = READY,
+  } = situation;
+  const views = await lookAt(
+    plans,
+    controllers,
+    workers,
+    T0 + MINUTE,
+    buildViewParts({ controlPlane: ask }),
+  );
   return render({ leader, plans: views }, form, T0 + MINUTE, look)
     .trimEnd()
     .split('\n');
@@ -152,7 +179,10 @@ describe('while it runs', () => {
   test.each<[string, Situation, string[]]>([
     [
       'a controller at a step',
-      { plans: [running(FIRST, WORKERS)], controllers: [signalled(C1, at('ApplyingUpdate')), C2, C3] },
+      {
+        plans: [running(FIRST, WORKERS)],
+        controllers: [signalled(C1, at('ApplyingUpdate')), C2, C3],
+      },
       [
         'Plan autopilot (id1)  running 0/6 for 1 min  to v1.36.3+k0s.2',
         '  controllers  0/3  ◐○○',
@@ -187,7 +217,12 @@ describe('while it runs', () => {
     [
       'a controller that is done by its own word only, as the leader says',
       {
-        plans: [held(running(FIRST, []), 'the API server of c2 (/readyz says 500), c3 (no answer) is not ready')],
+        plans: [
+          held(
+            running(FIRST, []),
+            'the API server of c2 (/readyz says 500), c3 (no answer) is not ready',
+          ),
+        ],
         controllers: [signalled(C1, at('Completed')), C2, C3],
       },
       [
@@ -234,7 +269,12 @@ describe('while it runs', () => {
     [
       'an intent that a gate holds, and a worker that is not Ready',
       {
-        plans: [running(CONTROLLERS_DONE, recorded({ w1: 'SignalCompleted', w2: 'SignalPending', w3: 'SignalSent' }))],
+        plans: [
+          running(
+            CONTROLLERS_DONE,
+            recorded({ w1: 'SignalCompleted', w2: 'SignalPending', w3: 'SignalSent' }),
+          ),
+        ],
         workers: [W1, NOT_READY, buildNode('w3', {}, 'False')],
       },
       [
@@ -276,7 +316,11 @@ describe('while it runs', () => {
             'w1: FailedDownload: 404',
           ),
         ],
-        workers: [signalled(W1, at('FailedDownload'), report({ reason: '404' })), signalled(W2), W3],
+        workers: [
+          signalled(W1, at('FailedDownload'), report({ reason: '404' })),
+          signalled(W2),
+          W3,
+        ],
       },
       [
         'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
@@ -311,7 +355,10 @@ describe('while it runs', () => {
 
   test('two commands: which controllers, and both versions', async () => {
     const update = buildUpdate({ targets: { controllers: listed('c1') } });
-    const commands = [{ k0supdate: update }, { k0supdate: { ...update, version: 'v1.37.0+k0s.0' } }];
+    const commands = [
+      { k0supdate: update },
+      { k0supdate: { ...update, version: 'v1.37.0+k0s.0' } },
+    ];
     expect(await textOf({ plans: [buildPlan({ commands })] })).toEqual([
       'Plan autopilot (id1)  new 0/2 for 1 min  to v1.36.3+k0s.2, then v1.37.0+k0s.0',
       '  controllers of command 0  0/1  ○',
@@ -326,7 +373,11 @@ describe('while it runs', () => {
 describe('at the end', () => {
   const failedWorkers = [
     signalled(W1, at('FailedDownload'), report({ reason: '404' })),
-    signalled(W2, at('Failed'), report({ reason: 'no socket after 90 s', rolledBack: true, from: 'v1.35.5+k0s.0' })),
+    signalled(
+      W2,
+      at('Failed'),
+      report({ reason: 'no socket after 90 s', rolledBack: true, from: 'v1.35.5+k0s.0' }),
+    ),
     signalled(W3, at('Restart')),
   ];
   const failed = statusOf(
@@ -351,16 +402,28 @@ describe('at the end', () => {
 
   test("k0s's own leader records no end: the nodes tell when it was", async () => {
     const status = statusOf('Completed', recorded({ c1: 'SignalCompleted' }), []);
-    const c1 = signalled(C1, { created: later(1000), status: 'Completed', timestamp: later(45_000) });
+    const c1 = signalled(C1, {
+      created: later(1000),
+      status: 'Completed',
+      timestamp: later(45_000),
+    });
     const [header] = await textOf({ plans: [buildPlan({}, status)], controllers: [c1] });
     expect(header).toBe('Plan autopilot (id1)  done 1/1 after 45 s, 15 s ago  to v1.36.3+k0s.2');
   });
 
   test("a rule that k0s's own leader does not know: who leads, and what Refit would do", async () => {
     const newer = { ...W2, status: { ...W2.status, nodeInfo: { kubeletVersion: 'v1.37.0+k0s' } } };
-    const status = statusOf('SchedulableWait', [], recorded({ w1: 'SignalSent', w2: 'SignalPending' }));
+    const status = statusOf(
+      'SchedulableWait',
+      [],
+      recorded({ w1: 'SignalSent', w2: 'SignalPending' }),
+    );
     const w1 = signalled(buildNode('w1'), at('Downloading'));
-    const leader: LeaderView = { state: 'held', holder: '0123456789abcdef0123456789abcdef', since: later(0) };
+    const leader: LeaderView = {
+      state: 'held',
+      holder: '0123456789abcdef0123456789abcdef',
+      since: later(0),
+    };
     const lines = await textOf({ plans: [buildPlan({}, status)], workers: [w1, newer], leader });
     expect(lines[0]).toBe(
       "Led by k0s's own leader for 1 min: it starts nodes whatever policies, controls and version rules say. What follows is what Refit would do.",
@@ -372,7 +435,12 @@ describe('at the end', () => {
 
   test('what the leader cannot decide, by its own word', async () => {
     const blocked = [
-      { type: 'Blocked', status: 'True', reason: 'CannotDecide', message: 'could not check who drains w1: 403' },
+      {
+        type: 'Blocked',
+        status: 'True',
+        reason: 'CannotDecide',
+        message: 'could not check who drains w1: 403',
+      },
     ];
     const bare = running(FIRST, []);
     const annotations = { [CONDITIONS_ANNOTATION]: JSON.stringify(blocked) };
@@ -384,18 +452,30 @@ describe('at the end', () => {
 
   test('a failed node that runs the version all the same needs no retry', async () => {
     const there = (name: string): Node => {
-      const node = signalled(buildNode(name), at('Failed'), report({ reason: 'another agent was faster' }));
+      const node = signalled(
+        buildNode(name),
+        at('Failed'),
+        report({ reason: 'another agent was faster' }),
+      );
       return { ...node, status: { ...node.status, nodeInfo: { kubeletVersion: 'v1.36.3+k0s.2' } } };
     };
-    const status = statusOf('ApplyFailed', [], recorded({ w1: 'SignalApplyFailed', w2: 'SignalPending' }));
+    const status = statusOf(
+      'ApplyFailed',
+      [],
+      recorded({ w1: 'SignalApplyFailed', w2: 'SignalPending' }),
+    );
     const toDo = async (...states: string[]): Promise<string | undefined> => {
       const [first = '', second] = states;
       const workers = recorded({ w1: first, ...(second === undefined ? {} : { w2: second }) });
       const plans = [buildPlan({}, { ...status, ...statusOf('ApplyFailed', [], workers) })];
       const others = second === 'SignalApplyFailed' ? there('w2') : W2;
-      return (await textOf({ plans, workers: [there('w1'), others] })).find((line) => line.startsWith('  to do'));
+      return (await textOf({ plans, workers: [there('w1'), others] })).find((line) =>
+        line.startsWith('  to do'),
+      );
     };
-    expect(await toDo('SignalApplyFailed')).toBe('  to do   Nothing to fix: w1 runs the version now.');
+    expect(await toDo('SignalApplyFailed')).toBe(
+      '  to do   Nothing to fix: w1 runs the version now.',
+    );
     expect(await toDo('SignalApplyFailed', 'SignalApplyFailed')).toBe(
       '  to do   Nothing to fix: w1, w2 run the version now.',
     );
@@ -457,12 +537,16 @@ describe('on a terminal', () => {
   });
 
   test('colours change nothing but colours', async () => {
-    const situation = { plans: [running(FIRST, WORKERS)], controllers: [signalled(C1, at('Restart')), C2, C3] };
+    const situation = {
+      plans: [running(FIRST, WORKERS)],
+      controllers: [signalled(C1, at('Restart')), C2, C3],
+    };
     const painted = await textOf(situation, 'text', terminal);
     expect(painted.map((line) => line.replaceAll(escapes, ''))).toEqual(
       await textOf(situation, 'text', { ...terminal, hasColours: false }),
     );
-    const start = '\u001B[1mPlan autopilot (id1)\u001B[22m  \u001B[36mrunning 0/6\u001B[39m for 1 min';
+    const start =
+      '\u001B[1mPlan autopilot (id1)\u001B[22m  \u001B[36mrunning 0/6\u001B[39m for 1 min';
     expect(painted[0]?.slice(0, start.length)).toBe(start);
   });
 });

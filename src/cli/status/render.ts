@@ -41,7 +41,8 @@ export function watchWriter(output: Output, form: Form): Show {
 function writeDocuments(output: Output, form: 'json' | 'yaml'): Show {
   let last = '';
   return (view, now) => {
-    const text = form === 'json' ? `${JSON.stringify(view)}\n` : `---\n${render(view, form, now, output)}`;
+    const text =
+      form === 'json' ? `${JSON.stringify(view)}\n` : `---\n${render(view, form, now, output)}`;
     if (text !== last) output.write(text);
     last = text;
   };
@@ -56,13 +57,19 @@ function writeChanges(output: Output): Show {
   };
 }
 
-export function changesBetween(before: StatusView | undefined, after: StatusView, now: number): string[] {
+export function changesBetween(
+  before: StatusView | undefined,
+  after: StatusView,
+  now: number,
+): string[] {
   const printed = new Set(before ? linesOf(before) : []);
   const known = new Map(before?.plans.map((plan) => [plan.uid, plan]));
   const left = new Set(after.plans.map(({ uid }) => uid));
   return [
     ...linesOf(after).filter((line) => !printed.has(line)),
-    ...[...known.values()].filter(({ uid }) => !left.has(uid)).map((plan) => `${fullNameOf(plan)} is gone`),
+    ...[...known.values()]
+      .filter(({ uid }) => !left.has(uid))
+      .map((plan) => `${fullNameOf(plan)} is gone`),
     ...after.plans.flatMap((plan) => changesOf(known.get(plan.uid), plan)),
   ].map((line) => `${rfc3339(now)} ${line}`);
 }
@@ -91,17 +98,25 @@ function sumOf({ role, targets }: StageView): string {
 /** The first view gets sums instead of a line for each target that is done. */
 function eventsOf(plan: PlanView, isFirst = false): string[] {
   const { reason, stages, waits } = plan;
-  const targets = stages.flatMap(({ role, targets }) => targets.map((target) => ({ ...target, role })));
+  const targets = stages.flatMap(({ role, targets }) =>
+    targets.map((target) => ({ ...target, role })),
+  );
   return [
     ...targets
-      .filter(({ phase }) => phase !== 'pending' && phase !== 'intended' && !(isFirst && phase === 'done'))
+      .filter(
+        ({ phase }) =>
+          phase !== 'pending' && phase !== 'intended' && !(isFirst && phase === 'done'),
+      )
       .map(({ role, name, phase, step = phase, failure }) => {
         const state = phase === 'working' ? step : phase;
         return `${role} ${name} ${state}${failure ? `: ${failure}` : ''}`;
       }),
     ...waits
       .filter((wait) => !isRoutine(wait))
-      .map(({ target = '', reason: { code, message } }) => `${target && `${target} `}waits (${code}): ${message}`),
+      .map(
+        ({ target = '', reason: { code, message } }) =>
+          `${target && `${target} `}waits (${code}): ${message}`,
+      ),
     `${stateOf(plan)}${reason ? `: ${reason}` : ''}`,
   ];
 }

@@ -25,7 +25,12 @@ export function rowOf(target: TargetView, wait: Wait | undefined, now: number): 
   const { name, since, phase } = target;
   // Not every record says since when a target is about to start.
   const isUnknown = phase === 'intended' && Date.parse(since) >= now;
-  return { name, state: stateOf(target), age: isUnknown ? '' : age(since, now), message: messageOf(target, wait) };
+  return {
+    name,
+    state: stateOf(target),
+    age: isUnknown ? '' : age(since, now),
+    message: messageOf(target, wait),
+  };
 }
 
 function stateOf({ phase, step = phase }: TargetView): string {
@@ -35,7 +40,10 @@ function stateOf({ phase, step = phase }: TargetView): string {
   return step;
 }
 
-function messageOf({ phase, failure, rolledBack, gone, drains, stalled }: TargetView, wait: Wait | undefined): string {
+function messageOf(
+  { phase, failure, rolledBack, gone, drains, stalled }: TargetView,
+  wait: Wait | undefined,
+): string {
   if (phase === 'failed') {
     if (gone === true) return 'there is no such node';
     const undone = rolledBack === true ? RUNS_AGAIN : '';
@@ -43,14 +51,17 @@ function messageOf({ phase, failure, rolledBack, gone, drains, stalled }: Target
   }
   if (phase === 'done') return '';
   // Without a gate the wait names the phase itself.
-  if (wait !== undefined && wait.gate !== phase) return `${wait.reason.message} (${wait.reason.code})`;
+  if (wait !== undefined && wait.gate !== phase)
+    return `${wait.reason.message} (${wait.reason.code})`;
   if (phase === 'working' && stalled !== undefined) return stalled;
   if (phase === 'signalled') return 'its agent has not answered yet';
   return drains === 'node' ? 'its agent cordons and drains it (see its log)' : '';
 }
 
 export function isMoving({ phase }: Pick<TargetView, 'phase'>): boolean {
-  return phase === 'intended' || phase === 'signalled' || phase === 'working' || phase === 'verifying';
+  return (
+    phase === 'intended' || phase === 'signalled' || phase === 'working' || phase === 'verifying'
+  );
 }
 
 export function targetsOf({ stages }: Pick<PlanView, 'stages'>): readonly TargetView[] {
@@ -61,7 +72,8 @@ export function targetsOf({ stages }: Pick<PlanView, 'stages'>): readonly Target
 export function movingRows(plan: PlanView, now: number): TargetRow[] {
   const waits = waitsByTarget(plan);
   const moving = targetsOf(plan).filter(isMoving);
-  if (moving.length <= FEW) return moving.map((target) => rowOf(target, waits.get(target.name), now));
+  if (moving.length <= FEW)
+    return moving.map((target) => rowOf(target, waits.get(target.name), now));
   const groups = Map.groupBy(moving, (target) => {
     const wait = waits.get(target.name);
     return `${stateOf(target)} ${wait?.gate === target.phase ? '' : wait?.reason.code}`;
@@ -70,7 +82,9 @@ export function movingRows(plan: PlanView, now: number): TargetRow[] {
     .map((members) => members.toSorted(byAge))
     .toSorted(([a], [b]) => (a && b ? byAge(a, b) : 0))
     .flatMap(([first, ...others]) =>
-      first ? { ...rowOf(first, waits.get(first.name), now), name: andMore(first.name, others.length) } : [],
+      first
+        ? { ...rowOf(first, waits.get(first.name), now), name: andMore(first.name, others.length) }
+        : [],
     );
 }
 
@@ -96,31 +110,44 @@ export function failedRow({ reason = '' }: PlanView, target: TargetView, now: nu
 
 /** Why the plan ended or is about to; nothing if a failed target or a wait says the same. */
 export function reasonLines({ reason, waits }: PlanView, failed: readonly TargetRow[]): string[] {
-  if (reason === undefined || waits.some(({ reason: { message } }) => message.includes(reason))) return [];
+  if (reason === undefined || waits.some(({ reason: { message } }) => message.includes(reason)))
+    return [];
   const isSaid = failed.some(
     ({ name, message }) =>
-      message !== '' && (`${name} ${message}` === reason || `${name}: ${message}`.startsWith(reason)),
+      message !== '' &&
+      (`${name} ${message}` === reason || `${name}: ${message}`.startsWith(reason)),
   );
   return isSaid ? [] : [reason];
 }
 
 export function nextRows({ next, waits }: PlanView): TargetRow[] {
   const isHeld = waits.some((wait) => wait.ofStage === true && !isRoutine(wait));
-  const rows = next.map((name) => ({ name, state: isHeld ? 'waiting' : 'next', age: '', message: '' }));
+  const rows = next.map((name) => ({
+    name,
+    state: isHeld ? 'waiting' : 'next',
+    age: '',
+    message: '',
+  }));
   const [first] = rows;
-  return first && rows.length > FEW ? [{ ...first, name: andMore(first.name, rows.length - 1) }] : rows;
+  return first && rows.length > FEW
+    ? [{ ...first, name: andMore(first.name, rows.length - 1) }]
+    : rows;
 }
 
 /** The waits that keep targets from starting. */
 export function waitLines(plan: PlanView, now: number): string[] {
   const moving = movingNames(plan);
   const held = plan.waits.filter(({ target }) => target === undefined || !moving.has(target));
-  const groups = Map.groupBy(held, ({ target, reason }) => (target === undefined ? reason.message : reason.code));
+  const groups = Map.groupBy(held, ({ target, reason }) =>
+    target === undefined ? reason.message : reason.code,
+  );
   return [...groups.entries()].flatMap(([code, members]) => {
     const [first] = members.toSorted(byAge);
     if (!first || members.length <= FEW) return members.map((wait) => waitLine(wait, now));
     const names = members.flatMap(({ target }) => target ?? []);
-    return [`${members.length} nodes wait (${code}, ${age(first.since, now)}): ${listed(names, FEW)}`];
+    return [
+      `${members.length} nodes wait (${code}, ${age(first.since, now)}): ${listed(names, FEW)}`,
+    ];
   });
 }
 
@@ -128,7 +155,13 @@ export function endLines(waits: readonly Wait[]): string[] {
   return [...new Set(waits.flatMap(({ ends }) => ends ?? []))].map((ending) => `when ${ending}`);
 }
 
-const ROUTINE: ReadonlySet<string> = new Set(['InFlight', 'Intended', 'Signalled', 'NoFreeSlot', 'EarlierStage']);
+const ROUTINE: ReadonlySet<string> = new Set([
+  'InFlight',
+  'Intended',
+  'Signalled',
+  'NoFreeSlot',
+  'EarlierStage',
+]);
 
 /** True if the target is only being worked on, or waits for its turn. */
 export function isRoutine({ reason }: Pick<Wait, 'reason'>): boolean {
@@ -155,7 +188,9 @@ function byAge(a: { readonly since: string }, b: { readonly since: string }): nu
 
 export function percentOf(plan: PlanView): number {
   const targets = targetsOf(plan);
-  return Math.floor((100 * targets.filter(({ phase }) => phase === 'done').length) / targets.length) || 0;
+  return (
+    Math.floor((100 * targets.filter(({ phase }) => phase === 'done').length) / targets.length) || 0
+  );
 }
 
 /** Milliseconds; undefined before the first node is done, and while something holds the plan. */
@@ -174,6 +209,8 @@ export function remainingOf(plan: PlanView): number | undefined {
 
 /** Milliseconds of all steps together, of each that tells them; sorted. */
 export function timesIn(reports: readonly Pick<TargetView, 'spent'>[]): number[] {
-  const times = reports.map(({ spent = {} }) => Object.values(spent).reduce((sum, ms) => sum + ms, 0));
+  const times = reports.map(({ spent = {} }) =>
+    Object.values(spent).reduce((sum, ms) => sum + ms, 0),
+  );
   return times.filter((ms) => ms > 0).toSorted((a, b) => a - b);
 }

@@ -29,7 +29,11 @@ test('the API server is silent since the first request without an answer, until 
 test.each([
   [[], { plan: 'nosuch' }, 'there is no plan nosuch'],
   [[buildPlan()], { plan: 'nosuch' }, 'there is no plan nosuch; there is autopilot/autopilot'],
-  [[buildPlan()], { plan: '', namespace: '' }, 'there is no plan "" in namespace ""; there is autopilot/autopilot'],
+  [
+    [buildPlan()],
+    { plan: '', namespace: '' },
+    'there is no plan "" in namespace ""; there is autopilot/autopilot',
+  ],
   [
     [buildPlan()],
     { dialect: 'cattle', namespace: 'a' },
@@ -42,6 +46,9 @@ test.each([
   const viewParts = { sources, policies: { list: () => [] }, filter };
   const world = buildWorldOf([nodes, []], [controlNodes, []]);
   const loaded = [{ dialect: autopilot, plans: () => plans, world }];
-  const look = observeOnce({ client, abort, contact: contactWith(new FakeClock(T0)), viewParts, loaded }, T0);
+  const look = observeOnce(
+    { client, abort, contact: contactWith(new FakeClock(T0)), viewParts, loaded },
+    T0,
+  );
   await expect(look).rejects.toThrow(new RefitError('REFIT_CONTROL', message));
 });

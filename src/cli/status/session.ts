@@ -54,10 +54,13 @@ export async function inSession<T>(
   const askHost = askerOf(config);
   const readyz = { port: flags.apiPort, deadlineMs: READYZ_TIMEOUT_MS };
   const direct: AskReadyz = async (host) => await askHost(host, readyz);
-  const ask: AskControlPlane = async (endpoints) => await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
+  const ask: AskControlPlane = async (endpoints) =>
+    await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
   const reading = { client, abort };
   const installed = await installedOf(reading, dialects);
-  const loaded = await Promise.all(installed.map(async (dialect) => await loadOnce(client, dialect, abort)));
+  const loaded = await Promise.all(
+    installed.map(async (dialect) => await loadOnce(client, dialect, abort)),
+  );
   const policies = await loadPolicies(reading);
   const viewParts = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
   return await work({ ...reading, contact, viewParts, loaded });
@@ -66,8 +69,12 @@ export async function inSession<T>(
 export async function observeOnce(session: Session, now: number): Promise<StatusView> {
   const { viewParts, loaded } = session;
   const leader = await askLeader(session, now);
-  const plans = (await Promise.all(loaded.map(async (each) => await observe(each, viewParts, now)))).flat();
-  const all = loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
+  const plans = (
+    await Promise.all(loaded.map(async (each) => await observe(each, viewParts, now)))
+  ).flat();
+  const all = loaded.flatMap(({ dialect, ...each }) =>
+    each.plans().map((plan) => ({ dialect, plan })),
+  );
   const { namespace, plan, dialect } = viewParts.filter ?? {};
   if (plans.length === 0 && (namespace ?? plan ?? dialect) !== undefined)
     throw new RefitError('REFIT_CONTROL', noPlan(all, viewParts.filter));
@@ -76,21 +83,29 @@ export async function observeOnce(session: Session, now: number): Promise<Status
 
 /** Names of nodes that only a leader of `refit controller` uncordons. */
 export function orphanedIn(loaded: readonly Loaded[]): string[] {
-  const ours = loaded.filter(({ dialect }) => CONTROLLER_DIALECTS.some(({ name }) => name === dialect.name));
+  const ours = loaded.filter(({ dialect }) =>
+    CONTROLLER_DIALECTS.some(({ name }) => name === dialect.name),
+  );
   return ours.flatMap(({ dialect, world, ...loaded }) => {
     const orphaned = dialect.orphanedWork?.plans(world, loaded.plans()) ?? [];
-    const cordoned = new Set(world.list(nodes).flatMap((node) => (cordonOwner(node) ? node.metadata.name : [])));
+    const cordoned = new Set(
+      world.list(nodes).flatMap((node) => (cordonOwner(node) ? node.metadata.name : [])),
+    );
     const targets = orphaned.flatMap(({ rollout }) => withStages(rollout));
     return targets.flatMap(({ target: { name } }) => (cordoned.has(name) ? [name] : []));
   });
 }
 
 /** Without its controller, nobody would lift the cordons of an open plan. A cluster without the kind has none. */
-export async function assertNoOpenPlan(flags: ConnectionFlags, parts: Omit<SessionParts, 'output'>): Promise<void> {
+export async function assertNoOpenPlan(
+  flags: ConnectionFlags,
+  parts: Omit<SessionParts, 'output'>,
+): Promise<void> {
   const check = inSession(flags, parts, 'refit-install', async (session) => {
     const open = (await observeOnce(session, parts.clock.now())).plans.find(isOpen);
     if (!open) return;
-    const hint = 'wait for its end with `refit status --watch`, or end it with `refit abort`; then run this again';
+    const hint =
+      'wait for its end with `refit status --watch`, or end it with `refit abort`; then run this again';
     throw new RefitError('REFIT_INSTALL', `${titleOf(open)} has not ended`, { hint });
   });
   await ifFound(check);

@@ -34,14 +34,20 @@ function recordedPlan(): { plan: Plan; shards: StatusShard[] } {
   const writes = spread?.writes ?? [];
   return {
     plan: spread?.plan ?? plan,
-    shards: writes.flatMap((write) => (write.kind === 'begin' ? [] : [write.object as StatusShard])),
+    shards: writes.flatMap((write) =>
+      write.kind === 'begin' ? [] : [write.object as StatusShard],
+    ),
   };
 }
 
 async function look(plan: Plan, shards: readonly StatusShard[]): Promise<PlanView | undefined> {
   const workers = NAMES.map((name) => buildNode(name));
   const world = buildWorldOf([controlNodes, []], [nodes, workers], [statusShards, shards]);
-  const [view] = await observe({ dialect: autopilot, plans: () => [plan], world }, buildViewParts(), T0);
+  const [view] = await observe(
+    { dialect: autopilot, plans: () => [plan], world },
+    buildViewParts(),
+    T0,
+  );
   return view;
 }
 

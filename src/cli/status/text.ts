@@ -26,16 +26,29 @@ const COARSE_MS = 10_000;
 /** Columns of a heading with the spaces around it. */
 const MARGIN = 10;
 
-export function renderPlan(plan: PlanView, form: 'text' | 'wide', now: number, medium: Medium): string[] {
+export function renderPlan(
+  plan: PlanView,
+  form: 'text' | 'wide',
+  now: number,
+  medium: Medium,
+): string[] {
   const failed = sentences.failedRows(plan, now);
-  const ahead = sentences.targetsOf(plan).flatMap(({ name, fetchesAhead }) => (fetchesAhead === true ? [name] : []));
+  const ahead = sentences
+    .targetsOf(plan)
+    .flatMap(({ name, fetchesAhead }) => (fetchesAhead === true ? [name] : []));
   const sections: readonly Section[] = [
     { heading: 'why', lines: sentences.reasonLines(plan, failed), style: 'red' },
     { heading: 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
-    { heading: 'ends', lines: sentences.endLines(plan.waits.filter((wait) => !sentences.isRoutine(wait))) },
+    {
+      heading: 'ends',
+      lines: sentences.endLines(plan.waits.filter((wait) => !sentences.isRoutine(wait))),
+    },
     { heading: 'unknown', lines: plan.unseen ?? [] },
     { heading: 'agents', lines: agentLines(plan) },
-    { heading: 'ahead', lines: ahead.length === 0 ? [] : [`downloading and trying out: ${listed(ahead, FEW)}`] },
+    {
+      heading: 'ahead',
+      lines: ahead.length === 0 ? [] : [`downloading and trying out: ${listed(ahead, FEW)}`],
+    },
     { heading: 'to do', lines: medium.advises === false ? [] : toDo(plan) },
   ];
   const targets =
@@ -53,18 +66,32 @@ export function renderSections(sections: readonly Section[], { paint, width }: M
   return sections.flatMap(({ heading, lines, style }) =>
     lines
       .flatMap((line) => wrapped(line, width - MARGIN))
-      .map((line, index) => `  ${(index === 0 ? heading : '').padEnd(MARGIN - 3)} ${paint(style, line)}`),
+      .map(
+        (line, index) =>
+          `  ${(index === 0 ? heading : '').padEnd(MARGIN - 3)} ${paint(style, line)}`,
+      ),
   );
 }
 
 /** One line, or as many as a narrow terminal needs: the state comes right after the plan, and nothing is cut. */
-export function header(plan: PlanView, now: number, { paint, width }: Medium, prefix = ''): string[] {
-  const versions = [...new Set(plan.stages.map(({ version }) => version))].filter((version) => version !== '');
+export function header(
+  plan: PlanView,
+  now: number,
+  { paint, width }: Medium,
+  prefix = '',
+): string[] {
+  const versions = [...new Set(plan.stages.map(({ version }) => version))].filter(
+    (version) => version !== '',
+  );
   // `gap`: what comes before it on the same line.
   const parts: { readonly text: string; readonly style?: Style; readonly gap: string }[] = [
     { text: prefix, gap: '' },
     { text: titleOf(plan), style: 'bold', gap: '' },
-    { text: stateAndCounts(plan), style: isOpen(plan) ? 'cyan' : plan.phase === 'done' ? 'green' : 'red', gap: '  ' },
+    {
+      text: stateAndCounts(plan),
+      style: isOpen(plan) ? 'cyan' : plan.phase === 'done' ? 'green' : 'red',
+      gap: '  ',
+    },
     ...timesOf(plan, now).map((text) => ({ text, gap: ' ' })),
     ...(versions.length > 0 ? [{ text: `to ${versions.join(', then ')}`, gap: '  ' }] : []),
   ];
@@ -85,13 +112,21 @@ function stateAndCounts(plan: PlanView): string {
   return targets.length === 0 ? plan.phase : `${plan.phase} ${done}/${targets.length}`;
 }
 
-export function titleOf({ id, cluster, ...plan }: Pick<PlanView, 'kind' | 'namespace' | 'name' | 'id' | 'cluster'>) {
+export function titleOf({
+  id,
+  cluster,
+  ...plan
+}: Pick<PlanView, 'kind' | 'namespace' | 'name' | 'id' | 'cluster'>) {
   const of = cluster === undefined ? '' : ` of Cluster ${cluster}`;
   return `${fullNameOf(plan)}${of}${id === '' ? '' : ` (${id})`}`;
 }
 
 /** `Plan system-upgrade/k3s-server` */
-export function fullNameOf({ kind, namespace, name }: Pick<PlanView, 'kind' | 'namespace' | 'name'>): string {
+export function fullNameOf({
+  kind,
+  namespace,
+  name,
+}: Pick<PlanView, 'kind' | 'namespace' | 'name'>): string {
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 }
 
@@ -111,7 +146,9 @@ export function isRefused({ phase, reason }: Pick<PlanView, 'phase' | 'reason'>)
 function timesOf(plan: PlanView, now: number): string[] {
   const { created, ended } = plan;
   if (isOpen(plan)) return [[`for ${age(created, now)}`, ...progressOf(plan)].join(', ')];
-  return ended === undefined ? [] : [`after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`];
+  return ended === undefined
+    ? []
+    : [`after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`];
 }
 
 export function progressOf(plan: PlanView): string[] {
@@ -136,17 +173,30 @@ export function agentLines(plan: PlanView): string[] {
 
 export function toDo(plan: PlanView): string[] {
   if (isRefused(plan))
-    return [runnerOf(plan.dialect).corrected ?? 'This plan will be refused as it stands. Correct it.'];
-  const hasFailed = sentences.targetsOf(plan).some(({ phase, isThere }) => phase === 'failed' && isThere !== true);
+    return [
+      runnerOf(plan.dialect).corrected ?? 'This plan will be refused as it stands. Correct it.',
+    ];
+  const hasFailed = sentences
+    .targetsOf(plan)
+    .some(({ phase, isThere }) => phase === 'failed' && isThere !== true);
   return hasFailed || !(isOpen(plan) || plan.phase === 'done') ? [fixOf(plan)] : [];
 }
 
-function targetTable(plan: PlanView, failed: sentences.TargetRow[], now: number, { paint, width }: Medium): string[] {
+function targetTable(
+  plan: PlanView,
+  failed: sentences.TargetRow[],
+  now: number,
+  { paint, width }: Medium,
+): string[] {
   const rows = [...failed, ...sentences.movingRows(plan, now), ...sentences.nextRows(plan)];
   if (rows.length === 0) return [];
-  const longest = Math.max(...rows.map(({ name, state, age: time }) => name.length + state.length + time.length));
+  const longest = Math.max(
+    ...rows.map(({ name, state, age: time }) => name.length + state.length + time.length),
+  );
   const lines = aligned(longest + NARROW > width ? narrowRows(rows) : wideRows(rows), width - 2);
-  return lines.flatMap((row, index) => (index > 0 && index <= failed.length ? row.map((it) => paint('red', it)) : row));
+  return lines.flatMap((row, index) =>
+    index > 0 && index <= failed.length ? row.map((it) => paint('red', it)) : row,
+  );
 }
 
 const wideRows = (rows: readonly sentences.TargetRow[]): string[][] => [
@@ -157,7 +207,11 @@ const wideRows = (rows: readonly sentences.TargetRow[]): string[][] => [
 /** The state first, and what may be long last, where it wraps. */
 const narrowRows = (rows: readonly sentences.TargetRow[]): string[][] => [
   ['STATE', 'FOR', 'NODE'],
-  ...rows.map(({ name, state, age: time, message }) => [state, time, message === '' ? name : `${name}: ${message}`]),
+  ...rows.map(({ name, state, age: time, message }) => [
+    state,
+    time,
+    message === '' ? name : `${name}: ${message}`,
+  ]),
 ];
 
 function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
@@ -171,7 +225,16 @@ function wideTable(plan: PlanView, now: number, { width }: Medium): string[] {
       return [name, state, time, role, target.from ?? '-', version, ...agent, message];
     }),
   );
-  const header = ['NODE', 'STATE', 'FOR', 'ROLE', 'FROM', 'TO', ...(hasAgents ? ['AGENT'] : []), 'MESSAGE'];
+  const header = [
+    'NODE',
+    'STATE',
+    'FOR',
+    'ROLE',
+    'FROM',
+    'TO',
+    ...(hasAgents ? ['AGENT'] : []),
+    'MESSAGE',
+  ];
   return rows.length === 0 ? [] : table(header, rows, width - 2);
 }
 
@@ -199,7 +262,9 @@ const BESIDE_MARKS = 24;
 
 /** One mark a target, or counts when there are many. */
 function stageBars(stages: readonly StageView[], medium: Medium): string[] {
-  const found = stages.filter(({ targets, selection }) => targets.length > 0 || selection !== undefined);
+  const found = stages.filter(
+    ({ targets, selection }) => targets.length > 0 || selection !== undefined,
+  );
   const several = new Set(found.map(({ command }) => command)).size > 1;
   const counts = found.map((stage) => `${countOf(stage, DONE)}/${stage.targets.length}`);
   const widest = Math.max(0, ...counts.map(({ length }) => length));
@@ -249,11 +314,13 @@ const EFFECTS = {
 
 export function notesOf({ leader, silentSince, orphaned = [], plans }: Noted): Note[] {
   const old = 'what follows may be out of date.';
-  if (silentSince !== undefined) return [{ problem: 'No answer from the API server', since: silentSince, effect: old }];
+  if (silentSince !== undefined)
+    return [{ problem: 'No answer from the API server', since: silentSince, effect: old }];
   const ours = new Set(CONTROLLER_DIALECTS.map(({ name }) => name));
   const left = `Still cordoned for a plan that is gone: ${listed(orphaned, FEW)}`;
   const notes = orphaned.length === 0 ? [] : [{ problem: left, effect: EFFECTS.orphaned }];
-  if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && ours.has(plan.dialect))) return [];
+  if (notes.length === 0 && !plans.some((plan) => isOpen(plan) && ours.has(plan.dialect)))
+    return [];
   return [...leaderNotes(leader), ...notes];
 }
 
@@ -265,12 +332,15 @@ function leaderNotes(leader: LeaderView): Note[] {
   if (leader.state === 'unknown') return [];
   const { state, holder, since } = leader;
   if (state === 'held')
-    return isK0sLeader(holder) ? [{ problem: "Led by k0s's own leader", since, effect: EFFECTS.held }] : [];
+    return isK0sLeader(holder)
+      ? [{ problem: "Led by k0s's own leader", since, effect: EFFECTS.held }]
+      : [];
   return [{ problem: `No renewal by leader ${holder}`, since, effect: EFFECTS[state] }];
 }
 
 export function noteLines(view: Noted, now: number): string[] {
   return notesOf(view).map(
-    ({ problem, since, effect }) => `${problem}${since === undefined ? '' : ` for ${age(since, now)}`}: ${effect}`,
+    ({ problem, since, effect }) =>
+      `${problem}${since === undefined ? '' : ` for ${age(since, now)}`}: ${effect}`,
   );
 }

@@ -9,7 +9,9 @@ import { render } from './render.ts';
 import type { StatusView } from './view.ts';
 
 const LOOK = { hasColours: false, size: () => ({ columns: 80, rows: 24 }) };
-const update = buildUpdate({ targets: { controllers: listed('c1'), workers: listed('w1', 'w2', 'w3') } });
+const update = buildUpdate({
+  targets: { controllers: listed('c1'), workers: listed('w1', 'w2', 'w3') },
+});
 const plan = buildPlan(
   { commands: [{ k0supdate: update }] },
   statusOf(
@@ -21,12 +23,25 @@ const plan = buildPlan(
 const c1 = signalled(
   buildControlNode('c1'),
   { status: 'Completed', timestamp: later(29_000) },
-  encodeReport({ created: later(1000), from: 'v1.35.5+k0s.0', spent: { Downloading: 1200, Restart: 900 } }),
+  encodeReport({
+    created: later(1000),
+    from: 'v1.35.5+k0s.0',
+    spent: { Downloading: 1200, Restart: 900 },
+  }),
 );
-const w1 = signalled(buildNode('w1'), { created: later(30_000), status: 'Restart', timestamp: later(40_000) });
+const w1 = signalled(buildNode('w1'), {
+  created: later(30_000),
+  status: 'Restart',
+  timestamp: later(40_000),
+});
 
 async function look(now: number): Promise<StatusView> {
-  const plans = await lookAt([plan], [c1], [w1, buildNode('w2', {}, 'False'), buildNode('w3')], now);
+  const plans = await lookAt(
+    [plan],
+    [c1],
+    [w1, buildNode('w2', {}, 'False'), buildNode('w3')],
+    now,
+  );
   return { leader: { state: 'held', holder: 'abc', since: later(0) }, plans };
 }
 
@@ -124,7 +139,11 @@ test('a plan that nobody has taken up yet looks the same at any time', async () 
 });
 
 test('what a node says after its target was recorded as done is no failure of this plan', async () => {
-  const failing = signalled(w1, { created: later(30_000), status: 'Failed', timestamp: later(50_000) });
+  const failing = signalled(w1, {
+    created: later(30_000),
+    status: 'Failed',
+    timestamp: later(50_000),
+  });
   const done = statusOf('Completed', [], recorded({ w1: 'SignalCompleted' }, later(45_000)));
   const [view] = await lookAt([{ ...plan, status: done }], [], [failing], T0 + MINUTE);
   expect(view?.stages[1]?.targets).toEqual([
@@ -138,12 +157,18 @@ test('yaml says the same, one line a value', () => {
   const reason = { code: 'NodeNotReady', message: `node ${'x'.repeat(200)} is not Ready` } as const;
   const [first] = EXPECTED.plans;
   if (first === undefined) throw new Error('no plan');
-  const long = { ...EXPECTED, plans: [{ ...first, waits: [{ gate: 'node-ready', reason, since: later(0) }] }] };
+  const long = {
+    ...EXPECTED,
+    plans: [{ ...first, waits: [{ gate: 'node-ready', reason, since: later(0) }] }],
+  };
   expect(render(long, 'yaml', T0, LOOK)).toContain(`          message: ${reason.message}\n`);
 });
 
 test('plans come in the order of their names, and a plan of another name says what is wrong with it', async () => {
-  const other = { ...buildPlan(), metadata: { name: 'a-plan', uid: 'b', creationTimestamp: later(0) } };
+  const other = {
+    ...buildPlan(),
+    metadata: { name: 'a-plan', uid: 'b', creationTimestamp: later(0) },
+  };
   const views = await lookAt([plan, other], [c1], [w1], T0);
   expect(views.map(({ name, reason }) => [name, reason])).toEqual([
     ['a-plan', 'metadata.name: "a-plan" is not supported; use "autopilot"'],
@@ -156,9 +181,16 @@ test('nothing that a node wrote about itself steers the terminal of who looks', 
   const failing = signalled(
     w1,
     { created: later(30_000), status: 'Failed', timestamp: later(50_000) },
-    encodeReport({ created: later(30_000), from: `v1${escape}[8m`, reason: `no${escape}[2J\nroom` }),
+    encodeReport({
+      created: later(30_000),
+      from: `v1${escape}[8m`,
+      reason: `no${escape}[2J\nroom`,
+    }),
   );
   const [view] = await lookAt([plan], [c1], [failing], T0 + MINUTE);
-  expect(view?.stages[1]?.targets[0]).toMatchObject({ from: 'v1\uFFFD[8m', failure: 'Failed: no\uFFFD[2J room' });
+  expect(view?.stages[1]?.targets[0]).toMatchObject({
+    from: 'v1\uFFFD[8m',
+    failure: 'Failed: no\uFFFD[2J room',
+  });
   expect(view?.reason).toBe('w1: Failed: no\uFFFD[2J room');
 });

@@ -5,9 +5,22 @@ import type { Explanation } from '../../engine/decide/explain.ts';
 import { isUpgradedByLaterStage } from '../../engine/decide/retry.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
-import type { Snapshot, TargetFacts, TargetPhase, TargetReport, Wait } from '../../engine/model/decision.ts';
+import type {
+  Snapshot,
+  TargetFacts,
+  TargetPhase,
+  TargetReport,
+  Wait,
+} from '../../engine/model/decision.ts';
 import { isUnasked } from '../../engine/model/reasons.ts';
-import { activeStage, isFinal, type Rollout, type Stage, type Target, targetsIn } from '../../engine/model/rollout.ts';
+import {
+  activeStage,
+  isFinal,
+  type Rollout,
+  type Stage,
+  type Target,
+  targetsIn,
+} from '../../engine/model/rollout.ts';
 import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { limitOf } from '../../engine/schedule/slots.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
@@ -104,7 +117,9 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     created,
     ended: endOf(snapshot),
     phase: rollout.phase,
-    goesOn: (rollout.phase === 'invalid' && rollout.problems[0]?.code === 'ChannelUnanswered') || undefined,
+    goesOn:
+      (rollout.phase === 'invalid' && rollout.problems[0]?.code === 'ChannelUnanswered') ||
+      undefined,
     reason: reason?.message,
     stages: rollout.stages.map((stage) => stageView(stage, look)),
     waits: waitsOf(look),
@@ -118,7 +133,8 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
 
 /** Also drops what is undefined. Nodes write some of it: no control character of theirs may reach an administrator's terminal. */
 export function harmless<T>(view: T): T {
-  const clean = (_key: string, value: unknown): unknown => (typeof value === 'string' ? printable(value) : value);
+  const clean = (_key: string, value: unknown): unknown =>
+    typeof value === 'string' ? printable(value) : value;
   return JSON.parse(JSON.stringify(view), clean) as T;
 }
 
@@ -126,7 +142,9 @@ export function harmless<T>(view: T): T {
 function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): Wait[] {
   if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
   const moving = targetsIn(snapshot.rollout, 'intended');
-  const ends = new Map(moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]));
+  const ends = new Map(
+    moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]),
+  );
   return waits
     .filter(({ gate, reason }) => gate !== 'done' && gate !== 'failed' && !isUnasked(reason))
     .map((wait) => (wait.target === undefined ? wait : withEnd(wait, ends.get(wait.target))));
@@ -135,7 +153,9 @@ function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInp
 /** The deadline of the step or of the target, whichever is first. */
 function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
   const { until = '' } = wait;
-  return Number.isFinite(end) && !(Date.parse(until) <= end) ? { ...wait, until: rfc3339(end) } : wait;
+  return Number.isFinite(end) && !(Date.parse(until) <= end)
+    ? { ...wait, until: rfc3339(end) }
+    : wait;
 }
 
 /** When somebody aborted it is recorded of those that it stopped, and of nothing else. */
@@ -156,7 +176,8 @@ function endOf(snapshot: Snapshot): string | undefined {
 function stageView(stage: Stage, look: ViewInput): StageView {
   const { rollout } = look.snapshot;
   // A refused plan has no targets, and an unread record says nothing.
-  const isEmpty = stage.targets.length === 0 && rollout.phase !== 'invalid' && rollout.unread === undefined;
+  const isEmpty =
+    stage.targets.length === 0 && rollout.phase !== 'invalid' && rollout.unread === undefined;
   return {
     command: stage.command,
     role: stage.role,
@@ -178,11 +199,13 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
   const isTold = isThere && (phase === 'pending' || phase === 'failed');
   const fetchesAhead = (phase === 'pending' && facts.prefetch === 'asked') || undefined;
   const always = { agent, fetchesAhead, isThere: isTold || undefined, gone: !exists || undefined };
-  if (observation.kind === 'none') return { name: target.name, phase, since: target.since, ...always };
+  if (observation.kind === 'none')
+    return { name: target.name, phase, since: target.since, ...always };
   const { from, spent, rolledBack, reason } = observation.report ?? {};
   const isOpen = target.state === 'intended' || target.state === 'pending';
   const working = observation.kind === 'working' ? observation : undefined;
-  const isDrained = isOpen && working?.waitsFor !== undefined && node !== undefined && policy.drain.enabled;
+  const isDrained =
+    isOpen && working?.waitsFor !== undefined && node !== undefined && policy.drain.enabled;
   return {
     name: target.name,
     phase,
@@ -190,7 +213,10 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     step: phase === 'done' ? undefined : working?.step,
     since: isOpen ? observation.since : target.since,
     // A later attempt is not the one that is recorded.
-    began: isOpen || Date.parse(observation.attempt) <= Date.parse(target.since) ? observation.attempt : undefined,
+    began:
+      isOpen || Date.parse(observation.attempt) <= Date.parse(target.since)
+        ? observation.attempt
+        : undefined,
     from,
     spent,
     failure: observation.kind === 'failed' && phase === 'failed' ? observation.message : undefined,
@@ -203,12 +229,19 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
 }
 
 /** Only of our agent: another one does not roll back. Its flags are not known here, so a policy or the defaults count. */
-function rollBackTimes({ agent, observation }: TargetFacts, policy: RolloutPolicy): TargetView['rollsBack'] {
-  if (agent?.ours !== true || observation.kind !== 'working' || observation.part !== 'restart') return undefined;
+function rollBackTimes(
+  { agent, observation }: TargetFacts,
+  policy: RolloutPolicy,
+): TargetView['rollsBack'] {
+  if (agent?.ours !== true || observation.kind !== 'working' || observation.part !== 'restart')
+    return undefined;
   const { restartTimeoutMs, readyTimeoutMs, soakMs } = { ...AGENT_DEFAULTS, ...policy.agent };
   const unanswered = Date.parse(observation.since) + restartTimeoutMs;
   if (Number.isNaN(unanswered)) return undefined;
-  return { unanswered: rfc3339(unanswered), notReady: rfc3339(unanswered + Math.max(readyTimeoutMs, soakMs)) };
+  return {
+    unanswered: rfc3339(unanswered),
+    notReady: rfc3339(unanswered + Math.max(readyTimeoutMs, soakMs)),
+  };
 }
 
 /** The targets that fill the next free slots; if all are in flight, the first of the next stage. */
@@ -218,7 +251,9 @@ function nextOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInpu
   const holding = waits.filter(({ ofStage, reason }) => ofStage !== true && !isUnasked(reason));
   const held = new Set(holding.map(({ target }) => target));
   for (const stage of rollout.stages) {
-    const pending = stage.targets.filter(({ state }) => state === 'pending').map(({ name }) => name);
+    const pending = stage.targets
+      .filter(({ state }) => state === 'pending')
+      .map(({ name }) => name);
     const ready = pending.filter((name) => !held.has(name));
     // If a gate holds all of them, the first is still next.
     if (pending.length > 0) return (ready.length > 0 ? ready : pending).slice(0, limitOf(stage));

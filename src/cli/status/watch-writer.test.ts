@@ -11,12 +11,21 @@ const UNKNOWN: StatusView = { leader: { state: 'unknown' }, plans: [] };
 function recorder(isTerminal: boolean): { output: Output; written: string[] } {
   const written: string[] = [];
   const write = (text: string): void => void written.push(text);
-  return { output: { isTerminal, hasColours: false, size: () => ({ columns: 80, rows: 24 }), write }, written };
+  return {
+    output: { isTerminal, hasColours: false, size: () => ({ columns: 80, rows: 24 }), write },
+    written,
+  };
 }
 
 test.each([
-  ['json', ['{"leader":{"state":"none"},"plans":[]}\n', '{"leader":{"state":"unknown"},"plans":[]}\n']],
-  ['yaml', ['---\nleader:\n  state: none\nplans: []\n', '---\nleader:\n  state: unknown\nplans: []\n']],
+  [
+    'json',
+    ['{"leader":{"state":"none"},"plans":[]}\n', '{"leader":{"state":"unknown"},"plans":[]}\n'],
+  ],
+  [
+    'yaml',
+    ['---\nleader:\n  state: none\nplans: []\n', '---\nleader:\n  state: unknown\nplans: []\n'],
+  ],
 ] as const)('%s: a document for each change, on a terminal too', (form, documents) => {
   const { output, written } = recorder(true);
   const tell = watchWriter(output, form);
@@ -35,5 +44,8 @@ test('text on a terminal is drawn at every view, since ages grow', () => {
   const { output, written } = recorder(true);
   const tell = watchWriter(output, 'text');
   for (const view of [NONE, NONE]) tell(view, T0);
-  expect(written).toEqual(['There is no plan.\u001B[K\n\u001B[0J', '\u001B[1AThere is no plan.\u001B[K\n\u001B[0J']);
+  expect(written).toEqual([
+    'There is no plan.\u001B[K\n\u001B[0J',
+    '\u001B[1AThere is no plan.\u001B[K\n\u001B[0J',
+  ]);
 });

@@ -27,27 +27,44 @@ const POLL_MS = 200;
 /** Nothing was learned from the channel. */
 const BAD = ['CheckFailed', 'InvalidConfig'];
 
-export async function checkUpdates(name: string | undefined, flags: UpdatesFlags, parts: Parts): Promise<number> {
+export async function checkUpdates(
+  name: string | undefined,
+  flags: UpdatesFlags,
+  parts: Parts,
+): Promise<number> {
   const { clock, abort } = parts;
   using client = await connect(flags, 'refit-updates');
   const asked = new Date(clock.now()).toISOString();
-  const wanted = (await load(client, abort)).filter(({ metadata }) => name === undefined || metadata.name === name);
+  const wanted = (await load(client, abort)).filter(
+    ({ metadata }) => name === undefined || metadata.name === name,
+  );
   const absent = `there is no UpdateConfig${name === undefined ? '' : ` ${name}`}`;
-  if (wanted.length === 0) throw new RefitError('REFIT_USAGE', absent, { hint: 'see docs/guides/updates.md' });
+  if (wanted.length === 0)
+    throw new RefitError('REFIT_USAGE', absent, { hint: 'see docs/guides/updates.md' });
   const patch = { metadata: { annotations: { [CHECK_ANNOTATION]: asked } } };
-  for (const { metadata } of wanted) await client.patch(updateConfigs, metadata.name, patch, { type: 'merge', abort });
+  for (const { metadata } of wanted)
+    await client.patch(updateConfigs, metadata.name, patch, { type: 'merge', abort });
   const names = wanted.map(({ metadata }) => metadata.name);
   const deadline = clock.monotonic() + PATIENCE_MS;
   for (;;) {
     const now = (await load(client, abort)).filter(({ metadata }) => names.includes(metadata.name));
     // The leader tells nothing of one that is being deleted.
-    if (now.every((each) => each.metadata.deletionTimestamp !== undefined || statusOf(each)?.obeyed === asked)) {
+    if (
+      now.every(
+        (each) => each.metadata.deletionTimestamp !== undefined || statusOf(each)?.obeyed === asked,
+      )
+    ) {
       render(now, flags, parts);
       return now.some((each) => BAD.includes(statusOf(each)?.reason ?? '')) ? EXIT.failed : EXIT.ok;
     }
-    const hint = 'see with `refit status` whether a leader runs, and that it has the rights in docs/guides/updates.md';
+    const hint =
+      'see with `refit status` whether a leader runs, and that it has the rights in docs/guides/updates.md';
     if (clock.monotonic() > deadline)
-      throw new RefitError('REFIT_CONTROL', `no leader has checked within ${formatDuration(PATIENCE_MS)}`, { hint });
+      throw new RefitError(
+        'REFIT_CONTROL',
+        `no leader has checked within ${formatDuration(PATIENCE_MS)}`,
+        { hint },
+      );
     await sleep(clock, POLL_MS, abort);
   }
 }
@@ -61,7 +78,11 @@ async function load(client: KubeClient, abort: AbortSignal): Promise<UpdateConfi
   }
 }
 
-function render(configs: readonly UpdateConfig[], flags: UpdatesFlags, { output, clock }: Parts): void {
+function render(
+  configs: readonly UpdateConfig[],
+  flags: UpdatesFlags,
+  { output, clock }: Parts,
+): void {
   const views = configs.map((config) => ({
     name: config.metadata.name,
     channel: config.spec.channel ?? 'stable',
@@ -69,21 +90,37 @@ function render(configs: readonly UpdateConfig[], flags: UpdatesFlags, { output,
     ...statusOf(config),
   }));
   if (flags.output === 'json') return output.write(`${JSON.stringify(views, undefined, 2)}\n`);
-  if (views.length === 0) return output.write('There is no UpdateConfig: this cluster follows no channel.\n');
+  if (views.length === 0)
+    return output.write('There is no UpdateConfig: this cluster follows no channel.\n');
   const now = clock.now();
-  const rows = views.map(({ name, channel, current, available, reason, checkedAt, nextCheck, nextWindow }) => [
-    name,
-    channel,
-    current ?? '',
-    available ?? '',
-    reason ?? 'NotChecked',
-    checkedAt === undefined ? 'never' : `${age(checkedAt, now)} ago`,
-    ahead(nextCheck, now),
-    ahead(nextWindow, now),
-  ]);
-  const header = ['NAME', 'CHANNEL', 'CURRENT', 'AVAILABLE', 'STATE', 'CHECKED', 'NEXT CHECK', 'WINDOW'];
-  const reasons = views.map(({ name, message = 'no leader has looked at it yet' }) => `${name}: ${message}`);
-  output.write(`${[...table(header, rows), '', ...reasons, '', `Times as of ${rfc3339(now)}.`].join('\n')}\n`);
+  const rows = views.map(
+    ({ name, channel, current, available, reason, checkedAt, nextCheck, nextWindow }) => [
+      name,
+      channel,
+      current ?? '',
+      available ?? '',
+      reason ?? 'NotChecked',
+      checkedAt === undefined ? 'never' : `${age(checkedAt, now)} ago`,
+      ahead(nextCheck, now),
+      ahead(nextWindow, now),
+    ],
+  );
+  const header = [
+    'NAME',
+    'CHANNEL',
+    'CURRENT',
+    'AVAILABLE',
+    'STATE',
+    'CHECKED',
+    'NEXT CHECK',
+    'WINDOW',
+  ];
+  const reasons = views.map(
+    ({ name, message = 'no leader has looked at it yet' }) => `${name}: ${message}`,
+  );
+  output.write(
+    `${[...table(header, rows), '', ...reasons, '', `Times as of ${rfc3339(now)}.`].join('\n')}\n`,
+  );
 }
 
 function ahead(time: string | undefined, now: number): string {

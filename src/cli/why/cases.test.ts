@@ -4,7 +4,13 @@ import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
 import { HOUR, later, MINUTE, SECOND, T0 } from '../../../test/builders/times.ts';
-import { buildViewParts, lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import {
+  buildViewParts,
+  lookAt,
+  recorded,
+  signalled,
+  statusOf,
+} from '../../../test/builders/views.ts';
 import type { K0sUpdate, Plan } from '../../api/autopilot/plan.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
@@ -17,7 +23,9 @@ import { whyLines } from './command.ts';
 
 const NOW = T0 + 10 * MINUTE;
 const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };
-const update = buildUpdate({ targets: { workers: { ...listed('w1', 'w2'), limits: { concurrent: 1 } } } });
+const update = buildUpdate({
+  targets: { workers: { ...listed('w1', 'w2'), limits: { concurrent: 1 } } },
+});
 
 const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) });
 
@@ -41,7 +49,12 @@ interface Case {
 }
 
 async function whyOf(given: Case, node?: string): Promise<string> {
-  const { states = ['SignalPending', 'SignalPending'], state = 'SchedulableWait', says, reason } = given;
+  const {
+    states = ['SignalPending', 'SignalPending'],
+    state = 'SchedulableWait',
+    says,
+    reason,
+  } = given;
   const [w1, w2] = states;
   const status = statusOf(state, [], recorded({ w1, w2 }, later(MINUTE)), given.description);
   const bare = buildPlan({ commands: [{ k0supdate: { ...update, ...given.update } }] }, status);
@@ -50,26 +63,46 @@ async function whyOf(given: Case, node?: string): Promise<string> {
     metadata: { ...bare.metadata, ...(given.controls ? { annotations: given.controls } : {}) },
   };
   const created = later(MINUTE);
-  const report = { created, ...(reason ? { reason } : {}), ...(given.rolledBack ? { rolledBack: true } : {}) };
+  const report = {
+    created,
+    ...(reason ? { reason } : {}),
+    ...(given.rolledBack ? { rolledBack: true } : {}),
+  };
   const free = buildNode('w1');
   const cordoned: Node = given.isCordoned ? { ...free, spec: { unschedulable: true } } : free;
   const worker =
     says === undefined
       ? cordoned
-      : signalled(cordoned, { created, status: says, timestamp: later(2 * MINUTE) }, encodeReport(report));
+      : signalled(
+          cordoned,
+          { created, status: says, timestamp: later(2 * MINUTE) },
+          encodeReport(report),
+        );
   const policies = given.policy ? [buildUpgradePolicy('nightly', given.policy)] : [];
   const workers = given.isGone ? [buildNode('w2')] : [worker, buildNode('w2')];
-  const plans = await lookAt([plan], [buildControlNode('c1')], workers, NOW, buildViewParts(given.sources, policies));
+  const plans = await lookAt(
+    [plan],
+    [buildControlNode('c1')],
+    workers,
+    NOW,
+    buildViewParts(given.sources, policies),
+  );
   return whyLines({ leader: given.leader ?? HELD, plans }, node, NOW, PIPE).join('\n');
 }
 
-const BUDGET = { budget: 'shop/web', pods: ['shop/web-1'], reason: 'it wants 1 of its 1 pods healthy at all times' };
-const HOLDS = 'PodDisruptionBudget shop/web blocks shop/web-1: it wants 1 of its 1 pods healthy at all times';
+const BUDGET = {
+  budget: 'shop/web',
+  pods: ['shop/web-1'],
+  reason: 'it wants 1 of its 1 pods healthy at all times',
+};
+const HOLDS =
+  'PodDisruptionBudget shop/web blocks shop/web-1: it wants 1 of its 1 pods healthy at all times';
 const BLOCKED = async (): ReturnType<Sources['drainPreview']> =>
   await Promise.resolve({ evictable: 1, obstacles: [BUDGET], refused: [] });
 const FAILED = { states: ['SignalApplyFailed', 'SignalPending'], state: 'ApplyFailed' } as const;
 const MOVING = ['SignalSent', 'SignalPending'] as const;
-const RETRY = '\n  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1';
+const RETRY =
+  '\n  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1';
 const UNHASHED = { 'linux-amd64': { url: 'https://example.com/k0s' } };
 /** 2026-11-20 is a Friday, and it is ten past eight. */
 const CLOSED = { days: ['Friday' as const], start: '22:00', length: '4h', timeZone: 'UTC' };
@@ -115,14 +148,25 @@ test.each<[string, Case, readonly string[]]>([
     {
       sources: {
         drainPreview: async () =>
-          await Promise.resolve({ evictable: 0, obstacles: [], refused: [{ pod: 'shop/db', reason: 'has data' }] }),
+          await Promise.resolve({
+            evictable: 0,
+            obstacles: [],
+            refused: [{ pod: 'shop/db', reason: 'has data' }],
+          }),
       },
     },
-    ['w1 cannot be drained: shop/db has data', 'ends    when those pods are gone, or spec.drain of the UpgradePolicy'],
+    [
+      'w1 cannot be drained: shop/db has data',
+      'ends    when those pods are gone, or spec.drain of the UpgradePolicy',
+    ],
   ],
   [
     'a node that drains itself',
-    { states: MOVING, says: 'Cordoning', sources: { drainDelegation: async () => await Promise.resolve(false) } },
+    {
+      states: MOVING,
+      says: 'Cordoning',
+      sources: { drainDelegation: async () => await Promise.resolve(false) },
+    },
     ['\n  now     w1 Cordoning (8 min): its agent cordons and drains it (see its log)\n'],
   ],
   [
@@ -143,7 +187,10 @@ test.each<[string, Case, readonly string[]]>([
       reason: 'sha256 of the download is aa, wanted bb',
       description: 'w1: FailedDownload: sha256 of the download is aa, wanted bb',
     },
-    ['\n  why     w1 failed (9 min): FailedDownload: sha256 of the download is aa, wanted bb\n', RETRY],
+    [
+      '\n  why     w1 failed (9 min): FailedDownload: sha256 of the download is aa, wanted bb\n',
+      RETRY,
+    ],
   ],
   [
     'a release that crashes, and is rolled back',
@@ -154,7 +201,10 @@ test.each<[string, Case, readonly string[]]>([
       rolledBack: true,
       description: 'w1: Failed: the new process ended 3 times',
     },
-    ['\n  why     w1 failed (9 min): Failed: the new process ended 3 times (its previous version runs again)\n', RETRY],
+    [
+      '\n  why     w1 failed (9 min): Failed: the new process ended 3 times (its previous version runs again)\n',
+      RETRY,
+    ],
   ],
   [
     'a plan that went on within its failure budget, and is over',
@@ -182,7 +232,10 @@ test.each<[string, Case, readonly string[]]>([
   [
     'a blackout',
     { policy: { blackouts: [{ from: '2026-11-20', to: '2026-11-21' }] } },
-    ['in a blackout of UpgradePolicy nightly', 'ends    when the blackout is over, at 2026-11-22T00:00:00Z\n'],
+    [
+      'in a blackout of UpgradePolicy nightly',
+      'ends    when the blackout is over, at 2026-11-22T00:00:00Z\n',
+    ],
   ],
   [
     'a node that is gone',
@@ -210,7 +263,11 @@ test.each<[string, Case, readonly string[]]>([
   ],
   [
     'nobody holds the lease, and a node is at work: no deadline counts',
-    { states: MOVING, says: 'Restart', leader: { state: 'silent', holder: 'a', since: later(7 * MINUTE) } },
+    {
+      states: MOVING,
+      says: 'Restart',
+      leader: { state: 'silent', holder: 'a', since: later(7 * MINUTE) },
+    },
     [
       '\n  why     No renewal by leader a for 3 min: no new node starts until a refit controller runs.\n  ends    when a refit controller runs and takes the lease\n  now     w1 Restart (8 min)\n  then    1 worker queued',
     ],
@@ -279,16 +336,26 @@ test.each<[string, Case, readonly string[]]>([
       controls: { [ABORT_ANNOTATION]: 'wrong release' },
       description: 'Aborted: the plan was aborted: wrong release',
     },
-    ['Plan autopilot (id1)  failed 1/2  to ', '\n  why     the plan was aborted: wrong release\n  to do   Aborted.'],
+    [
+      'Plan autopilot (id1)  failed 1/2  to ',
+      '\n  why     the plan was aborted: wrong release\n  to do   Aborted.',
+    ],
   ],
   [
     'a policy that cannot be read',
     { policy: { soak: '0h' } },
-    ['UpgradePolicy nightly: spec.soak must be', 'ends    when UpgradePolicy nightly is corrected\n'],
+    [
+      'UpgradePolicy nightly: spec.soak must be',
+      'ends    when UpgradePolicy nightly is corrected\n',
+    ],
   ],
   [
     'as many nodes are down as may be',
-    { policy: { maxUnavailable: 1 }, isCordoned: true, states: ['SignalCompleted', 'SignalPending'] },
+    {
+      policy: { maxUnavailable: 1 },
+      isCordoned: true,
+      states: ['SignalCompleted', 'SignalPending'],
+    },
     [
       '1 of 2 nodes is not Ready',
       'ends    when one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised\n',
@@ -296,14 +363,22 @@ test.each<[string, Case, readonly string[]]>([
   ],
   [
     'a step whose time is over: it is for the leader to say so',
-    { states: MOVING, says: 'Restart', policy: { deadlines: { restart: '1s', ready: '1s' }, soak: '1s' } },
+    {
+      states: MOVING,
+      says: 'Restart',
+      policy: { deadlines: { restart: '1s', ready: '1s' }, soak: '1s' },
+    },
     [
       'fails   w1 soon: its deadline 2026-11-20T08:03:04Z passed 6 min 56 s ago, but a new leader counts from its own start\n',
     ],
   ],
   [
     'a node whose whole time is over: it has not failed, since the leader counts anew with each of its terms',
-    { states: MOVING, says: 'Restart', policy: { deadlines: { target: '1m', restart: '2h', ready: '2h' } } },
+    {
+      states: MOVING,
+      says: 'Restart',
+      policy: { deadlines: { target: '1m', restart: '2h', ready: '2h' } },
+    },
     [
       'now     w1 Restart (8 min)\n',
       'fails   w1 soon: its deadline 2026-11-20T08:02:00Z passed 8 min ago, but a new leader counts from its own start\n',
@@ -322,7 +397,10 @@ test.each<[string, Case, readonly string[]]>([
 test.each<[string, Case]>([
   ['a pause', { controls: { [PAUSE_ANNOTATION]: 'true' } }],
   ['a window', { policy: { windows: [CLOSED] } }],
-  ['an abort', { states: MOVING, says: 'Restart', controls: { [ABORT_ANNOTATION]: 'wrong release' } }],
+  [
+    'an abort',
+    { states: MOVING, says: 'Restart', controls: { [ABORT_ANNOTATION]: 'wrong release' } },
+  ],
   ['a policy that cannot be read', { policy: { soak: '0h' } }],
   [
     'a download that the policy does not allow',
@@ -360,7 +438,11 @@ test('hundreds at one point are asked about in part only', async () => {
   );
   const workers = names.map(
     (name): Node => ({
-      ...signalled(buildNode(name), { created: later(MINUTE), status: 'Cordoning', timestamp: later(2 * MINUTE) }),
+      ...signalled(buildNode(name), {
+        created: later(MINUTE),
+        status: 'Cordoning',
+        timestamp: later(2 * MINUTE),
+      }),
       spec: { unschedulable: true },
     }),
   );
@@ -368,7 +450,11 @@ test('hundreds at one point are asked about in part only', async () => {
   expect(asked.length).toBe(20);
 });
 
-const LATE = { states: ['SignalApplyFailed', 'SignalApplyFailed'], state: 'ApplyFailed', says: 'Restart' } as const;
+const LATE = {
+  states: ['SignalApplyFailed', 'SignalApplyFailed'],
+  state: 'ApplyFailed',
+  says: 'Restart',
+} as const;
 
 test.each<[string, string, Case, string]>([
   [

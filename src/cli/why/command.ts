@@ -12,21 +12,37 @@ import * as text from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
 /** That a plan failed is no failure of this command. */
-export async function showWhy(node: string | undefined, flags: ConnectionFlags & PlanFilter, parts: SessionParts) {
+export async function showWhy(
+  node: string | undefined,
+  flags: ConnectionFlags & PlanFilter,
+  parts: SessionParts,
+) {
   const { clock, output } = parts;
   await inSession(flags, parts, 'refit-why', async (session) => {
     const now = clock.now();
-    output.write(`${whyLines(await observeOnce(session, now), node, now, mediumOf(output)).join('\n')}\n`);
+    output.write(
+      `${whyLines(await observeOnce(session, now), node, now, mediumOf(output)).join('\n')}\n`,
+    );
   });
 }
 
 /** `now` in milliseconds since the epoch. */
-export function whyLines(status: StatusView, node: string | undefined, now: number, medium: Medium): string[] {
+export function whyLines(
+  status: StatusView,
+  node: string | undefined,
+  now: number,
+  medium: Medium,
+): string[] {
   const { plans } = status;
   if (plans.length === 0) return [...text.noteLines(status, now), 'There is no plan.'];
   const blocks = plans.flatMap((plan) =>
     node === undefined
-      ? [[...text.header(plan, now, medium), ...text.renderSections(planSections(status, plan, now), medium)]]
+      ? [
+          [
+            ...text.header(plan, now, medium),
+            ...text.renderSections(planSections(status, plan, now), medium),
+          ],
+        ]
       : nodeBlocks(status, plan, node, now, medium),
   );
   if (blocks.length === 0) return [`No plan has ${node} among its targets.`];
@@ -51,7 +67,13 @@ function planSections(status: StatusView, plan: PlanView, now: number): text.Sec
 }
 
 /** One block for each stage that has the node, or that of the Machine, among its targets. */
-function nodeBlocks(status: StatusView, plan: PlanView, node: string, now: number, medium: Medium): string[][] {
+function nodeBlocks(
+  status: StatusView,
+  plan: PlanView,
+  node: string,
+  now: number,
+  medium: Medium,
+): string[][] {
   const { kind, name: own } = plan;
   const isMachine = kind === 'Machine' && (own === node || own.endsWith(`/${node}`));
   return plan.stages.flatMap((stage) =>
@@ -59,7 +81,10 @@ function nodeBlocks(status: StatusView, plan: PlanView, node: string, now: numbe
       .filter(({ name }) => name === node || isMachine)
       .map((target) => [
         ...text.header(plan, now, medium, `${target.name}  ${stage.role} of `),
-        ...text.renderSections([...sectionsOf(status, plan, stage, target, now), agentSection(target)], medium),
+        ...text.renderSections(
+          [...sectionsOf(status, plan, stage, target, now), agentSection(target)],
+          medium,
+        ),
       ]),
   );
 }
@@ -72,19 +97,28 @@ function agentSection({ agent, delay }: TargetView): text.Section {
   return { heading: 'agent', lines: [...(isKnown ? [`${agent?.title}${lacks}`] : []), ...waits] };
 }
 
-function sectionsOf(status: StatusView, plan: PlanView, stage: StageView, target: TargetView, now: number) {
+function sectionsOf(
+  status: StatusView,
+  plan: PlanView,
+  stage: StageView,
+  target: TargetView,
+  now: number,
+) {
   const { phase, since, from } = target;
   if (phase === 'done') {
-    const change = from === undefined ? `has ${stage.version}` : `went from ${from} to ${stage.version}`;
+    const change =
+      from === undefined ? `has ${stage.version}` : `went from ${from} to ${stage.version}`;
     return [{ heading: 'done', lines: [`${age(since, now)} ago, ${change}`] }];
   }
   const { reason, ...rest } = plan;
   const stages = [{ ...stage, targets: [target] }];
   const own: PlanView = { ...rest, stages, waits: waitsOf(plan, stage, target), next: [] };
   const isStopped = text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
-  if (phase === 'failed') return whyAndToDo(sentences.sentenceOf(sentences.failedRow(plan, target, now)), plan);
+  if (phase === 'failed')
+    return whyAndToDo(sentences.sentenceOf(sentences.failedRow(plan, target, now)), plan);
   if (isStopped) return whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);
-  const isSaid = sentences.isMoving(target) || own.waits.some((wait) => wait.target === target.name);
+  const isSaid =
+    sentences.isMoving(target) || own.waits.some((wait) => wait.target === target.name);
   const turn = isSaid ? [] : turnOf(plan, stage, target, now);
   return [...runnerSections(status, plan, now), ...progress(status, own, now), ...turn];
 }
@@ -103,12 +137,21 @@ function waitsOf({ waits }: PlanView, { active }: StageView, target: TargetView)
   return waits.filter((wait) => wait.ofStage === true && (active || !sentences.isRoutine(wait)));
 }
 
-function turnOf(plan: PlanView, stage: StageView, { name, since }: TargetView, now: number): text.Section[] {
+function turnOf(
+  plan: PlanView,
+  stage: StageView,
+  { name, since }: TargetView,
+  now: number,
+): text.Section[] {
   const earlier = plan.stages.find(({ active }) => active);
   if (!stage.active && earlier)
-    return [{ heading: 'waits', lines: [`until the ${earlier.role}s are done (${age(since, now)})`] }];
+    return [
+      { heading: 'waits', lines: [`until the ${earlier.role}s are done (${age(since, now)})`] },
+    ];
   if (plan.next.length === 0) return [];
-  const turn = plan.next.includes(name) ? 'it is among the next to start' : 'not yet: others are before it';
+  const turn = plan.next.includes(name)
+    ? 'it is among the next to start'
+    : 'not yet: others are before it';
   return [{ heading: 'next', lines: [turn] }];
 }
 
@@ -130,7 +173,8 @@ function progress(status: StatusView, plan: PlanView, now: number): text.Section
 function deadlineLines(plan: PlanView, now: number): string[] {
   const moving = sentences.movingNames(plan);
   const waiting = plan.waits.filter(
-    ({ target = '', reason }) => moving.has(target) && !['Intended', 'Resting'].includes(reason.code),
+    ({ target = '', reason }) =>
+      moving.has(target) && !['Intended', 'Resting'].includes(reason.code),
   );
   if (waiting.length === 0) return [];
   const [first] = waiting
@@ -138,7 +182,9 @@ function deadlineLines(plan: PlanView, now: number): string[] {
     .toSorted((a, b) => Date.parse(a.until) - Date.parse(b.until));
   if (!first) return [`a node in progress fails when ${runnerOf(plan.dialect).limit}`];
   const { target, until } = first;
-  const own = sentences.targetsOf(plan).flatMap((each) => (each.name === target ? rollBackLine(each, now) : []));
+  const own = sentences
+    .targetsOf(plan)
+    .flatMap((each) => (each.name === target ? rollBackLine(each, now) : []));
   if (own.length > 0) return own;
   return [
     Date.parse(until) > now
@@ -153,7 +199,9 @@ function rollBackLine({ name, rollsBack }: TargetView, now: number): string[] {
   const { unanswered, notReady } = rollsBack;
   if (Date.parse(unanswered) > now)
     return [`${name} rolls back at ${unanswered} if the new version has not answered by then`];
-  return Date.parse(notReady) > now ? [`${name} rolls back by ${notReady} if its node is not Ready by then`] : [];
+  return Date.parse(notReady) > now
+    ? [`${name} rolls back by ${notReady} if its node is not Ready by then`]
+    : [];
 }
 
 /** The cause of everything else comes first, with what ends it. */
@@ -162,7 +210,9 @@ function runnerSections(status: StatusView, plan: PlanView, now: number): text.S
   const runner = runnerOf(plan.dialect).name;
   // Only of our own controller is it known whether it runs.
   const isUnknown = notes.length === 0 && plan.dialect !== 'autopilot';
-  const lines = isUnknown ? [`${runner} carries it out; whether that runs is not visible from here`] : notes;
+  const lines = isUnknown
+    ? [`${runner} carries it out; whether that runs is not visible from here`]
+    : notes;
   if (!isLeaderless(status, plan)) return [{ heading: 'note', lines }];
   return [
     { heading: 'why', lines, style: 'red' },

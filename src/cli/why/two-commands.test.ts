@@ -21,8 +21,14 @@ async function viewOf(plan: Plan, workers: readonly Node[]) {
 }
 
 test("a node that still works for a plan which k0s's own leader has ended", async () => {
-  const update = buildUpdate({ targets: { workers: { ...listed('w1', 'w2'), limits: { concurrent: 2 } } } });
-  const status = statusOf('ApplyFailed', [], recorded({ w1: 'SignalApplyFailed', w2: 'SignalSent' }, later(MINUTE)));
+  const update = buildUpdate({
+    targets: { workers: { ...listed('w1', 'w2'), limits: { concurrent: 2 } } },
+  });
+  const status = statusOf(
+    'ApplyFailed',
+    [],
+    recorded({ w1: 'SignalApplyFailed', w2: 'SignalSent' }, later(MINUTE)),
+  );
   const view = await viewOf(buildPlan({ commands: [{ k0supdate: update }] }, status), [
     atWork('w1', 'Failed'),
     atWork('w2', 'Restart'),
@@ -33,7 +39,9 @@ test("a node that still works for a plan which k0s's own leader has ended", asyn
 });
 
 test('a node of two commands that works for the first', async () => {
-  const first = buildUpdate({ targets: { workers: { ...listed('w1'), limits: { concurrent: 1 } } } });
+  const first = buildUpdate({
+    targets: { workers: { ...listed('w1'), limits: { concurrent: 1 } } },
+  });
   const one = statusOf('SchedulableWait', [], recorded({ w1: 'SignalSent' }, later(MINUTE)));
   const workers = recorded({ w1: 'SignalPending' }, later(MINUTE));
   const two = { id: 1, state: 'SchedulableWait', k0supdate: { controllers: [], workers } };

@@ -5,7 +5,13 @@ import { buildMachineUpdate } from '../../../test/builders/machine-updates.ts';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildViewParts, lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import {
+  buildViewParts,
+  lookAt,
+  recorded,
+  signalled,
+  statusOf,
+} from '../../../test/builders/views.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { withRequest } from '../../dialects/capi/rollout.ts';
@@ -31,12 +37,21 @@ const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };
 const PIPE = mediumOf({ hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) });
 
 /** One text for each plan, or each stage with the node. */
-function why(plans: readonly PlanView[], node?: string, leader: LeaderView = HELD, now = NOW): string[] {
+function why(
+  plans: readonly PlanView[],
+  node?: string,
+  leader: LeaderView = HELD,
+  now = NOW,
+): string[] {
   return whyLines({ leader, plans }, node, now, PIPE).join('\n').split('\n\n');
 }
 
 /** Of the dialects whose objects are Nodes. */
-async function lookOf(name: string, plan: KubeObject, ...workers: readonly Node[]): Promise<PlanView[]> {
+async function lookOf(
+  name: string,
+  plan: KubeObject,
+  ...workers: readonly Node[]
+): Promise<PlanView[]> {
   const dialect = DIALECTS.find((each) => each.name === name);
   if (!dialect) throw new Error(`no dialect ${name}`);
   return await observe(
@@ -47,11 +62,19 @@ async function lookOf(name: string, plan: KubeObject, ...workers: readonly Node[
 }
 
 const commands = [
-  { k0supdate: buildUpdate({ targets: { workers: { ...listed('w1', 'w2', 'w3'), limits: { concurrent: 1 } } } }) },
+  {
+    k0supdate: buildUpdate({
+      targets: { workers: { ...listed('w1', 'w2', 'w3'), limits: { concurrent: 1 } } },
+    }),
+  },
 ];
 const plan = (status?: Plan['status']): Plan => buildPlan({ commands }, status);
 const running = plan(
-  statusOf('SchedulableWait', [], recorded({ w1: 'SignalSent', w2: 'SignalPending', w3: 'SignalPending' })),
+  statusOf(
+    'SchedulableWait',
+    [],
+    recorded({ w1: 'SignalSent', w2: 'SignalPending', w3: 'SignalPending' }),
+  ),
 );
 const failed = plan(
   statusOf(
@@ -61,12 +84,18 @@ const failed = plan(
     'w1: Failed: no socket',
   ),
 );
-const W1 = signalled(buildNode('w1'), { created: later(1000), status: 'Restart', timestamp: later(30_000) });
+const W1 = signalled(buildNode('w1'), {
+  created: later(1000),
+  status: 'Restart',
+  timestamp: later(30_000),
+});
 const [W2, W3] = [buildNode('w2'), buildNode('w3')];
 
 test('no plan, and a node of none', async () => {
   expect(why([])).toEqual(['There is no plan.']);
-  expect(why(await lookAt([running], [], [W1, W2, W3], NOW), 'w9')).toEqual(['No plan has w9 among its targets.']);
+  expect(why(await lookAt([running], [], [W1, W2, W3], NOW), 'w9')).toEqual([
+    'No plan has w9 among its targets.',
+  ]);
 });
 
 test('a plan that runs: what is under way, what waits since when, what ends it', async () => {
@@ -137,21 +166,38 @@ test('a gate, a slot and an earlier stage: each node is told what it waits for',
 });
 
 test('a worker is told what holds back the controllers before it, too', async () => {
-  const status = statusOf('Schedulable', recorded({ c1: 'SignalPending' }), recorded({ w1: 'SignalPending' }));
+  const status = statusOf(
+    'Schedulable',
+    recorded({ c1: 'SignalPending' }),
+    recorded({ w1: 'SignalPending' }),
+  );
   const bare = buildPlan({}, status);
-  const paused = { ...bare, metadata: { ...bare.metadata, annotations: { [PAUSE_ANNOTATION]: 'true' } } };
+  const paused = {
+    ...bare,
+    metadata: { ...bare.metadata, annotations: { [PAUSE_ANNOTATION]: 'true' } },
+  };
   const [text] = why(await lookAt([paused], [buildControlNode('c1')], [W2], NOW), 'w1');
-  expect(text).toContain('\n  waits   the plan is paused: nothing new starts until refit resume (Paused, 59 s)\n');
+  expect(text).toContain(
+    '\n  waits   the plan is paused: nothing new starts until refit resume (Paused, 59 s)\n',
+  );
   expect(text).toContain('\n  waits   until the controllers are done (59 s)');
 });
 
 test('a gate that holds all of them, and says so of the first only, is told of each', async () => {
-  const others = signalled(buildControlNode('c9'), { planId: 'old', created: later(0), status: 'Restart' });
-  const waiting = plan(statusOf('Schedulable', [], recorded({ w2: 'SignalPending', w3: 'SignalPending' })));
+  const others = signalled(buildControlNode('c9'), {
+    planId: 'old',
+    created: later(0),
+    status: 'Restart',
+  });
+  const waiting = plan(
+    statusOf('Schedulable', [], recorded({ w2: 'SignalPending', w3: 'SignalPending' })),
+  );
   const views = await lookAt([waiting], [others], [W2, W3], NOW);
   expect(views[0]?.waits.map(({ target }) => target)).toEqual(['w2']);
   for (const name of ['w2', 'w3']) {
-    expect(why(views, name)[0]).toContain('\n  waits   c9 is still at work for another plan (ForeignWork, 59 s)\n');
+    expect(why(views, name)[0]).toContain(
+      '\n  waits   c9 is still at work for another plan (ForeignWork, 59 s)\n',
+    );
   }
 });
 
@@ -177,12 +223,17 @@ test('a node that others were let past, since it does not tell yet what an earli
   const silent = { ...w1, status: { ...w1.status, nodeInfo: { kubeletVersion: 'v1.34.9+k0s.0' } } };
   const past = signalled(w2, { created: later(1000), status: 'Restart', command: { id: 1 } });
   const [text] = why(await lookAt([two], [], [silent, past], NOW), 'w1').slice(1);
-  expect(text).toContain('an earlier command upgraded it to v1.35.4+k0s.0, which it does not report yet');
+  expect(text).toContain(
+    'an earlier command upgraded it to v1.35.4+k0s.0, which it does not report yet',
+  );
   expect(text).toContain('\n  ends    when the node reports the version of the earlier command');
 });
 
 test('a controller behind one that a gate holds', async () => {
-  const bare = buildPlan({}, statusOf('Schedulable', recorded({ c1: 'SignalPending', c2: 'SignalPending' }), []));
+  const bare = buildPlan(
+    {},
+    statusOf('Schedulable', recorded({ c1: 'SignalPending', c2: 'SignalPending' }), []),
+  );
   const message = 'the API server of c2 (no answer) is not ready';
   const blocked = { type: 'Blocked', status: 'True', reason: 'ControlPlaneNotReady', message };
   const annotations = { [CONDITIONS_ANNOTATION]: JSON.stringify([blocked]) };
@@ -190,16 +241,22 @@ test('a controller behind one that a gate holds', async () => {
   const views = await lookAt([two], [buildControlNode('c1'), buildControlNode('c2')], [], NOW);
   expect(why(views, 'c2')[0]).toContain('(no answer) is not ready (ControlPlaneNotReady, 59 s)');
   expect(why(views, 'c2')[0]).not.toContain('queued');
-  expect(why(views, 'c2')[0]).toContain('\n  ends    when every API server answers that it is ready\n');
+  expect(why(views, 'c2')[0]).toContain(
+    '\n  ends    when every API server answers that it is ready\n',
+  );
   expect(views[0]?.next).toEqual(['c1']);
 });
 
 test('an API server that is behind: what would be newer than it, and what ends that, for each node', async () => {
   const behind = { ...buildControlNode('c1'), status: { k0sVersion: 'v1.35.4+k0s.0' } };
-  const waiting = plan(statusOf('Schedulable', [], recorded({ w2: 'SignalPending', w3: 'SignalPending' })));
+  const waiting = plan(
+    statusOf('Schedulable', [], recorded({ w2: 'SignalPending', w3: 'SignalPending' })),
+  );
   const views = await lookAt([waiting], [behind], [W2, W3], NOW);
   for (const name of ['w2', 'w3']) {
-    expect(why(views, name)[0]).toContain('newer than the API server of c1 (v1.35.4+k0s.0) (rule KubeletAhead)');
+    expect(why(views, name)[0]).toContain(
+      'newer than the API server of c1 (v1.35.4+k0s.0) (rule KubeletAhead)',
+    );
     expect(why(views, name)[0]).toContain('\n  ends    when those API servers are upgraded');
   }
 });
@@ -212,14 +269,21 @@ test('nobody leads', async () => {
 });
 
 test('a plan that failed: why, and what to do; of its nodes too', async () => {
-  const gone = signalled(buildNode('w1'), { created: later(1000), status: 'Failed', timestamp: later(30_000) });
+  const gone = signalled(buildNode('w1'), {
+    created: later(1000),
+    status: 'Failed',
+    timestamp: later(30_000),
+  });
   const views = await lookAt([failed], [], [gone, W2, W3], NOW);
-  const advice = '\n  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1';
+  const advice =
+    '\n  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run: refit retry w1';
   expect(why(views)[0]).toContain(
     'failed 0/3 after 30 s, 30 s ago  to v1.36.3+k0s.2\n  why     w1: Failed: no socket\n',
   );
   expect(why(views)[0]).toSatisfy((text: string) => text.endsWith(advice));
-  expect(why(views, 'w1')[0]).toContain("\n  why     w1 failed (59 s): Failed: see the node's log for the reason\n");
+  expect(why(views, 'w1')[0]).toContain(
+    "\n  why     w1 failed (59 s): Failed: see the node's log for the reason\n",
+  );
   expect(why(views, 'w2')[0]).toContain(`\n  why     not started: w1: Failed: no socket${advice}`);
 });
 
@@ -231,23 +295,34 @@ test('a plan that will be refused waits for nothing', async () => {
 
 test('without targets', async () => {
   const none = plan(statusOf('Completed', [], [], 'there was no target, so nothing was done'));
-  expect(why(await lookAt([none], [], [], NOW))[0]).toMatch(/\n {2}why {5}there was no target, so nothing was done$/);
+  expect(why(await lookAt([none], [], [], NOW))[0]).toMatch(
+    /\n {2}why {5}there was no target, so nothing was done$/,
+  );
 });
 
 test('done', async () => {
   const done = plan(statusOf('Completed', [], recorded({ w1: 'SignalCompleted' })));
   const views = await lookAt([done], [], [buildNode('w1')], NOW);
-  expect(why(views)).toEqual(['Plan autopilot (id1)  done 1/1 after 1 s, 59 s ago  to v1.36.3+k0s.2']);
+  expect(why(views)).toEqual([
+    'Plan autopilot (id1)  done 1/1 after 1 s, 59 s ago  to v1.36.3+k0s.2',
+  ]);
   expect(why(views, 'w1')[0]).toMatch(/\n {2}done {4}59 s ago, has v1\.36\.3\+k0s\.2$/);
 });
 
 test('a Plan of the system-upgrade-controller: whose work it is, and what is wrong with it', async () => {
   const host = { labels: { 'kubernetes.io/hostname': 'w1' } };
-  const [held] = why(await lookOf('cattle', buildCattlePlan('p'), buildNode('w1', host, 'False')), 'w1');
+  const [held] = why(
+    await lookOf('cattle', buildCattlePlan('p'), buildNode('w1', host, 'False')),
+    'w1',
+  );
   expect(held).toContain('\n  waits   node w1 is not Ready (NodeNotReady, 1 min)\n');
-  expect(held).toContain('the system-upgrade-controller carries it out; whether that runs is not visible from here');
+  expect(held).toContain(
+    'the system-upgrade-controller carries it out; whether that runs is not visible from here',
+  );
   const drain = { deleteEmptydirData: true, deleteLocalData: true };
-  const [refused] = why(await lookOf('cattle', buildCattlePlan('p', { drain }), buildNode('w1', host)));
+  const [refused] = why(
+    await lookOf('cattle', buildCattlePlan('p', { drain }), buildNode('w1', host)),
+  );
   expect(refused).toContain(
     '\n  why     spec.drain cannot specify both deleteEmptydirData and deleteLocalData\n  to do   ',
   );
@@ -263,7 +338,12 @@ test('kubeadm and Cluster API', async () => {
     kubelets: [],
     workers: ['w2', 'w3'],
   };
-  const metadata = { name: 'refit-kubeadm', namespace: 'kube-system', uid: 'u', creationTimestamp: later(0) };
+  const metadata = {
+    name: 'refit-kubeadm',
+    namespace: 'kube-system',
+    uid: 'u',
+    creationTimestamp: later(0),
+  };
   const [text] = why(
     await lookOf('kubeadm', { ...newPlan(request, 'sha256:1'), metadata }, buildNode('w1'), W2, W3),
     'w2',
@@ -274,20 +354,33 @@ test('kubeadm and Cluster API', async () => {
   const [machine] = why(await lookOf('capi', withRequest(W2, buildMachineUpdate()), W2), 'w2');
   expect(machine).toContain('w2  worker of Machine ns/m');
   for (const name of ['m', 'ns/m'])
-    expect(why(await lookOf('capi', withRequest(W2, buildMachineUpdate()), W2), name)).toEqual([machine]);
+    expect(why(await lookOf('capi', withRequest(W2, buildMachineUpdate()), W2), name)).toEqual([
+      machine,
+    ]);
   expect(machine).toContain('`refit capi-extension` carries it out');
 });
 
 test('of a kubeadm host that is verified: when the verification gives up, whatever its whole upgrade may take', async () => {
   const hosts = { leader: [], followers: [], certificates: [], kubelets: [], workers: ['w1'] };
-  const fresh = { ...newPlan({ version: 'v1.36.3', concurrent: 1, ...hosts }, ''), metadata: { name: 'p', uid: 'u' } };
+  const fresh = {
+    ...newPlan({ version: 'v1.36.3', concurrent: 1, ...hosts }, ''),
+    metadata: { name: 'p', uid: 'u' },
+  };
   const dialect = kubeadmView;
   const resolved = dialect.resolve(fresh, buildWorldOf([nodes, []]), T0);
   const targets = [{ key: 'workers/w1', name: 'w1', state: 'intended', since: later(0) } as const];
-  const stages = resolved.stages.map((stage) => (stage.id === 'workers' ? { ...stage, targets } : stage));
+  const stages = resolved.stages.map((stage) =>
+    stage.id === 'workers' ? { ...stage, targets } : stage,
+  );
   const plan = dialect.project({ ...resolved, phase: 'running', stages }, fresh, T0);
   const at = { rollout: 'u', target: 'workers/w1', attempt: later(0), spent: {} };
-  const report = { ...at, state: 'working', step: 'Verify', since: later(30_000), touched: true } as const;
+  const report = {
+    ...at,
+    state: 'working',
+    step: 'Verify',
+    since: later(30_000),
+    touched: true,
+  } as const;
   const { metadata } = reportPatch(report) as { metadata: object };
   const [text] = why(await lookOf('kubeadm', plan, buildNode('w1', metadata)));
   expect(text).toContain('\n  now     w1 Verify (30 s)\n');
@@ -295,7 +388,12 @@ test('of a kubeadm host that is verified: when the verification gives up, whatev
 });
 
 test('a node that rests after its upgrade does not fail when that is over', async () => {
-  const views = await lookAt([running], [], [signalled(W1, { created: later(0), status: 'Restart' }), W2, W3], NOW);
+  const views = await lookAt(
+    [running],
+    [],
+    [signalled(W1, { created: later(0), status: 'Restart' }), W2, W3],
+    NOW,
+  );
   const message = 'w1 rests for 5 min before its slot is free';
   const rest = {
     target: 'w1',

@@ -19,7 +19,9 @@ interface Row {
 const check = (rows: [string, Row, object][]): void => {
   test.each(rows)('%s', (_name, { plan, world = worldOf() }, outcome) => {
     const { plan: recorded, signalled } = passOver({ plan, world });
-    expect({ ...wordsOf(recorded), ...(signalled.length > 0 ? { signalled } : {}) }).toEqual(outcome);
+    expect({ ...wordsOf(recorded), ...(signalled.length > 0 ? { signalled } : {}) }).toEqual(
+      outcome,
+    );
   });
 };
 
@@ -27,7 +29,9 @@ type Nodes = Parameters<typeof buildWorld>[1];
 const worldOf = (nodes: Nodes = [buildNode('w1'), buildNode('w2'), buildNode('w3')]): World =>
   buildWorld([buildControlNode('c1')], nodes);
 
-const bundle = (workers: TargetSpec): PlanCommand => ({ airgapupdate: { version, platforms, workers } });
+const bundle = (workers: TargetSpec): PlanCommand => ({
+  airgapupdate: { version, platforms, workers },
+});
 const fresh = (...commands: PlanCommand[]): Plan => buildPlan({ commands });
 
 type Words = Readonly<Record<string, string>>;
@@ -49,7 +53,10 @@ const underWay = (words: Words, concurrent = 1): Plan =>
     { state: 'SchedulableWait', commands: [entryOf(0, words)] },
   );
 
-const answered = (status: string, more: OriginalSignal = {}): { annotations: Record<string, string> } => ({
+const answered = (
+  status: string,
+  more: OriginalSignal = {},
+): { annotations: Record<string, string> } => ({
   annotations: buildSignal({ status, command: { kind: 'airgapupdate' }, ...more }),
 });
 const only = (status: string, more: OriginalSignal = {}): World =>
@@ -70,7 +77,10 @@ describe('a new plan', () => {
     ],
     [
       'another platform: IncompleteTargets and SignalMissingPlatform',
-      { plan: fresh(bundle(listed('w1', 'w2'))), world: worldOf([buildNode('w1', arm), buildNode('w2')]) },
+      {
+        plan: fresh(bundle(listed('w1', 'w2'))),
+        world: worldOf([buildNode('w1', arm), buildNode('w2')]),
+      },
       { state: 'IncompleteTargets', 'bundle/w1': 'MissingPlatform', 'bundle/w2': 'Pending' },
     ],
     [
@@ -80,7 +90,12 @@ describe('a new plan', () => {
     ],
     [
       'differs: an item with both commands runs both, bundles first; the original forgets them',
-      { plan: fresh({ ...bundle(listed('w1')), k0supdate: buildUpdate({ targets: { workers: listed('w1') } }) }) },
+      {
+        plan: fresh({
+          ...bundle(listed('w1')),
+          k0supdate: buildUpdate({ targets: { workers: listed('w1') } }),
+        }),
+      },
       { state: 'SchedulableWait', 'bundle/w1': 'Sent', w1: 'Pending', signalled: ['w1'] },
     ],
   ]);
@@ -88,7 +103,11 @@ describe('a new plan', () => {
 
 describe('a plan under way', () => {
   check([
-    ['all done: Completed', { plan: underWay({ w1: 'Completed' }) }, { state: 'Completed', 'bundle/w1': 'Completed' }],
+    [
+      'all done: Completed',
+      { plan: underWay({ w1: 'Completed' }) },
+      { state: 'Completed', 'bundle/w1': 'Completed' },
+    ],
     [
       'one sent: SchedulableWait',
       { plan: underWay({ w1: 'Sent', w2: 'Pending' }), world: only('Downloading') },
@@ -108,7 +127,12 @@ describe('a plan under way', () => {
     [
       'one completed: its slot is free',
       { plan: underWay({ w1: 'Sent', w2: 'Pending' }), world: only('Completed') },
-      { state: 'SchedulableWait', 'bundle/w1': 'Completed', 'bundle/w2': 'Sent', signalled: ['w2'] },
+      {
+        state: 'SchedulableWait',
+        'bundle/w1': 'Completed',
+        'bundle/w2': 'Sent',
+        signalled: ['w2'],
+      },
     ],
     [
       'Completed under the same plan id completes a pending target',
@@ -122,12 +146,18 @@ describe('a plan under way', () => {
     ],
     [
       'Completed of an update is ignored',
-      { plan: underWay({ w1: 'Pending' }), world: only('Completed', { command: { kind: 'k0supdate' } }) },
+      {
+        plan: underWay({ w1: 'Pending' }),
+        world: only('Completed', { command: { kind: 'k0supdate' } }),
+      },
       { state: 'SchedulableWait', 'bundle/w1': 'Sent', signalled: ['w1'] },
     ],
     [
       'differs: Completed of another airgapupdate of the plan is ignored, the original takes it for this one',
-      { plan: underWay({ w1: 'Pending' }), world: only('Completed', { command: { kind: 'airgapupdate', id: 1 } }) },
+      {
+        plan: underWay({ w1: 'Pending' }),
+        world: only('Completed', { command: { kind: 'airgapupdate', id: 1 } }),
+      },
       { state: 'SchedulableWait', 'bundle/w1': 'Sent', signalled: ['w1'] },
     ],
     [

@@ -23,7 +23,10 @@ const LIMITED = buildPolicy({ maxUnavailable: { nodes: 1 } });
 
 function planOf(uid: string): Plan {
   const targets = { controllers: listed('c1'), workers: listed() };
-  const { metadata, ...plan } = buildPlan({ id: uid, commands: [{ k0supdate: buildUpdate({ targets }) }] });
+  const { metadata, ...plan } = buildPlan({
+    id: uid,
+    commands: [{ k0supdate: buildUpdate({ targets }) }],
+  });
   return { ...plan, metadata: { ...metadata, uid } };
 }
 
@@ -31,15 +34,26 @@ function planOf(uid: string): Plan {
 function scene() {
   const api = new MemoryApi();
   const clock = new FakeClock(T0);
-  api.put(controlNodes, buildControlNode('c1', { annotations: { [MODE_ANNOTATION]: 'controller+worker' } }));
-  for (const name of ['c1', 'x']) api.put(nodes, buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
+  api.put(
+    controlNodes,
+    buildControlNode('c1', { annotations: { [MODE_ANNOTATION]: 'controller+worker' } }),
+  );
+  for (const name of ['c1', 'x'])
+    api.put(nodes, buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
   const policyFor = () => LIMITED;
   const askControlPlane = async () => await Promise.resolve([{ name: 'c1', ready: true }]);
   const { preconditions: _asked, ...dialect } = autopilot;
   const k0s = buildReconciler(dialect, api, { clock, policyFor, prober: { askControlPlane } });
-  const rancher = cattle({ name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS });
+  const rancher = cattle({
+    name: 'controller',
+    namespace: 'system-upgrade',
+    job: DEFAULT_JOB_SETTINGS,
+  });
   const other = buildReconciler(rancher, api, { clock, policyFor });
-  const look = async ({ catchUp, reconcile }: typeof k0s | typeof other, key: string): Promise<void> => {
+  const look = async (
+    { catchUp, reconcile }: typeof k0s | typeof other,
+    key: string,
+  ): Promise<void> => {
     for (let looks = 0; looks < 6; looks++) {
       catchUp();
       await clock.runUntil(reconcile(key));
@@ -59,7 +73,10 @@ function scene() {
       api.change(controlNodes, 'c1', (node) => {
         const data = decodeSignal(node.metadata.annotations);
         if (!data) throw new Error('there is no signal');
-        return annotated(node, encodeSignal({ ...data, status: { status, timestamp: later(1_000) } }));
+        return annotated(
+          node,
+          encodeSignal({ ...data, status: { status, timestamp: later(1_000) } }),
+        );
       }),
     claim: () => claimOn(api.read(nodes, 'c1')),
     rolloutOf: () => api.read(controlNodes, 'c1').metadata.annotations?.[ROLLOUT_ANNOTATION],
@@ -97,7 +114,10 @@ test('the next Plan takes it over', async () => {
   const { api, lookAtK0s, claim, rolloutOf } = await deletedAtWork();
   api.put(plans, planOf('second-uid'));
   await lookAtK0s();
-  expect([claim(), rolloutOf()]).toEqual(['autopilot//autopilot/second-uid', expect.stringMatching(/^second-uid/)]);
+  expect([claim(), rolloutOf()]).toEqual([
+    'autopilot//autopilot/second-uid',
+    expect.stringMatching(/^second-uid/),
+  ]);
 });
 
 test('a signal of another plan keeps no claim', async () => {

@@ -18,7 +18,11 @@ import { autopilot } from './dialect.ts';
 
 const OTHER = 'cattle/system-upgrade/p/p-uid';
 
-function planFor(controllers: readonly string[], workers: readonly string[], status?: Plan['status']): Plan {
+function planFor(
+  controllers: readonly string[],
+  workers: readonly string[],
+  status?: Plan['status'],
+): Plan {
   const targets = { controllers: listed(...controllers), workers: listed(...workers) };
   return buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] }, status);
 }
@@ -37,7 +41,9 @@ async function reconcileTimes(api: MemoryApi, times: number): Promise<void> {
 
 test('a controller waits for the plan that has its Node, whatever the Node is called', async () => {
   const api = new MemoryApi();
-  const controller = buildControlNode('c1', { annotations: { [MODE_ANNOTATION]: 'controller+worker' } });
+  const controller = buildControlNode('c1', {
+    annotations: { [MODE_ANNOTATION]: 'controller+worker' },
+  });
   const addresses = [{ type: 'Hostname', address: 'host-1' }];
   api.put(controlNodes, { ...controller, status: { ...controller.status, addresses } });
   api.put(nodes, { ...withClaim(buildNode('host-1'), OTHER), spec: { unschedulable: true } });
@@ -63,9 +69,17 @@ test('a worker that reports success late is adopted without the claim that anoth
 });
 
 test('while a StatusShard is missing, no claim of the Plan is left over', () => {
-  const counts = { targets: { total: 1, done: 0, failed: 0 }, statusShards: { prefix: 'autopilot-x', count: 1 } };
+  const counts = {
+    targets: { total: 1, done: 0, failed: 0 },
+    statusShards: { prefix: 'autopilot-x', count: 1 },
+  };
   const workers = [{ name: 'w1', state: 'SignalSent', lastUpdatedTimestamp: later(3000) }];
-  const command = { id: 0, state: 'SchedulableWait', description: JSON.stringify(counts), k0supdate: { workers } };
+  const command = {
+    id: 0,
+    state: 'SchedulableWait',
+    description: JSON.stringify(counts),
+    k0supdate: { workers },
+  };
   const plan = planFor([], ['w1', 'w2'], { state: 'SchedulableWait', commands: [command] });
   const claimed = withClaim(buildNode('w1'), claimOf('autopilot', plan));
   const world = buildWorldOf([nodes, [claimed]], [controlNodes, []], [statusShards, []]);

@@ -5,7 +5,10 @@ import { buildWorld } from '../../../test/builders/worlds.ts';
 import { type ControlNode, controlNodes } from '../../signal/names.ts';
 import { autopilot } from './dialect.ts';
 
-const withAddresses = (name: string, addresses?: { type: string; address: string }[]): ControlNode => ({
+const withAddresses = (
+  name: string,
+  addresses?: { type: string; address: string }[],
+): ControlNode => ({
   ...buildControlNode(name),
   status: addresses ? { addresses } : {},
 });
@@ -31,16 +34,16 @@ test('every ControlNode is an endpoint, in the plan or not, at its first Interna
 
 test('a controller that tells another version wakes the engine; one that only writes the same anew does not', () => {
   const watched = autopilot.watched.find(({ resource }) => resource === controlNodes);
-  const at = (k0sVersion: string): ControlNode => ({ ...buildControlNode('c1'), status: { k0sVersion } });
+  const at = (k0sVersion: string): ControlNode => ({
+    ...buildControlNode('c1'),
+    status: { k0sVersion },
+  });
   expect(watched?.isRelevant(at('v1.36.3+k0s.0'), at('v1.36.3+k0s.1'))).toBe(true);
   expect(watched?.isRelevant(at('v1.36.3+k0s.0'), at('v1.36.3+k0s.0'))).toBe(false);
 });
 
 test('controllers are ControlNodes and workers are Nodes; status shards stand beside the plan', () => {
-  expect([autopilot.plans, ...autopilot.watched.map(({ resource }) => resource)].map(({ kind }) => kind)).toEqual([
-    'Plan',
-    'ControlNode',
-    'Node',
-    'StatusShard',
-  ]);
+  expect(
+    [autopilot.plans, ...autopilot.watched.map(({ resource }) => resource)].map(({ kind }) => kind),
+  ).toEqual(['Plan', 'ControlNode', 'Node', 'StatusShard']);
 });

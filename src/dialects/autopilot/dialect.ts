@@ -1,5 +1,10 @@
 /** The dialect of k0s Autopilot: its Plans as rollouts of the engine. */
-import { type CommandStatus, type Plan, plans, type TargetStatus } from '../../api/autopilot/plan.ts';
+import {
+  type CommandStatus,
+  type Plan,
+  plans,
+  type TargetStatus,
+} from '../../api/autopilot/plan.ts';
 import { statusShards } from '../../api/refit/status-shard.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { isFinal, type Rollout, type Stage } from '../../engine/model/rollout.ts';
@@ -9,7 +14,12 @@ import type { KubeObject, Node } from '../../kube/resources.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { claimOn, signallerOf } from '../../signal/at-work.ts';
-import { type ControlNode, controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
+import {
+  type ControlNode,
+  controlNodes,
+  nodeNameOf,
+  ROLLOUT_ANNOTATION,
+} from '../../signal/names.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { occupantOf } from '../annotation-signal.ts';
 import { endpointOf } from '../node-endpoints.ts';
@@ -29,7 +39,8 @@ export const autopilot: Dialect<Plan> = {
   watched: [
     {
       resource: OBJECTS.controller,
-      isRelevant: (before, after) => isRelevant(before, after) || versionOf(before) !== versionOf(after),
+      isRelevant: (before, after) =>
+        isRelevant(before, after) || versionOf(before) !== versionOf(after),
     },
     { resource: OBJECTS.worker, isRelevant, transform: trimNode },
     // A Plan may arrive before its StatusShards: each of those makes a new decision necessary.
@@ -39,7 +50,9 @@ export const autopilot: Dialect<Plan> = {
   project,
   objectOf: ({ role }, { name }, world) => world.get(OBJECTS[role], name),
   endpoints: (world) =>
-    world.list(controlNodes).map((node) => ({ ...endpointOf(node), version: node.status?.k0sVersion })),
+    world
+      .list(controlNodes)
+      .map((node) => ({ ...endpointOf(node), version: node.status?.k0sVersion })),
   preconditions: { unmet: preconditions },
   planRules: { apply: withPlanWindows },
   versions: { of: versionOf, runs },
@@ -47,7 +60,11 @@ export const autopilot: Dialect<Plan> = {
   foreignWork,
   // The Node of a controller may have another name.
   occupantOf: (world, target, plan) =>
-    occupantOf(world, { ...target, name: nodeNameOf(world.get(controlNodes, target.name)) ?? target.name }, plan),
+    occupantOf(
+      world,
+      { ...target, name: nodeNameOf(world.get(controlNodes, target.name)) ?? target.name },
+      plan,
+    ),
   claims: (_node, policy) => policy.maxUnavailable !== undefined,
   isAtWork: (world, node) => world.list(controlNodes).some((each) => isAtWorkOn(node, each)),
   drainDelegation,
@@ -58,8 +75,13 @@ export const autopilot: Dialect<Plan> = {
 /** The signal of a controller stands on its ControlNode. */
 function isAtWorkOn(node: Node, controller: ControlNode): boolean {
   const uid = claimOn(node)?.split('/').at(-1);
-  const isOfClaim = controller.metadata.annotations?.[ROLLOUT_ANNOTATION]?.startsWith(`${uid}/`) === true;
-  return isOfClaim && nodeNameOf(controller) === node.metadata.name && signallerOf(controller) !== undefined;
+  const isOfClaim =
+    controller.metadata.annotations?.[ROLLOUT_ANNOTATION]?.startsWith(`${uid}/`) === true;
+  return (
+    isOfClaim &&
+    nodeNameOf(controller) === node.metadata.name &&
+    signallerOf(controller) !== undefined
+  );
 }
 
 /** A kubelet does not say which build of a release it is, but the last update that its agent completed does. */
@@ -67,12 +89,15 @@ function runs(object: KubeObject, version: string): boolean {
   const found = versionOf(object);
   if (found === undefined || found === version) return found === version;
   const { command, status } = decodeSignal(object.metadata.annotations) ?? {};
-  const isLast = command?.kind === 'k0supdate' && command.version === version && status?.status === 'Completed';
+  const isLast =
+    command?.kind === 'k0supdate' && command.version === version && status?.status === 'Completed';
   return isLast && mayBePartOf(found, version);
 }
 
 function versionOf(object: KubeObject): string | undefined {
-  return (object as ControlNode).status?.k0sVersion ?? (object as Node).status?.nodeInfo?.kubeletVersion;
+  return (
+    (object as ControlNode).status?.k0sVersion ?? (object as Node).status?.nodeInfo?.kubeletVersion
+  );
 }
 
 /** In exactly the words of the original, which scripts rely on. Keeps unknown fields. */
@@ -80,7 +105,10 @@ export function project(rollout: Rollout, plan: Plan): Plan {
   const state = planStateOf(rollout.phase, rollout.blocked);
   const recorded = plan.status?.commands ?? [];
   // A plan without commands gets one entry, for the reason.
-  const fresh = (plan.spec.commands.length === 0 ? [{}] : plan.spec.commands).map((_, id) => ({ id, state: '' }));
+  const fresh = (plan.spec.commands.length === 0 ? [{}] : plan.spec.commands).map((_, id) => ({
+    id,
+    state: '',
+  }));
   // One for each command of the first record, so that added or removed commands are detected.
   const entries: readonly CommandStatus[] = recorded.length > 0 ? recorded : fresh;
   const active = entries.find((entry) => !isCompleted(rollout, entry));
@@ -91,7 +119,9 @@ export function project(rollout: Rollout, plan: Plan): Plan {
     return {
       ...rest,
       state: isCompleted(rollout, entry) ? PLAN_STATES.completed : open,
-      ...(entry.id === described?.id && rollout.reason ? { description: textOf(rollout.reason, rollout.phase) } : {}),
+      ...(entry.id === described?.id && rollout.reason
+        ? { description: textOf(rollout.reason, rollout.phase) }
+        : {}),
     };
   });
   return { ...plan, status: { ...plan.status, state, commands } };
@@ -109,7 +139,8 @@ function withTargets({ stages }: Rollout, entry: CommandStatus): CommandStatus {
   return stages
     .filter(({ command, targets }) => command === entry.id && targets.length > 0)
     .reduce(
-      (status, stage) => withEntries(status, listOf(stage), statusOf(stage, entriesIn(entry, listOf(stage)))),
+      (status, stage) =>
+        withEntries(status, listOf(stage), statusOf(stage, entriesIn(entry, listOf(stage)))),
       entry,
     );
 }

@@ -8,7 +8,10 @@ import type { Node } from '../../kube/resources.ts';
 import { MODE_ANNOTATION } from '../../signal/names.ts';
 import { discover, withoutControllers } from './signal.ts';
 
-const cordoned: Node = { ...buildNode('w3', { labels: { pool: 'green' } }), spec: { unschedulable: true } };
+const cordoned: Node = {
+  ...buildNode('w3', { labels: { pool: 'green' } }),
+  spec: { unschedulable: true },
+};
 const world = buildWorld(
   [buildControlNode('c2', { labels: { foo: 'bar' } }), buildControlNode('c1')],
   [
@@ -24,7 +27,11 @@ describe('workers', () => {
     ['no specification: none', undefined, []],
     ['neither list nor selector: none', { discovery: {} }, []],
     ['a list: in its order', listed('w2', 'w1'), ['w2', 'w1']],
-    ['a list with names that nobody has: kept, so that they are found missing', listed('w9', 'w1'), ['w9', 'w1']],
+    [
+      'a list with names that nobody has: kept, so that they are found missing',
+      listed('w9', 'w1'),
+      ['w9', 'w1'],
+    ],
     ['a list without names: none', { discovery: { static: {} } }, []],
     [
       'a list wins over a selector, even if it is empty',
@@ -52,7 +59,9 @@ test('controllers are looked for among controllers', () => {
 
 test('the order does not hang on the order in which the objects came', () => {
   const names = ['w3', 'w1', 'w2'].map((name) => buildNode(name));
-  const found = [names, names.toReversed()].map((nodes) => discover(selected(), 'worker', buildWorld([], nodes)));
+  const found = [names, names.toReversed()].map((nodes) =>
+    discover(selected(), 'worker', buildWorld([], nodes)),
+  );
   expect(found[0]).toEqual(found[1]);
 });
 

@@ -17,7 +17,13 @@ const world = buildWorld([named], [buildNode('host-1'), buildNode('w1')]);
 test.each<[string, Role, string, Record<string, string>, boolean]>([
   ['a worker says so on its own', 'worker', 'w1', { w1: '' }, true],
   ['one without the label does not', 'worker', 'w1', {}, false],
-  ['a controller says so on that of its Node, whatever that is called', 'controller', 'c1', { 'host-1': '' }, true],
+  [
+    'a controller says so on that of its Node, whatever that is called',
+    'controller',
+    'c1',
+    { 'host-1': '' },
+    true,
+  ],
   ['and not on one of its own name', 'controller', 'c1', { c1: '' }, false],
 ])('%s', async (_name, role, name, marks, drainDelegations) => {
   const api = new MemoryApi();
@@ -27,7 +33,7 @@ test.each<[string, Role, string, Record<string, string>, boolean]>([
     api.put(leases, { metadata: { name: lease, labels } });
   }
   const stage = buildStage(role, [name]);
-  expect(await delegation.isDelegated?.(api.client, stage, buildTarget(name, 'intended'), world)).toBe(
-    drainDelegations,
-  );
+  expect(
+    await delegation.isDelegated?.(api.client, stage, buildTarget(name, 'intended'), world),
+  ).toBe(drainDelegations);
 });

@@ -30,7 +30,8 @@ const check = (rows: [string, Pass, object][]): void => {
 const answered = (signal: OriginalSignal): { annotations: Record<string, string> } => ({
   annotations: buildSignal(signal),
 });
-const worldOf = (controllers: KubeObject[], ...workers: KubeObject[]): World => buildWorld(controllers, workers);
+const worldOf = (controllers: KubeObject[], ...workers: KubeObject[]): World =>
+  buildWorld(controllers, workers);
 const EVERYONE = worldOf(
   [buildControlNode('c1'), buildControlNode('c2')],
   buildNode('w1'),
@@ -40,9 +41,15 @@ const EVERYONE = worldOf(
 
 type Words = Readonly<Record<string, string>>;
 const entries = (words: Words): { name: string; state: string; lastUpdatedTimestamp: string }[] =>
-  Object.entries(words).map(([name, word]) => ({ name, state: `Signal${word}`, lastUpdatedTimestamp: later(1000) }));
+  Object.entries(words).map(([name, word]) => ({
+    name,
+    state: `Signal${word}`,
+    lastUpdatedTimestamp: later(1000),
+  }));
 const commandOf = (controllers?: TargetSpec, workers?: TargetSpec): PlanCommand => ({
-  k0supdate: buildUpdate({ targets: { ...(controllers ? { controllers } : {}), ...(workers ? { workers } : {}) } }),
+  k0supdate: buildUpdate({
+    targets: { ...(controllers ? { controllers } : {}), ...(workers ? { workers } : {}) },
+  }),
 });
 const entryOf = (id: number, state: string, controllers: Words, workers: Words): CommandStatus => ({
   id,
@@ -54,7 +61,10 @@ const underWay = (controllers: Words, workers: Words, concurrent = 1): Plan =>
   buildPlan(
     {
       commands: [
-        commandOf(listed(...Object.keys(controllers)), { ...listed(...Object.keys(workers)), limits: { concurrent } }),
+        commandOf(listed(...Object.keys(controllers)), {
+          ...listed(...Object.keys(workers)),
+          limits: { concurrent },
+        }),
       ],
     },
     { state: 'SchedulableWait', commands: [entryOf(0, 'SchedulableWait', controllers, workers)] },
@@ -89,7 +99,10 @@ describe('a new plan', () => {
     ],
     [
       'one unsupported node of a selector refuses the whole plan',
-      { plan: fresh(commandOf(undefined, selected())), world: worldOf([], buildNode('w1', arm), buildNode('w2')) },
+      {
+        plan: fresh(commandOf(undefined, selected())),
+        world: worldOf([], buildNode('w1', arm), buildNode('w2')),
+      },
       { state: 'IncompleteTargets', w1: 'MissingPlatform', w2: 'Pending' },
     ],
     [
@@ -157,7 +170,10 @@ describe('a plan under way', () => {
       buildNode('w3'),
     );
   const controllers = (first?: OriginalSignal): World =>
-    worldOf([buildControlNode('c1', first ? answered(first) : {}), buildControlNode('c2')], buildNode('w1'));
+    worldOf(
+      [buildControlNode('c1', first ? answered(first) : {}), buildControlNode('c2')],
+      buildNode('w1'),
+    );
   check([
     [
       'all done: Completed',
@@ -199,7 +215,10 @@ describe('a plan under way', () => {
     ],
     [
       'two at a time, one busy: one more',
-      { plan: underWay({}, { w1: 'Sent', w2: 'Pending', w3: 'Pending' }, 2), world: nodes({ status: 'Restart' }) },
+      {
+        plan: underWay({}, { w1: 'Sent', w2: 'Pending', w3: 'Pending' }, 2),
+        world: nodes({ status: 'Restart' }),
+      },
       { state: 'SchedulableWait', w1: 'Sent', w2: 'Sent', w3: 'Pending', signalled: ['w2'] },
     ],
     [
@@ -209,12 +228,18 @@ describe('a plan under way', () => {
     ],
     [
       'Completed under the same plan id completes a pending target',
-      { plan: underWay({}, { w1: 'Pending', w2: 'Completed' }), world: nodes({ status: 'Completed' }) },
+      {
+        plan: underWay({}, { w1: 'Pending', w2: 'Completed' }),
+        world: nodes({ status: 'Completed' }),
+      },
       { state: 'Completed', w1: 'Completed', w2: 'Completed' },
     ],
     [
       'Completed under another plan id is ignored',
-      { plan: underWay({}, { w1: 'Pending' }), world: nodes({ planId: 'id0', status: 'Completed' }) },
+      {
+        plan: underWay({}, { w1: 'Pending' }),
+        world: nodes({ planId: 'id0', status: 'Completed' }),
+      },
       { state: 'SchedulableWait', w1: 'Sent', signalled: ['w1'] },
     ],
     [
@@ -242,7 +267,10 @@ describe('a plan under way', () => {
     ],
     [
       'differs: a result of another command is ignored, the original takes it for this one',
-      { plan: underWay({}, { w1: 'Sent' }), world: nodes({ status: 'Completed', command: { id: 1 } }) },
+      {
+        plan: underWay({}, { w1: 'Sent' }),
+        world: nodes({ status: 'Completed', command: { id: 1 } }),
+      },
       { state: 'SchedulableWait', w1: 'Sent', signalled: ['w1'] },
     ],
     [
@@ -250,7 +278,10 @@ describe('a plan under way', () => {
       {
         plan: {
           ...underWay({}, { w1: 'Sent' }),
-          status: { state: 'Schedulable', commands: [entryOf(0, 'Schedulable', {}, { w1: 'Sent' })] },
+          status: {
+            state: 'Schedulable',
+            commands: [entryOf(0, 'Schedulable', {}, { w1: 'Sent' })],
+          },
         },
         world: nodes({ status: 'Restart' }),
       },
@@ -297,7 +328,11 @@ describe('health', () => {
       'differs: nor does it keep the failure of another from being seen',
       {
         plan: underWay({}, { w1: 'Pending', w2: 'Sent' }, 2),
-        world: worldOf([], buildNode('w1', {}, 'False'), buildNode('w2', answered({ status: 'FailedDownload' }))),
+        world: worldOf(
+          [],
+          buildNode('w1', {}, 'False'),
+          buildNode('w2', answered({ status: 'FailedDownload' })),
+        ),
       },
       { state: 'ApplyFailed', w1: 'Pending', w2: 'ApplyFailed' },
     ],
@@ -305,7 +340,11 @@ describe('health', () => {
       'differs: a completed worker holds its slot until it is Ready, the original takes the next one',
       {
         plan: underWay({}, { w1: 'Sent', w2: 'Pending' }),
-        world: worldOf([], buildNode('w1', answered({ status: 'Completed' }), 'False'), buildNode('w2')),
+        world: worldOf(
+          [],
+          buildNode('w1', answered({ status: 'Completed' }), 'False'),
+          buildNode('w2'),
+        ),
       },
       { state: 'SchedulableWait', w1: 'Sent', w2: 'Pending' },
     ],
@@ -323,12 +362,18 @@ describe('several commands', () => {
   check([
     [
       'a completed command is skipped; differs: its result does not complete the next one',
-      { plan: two(completed, entryOf(1, 'SchedulableWait', {}, { w1: 'Pending' })), world: leftover },
+      {
+        plan: two(completed, entryOf(1, 'SchedulableWait', {}, { w1: 'Pending' })),
+        world: leftover,
+      },
       { state: 'SchedulableWait', '0/w1': 'Completed', '1/w1': 'Sent', signalled: ['w1'] },
     ],
     [
       'all commands completed: Completed',
-      { plan: two(completed, entryOf(1, 'SchedulableWait', {}, { w1: 'Completed' })), world: leftover },
+      {
+        plan: two(completed, entryOf(1, 'SchedulableWait', {}, { w1: 'Completed' })),
+        world: leftover,
+      },
       { state: 'Completed', '0/w1': 'Completed', '1/w1': 'Completed' },
     ],
     [
@@ -336,7 +381,10 @@ describe('several commands', () => {
       {
         plan: {
           ...two(completed, completed),
-          status: { state: 'SchedulableWait', commands: [entryOf(0, 'SchedulableWait', {}, { w1: 'Pending' })] },
+          status: {
+            state: 'SchedulableWait',
+            commands: [entryOf(0, 'SchedulableWait', {}, { w1: 'Pending' })],
+          },
         },
         world: worldOf([], buildNode('w1')),
       },
@@ -361,12 +409,16 @@ describe('several commands', () => {
 
 describe('a plan that has ended', () => {
   const leftovers = worldOf([], buildNode('w1'));
-  test.each(['Completed', 'ApplyFailed', 'IncompleteTargets', 'Warning', 'Restricted', 'SomethingNew'])(
-    '%s is left alone, whatever its targets say',
-    (state) => {
-      const plan = underWay({}, { w1: 'Sent' });
-      const ended = { ...plan, status: { state, commands: plan.status?.commands ?? [] } };
-      expect(outcomeOf({ plan: ended, world: leftovers })).toEqual({ state, w1: 'Sent' });
-    },
-  );
+  test.each([
+    'Completed',
+    'ApplyFailed',
+    'IncompleteTargets',
+    'Warning',
+    'Restricted',
+    'SomethingNew',
+  ])('%s is left alone, whatever its targets say', (state) => {
+    const plan = underWay({}, { w1: 'Sent' });
+    const ended = { ...plan, status: { state, commands: plan.status?.commands ?? [] } };
+    expect(outcomeOf({ plan: ended, world: leftovers })).toEqual({ state, w1: 'Sent' });
+  });
 });

@@ -80,7 +80,12 @@ const toCome = buildPlan({}, statusOf('SchedulableWait', [], recorded({ w1: 'Sig
 
 test.each<[string, Node, Plan | undefined, 'free' | 'kept']>([
   ['a cordon', cordonedFor(`gone/${later(0)}/Plan`), undefined, 'free'],
-  ['one of a node for itself, whose plan had an id with a slash', cordonedFor(`r/1.37/${later(0)}`), undefined, 'free'],
+  [
+    'one of a node for itself, whose plan had an id with a slash',
+    cordonedFor(`r/1.37/${later(0)}`),
+    undefined,
+    'free',
+  ],
   [
     'the same, where a plan of a shorter id is over',
     cordonedFor(`${finished.spec.id}/1/${later(0)}`),
@@ -96,12 +101,22 @@ test.each<[string, Node, Plan | undefined, 'free' | 'kept']>([
     'free',
   ],
   ['a taint of such a node', signalled(taintedFor('Plan.gone'), OVER), undefined, 'free'],
-  ['a cordon of a plan that is over and finds no such target', cordonedFor(`${own}/1/Plan`), finished, 'free'],
+  [
+    'a cordon of a plan that is over and finds no such target',
+    cordonedFor(`${own}/1/Plan`),
+    finished,
+    'free',
+  ],
   ['and its taint', taintedFor(`Plan.${own}`), finished, 'free'],
   ['what another kind of plan left', cordonedFor(`gone/${later(0)}/ConfigMap`), undefined, 'kept'],
   ['and its taint', taintedFor('ConfigMap.gone'), undefined, 'kept'],
   ['a taint of an earlier version, which names nobody', taintedFor(''), undefined, 'free'],
-  ['the same beside a plan that is over and does not list the node', taintedFor(''), finished, 'free'],
+  [
+    'the same beside a plan that is over and does not list the node',
+    taintedFor(''),
+    finished,
+    'free',
+  ],
   ['the same, where the node is still to come', taintedFor(''), toCome, 'kept'],
 ])('%s', async (_name, node, plan, fate) => {
   expect((await afterCare(node, plan)).spec).toEqual(fate === 'kept' ? node.spec : {});
@@ -118,9 +133,15 @@ test('a controller that is deleted while its Node is drained: the plan fails, th
     onChange: () => () => undefined,
     run: async () => await Promise.resolve(),
   };
-  const { spec, told } = await afterCare(cordonedFor(`${own}/${later(1000)}/Plan`), running, drains);
+  const { spec, told } = await afterCare(
+    cordonedFor(`${own}/${later(1000)}/Plan`),
+    running,
+    drains,
+  );
   expect(spec).toEqual({});
-  expect(told).toEqual(['Normal PlanGone: Uncordoned: its plan is over and no longer lists this node']);
+  expect(told).toEqual([
+    'Normal PlanGone: Uncordoned: its plan is over and no longer lists this node',
+  ]);
   expect(ended).toEqual(['w1']);
 });
 

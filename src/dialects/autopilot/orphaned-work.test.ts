@@ -22,7 +22,9 @@ function told<T extends KubeObject>(object: T, status: string): T {
 }
 
 function cordoned(name: string, uid = 'gone-uid', kind = '/Plan'): KubeObject {
-  const node = buildNode(name, { annotations: { [CORDON_ANNOTATION]: `${uid}/${CREATED}${kind}` } });
+  const node = buildNode(name, {
+    annotations: { [CORDON_ANNOTATION]: `${uid}/${CREATED}${kind}` },
+  });
   return { ...node, spec: { unschedulable: true } } as KubeObject;
 }
 
@@ -35,16 +37,33 @@ const both = buildControlNode('c1', { annotations: { [MODE_ANNOTATION]: 'control
 const plan = buildPlan();
 const OWN = plan.metadata.uid ?? '';
 
-test.each<[string, { controllers?: KubeObject[]; workers?: KubeObject[] }, readonly Plan[], string[]]>([
+test.each<
+  [string, { controllers?: KubeObject[]; workers?: KubeObject[] }, readonly Plan[], string[]]
+>([
   ['nothing is left', { workers: [buildNode('w1')] }, [], []],
   ['a signal that nobody follows', { workers: [told(buildNode('w1'), 'Downloading')] }, [], ['w1']],
   ['one that is over', { workers: [told(buildNode('w1'), 'Completed')] }, [], []],
   ['a cordon', { workers: [cordoned('w1')] }, [], ['w1']],
   ['that of a plan that is there', { workers: [cordoned('w1', OWN)] }, [plan], []],
   ['that of a node that cordoned itself', { workers: [cordoned('w1', 'some-id', '')] }, [], ['w1']],
-  ['that of one whose plan had an id with a slash', { workers: [cordoned('w1', 'release/1.37', '')] }, [], ['w1']],
-  ['and of one whose id ends like a kind', { workers: [cordoned('w1', 'release/Plan', '')] }, [], ['w1']],
-  ['that of a rollout of another kind', { workers: [cordoned('w1', 'gone-uid', '/ConfigMap')] }, [plan], []],
+  [
+    'that of one whose plan had an id with a slash',
+    { workers: [cordoned('w1', 'release/1.37', '')] },
+    [],
+    ['w1'],
+  ],
+  [
+    'and of one whose id ends like a kind',
+    { workers: [cordoned('w1', 'release/Plan', '')] },
+    [],
+    ['w1'],
+  ],
+  [
+    'that of a rollout of another kind',
+    { workers: [cordoned('w1', 'gone-uid', '/ConfigMap')] },
+    [plan],
+    [],
+  ],
   ['a taint', { workers: [tainted('w1', 'Plan.gone-uid')] }, [], ['w1']],
   [
     'a taint, where another plan took the place of its own',
@@ -76,7 +95,9 @@ test.each<[string, { controllers?: KubeObject[]; workers?: KubeObject[] }, reado
 });
 
 test('what a finished plan lists is not read for each of thousands of nodes, which it left nothing on', () => {
-  const workers = Array.from({ length: 10 }, (_, index) => told(buildNode(`w${index}`), 'Completed'));
+  const workers = Array.from({ length: 10 }, (_, index) =>
+    told(buildNode(`w${index}`), 'Completed'),
+  );
   const read = vi.fn<() => Plan['status']>(() => ({ state: 'Completed', commands: [] }));
   const finished = Object.defineProperty(buildPlan(), 'status', { get: read });
   expect(orphanedPlans(buildWorld([], workers), [finished])).toEqual([]);

@@ -19,7 +19,9 @@ export function orphanedPlans(world: World, plans: readonly Plan[]): OrphanedPla
   const working = world.list(controlNodes).filter((node) => signallerOf(node) !== undefined);
   const busy = new Set(working.map(nodeNameOf));
   return (['controller', 'worker'] as const).flatMap((role) =>
-    world.list(OBJECTS[role]).flatMap((object) => orphanedPlanOf({ object, role }, plans, busy) ?? []),
+    world
+      .list(OBJECTS[role])
+      .flatMap((object) => orphanedPlanOf({ object, role }, plans, busy) ?? []),
   );
 }
 
@@ -29,7 +31,11 @@ interface Carrier {
 }
 
 /** `busy`: Nodes whose controller is at work; the end of that work cleans them up. */
-function orphanedPlanOf(carrier: Carrier, plans: readonly Plan[], busy: ReadonlySet<string | undefined>) {
+function orphanedPlanOf(
+  carrier: Carrier,
+  plans: readonly Plan[],
+  busy: ReadonlySet<string | undefined>,
+) {
   const { object, role } = carrier;
   const { annotations } = object.metadata;
   // A rollout of another dialect, which cleans up itself.
@@ -37,10 +43,17 @@ function orphanedPlanOf(carrier: Carrier, plans: readonly Plan[], busy: Readonly
   const signal = decodeSignal(annotations);
   if (signal && !isOver(signal)) {
     // The Plan of the signal removes the cordon later: the node may still do the work of the old plan.
-    const isSentBy = ({ metadata: { uid = '', creationTimestamp: created = '' }, spec: { id } }: Plan): boolean =>
-      belongs(object, signal, { source: { uid, created }, id });
+    const isSentBy = ({
+      metadata: { uid = '', creationTimestamp: created = '' },
+      spec: { id },
+    }: Plan): boolean => belongs(object, signal, { source: { uid, created }, id });
     if (plans.some(isSentBy)) return undefined;
-    return orphanedPlan(carrier, annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '', WAS_DELETED, signal);
+    return orphanedPlan(
+      carrier,
+      annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '',
+      WAS_DELETED,
+      signal,
+    );
   }
   const ahead = (decodePrefetch(annotations) ?? decodeDownloadCheck(annotations))?.rollout;
   if (ahead !== undefined && !plans.some(({ metadata }) => metadata.uid === ahead))
@@ -49,14 +62,20 @@ function orphanedPlanOf(carrier: Carrier, plans: readonly Plan[], busy: Readonly
   const owner = pastOwner(object, plans);
   if (owner === undefined) return undefined;
   const isThere = plans.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
-  return orphanedPlan(carrier, owner, isThere ? 'its plan is over and no longer lists this node' : WAS_DELETED);
+  return orphanedPlan(
+    carrier,
+    owner,
+    isThere ? 'its plan is over and no longer lists this node' : WAS_DELETED,
+  );
 }
 
 /** Uid of the deleted or finished Plan that left a cordon or taint; empty for taints of earlier versions, which have no uid. */
 function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
-  const isActive = (isIts: (plan: Plan) => boolean) => plans.some((plan) => isIts(plan) && cleansUp(plan, node));
+  const isActive = (isIts: (plan: Plan) => boolean) =>
+    plans.some((plan) => isIts(plan) && cleansUp(plan, node));
   const { plan: owner, kind = planResource.kind } = readOwner(cordonOwner(node) ?? '') ?? {};
-  const isOwner = ({ metadata, spec }: Plan): boolean => metadata.uid === owner || spec.id === owner;
+  const isOwner = ({ metadata, spec }: Plan): boolean =>
+    metadata.uid === owner || spec.id === owner;
   if (owner !== undefined && kind === planResource.kind && !isActive(isOwner)) return owner;
   const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: planResource.kind, uid: '' })];
   if (pending === undefined || (pending !== '' && !pending.startsWith(own))) return undefined;
@@ -71,13 +90,22 @@ function cleansUp({ status }: Plan, { metadata }: Node): boolean {
   return workers.some(({ name }) => name === metadata.name);
 }
 
-function orphanedPlan({ object, role }: Carrier, uid: string, why: string, signal?: SignalData): OrphanedPlan<Plan> {
+function orphanedPlan(
+  { object, role }: Carrier,
+  uid: string,
+  why: string,
+  signal?: SignalData,
+): OrphanedPlan<Plan> {
   const { name } = object.metadata;
   const { planId: id = '', created = '', command } = signal ?? {};
   const apiVersion = apiVersionOf(planResource);
   const source: Source = { apiVersion, kind: planResource.kind, name: PLAN_NAME, uid, created };
   const target = { key: `${role}/${name}`, name, state: 'failed', since: created } as const;
-  const more = command && { command: command.id, version: command.version, procedure: command.kind };
+  const more = command && {
+    command: command.id,
+    version: command.version,
+    procedure: command.kind,
+  };
   return {
     rollout: orphanedRollout(source, id, target, why, { role, ...more }),
     plan: { metadata: { name: PLAN_NAME, uid }, spec: { id, timestamp: '', commands: [] } },

@@ -5,12 +5,18 @@ import type { K0sUpdate, Plan, TargetSpec } from '../../api/autopilot/plan.ts';
 import { problemsOf } from './problems.ts';
 
 const found = (plan: Plan): string[] => problemsOf(plan).map(({ message }) => message);
-const withUpdate = (more: Partial<K0sUpdate>): Plan => buildPlan({ commands: [{ k0supdate: buildUpdate(more) }] });
+const withUpdate = (more: Partial<K0sUpdate>): Plan =>
+  buildPlan({ commands: [{ k0supdate: buildUpdate(more) }] });
 const withWorkers = (workers: TargetSpec): Plan => withUpdate({ targets: { workers } });
 const withControllers = (controllers: TargetSpec): Plan => withUpdate({ targets: { controllers } });
 const withPlatform = (url: string, sha256?: string): Plan =>
-  withUpdate({ platforms: { 'linux-amd64': { url, ...(sha256 === undefined ? {} : { sha256 }) } } });
-const named = (name: string): Plan => ({ ...buildPlan(), metadata: { ...buildPlan().metadata, name } });
+  withUpdate({
+    platforms: { 'linux-amd64': { url, ...(sha256 === undefined ? {} : { sha256 }) } },
+  });
+const named = (name: string): Plan => ({
+  ...buildPlan(),
+  metadata: { ...buildPlan().metadata, name },
+});
 
 const AT = 'spec.commands[0].k0supdate';
 const NO_VERSION = 'is not a version; use for example v1.36.3+k0s.0';
@@ -40,21 +46,28 @@ describe('one problem', () => {
     ],
     [
       'an image bundle that is nowhere',
-      buildPlan({ commands: [{ airgapupdate: { version: 'v1.36.3', platforms: {}, workers: listed('w1') } }] }),
+      buildPlan({
+        commands: [{ airgapupdate: { version: 'v1.36.3', platforms: {}, workers: listed('w1') } }],
+      }),
       'spec.commands[0].airgapupdate.platforms: {} is empty; add a platform, for example linux-amd64',
     ],
     [
       'both in one item: the bundle is read too, which the original drops without a word',
       buildPlan({
         commands: [
-          { k0supdate: buildUpdate(), airgapupdate: { version: 'v1.36.3', platforms: {}, workers: listed('w1') } },
+          {
+            k0supdate: buildUpdate(),
+            airgapupdate: { version: 'v1.36.3', platforms: {}, workers: listed('w1') },
+          },
         ],
       }),
       'spec.commands[0].airgapupdate.platforms: {} is empty; add a platform, for example linux-amd64',
     ],
     [
       'the second command',
-      buildPlan({ commands: [{ k0supdate: buildUpdate() }, { k0supdate: buildUpdate({ version: '' }) }] }),
+      buildPlan({
+        commands: [{ k0supdate: buildUpdate() }, { k0supdate: buildUpdate({ version: '' }) }],
+      }),
       'spec.commands[1].k0supdate.version: "" is not a version; use for example v1.36.3+k0s.0',
     ],
     [
@@ -62,9 +75,17 @@ describe('one problem', () => {
       withPlatform('ftp://me:secret@c/k0s?sig=1'),
       `${AT}.platforms.linux-amd64.url: "ftp://***@c/k0s?***" ${NO_URL}`,
     ],
-    ['a word for a version', withUpdate({ version: 'latest' }), `${AT}.version: "latest" ${NO_VERSION}`],
+    [
+      'a word for a version',
+      withUpdate({ version: 'latest' }),
+      `${AT}.version: "latest" ${NO_VERSION}`,
+    ],
     ['two numbers', withUpdate({ version: 'v1.36' }), `${AT}.version: "v1.36" ${NO_VERSION}`],
-    ['a version with a space', withUpdate({ version: 'v1.36.3 ' }), `${AT}.version: "v1.36.3 " ${NO_VERSION}`],
+    [
+      'a version with a space',
+      withUpdate({ version: 'v1.36.3 ' }),
+      `${AT}.version: "v1.36.3 " ${NO_VERSION}`,
+    ],
     [
       'no platform',
       withUpdate({ platforms: {} }),
@@ -77,7 +98,11 @@ describe('one problem', () => {
       withPlatform('file:///srv/k0s'),
       `${AT}.platforms.linux-amd64.url: "file:///srv/k0s" ${NO_URL}`,
     ],
-    ['a URL without host', withPlatform('https://'), `${AT}.platforms.linux-amd64.url: "https://" ${NO_URL}`],
+    [
+      'a URL without host',
+      withPlatform('https://'),
+      `${AT}.platforms.linux-amd64.url: "https://" ${NO_URL}`,
+    ],
     [
       'a URL with one slash',
       withPlatform('https:/example.com/k0s'),
@@ -88,7 +113,11 @@ describe('one problem', () => {
       withPlatform(' https://example.com'),
       `${AT}.platforms.linux-amd64.url: " https://example.com" ${NO_URL}`,
     ],
-    ['a short sha256', withPlatform('http://d/k0s', 'abc'), `${AT}.platforms.linux-amd64.sha256: "abc" ${NO_SHA} 3`],
+    [
+      'a short sha256',
+      withPlatform('http://d/k0s', 'abc'),
+      `${AT}.platforms.linux-amd64.sha256: "abc" ${NO_SHA} 3`,
+    ],
     [
       'a long sha256',
       withPlatform('http://d/k0s', `${SHA256}0`),
@@ -156,7 +185,10 @@ describe('one problem', () => {
 });
 
 test('all problems are told at once', () => {
-  const plan = { ...withUpdate({ version: 'x', platforms: { 'linux-amd64': { url: '' } } }), metadata: { name: 'p' } };
+  const plan = {
+    ...withUpdate({ version: 'x', platforms: { 'linux-amd64': { url: '' } } }),
+    metadata: { name: 'p' },
+  };
   plan.spec.id = '';
   expect(found(plan).map((message) => message.split(': ')[0])).toEqual([
     'metadata.name',
@@ -180,7 +212,10 @@ describe('no problem', () => {
     ['HTTP in capitals', withPlatform('HTTP://d/k0s')],
     ['an address and a port', withPlatform('https://[::1]:8443/k0s?x=a&b=c#d')],
     ['a pre-release', withUpdate({ version: 'v1.37.0-alpha.1+k0s.0' })],
-    ['the version of a forced reinstallation', withUpdate({ version: 'v0.0.0', forceupdate: true })],
+    [
+      'the version of a forced reinstallation',
+      withUpdate({ version: 'v0.0.0', forceupdate: true }),
+    ],
     ['no limits', withWorkers(listed('w1'))],
     ['an empty list', withWorkers(listed())],
     ['an empty selector, which selects all', withWorkers(selected())],
@@ -202,7 +237,9 @@ describe('no problem', () => {
 describe('a plan that was changed while it ran', () => {
   const entry = { id: 0, state: 'SchedulableWait' };
   const running = (commands: number, entries: number): Plan => {
-    const spec = { commands: Array.from({ length: commands }, () => ({ k0supdate: buildUpdate() })) };
+    const spec = {
+      commands: Array.from({ length: commands }, () => ({ k0supdate: buildUpdate() })),
+    };
     const status = {
       state: 'SchedulableWait',
       commands: Array.from({ length: entries }, (_, id) => ({ ...entry, id })),
@@ -214,12 +251,16 @@ describe('a plan that was changed while it ran', () => {
     [
       'a command more',
       running(2, 1),
-      ['spec.commands: 2 is the number of commands, but the plan started with 1; restore them, or create a new Plan'],
+      [
+        'spec.commands: 2 is the number of commands, but the plan started with 1; restore them, or create a new Plan',
+      ],
     ],
     [
       'a command less',
       running(1, 2),
-      ['spec.commands: 1 is the number of commands, but the plan started with 2; restore them, or create a new Plan'],
+      [
+        'spec.commands: 1 is the number of commands, but the plan started with 2; restore them, or create a new Plan',
+      ],
     ],
   ])('%s', (_name, plan, messages) => {
     expect(found(plan)).toEqual(messages);

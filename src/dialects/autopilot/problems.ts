@@ -2,7 +2,12 @@
 import * as api from '../../api/autopilot/plan.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { Role } from '../../engine/model/rollout.ts';
-import { type Matcher, parseFieldSelector, parseLabelSelector, SelectorError } from '../../kube/selectors.ts';
+import {
+  type Matcher,
+  parseFieldSelector,
+  parseLabelSelector,
+  SelectorError,
+} from '../../kube/selectors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { parseVersion } from '../../util/version.ts';
@@ -16,18 +21,39 @@ export function problemsOf({ metadata, spec, status }: api.Plan): Reason[] {
   const started = status?.commands.length || length;
   const changed = `is the number of commands, but the plan started with ${started}`;
   return [
-    ...problemIf(name !== api.PLAN_NAME, 'metadata.name', name, 'is not supported', `use "${api.PLAN_NAME}"`),
+    ...problemIf(
+      name !== api.PLAN_NAME,
+      'metadata.name',
+      name,
+      'is not supported',
+      `use "${api.PLAN_NAME}"`,
+    ),
     ...problemIf(spec.id === '', 'spec.id', '', 'is empty', 'use for example 2026-11-20'),
     // Each signal has it, among annotations that have room for 256 KiB.
-    ...problemIf(spec.id.length > 10_000, 'spec.id', spec.id.length, 'is too many characters', 'use at most 10000'),
+    ...problemIf(
+      spec.id.length > 10_000,
+      'spec.id',
+      spec.id.length,
+      'is too many characters',
+      'use at most 10000',
+    ),
     ...problemIf(length === 0, 'spec.commands', [], 'is empty', 'add a command'),
-    ...problemIf(started !== length, 'spec.commands', length, changed, 'restore them, or create a new Plan'),
-    ...spec.commands.flatMap((command, index) => commandProblems(command, `spec.commands[${index}]`)),
+    ...problemIf(
+      started !== length,
+      'spec.commands',
+      length,
+      changed,
+      'restore them, or create a new Plan',
+    ),
+    ...spec.commands.flatMap((command, index) =>
+      commandProblems(command, `spec.commands[${index}]`),
+    ),
   ];
 }
 
 function commandProblems({ k0supdate, airgapupdate }: api.PlanCommand, path: string): Reason[] {
-  if (!k0supdate && !airgapupdate) return [problem(path, {}, 'has no update', 'add k0supdate or airgapupdate')];
+  if (!k0supdate && !airgapupdate)
+    return [problem(path, {}, 'has no update', 'add k0supdate or airgapupdate')];
   return [
     ...(airgapupdate ? bundleProblems(airgapupdate, `${path}.airgapupdate`) : []),
     ...(k0supdate ? updateProblems(k0supdate, `${path}.k0supdate`) : []),
@@ -36,7 +62,13 @@ function commandProblems({ k0supdate, airgapupdate }: api.PlanCommand, path: str
 
 function bundleProblems({ version, platforms, workers }: api.AirgapUpdate, at: string): Reason[] {
   return [
-    ...problemIf(version === '', `${at}.version`, version, 'is empty', `use for example ${VERSION}`),
+    ...problemIf(
+      version === '',
+      `${at}.version`,
+      version,
+      'is empty',
+      `use for example ${VERSION}`,
+    ),
     ...platformProblems(platforms, `${at}.platforms`),
     ...targetProblems(workers, 'worker', `${at}.workers`),
   ];
@@ -56,12 +88,15 @@ function versionProblems({ version }: api.K0sUpdate, at: string): Reason[] {
   if (!parseVersion(version))
     return [problem(`${at}.version`, version, 'is not a version', `use for example ${VERSION}`)];
   if (version.startsWith('v')) return [];
-  return [problem(`${at}.version`, version, 'is no version that a node can report', `use v${version}`)];
+  return [
+    problem(`${at}.version`, version, 'is no version that a node can report', `use v${version}`),
+  ];
 }
 
 function platformProblems(platforms: api.K0sUpdate['platforms'], at: string): Reason[] {
   const found = Object.entries(platforms);
-  if (found.length === 0) return [problem(at, platforms, 'is empty', 'add a platform, for example linux-amd64')];
+  if (found.length === 0)
+    return [problem(at, platforms, 'is empty', 'add a platform, for example linux-amd64')];
   return found.flatMap(([name, { url, sha256 = '' }]) => {
     const field = `${at}.${name}`;
     const isHash = sha256 === '' || /^[0-9a-fA-F]{64}$/.test(sha256);
@@ -70,7 +105,13 @@ function platformProblems(platforms: api.K0sUpdate['platforms'], at: string): Re
     // Stricter than the URL class, which repairs URLs that the original's agents cannot fetch.
     const isHttp = /^https?:\/\/[^\s/]/i.test(url) && !/\s/.test(url) && URL.canParse(url);
     return [
-      ...problemIf(!isHttp, `${field}.url`, printableUrl(url), 'is not a URL with http or https', example),
+      ...problemIf(
+        !isHttp,
+        `${field}.url`,
+        printableUrl(url),
+        'is not a URL with http or https',
+        example,
+      ),
       ...problemIf(!isHash, `${field}.sha256`, sha256, 'is not a SHA-256', digits),
     ];
   });
@@ -86,7 +127,13 @@ export function targetProblems(spec: api.TargetSpec | undefined, role: Role, at:
   const selector = `${at}.discovery.selector`;
   const parseFields = (text: string): Matcher => parseFieldSelector(text, FIELDS[role]);
   return [
-    ...problemIf(concurrent < 1, `${at}.limits.concurrent`, concurrent, 'is less than 1', 'use 1 or more'),
+    ...problemIf(
+      concurrent < 1,
+      `${at}.limits.concurrent`,
+      concurrent,
+      'is less than 1',
+      'use 1 or more',
+    ),
     ...problemIf(listed.includes(''), nodes, '', 'is no name', 'name a node'),
     ...problemIf(twice !== undefined, nodes, twice, 'is listed twice', 'list each node once'),
     ...selectorProblems(parseLabelSelector, `${selector}.labels`, labels, 'pool=blue'),
@@ -94,14 +141,26 @@ export function targetProblems(spec: api.TargetSpec | undefined, role: Role, at:
   ];
 }
 
-function selectorProblems(parse: (text: string) => Matcher, field: string, text: string, example: string): Reason[] {
+function selectorProblems(
+  parse: (text: string) => Matcher,
+  field: string,
+  text: string,
+  example: string,
+): Reason[] {
   try {
     parse(text);
     return [];
   } catch (error) {
     if (!(error instanceof SelectorError)) throw error;
     const kind = field.endsWith('labels') ? 'label' : 'field';
-    return [problem(field, text, `is not a ${kind} selector (${error.message})`, `use for example ${example}`)];
+    return [
+      problem(
+        field,
+        text,
+        `is not a ${kind} selector (${error.message})`,
+        `use for example ${example}`,
+      ),
+    ];
   }
 }
 

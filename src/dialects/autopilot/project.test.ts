@@ -19,14 +19,19 @@ const NOBODY = buildWorld([], []);
 const reason = { code: 'TargetFailed', message: 'w1: 404' } as const;
 const done = (name: string) => buildTarget(name, 'done', { since: later(MINUTE) });
 const planOf = (commands: number, status?: Plan['status']): Plan =>
-  buildPlan({ commands: Array.from({ length: commands }, () => ({ k0supdate: buildUpdate() })) }, status);
+  buildPlan(
+    { commands: Array.from({ length: commands }, () => ({ k0supdate: buildUpdate() })) },
+    status,
+  );
 
 /** The states of plan and commands, and where the reason stands. */
 function wordsOf(rollout: Rollout, plan: Plan): unknown[] {
   const { status } = project(rollout, plan);
   return [
     status?.state,
-    ...(status?.commands ?? []).map(({ state, description }) => (description ? [state, description] : state)),
+    ...(status?.commands ?? []).map(({ state, description }) =>
+      description ? [state, description] : state,
+    ),
   ];
 }
 
@@ -35,7 +40,11 @@ test('a running plan in full', () => {
     buildStage('controller', [done('c1'), buildTarget('c2', 'intended')]),
     buildStage('worker', ['w1', buildTarget('w2', 'missing'), buildTarget('w3', 'unsupported')]),
   ];
-  const at = (name: string, state: string, since = later(0)): object => ({ name, state, lastUpdatedTimestamp: since });
+  const at = (name: string, state: string, since = later(0)): object => ({
+    name,
+    state,
+    lastUpdatedTimestamp: since,
+  });
   expect(project(buildRollout(stages), planOf(1)).status).toEqual({
     state: 'SchedulableWait',
     commands: [
@@ -44,7 +53,11 @@ test('a running plan in full', () => {
         state: 'SchedulableWait',
         k0supdate: {
           controllers: [at('c1', 'SignalCompleted', later(MINUTE)), at('c2', 'SignalSent')],
-          workers: [at('w1', 'SignalPending'), at('w2', 'SignalMissingNode'), at('w3', 'SignalMissingPlatform')],
+          workers: [
+            at('w1', 'SignalPending'),
+            at('w2', 'SignalMissingNode'),
+            at('w3', 'SignalMissingPlatform'),
+          ],
         },
       },
     ],
@@ -52,9 +65,15 @@ test('a running plan in full', () => {
 });
 
 test('lists that are empty are left out, as the original does', () => {
-  const { status } = project(buildRollout([buildStage('controller', []), buildStage('worker', ['w1'])]), planOf(1));
+  const { status } = project(
+    buildRollout([buildStage('controller', []), buildStage('worker', ['w1'])]),
+    planOf(1),
+  );
   expect(Object.keys(status?.commands[0]?.k0supdate ?? {})).toEqual(['workers']);
-  const empty = project(buildRollout([buildStage('controller', []), buildStage('worker', [])]), planOf(1));
+  const empty = project(
+    buildRollout([buildStage('controller', []), buildStage('worker', [])]),
+    planOf(1),
+  );
   expect(empty.status?.commands).toEqual([{ id: 0, state: 'Completed' }]);
 });
 
@@ -63,8 +82,18 @@ describe('the states of plan and commands', () => {
   const second = buildStage('worker', ['w1'], { command: 1 });
   const failed = buildStage('worker', [buildTarget('w1', 'failed')], { command: 1 });
   test.each<[string, Rollout, number, unknown[]]>([
-    ['running', buildRollout([buildStage('worker', ['w1'])]), 1, ['SchedulableWait', 'SchedulableWait']],
-    ['blocked', buildRollout([buildStage('worker', ['w1'])], { blocked: true }), 1, ['Schedulable', 'Schedulable']],
+    [
+      'running',
+      buildRollout([buildStage('worker', ['w1'])]),
+      1,
+      ['SchedulableWait', 'SchedulableWait'],
+    ],
+    [
+      'blocked',
+      buildRollout([buildStage('worker', ['w1'])], { blocked: true }),
+      1,
+      ['Schedulable', 'Schedulable'],
+    ],
     ['done', buildRollout([first], { phase: 'done' }), 1, ['Completed', 'Completed']],
     [
       'the second command of two: the plan mirrors the active one',
@@ -95,13 +124,19 @@ describe('the states of plan and commands', () => {
     ],
     [
       'refused before it began: every command says so, the reason stands in the first',
-      buildRollout([], { phase: 'invalid', reason: { code: 'InvalidPlan', message: 'spec.id must name this run' } }),
+      buildRollout([], {
+        phase: 'invalid',
+        reason: { code: 'InvalidPlan', message: 'spec.id must name this run' },
+      }),
       2,
       ['Warning', ['Warning', 'spec.id must name this run'], 'Warning'],
     ],
     [
       'refused for having no command: the reason needs a place',
-      buildRollout([], { phase: 'invalid', reason: { code: 'InvalidPlan', message: 'spec.commands' } }),
+      buildRollout([], {
+        phase: 'invalid',
+        reason: { code: 'InvalidPlan', message: 'spec.commands' },
+      }),
       0,
       ['Warning', ['Warning', 'spec.commands']],
     ],
@@ -122,7 +157,14 @@ describe('what was there', () => {
         extra: 'of the command',
         k0supdate: {
           extra: 'of the update',
-          workers: [{ name: 'w1', state: 'SignalSent', lastUpdatedTimestamp: later(0), extra: 'of the target' }],
+          workers: [
+            {
+              name: 'w1',
+              state: 'SignalSent',
+              lastUpdatedTimestamp: later(0),
+              extra: 'of the target',
+            },
+          ],
         },
       },
     ],
@@ -142,7 +184,12 @@ describe('what was there', () => {
           k0supdate: {
             extra: 'of the update',
             workers: [
-              { name: 'w1', state: 'SignalCompleted', lastUpdatedTimestamp: later(MINUTE), extra: 'of the target' },
+              {
+                name: 'w1',
+                state: 'SignalCompleted',
+                lastUpdatedTimestamp: later(MINUTE),
+                extra: 'of the target',
+              },
             ],
           },
         },
@@ -154,7 +201,9 @@ describe('what was there', () => {
     const bundle: CommandStatus = {
       id: 0,
       state: 'Completed',
-      airgapupdate: { workers: [{ name: 'w1', state: 'SignalCompleted', lastUpdatedTimestamp: later(0) }] },
+      airgapupdate: {
+        workers: [{ name: 'w1', state: 'SignalCompleted', lastUpdatedTimestamp: later(0) }],
+      },
     };
     const update: CommandStatus = {
       id: 1,
@@ -171,10 +220,13 @@ describe('what was there', () => {
   test.each([
     ['a command more', 2],
     ['a command less', 0],
-  ])('decides how many entries there are: %s in the plan stays visible as a change', (_name, commands) => {
-    const rollout = buildRollout([buildStage('worker', [done('w1')])]);
-    expect(project(rollout, planOf(commands, recorded)).status?.commands).toHaveLength(1);
-  });
+  ])(
+    'decides how many entries there are: %s in the plan stays visible as a change',
+    (_name, commands) => {
+      const rollout = buildRollout([buildStage('worker', [done('w1')])]);
+      expect(project(rollout, planOf(commands, recorded)).status?.commands).toHaveLength(1);
+    },
+  );
 
   test('beside the status is not touched, and the plan that was given neither', () => {
     const plan = planOf(1, recorded);

@@ -25,7 +25,11 @@ test.each<[RolloutPhase, ReasonCode, string]>([
 });
 
 test.each<[string, RolloutPhase, ReasonCode]>([
-  ['removedcrds.example.com v1beta1 has been removed in Kubernetes v99.99.99', 'invalid', 'RemovedApis'],
+  [
+    'removedcrds.example.com v1beta1 has been removed in Kubernetes v99.99.99',
+    'invalid',
+    'RemovedApis',
+  ],
   ['NoCodeOfOurs: something', 'failed', 'TargetFailed'],
   ['toString: something', 'incomplete', 'TargetMissing'],
 ])('%j of another leader is a sentence without code', (text, phase, code) => {

@@ -12,7 +12,8 @@ const FLOW = 'flowcontrol.apiserver.k8s.io';
 const TRIAL = 'k0s.k0sproject.example.com/v1beta1';
 
 function serve(served: Served, asked: string[] = []): KubeClient {
-  const objects = (resource: Resource): readonly string[] => served[apiVersionOf(resource)]?.[resource.kind] ?? [];
+  const objects = (resource: Resource): readonly string[] =>
+    served[apiVersionOf(resource)]?.[resource.kind] ?? [];
   const client = {
     raw: (path: string) => {
       asked.push(path);
@@ -21,10 +22,16 @@ function serve(served: Served, asked: string[] = []): KubeClient {
         { name: `${kind.toLowerCase()}s/status`, kind, namespaced: false },
         { name: `${kind.toLowerCase()}s`, kind, namespaced: false },
       ]);
-      return Promise.resolve({ status: kinds ? 200 : 404, body: kinds ? JSON.stringify({ resources }) : 'not found' });
+      return Promise.resolve({
+        status: kinds ? 200 : 404,
+        body: kinds ? JSON.stringify({ resources }) : 'not found',
+      });
     },
     listAll: (resource: Resource) =>
-      Promise.resolve({ metadata: {}, items: objects(resource).map((name) => ({ metadata: { name } })) }),
+      Promise.resolve({
+        metadata: {},
+        items: objects(resource).map((name) => ({ metadata: { name } })),
+      }),
     get: (resource: Resource, name: string) =>
       objects(resource).includes(name)
         ? Promise.resolve({ metadata: { name } })
@@ -43,7 +50,12 @@ const TRIED: Served = { [TRIAL]: { RemovedCRD: ['one'] } };
 
 test.each<[string, Served, string, string | undefined]>([
   ['nothing of it is served', {}, 'v99.99.99', undefined],
-  ['it is served, and nothing is left of it', { [TRIAL]: { RemovedCRD: [] } }, 'v99.99.99', undefined],
+  [
+    'it is served, and nothing is left of it',
+    { [TRIAL]: { RemovedCRD: [] } },
+    'v99.99.99',
+    undefined,
+  ],
   [
     'something is left',
     TRIED,
@@ -94,15 +106,23 @@ test('what is served is asked each time', async () => {
   expect(asked.length).toBe(2 * once);
 });
 
-test.each([403, 429, 503])('an API server that answers %i says nothing about the version', async (code) => {
-  const client = { raw: () => Promise.resolve({ status: code, body: '' }) } as unknown as KubeClient;
-  const answer: unknown = await askRemovedApis({ client }, 'v99.99.99').catch((e: unknown) => e);
-  expect(answer).toBeInstanceOf(StatusError);
-  expect((answer as StatusError).code).toBe(code);
-});
+test.each([403, 429, 503])(
+  'an API server that answers %i says nothing about the version',
+  async (code) => {
+    const client = {
+      raw: () => Promise.resolve({ status: code, body: '' }),
+    } as unknown as KubeClient;
+    const answer: unknown = await askRemovedApis({ client }, 'v99.99.99').catch((e: unknown) => e);
+    expect(answer).toBeInstanceOf(StatusError);
+    expect((answer as StatusError).code).toBe(code);
+  },
+);
 
 test('a list that fails says nothing about the version', async () => {
   const refused = new StatusError({ kind: 'Status', code: 500, message: 'etcd' });
-  const client = { ...serve(TRIED), listAll: () => Promise.reject(refused) } as unknown as KubeClient;
+  const client = {
+    ...serve(TRIED),
+    listAll: () => Promise.reject(refused),
+  } as unknown as KubeClient;
   await expect(askRemovedApis({ client }, 'v99.99.99')).rejects.toBe(refused);
 });

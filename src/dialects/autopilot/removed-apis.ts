@@ -23,7 +23,12 @@ const REMOVED: readonly RemovedApi[] = [
   { ...PRIORITY, version: 'v1beta2', removedIn: 'v1.29.0', successor: 'v1' },
   { ...FLOW, version: 'v1beta3', kind: 'FlowSchema', removedIn: 'v1.32.0', successor: 'v1' },
   { ...PRIORITY, version: 'v1beta3', removedIn: 'v1.32.0', successor: 'v1' },
-  { group: 'k0s.k0sproject.example.com', version: 'v1beta1', kind: 'RemovedCRD', removedIn: 'v99.99.99' },
+  {
+    group: 'k0s.k0sproject.example.com',
+    version: 'v1beta1',
+    kind: 'RemovedCRD',
+    removedIn: 'v99.99.99',
+  },
 ];
 
 type Server = Pick<Effects, 'client' | 'abort'>;
@@ -36,7 +41,9 @@ export async function askRemovedApis(server: Server, version: string): Promise<s
     const removedIn = parseVersion(api.removedIn);
     if (!removedIn || compareVersions(wanted, removedIn) < 0) continue;
     const resource = await served(server, api, api.version);
-    const { items } = resource ? await server.client.listAll(resource, { abort: server.abort }) : { items: [] };
+    const { items } = resource
+      ? await server.client.listAll(resource, { abort: server.abort })
+      : { items: [] };
     if (!resource || items.length === 0 || (await areServedLater(server, api, items))) continue;
     const what = `${resource.plural}.${api.group} ${api.version} has been removed in Kubernetes ${api.removedIn}`;
     return `${what}, but there are ${items.length} such resources in the cluster`;
@@ -45,22 +52,42 @@ export async function askRemovedApis(server: Server, version: string): Promise<s
 }
 
 /** Undefined if the API server does not serve the kind. */
-async function served(server: Server, { group, kind }: RemovedApi, version: string): Promise<Resource | undefined> {
+async function served(
+  server: Server,
+  { group, kind }: RemovedApi,
+  version: string,
+): Promise<Resource | undefined> {
   const path = `/apis/${group}/${version}`;
   const { status, body } = await server.client.raw(path, { abort: server.abort });
   if (status === 404) return undefined;
-  if (status !== 200) throw new StatusError({ kind: 'Status', code: status, message: `${path} answered ${status}` });
+  if (status !== 200)
+    throw new StatusError({ kind: 'Status', code: status, message: `${path} answered ${status}` });
   const list: unknown = JSON.parse(body);
   const resources: unknown = isRecord(list) ? list['resources'] : undefined;
   const entries = Array.isArray(resources) ? resources.filter(isRecord) : [];
-  const found = entries.find((entry) => entry['kind'] === kind && !String(entry['name']).includes('/'));
-  return found && { group, version, kind, plural: String(found['name']), namespaced: found['namespaced'] === true };
+  const found = entries.find(
+    (entry) => entry['kind'] === kind && !String(entry['name']).includes('/'),
+  );
+  return (
+    found && {
+      group,
+      version,
+      kind,
+      plural: String(found['name']),
+      namespaced: found['namespaced'] === true,
+    }
+  );
 }
 
 /** True if each object is also served in the successor's version: then nothing is lost. */
-async function areServedLater(server: Server, api: RemovedApi, items: readonly KubeObject[]): Promise<boolean> {
+async function areServedLater(
+  server: Server,
+  api: RemovedApi,
+  items: readonly KubeObject[],
+): Promise<boolean> {
   const { client, abort } = server;
-  const resource = api.successor === undefined ? undefined : await served(server, api, api.successor);
+  const resource =
+    api.successor === undefined ? undefined : await served(server, api, api.successor);
   if (!resource) return false;
   for (const { metadata } of items) {
     const { name, namespace } = metadata;
@@ -70,7 +97,11 @@ async function areServedLater(server: Server, api: RemovedApi, items: readonly K
 }
 
 /** As k0s: checks bundles but not forced updates, and reports only the first objection. */
-export async function preconditions(client: KubeClient, { spec }: Plan, abort?: AbortSignal): Promise<Reason[]> {
+export async function preconditions(
+  client: KubeClient,
+  { spec }: Plan,
+  abort?: AbortSignal,
+): Promise<Reason[]> {
   for (const version of new Set(spec.commands.flatMap(versionsOf))) {
     const objection = await askRemovedApis({ client, abort }, version);
     if (objection !== undefined) return [because('RemovedApis', objection)];

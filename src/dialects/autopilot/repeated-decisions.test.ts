@@ -49,36 +49,57 @@ describe.each(['Schedulable', 'SchedulableWait'])('a plan that says %s', (state)
       { role: 'controllers', concurrent: 3, words: ['Pending', 'Pending', 'Pending'] },
       ['n1'],
     ],
-    ['controllers, one at work', { role: 'controllers', concurrent: 3, words: ['Completed', 'Sent', 'Pending'] }, []],
+    [
+      'controllers, one at work',
+      { role: 'controllers', concurrent: 3, words: ['Completed', 'Sent', 'Pending'] },
+      [],
+    ],
     [
       'controllers, the last at work',
       { role: 'controllers', concurrent: 1, words: ['Completed', 'Completed', 'Sent'] },
       [],
     ],
-    ['workers, none begun', { role: 'workers', concurrent: 2, words: ['Pending', 'Pending', 'Pending'] }, ['n1', 'n2']],
+    [
+      'workers, none begun',
+      { role: 'workers', concurrent: 2, words: ['Pending', 'Pending', 'Pending'] },
+      ['n1', 'n2'],
+    ],
     [
       'workers, one of two slots free',
       { role: 'workers', concurrent: 2, words: ['Sent', 'Pending', 'Pending'] },
       ['n2'],
     ],
-    ['workers, no slot free', { role: 'workers', concurrent: 2, words: ['Sent', 'Sent', 'Pending'] }, []],
-    ['workers, all at work', { role: 'workers', concurrent: 3, words: ['Sent', 'Sent', 'Sent'] }, []],
-  ])('%s: the same are signalled by every pass, and it is not over', (_name, recorded, signalled) => {
-    const world = worldOf(recorded);
-    const first = passOver({ plan: planIn(state, recorded), world });
-    expect(first.signalled).toEqual(signalled);
-    expect(wordsOf(first.plan)).toMatchObject({ state: 'SchedulableWait' });
-    // Another leader beside the first, and one that comes before the signals are seen.
-    expect(passOver({ plan: planIn(state, recorded), world })).toEqual(first);
-    expect(passOver({ plan: first.plan, world })).toEqual(first);
-  });
+    [
+      'workers, no slot free',
+      { role: 'workers', concurrent: 2, words: ['Sent', 'Sent', 'Pending'] },
+      [],
+    ],
+    [
+      'workers, all at work',
+      { role: 'workers', concurrent: 3, words: ['Sent', 'Sent', 'Sent'] },
+      [],
+    ],
+  ])(
+    '%s: the same are signalled by every pass, and it is not over',
+    (_name, recorded, signalled) => {
+      const world = worldOf(recorded);
+      const first = passOver({ plan: planIn(state, recorded), world });
+      expect(first.signalled).toEqual(signalled);
+      expect(wordsOf(first.plan)).toMatchObject({ state: 'SchedulableWait' });
+      // Another leader beside the first, and one that comes before the signals are seen.
+      expect(passOver({ plan: planIn(state, recorded), world })).toEqual(first);
+      expect(passOver({ plan: first.plan, world })).toEqual(first);
+    },
+  );
 });
 
 test('a first record that is made twice holds every command and every target once', () => {
   const update = { k0supdate: buildUpdate({ targets: { workers: listed(...NAMES) } }) };
   const fresh = buildPlan({ commands: [update, update] });
   const { plan } = passOver({ plan: fresh, world: WORKERS });
-  const lists = plan.status?.commands.map(({ k0supdate }) => k0supdate?.workers?.map(({ name }) => name));
+  const lists = plan.status?.commands.map(({ k0supdate }) =>
+    k0supdate?.workers?.map(({ name }) => name),
+  );
   expect(lists).toEqual([NAMES, NAMES]);
   expect(passOver({ plan: fresh, world: WORKERS }).plan).toEqual(plan);
   expect(passOver({ plan, world: WORKERS }).plan).toEqual(plan);
@@ -86,7 +107,10 @@ test('a first record that is made twice holds every command and every target onc
 
 test('the time of a target that is done is that of its end', () => {
   const sent = planIn('SchedulableWait', { role: 'workers', concurrent: 1, words: ['Sent'] });
-  const world = buildWorld([], [buildNode('n1', { annotations: buildSignal({ status: 'Completed' }) })]);
+  const world = buildWorld(
+    [],
+    [buildNode('n1', { annotations: buildSignal({ status: 'Completed' }) })],
+  );
   const { plan } = passOver({ plan: sent, world });
   expect(plan.status?.commands[0]?.k0supdate?.workers).toEqual([
     { name: 'n1', state: 'SignalCompleted', lastUpdatedTimestamp: rfc3339(PASS_TIME) },

@@ -47,7 +47,10 @@ describe('a new plan', () => {
       reason: undefined,
       problems: [],
     });
-    expect(namesIn(rollout)).toEqual({ '0/controllers': ['c1', 'c2', 'c3'], '0/workers': ['w1', 'w2'] });
+    expect(namesIn(rollout)).toEqual({
+      '0/controllers': ['c1', 'c2', 'c3'],
+      '0/workers': ['w1', 'w2'],
+    });
   });
 
   test('gives each stage its role, its slots and its payloads', () => {
@@ -62,13 +65,29 @@ describe('a new plan', () => {
       version,
       payloads,
     });
-    expect(workers).toMatchObject({ role: 'worker', command: 0, maxInFlight: 2, forced: false, version, payloads });
-    expect(workers?.targets[0]).toEqual({ key: '0/worker/w1', name: 'w1', state: 'pending', since: later(MINUTE) });
+    expect(workers).toMatchObject({
+      role: 'worker',
+      command: 0,
+      maxInFlight: 2,
+      forced: false,
+      version,
+      payloads,
+    });
+    expect(workers?.targets[0]).toEqual({
+      key: '0/worker/w1',
+      name: 'w1',
+      state: 'pending',
+      since: later(MINUTE),
+    });
   });
 
   test.each<[string, Partial<Stage>, Parameters<typeof buildUpdate>[0]]>([
     ['forced', { forced: true }, { forceupdate: true }],
-    ['one worker at a time where nothing is said', { maxInFlight: 1 }, { targets: { workers: listed('w1') } }],
+    [
+      'one worker at a time where nothing is said',
+      { maxInFlight: 1 },
+      { targets: { workers: listed('w1') } },
+    ],
     [
       'a sha256 in small letters, and none where it is empty',
       {
@@ -85,19 +104,30 @@ describe('a new plan', () => {
       },
     ],
   ])('%s', (_name, wanted, update) => {
-    expect(resolved(buildPlan({ commands: [{ k0supdate: buildUpdate(update) }] })).stages[1]).toMatchObject(wanted);
+    expect(
+      resolved(buildPlan({ commands: [{ k0supdate: buildUpdate(update) }] })).stages[1],
+    ).toMatchObject(wanted);
   });
 
   test('controllers go one at a time, whatever their limits say', () => {
     const targets = { controllers: { ...listed('c1'), limits: { concurrent: 3 } } };
-    const [stage] = resolved(buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] })).stages;
+    const [stage] = resolved(
+      buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] }),
+    ).stages;
     expect(stage?.maxInFlight).toBe(1);
   });
 
   test('two commands: the same node is a target in each, and each has its own payload', () => {
     const first = buildUpdate({ version: 'v1.35.9+k0s.0' });
-    const rollout = resolved(buildPlan({ commands: [{ k0supdate: first }, { k0supdate: buildUpdate() }] }));
-    expect(Object.keys(namesIn(rollout))).toEqual(['0/controllers', '0/workers', '1/controllers', '1/workers']);
+    const rollout = resolved(
+      buildPlan({ commands: [{ k0supdate: first }, { k0supdate: buildUpdate() }] }),
+    );
+    expect(Object.keys(namesIn(rollout))).toEqual([
+      '0/controllers',
+      '0/workers',
+      '1/controllers',
+      '1/workers',
+    ]);
     const keys = rollout.stages.flatMap(({ targets }) => targets.map(({ key }) => key));
     expect(new Set(keys).size).toBe(keys.length);
     expect(rollout.stages.map(({ version }) => version)).toEqual([
@@ -156,11 +186,18 @@ describe('a recorded plan', () => {
   test('a command that is gone from the plan keeps its targets, without payload: they may be in flight', () => {
     const both = {
       ...status,
-      commands: [...status.commands, command(1, { k0supdate: { workers: [entry('w1', 'SignalSent')] } })],
+      commands: [
+        ...status.commands,
+        command(1, { k0supdate: { workers: [entry('w1', 'SignalSent')] } }),
+      ],
     };
     const rollout = resolved(buildPlan({}, both));
     expect(rollout.problems).toHaveLength(1);
-    expect(rollout.stages.at(-1)).toMatchObject({ id: '1/workers', payloads: {}, targets: [{ state: 'intended' }] });
+    expect(rollout.stages.at(-1)).toMatchObject({
+      id: '1/workers',
+      payloads: {},
+      targets: [{ state: 'intended' }],
+    });
   });
 
   test('a command that was added gets no targets: it was not there when the plan started', () => {
@@ -178,7 +215,12 @@ describe('a recorded plan', () => {
       { commands: [{ airgapupdate: airgap }] },
       { state: 'SchedulableWait', commands: [recorded] },
     );
-    const stage = { id: '0/bundles', role: 'worker', procedure: 'airgapupdate', keepsVersion: true };
+    const stage = {
+      id: '0/bundles',
+      role: 'worker',
+      procedure: 'airgapupdate',
+      keepsVersion: true,
+    };
     expect(resolved(plan)).toMatchObject({
       phase: 'running',
       stages: [{ ...stage, targets: [{ state: 'intended' }] }],
@@ -188,7 +230,10 @@ describe('a recorded plan', () => {
   test('a command with both: the bundle first, then controllers, then workers', () => {
     const airgapupdate = { version: 'v1.36.3', platforms: {}, workers: listed('w1') };
     const both = buildPlan({ commands: [{ k0supdate: buildUpdate(), airgapupdate }] });
-    const recorded = { state: 'SchedulableWait', commands: [command(0, { airgapupdate: { workers: [] } })] };
+    const recorded = {
+      state: 'SchedulableWait',
+      commands: [command(0, { airgapupdate: { workers: [] } })],
+    };
     expect(resolved({ ...both, status: recorded }).stages.map(({ id }) => id)).toEqual([
       '0/bundles',
       '0/controllers',
@@ -197,8 +242,14 @@ describe('a recorded plan', () => {
   });
 
   test('reads its reason back', () => {
-    const failed = { state: 'ApplyFailed', commands: [command(0, { state: 'ApplyFailed', description: 'w1: 404' })] };
-    expect(resolved(buildPlan({}, failed)).reason).toEqual({ code: 'TargetFailed', message: 'w1: 404' });
+    const failed = {
+      state: 'ApplyFailed',
+      commands: [command(0, { state: 'ApplyFailed', description: 'w1: 404' })],
+    };
+    expect(resolved(buildPlan({}, failed)).reason).toEqual({
+      code: 'TargetFailed',
+      message: 'w1: 404',
+    });
   });
 
   test('as a real leader left it', () => {
@@ -206,7 +257,12 @@ describe('a recorded plan', () => {
     const rollout = resolved(plan);
     expect(rollout.phase).toBe('done');
     expect(rollout.problems).toEqual([]);
-    expect(namesIn(rollout)).toEqual({ '0/controllers': ['c1', 'c2', 'c3'], '0/workers': ['w1', 'w2'] });
-    expect(rollout.stages.every(({ targets }) => targets.every(({ state }) => state === 'done'))).toBe(true);
+    expect(namesIn(rollout)).toEqual({
+      '0/controllers': ['c1', 'c2', 'c3'],
+      '0/workers': ['w1', 'w2'],
+    });
+    expect(
+      rollout.stages.every(({ targets }) => targets.every(({ state }) => state === 'done')),
+    ).toBe(true);
   });
 });

@@ -2,7 +2,13 @@
 import * as api from '../../api/autopilot/plan.ts';
 import { mostInFlight } from '../../engine/act/status-shards.ts';
 import type { World } from '../../engine/dialect.ts';
-import { type Payload, type Rollout, type Stage, sourceOf, type Target } from '../../engine/model/rollout.ts';
+import {
+  type Payload,
+  type Rollout,
+  type Stage,
+  sourceOf,
+  type Target,
+} from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { problemsOf } from './problems.ts';
 import { discover, withoutControllers } from './signal.ts';
@@ -16,7 +22,8 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
   const phase = phaseOfPlan(status?.state);
   const problems = problemsOf(plan);
   const description = status?.commands.find((command) => command.description)?.description;
-  const stages = phase === 'new' && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
+  const stages =
+    phase === 'new' && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
   return {
     source: sourceOf(api.plans, plan),
     id: spec.id,
@@ -44,30 +51,39 @@ function newStages({ spec }: api.Plan, world: World, now: number): Stage[] {
 function namesOf({ procedure, role, update, targets }: Part, world: World): string[] {
   const names = discover(targets, role, world);
   const isUpdateOfWorkers = procedure === 'k0supdate' && role === 'worker';
-  return isUpdateOfWorkers ? withoutControllers(names, Object.keys(update?.platforms ?? {}), world) : names;
+  return isUpdateOfWorkers
+    ? withoutControllers(names, Object.keys(update?.platforms ?? {}), world)
+    : names;
 }
 
 /** Includes recorded commands that were removed from the plan: their targets may be in flight. */
 function recordedStages({ spec, status }: api.Plan): Stage[] {
   return (status?.commands ?? []).flatMap((recorded) =>
     partsOf(spec.commands[recorded.id] ?? {}, recorded).map((part) => {
-      const targets = entriesIn(recorded, listOf(part)).map(({ name, state, lastUpdatedTimestamp: since }): Target => {
-        const key = keyOf(recorded.id, part, name);
-        return { key, name, state: recordedStateOf(state), since };
-      });
+      const targets = entriesIn(recorded, listOf(part)).map(
+        ({ name, state, lastUpdatedTimestamp: since }): Target => {
+          const key = keyOf(recorded.id, part, name);
+          return { key, name, state: recordedStateOf(state), since };
+        },
+      );
       return stageOf(part, recorded.id, targets);
     }),
   );
 }
 
-function stageOf({ procedure, role, update, targets: spec }: Part, command: number, targets: Target[]): Stage {
+function stageOf(
+  { procedure, role, update, targets: spec }: Part,
+  command: number,
+  targets: Target[],
+): Stage {
   const forced = update !== undefined && 'forceupdate' in update && update.forceupdate;
   return {
     id: `${command}/${procedure === 'airgapupdate' ? 'bundles' : `${role}s`}`,
     command,
     role,
     procedure,
-    maxInFlight: role === 'controller' ? 1 : Math.min(spec?.limits?.concurrent ?? 1, mostInFlight(targets)),
+    maxInFlight:
+      role === 'controller' ? 1 : Math.min(spec?.limits?.concurrent ?? 1, mostInFlight(targets)),
     version: update?.version ?? '',
     ...(procedure === 'airgapupdate' ? { keepsVersion: true } : {}),
     payloads: update ? payloadsOf(update) : {},
@@ -80,13 +96,19 @@ function stageOf({ procedure, role, update, targets: spec }: Part, command: numb
 function selectionOf(spec: api.TargetSpec | undefined): string | undefined {
   const { static: listed, selector } = spec?.discovery ?? {};
   if (listed || !selector) return undefined;
-  const parts = [selector.labels && `labels "${selector.labels}"`, selector.fields && `fields "${selector.fields}"`];
+  const parts = [
+    selector.labels && `labels "${selector.labels}"`,
+    selector.fields && `fields "${selector.fields}"`,
+  ];
   return parts.filter(Boolean).join(' and ') || 'everything';
 }
 
 function payloadsOf({ platforms }: Update): Record<string, Payload> {
-  const payloadOf = ({ url, sha256 }: Payload): Payload => (sha256 ? { url, sha256: sha256.toLowerCase() } : { url });
-  return Object.fromEntries(Object.entries(platforms).map(([platform, each]) => [platform, payloadOf(each)]));
+  const payloadOf = ({ url, sha256 }: Payload): Payload =>
+    sha256 ? { url, sha256: sha256.toLowerCase() } : { url };
+  return Object.fromEntries(
+    Object.entries(platforms).map(([platform, each]) => [platform, payloadOf(each)]),
+  );
 }
 
 function keyOf(command: number, { procedure, role }: Part, name: string): string {
@@ -103,11 +125,29 @@ interface Part extends Pick<Stage, 'role'> {
 }
 
 /** In the order in which they run: image bundles first, since releases need them, then controllers, then workers. */
-function partsOf({ k0supdate, airgapupdate }: api.PlanCommand, recorded: Partial<api.CommandStatus> = {}): Part[] {
+function partsOf(
+  { k0supdate, airgapupdate }: api.PlanCommand,
+  recorded: Partial<api.CommandStatus> = {},
+): Part[] {
   const all: Part[] = [
-    { procedure: 'airgapupdate', role: 'worker', update: airgapupdate, targets: airgapupdate?.workers },
-    { procedure: 'k0supdate', role: 'controller', update: k0supdate, targets: k0supdate?.targets.controllers },
-    { procedure: 'k0supdate', role: 'worker', update: k0supdate, targets: k0supdate?.targets.workers },
+    {
+      procedure: 'airgapupdate',
+      role: 'worker',
+      update: airgapupdate,
+      targets: airgapupdate?.workers,
+    },
+    {
+      procedure: 'k0supdate',
+      role: 'controller',
+      update: k0supdate,
+      targets: k0supdate?.targets.controllers,
+    },
+    {
+      procedure: 'k0supdate',
+      role: 'worker',
+      update: k0supdate,
+      targets: k0supdate?.targets.workers,
+    },
   ];
   return all.filter(({ procedure, update }) => (update ?? recorded[procedure]) !== undefined);
 }

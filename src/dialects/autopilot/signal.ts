@@ -4,16 +4,28 @@ import type { DrainDelegation, World } from '../../engine/dialect.ts';
 import type { Role, Stage, Target } from '../../engine/model/rollout.ts';
 import { platformOf } from '../../engine/observe/gather.ts';
 import { leases, type Node, nodes, type Resource } from '../../kube/resources.ts';
-import { type Fields, nodeFields, objectFields, parseFieldSelector, parseLabelSelector } from '../../kube/selectors.ts';
+import {
+  type Fields,
+  nodeFields,
+  objectFields,
+  parseFieldSelector,
+  parseLabelSelector,
+} from '../../kube/selectors.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
 import { annotationSignal, foreignTargetsAmong } from '../annotation-signal.ts';
 
 /** The objects that carry signals, by role of their targets. */
-export const OBJECTS: Readonly<Record<Role, Resource>> = { controller: controlNodes, worker: nodes };
+export const OBJECTS: Readonly<Record<Role, Resource>> = {
+  controller: controlNodes,
+  worker: nodes,
+};
 
 /** The fields that field selectors may use. */
-export const FIELDS: Readonly<Record<Role, Fields>> = { controller: objectFields, worker: nodeFields };
+export const FIELDS: Readonly<Record<Role, Fields>> = {
+  controller: objectFields,
+  worker: nodeFields,
+};
 
 /** A static list wins over a selector; without both there are no targets. Throws SelectorError. */
 export function discover(spec: TargetSpec | undefined, role: Role, world: World): string[] {
@@ -30,8 +42,14 @@ export function discover(spec: TargetSpec | undefined, role: Role, world: World)
 }
 
 /** Leaves out workers that are controllers too: they are updated as controllers. */
-export function withoutControllers(names: readonly string[], platforms: readonly string[], world: World): string[] {
-  const controllers = world.list(controlNodes).filter((node) => platforms.includes(platformOf(node) ?? ''));
+export function withoutControllers(
+  names: readonly string[],
+  platforms: readonly string[],
+  world: World,
+): string[] {
+  const controllers = world
+    .list(controlNodes)
+    .filter((node) => platforms.includes(platformOf(node) ?? ''));
   // The Node of a controller may have another name.
   const known = new Set(controllers.flatMap((node) => [node.metadata.name, nodeNameOf(node)]));
   return names.filter((name) => !known.has(name));

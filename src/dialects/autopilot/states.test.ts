@@ -46,6 +46,9 @@ test.each<[RecordedState, string]>([
   expect(recordedStateOf(word)).toBe(state);
 });
 
-test.each(['', 'signalsent', 'SomethingNew'])('a target in state %j counts as failed: it is not done', (word) => {
-  expect(recordedStateOf(word)).toBe('failed');
-});
+test.each(['', 'signalsent', 'SomethingNew'])(
+  'a target in state %j counts as failed: it is not done',
+  (word) => {
+    expect(recordedStateOf(word)).toBe('failed');
+  },
+);

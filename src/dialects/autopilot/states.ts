@@ -34,7 +34,8 @@ export function phaseOfPlan(state: string | undefined): RolloutPhase {
 }
 
 export function planStateOf(phase: RolloutPhase, blocked: boolean): string {
-  if (phase === 'new' || phase === 'running') return blocked ? PLAN_STATES.schedulable : PLAN_STATES.schedulableWait;
+  if (phase === 'new' || phase === 'running')
+    return blocked ? PLAN_STATES.schedulable : PLAN_STATES.schedulableWait;
   return FINAL_STATES[phase];
 }
 
@@ -47,7 +48,9 @@ export const TARGET_STATES: Readonly<Record<RecordedState, string>> = {
   unsupported: 'SignalMissingPlatform',
 };
 
-const RECORDED = new Map(Object.entries(TARGET_STATES).map(([recorded, word]) => [word, recorded as RecordedState]));
+const RECORDED = new Map(
+  Object.entries(TARGET_STATES).map(([recorded, word]) => [word, recorded as RecordedState]),
+);
 
 /** An unknown word counts as failed: it takes no slot and is not done. */
 export function recordedStateOf(word: string): RecordedState {

@@ -2,15 +2,26 @@
 import { describe, expect, test } from 'vitest';
 import { captured } from '../../../test/capi/captured.ts';
 import { buildTriple, type Specs } from '../../../test/capi/triples.ts';
-import { answerCan, changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE, type Shape } from './can-update.ts';
+import {
+  answerCan,
+  changesBetween,
+  MACHINE_SHAPE,
+  nameOf,
+  SET_SHAPE,
+  type Shape,
+} from './can-update.ts';
 import { applyPatches } from './updaters/hook-patch.ts';
 
-const VERSION_PATCH = { patchType: 'JSONMergePatch', patch: 'eyJzcGVjIjp7InZlcnNpb24iOiJ2MS4zNS4xIn19' };
+const VERSION_PATCH = {
+  patchType: 'JSONMergePatch',
+  patch: 'eyJzcGVjIjp7InZlcnNpb24iOiJ2MS4zNS4xIn19',
+};
 const SET_PATCH = {
   patchType: 'JSONMergePatch',
   patch: Buffer.from('{"spec":{"template":{"spec":{"version":"v1.35.1"}}}}').toString('base64'),
 };
-const REST = 'infraMachine.spec.backend.inMemory.vm.provisioning.startupDuration, bootstrap.spec.files';
+const REST =
+  'infraMachine.spec.backend.inMemory.vm.provisioning.startupDuration, bootstrap.spec.files';
 
 describe.each<[string, string, Shape, object]>([
   ['canupdatemachine-1', 'CanUpdateMachine', MACHINE_SHAPE, { machinePatch: VERSION_PATCH }],
@@ -18,7 +29,11 @@ describe.each<[string, string, Shape, object]>([
   ['canupdatemachineset', 'CanUpdateMachineSet', SET_SHAPE, { machineSetPatch: SET_PATCH }],
 ])('the captured request %s', (name, hook, shape, patches) => {
   const { request, exampleResponse } = captured(name);
-  const head = { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', kind: `${hook}Response`, status: 'Success' };
+  const head = {
+    apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
+    kind: `${hook}Response`,
+    status: 'Success',
+  };
 
   test('the version is claimed, and what is left is named', () => {
     const message = `covers machine.spec.version; leaves ${REST}`;
@@ -34,8 +49,14 @@ describe.each<[string, string, Shape, object]>([
   });
 
   test('switched off by a setting', () => {
-    const answer = answerCan(hook, shape, { ...request, settings: { disableInPlaceUpdates: 'true' } });
-    expect(answer).toEqual({ ...head, message: 'in-place updates are disabled by the setting disableInPlaceUpdates' });
+    const answer = answerCan(hook, shape, {
+      ...request,
+      settings: { disableInPlaceUpdates: 'true' },
+    });
+    expect(answer).toEqual({
+      ...head,
+      message: 'in-place updates are disabled by the setting disableInPlaceUpdates',
+    });
   });
 
   test("the reference's own patches cover all of it, so both sides compare alike", () => {
@@ -51,21 +72,42 @@ test.each<[string, Specs, Specs, string[], boolean]>([
   ['a version', V('v1.35.0'), V('v1.35.1'), ['machine.spec.version'], true],
   ['no version at all', V('v1.35.0'), { machine: {} }, ['machine.spec.version'], false],
   ['what is no version', V('v1.35.0'), V('latest'), ['machine.spec.version'], false],
-  ['the failure domain', V('v1.35.0'), V('v1.35.0', { failureDomain: 'b' }), ['machine.spec.failureDomain'], false],
+  [
+    'the failure domain',
+    V('v1.35.0'),
+    V('v1.35.0', { failureDomain: 'b' }),
+    ['machine.spec.failureDomain'],
+    false,
+  ],
   [
     'fields that callers ignore, and empty ones',
-    V('v1.35.0', { minReadySeconds: 1, taints: [{}], deletion: { nodeDrainTimeoutSeconds: 1 }, failureDomain: '' }),
+    V('v1.35.0', {
+      minReadySeconds: 1,
+      taints: [{}],
+      deletion: { nodeDrainTimeoutSeconds: 1 },
+      failureDomain: '',
+    }),
     V('v1.35.0', { providerID: 'x', clusterName: 'y' }),
     [],
     false,
   ],
   ['a companion only', { infra: { a: 1 } }, { infra: { a: 2 } }, ['infraMachine.spec.a'], false],
-  ['absent and empty differ in companions', {}, { bootstrap: { files: [] } }, ['bootstrap.spec.files'], false],
+  [
+    'absent and empty differ in companions',
+    {},
+    { bootstrap: { files: [] } },
+    ['bootstrap.spec.files'],
+    false,
+  ],
 ])('%s', (_name, from, to, changes, isClaimed) => {
   const [current, desired] = [buildTriple(from), buildTriple(to)];
   expect(changesBetween(MACHINE_SHAPE, current, desired).map(nameOf)).toEqual(changes);
   const answer = answerCan('CanUpdateMachine', MACHINE_SHAPE, { current, desired });
   expect('machinePatch' in answer).toBe(isClaimed);
-  const left = changesBetween(MACHINE_SHAPE, applyPatches(MACHINE_SHAPE, current, answer), desired).map(nameOf);
+  const left = changesBetween(
+    MACHINE_SHAPE,
+    applyPatches(MACHINE_SHAPE, current, answer),
+    desired,
+  ).map(nameOf);
   expect(left).toEqual(changes.slice(isClaimed ? 1 : 0));
 });

@@ -58,9 +58,15 @@ export interface PartChange extends Change {
   readonly part: Part;
 }
 
-export function changesBetween(shape: Shape, current: hooks.Triple, desired: hooks.Triple): PartChange[] {
+export function changesBetween(
+  shape: Shape,
+  current: hooks.Triple,
+  desired: hooks.Triple,
+): PartChange[] {
   return shape.parts.flatMap((part) => {
-    const [from, to] = [current, desired].map((triple) => compared(shape, part, triple[part.object]));
+    const [from, to] = [current, desired].map((triple) =>
+      compared(shape, part, triple[part.object]),
+    );
     return differences(from, to).map((change) => ({ ...change, part }));
   });
 }
@@ -70,11 +76,17 @@ export function nameOf({ part, path }: PartChange): string {
   return [part.name, 'spec', ...path].join('.');
 }
 
-export function compared({ root }: Shape, part: Part, object: hooks.HookObject | null | undefined): Value {
+export function compared(
+  { root }: Shape,
+  part: Part,
+  object: hooks.HookObject | null | undefined,
+): Value {
   const value = valueAt(object, root);
   // The caller decodes machines into types: there, empty means absent.
   if (part.name !== 'machine' || !isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([key, field]) => !IGNORED.has(key) && !isEmpty(field)));
+  return Object.fromEntries(
+    Object.entries(value).filter(([key, field]) => !IGNORED.has(key) && !isEmpty(field)),
+  );
 }
 
 export function isEmpty(value: Value): boolean {
@@ -93,7 +105,10 @@ export function differences(from: Value, to: Value, path: readonly string[] = []
 }
 
 export function valueAt(value: unknown, path: readonly string[]): Value {
-  return path.reduce<unknown>((at, key) => (isRecord(at) ? own(at, key) : undefined), value) as Value;
+  return path.reduce<unknown>(
+    (at, key) => (isRecord(at) ? own(at, key) : undefined),
+    value,
+  ) as Value;
 }
 
 /** Ignores inherited names such as `constructor`. */
@@ -108,22 +123,42 @@ export interface CanRequest {
 }
 
 export function answerCan(kind: string, shape: Shape, { settings, current, desired }: CanRequest) {
-  if (isDisabled(settings)) return accepted(kind, 'in-place updates are disabled by the setting disableInPlaceUpdates');
+  if (isDisabled(settings))
+    return accepted(kind, 'in-place updates are disabled by the setting disableInPlaceUpdates');
   const changes = changesBetween(shape, current, desired);
   const claimed = changes.find(
-    (change) => nameOf(change) === 'machine.spec.version' && typeof change.to === 'string' && !!parseVersion(change.to),
+    (change) =>
+      nameOf(change) === 'machine.spec.version' &&
+      typeof change.to === 'string' &&
+      !!parseVersion(change.to),
   );
   const rest = changes.filter((change) => change !== claimed).map(nameOf);
   const message = `covers ${claimed ? nameOf(claimed) : 'nothing'}; leaves ${rest.join(', ') || 'nothing'}`;
-  if (!claimed || (rest.length > 0 && settings?.['partial'] === 'deny')) return accepted(kind, message);
+  if (!claimed || (rest.length > 0 && settings?.['partial'] === 'deny'))
+    return accepted(kind, message);
   const { part, path, to } = claimed;
-  const document = [...shape.root, ...path].reduceRight<unknown>((value, key) => ({ [key]: value }), to);
+  const document = [...shape.root, ...path].reduceRight<unknown>(
+    (value, key) => ({ [key]: value }),
+    to,
+  );
   const patch = Buffer.from(JSON.stringify(document)).toString('base64');
-  return accepted(kind, message, { [`${part.object}Patch` as const]: { patchType: 'JSONMergePatch', patch } });
+  return accepted(kind, message, {
+    [`${part.object}Patch` as const]: { patchType: 'JSONMergePatch', patch },
+  });
 }
 
-export function accepted(kind: string, message: string, patches: hooks.Patches = {}): hooks.CanUpdateResponse {
-  return { apiVersion: hooks.HOOK_GROUP, kind: `${kind}Response`, status: 'Success', message, ...patches };
+export function accepted(
+  kind: string,
+  message: string,
+  patches: hooks.Patches = {},
+): hooks.CanUpdateResponse {
+  return {
+    apiVersion: hooks.HOOK_GROUP,
+    kind: `${kind}Response`,
+    status: 'Success',
+    message,
+    ...patches,
+  };
 }
 
 /** A setting of Cluster API's reference extension. */

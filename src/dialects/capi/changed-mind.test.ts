@@ -23,9 +23,14 @@ describe('another version before anything has begun', () => {
   test('that which the node runs already: the request is withdrawn, and the update is done', async () => {
     const scene = await heldScene();
     scene.want('w1', 'v1.35.0');
-    expect((await scene.ask('w1', 'v1.35.0')).message).toBe('the update to v1.35.1 has not begun, and is withdrawn');
+    expect((await scene.ask('w1', 'v1.35.0')).message).toBe(
+      'the update to v1.35.1 has not begun, and is withdrawn',
+    );
     expect(updateOn(scene.node('w1'))).toBeUndefined();
-    expect(await scene.ask('w1', 'v1.35.0')).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
+    expect(await scene.ask('w1', 'v1.35.0')).toMatchObject({
+      status: 'Success',
+      retryAfterSeconds: 0,
+    });
     scene.policy = { ...scene.policy, paused: false };
     await scene.lead('w1');
     expect(isSignalled(scene, 'w1')).toBe(false);
@@ -44,7 +49,9 @@ describe('another version before anything has begun', () => {
     await scene.ask('w1');
     await scene.lead('w1');
     scene.want('w1', 'v1.35.2');
-    expect((await scene.ask('w1', 'v1.35.2')).message).toMatch(/^waiting for the update to v1\.35\.1: /);
+    expect((await scene.ask('w1', 'v1.35.2')).message).toMatch(
+      /^waiting for the update to v1\.35\.1: /,
+    );
   });
 });
 
@@ -65,10 +72,14 @@ test('a pause holds until somebody ends it, also for the next version', async ()
 test('Nodes of the control plane go one after the other, also where their Machines lack the label', async () => {
   const scene = new MachineScene(['c1', 'c2'], 'controller');
   for (const name of ['c1', 'c2']) {
-    scene.api.change(machines, `m-${name}`, ({ metadata: { labels = {}, ...metadata }, ...machine }) => {
-      const { [CONTROL_PLANE_LABEL]: _gone, ...left } = labels;
-      return { ...machine, metadata: { ...metadata, labels: left } };
-    });
+    scene.api.change(
+      machines,
+      `m-${name}`,
+      ({ metadata: { labels = {}, ...metadata }, ...machine }) => {
+        const { [CONTROL_PLANE_LABEL]: _gone, ...left } = labels;
+        return { ...machine, metadata: { ...metadata, labels: left } };
+      },
+    );
     await scene.ask(name);
     await scene.lead(name);
   }

@@ -24,7 +24,11 @@ export const DEFAULT_LIMITS = {
 const LOG_EVERY_MS = 1000;
 
 /** Applies the limits to every connection of `server`; returns what closes them all. */
-export function limitConnections(server: Http2SecureServer, limits: Limits, log: Logger): () => void {
+export function limitConnections(
+  server: Http2SecureServer,
+  limits: Limits,
+  log: Logger,
+): () => void {
   const { connections, handshakes, patienceMs } = limits;
   const pending = new Map<string, Socket>();
   const secured = new Map<string, ReturnType<typeof secure>>();
@@ -83,7 +87,10 @@ function secure(socket: TLSSocket, patienceMs: number) {
   };
 }
 
-function keyOf({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string {
+function keyOf({
+  remoteAddress,
+  remotePort,
+}: Pick<Socket, 'remoteAddress' | 'remotePort'>): string {
   return `${remoteAddress} ${remotePort}`;
 }
 

@@ -39,7 +39,10 @@ function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
     const update = updateOn(node);
     // A kubelet can write the request and the record on its own Node, but not the label of controllers.
     const record = update && recordOf(node, update);
-    const isOther = update?.role === 'controller' && update.uid !== rollout.source.uid && record?.state === 'intended';
+    const isOther =
+      update?.role === 'controller' &&
+      update.uid !== rollout.source.uid &&
+      record?.state === 'intended';
     const attempt = isOther ? record.since : signalAtWorkOn(node)?.created;
     return attempt === undefined ? [] : [{ name: node.metadata.name, role: 'controller', attempt }];
   });

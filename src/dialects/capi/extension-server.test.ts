@@ -4,7 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type CallerOptions, callHook, type Protocol, post } from '../../../sandbox/cluster/hook-caller.ts';
+import {
+  type CallerOptions,
+  callHook,
+  type Protocol,
+  post,
+} from '../../../sandbox/cluster/hook-caller.ts';
 import { fitting, schemaProblems } from '../../../sandbox/cluster/hook-schema.ts';
 import { T0 } from '../../../test/builders/times.ts';
 import { captured } from '../../../test/capi/captured.ts';
@@ -41,7 +46,8 @@ let directory = '';
 type ExtensionServer = Awaited<ReturnType<typeof startExtensionServer>>;
 let server: ExtensionServer;
 /** What the API server answers to whoever asks for a Machine. */
-let get: () => Promise<never> = async () => await Promise.reject(new TransportError('connection refused'));
+let get: () => Promise<never> = async () =>
+  await Promise.reject(new TransportError('connection refused'));
 const clock = new FakeClock(T0);
 
 beforeAll(async () => {
@@ -56,7 +62,11 @@ afterAll(async () => {
 });
 
 function issueFor(address: string): KeyPair {
-  return issueServer({ subject: SUBJECT, key: authority.key }, { dns: [], addresses: [address] }, VALIDITY);
+  return issueServer(
+    { subject: SUBJECT, key: authority.key },
+    { dns: [], addresses: [address] },
+    VALIDITY,
+  );
 }
 
 /** As an operator does: whole files, put in their place by a rename. */
@@ -72,7 +82,8 @@ async function writePair({ certificate, key }: KeyPair): Promise<void> {
 }
 
 function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
-  const listAll = async (resource: Resource) => await Promise.resolve({ items: resource === nodes ? [NODE] : [] });
+  const listAll = async (resource: Resource) =>
+    await Promise.resolve({ items: resource === nodes ? [NODE] : [] });
   const raw = async () => await Promise.resolve({ status: 200, body: '{"gitVersion":"v1.36.0"}' });
   const client = { get: async () => await get(), listAll, raw } as unknown as KubeClient;
   return {
@@ -96,12 +107,20 @@ function options(more: Partial<ServerOptions['files']> = {}): ServerOptions {
 }
 
 function caller(protocol: Protocol, to: ExtensionServer = server): CallerOptions {
-  return { url: `https://127.0.0.1:${to.address.port}`, authority: authority.certificate, protocol };
+  return {
+    url: `https://127.0.0.1:${to.address.port}`,
+    authority: authority.certificate,
+    protocol,
+  };
 }
 
 test('calls are counted by hook and outcome', async () => {
   const metrics = createMetrics();
-  const own = await startExtensionServer({ ...options(), metrics, limits: { ...DEFAULT_LIMITS, bodyBytes: 100 } });
+  const own = await startExtensionServer({
+    ...options(),
+    metrics,
+    limits: { ...DEFAULT_LIMITS, bodyBytes: 100 },
+  });
   onTestFinished(async () => await own.close());
   const to = caller('h2', own);
   await post(to, `/${HOOK_GROUP}/discovery`, '{}');
@@ -109,7 +128,9 @@ test('calls are counted by hook and outcome', async () => {
     await post(to, `/${HOOK_GROUP}/updatemachine/update-machine`, body);
   await post(to, '/other', '{}');
   const { body } = await metrics.expose();
-  expect(body.split('\n').filter((line) => line.startsWith('refit_hook_duration_seconds_count'))).toEqual([
+  expect(
+    body.split('\n').filter((line) => line.startsWith('refit_hook_duration_seconds_count')),
+  ).toEqual([
     'refit_hook_duration_seconds_count{hook="Discovery",outcome="Success"} 1',
     'refit_hook_duration_seconds_count{hook="UpdateMachine",outcome="Failure"} 2',
     'refit_hook_duration_seconds_count{hook="UpdateMachine",outcome="413"} 1',
@@ -150,9 +171,18 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
   });
 
   test.each([
-    ['canupdatemachine-1', { kind: 'CanUpdateMachineResponse', machinePatch: expect.anything() as unknown }],
-    ['canupdatemachine-2', { kind: 'CanUpdateMachineResponse', machinePatch: expect.anything() as unknown }],
-    ['canupdatemachineset', { kind: 'CanUpdateMachineSetResponse', machineSetPatch: expect.anything() as unknown }],
+    [
+      'canupdatemachine-1',
+      { kind: 'CanUpdateMachineResponse', machinePatch: expect.anything() as unknown },
+    ],
+    [
+      'canupdatemachine-2',
+      { kind: 'CanUpdateMachineResponse', machinePatch: expect.anything() as unknown },
+    ],
+    [
+      'canupdatemachineset',
+      { kind: 'CanUpdateMachineSetResponse', machineSetPatch: expect.anything() as unknown },
+    ],
     ['updatemachine-cp-init', { kind: 'UpdateMachineResponse', retryAfterSeconds: 2 }],
     ['updatemachine-cp-joined', { kind: 'UpdateMachineResponse', retryAfterSeconds: 2 }],
     ['updatemachine-worker-joined', { kind: 'UpdateMachineResponse', retryAfterSeconds: 2 }],
@@ -182,11 +212,14 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
     ['another method below a prefix', 'GET', `/refit/hooks${UPDATE}`, 405],
     ['a prefix with a dot', 'POST', `/refit.dev${UPDATE}`, 404],
   ])('%s is refused', async (_name, method, path, code) => {
-    expect((await post(caller(protocol), path, method === 'GET' ? '' : '{}', method)).status).toBe(code);
+    expect((await post(caller(protocol), path, method === 'GET' ? '' : '{}', method)).status).toBe(
+      code,
+    );
   });
 
   test('a prefix of the ExtensionConfig changes nothing', async () => {
-    const call = async (prefix: string) => await post(caller(protocol), `${prefix}/${HOOK_GROUP}/discovery`, '{}');
+    const call = async (prefix: string) =>
+      await post(caller(protocol), `${prefix}/${HOOK_GROUP}/discovery`, '{}');
     expect(await call('/refit/hooks_1')).toEqual(await call(''));
     expect((await call('/refit/hooks_1')).status).toBe(200);
   });
@@ -194,7 +227,11 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
   test.each([
     ['no JSON', '{"desired":', 'the body is not JSON'],
     ['nothing', '', 'the body is not JSON'],
-    ['no request', '{}', 'invalid request: desired: Invalid input: expected object, received undefined'],
+    [
+      'no request',
+      '{}',
+      'invalid request: desired: Invalid input: expected object, received undefined',
+    ],
     ['a list', '[]', 'invalid request: the whole: Invalid input: expected object, received array'],
   ])('a body with %s is answered with a Failure', async (_name, body, message) => {
     const answer = await post(caller(protocol), `${UPDATE}?timeout=10s`, body);
@@ -218,13 +255,29 @@ describe('UpdateMachine', () => {
   const { request } = captured('updatemachine-worker-joined');
   const ask = async (timeout?: string): Promise<HookResponse> =>
     await callHook(caller('http/1.1'), 'UpdateMachine', request, timeout);
-  const message = 'Internal error occurred: failed calling webhook "nodes.example.com": connection refused';
-  const webhookFailure = new StatusError({ kind: 'Status', code: 500, reason: 'InternalError', message });
-  const latePlugin = new TransportError('GET /x', { cause: new RefitError('REFIT_KUBECONFIG', 'no credential') });
+  const message =
+    'Internal error occurred: failed calling webhook "nodes.example.com": connection refused';
+  const webhookFailure = new StatusError({
+    kind: 'Status',
+    code: 500,
+    reason: 'InternalError',
+    message,
+  });
+  const latePlugin = new TransportError('GET /x', {
+    cause: new RefitError('REFIT_KUBECONFIG', 'no credential'),
+  });
 
   test.each<[string, Error, object]>([
-    ['no answer from the API server', new TransportError('reset'), { status: 'Success', retryAfterSeconds: 2 }],
-    ['an API server in trouble', refusal(500, 'InternalError'), { status: 'Success', retryAfterSeconds: 2 }],
+    [
+      'no answer from the API server',
+      new TransportError('reset'),
+      { status: 'Success', retryAfterSeconds: 2 },
+    ],
+    [
+      'an API server in trouble',
+      refusal(500, 'InternalError'),
+      { status: 'Success', retryAfterSeconds: 2 },
+    ],
     ['a webhook that fails', webhookFailure, { status: 'Success', retryAfterSeconds: 2 }],
     ['a late credential plugin', latePlugin, { status: 'Success', retryAfterSeconds: 2 }],
     ['a missing right', refusal(403, 'Forbidden'), { status: 'Failure', retryAfterSeconds: 0 }],
@@ -263,7 +316,9 @@ test.each(['TLSv1', 'TLSv1.1'] as const)('%s is refused', async (version) => {
     maxVersion: version,
     ciphers,
   });
-  socket.once('error', failed.resolve).once('secureConnect', () => failed.reject(new Error('connected')));
+  socket
+    .once('error', failed.resolve)
+    .once('secureConnect', () => failed.reject(new Error('connected')));
   expect((await failed.promise).message).toMatch(/protocol version|unsupported protocol|alert/i);
   socket.destroy();
 });
@@ -271,8 +326,14 @@ test.each(['TLSv1', 'TLSv1.1'] as const)('%s is refused', async (version) => {
 test('certificates that are replaced are used, and one that is broken is not', async () => {
   const fingerprint = async (): Promise<string> => {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const socket = connectTls({ port: server.address.port, host: '127.0.0.1', ca: authority.certificate });
-    socket.once('error', reject).once('secureConnect', () => resolve(socket.getPeerCertificate().fingerprint256));
+    const socket = connectTls({
+      port: server.address.port,
+      host: '127.0.0.1',
+      ca: authority.certificate,
+    });
+    socket
+      .once('error', reject)
+      .once('secureConnect', () => resolve(socket.getPeerCertificate().fingerprint256));
     return await promise.finally(() => socket.destroy());
   };
   const before = await fingerprint();
@@ -285,8 +346,14 @@ test('certificates that are replaced are used, and one that is broken is not', a
 });
 
 test('with an authority for clients nobody calls without its certificate', async () => {
-  const mutual = await startExtensionServer(options({ clientAuthority: join(directory, 'ca.crt') }));
-  const client = issueClient({ subject: SUBJECT, key: authority.key }, { commonName: 'manager' }, VALIDITY);
+  const mutual = await startExtensionServer(
+    options({ clientAuthority: join(directory, 'ca.crt') }),
+  );
+  const client = issueClient(
+    { subject: SUBJECT, key: authority.key },
+    { commonName: 'manager' },
+    VALIDITY,
+  );
   const foreignTarget = issueClient(
     { subject: SUBJECT, key: createAuthority(SUBJECT, VALIDITY).key },
     { commonName: 'x' },
@@ -313,12 +380,19 @@ test.each([
 
 test('an authority without a certificate would refuse every caller: it does not start, and says why', async () => {
   const clientAuthority = join(directory, 'tls.key');
-  await expect(startExtensionServer(options({ clientAuthority }))).rejects.toThrow('has no certificate in PEM');
+  await expect(startExtensionServer(options({ clientAuthority }))).rejects.toThrow(
+    'has no certificate in PEM',
+  );
 });
 
-test.each(['nonsense', '192.0.2.1:1'])('the address %s: it does not start, and says why', async (address) => {
-  await expect(startExtensionServer({ ...options(), address })).rejects.toMatchObject({ code: 'REFIT_USAGE' });
-});
+test.each(['nonsense', '192.0.2.1:1'])(
+  'the address %s: it does not start, and says why',
+  async (address) => {
+    await expect(startExtensionServer({ ...options(), address })).rejects.toMatchObject({
+      code: 'REFIT_USAGE',
+    });
+  },
+);
 
 function refusal(code: number, reason: string): StatusError {
   return new StatusError({ kind: 'Status', code, reason, message: reason });

@@ -1,6 +1,10 @@
 /** The HTTPS server of the hooks: HTTP/2 and HTTP/1.1 on one port, and limited callers. */
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
-import { type CertificateFiles, followCertificate, readCertificate } from '../../runtime/certificate.ts';
+import {
+  type CertificateFiles,
+  followCertificate,
+  readCertificate,
+} from '../../runtime/certificate.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { listen } from '../../util/listen.ts';
@@ -24,7 +28,8 @@ export interface ServerOptions {
 /** Resolves once it listens; rejects with REFIT_FILE or REFIT_USAGE. */
 export async function startExtensionServer(options: ServerOptions) {
   const { files, log } = options;
-  const mutual = files.clientAuthority === undefined ? {} : { requestCert: true, rejectUnauthorized: true };
+  const mutual =
+    files.clientAuthority === undefined ? {} : { requestCert: true, rejectUnauthorized: true };
   const limits = options.limits ?? DEFAULT_LIMITS;
   const server = createSecureServer({
     allowHTTP1: true,
@@ -60,12 +65,18 @@ interface Load {
   bytes: number;
 }
 
-async function serve(options: ServerOptions, load: Load, request: Http2ServerRequest, response: Http2ServerResponse) {
+async function serve(
+  options: ServerOptions,
+  load: Load,
+  request: Http2ServerRequest,
+  response: Http2ServerResponse,
+) {
   const { answer, callTimeoutMs, log, metrics } = options;
   const [path = '', query] = request.url.split('?', 2);
   const hook = routeOf(request.method, path);
   const began = performance.now();
-  const called = (outcome: string): void => metrics?.hookCalled(String(hook), outcome, performance.now() - began);
+  const called = (outcome: string): void =>
+    metrics?.hookCalled(String(hook), outcome, performance.now() - began);
   const refuse = (code: number, headers: Record<string, string> = {}): void => {
     if (typeof hook === 'string') called(String(code));
     response.writeHead(code, headers).end();
@@ -78,7 +89,11 @@ async function serve(options: ServerOptions, load: Load, request: Http2ServerReq
   try {
     const body = await readBody(request, load, own);
     if (typeof body === 'number') return refuse(body);
-    const answered = await answer(hook, body, answerWithin(new URLSearchParams(query).get('timeout'), callTimeoutMs));
+    const answered = await answer(
+      hook,
+      body,
+      answerWithin(new URLSearchParams(query).get('timeout'), callTimeoutMs),
+    );
     called(answered.status);
     log.info('answered', { hook, status: answered.status, message: answered.message });
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answered));
@@ -105,7 +120,9 @@ async function readBody(request: Http2ServerRequest, load: Load, own: Pick<Load,
   const late = setTimeout(() => {
     refused = 408;
     const isHttp2 = request.httpVersionMajor === 2;
-    (isHttp2 ? request.stream : request.socket).destroy(new Error('the body did not arrive in time'));
+    (isHttp2 ? request.stream : request.socket).destroy(
+      new Error('the body did not arrive in time'),
+    );
   }, patienceMs);
   try {
     for await (const part of request as AsyncIterable<Buffer>) {

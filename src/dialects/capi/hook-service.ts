@@ -25,12 +25,20 @@ export function hookService(parts: ServiceParts): AnswerHook {
     try {
       return await answer(parts, hook, JSON.parse(body) as Json, withinMs);
     } catch (error) {
-      return refusal(hook, error instanceof SyntaxError ? 'the body is not JSON' : messageOf(error));
+      return refusal(
+        hook,
+        error instanceof SyntaxError ? 'the body is not JSON' : messageOf(error),
+      );
     }
   };
 }
 
-async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs: number): Promise<HookResponse> {
+async function answer(
+  parts: ServiceParts,
+  hook: HookName,
+  body: Json,
+  withinMs: number,
+): Promise<HookResponse> {
   switch (hook) {
     case 'Discovery':
       // Cluster API asks every ten minutes, and must get its answer.
@@ -44,7 +52,8 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
       return await can(parts, hook, decode(hooks.canUpdateMachineSetRequest, body), withinMs);
     case 'UpdateMachine': {
       const request = decode(hooks.updateMachineRequest, body);
-      const work = async (abort: AbortSignal) => await updateInSteps({ ...parts, abort }, request).catch(explained);
+      const work = async (abort: AbortSignal) =>
+        await updateInSteps({ ...parts, abort }, request).catch(explained);
       const late = () => underWay('waiting for the API server or an updater: no answer in time');
       const answered = await within(parts.clock, withinMs, work, late);
       void parts.tell(request.desired.machine, updateNote(request, answered));
@@ -53,7 +62,12 @@ async function answer(parts: ServiceParts, hook: HookName, body: Json, withinMs:
   }
 }
 
-async function can(parts: ServiceParts, hook: CanHook, request: CanRequest, withinMs: number): Promise<HookResponse> {
+async function can(
+  parts: ServiceParts,
+  hook: CanHook,
+  request: CanRequest,
+  withinMs: number,
+): Promise<HookResponse> {
   const failed = (error: unknown) => refusal(hook, messageOf(error));
   const late = () => refusal(hook, 'an updater or an API server did not answer in time');
   const work = async (abort: AbortSignal): Promise<HookResponse> =>
@@ -65,7 +79,12 @@ async function can(parts: ServiceParts, hook: CanHook, request: CanRequest, with
   return answered;
 }
 
-export async function within<T>(clock: Clock, ms: number, work: (abort: AbortSignal) => Promise<T>, late: () => T) {
+export async function within<T>(
+  clock: Clock,
+  ms: number,
+  work: (abort: AbortSignal) => Promise<T>,
+  late: () => T,
+) {
   const time = new AbortController();
   const over = Promise.withResolvers<T>();
   const cancel = clock.schedule(ms, () => {

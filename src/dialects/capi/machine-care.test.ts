@@ -25,13 +25,14 @@ async function sceneOf() {
   const controller = machineCare({ management: client, writer: client, seen: informer, rulesOf });
   const look = async () => {
     seen.catchUp();
-    return await controller.reconcile('all', { abort: new AbortController().signal, log: silentLogger });
+    return await controller.reconcile('all', {
+      abort: new AbortController().signal,
+      log: silentLogger,
+    });
   };
   const marks = () => {
-    const { annotations: { [STEPS_ANNOTATION]: _, ...annotations } = {}, labels = {} } = scene.api.read(
-      machines,
-      'm-w1',
-    ).metadata;
+    const { annotations: { [STEPS_ANNOTATION]: _, ...annotations } = {}, labels = {} } =
+      scene.api.read(machines, 'm-w1').metadata;
     return { annotations, isLabelled: HELD_LABEL in labels };
   };
   await scene.ask('w1');
@@ -73,7 +74,11 @@ test.each<[string, (scene: MachineScene) => Promise<void> | void]>([
   ['lost its Node', ({ api }) => api.remove(nodes, 'w1')],
   [
     'lost its Machine to another Node',
-    ({ api }) => api.change(machines, 'm-w1', (machine) => ({ ...machine, status: { nodeRef: { name: 'w2' } } })),
+    ({ api }) =>
+      api.change(machines, 'm-w1', (machine) => ({
+        ...machine,
+        status: { nodeRef: { name: 'w2' } },
+      })),
   ],
 ])('an update that %s holds off nothing any more', async (_what, end) => {
   const { scene, look, marks } = await sceneOf();
@@ -91,7 +96,10 @@ test('a hold that comes late, after the end of the update, is found, too', async
   await scene.lead('w1');
   expect(await look()).toEqual({ requeueAfterMs: 300_000 });
   const held = { labels: { [HELD_LABEL]: '' }, annotations: OURS };
-  scene.api.change(machines, 'm-w1', (machine) => ({ ...machine, metadata: { ...machine.metadata, ...held } }));
+  scene.api.change(machines, 'm-w1', (machine) => ({
+    ...machine,
+    metadata: { ...machine.metadata, ...held },
+  }));
   await look();
   expect(marks()).toEqual({ annotations: {}, isLabelled: false });
 });
@@ -129,13 +137,21 @@ test('one that a person sets over ours stays at the end', async () => {
 
 test('a Machine of a cluster without a Node here is left as it is', async () => {
   const { scene, look } = await sceneOf();
-  const metadata = { name: 'other', namespace: 'default', labels: { [HELD_LABEL]: '' }, annotations: OURS };
+  const metadata = {
+    name: 'other',
+    namespace: 'default',
+    labels: { [HELD_LABEL]: '' },
+    annotations: OURS,
+  };
   scene.api.put(machines, { metadata, spec: { clusterName: 'elsewhere' } });
   await look();
   expect(scene.api.read(machines, 'other').metadata.annotations).toEqual(OURS);
   const asked = updateOn(scene.node('w1'));
   // A kubelet can write what its Node asks for.
-  if (asked) scene.api.change(nodes, 'w1', (node) => withRequest(node, { ...asked, machine: 'default/other' }));
+  if (asked)
+    scene.api.change(nodes, 'w1', (node) =>
+      withRequest(node, { ...asked, machine: 'default/other' }),
+    );
   await look();
   expect(scene.api.read(machines, 'other').metadata.annotations).toEqual(OURS);
 });
@@ -165,13 +181,22 @@ test('the request learns who pauses and how long a drain may take, and nothing n
     spec: { ...machine.spec, deletion: { nodeDrainTimeoutSeconds: 90 } },
   }));
   await look();
-  expect(updateOn(scene.node('w1'))?.rules).toEqual({ paused: 'Machine default/m-w1', drainSeconds: 90 });
+  expect(updateOn(scene.node('w1'))?.rules).toEqual({
+    paused: 'Machine default/m-w1',
+    drainSeconds: 90,
+  });
   const { resourceVersion } = scene.node('w1').metadata;
   await look();
   expect(scene.node('w1').metadata.resourceVersion).toBe(resourceVersion);
-  scene.api.put(clusters, { metadata: { name: 'stand-in', namespace: 'default' }, spec: { paused: true } });
+  scene.api.put(clusters, {
+    metadata: { name: 'stand-in', namespace: 'default' },
+    spec: { paused: true },
+  });
   await look();
-  expect(updateOn(scene.node('w2'))?.rules).toEqual({ paused: 'Cluster default/stand-in', drainSeconds: 0 });
+  expect(updateOn(scene.node('w2'))?.rules).toEqual({
+    paused: 'Cluster default/stand-in',
+    drainSeconds: 0,
+  });
   const message = 'Cluster default/stand-in is paused: nothing new starts';
   expect(await scene.ask('w2')).toMatchObject({ message, retryAfterSeconds: 20 });
 });

@@ -36,12 +36,18 @@ export function machineCare(parts: CareParts & { readonly seen: Informer<Node> }
     sources: [fromMapping(seen, () => ['all'], isConcerned)],
     reconcile: async (_all, context) => {
       const asked = seen.list().flatMap((node) => activeUpdate(node)?.machine ?? []);
-      const held = await management.listAll(machines, { labelSelector: HELD_LABEL, abort: context.abort });
+      const held = await management.listAll(machines, {
+        labelSelector: HELD_LABEL,
+        abort: context.abort,
+      });
       const left = held.items.map(keyOf);
-      const all = [...new Set([...asked, ...left])].map(async (key) => await care(parts, key, context));
+      const all = [...new Set([...asked, ...left])].map(
+        async (key) => await care(parts, key, context),
+      );
       const failed = (await Promise.allSettled(all)).filter((each) => each.status === 'rejected');
       // The others do not wait until one comes right.
-      for (const { reason } of failed) context.log.warn('cannot look after a Machine; trying again', { reason });
+      for (const { reason } of failed)
+        context.log.warn('cannot look after a Machine; trying again', { reason });
       // A late write of an earlier leader may leave a hold.
       return { requeueAfterMs: asked.length + failed.length > 0 ? LOOK_MS : 60 * LOOK_MS };
     },
@@ -64,14 +70,19 @@ function isOfCluster({ list }: CareParts['seen'], { metadata, spec }: Machine): 
   return list().some(isThere);
 }
 
-async function care({ management, writer, seen, rulesOf }: CareParts, key: string, { abort }: ReconcileContext) {
+async function care(
+  { management, writer, seen, rulesOf }: CareParts,
+  key: string,
+  { abort }: ReconcileContext,
+) {
   const { name, namespace } = splitKey(key);
   const machine = await ifFound(management.get(machines, name, { namespace, abort }));
   if (machine && !isOfCluster(seen, machine)) return;
   const isAsking = (each: Node): boolean => activeUpdate(each)?.machine === key;
   const node = machine ? seen.get(machine.status?.nodeRef?.name ?? '') : seen.list().find(isAsking);
   const update = node && activeUpdate(node);
-  const isIts = node && update?.machine === key && (!machine || disagreementOf(machine, node) === undefined);
+  const isIts =
+    node && update?.machine === key && (!machine || disagreementOf(machine, node) === undefined);
   if (isIts) {
     const gone = { drainSeconds: 0, paused: `Machine ${key}, which is gone,` };
     const rules = machine ? await rulesOf(machine, abort) : gone;
@@ -86,13 +97,26 @@ const TOUCHED = ['ApplyingUpdate', 'Restart', 'RollingBack', 'UnCordoning', 'Com
 
 function isTouched(node: Node, update: MachineUpdate): boolean {
   const { annotations = {} } = node.metadata;
-  const isOurs = annotations[ROLLOUT_ANNOTATION] === `${update.uid}/${recordOf(node, update)?.since}`;
+  const isOurs =
+    annotations[ROLLOUT_ANNOTATION] === `${update.uid}/${recordOf(node, update)?.since}`;
   return isOurs && TOUCHED.includes(decodeSignal(annotations)?.status?.status ?? '');
 }
 
-async function holdOff(management: KubeClient, { metadata }: Machine, isHeld: boolean, abort: AbortSignal) {
-  const { name, namespace, resourceVersion, annotations: { [SKIP.annotation]: found } = {}, labels = {} } = metadata;
-  if (isHeld ? found !== undefined : found !== SKIP.ours && labels[HELD_LABEL] === undefined) return;
+async function holdOff(
+  management: KubeClient,
+  { metadata }: Machine,
+  isHeld: boolean,
+  abort: AbortSignal,
+) {
+  const {
+    name,
+    namespace,
+    resourceVersion,
+    annotations: { [SKIP.annotation]: found } = {},
+    labels = {},
+  } = metadata;
+  if (isHeld ? found !== undefined : found !== SKIP.ours && labels[HELD_LABEL] === undefined)
+    return;
   const [value, label] = isHeld ? [SKIP.ours, ''] : [null, null];
   const annotations = isHeld || found === SKIP.ours ? { [SKIP.annotation]: value } : {};
   const patch = { metadata: { resourceVersion, annotations, labels: { [HELD_LABEL]: label } } };

@@ -9,7 +9,10 @@ import { silentLogger } from '../../util/log.ts';
 import { canNote, machineEvents, updateNote } from './machine-events.ts';
 
 const MACHINE = { kind: 'Machine', metadata: { name: 'm1', namespace: 'default' } };
-const [STARTED, FAILED] = [note('UpdateRequested', 'to v1.35.1'), note('UpdateFailed', 'its agent said no')];
+const [STARTED, FAILED] = [
+  note('UpdateRequested', 'to v1.35.1'),
+  note('UpdateFailed', 'its agent said no'),
+];
 
 function note(reason: string, message: string): EventNote {
   return { type: 'Normal', reason, message };
@@ -17,7 +20,9 @@ function note(reason: string, message: string): EventNote {
 
 function replica(api: MemoryApi) {
   const recorded: { object: KubeObject; note: EventNote }[] = [];
-  const events = { record: (object: KubeObject, told: EventNote) => void recorded.push({ object, note: told }) };
+  const events = {
+    record: (object: KubeObject, told: EventNote) => void recorded.push({ object, note: told }),
+  };
   return { tell: machineEvents(api.client, events, silentLogger), recorded };
 }
 
@@ -52,10 +57,16 @@ test('two replicas give the same words one name, and other words another one', a
 
 test('of a MachineSet it is told on its MachineDeployment', async () => {
   const api = new MemoryApi();
-  api.put(machineDeployments, { kind: 'MachineDeployment', metadata: { name: 'md', namespace: 'default' } });
+  api.put(machineDeployments, {
+    kind: 'MachineDeployment',
+    metadata: { name: 'md', namespace: 'default' },
+  });
   const { tell, recorded } = replica(api);
   const metadata = { name: 'md-x7k2', namespace: 'default' };
-  await tell({ kind: 'MachineSet', metadata: { ...metadata, labels: { [SET_LABELS.deployment]: 'md' } } }, STARTED);
+  await tell(
+    { kind: 'MachineSet', metadata: { ...metadata, labels: { [SET_LABELS.deployment]: 'md' } } },
+    STARTED,
+  );
   await tell({ kind: 'MachineSet', metadata }, STARTED);
   expect(recorded.map(({ object }) => object.kind)).toEqual(['MachineDeployment']);
 });
@@ -75,12 +86,20 @@ test.each([
   ['UpdateNotClaimed', { status: 'Success' }],
   ['UpdateRefused', { status: 'Failure' }],
 ] as const)('an answer to CanUpdateMachine is told as %s', (reason, answer) => {
-  const head = { apiVersion: HOOK_GROUP, kind: 'CanUpdateMachineResponse', message: 'why' } as const;
+  const head = {
+    apiVersion: HOOK_GROUP,
+    kind: 'CanUpdateMachineResponse',
+    message: 'why',
+  } as const;
   expect(canNote({ ...head, ...answer })).toMatchObject({ reason, message: 'why' });
 });
 
 test.each([
-  ['UpdateRequested', 'Update in place to v1.35.1 requested', { status: 'Success', retryAfterSeconds: 2 }],
+  [
+    'UpdateRequested',
+    'Update in place to v1.35.1 requested',
+    { status: 'Success', retryAfterSeconds: 2 },
+  ],
   ['UpdateDone', 'Update in place to v1.35.1 is done', { status: 'Success', retryAfterSeconds: 0 }],
   ['UpdateFailed', 'why', { status: 'Failure', retryAfterSeconds: 0 }],
 ] as const)('an answer to UpdateMachine is told as %s', (reason, message, answer) => {
@@ -92,7 +111,10 @@ test.each([
 
 test('labels that are null in the body of a caller end nothing', async () => {
   const { tell, recorded } = replica(new MemoryApi());
-  const asked = { kind: 'MachineSet', metadata: { name: 'm1', labels: null } } as unknown as typeof MACHINE;
+  const asked = {
+    kind: 'MachineSet',
+    metadata: { name: 'm1', labels: null },
+  } as unknown as typeof MACHINE;
   await tell(asked, STARTED);
   expect(recorded).toEqual([]);
 });

@@ -1,6 +1,11 @@
 /** Tells in Events on a Machine, or on the MachineDeployment of a MachineSet, what becomes of its update. */
 import { createHash } from 'node:crypto';
-import type { HookObject, HookResponse, UpdateMachineRequest, UpdateMachineResponse } from '../../api/capi/hooks.ts';
+import type {
+  HookObject,
+  HookResponse,
+  UpdateMachineRequest,
+  UpdateMachineResponse,
+} from '../../api/capi/hooks.ts';
 import { machineDeployments, machines, SET_LABELS } from '../../api/capi/machine.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { EventNote, EventRecorder } from '../../kube/event-recorder.ts';
@@ -13,7 +18,11 @@ const MOST = 10_000;
 const READ_MS = 5_000;
 
 /** Cluster API asks again and again: only what differs from the last note of an object is told. */
-export function machineEvents(management: KubeClient, events: Pick<EventRecorder, 'record'>, log: Logger): TellMachine {
+export function machineEvents(
+  management: KubeClient,
+  events: Pick<EventRecorder, 'record'>,
+  log: Logger,
+): TellMachine {
   const told = new Map<string, string>();
   return async ({ kind, metadata }, note) => {
     const { namespace = 'default', labels } = metadata;
@@ -26,9 +35,15 @@ export function machineEvents(management: KubeClient, events: Pick<EventRecorder
     told.set(key, words);
     try {
       // The caller sends no uid, and may name an object that is not there.
-      const object = await management.get(resource, name, { namespace, abort: AbortSignal.timeout(READ_MS) });
+      const object = await management.get(resource, name, {
+        namespace,
+        abort: AbortSignal.timeout(READ_MS),
+      });
       // The same of each replica.
-      const once = createHash('sha256').update(`${object.metadata.uid} ${words}`).digest('hex').slice(0, 16);
+      const once = createHash('sha256')
+        .update(`${object.metadata.uid} ${words}`)
+        .digest('hex')
+        .slice(0, 16);
       events.record(object, { ...note, once });
     } catch (error) {
       told.delete(key);
@@ -44,10 +59,14 @@ export function canNote(answer: HookResponse): EventNote {
   return { type: 'Normal', reason: isClaim ? 'UpdateClaimed' : 'UpdateNotClaimed', message };
 }
 
-export function updateNote({ desired }: UpdateMachineRequest, answer: UpdateMachineResponse): EventNote {
+export function updateNote(
+  { desired }: UpdateMachineRequest,
+  answer: UpdateMachineResponse,
+): EventNote {
   const { status, message = '', retryAfterSeconds } = answer;
   if (status === 'Failure') return { type: 'Warning', reason: 'UpdateFailed', message };
   const to = `Update in place to ${versionIn(desired.machine) ?? 'no version'}`;
-  if (retryAfterSeconds > 0) return { type: 'Normal', reason: 'UpdateRequested', message: `${to} requested` };
+  if (retryAfterSeconds > 0)
+    return { type: 'Normal', reason: 'UpdateRequested', message: `${to} requested` };
   return { type: 'Normal', reason: 'UpdateDone', message: `${to} is done` };
 }

@@ -9,7 +9,13 @@ import { judgePod, type PodVerdict } from '../../drain/pods.ts';
 import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
 import { silentLogger } from '../../util/log.ts';
 import { machineRules } from './machine-rules.ts';
-import { type MachineUpdate, UPDATE_ANNOTATION, updateOn, withRequest, withRules } from './rollout.ts';
+import {
+  type MachineUpdate,
+  UPDATE_ANNOTATION,
+  updateOn,
+  withRequest,
+  withRules,
+} from './rollout.ts';
 
 const ABORT = new AbortController().signal;
 const IN = { namespace: 'default' };
@@ -49,7 +55,10 @@ function verdictOf(rules: MachineUpdate['rules'], labels: Record<string, string>
     DEFAULT_POLICY,
   ).drain;
   const { ruleFor } = podRulesOf(new MemoryApi().client, options.podRules);
-  return judgePod(buildPod('p', { labels: { app: 'web', ...labels } }), options, { isOrphaned: () => false, ruleFor });
+  return judgePod(buildPod('p', { labels: { app: 'web', ...labels } }), options, {
+    isOrphaned: () => false,
+    ruleFor,
+  });
 }
 
 test.each<[string, DrainRule['spec']['machines'], boolean]>([
@@ -65,7 +74,10 @@ test.each<[string, DrainRule['spec']['machines'], boolean]>([
   ],
   ['that names it second', [{ selector: { matchLabels: { role: 'db' } } }, { selector: {} }], true],
 ])('a rule %s counts: %s', async (_which, selectors, counts) => {
-  const rules = await rulesWith({ drain: { behavior: 'Skip' }, ...(selectors && { machines: selectors }) });
+  const rules = await rulesWith({
+    drain: { behavior: 'Skip' },
+    ...(selectors && { machines: selectors }),
+  });
   expect(verdictOf(rules)).toBe(counts ? 'left' : 'evict');
 });
 
@@ -87,18 +99,29 @@ test.each<[string, DrainRule['spec'][], Record<string, string>, PodVerdict]>([
   ],
   ['with a label', [], { 'cluster.x-k8s.io/drain': 'Skip' }, 'left'],
   ['with the other label', [], { 'cluster.x-k8s.io/drain': 'wait-completed' }, 'awaited'],
-  ['whose label is before its rule', [{ drain: { behavior: 'Drain' } }], { 'cluster.x-k8s.io/drain': 'skip' }, 'left'],
+  [
+    'whose label is before its rule',
+    [{ drain: { behavior: 'Drain' } }],
+    { 'cluster.x-k8s.io/drain': 'skip' },
+    'left',
+  ],
 ])('a pod %s', async (_which, specs, labels, verdict) => {
   expect(verdictOf(await rulesWith(...specs), labels)).toBe(verdict);
 });
 
 test('the order of a rule is that of its pods', async () => {
-  const { podRules } = await rulesWith({ drain: { behavior: 'Drain', order: 7 }, pods: [{ selector: WEB }] });
+  const { podRules } = await rulesWith({
+    drain: { behavior: 'Drain', order: 7 },
+    pods: [{ selector: WEB }],
+  });
   expect(podRules).toEqual([{ pods: [{ selector: WEB }], action: 'evict', turn: 7 }]);
 });
 
 test('a pod of which a later Cluster API says something else is not evicted', async () => {
-  const { podRules } = await rulesWith({ drain: { behavior: 'Migrate' }, pods: [{ selector: WEB }] });
+  const { podRules } = await rulesWith({
+    drain: { behavior: 'Migrate' },
+    pods: [{ selector: WEB }],
+  });
   expect(podRules).toEqual([{ pods: [{ selector: WEB }], action: 'wait', turn: 0 }]);
 });
 

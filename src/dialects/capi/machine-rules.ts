@@ -8,7 +8,10 @@ import type { Logger } from '../../util/log.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { MachineUpdate } from './rollout.ts';
 
-export type RulesOf = (machine: Machine, abort: AbortSignal) => Promise<NonNullable<MachineUpdate['rules']>>;
+export type RulesOf = (
+  machine: Machine,
+  abort: AbortSignal,
+) => Promise<NonNullable<MachineUpdate['rules']>>;
 
 /** A Node with more annotations than it can hold would hear of no pause either. */
 const MOST_CHARACTERS = 64 * 1024;
@@ -19,17 +22,21 @@ const unlessUntold = unlessError((error) => isForbidden(error) || isNotFound(err
 export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>): RulesOf {
   let isSaid = false;
   /** Once for all Machines of one reconcile. */
-  const listed = onceForEach((_run: AbortSignal) => new Map<string, Promise<{ items: DrainRule[] } | undefined>>());
+  const listed = onceForEach(
+    (_run: AbortSignal) => new Map<string, Promise<{ items: DrainRule[] } | undefined>>(),
+  );
   return async ({ metadata, spec }, abort) => {
     const { name, namespace, annotations = {}, labels } = metadata;
-    const { clusterName = '', deletion: { nodeDrainTimeoutSeconds: drainSeconds = 0 } = {} } = spec ?? {};
+    const { clusterName = '', deletion: { nodeDrainTimeoutSeconds: drainSeconds = 0 } = {} } =
+      spec ?? {};
     const [cluster, found] = await Promise.all([
       unlessUntold(management.get(clusters, clusterName, { namespace, abort })),
       listed(abort).getOrInsertComputed(String(namespace), () =>
         unlessUntold(management.listAll(drainRules, { namespace, abort })),
       ),
     ]);
-    if (!isSaid && !(cluster && found)) log.info('cannot read Clusters or MachineDrainRules: they do not count');
+    if (!isSaid && !(cluster && found))
+      log.info('cannot read Clusters or MachineDrainRules: they do not count');
     isSaid ||= !(cluster && found);
     const itself = `Machine ${namespace}/${name}`;
     const own = 'cluster.x-k8s.io/paused' in annotations && itself;
@@ -39,10 +46,13 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
     const isMeant = ({ spec: { machines: selectors = [{}] } }: DrainRule): boolean =>
       selectors.some(
         ({ selector = {}, clusterSelector = {} }) =>
-          matchesLabels(selector, labels) && matchesLabels(clusterSelector, cluster?.metadata.labels),
+          matchesLabels(selector, labels) &&
+          matchesLabels(clusterSelector, cluster?.metadata.labels),
       );
     // Cluster API takes the first by name that selects a pod.
-    const rules = (found?.items ?? []).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    const rules = (found?.items ?? []).toSorted((a, b) =>
+      a.metadata.name < b.metadata.name ? -1 : 1,
+    );
     const podRules = rules.filter(isMeant).map(({ spec: { pods = [{}], drain } }) => {
       return { pods, action: ACTIONS[drain.behavior] ?? ('wait' as const), turn: drain.order ?? 0 };
     });

@@ -29,7 +29,8 @@ async function leadUntilCalm(scene: MachineScene, name: string): Promise<void> {
   }
 }
 
-const statusOf = (node: Node): string | undefined => decodeSignal(node.metadata.annotations)?.status?.status;
+const statusOf = (node: Node): string | undefined =>
+  decodeSignal(node.metadata.annotations)?.status?.status;
 const cordonOf = ({ metadata, spec }: Node): unknown => [
   metadata.annotations?.[CORDON_ANNOTATION],
   spec?.unschedulable,
@@ -50,7 +51,9 @@ test('later the node ends its work first, then it is uncordoned, and only then t
   scene.kubelet('w1', 'v1.35.1');
   await leadUntilCalm(scene, 'w1');
   expect(scene.node('w1').spec?.unschedulable).toBe(true);
-  expect((await scene.ask('w1')).message).toContain('w1 is being freed from an update whose request was removed');
+  expect((await scene.ask('w1')).message).toContain(
+    'w1 is being freed from an update whose request was removed',
+  );
   scene.report('w1', 'UnCordoning');
   await leadUntilCalm(scene, 'w1');
   scene.report('w1', 'Completed');
@@ -61,7 +64,10 @@ test('later the node ends its work first, then it is uncordoned, and only then t
 
 test('the cordon of an earlier request goes once the later one has failed and nothing is at work', async () => {
   const scene = new MachineScene(['w1']);
-  scene.policy = { ...scene.policy, stepDeadlines: { ...scene.policy.stepDeadlines, answer: 1_000 } };
+  scene.policy = {
+    ...scene.policy,
+    stepDeadlines: { ...scene.policy.stepDeadlines, answer: 1_000 },
+  };
   await orphanAt(scene, 'w1', 'Failed');
   scene.want('w1', 'v1.35.2');
   await scene.ask('w1', 'v1.35.2');
@@ -103,7 +109,9 @@ test('what each Node says is read once, however many plans ask: all Nodes that w
   const seen = [scene.node('w1'), scene.node('w2')];
   const readAll = (): unknown[] => {
     orphanedPlans(buildWorld([], seen));
-    return seen.map((node) => recordOf(node, { ...buildMachineUpdate(), ...updateOn(node) })?.phase);
+    return seen.map(
+      (node) => recordOf(node, { ...buildMachineUpdate(), ...updateOn(node) })?.phase,
+    );
   };
   expect(readAll()).toEqual(['running', 'running']);
   const parse = vi.spyOn(JSON, 'parse');

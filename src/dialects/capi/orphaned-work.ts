@@ -12,7 +12,8 @@ import { onceForEach } from '../../util/memo.ts';
 import { isController } from '../node-endpoints.ts';
 import { recordOf, rolloutOf, updateOn } from './rollout.ts';
 
-export const orphanedPlans = (world: World): readonly OrphanedPlan<Node>[] => orphanedAmong(world.list(nodes));
+export const orphanedPlans = (world: World): readonly OrphanedPlan<Node>[] =>
+  orphanedAmong(world.list(nodes));
 
 /** Once for each list of Nodes: all that were updated once are plans, and a change wakes them all. */
 const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<Node>[] =>
@@ -21,11 +22,22 @@ const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<
     if (uid === undefined) return [];
     const { planId = '', created = '', command } = signalAtWorkOn(node) ?? {};
     const role = isController(node) ? 'controller' : 'worker';
-    const asked = { machine: node.metadata.name, version: command?.version ?? '', requested: planId };
+    const asked = {
+      machine: node.metadata.name,
+      version: command?.version ?? '',
+      requested: planId,
+    };
     const procedure = command?.kind === 'kubeadmupdate' && { procedure: command.kind };
     const update = { uid, ...asked, role, platform: '', url: '', ...procedure } as const;
     const reason = because('PlanGone', 'its update request was removed');
-    const record = { uid, phase: 'failed', blocked: false, reason, state: 'failed', since: created } as const;
+    const record = {
+      uid,
+      phase: 'failed',
+      blocked: false,
+      reason,
+      state: 'failed',
+      since: created,
+    } as const;
     return [{ plan: node, rollout: rolloutOf(node, update, record) }];
   }),
 );
@@ -33,9 +45,13 @@ const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<
 /** The uid of an earlier request that is gone; undefined if nothing is left of it, or a later one or its signal is at work. */
 export const orphanOn = onceForEach((node: Node): string | undefined => {
   const update = updateOn(node);
-  const [record, signal] = [update && recordOf(node, update), decodeSignal(node.metadata.annotations)];
+  const [record, signal] = [
+    update && recordOf(node, update),
+    decodeSignal(node.metadata.annotations),
+  ];
   if (update && !(record && isFinal(record) && (!signal || isOver(signal)))) return undefined;
-  if (signalAtWorkOn(node)) return node.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '';
+  if (signalAtWorkOn(node))
+    return node.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '';
   const { plan, kind } = readOwner(cordonOwner(node) ?? '') ?? {};
   if (kind === machines.kind) return plan === update?.uid ? undefined : plan;
   const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: machines.kind, uid: '' })];

@@ -46,7 +46,11 @@ test('another controller is at work, though its update was asked for again', asy
 
 test('another controller is at work, though its deadline has passed', async () => {
   const scene = await inMotion();
-  const failed = { phase: 'failed', state: 'failed', reason: { code: 'DeadlineExceeded', message: 'c1 is late' } };
+  const failed = {
+    phase: 'failed',
+    state: 'failed',
+    reason: { code: 'DeadlineExceeded', message: 'c1 is late' },
+  };
   scene.api.change(nodes, 'c1', (node) => {
     const record = JSON.parse(node.metadata.annotations?.[RECORD_ANNOTATION] ?? '') as object;
     return annotated(node, { [RECORD_ANNOTATION]: JSON.stringify({ ...record, ...failed }) });

@@ -21,7 +21,13 @@ test.each<[string, Machine, string, string, Procedure]>([
   ['one of a KubeadmControlPlane', machine({}, OWNED), 'v1.36.3', 'v1.36.2', 'kubeadm'],
   ['a version of k0s', machine(KUBEADM), 'v1.36.3+k0s.0', 'v1.36.2', 'k0s'],
   ['a kubelet of k0s', machine(KUBEADM), 'v1.36.3', 'v1.36.2+k0s', 'k0s'],
-  ['another bootstrap provider', machine({ bootstrap: { configRef: { kind: 'K0sConfig' } } }), 'v1.36.3', 'v1', 'k0s'],
+  [
+    'another bootstrap provider',
+    machine({ bootstrap: { configRef: { kind: 'K0sConfig' } } }),
+    'v1.36.3',
+    'v1',
+    'k0s',
+  ],
   ['nothing known', machine(undefined), 'v1.36.3', 'v1.36.2', 'k0s'],
 ])('%s', (_name, of, version, kubeletVersion, expected) => {
   const node = { ...buildNode('w1'), status: { nodeInfo: { kubeletVersion } } };
@@ -31,7 +37,11 @@ test.each<[string, Machine, string, string, Procedure]>([
 function sceneWith(agent: Procedure): MachineScene {
   const scene = new MachineScene(['w1']);
   scene.api.change(machines, 'm-w1', (each) => ({ ...each, spec: { ...each.spec, ...KUBEADM } }));
-  const presence = { version: '1', since: '2026-11-22T08:00:00Z', ...(agent === 'kubeadm' && { procedure: agent }) };
+  const presence = {
+    version: '1',
+    since: '2026-11-22T08:00:00Z',
+    ...(agent === 'kubeadm' && { procedure: agent }),
+  };
   scene.api.change(nodes, 'w1', (node) => ({
     ...node,
     metadata: {
@@ -48,7 +58,11 @@ test('an agent for kubeadm gets a command of its own', async () => {
   await scene.lead('w1');
   await scene.lead('w1');
   const { command } = decodeSignal(scene.node('w1').metadata.annotations) ?? {};
-  expect(command).toMatchObject({ kind: 'kubeadmupdate', version: 'v1.35.1', sha256: 'ab'.repeat(32) });
+  expect(command).toMatchObject({
+    kind: 'kubeadmupdate',
+    version: 'v1.35.1',
+    sha256: 'ab'.repeat(32),
+  });
 });
 
 test('an agent for k0s gets nothing, and the answer says what the node needs', async () => {
@@ -56,6 +70,8 @@ test('an agent for k0s gets nothing, and the answer says what the node needs', a
   const message = 'the agent on node w1 is for k0s: its Machine needs one with --procedure kubeadm';
   expect(await scene.ask('w1')).toMatchObject({ status: 'Failure', message });
   expect(
-    Object.keys(scene.node('w1').metadata.annotations ?? {}).filter((key) => key.includes('machine-update')),
+    Object.keys(scene.node('w1').metadata.annotations ?? {}).filter((key) =>
+      key.includes('machine-update'),
+    ),
   ).toEqual([]);
 });

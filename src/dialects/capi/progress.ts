@@ -22,7 +22,10 @@ export interface NodeCluster {
   readonly policyFor: (node: Node) => RolloutPolicy;
   /** Why nothing goes on there; undefined while somebody leads. */
   readonly whyIdle: () => string | undefined;
-  readonly askApiServers: (endpoints: readonly Endpoint[], abort: AbortSignal) => Promise<readonly EndpointHealth[]>;
+  readonly askApiServers: (
+    endpoints: readonly Endpoint[],
+    abort: AbortSignal,
+  ) => Promise<readonly EndpointHealth[]>;
 }
 
 /** Of a Machine in the API, not of one in a call. Throws REFIT_UNREACHABLE for a cluster that cannot be asked now. */
@@ -45,7 +48,9 @@ export async function progressOf(parts: ProgressParts, node: Node) {
   const { name } = node.metadata;
   const wait = await waitOf(parts, snapshot, policy);
   const idle = parts.whyIdle();
-  const message = [wait?.reason.message ?? `node ${name} is about to start`, idle ?? []].flat().join('; ');
+  const message = [wait?.reason.message ?? `node ${name} is about to start`, idle ?? []]
+    .flat()
+    .join('; ');
   const isSent = facts.get(name)?.observation.kind !== 'none';
   return {
     isOver: isFinal(rollout),
@@ -61,12 +66,20 @@ export async function progressOf(parts: ProgressParts, node: Node) {
 }
 
 /** API servers count as ready, since only the leader probes them. */
-async function look({ workload, clock, abort }: ProgressParts, node: Node, policy: RolloutPolicy): Promise<Snapshot> {
+async function look(
+  { workload, clock, abort }: ProgressParts,
+  node: Node,
+  policy: RolloutPolicy,
+): Promise<Snapshot> {
   const { name } = node.metadata;
   // Other Nodes count for few gates.
   const isAlone = policy.maxUnavailable === undefined && !isController(node);
   const all = isAlone ? [node] : (await workload.listAll(nodes, { abort })).items;
-  const view = { get: () => node, list: () => all, resourceVersion: () => node.metadata.resourceVersion };
+  const view = {
+    get: () => node,
+    list: () => all,
+    resourceVersion: () => node.metadata.resourceVersion,
+  };
   const world = freshWorld(viewsOf([[nodes, view]]), new OwnWrites());
   const now = clock.now();
   const seeing = (known: Known): Snapshot =>
@@ -80,8 +93,11 @@ async function look({ workload, clock, abort }: ProgressParts, node: Node, polic
     const kind = progress.left === 0 ? 'drained' : 'draining';
     return seeing({ drainOf: () => ({ kind, since: now, ...progress }) });
   }
-  if (!decide(snapshot, policy, now).probes.some(({ kind }) => kind === 'drain-preview')) return snapshot;
-  return seeing({ drainPreviews: new Map([[name, await drainPreviewer(workload, abort).ahead(name, options)]]) });
+  if (!decide(snapshot, policy, now).probes.some(({ kind }) => kind === 'drain-preview'))
+    return snapshot;
+  return seeing({
+    drainPreviews: new Map([[name, await drainPreviewer(workload, abort).ahead(name, options)]]),
+  });
 }
 
 const isGate = (wait?: Wait): boolean => wait !== undefined && wait.gate !== 'intended';

@@ -4,9 +4,20 @@ import { machines } from '../../api/capi/machine.ts';
 import { labelSelectorSchema } from '../../api/cattle/workload.ts';
 import type { PodRule } from '../../drain/pod-rules.ts';
 import { REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
-import { RECORDED_STATES, ROLLOUT_PHASES, type Rollout, type Stage } from '../../engine/model/rollout.ts';
+import {
+  RECORDED_STATES,
+  ROLLOUT_PHASES,
+  type Rollout,
+  type Stage,
+} from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { annotated, apiVersionOf, type KubeObject, type Node, withoutAnnotations } from '../../kube/resources.ts';
+import {
+  annotated,
+  apiVersionOf,
+  type KubeObject,
+  type Node,
+  withoutAnnotations,
+} from '../../kube/resources.ts';
 import { DOWNLOAD_CHECK_ANNOTATION, PREFETCH_ANNOTATION } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { parseJson } from '../../util/json.ts';
@@ -18,7 +29,10 @@ export const RECORD_ANNOTATION = 'upgrade.refit.dev/machine-update-record';
 
 const podRuleSchema = z.object({
   pods: z.array(
-    z.object({ selector: labelSelectorSchema.exactOptional(), namespaceSelector: labelSelectorSchema.exactOptional() }),
+    z.object({
+      selector: labelSelectorSchema.exactOptional(),
+      namespaceSelector: labelSelectorSchema.exactOptional(),
+    }),
   ),
   action: z.enum(['evict', 'leave', 'wait']),
   turn: z.int(),
@@ -53,7 +67,9 @@ const recordSchema = z.object({
   uid: z.string().min(1),
   phase: z.enum(ROLLOUT_PHASES),
   blocked: z.boolean(),
-  reason: z.object({ code: z.enum(Object.keys(REASONS) as ReasonCode[]), message: z.string() }).exactOptional(),
+  reason: z
+    .object({ code: z.enum(Object.keys(REASONS) as ReasonCode[]), message: z.string() })
+    .exactOptional(),
   state: z.enum(RECORDED_STATES),
   since: z.iso.datetime(),
 });
@@ -62,7 +78,8 @@ export type MachineUpdate = z.infer<typeof updateSchema>;
 export type UpdateRecord = z.infer<typeof recordSchema>;
 
 export const updateOn = onceForEach(
-  (node: KubeObject) => updateSchema.safeParse(parseJson(node.metadata.annotations?.[UPDATE_ANNOTATION])).data,
+  (node: KubeObject) =>
+    updateSchema.safeParse(parseJson(node.metadata.annotations?.[UPDATE_ANNOTATION])).data,
 );
 
 export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord | undefined {
@@ -71,7 +88,8 @@ export function recordOf(node: KubeObject, { uid }: MachineUpdate): UpdateRecord
 }
 
 const recordIn = onceForEach(
-  (node: KubeObject) => recordSchema.safeParse(parseJson(node.metadata.annotations?.[RECORD_ANNOTATION])).data,
+  (node: KubeObject) =>
+    recordSchema.safeParse(parseJson(node.metadata.annotations?.[RECORD_ANNOTATION])).data,
 );
 
 export function withRequest<T extends KubeObject>(node: T, update: MachineUpdate): T {
@@ -80,13 +98,25 @@ export function withRequest<T extends KubeObject>(node: T, update: MachineUpdate
 
 /** Agents may already download for it. */
 export function withoutUpdate<T extends KubeObject>(node: T): T {
-  return withoutAnnotations(node, UPDATE_ANNOTATION, RECORD_ANNOTATION, PREFETCH_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION);
+  return withoutAnnotations(
+    node,
+    UPDATE_ANNOTATION,
+    RECORD_ANNOTATION,
+    PREFETCH_ANNOTATION,
+    DOWNLOAD_CHECK_ANNOTATION,
+  );
 }
 
 /** By a label of the pod, in usual spellings: Cluster API ignores case, and a hyphen. */
 const LABEL_RULES = [
   labelled('leave', ['skip', 'Skip', 'SKIP']),
-  labelled('wait', ['wait-completed', 'Wait-Completed', 'waitcompleted', 'waitCompleted', 'WaitCompleted']),
+  labelled('wait', [
+    'wait-completed',
+    'Wait-Completed',
+    'waitcompleted',
+    'waitCompleted',
+    'WaitCompleted',
+  ]),
 ];
 
 function labelled(action: PodRule['action'], values: string[]): PodRule {
@@ -97,7 +127,10 @@ function labelled(action: PodRule['action'], values: string[]): PodRule {
 /** If an UpgradePolicy covers the Node, that says how long a drain may take. */
 export function withRules(node: Node, policy: RolloutPolicy): RolloutPolicy {
   const { paused, drainSeconds = 0, podRules = [] } = updateOn(node)?.rules ?? {};
-  const drain = { ...policy.drain, options: { ...policy.drain.options, podRules: [...LABEL_RULES, ...podRules] } };
+  const drain = {
+    ...policy.drain,
+    options: { ...policy.drain.options, podRules: [...LABEL_RULES, ...podRules] },
+  };
   const ruled = { ...policy, ...(paused && { heldBy: paused }), drain };
   if (drainSeconds === 0 || policy.name !== undefined) return ruled;
   const stepDeadlines = { ...policy.stepDeadlines, drain: drainSeconds * 1000 };
@@ -110,11 +143,21 @@ export function resolve(node: Node, now: number): Rollout {
   return rolloutOf(node, update, recordOf(node, update) ?? fresh);
 }
 
-export function rolloutOf(node: Node, update: MachineUpdate, record: Omit<UpdateRecord, 'uid'>): Rollout {
+export function rolloutOf(
+  node: Node,
+  update: MachineUpdate,
+  record: Omit<UpdateRecord, 'uid'>,
+): Rollout {
   const { uid, machine, requested } = update;
   const { phase, blocked, reason } = record;
   return {
-    source: { apiVersion: apiVersionOf(machines), kind: machines.kind, name: machine, uid, created: requested },
+    source: {
+      apiVersion: apiVersionOf(machines),
+      kind: machines.kind,
+      name: machine,
+      uid,
+      created: requested,
+    },
     id: requested,
     phase,
     blocked,
@@ -134,7 +177,11 @@ export function project({ phase, blocked, reason, stages }: Rollout, node: Node)
 }
 
 /** Each Machine is one rollout: Cluster API decides how many run at once. */
-function stageOf(update: MachineUpdate, name: string, { state, since }: Omit<UpdateRecord, 'uid'>): Stage {
+function stageOf(
+  update: MachineUpdate,
+  name: string,
+  { state, since }: Omit<UpdateRecord, 'uid'>,
+): Stage {
   const { version, role, platform, url, sha256, procedure } = update;
   return {
     id: 'machine',

@@ -10,7 +10,9 @@ export const HANDLERS = [
 
 const ROUTES = new Map<string, HookName>([
   [`/${HOOK_GROUP}/discovery`, 'Discovery'],
-  ...HANDLERS.map(({ name, hook }) => [`/${HOOK_GROUP}/${hook.toLowerCase()}/${name}`, hook] as const),
+  ...HANDLERS.map(
+    ({ name, hook }) => [`/${HOOK_GROUP}/${hook.toLowerCase()}/${name}`, hook] as const,
+  ),
 ]);
 
 /** An ExtensionConfig may name one, where other extensions share the address. */

@@ -14,11 +14,17 @@ import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 export type ReplaceStuck = (machine: Machine, node: Node, abort: AbortSignal) => Promise<string>;
 
 /** Only time counts in which this process saw the same on the Node. Without `silentMs` no Machine is deleted. */
-export function stuckMachines(management: KubeClient, silentMs: number | undefined, clock: Clock): ReplaceStuck {
+export function stuckMachines(
+  management: KubeClient,
+  silentMs: number | undefined,
+  clock: Clock,
+): ReplaceStuck {
   const watched = new Map<string, { readonly report: string; readonly at: number }>();
   return async ({ metadata }, node, abort) => {
     const { name, namespace, uid = '', resourceVersion, ownerReferences = [] } = metadata;
-    const isReplaced = ownerReferences.some(({ kind, controller }) => kind === 'MachineSet' && controller === true);
+    const isReplaced = ownerReferences.some(
+      ({ kind, controller }) => kind === 'MachineSet' && controller === true,
+    );
     if (silentMs === undefined || !isReplaced || !isSilent(node)) return '';
     const { annotations = {} } = node.metadata;
     const told = [UPDATE_ANNOTATION, SIGNAL_DATA_ANNOTATION, REPORT_ANNOTATION, AGENT_ANNOTATION];
@@ -44,5 +50,9 @@ function isSilent(node: Node): boolean {
   const { annotations } = node.metadata;
   const signal = decodeSignal(annotations);
   // The leader itself ends the signal of a node that has not begun, with the reason that it records.
-  return !signal || !isOver(signal) || decodeReport(annotations, signal.created)?.reason === reason.message;
+  return (
+    !signal ||
+    !isOver(signal) ||
+    decodeReport(annotations, signal.created)?.reason === reason.message
+  );
 }

@@ -17,7 +17,11 @@ import { decodeSignal } from '../../signal/annotations.ts';
 import { RECORD_ANNOTATION, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 import { fetchText } from './update-machine.ts';
 
-const underWay = (message: string): object => ({ status: 'Success', message, retryAfterSeconds: 2 });
+const underWay = (message: string): object => ({
+  status: 'Success',
+  message,
+  retryAfterSeconds: 2,
+});
 /** Asked again later, since nothing can change soon. */
 const held = (message: string): object => ({ status: 'Success', message, retryAfterSeconds: 20 });
 const failed = (message: string): object => ({ status: 'Failure', message, retryAfterSeconds: 0 });
@@ -44,7 +48,9 @@ describe('an update from the first call to the last', () => {
 
   test('the leader signals the Node, and every answer says where it is', async () => {
     await scene.lead('w1');
-    expect(await scene.ask('w1')).toMatchObject(underWay('w1 is signalled; its agent has not answered yet'));
+    expect(await scene.ask('w1')).toMatchObject(
+      underWay('w1 is signalled; its agent has not answered yet'),
+    );
     scene.report('w1', 'Downloading');
     const answer = await scene.ask('w1');
     expect(answer).toMatchObject(underWay('w1 is at Downloading'));
@@ -56,9 +62,13 @@ describe('an update from the first call to the last', () => {
   test('while nothing changes, a replica that follows the Nodes asks for the Machine alone', async () => {
     const before = scene.api.calls.length;
     for (const settings of [{}, { partial: 'deny' }])
-      expect(await scene.ask('w1', 'v1.35.1', settings)).toMatchObject(underWay('w1 is at Downloading'));
+      expect(await scene.ask('w1', 'v1.35.1', settings)).toMatchObject(
+        underWay('w1 is at Downloading'),
+      );
     expect(scene.api.calls.slice(before)).toEqual(['get machines/m-w1', 'get machines/m-w1']);
-    expect(await scene.ask('w1', 'v1.35.1', { disableInPlaceUpdates: 'true' })).toMatchObject({ status: 'Failure' });
+    expect(await scene.ask('w1', 'v1.35.1', { disableInPlaceUpdates: 'true' })).toMatchObject({
+      status: 'Failure',
+    });
     expect(await scene.ask('w1', 'v1.35.9')).toMatchObject({ status: 'Failure' });
   });
 
@@ -83,7 +93,9 @@ describe('an update from the first call to the last', () => {
     scene.want('w1', 'v1.35.2');
     await scene.ask('w1', 'v1.35.2');
     await scene.lead('w1');
-    expect(await scene.ask('w1', 'v1.35.2')).toMatchObject(underWay('w1 is signalled; its agent has not answered yet'));
+    expect(await scene.ask('w1', 'v1.35.2')).toMatchObject(
+      underWay('w1 is signalled; its agent has not answered yet'),
+    );
     expect(decodeSignal(scene.node('w1').metadata.annotations)?.command.version).toBe('v1.35.2');
   });
 });
@@ -120,7 +132,9 @@ test('a release of k0s is done when its kubelet says what it calls itself', asyn
   expect(await scene.ask('w1', release)).toMatchObject(DONE);
   // The kubelet of v1.35.1+k0s.3 says the same, so the next release is not done before its agent has said so.
   scene.want('w1', 'v1.35.1+k0s.3');
-  expect(await scene.ask('w1', 'v1.35.1+k0s.3')).toMatchObject(underWay('node w1 is about to start'));
+  expect(await scene.ask('w1', 'v1.35.1+k0s.3')).toMatchObject(
+    underWay('node w1 is about to start'),
+  );
 });
 
 test('another version while one is under way: that one is brought to its end first', async () => {
@@ -158,7 +172,11 @@ test('what was ordered of one update does not hold for the next', async () => {
     ...node,
     metadata: {
       ...node.metadata,
-      annotations: { ...node.metadata.annotations, [ABORT_ANNOTATION]: 'not that one', mine: 'yes' },
+      annotations: {
+        ...node.metadata.annotations,
+        [ABORT_ANNOTATION]: 'not that one',
+        mine: 'yes',
+      },
     },
   }));
   await scene.ask('w1');
@@ -169,7 +187,10 @@ test('what was ordered of one update does not hold for the next', async () => {
 test('two calls at once ask for one update', async () => {
   const scene = new MachineScene(['w1']);
   const answers = await Promise.all([scene.ask('w1'), scene.ask('w1')]);
-  expect(answers.map(({ message }) => message)).toEqual(['node w1 is about to start', 'the Machine changed meanwhile']);
+  expect(answers.map(({ message }) => message)).toEqual([
+    'node w1 is about to start',
+    'the Machine changed meanwhile',
+  ]);
   expect(scene.api.calls.filter((call) => call === 'replace nodes/w1')).toHaveLength(1);
   const { uid } = updateOn(scene.node('w1')) ?? {};
   await scene.lead('w1');
@@ -193,7 +214,11 @@ test('a Node that is there already needs nothing', async () => {
 });
 
 test.each<[string, (scene: MachineScene) => void, string]>([
-  ['the Machine is gone', ({ api }) => api.remove(machines, 'm-w1'), 'Machine default/m-w1 does not exist'],
+  [
+    'the Machine is gone',
+    ({ api }) => api.remove(machines, 'm-w1'),
+    'Machine default/m-w1 does not exist',
+  ],
   [
     'the Machine wants another version',
     (scene) => scene.want('w1', 'v1.36.0'),
@@ -207,7 +232,8 @@ test.each<[string, (scene: MachineScene) => void, string]>([
   ],
   [
     'the Node does not tell its platform',
-    ({ api }) => api.change(nodes, 'w1', (node) => ({ ...node, metadata: { ...node.metadata, labels: {} } })),
+    ({ api }) =>
+      api.change(nodes, 'w1', (node) => ({ ...node, metadata: { ...node.metadata, labels: {} } })),
     'node w1 has no labels kubernetes.io/os and kubernetes.io/arch',
   ],
 ])('%s: a failure, and nothing is written', async (_name, change, message) => {
@@ -240,24 +266,36 @@ test('a checksum that is not found is named without the secrets of its URL', asy
   await using server = await startStubServer((_request, response) => response.writeHead(404).end());
   const { host } = new URL(server.config.server);
   const asked = fetchText(`http://me:secret@${host}/sums?sig=1`, AbortSignal.timeout(10_000));
-  await expect(asked).rejects.toThrow(`cannot read http://***@${host}/sums?***: ${host} answered 404 Not Found`);
+  await expect(asked).rejects.toThrow(
+    `cannot read http://***@${host}/sums?***: ${host} answered 404 Not Found`,
+  );
   const authorization = `Basic ${Buffer.from('me:secret').toString('base64')}`;
   const named = { 'user-agent': 'refit-capi-extension', 'accept-encoding': 'identity' };
-  expect(server.requests.map(({ headers }) => headers)).toEqual([expect.objectContaining({ authorization, ...named })]);
+  expect(server.requests.map(({ headers }) => headers)).toEqual([
+    expect.objectContaining({ authorization, ...named }),
+  ]);
 });
 
 test('a checksum is not read from plain http after a redirect from https', async () => {
-  await using plain = await startStubServer((_request, response) => response.end(`${'a'.repeat(64)}  k0s`));
+  await using plain = await startStubServer((_request, response) =>
+    response.end(`${'a'.repeat(64)}  k0s`),
+  );
   const location = plain.config.server;
-  await using mirror = await startHttpsMirror((_request, response) => response.writeHead(302, { location }).end());
+  await using mirror = await startHttpsMirror((_request, response) =>
+    response.writeHead(302, { location }).end(),
+  );
   const script = `import { fetchText } from '${new URL('./update-machine.ts', import.meta.url).href}';
     const asked = fetchText('${mirror.server.config.server}', new AbortController().signal);
     process.stdout.write(await asked.catch(({ message }) => message));
     process.exit();`;
   const args = ['--no-warnings', '--input-type=module', '--eval', script];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...mirror.trust } });
+  const { stdout } = await promisify(execFile)(process.execPath, args, {
+    env: { ...mirror.trust },
+  });
   const [from, to] = [mirror, { server: plain }].map(({ server }) => `127.0.0.1:${server.port}`);
-  expect(stdout).toMatch(new RegExp(`: a redirect of ${from} leads from https to plain http at ${to}$`));
+  expect(stdout).toMatch(
+    new RegExp(`: a redirect of ${from} leads from https to plain http at ${to}$`),
+  );
   expect([mirror.server.requests.length, plain.requests.length]).toEqual([1, 0]);
 });
 
@@ -271,21 +309,30 @@ test('a checksum that is none stops it before anything is asked for', async () =
 });
 
 describe('what only the leader knows is looked up by whoever is asked', () => {
-  const budget = buildBudget('web', { minAvailable: 1 }, { expectedPods: 1, desiredHealthy: 1, currentHealthy: 1 });
+  const budget = buildBudget(
+    'web',
+    { minAvailable: 1 },
+    { expectedPods: 1, desiredHealthy: 1, currentHealthy: 1 },
+  );
   const withPod = (role: 'worker' | 'controller'): MachineScene => {
     const scene = new MachineScene(['m1'], role);
     scene.api.put(pods, buildPod('web', { node: 'm1', labels: { app: 'web' } }));
     return scene;
   };
 
-  test.each(['worker', 'controller'] as const)('a budget in the way of a %s, before it begins', async (role) => {
-    const scene = withPod(role);
-    scene.api.put(podDisruptionBudgets, budget);
-    await scene.ask('m1');
-    const { message, retryAfterSeconds } = await scene.ask('m1');
-    expect(message).toMatch(/^m1 cannot be drained: .*it wants 1 of its 1 pods healthy at all times/);
-    expect(retryAfterSeconds).toBe(20);
-  });
+  test.each(['worker', 'controller'] as const)(
+    'a budget in the way of a %s, before it begins',
+    async (role) => {
+      const scene = withPod(role);
+      scene.api.put(podDisruptionBudgets, budget);
+      await scene.ask('m1');
+      const { message, retryAfterSeconds } = await scene.ask('m1');
+      expect(message).toMatch(
+        /^m1 cannot be drained: .*it wants 1 of its 1 pods healthy at all times/,
+      );
+      expect(retryAfterSeconds).toBe(20);
+    },
+  );
 
   test('how far the drain is, and that only while there is one', async () => {
     const scene = withPod('worker');
@@ -293,7 +340,10 @@ describe('what only the leader knows is looked up by whoever is asked', () => {
     await scene.lead('m1');
     scene.report('m1', 'Cordoning');
     expect(await scene.ask('m1')).toMatchObject(underWay('m1 is being cordoned'));
-    scene.api.change(nodes, 'm1', (node) => ({ ...node, spec: { ...node.spec, unschedulable: true } }));
+    scene.api.change(nodes, 'm1', (node) => ({
+      ...node,
+      spec: { ...node.spec, unschedulable: true },
+    }));
     expect(await scene.ask('m1')).toMatchObject(underWay('1 pod is left on node m1'));
     scene.api.put(podDisruptionBudgets, budget);
     expect(await scene.ask('m1')).toMatchObject({ retryAfterSeconds: 20 });
@@ -314,7 +364,9 @@ describe('what only the leader knows is looked up by whoever is asked', () => {
     const scene = new MachineScene(['w1']);
     scene.api.put(upgradePolicies, buildUpgradePolicy('calm', { paused: true }));
     await scene.ask('w1');
-    expect(await scene.ask('w1')).toMatchObject(held('UpgradePolicy calm has spec.paused: nothing new starts'));
+    expect(await scene.ask('w1')).toMatchObject(
+      held('UpgradePolicy calm has spec.paused: nothing new starts'),
+    );
   });
 });
 
@@ -335,7 +387,8 @@ describe('Machines of the control plane', () => {
 
   test('two that are asked for at once are told to move one after the other', async () => {
     const scene = new MachineScene(['c1', 'c2'], 'controller');
-    const isSignalled = (name: string): boolean => decodeSignal(scene.node(name).metadata.annotations) !== undefined;
+    const isSignalled = (name: string): boolean =>
+      decodeSignal(scene.node(name).metadata.annotations) !== undefined;
     for (const name of ['c1', 'c2']) await scene.ask(name);
     for (const name of ['c1', 'c2']) await scene.lead(name);
     expect([isSignalled('c1'), isSignalled('c2')]).toEqual([true, false]);
@@ -390,11 +443,19 @@ describe('an agent that has vanished after the signal', () => {
 
 describe('an update that failed at its deadline, where stuck Machines are deleted after half an hour', () => {
   const late = 'w1 did not report within its deadline';
-  const announced = failed(`${late}; its Machine is deleted once the node has said nothing new for 30 min`);
+  const announced = failed(
+    `${late}; its Machine is deleted once the node has said nothing new for 30 min`,
+  );
 
   async function stuckScene(kind = 'MachineSet', code = 'DeadlineExceeded'): Promise<MachineScene> {
     const scene = new MachineScene(['w1']);
-    const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind, name: 'owner', uid: 'o1', controller: true };
+    const owner = {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind,
+      name: 'owner',
+      uid: 'o1',
+      controller: true,
+    };
     scene.api.change(machines, 'm-w1', (machine) => ({
       ...machine,
       metadata: { ...machine.metadata, ownerReferences: [owner] },
@@ -409,8 +470,16 @@ describe('an update that failed at its deadline, where stuck Machines are delete
   function endLate(scene: MachineScene, code = 'DeadlineExceeded'): void {
     scene.api.change(nodes, 'w1', (node) => {
       const since = new Date(scene.clock.now()).toISOString();
-      const record = { uid: updateOn(node)?.uid, phase: 'failed', blocked: true, state: 'failed', since };
-      return annotated(node, { [RECORD_ANNOTATION]: JSON.stringify({ ...record, reason: { code, message: late } }) });
+      const record = {
+        uid: updateOn(node)?.uid,
+        phase: 'failed',
+        blocked: true,
+        state: 'failed',
+        since,
+      };
+      return annotated(node, {
+        [RECORD_ANNOTATION]: JSON.stringify({ ...record, reason: { code, message: late } }),
+      });
     });
   }
 

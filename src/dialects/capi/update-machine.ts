@@ -1,6 +1,10 @@
 /** Answers UpdateMachine: writes a request on the Node, then reports the progress. */
 import { randomUUID } from 'node:crypto';
-import { HOOK_GROUP, type UpdateMachineRequest, type UpdateMachineResponse } from '../../api/capi/hooks.ts';
+import {
+  HOOK_GROUP,
+  type UpdateMachineRequest,
+  type UpdateMachineResponse,
+} from '../../api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, type Machine, NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
 import { withoutControls } from '../../engine/model/controls.ts';
 import type { Payload, Role } from '../../engine/model/rollout.ts';
@@ -43,12 +47,18 @@ export interface UpdateParts extends ProgressParts {
 type Wanted = Pick<MachineUpdate, 'machine' | 'version'>;
 
 /** Idempotent, on any replica. `live` is the Machine in the API. Rejects if an API server or the checksum is unavailable. */
-export async function updateMachine(parts: UpdateParts, request: UpdateMachineRequest, live: Machine) {
+export async function updateMachine(
+  parts: UpdateParts,
+  request: UpdateMachineRequest,
+  live: Machine,
+) {
   const { settings, desired } = request;
   const { name, namespace = 'default' } = desired.machine.metadata;
   const version = versionIn(desired.machine);
   if (version === undefined || !parseVersion(version))
-    return failure(`Machine ${namespace}/${name}: spec.version is missing or not a version; use for example v1.36.3`);
+    return failure(
+      `Machine ${namespace}/${name}: spec.version is missing or not a version; use for example v1.36.3`,
+    );
   const wanted: Wanted = { machine: `${namespace}/${name}`, version };
   const seen = parts.seenNode(live.status?.nodeRef?.name ?? '');
   // What it says that is at work is known without a question. Everything else is looked up.
@@ -57,7 +67,9 @@ export async function updateMachine(parts: UpdateParts, request: UpdateMachineRe
     if (!progress.isOver) return underWay(progress.message, secondsAt(progress));
   }
   const found = await findNode(parts, `Machine ${wanted.machine}`, live);
-  return typeof found === 'string' ? failure(found) : await follow({ ...parts, settings }, wanted, found);
+  return typeof found === 'string'
+    ? failure(found)
+    : await follow({ ...parts, settings }, wanted, found);
 }
 
 const isFor = ({ machine, version }: Wanted, update?: MachineUpdate): boolean =>
@@ -76,15 +88,21 @@ async function follow(parts: CallParts, wanted: Wanted, found: Found) {
   }
   if (progress && !progress.isOver) {
     // An earlier update must end first: a node must not be left half upgraded.
-    const message = isSame ? progress.message : `waiting for the update to ${update.version}: ${progress.message}`;
+    const message = isSame
+      ? progress.message
+      : `waiting for the update to ${update.version}: ${progress.message}`;
     return underWay(message, secondsAt(progress));
   }
   if (progress?.failed && isSame)
-    return failure(`${progress.message}${await parts.replaceStuck(found.machine, node, parts.abort)}`);
+    return failure(
+      `${progress.message}${await parts.replaceStuck(found.machine, node, parts.abort)}`,
+    );
   if (progress && isSame) return verified(node, wanted, progress);
   if (kubeletVersionOf(node) === wanted.version) {
     if (orphanOn(node) === undefined) return DONE;
-    return underWay(`node ${node.metadata.name} is being freed from an update whose request was removed`);
+    return underWay(
+      `node ${node.metadata.name} is being freed from an update whose request was removed`,
+    );
   }
   return await begin(parts, wanted, found);
 }
@@ -100,18 +118,25 @@ function verified(node: Node, { version }: Wanted, { ageMs }: Progress): UpdateM
   const still = `its kubelet reports ${kubelet} instead of ${kubernetesPartOf(version)}`;
   if (!(ageMs >= VERIFY_MS)) return underWay(`node ${name} was updated, but ${still}`);
   const advice = 'check that spec.version names what the payload installs';
-  return failure(`node ${name} was updated more than ${VERIFY_MS / 60_000} minutes ago, but ${still}; ${advice}`);
+  return failure(
+    `node ${name} was updated more than ${VERIFY_MS / 60_000} minutes ago, but ${still}; ${advice}`,
+  );
 }
 
 async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: Found) {
   const { workload, clock, abort } = parts;
   const { name } = node.metadata;
   const platform = platformOf(node);
-  if (platform === undefined) return failure(`node ${name} has no labels kubernetes.io/os and kubernetes.io/arch`);
+  if (platform === undefined)
+    return failure(`node ${name} has no labels kubernetes.io/os and kubernetes.io/arch`);
   const other = otherProcedure(machine, wanted.version, node);
   if (other !== undefined) return failure(other);
   // CanUpdateMachine may have been asked about another version, or not at all.
-  const stage = { role, version: wanted.version, targets: [{ name, current: kubeletVersionOf(node) }] };
+  const stage = {
+    role,
+    version: wanted.version,
+    targets: [{ name, current: kubeletVersionOf(node) }],
+  };
   const problem = await versionProblem(parts, stage, parts.settings);
   if (problem !== undefined) return failure(problem);
   const procedure = procedureFor(machine, wanted.version, node);
@@ -131,7 +156,9 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
   return underWay(`node ${name} is about to start`);
 }
 
-export function versionIn({ spec }: UpdateMachineRequest['desired']['machine']): string | undefined {
+export function versionIn({
+  spec,
+}: UpdateMachineRequest['desired']['machine']): string | undefined {
   const version = isRecord(spec) ? spec['version'] : undefined;
   return typeof version === 'string' ? version : undefined;
 }
@@ -166,16 +193,25 @@ export async function findNode({ workload, abort }: UpdateParts, title: string, 
   if (disagreement !== undefined)
     return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; check that --kubeconfig is for the cluster of this Machine`;
   // Who may write Machines alone must not make two controllers go at once.
-  const isControlPlane = machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined || isController(node);
+  const isControlPlane =
+    machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined || isController(node);
   const role: Role = isControlPlane ? 'controller' : 'worker';
   return { machine, node, role };
 }
 
 /** Nodes of two clusters may have the same name, so the name alone proves nothing. Undefined if everything agrees. */
-export function disagreementOf({ metadata, spec, status }: Machine, node: Node): string | undefined {
+export function disagreementOf(
+  { metadata, spec, status }: Machine,
+  node: Node,
+): string | undefined {
   const { annotations = {}, uid = '' } = node.metadata;
   const { cluster, namespace, machine } = NODE_ANNOTATIONS;
-  const facts: [ofMachine: string, wanted: string | undefined, ofNode: string, found: string | undefined][] = [
+  const facts: [
+    ofMachine: string,
+    wanted: string | undefined,
+    ofNode: string,
+    found: string | undefined,
+  ][] = [
     ['spec.providerID', spec?.providerID, 'spec.providerID', node.spec?.providerID],
     ['spec.clusterName', spec?.clusterName, cluster, annotations[cluster]],
     ['metadata.namespace', metadata.namespace, namespace, annotations[namespace]],
@@ -184,23 +220,38 @@ export function disagreementOf({ metadata, spec, status }: Machine, node: Node):
   ];
   const wrong = facts.flatMap(([ofMachine, wanted, ofNode, found]) => {
     const agrees = wanted && wanted === found;
-    return agrees ? [] : `${ofMachine} is ${wanted || 'empty'}, ${ofNode} of the Node is ${found || 'missing'}`;
+    return agrees
+      ? []
+      : `${ofMachine} is ${wanted || 'empty'}, ${ofNode} of the Node is ${found || 'missing'}`;
   });
   return wrong.length === 0 ? undefined : wrong.join('; ');
 }
 
-type WantedPayload = Pick<MachineUpdate, 'version' | 'platform'> & { readonly procedure: Procedure };
+type WantedPayload = Pick<MachineUpdate, 'version' | 'platform'> & {
+  readonly procedure: Procedure;
+};
 
 const MAX_CHECKSUM_BYTES = 64 * 1024;
 const HEADERS = { 'user-agent': 'refit-capi-extension', 'accept-encoding': 'identity' };
 
 /** Rejects if there is a `checksumUrl` without a readable checksum. */
-async function findPayload({ source, readText, abort }: UpdateParts, wanted: WantedPayload): Promise<Payload> {
+async function findPayload(
+  { source, readText, abort }: UpdateParts,
+  wanted: WantedPayload,
+): Promise<Payload> {
   const { url, checksumUrl } = source;
   const [os = '', arch = ''] = wanted.platform.split('-');
-  const values = { version: encodeURIComponent(wanted.version), os, arch, procedure: wanted.procedure };
+  const values = {
+    version: encodeURIComponent(wanted.version),
+    os,
+    arch,
+    procedure: wanted.procedure,
+  };
   const fill = (template: string): string =>
-    template.replaceAll(/\{(version|os|arch|procedure)\}/g, (_all, name: keyof typeof values) => values[name]);
+    template.replaceAll(
+      /\{(version|os|arch|procedure)\}/g,
+      (_all, name: keyof typeof values) => values[name],
+    );
   if (checksumUrl === undefined) return { url: fill(url) };
   const from = fill(checksumUrl);
   const [, sha256] = /^\s*([0-9a-fA-F]{64})(?![0-9a-zA-Z])/.exec(await readText(from, abort)) ?? [];
@@ -211,9 +262,18 @@ async function findPayload({ source, readText, abort }: UpdateParts, wanted: Wan
 
 export async function fetchText(url: string, abort: AbortSignal): Promise<string> {
   try {
-    using answer = await httpGet({ url, headers: HEADERS, source: '--checksum-url', environment: process.env }, abort);
-    return await textIn(chunksOf(answer.response), MAX_CHECKSUM_BYTES, `it has more than ${MAX_CHECKSUM_BYTES} bytes`);
+    using answer = await httpGet(
+      { url, headers: HEADERS, source: '--checksum-url', environment: process.env },
+      abort,
+    );
+    return await textIn(
+      chunksOf(answer.response),
+      MAX_CHECKSUM_BYTES,
+      `it has more than ${MAX_CHECKSUM_BYTES} bytes`,
+    );
   } catch (cause) {
-    throw new RefitError('REFIT_FILE', `cannot read ${printableUrl(url)}: ${messageOf(cause)}`, { cause });
+    throw new RefitError('REFIT_FILE', `cannot read ${printableUrl(url)}: ${messageOf(cause)}`, {
+      cause,
+    });
   }
 }

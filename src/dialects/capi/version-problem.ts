@@ -15,8 +15,13 @@ export async function versionProblem(
 ): Promise<string | undefined> {
   const about = parseJson((await workload.raw('/version', { abort })).body);
   const version = isRecord(about) ? String(about['gitVersion']) : '';
-  if (!parseVersion(version)) throw new Error('the API server of the Nodes does not tell its version at /version');
+  if (!parseVersion(version))
+    throw new Error('the API server of the Nodes does not tell its version at /version');
   const allow = new Set((settings?.[ALLOW]?.split(/\s*,\s*/) ?? []) as VersionRule[]);
-  const [problem] = judgePlan([{ ...stage, forced: false }], [{ name: 'the cluster', version }], allow).problems;
+  const [problem] = judgePlan(
+    [{ ...stage, forced: false }],
+    [{ name: 'the cluster', version }],
+    allow,
+  ).problems;
   return problem && `${problem.message}; the setting ${ALLOW} lifts rules by their names`;
 }

@@ -28,7 +28,11 @@ interface KubeconfigText {
   readonly user?: object;
 }
 
-function kubeconfig({ server = 'https://prod:6443', cluster = {}, user = { token: 'one' } }: KubeconfigText): string {
+function kubeconfig({
+  server = 'https://prod:6443',
+  cluster = {},
+  user = { token: 'one' },
+}: KubeconfigText): string {
   return stringify({
     'current-context': 'admin',
     contexts: [{ name: 'admin', context: { cluster: 'c', user: 'u' } }],
@@ -43,7 +47,13 @@ function secretOf(name: string, text: string, more: Partial<Secret> = {}): Secre
   const [namespace = '', cluster = ''] = name.split('/');
   const labels = { 'cluster.x-k8s.io/cluster-name': cluster };
   return {
-    metadata: { name: `${cluster}-kubeconfig`, namespace, uid: name, resourceVersion: String(++version), labels },
+    metadata: {
+      name: `${cluster}-kubeconfig`,
+      namespace,
+      uid: name,
+      resourceVersion: String(++version),
+      labels,
+    },
     type: 'Opaque',
     data: { value: Buffer.from(text).toString('base64') },
     ...more,
@@ -77,7 +87,9 @@ class Scene {
     onTestFinished(async () => {
       stop.abort();
       await running;
-      const [starts, ends] = ['start', 'end'].map((word) => this.events.filter((event) => event.startsWith(word)));
+      const [starts, ends] = ['start', 'end'].map((word) =>
+        this.events.filter((event) => event.startsWith(word)),
+      );
       expect(ends).toHaveLength(starts?.length ?? 0);
     });
   }
@@ -124,7 +136,8 @@ class Scene {
 describe('a cluster', () => {
   test('is served while its Secret is there', async () => {
     const scene = new Scene();
-    const missing = 'cluster default/prod cannot be asked: no Secret default/prod-kubeconfig was found';
+    const missing =
+      'cluster default/prod cannot be asked: no Secret default/prod-kubeconfig was found';
     expect(scene.of('default/prod')).toBe(missing);
     scene.put('default/prod', kubeconfig({}));
     await scene.expectOf('default/prod', 'default/prod https://prod:6443 one');
@@ -145,7 +158,10 @@ describe('a cluster', () => {
     await scene.expectOf('default/prod', 'default/prod https://prod:6443 one');
     scene.put('default/prod', kubeconfig({ server: 'https://two:6443' }));
     scene.put('default/prod', kubeconfig({ server: 'https://three:6443' }));
-    await scene.expectOf('default/prod', 'cluster default/prod cannot be asked: its Secret has just changed');
+    await scene.expectOf(
+      'default/prod',
+      'cluster default/prod cannot be asked: its Secret has just changed',
+    );
     expect(scene.events).toHaveLength(1);
     ended.resolve();
     await scene.expectOf('default/prod', 'default/prod https://three:6443 one');
@@ -199,8 +215,14 @@ describe('a cluster', () => {
     scene.faults.set('default/slow', 'cannot reach https://slow');
     for (const name of ['away', 'slow', 'prod']) scene.put(`default/${name}`, kubeconfig({}));
     await scene.expectOf('default/prod', 'default/prod https://prod:6443 one');
-    await scene.expectOf('default/away', 'cluster default/away cannot be asked: a part of it failed');
-    await scene.expectOf('default/slow', 'cluster default/slow cannot be asked: cannot reach https://slow');
+    await scene.expectOf(
+      'default/away',
+      'cluster default/away cannot be asked: a part of it failed',
+    );
+    await scene.expectOf(
+      'default/slow',
+      'cluster default/slow cannot be asked: cannot reach https://slow',
+    );
     scene.faults.clear();
     expect(scene.of('default/slow')).toBe('default/slow https://prod:6443 one');
     await scene.clock.advance(5_000);
@@ -210,7 +232,8 @@ describe('a cluster', () => {
   test('is not served beyond the limit, until another one ends; the others go on, also with a new kubeconfig', async () => {
     const scene = new Scene();
     for (let index = 0; index < 10; index++) scene.put(`default/bad${index}`, '{');
-    for (let index = 0; index < MOST_CLUSTERS; index++) scene.put(`default/c${index}`, kubeconfig({}));
+    for (let index = 0; index < MOST_CLUSTERS; index++)
+      scene.put(`default/c${index}`, kubeconfig({}));
     await vi.waitFor(() => expect(scene.events).toHaveLength(MOST_CLUSTERS), 60_000);
     scene.put('default/more', kubeconfig({}));
     const full = `cluster default/more cannot be asked: ${MOST_CLUSTERS} other clusters are served, which is the limit`;
@@ -220,17 +243,24 @@ describe('a cluster', () => {
     await scene.clock.advance(60_000);
     expect(scene.of('default/more')).toBe(full);
     scene.remove('default/c0');
-    await scene.expectOf('default/c0', 'cluster default/c0 cannot be asked: no Secret default/c0-kubeconfig was found');
+    await scene.expectOf(
+      'default/c0',
+      'cluster default/c0 cannot be asked: no Secret default/c0-kubeconfig was found',
+    );
     await scene.clock.advance(60_000);
     await scene.expectOf('default/more', 'default/more https://prod:6443 one');
   });
 
   test('that gets a kubeconfig without use gives its place to another one', async () => {
     const scene = new Scene();
-    for (let index = 0; index < MOST_CLUSTERS; index++) scene.put(`default/c${index}`, kubeconfig({}));
+    for (let index = 0; index < MOST_CLUSTERS; index++)
+      scene.put(`default/c${index}`, kubeconfig({}));
     await vi.waitFor(() => expect(scene.events).toHaveLength(MOST_CLUSTERS), 60_000);
     scene.put('default/c0', '{');
-    await vi.waitFor(() => expect(scene.of('default/c0')).toContain('is neither YAML nor JSON'), 60_000);
+    await vi.waitFor(
+      () => expect(scene.of('default/c0')).toContain('is neither YAML nor JSON'),
+      60_000,
+    );
     scene.put('default/more', kubeconfig({}));
     await scene.expectOf('default/more', 'default/more https://prod:6443 one');
   });
@@ -252,14 +282,26 @@ const FOREIGN: [string, KubeconfigText, string][] = [
     'exec of user "u"',
   ],
   ['a file with a token', { user: { tokenFile: '/etc/shadow' } }, 'tokenFile of user "u"'],
-  ['a file beside the token', { user: { token: 'x', tokenFile: '/etc/shadow' } }, 'tokenFile of user "u"'],
+  [
+    'a file beside the token',
+    { user: { token: 'x', tokenFile: '/etc/shadow' } },
+    'tokenFile of user "u"',
+  ],
   [
     'a certificate file',
     { user: { 'client-certificate': '/a', 'client-key-data': pem } },
     'client-certificate of user "u"',
   ],
-  ['a key file', { user: { 'client-certificate-data': pem, 'client-key': '/a' } }, 'client-key of user "u"'],
-  ['a file of authorities', { cluster: { 'certificate-authority': '/a' } }, 'certificate-authority of cluster "c"'],
+  [
+    'a key file',
+    { user: { 'client-certificate-data': pem, 'client-key': '/a' } },
+    'client-key of user "u"',
+  ],
+  [
+    'a file of authorities',
+    { cluster: { 'certificate-authority': '/a' } },
+    'certificate-authority of cluster "c"',
+  ],
   [
     'a server without proof',
     { cluster: { 'insecure-skip-tls-verify': true } },
@@ -294,7 +336,10 @@ describe('a kubeconfig', () => {
   ])('with %s is refused', async (_what, text) => {
     const scene = new Scene();
     scene.put('default/bad', text);
-    await vi.waitFor(() => expect(scene.of('default/bad')).toContain('asked: Secret default/bad-kubeconfig'), 60_000);
+    await vi.waitFor(
+      () => expect(scene.of('default/bad')).toContain('asked: Secret default/bad-kubeconfig'),
+      60_000,
+    );
   });
 
   test('that is much larger than any other is refused before it is parsed', async () => {
@@ -324,17 +369,32 @@ describe('other Secrets', () => {
   test.each<[string, Partial<Secret>]>([
     [
       'of another cluster',
-      { metadata: { name: 'prod-kubeconfig', namespace: 'default', labels: { 'cluster.x-k8s.io/cluster-name': 'x' } } },
+      {
+        metadata: {
+          name: 'prod-kubeconfig',
+          namespace: 'default',
+          labels: { 'cluster.x-k8s.io/cluster-name': 'x' },
+        },
+      },
     ],
     ['without a label', { metadata: { name: 'prod-kubeconfig', namespace: 'default' } }],
     [
       'of the same cluster',
-      { metadata: { name: 'prod-ca', namespace: 'default', labels: { 'cluster.x-k8s.io/cluster-name': 'prod' } } },
+      {
+        metadata: {
+          name: 'prod-ca',
+          namespace: 'default',
+          labels: { 'cluster.x-k8s.io/cluster-name': 'prod' },
+        },
+      },
     ],
   ])('%s: nothing is kept of them, and no cluster is served', async (_what, more) => {
     const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': 'secret' };
     const secret = secretOf('default/prod', token, more);
-    const kept = KUBECONFIG_SECRETS.transform({ ...secret, metadata: { ...secret.metadata, annotations } });
+    const kept = KUBECONFIG_SECRETS.transform({
+      ...secret,
+      metadata: { ...secret.metadata, annotations },
+    });
     expect(JSON.stringify(kept)).not.toMatch(/secret|value/);
     const scene = new Scene();
     scene.put('default/other', kubeconfig({}));

@@ -20,7 +20,9 @@ export const KUBECONFIG_SECRETS = {
   transform({ metadata, data }: Secret): Secret {
     const { labels, annotations: _, ...kept } = metadata;
     const isWanted = metadata.name === `${labels?.[LABEL]}${SUFFIX}`;
-    return isWanted ? { metadata: kept, data: { value: data?.['value'] ?? '' } } : { metadata: kept };
+    return isWanted
+      ? { metadata: kept, data: { value: data?.['value'] ?? '' } }
+      : { metadata: kept };
   },
 };
 
@@ -57,9 +59,15 @@ export function workloadClusters(
   { clock, log }: Pick<Tools, 'clock' | 'log'>,
 ) {
   const members = new Map<string, Member>();
-  const isFull = (): boolean => [...members.values()].filter(({ served }) => served).length >= MOST_CLUSTERS;
+  const isFull = (): boolean =>
+    [...members.values()].filter(({ served }) => served).length >= MOST_CLUSTERS;
 
-  const attend = async (key: string, member: Member, before: Member | undefined, abort: AbortSignal) => {
+  const attend = async (
+    key: string,
+    member: Member,
+    before: Member | undefined,
+    abort: AbortSignal,
+  ) => {
     const cluster = clusterOf(key);
     // Never two for one cluster: the next one starts when nothing of the last one runs.
     await before?.ended;
@@ -67,31 +75,48 @@ export function workloadClusters(
     if (member.kubeconfig !== undefined && !member.config) await aborted(abort);
     while (member.config && !abort.aborted) {
       try {
-        if (isFull()) throw new Error(`${MOST_CLUSTERS} other clusters are served, which is the limit`);
+        if (isFull())
+          throw new Error(`${MOST_CLUSTERS} other clusters are served, which is the limit`);
         member.served = serve(cluster, member.config);
         await member.served.run(abort);
       } catch (error) {
         member.problem = describeProblem(error).message;
-        if (!abort.aborted) log.warn('cannot serve a workload cluster', { cluster, problem: member.problem });
+        if (!abort.aborted)
+          log.warn('cannot serve a workload cluster', { cluster, problem: member.problem });
       }
       member.served = undefined;
       await sleep(clock, isFull() ? FULL_MS : AGAIN_MS, abort).catch(() => undefined);
     }
     if (members.get(key) === member) members.delete(key);
   };
-  const follow = async (key: string, kubeconfig: string | undefined, abort: AbortSignal): Promise<void> => {
+  const follow = async (
+    key: string,
+    kubeconfig: string | undefined,
+    abort: AbortSignal,
+  ): Promise<void> => {
     const before = members.get(key);
     if (before?.kubeconfig === kubeconfig) return;
-    const member: Member = { kubeconfig, stop: new AbortController(), problem: 'its Secret has just changed' };
+    const member: Member = {
+      kubeconfig,
+      stop: new AbortController(),
+      problem: 'its Secret has just changed',
+    };
     const text = Buffer.from(kubeconfig ?? '', 'base64').toString();
     if (kubeconfig !== undefined)
       member.config = await parseClusterConfig(text, `Secret ${key}`).catch((error: unknown) => {
         member.problem = describeProblem(error).message;
-        log.warn('cannot serve a workload cluster', { cluster: clusterOf(key), problem: member.problem });
+        log.warn('cannot serve a workload cluster', {
+          cluster: clusterOf(key),
+          problem: member.problem,
+        });
         return undefined;
       });
     const user = {};
-    if (before?.config && member.config && sameJson({ ...before.config, user }, { ...member.config, user })) {
+    if (
+      before?.config &&
+      member.config &&
+      sameJson({ ...before.config, user }, { ...member.config, user })
+    ) {
       // Some tokens last for minutes: the work goes on, and its next request has the new one.
       [before.kubeconfig, before.config.user] = [kubeconfig, member.config.user];
       return;
@@ -107,14 +132,20 @@ export function workloadClusters(
   };
   const of: ClusterOf = ({ metadata: { namespace = 'default' }, spec }) => {
     const name = `${namespace}/${spec?.clusterName}`;
-    const { served, problem } = members.get(name + SUFFIX) ?? { problem: `no Secret ${name}${SUFFIX} was found` };
+    const { served, problem } = members.get(name + SUFFIX) ?? {
+      problem: `no Secret ${name}${SUFFIX} was found`,
+    };
     const reason = served ? served.problem() : problem;
     if (served && reason === undefined) return served;
     throw new RefitError('REFIT_UNREACHABLE', `cluster ${name} cannot be asked: ${reason}`);
   };
   const run = async (abort: AbortSignal): Promise<void> => {
     const update = (secret: Secret): void => change(secret, secret.data?.['value'], abort);
-    secrets.addHandler({ added: update, updated: update, deleted: (secret) => change(secret, undefined, abort) });
+    secrets.addHandler({
+      added: update,
+      updated: update,
+      deleted: (secret) => change(secret, undefined, abort),
+    });
     await aborted(abort);
     await followed;
     await Promise.all([...members.values()].map(async ({ ended }) => await ended));

@@ -28,12 +28,20 @@ test.each(['True', 'False'])('its Plan says Complete %s', (complete) => {
   const status = { conditions, latestVersion: 'v1.2.3', latestHash: hash };
   const plan: CattlePlan = { ...buildCattlePlan('p'), status };
   const made = jobOf(config, { plan, node, version: 'v1.2.3', hash, settings: config.job });
-  const job = { ...made, metadata: { ...made.metadata, creationTimestamp: later(0) }, status: { active: 1 } };
+  const job = {
+    ...made,
+    metadata: { ...made.metadata, creationTimestamp: later(0) },
+    status: { active: 1 },
+  };
   const world = buildWorldOf([nodes, [node]], [jobs, [job]], [pods, []], [secrets, []]);
   const first = decide(gather(dialect, plan, world, T0), DEFAULT_POLICY, T0);
   const recorded = first.record ? dialect.project(first.record, plan, T0) : plan;
   expect(recorded.status?.applying).toEqual(['host-a']);
-  expect(recorded.status?.conditions?.[0]).toMatchObject({ type: 'Complete', status: 'False', reason: 'SyncJob' });
+  expect(recorded.status?.conditions?.[0]).toMatchObject({
+    type: 'Complete',
+    status: 'False',
+    reason: 'SyncJob',
+  });
   const again = decide(gather(dialect, recorded, world, T0), DEFAULT_POLICY, T0);
   expect([again.record, again.signals]).toEqual([undefined, []]);
 });

@@ -38,18 +38,39 @@ function planWith(...more: Conditions): CattlePlan {
 }
 
 const running = planWith();
-const over = planWith({ type: ABORTED_TYPE, status: 'True', reason: 'Aborted', message: 'the plan was aborted' });
-const aborted: CattlePlan = { ...over, metadata: { ...over.metadata, annotations: { [ABORT_ANNOTATION]: 'why' } } };
+const over = planWith({
+  type: ABORTED_TYPE,
+  status: 'True',
+  reason: 'Aborted',
+  message: 'the plan was aborted',
+});
+const aborted: CattlePlan = {
+  ...over,
+  metadata: { ...over.metadata, annotations: { [ABORT_ANNOTATION]: 'why' } },
+};
 
 function nodeWith(labels: Record<string, string>, spec: Node['spec'] = {}): Node {
-  return { ...buildNode('a', { labels: { 'kubernetes.io/hostname': 'a', ...labels } }, 'True'), spec };
+  return {
+    ...buildNode('a', { labels: { 'kubernetes.io/hostname': 'a', ...labels } }, 'True'),
+    spec,
+  };
 }
 const done = { [hashLabelOf('p')]: hash };
 const tainted = { taints: [{ ...PENDING_TAINT, value: '' }] };
 
 function completeJob(): Job {
-  const job = jobOf(config, { plan: draft, node: nodeWith({}), version: 'v1.2.3', hash, settings: config.job });
-  const condition = { type: 'Complete', status: 'True', lastTransitionTime: later(MINUTE) } as const;
+  const job = jobOf(config, {
+    plan: draft,
+    node: nodeWith({}),
+    version: 'v1.2.3',
+    hash,
+    settings: config.job,
+  });
+  const condition = {
+    type: 'Complete',
+    status: 'True',
+    lastTransitionTime: later(MINUTE),
+  } as const;
   const metadata = { ...job.metadata, uid: 'j', creationTimestamp: later(0) };
   return { ...job, metadata, status: { startTime: later(0), conditions: [condition] } };
 }
@@ -61,7 +82,8 @@ function decided(plan: CattlePlan, node: Node, ...made: readonly Job[]): Decisio
   return decide(gather(dialect, plan, worldOf(node, ...made), NOW), DEFAULT_POLICY, NOW);
 }
 
-const statesIn = ({ record }: Decision) => record?.stages.flatMap(({ targets }) => targets.map(({ state }) => state));
+const statesIn = ({ record }: Decision) =>
+  record?.stages.flatMap(({ targets }) => targets.map(({ state }) => state));
 const actionsIn = ({ nodeActions }: Decision) => nodeActions.map(({ kind }) => kind);
 
 test('a pending node whose Job ended without a record is done', () => {

@@ -24,36 +24,47 @@ export interface Failures {
 }
 
 export function failuresText(failed: readonly Target[], { metadata }: CattlePlan): string {
-  const names = failed.map(({ name, state, since }) => `${name}${state === 'failed' ? '' : REFUSED} at ${since}`);
+  const names = failed.map(
+    ({ name, state, since }) => `${name}${state === 'failed' ? '' : REFUSED} at ${since}`,
+  );
   return `${names.toSorted().join(', ')}; generation ${metadata.generation ?? 0}`;
 }
 
 const REFUSED = ' refused';
 
 /** Where the words of its Job are not known any more, or not told. */
-export const failureOn = (name: string): string => `a Job failed on Node ${name}: run refit why ${name}`;
+export const failureOn = (name: string): string =>
+  `a Job failed on Node ${name}: run refit why ${name}`;
 
 export function recordedFailures(plan: CattlePlan): Failures {
-  const [names = '', generation] = conditionOf(plan, FAILED_TYPE)?.message?.split('; generation ') ?? [];
+  const [names = '', generation] =
+    conditionOf(plan, FAILED_TYPE)?.message?.split('; generation ') ?? [];
   const entries = names.split(', ').map((entry): [string, Failure] => {
     const [name = '', since = ''] = entry.split(' at ');
     const state = name.endsWith(REFUSED) ? 'unsupported' : 'failed';
     return [name.replace(REFUSED, ''), { state, since }];
   });
-  return { nodes: new Map(entries), generation: generation === undefined ? undefined : Number(generation) };
+  return {
+    nodes: new Map(entries),
+    generation: generation === undefined ? undefined : Number(generation),
+  };
 }
 
 /** True if the Node was made later: another machine had its name. One that was made by a wrong clock, in the future, does not count. */
 function isBefore(time: string | undefined, node: Node): boolean {
   const made = Date.parse(node.metadata.creationTimestamp ?? '');
-  return Date.parse(time ?? '') < made && made <= Date.parse(readyCondition(node)?.lastHeartbeatTime ?? '');
+  return (
+    Date.parse(time ?? '') < made &&
+    made <= Date.parse(readyCondition(node)?.lastHeartbeatTime ?? '')
+  );
 }
 
 /** A cloud may make the Node anew at each start of the machine. Empty if the kubelet does not say which that is. */
 const machineOf = ({ status: { nodeInfo } = {} }: Node): string =>
   [nodeInfo?.machineID, nodeInfo?.systemUUID].filter(Boolean).join('/');
 
-export const withMachine = (job: Job, node: Node): Job => annotated(job, { [MACHINE_ANNOTATION]: machineOf(node) });
+export const withMachine = (job: Job, node: Node): Job =>
+  annotated(job, { [MACHINE_ANNOTATION]: machineOf(node) });
 
 export type Attempts = ReturnType<typeof attemptsOf>;
 
@@ -64,10 +75,16 @@ export function attemptsOf(config: CattleConfig) {
   const ends = new Map<string, string | undefined>();
   /** By plan and node at work: the last Job that was seen. */
   const lastJobs = new Map<unknown, Map<string, Job>>();
-  const keyOf = (plan: CattlePlan, node: Node): string => `${plan.metadata.uid} ${node.metadata.name}`;
+  const keyOf = (plan: CattlePlan, node: Node): string =>
+    `${plan.metadata.uid} ${node.metadata.name}`;
   return {
     /** The Job of a node at work, also one that Kubernetes deleted while the node rests, or is not Ready. */
-    recalled(plan: CattlePlan, nodeName: string, hash: string, present: Job | undefined): Job | undefined {
+    recalled(
+      plan: CattlePlan,
+      nodeName: string,
+      hash: string,
+      present: Job | undefined,
+    ): Job | undefined {
       const own = lastJobs.getOrInsertComputed(plan.metadata.uid, () => new Map());
       if (present) own.set(nodeName, present);
       const last = own.get(nodeName);
@@ -76,7 +93,8 @@ export function attemptsOf(config: CattleConfig) {
     /** Forgets those of other nodes: who starts again gets a Job again. */
     keep({ metadata: { uid } }: CattlePlan, atWork: readonly Target[]): void {
       const names = new Set(atWork.map(({ name }) => name));
-      for (const name of lastJobs.get(uid)?.keys() ?? []) if (!names.has(name)) lastJobs.get(uid)?.delete(name);
+      for (const name of lastJobs.get(uid)?.keys() ?? [])
+        if (!names.has(name)) lastJobs.get(uid)?.delete(name);
     },
     /** True for a Job of an earlier Node of that name, and for a failed one that the Plan would no longer make like this. Remembers its end. */
     isObsolete(job: Job, made: Omit<Rendering, 'settings'>): boolean {
@@ -84,7 +102,10 @@ export function attemptsOf(config: CattleConfig) {
       const isSame = machine !== '' && job.metadata.annotations?.[MACHINE_ANNOTATION] === machine;
       const failure = holds(job, 'Failed');
       if (failure) ends.set(keyOf(made.plan, made.node), failure.lastTransitionTime);
-      const times = [job.metadata.creationTimestamp, (failure ?? holds(job, 'Complete'))?.lastTransitionTime];
+      const times = [
+        job.metadata.creationTimestamp,
+        (failure ?? holds(job, 'Complete'))?.lastTransitionTime,
+      ];
       if (!isSame && times.every((time) => isBefore(time, made.node))) return true;
       return failure !== undefined && isOutdated(job, jobOf(config, { ...made, settings }));
     },

@@ -10,7 +10,13 @@ import { trimJob } from './signal.ts';
 import { STAMP_ANNOTATION } from './stamps.ts';
 
 const config = { name: 'c', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
-const rendering = { plan: buildCattlePlan('p'), node: buildNode('w1'), version: 'v1', hash: 'h', settings: config.job };
+const rendering = {
+  plan: buildCattlePlan('p'),
+  node: buildNode('w1'),
+  version: 'v1',
+  hash: 'h',
+  settings: config.job,
+};
 const made = jobOf(config, rendering);
 const withConditions = (...conditions: Partial<Condition>[]): Job => ({
   ...made,
@@ -38,8 +44,14 @@ test.each([
 test.each<[string, Pod['status']]>([
   ['runs', { phase: 'Running', containerStatuses: [{ name: 'upgrade', state: {} }] }],
   ['was evicted', { phase: 'Failed', reason: 'Evicted', message: 'low on memory' }],
-  ['has no place', { conditions: [{ type: 'PodScheduled', status: 'False', message: 'no nodes' }] }],
-  ['lacks its image', { initContainerStatuses: [{ name: 'drain', state: { waiting: { reason: 'ErrImagePull' } } }] }],
+  [
+    'has no place',
+    { conditions: [{ type: 'PodScheduled', status: 'False', message: 'no nodes' }] },
+  ],
+  [
+    'lacks its image',
+    { initContainerStatuses: [{ name: 'drain', state: { waiting: { reason: 'ErrImagePull' } } }] },
+  ],
 ])('of a pod that %s the cache has what is told', (_name, status) => {
   const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name: 'j', uid: 'u' }];
   const pod: Pod = {

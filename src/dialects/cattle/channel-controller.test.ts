@@ -47,7 +47,13 @@ async function start(
     yield { type: 'ADDED', object: plan };
     yield {
       type: 'BOOKMARK',
-      object: { metadata: { name: '', resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } } },
+      object: {
+        metadata: {
+          name: '',
+          resourceVersion: '1',
+          annotations: { 'k8s.io/initial-events-end': 'true' },
+        },
+      },
     };
     await Promise.withResolvers<never>().promise;
   }
@@ -63,7 +69,9 @@ async function start(
   const controller = channelController({
     plans: createInformer(client, cattlePlans, { clock, log: silentLogger }),
     writer: client,
-    events: { record: (_plan, { type, reason, message }) => void told.push(`${type} ${reason} ${message}`) },
+    events: {
+      record: (_plan, { type, reason, message }) => void told.push(`${type} ${reason} ${message}`),
+    },
     intervalMs: 15 * MINUTE,
     clock,
     log: silentLogger,
@@ -82,7 +90,8 @@ async function start(
     const context = { abort: stop.signal, log: silentLogger, failures: 0 };
     return (await controller.reconcile('system-upgrade/p', context))?.requeueAfterMs;
   };
-  const follow = (channel: string): void => void (plan = { ...plan, spec: { ...plan.spec, channel } as CattleSpec });
+  const follow = (channel: string): void =>
+    void (plan = { ...plan, spec: { ...plan.spec, channel } as CattleSpec });
   return { controller, clock, asked, told, stored: () => plan, reconcile, follow };
 }
 
@@ -114,14 +123,17 @@ test('others who write the same status do not make it ask again', async () => {
 test.each([
   ['answer', tells, undefined],
   ['failure', fails, 'no route'],
-])('a %s that comes after the Plan was given another channel is not recorded', async (_, answer, problem) => {
-  const { reconcile, stored, told, follow } = await start(async () => {
-    follow('https://example.com/v1.34');
-    return await answer();
-  });
-  expect(await reconcile().then(() => undefined, messageOf)).toBe(problem);
-  expect([stored().status, told]).toEqual([undefined, []]);
-});
+])(
+  'a %s that comes after the Plan was given another channel is not recorded',
+  async (_, answer, problem) => {
+    const { reconcile, stored, told, follow } = await start(async () => {
+      follow('https://example.com/v1.34');
+      return await answer();
+    });
+    expect(await reconcile().then(() => undefined, messageOf)).toBe(problem);
+    expect([stored().status, told]).toEqual([undefined, []]);
+  },
+);
 
 test('a failure is told where nothing was resolved before', async () => {
   const { reconcile, stored, told } = await start(fails);
@@ -170,7 +182,10 @@ test('what was resolved stays so while the channel fails, and since when it fail
 
 test('a plan that follows no channel any more has none that fails', async () => {
   const conditions = [{ type: 'RefitChannelFails', status: 'True', message: 'why' }];
-  const { reconcile, stored } = await start(fails, { spec: { version: 'v1' }, status: { conditions } });
+  const { reconcile, stored } = await start(fails, {
+    spec: { version: 'v1' },
+    status: { conditions },
+  });
   await reconcile();
   expect(stored().status?.conditions).toEqual([]);
 });
@@ -196,7 +211,13 @@ test('kubectl replace --force while the channel is asked: the new Plan gets its 
     yield { type: 'ADDED', object: first };
     yield {
       type: 'BOOKMARK',
-      object: { metadata: { name: '', resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } } },
+      object: {
+        metadata: {
+          name: '',
+          resourceVersion: '1',
+          annotations: { 'k8s.io/initial-events-end': 'true' },
+        },
+      },
     };
     await replaced.promise;
     yield { type: 'DELETED', object: first };
@@ -206,7 +227,8 @@ test('kubectl replace --force while the channel is asked: the new Plan gets its 
   const client = {
     watch,
     get: async () => await Promise.resolve(stored),
-    replace: async (_resource: unknown, object: CattlePlan) => await Promise.resolve((stored = object)),
+    replace: async (_resource: unknown, object: CattlePlan) =>
+      await Promise.resolve((stored = object)),
   } as unknown as KubeClient;
   const controller = channelController({
     plans: createInformer(client, cattlePlans, { clock, log: silentLogger }),

@@ -42,7 +42,12 @@ export function channelController(parts: ChannelParts): Controller {
     reconcile: async (key) => {
       const { name, namespace } = splitKey(key);
       const plan = plans.get(name, namespace);
-      if (plan && plan.metadata.deletionTimestamp === undefined && plan.spec?.channel && !plan.spec.version)
+      if (
+        plan &&
+        plan.metadata.deletionTimestamp === undefined &&
+        plan.spec?.channel &&
+        !plan.spec.version
+      )
         return await follow(parts, plan, plan.spec.channel, answers);
       answers.delete(key);
       if (plan && conditionOf(plan, CHANNEL_TYPE))
@@ -54,7 +59,12 @@ export function channelController(parts: ChannelParts): Controller {
   };
 }
 
-async function follow(parts: ChannelParts, plan: CattlePlan, channel: string, answers: Map<string, Answer>) {
+async function follow(
+  parts: ChannelParts,
+  plan: CattlePlan,
+  channel: string,
+  answers: Map<string, Answer>,
+) {
   const { intervalMs, clock, log, ask, writer, events } = parts;
   const key = keyOf(plan);
   const known = answers.get(key);
@@ -64,13 +74,17 @@ async function follow(parts: ChannelParts, plan: CattlePlan, channel: string, an
   try {
     const version = mungeVersion(await ask(channel, plan.status?.latestVersion ?? ''));
     log.info('channel resolved', { plan: key, version });
-    const isNew = await record(writer, plan, (current) => withVersion(current, version, clock.now()));
+    const isNew = await record(writer, plan, (current) =>
+      withVersion(current, version, clock.now()),
+    );
     const message = `the channel says version ${version}`;
     if (isNew && plan.status?.latestVersion !== version)
       events.record(plan, { type: 'Normal', reason: 'Resolved', message });
   } catch (error) {
     const message = messageOf(error);
-    const isNew = await record(writer, plan, (current) => withFailure(current, message, clock.now()));
+    const isNew = await record(writer, plan, (current) =>
+      withFailure(current, message, clock.now()),
+    );
     if (isNew) events.record(plan, { type: 'Warning', reason: 'ResolveFailed', message });
     throw error;
   }
@@ -78,17 +92,25 @@ async function follow(parts: ChannelParts, plan: CattlePlan, channel: string, an
   return { requeueAfterMs: intervalMs };
 }
 
-const RESOLVED: ConditionUpdate = { type: 'LatestResolved', status: 'True', reason: 'Channel', message: '' };
+const RESOLVED: ConditionUpdate = {
+  type: 'LatestResolved',
+  status: 'True',
+  reason: 'Channel',
+  message: '',
+};
 
 function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan {
   const resolved = withVerdict(withoutCondition(plan, CHANNEL_TYPE), RESOLVED, now);
   const { status } = resolved;
-  return status?.latestVersion === version ? resolved : { ...resolved, status: { ...status, latestVersion: version } };
+  return status?.latestVersion === version
+    ? resolved
+    : { ...resolved, status: { ...status, latestVersion: version } };
 }
 
 /** A resolved version stays, so a rollout continues while its channel is unavailable: that has a condition of its own. */
 function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan {
-  const [, since = rfc3339(now)] = / since (\S+): /.exec(conditionOf(plan, CHANNEL_TYPE)?.message ?? '') ?? [];
+  const [, since = rfc3339(now)] =
+    / since (\S+): /.exec(conditionOf(plan, CHANNEL_TYPE)?.message ?? '') ?? [];
   const failing = `the channel says no version since ${since}: ${message}`;
   const failure: ConditionUpdate = says(plan, RESOLVED)
     ? { type: CHANNEL_TYPE, status: 'True', reason: 'ResolveFailed', message: failing }
@@ -97,13 +119,25 @@ function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan
 }
 
 /** The engine writes the same status: a conflict applies the change again. False without a change, or once another channel is followed. */
-async function record(writer: KubeClient, { metadata, spec }: CattlePlan, change: (plan: CattlePlan) => CattlePlan) {
+async function record(
+  writer: KubeClient,
+  { metadata, spec }: CattlePlan,
+  change: (plan: CattlePlan) => CattlePlan,
+) {
   const { name, namespace, uid } = metadata;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const current = await writer.get(cattlePlans, name, { namespace });
     const changed = change(current);
-    if (changed === current || current.metadata.uid !== uid || current.spec?.channel !== spec?.channel) return false;
-    if (await unlessError(isConflict)(writer.replace(cattlePlans, changed, { subresource: 'status' }))) return true;
+    if (
+      changed === current ||
+      current.metadata.uid !== uid ||
+      current.spec?.channel !== spec?.channel
+    )
+      return false;
+    if (
+      await unlessError(isConflict)(writer.replace(cattlePlans, changed, { subresource: 'status' }))
+    )
+      return true;
   }
   throw new Error(`could not write the status of Plan ${name}: ${MAX_ATTEMPTS} conflicts in a row`);
 }

@@ -7,13 +7,20 @@ import { claimOn } from '../../signal/at-work.ts';
 
 const TWO = [selecting('first', 'a'), selecting('second', 'b')];
 const HALF_A_MINUTE = 30_000;
-const isOfFirst = ({ kind, metadata }: KubeObject): boolean => kind === 'Job' && metadata.name.includes('first');
+const isOfFirst = ({ kind, metadata }: KubeObject): boolean =>
+  kind === 'Job' && metadata.name.includes('first');
 
 test.each<[string, (object: KubeObject, subresource?: string) => boolean]>([
   ['its Job', isOfFirst],
-  ['its record', ({ metadata }, subresource) => metadata.name === 'first' && subresource === 'status'],
+  [
+    'its record',
+    ({ metadata }, subresource) => metadata.name === 'first' && subresource === 'status',
+  ],
 ])('%s is refused: another Plan has its turn', async (_what, refuse) => {
-  const { look, atWork, claims, refused } = buildCattleScene(TWO, ['a', 'b'], { policyOf: () => LIMITED, refuse });
+  const { look, atWork, claims, refused } = buildCattleScene(TWO, ['a', 'b'], {
+    policyOf: () => LIMITED,
+    refuse,
+  });
   await look(60, HALF_A_MINUTE);
   expect([atWork(), claims()]).toEqual([['b'], ['cattle/system-upgrade/second/second-uid']]);
   expect(refused).not.toEqual([]);

@@ -61,15 +61,22 @@ test('what is recorded ahead waits for its claim', async () => {
   expect([made().length, claims()]).toEqual([9, []]);
 });
 
-test.each(['other/plan-uid', ''])('a claim that names no other plan is replaced: %j', async (claim) => {
-  const { api, look, atWork } = buildCattleScene([buildCattlePlan('plan')], ['a']);
-  api.change(nodes, 'a', (node) => withClaim(signalled(node), claim));
-  await look();
-  expect(atWork()).toEqual(['a']);
-});
+test.each(['other/plan-uid', ''])(
+  'a claim that names no other plan is replaced: %j',
+  async (claim) => {
+    const { api, look, atWork } = buildCattleScene([buildCattlePlan('plan')], ['a']);
+    api.change(nodes, 'a', (node) => withClaim(signalled(node), claim));
+    await look();
+    expect(atWork()).toEqual(['a']);
+  },
+);
 
 test('a claim stays while the Job runs, though its Plan went back to the version before, or is gone', async () => {
-  const { api, look, atWork, claims, complete } = buildCattleScene([buildCattlePlan('plan')], ['a'], limited);
+  const { api, look, atWork, claims, complete } = buildCattleScene(
+    [buildCattlePlan('plan')],
+    ['a'],
+    limited,
+  );
   const ask = (version: string): void =>
     api.change<CattlePlan>(cattlePlans, 'plan', ({ spec: _spec, ...plan }) => ({
       ...buildCattlePlan('plan', { version }),
@@ -93,10 +100,17 @@ test('a claim stays while the Job runs, though its Plan went back to the version
 });
 
 test('a Job that no Plan owns neither counts nor keeps a claim', async () => {
-  const { api, look, atWork, claims } = buildCattleScene([selecting('plan', 'a')], ['a', 'b'], limited);
+  const { api, look, atWork, claims } = buildCattleScene(
+    [selecting('plan', 'a')],
+    ['a', 'b'],
+    limited,
+  );
   api.change(nodes, 'b', (node) => withClaim(node, 'cattle/system-upgrade/gone/gone-uid'));
   const labels = { [PLAN_LABEL]: 'any', [NODE_LABEL]: 'b' };
-  api.put<Job>(jobs, { metadata: { name: 'any', namespace: 'elsewhere', uid: 'any', labels }, status: { active: 1 } });
+  api.put<Job>(jobs, {
+    metadata: { name: 'any', namespace: 'elsewhere', uid: 'any', labels },
+    status: { active: 1 },
+  });
   await look();
   expect([atWork(), claims()]).toEqual([['a'], ['cattle/system-upgrade/plan/plan-uid']]);
 });

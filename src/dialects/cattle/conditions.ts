@@ -17,9 +17,15 @@ export function conditionOf(plan: CattlePlan, type: string): CattleCondition | u
 }
 
 /** What began just now is told once it has lasted, or if it was told before. */
-export function withStalls(plan: CattlePlan, stalls: ReadonlyMap<string, boolean>, now: number): CattlePlan {
+export function withStalls(
+  plan: CattlePlan,
+  stalls: ReadonlyMap<string, boolean>,
+  now: number,
+): CattlePlan {
   const before = stallsOf(plan) ?? '';
-  const told = [...stalls].flatMap(([message, lasts]) => (lasts || before.includes(message) ? message : []));
+  const told = [...stalls].flatMap(([message, lasts]) =>
+    lasts || before.includes(message) ? message : [],
+  );
   if (told.length === 0) return withoutCondition(plan, STALLED_TYPE);
   const message = listedSentences(told.toSorted(), MOST_STALLS);
   return withVerdict(plan, { type: STALLED_TYPE, status: 'True', reason: 'Stalled', message }, now);
@@ -29,7 +35,9 @@ export function withStalls(plan: CattlePlan, stalls: ReadonlyMap<string, boolean
 export function withoutCondition(plan: CattlePlan, type: string): CattlePlan {
   const { conditions = [] } = plan.status ?? {};
   const kept = conditions.filter((each) => each.type !== type);
-  return kept.length === conditions.length ? plan : { ...plan, status: { ...plan.status, conditions: kept } };
+  return kept.length === conditions.length
+    ? plan
+    : { ...plan, status: { ...plan.status, conditions: kept } };
 }
 
 /** The same object if it says so already. */
@@ -44,23 +52,37 @@ export function stallsOf(plan: CattlePlan): string | undefined {
 }
 
 export function holds({ status }: Job, type: string): Condition | undefined {
-  return status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
+  return status?.conditions?.find(
+    (condition) => condition.type === type && condition.status === 'True',
+  );
 }
 
 /** True if the plan already has exactly this condition. */
-export function says(plan: CattlePlan, { type, status, reason, message }: ConditionUpdate): boolean {
+export function says(
+  plan: CattlePlan,
+  { type, status, reason, message }: ConditionUpdate,
+): boolean {
   const known = conditionOf(plan, type);
   return known?.status === status && known.reason === reason && (known.message ?? '') === message;
 }
 
 /** Keeps other conditions and the order; `now` in milliseconds. */
-export function withVerdicts(known: readonly CattleCondition[], verdicts: readonly ConditionUpdate[], now: number) {
+export function withVerdicts(
+  known: readonly CattleCondition[],
+  verdicts: readonly ConditionUpdate[],
+  now: number,
+) {
   const all = new Map(known.map((condition) => [condition.type, condition]));
-  for (const verdict of verdicts) all.set(verdict.type, updated(all.get(verdict.type), verdict, now));
+  for (const verdict of verdicts)
+    all.set(verdict.type, updated(all.get(verdict.type), verdict, now));
   return [...all.values()];
 }
 
-function updated(known: CattleCondition | undefined, verdict: ConditionUpdate, now: number): CattleCondition {
+function updated(
+  known: CattleCondition | undefined,
+  verdict: ConditionUpdate,
+  now: number,
+): CattleCondition {
   const { message, ...rest } = verdict;
   const { message: before = '', ...others } = known ?? { type: verdict.type, status: '' };
   const isSame = others.status === verdict.status && before === message;

@@ -5,7 +5,9 @@ import { silentLogger } from '../../util/log.ts';
 import { DEFAULT_JOB_SETTINGS, flag, jobSettings, leaseTimes, pollingInterval } from './config.ts';
 
 test('without variables the defaults count', () => {
-  expect(jobSettings({ SYSTEM_UPGRADE_JOB_KUBECTL_IMAGE: '' }, silentLogger)).toEqual(DEFAULT_JOB_SETTINGS);
+  expect(jobSettings({ SYSTEM_UPGRADE_JOB_KUBECTL_IMAGE: '' }, silentLogger)).toEqual(
+    DEFAULT_JOB_SETTINGS,
+  );
   expect(leaseTimes({}, silentLogger)).toEqual({
     leaseDurationMs: 45_000,
     renewDeadlineMs: 30_000,
@@ -55,7 +57,9 @@ test.each([
   ['1m', 900_000],
   ['soon', 900_000],
 ])('a polling interval of %s', (text, milliseconds) => {
-  expect(pollingInterval({ SYSTEM_UPGRADE_PLAN_POLLING_INTERVAL: text }, silentLogger)).toBe(milliseconds);
+  expect(pollingInterval({ SYSTEM_UPGRADE_PLAN_POLLING_INTERVAL: text }, silentLogger)).toBe(
+    milliseconds,
+  );
 });
 
 test.each([

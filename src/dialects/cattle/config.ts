@@ -45,7 +45,12 @@ export function jobSettings(env: Environment, log: Logger): JobSettings {
   const settings = Object.entries(DEFAULT_JOB_SETTINGS).map(([key, fallback]) => {
     const name = key.replaceAll(/[A-Z]/g, '_$&').toUpperCase();
     if (typeof fallback === 'number') return [key, read(name, integer, fallback)];
-    return [key, typeof fallback === 'boolean' ? read(name, flag, fallback) : read(name, (value) => value, fallback)];
+    return [
+      key,
+      typeof fallback === 'boolean'
+        ? read(name, flag, fallback)
+        : read(name, (value) => value, fallback),
+    ];
   });
   return Object.fromEntries(settings) as JobSettings;
 }
@@ -86,7 +91,11 @@ function reader(env: Environment, log: Logger, prefix: string) {
     if (value === undefined || value === '') return fallback;
     const parsed = parse(value);
     if (parsed === undefined)
-      log.error('invalid environment variable, using the default', { name: `${prefix}${name}`, value, used: fallback });
+      log.error('invalid environment variable, using the default', {
+        name: `${prefix}${name}`,
+        value,
+        used: fallback,
+      });
     return parsed ?? fallback;
   };
 }

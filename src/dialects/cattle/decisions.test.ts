@@ -11,7 +11,15 @@ import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import type { Rollout } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { type Condition, type Job, jobs, type Node, nodes, pods, secrets } from '../../kube/resources.ts';
+import {
+  type Condition,
+  type Job,
+  jobs,
+  type Node,
+  nodes,
+  pods,
+  secrets,
+} from '../../kube/resources.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 import { jobOf } from './job.ts';
@@ -20,15 +28,24 @@ import { latestHash } from './latest.ts';
 const NAMESPACE = 'system-upgrade';
 const config = { name: 'controller', namespace: NAMESPACE, job: DEFAULT_JOB_SETTINGS };
 const dialect = cattle(config);
-const policyOf = (plan: CattlePlan): RolloutPolicy => dialect.planRules?.apply(plan, DEFAULT_POLICY) ?? DEFAULT_POLICY;
+const policyOf = (plan: CattlePlan): RolloutPolicy =>
+  dialect.planRules?.apply(plan, DEFAULT_POLICY) ?? DEFAULT_POLICY;
 const NOW = T0 + 10 * MINUTE;
 const LABEL = 'plan.upgrade.cattle.io/p';
 
 const hashOf = (version: string): string => latestHash(buildCattlePlan('p'), version, []);
 const HASH = hashOf('v1.2.3');
 
-function node(name: string, labels: Record<string, string> = {}, ready: 'True' | 'False' = 'True'): Node {
-  return buildNode(name, { labels: { 'kubernetes.io/hostname': `host-${name}`, ...labels } }, ready);
+function node(
+  name: string,
+  labels: Record<string, string> = {},
+  ready: 'True' | 'False' = 'True',
+): Node {
+  return buildNode(
+    name,
+    { labels: { 'kubernetes.io/hostname': `host-${name}`, ...labels } },
+    ready,
+  );
 }
 
 function job(
@@ -38,9 +55,19 @@ function job(
   spec: Partial<CattleSpec> = {},
 ): Job {
   const [plan, settings] = [buildCattlePlan('p', spec), config.job];
-  const rendered = jobOf(config, { plan, node: node(name), version, hash: hashOf(version), settings });
+  const rendered = jobOf(config, {
+    plan,
+    node: node(name),
+    version,
+    hash: hashOf(version),
+    settings,
+  });
   const status = { startTime: later(0), active: 1, conditions: conditions as Condition[] };
-  return { ...rendered, metadata: { ...rendered.metadata, uid: name, creationTimestamp: later(0) }, status };
+  return {
+    ...rendered,
+    metadata: { ...rendered.metadata, uid: name, creationTimestamp: later(0) },
+    status,
+  };
 }
 
 const complete = { type: 'Complete', status: 'True', lastTransitionTime: later(MINUTE) } as const;
@@ -85,9 +112,13 @@ function pass(situation: Pass): Outcome {
   const world = worldOf({ ...situation, nodes: [...byName.values()] });
   const snapshot = gather(dialect, plan, world, now + 1000);
   const { signals, record } = decide(snapshot, policyOf(plan), now + 1000);
-  const sent = signals.map((signalling) => dialect.signal.send(world, snapshot.rollout, signalling, plan));
+  const sent = signals.map((signalling) =>
+    dialect.signal.send(world, snapshot.rollout, signalling, plan),
+  );
   const signalled = sent.flatMap((instruction) => {
-    return instruction?.kind === 'create' ? (instruction.object.metadata.labels?.['upgrade.cattle.io/node'] ?? []) : [];
+    return instruction?.kind === 'create'
+      ? (instruction.object.metadata.labels?.['upgrade.cattle.io/node'] ?? [])
+      : [];
   });
   return { plan, signalled, recordedAgain: record !== undefined, finished, sent };
 }
@@ -128,11 +159,18 @@ const running = (applying: string[], more: object[] = []): CattlePlan['status'] 
   applying,
 });
 
-const FAILED = { type: 'RefitFailedNodes', status: 'True', message: `a at ${later(10 * MINUTE)}; generation 0` };
+const FAILED = {
+  type: 'RefitFailedNodes',
+  status: 'True',
+  message: `a at ${later(10 * MINUTE)}; generation 0`,
+};
 
 const aborted = (status?: CattlePlan['status']): CattlePlan => {
   const plan = of({}, status);
-  return { ...plan, metadata: { ...plan.metadata, annotations: { [ABORT_ANNOTATION]: 'wrong image' } } };
+  return {
+    ...plan,
+    metadata: { ...plan.metadata, annotations: { [ABORT_ANNOTATION]: 'wrong image' } },
+  };
 };
 
 /** The test begins at 08:00 on a Friday. */
@@ -155,10 +193,17 @@ const rows: [string, Pass, Expected][] = [
     { plan: of({ concurrency: 2 }), nodes: ['a', 'b', 'c', 'd'].map((name) => node(name)) },
     { applying: ['host-a', 'host-c'], signalled: ['c', 'a'] },
   ],
-  ['nothing to select is complete', { plan: of() }, { conditions: ['Complete True Complete', ...GOOD] }],
+  [
+    'nothing to select is complete',
+    { plan: of() },
+    { conditions: ['Complete True Complete', ...GOOD] },
+  ],
   [
     'no selector selects nobody',
-    { plan: { ...of(), spec: { concurrency: 1, version: 'v1.2.3', upgrade: { image: 'img' } } }, nodes: [node('a')] },
+    {
+      plan: { ...of(), spec: { concurrency: 1, version: 'v1.2.3', upgrade: { image: 'img' } } },
+      nodes: [node('a')],
+    },
     { conditions: ['Complete True Complete', ...GOOD] },
   ],
   [
@@ -207,17 +252,29 @@ const rows: [string, Pass, Expected][] = [
   ],
   [
     'when it is complete, the next one follows in the same record',
-    { plan: of({}, running(['host-a'])), nodes: [node('a'), node('b')], jobs: [job('a', [complete])] },
+    {
+      plan: of({}, running(['host-a'])),
+      nodes: [node('a'), node('b')],
+      jobs: [job('a', [complete])],
+    },
     { applying: ['host-b'], signalled: ['b'] },
   ],
   [
     'a node that is not Ready after its Job keeps its slot',
-    { plan: of({}, running(['host-a'])), nodes: [node('a', {}, 'False'), node('b')], jobs: [job('a', [complete])] },
+    {
+      plan: of({}, running(['host-a'])),
+      nodes: [node('a', {}, 'False'), node('b')],
+      jobs: [job('a', [complete])],
+    },
     { applying: ['host-a'] },
   ],
   [
     'a Job that failed keeps the slot, with its reason',
-    { plan: of({}, running(['host-a'])), nodes: [node('a'), node('b')], jobs: [job('a', [failed])] },
+    {
+      plan: of({}, running(['host-a'])),
+      nodes: [node('a'), node('b')],
+      jobs: [job('a', [failed])],
+    },
     {
       conditions: [
         `Complete False JobFailed Job ${NAMESPACE}/${job('a').metadata.name} failed on Node a: Why: because`,
@@ -255,7 +312,11 @@ const rows: [string, Pass, Expected][] = [
   ],
   [
     'a node that is left out while its Job works holds its slot',
-    { plan: of({}, running(['host-a'])), nodes: [node('a', { [LABEL]: 'disabled' }), node('b')], jobs: [job('a')] },
+    {
+      plan: of({}, running(['host-a'])),
+      nodes: [node('a', { [LABEL]: 'disabled' }), node('b')],
+      jobs: [job('a')],
+    },
     { applying: ['host-a'] },
   ],
   [
@@ -279,7 +340,11 @@ const rows: [string, Pass, Expected][] = [
   ],
   [
     'what is at work then goes on, and holds its slot',
-    { plan: of({ postCompleteDelay: '-30s' }, running(['host-a'])), nodes: [node('a'), node('b')], jobs: [job('a')] },
+    {
+      plan: of({ postCompleteDelay: '-30s' }, running(['host-a'])),
+      nodes: [node('a'), node('b')],
+      jobs: [job('a')],
+    },
     {
       conditions: [
         'Complete False NotReady plan is not valid and resolved',
@@ -303,7 +368,12 @@ const rows: [string, Pass, Expected][] = [
   [
     'a channel that was not read yet',
     { plan: of({ version: '', channel: 'https://example.com' }), nodes: [node('a')] },
-    { conditions: ['Complete False NotReady plan is not valid and resolved', 'Validated True PlanIsValid'] },
+    {
+      conditions: [
+        'Complete False NotReady plan is not valid and resolved',
+        'Validated True PlanIsValid',
+      ],
+    },
   ],
   [
     'a Secret that is not there',
@@ -319,7 +389,11 @@ const rows: [string, Pass, Expected][] = [
     'aborted: an intent without a Job is forgotten, and nothing is recorded twice',
     { plan: aborted(running(['host-a'])), nodes: [node('a'), node('b')] },
     {
-      conditions: ['Complete False SyncJob', ...GOOD, 'RefitAborted True Aborted the plan was aborted: wrong image'],
+      conditions: [
+        'Complete False SyncJob',
+        ...GOOD,
+        'RefitAborted True Aborted the plan was aborted: wrong image',
+      ],
       applying: [],
     },
   ],
@@ -331,11 +405,20 @@ const rows: [string, Pass, Expected][] = [
   [
     'aborted before it began',
     { plan: aborted(), nodes: [node('a')] },
-    { conditions: ['Complete False Resolved', ...GOOD, 'RefitAborted True Aborted the plan was aborted: wrong image'] },
+    {
+      conditions: [
+        'Complete False Resolved',
+        ...GOOD,
+        'RefitAborted True Aborted the plan was aborted: wrong image',
+      ],
+    },
   ],
   [
     'an abort that was removed starts it again, and is forgotten',
-    { plan: of({}, running([], [{ type: 'RefitAborted', status: 'True', message: 'aborted' }])), nodes: [node('a')] },
+    {
+      plan: of({}, running([], [{ type: 'RefitAborted', status: 'True', message: 'aborted' }])),
+      nodes: [node('a')],
+    },
     { conditions: ['Complete False SyncJob', ...GOOD], applying: ['host-a'], signalled: ['a'] },
   ],
   [
@@ -377,7 +460,11 @@ const rows: [string, Pass, Expected][] = [
   ],
   [
     'what has begun goes on when it closes',
-    { plan: of({ window: NOON }, running(['host-a'])), nodes: [node('a'), node('b')], jobs: [job('a', [complete])] },
+    {
+      plan: of({ window: NOON }, running(['host-a'])),
+      nodes: [node('a'), node('b')],
+      jobs: [job('a', [complete])],
+    },
     { applying: ['host-b'], signalled: ['b'] },
   ],
   [
@@ -435,7 +522,11 @@ test.each<[string, Partial<CattleSpec>, boolean]>([
   const labels = { 'example.com/version': 'at-$(LATEST_VERSION)' };
   const cordoned = { ...node('a', { mine: 'yes' }), spec: { unschedulable: true } };
   const plan = of({ ...spec, postCompleteLabels: labels }, running(['host-a']));
-  const [finished] = pass({ plan, nodes: [cordoned], jobs: [job('a', [complete], 'v1.2.3', spec)] }).finished;
+  const [finished] = pass({
+    plan,
+    nodes: [cordoned],
+    jobs: [job('a', [complete], 'v1.2.3', spec)],
+  }).finished;
   expect(finished?.metadata.labels).toMatchObject({
     mine: 'yes',
     [LABEL]: HASH,
@@ -454,8 +545,13 @@ test('a node that rests carries pods again, and is labelled only afterwards', ()
   expect([nodeActions.length, nodeAction?.kind]).toEqual([1, 'acknowledge']);
   const rollout = dialect.resolve(plan, world, NOW);
   const instruction =
-    nodeAction && dialect.signal.acknowledge?.(world, rollout, nodeAction.stage, nodeAction.target, NOW);
-  expect(instruction).toEqual({ kind: 'replace', resource: nodes, object: { ...cordoned, spec: {} } });
+    nodeAction &&
+    dialect.signal.acknowledge?.(world, rollout, nodeAction.stage, nodeAction.target, NOW);
+  expect(instruction).toEqual({
+    kind: 'replace',
+    resource: nodes,
+    object: { ...cordoned, spec: {} },
+  });
 });
 
 test('a Job of a deleted plan of that name says nothing of the new one', () => {
@@ -474,7 +570,11 @@ test('a Job that the original left paused is set going, once its node is recorde
   const { plan, sent } = pass({ plan: of(), nodes: [node('a')], jobs: [paused] });
   expect(plan.status?.applying).toEqual(['host-a']);
   expect(sent).toEqual([
-    { kind: 'replace', resource: jobs, object: { ...paused, spec: { ...left.spec, parallelism: 1 } } },
+    {
+      kind: 'replace',
+      resource: jobs,
+      object: { ...paused, spec: { ...left.spec, parallelism: 1 } },
+    },
   ]);
 });
 
@@ -483,7 +583,9 @@ test('the time of a condition moves with status or message, not with the reason'
     {},
     {
       ...running(['host-b']),
-      conditions: [{ type: 'Complete', status: 'False', reason: 'Resolved', lastUpdateTime: later(0) }],
+      conditions: [
+        { type: 'Complete', status: 'False', reason: 'Resolved', lastUpdateTime: later(0) },
+      ],
     },
   );
   const { plan } = pass({ plan: before, nodes: [node('a')] });

@@ -6,7 +6,15 @@ import type { ReportedEvent } from '../../engine/model/reasons.ts';
 import { type Rollout, targetsIn } from '../../engine/model/rollout.ts';
 import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
 import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../engine/policy/rollout-policy.ts';
-import { type Job, jobs, type KubeObject, nodes, pods, type Secret, secrets } from '../../kube/resources.ts';
+import {
+  type Job,
+  jobs,
+  type KubeObject,
+  nodes,
+  pods,
+  type Secret,
+  secrets,
+} from '../../kube/resources.ts';
 import { mayBeSignalled } from '../../signal/at-work.ts';
 import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
@@ -19,13 +27,30 @@ import { CONTROL_PREFIX, HELD_ANNOTATION, PLAN_LABEL } from './names.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve.ts';
-import { isOfSomePlan, isPaused, isUnfinished, jobSignal, jobsAt, occupantOf, trimJob, twinOf } from './signal.ts';
+import {
+  isOfSomePlan,
+  isPaused,
+  isUnfinished,
+  jobSignal,
+  jobsAt,
+  occupantOf,
+  trimJob,
+  twinOf,
+} from './signal.ts';
 import { windowsOf } from './window.ts';
 import { GATE_BEFORE_DRAIN, hostOf, project, recordedNext, WAITING_TYPE } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
-const watchedJobs: Watched = { resource: jobs, labelSelector: PLAN_LABEL, isRelevant: isJobChange, transform: trimJob };
-const endOf = (plan: CattlePlan) => [conditionOf(plan, 'Complete')?.status, plan.status?.latestVersion];
+const watchedJobs: Watched = {
+  resource: jobs,
+  labelSelector: PLAN_LABEL,
+  isRelevant: isJobChange,
+  transform: trimJob,
+};
+const endOf = (plan: CattlePlan) => [
+  conditionOf(plan, 'Complete')?.status,
+  plan.status?.latestVersion,
+];
 const watchedPlans: Watched = {
   resource: cattlePlans,
   isRelevant: (before, after) => !sameJson(endOf(before), endOf(after)),
@@ -42,7 +67,8 @@ const watchedPods: Watched = {
   advisory: true,
   transform: trimPod,
   isRelevant: (before, after) => stallIn(before) !== stallIn(after),
-  isNeeded: (world, now) => world.list(jobs).some((job) => isUnfinished(job) && waitsLong(job, now)),
+  isNeeded: (world, now) =>
+    world.list(jobs).some((job) => isUnfinished(job) && waitsLong(job, now)),
 };
 
 export function cattle(config: CattleConfig): Dialect<CattlePlan> {
@@ -65,7 +91,10 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
       { resource: secrets, namespace, isRelevant: isSecretChange, namesIn: hashedSecrets },
     ],
     resolve: (plan, world, now) =>
-      resolve(plan, world, now, { attempts, secretOf: (name) => world.get(secrets, name, namespace) }),
+      resolve(plan, world, now, {
+        attempts,
+        secretOf: (name) => world.get(secrets, name, namespace),
+      }),
   };
 }
 
@@ -91,7 +120,10 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     unknownOf: (plan) => conditionOf(plan, CHANNEL_TYPE)?.message,
     withStalls,
     stallsOf,
-    planRules: { apply: (plan, policy, world) => policyOf(plan, policy, world ? settingsIn(plan, world) : config.job) },
+    planRules: {
+      apply: (plan, policy, world) =>
+        policyOf(plan, policy, world ? settingsIn(plan, world) : config.job),
+    },
     orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
     // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
     drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
@@ -106,7 +138,10 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
 }
 
 /** As `prepare` in the images of K3s and RKE2: the Job would wait on its node until that Plan has the same version, and is complete. */
-function awaitedBy({ metadata: { namespace }, spec, status }: CattlePlan, world: World): string | undefined {
+function awaitedBy(
+  { metadata: { namespace }, spec, status }: CattlePlan,
+  world: World,
+): string | undefined {
   const [command, name] = spec?.prepare?.args ?? [];
   if (command !== 'prepare' || name === undefined) return undefined;
   const other = world.get(cattlePlans, name, namespace);
@@ -118,13 +153,15 @@ function awaitedBy({ metadata: { namespace }, spec, status }: CattlePlan, world:
 function policyOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings): RolloutPolicy {
   const { spec, status } = plan;
   const windows = spec?.window && !status?.applying ? windowsOf(spec.window) : undefined;
-  const planWindows = windows === undefined || typeof windows === 'string' ? {} : { planWindows: windows };
+  const planWindows =
+    windows === undefined || typeof windows === 'string' ? {} : { planWindows: windows };
   return withDrainOf(plan, { ...policy, ...WITHOUT_DEADLINES, ...planWindows }, settings);
 }
 
 /** As far as the Plan and the Jobs of its controller show them. */
 function settingsIn(plan: CattlePlan, world: World): JobSettings {
-  const isHeldFirst = ({ metadata }: Job): boolean => metadata.annotations?.[HELD_ANNOTATION] !== undefined;
+  const isHeldFirst = ({ metadata }: Job): boolean =>
+    metadata.annotations?.[HELD_ANNOTATION] !== undefined;
   const isTold = conditionOf(plan, WAITING_TYPE)?.reason === GATE_BEFORE_DRAIN;
   return { ...DEFAULT_JOB_SETTINGS, drainInJob: !isTold && !world.list(jobs).some(isHeldFirst) };
 }
@@ -141,12 +178,19 @@ function isJobChange(before: KubeObject, after: KubeObject): boolean {
 
 /** Ours say the same. */
 const REPLACED = new Set(
-  'Started Completed TargetFailed TargetRefused InvalidPlan VersionUnknown ChannelUnanswered NoTargets'.split(' '),
+  'Started Completed TargetFailed TargetRefused InvalidPlan VersionUnknown ChannelUnanswered NoTargets'.split(
+    ' ',
+  ),
 );
 const MOST_NAMES = 10;
 
 /** What a record changes, with the reasons of the original: alerts search for them. `ours` are the engine's. */
-export function cattleEvents(before: CattlePlan, after: CattlePlan, rollout: Rollout, ours: readonly ReportedEvent[]) {
+export function cattleEvents(
+  before: CattlePlan,
+  after: CattlePlan,
+  rollout: Rollout,
+  ours: readonly ReportedEvent[],
+) {
   const { latestVersion, latestHash, applying = [] } = after.status ?? {};
   const target = `version ${latestVersion}, hash ${latestHash}`;
   const earlier = new Set(before.status?.applying);
@@ -169,7 +213,8 @@ export function cattleEvents(before: CattlePlan, after: CattlePlan, rollout: Rol
   const [validated, complete] = [changed('Validated'), changed('Complete')];
   if (validated?.startsWith('True') === true) add('Normal', 'Validated', 'the Plan is valid');
   if (validated?.startsWith('False') === true) add('Warning', 'ValidateFailed', told('Validated'));
-  if (changed('LatestResolved')?.startsWith('False') === true) add('Warning', 'ResolveFailed', told('LatestResolved'));
+  if (changed('LatestResolved')?.startsWith('False') === true)
+    add('Warning', 'ResolveFailed', told('LatestResolved'));
   if (latestVersion !== undefined && latestVersion !== before.status?.latestVersion)
     add('Normal', 'Resolved', `resolved to ${target}`);
   if (complete === 'False JobFailed') add('Warning', 'JobFailed', told('Complete'));
@@ -181,9 +226,11 @@ export function cattleEvents(before: CattlePlan, after: CattlePlan, rollout: Rol
   }
   if (complete === 'False ValidationFailed') add('Warning', 'ValidationFailed', told('Complete'));
   if (ended.length > 0) add('Normal', 'JobComplete', `Jobs ended on ${listed(ended, MOST_NAMES)}`);
-  if (started.length > 0) add('Normal', 'SyncJob', `Jobs start on ${listed(started, MOST_NAMES)}: ${target}`);
+  if (started.length > 0)
+    add('Normal', 'SyncJob', `Jobs start on ${listed(started, MOST_NAMES)}: ${target}`);
   if (complete === 'False Waiting') add('Normal', 'Waiting', told('Complete'));
-  if (complete?.startsWith('True') === true) add('Normal', 'Complete', `every selected node is done: ${target}`);
+  if (complete?.startsWith('True') === true)
+    add('Normal', 'Complete', `every selected node is done: ${target}`);
   for (const { type, reason } of ours)
     if (!REPLACED.has(reason.code))
       add(type, reason.code === 'Resting' ? 'JobCompleteWaiting' : reason.code, reason.message);

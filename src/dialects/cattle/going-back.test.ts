@@ -19,14 +19,27 @@ const config = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_J
 const dialect = cattle(config);
 const NOW = T0 + 5 * MINUTE;
 const draft = buildCattlePlan('p');
-const hashes = { 'v1.2.3': latestHash(draft, 'v1.2.3', []), 'v1.2.4': latestHash(draft, 'v1.2.4', []) };
+const hashes = {
+  'v1.2.3': latestHash(draft, 'v1.2.3', []),
+  'v1.2.4': latestHash(draft, 'v1.2.4', []),
+};
 const node = buildNode('a', {
   labels: { 'kubernetes.io/hostname': 'a', [hashLabelOf('p')]: hashes['v1.2.4'] },
 });
 
 function endedJob(version: keyof typeof hashes, type: string, minute: number): Job {
-  const made = jobOf(config, { plan: draft, node, version, hash: hashes[version], settings: config.job });
-  const metadata = { ...made.metadata, uid: `job-${version}`, creationTimestamp: later(minute * MINUTE) };
+  const made = jobOf(config, {
+    plan: draft,
+    node,
+    version,
+    hash: hashes[version],
+    settings: config.job,
+  });
+  const metadata = {
+    ...made.metadata,
+    uid: `job-${version}`,
+    creationTimestamp: later(minute * MINUTE),
+  };
   return {
     ...made,
     metadata,
@@ -41,7 +54,10 @@ function sentAfter(earlier: Job): unknown[] {
     { type: 'Validated', status: 'True', reason: 'PlanIsValid' },
     { type: 'LatestResolved', status: 'True', reason: 'Version' },
   ];
-  let plan: CattlePlan = { ...draft, status: { conditions, latestVersion: 'v1.2.4', latestHash: hashes['v1.2.4'] } };
+  let plan: CattlePlan = {
+    ...draft,
+    status: { conditions, latestVersion: 'v1.2.4', latestHash: hashes['v1.2.4'] },
+  };
   const world = buildWorldOf(
     [nodes, [node]],
     [jobs, [earlier, endedJob('v1.2.4', 'Complete', 2)]],
@@ -52,14 +68,19 @@ function sentAfter(earlier: Job): unknown[] {
   if (record) plan = dialect.project(record, plan, NOW);
   const snapshot = gather(dialect, plan, world, NOW);
   const { signals } = decide(snapshot, DEFAULT_POLICY, NOW);
-  return signals.map((signalling) => dialect.signal.send(world, snapshot.rollout, signalling, plan));
+  return signals.map((signalling) =>
+    dialect.signal.send(world, snapshot.rollout, signalling, plan),
+  );
 }
 
-test.each(['Complete', 'Failed'])('its earlier Job was %s before that of the later version: it makes room', (type) => {
-  expect(sentAfter(endedJob('v1.2.3', type, 1))).toMatchObject([
-    { kind: 'delete', object: { metadata: { uid: 'job-v1.2.3' } } },
-  ]);
-});
+test.each(['Complete', 'Failed'])(
+  'its earlier Job was %s before that of the later version: it makes room',
+  (type) => {
+    expect(sentAfter(endedJob('v1.2.3', type, 1))).toMatchObject([
+      { kind: 'delete', object: { metadata: { uid: 'job-v1.2.3' } } },
+    ]);
+  },
+);
 
 test('its Job is the last that ran on the node: it counts', () => {
   expect(sentAfter(endedJob('v1.2.3', 'Complete', 3))).toEqual([]);

@@ -16,14 +16,19 @@ import { freed, trimJob } from './signal.ts';
 
 const MARK = 'cordon.refit.upgrade.cattle.io/p';
 const [STARTS, FAILS] = [buildTarget('a', 'intended'), buildTarget('a', 'failed')];
-const plan = (spec: Partial<CattleSpec> = { cordon: true }, status?: CattlePlan['status']): CattlePlan => ({
+const plan = (
+  spec: Partial<CattleSpec> = { cordon: true },
+  status?: CattlePlan['status'],
+): CattlePlan => ({
   ...buildCattlePlan('p', spec),
   ...(status && { status }),
 });
 const FAILED_BEFORE = plan(
   { cordon: true },
   {
-    conditions: [{ type: 'RefitFailedNodes', status: 'True', message: `a at ${later(0)}; generation 0` }],
+    conditions: [
+      { type: 'RefitFailedNodes', status: 'True', message: `a at ${later(0)}; generation 0` },
+    ],
   },
 );
 
@@ -31,11 +36,20 @@ const open = buildNode('a');
 const CONFIG = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
 const LABEL = 'plan.upgrade.cattle.io/p';
 const APPLYING = plan({ cordon: true }, { latestHash: 'old', applying: ['a'] });
-const JOB: Job = { metadata: { name: 'job', labels: { [LABEL]: 'old' } }, spec: { template: CORDONS } };
+const JOB: Job = {
+  metadata: { name: 'job', labels: { [LABEL]: 'old' } },
+  spec: { template: CORDONS },
+};
 
 /** The Job that this Plan makes. */
 const jobFrom = (spec: Partial<CattleSpec>): Job =>
-  jobOf(CONFIG, { plan: plan(spec), node: open, version: 'v1', hash: 'hash', settings: CONFIG.job });
+  jobOf(CONFIG, {
+    plan: plan(spec),
+    node: open,
+    version: 'v1',
+    hash: 'hash',
+    settings: CONFIG.job,
+  });
 
 const cordon = (node: Node): Node => ({ ...node, spec: { ...node.spec, unschedulable: true } });
 const uncordon = (node: Node): Node => ({ ...node, spec: {} });
@@ -49,18 +63,42 @@ const closed = cordon(open);
 const doneBefore = cordon(buildNode('a', { labels: { [LABEL]: 'old' } }));
 
 test.each<[string, string, string]>([
-  ['a node that the Job cordons is schedulable after it', end(cordon(start(open))), 'schedulable unmarked'],
-  ['one that somebody had cordoned stays cordoned', end(cordon(start(closed))), 'cordoned unmarked'],
-  ['so for a plan that drains', end(start(closed, plan({ drain: {} })), plan({ drain: {} })), 'cordoned unmarked'],
+  [
+    'a node that the Job cordons is schedulable after it',
+    end(cordon(start(open))),
+    'schedulable unmarked',
+  ],
+  [
+    'one that somebody had cordoned stays cordoned',
+    end(cordon(start(closed))),
+    'cordoned unmarked',
+  ],
+  [
+    'so for a plan that drains',
+    end(start(closed, plan({ drain: {} })), plan({ drain: {} })),
+    'cordoned unmarked',
+  ],
   ['the Job of the original left no mark', end(closed), 'schedulable unmarked'],
   [
     'a Job that failed cordoned it: the next one ends that',
     end(start(fail(cordon(start(open))))),
     'schedulable unmarked',
   ],
-  ['the cordon of somebody else outlives a failure', end(start(fail(cordon(start(closed))))), 'cordoned unmarked'],
-  ['one that a failed Job of the original left is ours', end(start(closed, FAILED_BEFORE)), 'schedulable unmarked'],
-  ['one of a Job whose end nobody recorded is ours', end(start(closed, plan(), JOB)), 'schedulable unmarked'],
+  [
+    'the cordon of somebody else outlives a failure',
+    end(start(fail(cordon(start(closed))))),
+    'cordoned unmarked',
+  ],
+  [
+    'one that a failed Job of the original left is ours',
+    end(start(closed, FAILED_BEFORE)),
+    'schedulable unmarked',
+  ],
+  [
+    'one of a Job whose end nobody recorded is ours',
+    end(start(closed, plan(), JOB)),
+    'schedulable unmarked',
+  ],
   ['so where the Job is gone', end(start(closed, APPLYING)), 'schedulable unmarked'],
   [
     'one that stayed behind a Job that is done belongs to somebody else, also while the status still lists the node',
@@ -88,7 +126,11 @@ test.each<[string, string, string]>([
     end(closed, plan({}), trimJob(jobFrom({ cordon: true }))),
     'schedulable unmarked',
   ],
-  ['the cache keeps nothing else', JSON.stringify(trimJob(jobFrom({})).spec?.['template']) ?? 'none', 'none'],
+  [
+    'the cache keeps nothing else',
+    JSON.stringify(trimJob(jobFrom({})).spec?.['template']) ?? 'none',
+    'none',
+  ],
   [
     'an earlier one cordoned, and is not done: the next one ends that',
     end(start(closed, plan({}), jobFrom({ cordon: true })), plan({}), jobFrom({})),
@@ -97,7 +139,11 @@ test.each<[string, string, string]>([
   [
     'somebody cordoned it since that was done',
     end(
-      start(cordon(buildNode('a', { labels: { [LABEL]: 'hash' } })), plan({}), jobFrom({ cordon: true })),
+      start(
+        cordon(buildNode('a', { labels: { [LABEL]: 'hash' } })),
+        plan({}),
+        jobFrom({ cordon: true }),
+      ),
       plan({}),
       jobFrom({ cordon: true }),
     ),
@@ -114,7 +160,9 @@ test('a node without a cordon costs no write', () => {
 });
 
 test('the cordon of the leader ends with its owner: one that somebody sets after a failed drain stays', () => {
-  const owner = { source: { uid: plan().metadata.uid ?? '', kind: 'Plan', mark: markOf(plan().metadata) } };
+  const owner = {
+    source: { uid: plan().metadata.uid ?? '', kind: 'Plan', mark: markOf(plan().metadata) },
+  };
   const ours = withCordon(open, ownerOf(owner, { since: later(0) }));
   expect([start(ours), fail(ours)]).toEqual([ours, ours]);
   expect(end(start(cordon(withoutCordon(fail(ours)))))).toBe('cordoned unmarked');

@@ -13,22 +13,37 @@ const FOUND = 'found';
 const OURS = 'ours';
 
 /** Before it is recorded that the target starts or has failed; `last`: its Job. The same node if nothing changes. */
-export function withCordonMark(node: Node, plan: CattlePlan, { state }: Target, last: Job | undefined): Node {
+export function withCordonMark(
+  node: Node,
+  plan: CattlePlan,
+  { state }: Target,
+  last: Job | undefined,
+): Node {
   const isMarked = markOn(node, plan) === FOUND || isOurs(node, plan);
-  if (node.spec?.unschedulable !== true) return state === 'intended' ? withoutCordonMark(node, plan) : node;
+  if (node.spec?.unschedulable !== true)
+    return state === 'intended' ? withoutCordonMark(node, plan) : node;
   // A cordon by the leader names its owner, and ends with it.
-  if (isMarked || isCordonOf(node, plan) || !(cordons(plan) || (last && cordonsIn(last)))) return node;
+  if (isMarked || isCordonOf(node, plan) || !(cordons(plan) || (last && cordonsIn(last))))
+    return node;
   const isTried = (state === 'failed' || wasTried(node, plan, last)) && (!last || cordonsIn(last));
   const hash = (last && hashOn(last, plan)) ?? plan.status?.latestHash ?? '';
-  return annotated(node, { [cordonMarkOf(plan.metadata.name)]: isTried ? `${OURS} ${hash}` : FOUND });
+  return annotated(node, {
+    [cordonMarkOf(plan.metadata.name)]: isTried ? `${OURS} ${hash}` : FOUND,
+  });
 }
 
 export function withoutCordonMark(node: Node, plan: CattlePlan): Node {
-  return markOn(node, plan) === undefined ? node : withoutAnnotations(node, cordonMarkOf(plan.metadata.name));
+  return markOn(node, plan) === undefined
+    ? node
+    : withoutAnnotations(node, cordonMarkOf(plan.metadata.name));
 }
 
 /** True if one of these Jobs of the plan made the node unschedulable. Without a mark it did: the original leaves none. */
-export function isCordonedBy(node: Node | undefined, plan: CattlePlan, all: readonly Job[]): boolean {
+export function isCordonedBy(
+  node: Node | undefined,
+  plan: CattlePlan,
+  all: readonly Job[],
+): boolean {
   if (node?.spec?.unschedulable !== true || markOn(node, plan) === FOUND) return false;
   // The Plan may say something else by now.
   return isOurs(node, plan) || (all.length === 0 ? cordons(plan) : all.some(cordonsIn));
@@ -60,5 +75,8 @@ function wasTried({ metadata }: Node, plan: CattlePlan, last: Job | undefined): 
   const { applying, latestHash } = plan.status ?? {};
   if (last && hashOn(last, plan) !== done) return true;
   const failure = recordedFailures(plan).nodes.get(metadata.name);
-  return failure?.state === 'failed' || (latestHash !== done && applying?.includes(hostnameOf({ metadata })) === true);
+  return (
+    failure?.state === 'failed' ||
+    (latestHash !== done && applying?.includes(hostnameOf({ metadata })) === true)
+  );
 }

@@ -14,7 +14,11 @@ const HASH = '0e4e3f4e3f8b1e811d841099cb49e4712b93833bee0604115b9a141c';
 const node = buildNode('w1.example.com', { labels: { 'kubernetes.io/hostname': 'host1' } });
 
 interface Rendered {
-  readonly metadata: { name: string; labels: Record<string, string>; annotations: Record<string, string> };
+  readonly metadata: {
+    name: string;
+    labels: Record<string, string>;
+    annotations: Record<string, string>;
+  };
   readonly spec: Record<string, unknown> & {
     template: {
       metadata: unknown;
@@ -24,7 +28,11 @@ interface Rendered {
 }
 type Container = Record<string, unknown> & { name: string };
 
-function render(spec: Partial<CattleSpec> = {}, settings: Partial<JobSettings> = {}, metadata: object = {}): Rendered {
+function render(
+  spec: Partial<CattleSpec> = {},
+  settings: Partial<JobSettings> = {},
+  metadata: object = {},
+): Rendered {
   const plan = buildCattlePlan('server-plan', { serviceAccountName: 'system-upgrade', ...spec });
   const job = { ...DEFAULT_JOB_SETTINGS, ...settings };
   const config = { name: 'system-upgrade-controller', namespace: 'system-upgrade', job };
@@ -116,10 +124,15 @@ test('the pod is on its node, with the rights of the original', () => {
     serviceAccountName: 'system-upgrade',
     priorityClassName: 'high',
     imagePullSecrets: [{ name: 's' }],
-    tolerations: [{ key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' }, { key: 'a' }],
+    tolerations: [
+      { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' },
+      { key: 'a' },
+    ],
     affinity: {
       nodeAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [term] }] },
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchExpressions: [term] }],
+        },
       },
       podAntiAffinity: {
         requiredDuringSchedulingIgnoredDuringExecution: [
@@ -131,7 +144,10 @@ test('the pod is on its node, with the rights of the original', () => {
       { name: 'host-root', hostPath: { path: '/', type: 'Directory' } },
       {
         name: 'pod-info',
-        downwardAPI: { defaultMode: 420, items: [metadataField('labels'), metadataField('annotations')] },
+        downwardAPI: {
+          defaultMode: 420,
+          items: [metadataField('labels'), metadataField('annotations')],
+        },
       },
     ],
   });
@@ -139,7 +155,9 @@ test('the pod is on its node, with the rights of the original', () => {
 
 test('an exclusive plan keeps away from every other exclusive one', () => {
   const rival = { key: 'upgrade.cattle.io/exclusive', operator: 'In', values: ['true'] };
-  expect(JSON.stringify(render({ exclusive: true }).spec.template.spec['affinity'])).toContain(JSON.stringify([rival]));
+  expect(JSON.stringify(render({ exclusive: true }).spec.template.spec['affinity'])).toContain(
+    JSON.stringify([rival]),
+  );
 });
 
 describe('containers', () => {
@@ -170,7 +188,10 @@ describe('containers', () => {
         { name: 'two', path: '/abs', ignoreUpdates: true },
       ],
     }).spec.template.spec.containers;
-    const ofPod = (name: string, fieldPath: string): object => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+    const ofPod = (name: string, fieldPath: string): object => ({
+      name,
+      valueFrom: { fieldRef: { fieldPath } },
+    });
     expect(upgrade).toEqual({
       name: 'upgrade',
       image: `${image}:v1.2.3`,
@@ -197,7 +218,8 @@ describe('containers', () => {
   });
 
   test('a security context of its own replaces that as a whole', () => {
-    const [upgrade] = render({ upgrade: { image, securityContext: { runAsUser: 1 } } }).spec.template.spec.containers;
+    const [upgrade] = render({ upgrade: { image, securityContext: { runAsUser: 1 } } }).spec
+      .template.spec.containers;
     expect(upgrade?.['securityContext']).toEqual({ runAsUser: 1 });
   });
 });
@@ -205,8 +227,16 @@ describe('containers', () => {
 test.each<[string, DrainSpec, string[]]>([
   [
     'as written',
-    { podSelector: { matchExpressions: [{ key: 'component', operator: 'NotIn', values: ['sonobuoy'] }] } },
-    ['component notin (sonobuoy),!upgrade.cattle.io/controller', '--ignore-daemonsets', '--delete-emptydir-data'],
+    {
+      podSelector: {
+        matchExpressions: [{ key: 'component', operator: 'NotIn', values: ['sonobuoy'] }],
+      },
+    },
+    [
+      'component notin (sonobuoy),!upgrade.cattle.io/controller',
+      '--ignore-daemonsets',
+      '--delete-emptydir-data',
+    ],
   ],
   [
     'with everything',

@@ -12,8 +12,13 @@ import * as names from './names.ts';
 import { stamped } from './stamps.ts';
 
 /** The original's, which names of nodes that agree up to the first dot share, and one of the node alone. */
-export function jobNamesOf(planName: string, nodeName: string, hash: string): readonly [string, string] {
-  const nameOf = (node: string): string => names.shortenedName('apply', planName, 'on', node, 'with', hash);
+export function jobNamesOf(
+  planName: string,
+  nodeName: string,
+  hash: string,
+): readonly [string, string] {
+  const nameOf = (node: string): string =>
+    names.shortenedName('apply', planName, 'on', node, 'with', hash);
   return [nameOf(nodeName.split('.')[0] ?? ''), nameOf(nodeName)];
 }
 
@@ -26,7 +31,12 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
   const { plan, node, hash } = rendering;
   const { metadata, spec } = plan;
   const labels = labelsOf(config, rendering);
-  const annotations = copied(metadata.annotations, 'cattle.io/', 'kubectl.kubernetes.io/', COMMON_PREFIX);
+  const annotations = copied(
+    metadata.annotations,
+    'cattle.io/',
+    'kubectl.kubernetes.io/',
+    COMMON_PREFIX,
+  );
   const ttl = ttlOf(rendering);
   const isLeaders = leaderDrains(plan, rendering.settings);
   const held = isLeaders ? { [names.HELD_ANNOTATION]: 'true' } : {};
@@ -57,7 +67,10 @@ export function jobOf(config: CattleConfig, rendering: Rendering): Job {
   return stamped(job, config.name, plan);
 }
 
-function labelsOf({ name }: CattleConfig, { plan, node, version, hash }: Rendering): Record<string, string> {
+function labelsOf(
+  { name }: CattleConfig,
+  { plan, node, version, hash }: Rendering,
+): Record<string, string> {
   return {
     [names.CONTROLLER_LABEL]: name,
     [names.EXCLUSIVE_LABEL]: String(plan.spec?.exclusive ?? false),
@@ -69,21 +82,38 @@ function labelsOf({ name }: CattleConfig, { plan, node, version, hash }: Renderi
   };
 }
 
-function copied(entries: Record<string, string> = {}, ...reserved: readonly string[]): Record<string, string> {
-  return Object.fromEntries(Object.entries(entries).filter(([key]) => !reserved.some((part) => key.includes(part))));
+function copied(
+  entries: Record<string, string> = {},
+  ...reserved: readonly string[]
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(entries).filter(([key]) => !reserved.some((part) => key.includes(part))),
+  );
 }
 
 /** Seconds until a finished Job is deleted. */
 export function ttlOf({ plan, settings }: Pick<Rendering, 'plan' | 'settings'>): number {
   const delay = (parseGoDuration(plan.spec?.postCompleteDelay ?? '') ?? 0) / 1e9;
-  return delay > settings.ttlSecondsAfterFinish ? Math.ceil(delay) + 60 : settings.ttlSecondsAfterFinish;
+  return delay > settings.ttlSecondsAfterFinish
+    ? Math.ceil(delay) + 60
+    : settings.ttlSecondsAfterFinish;
 }
 
-const CORDONED = { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' };
+const CORDONED = {
+  key: 'node.kubernetes.io/unschedulable',
+  operator: 'Exists',
+  effect: 'NoSchedule',
+};
 
 function podSpecOf(rendering: Rendering): Record<string, unknown> {
   const { plan, node } = rendering;
-  const { serviceAccountName, priorityClassName, imagePullSecrets, tolerations = [], upgrade } = plan.spec ?? {};
+  const {
+    serviceAccountName,
+    priorityClassName,
+    imagePullSecrets,
+    tolerations = [],
+    upgrade,
+  } = plan.spec ?? {};
   const init = initContainers(rendering);
   return {
     hostIPC: true,
@@ -106,7 +136,10 @@ function affinityOf({ plan }: Rendering, hostname: string): unknown {
     ? { key: names.EXCLUSIVE_LABEL, operator: 'In', values: ['true'] }
     : { key: names.PLAN_LABEL, operator: 'In', values: [plan.metadata.name] };
   const nodeSelectorTerms = [{ matchExpressions: [node] }];
-  const apart = { labelSelector: { matchExpressions: [others] }, topologyKey: names.HOSTNAME_LABEL };
+  const apart = {
+    labelSelector: { matchExpressions: [others] },
+    topologyKey: names.HOSTNAME_LABEL,
+  };
   return {
     nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
     podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] },
@@ -115,10 +148,16 @@ function affinityOf({ plan }: Rendering, hostname: string): unknown {
 
 function volumesOf({ plan }: Rendering): unknown[] {
   const { secrets = [], upgrade } = plan.spec ?? {};
-  const ofPod = (path: string): unknown => ({ path, fieldRef: { apiVersion: 'v1', fieldPath: `metadata.${path}` } });
+  const ofPod = (path: string): unknown => ({
+    path,
+    fieldRef: { apiVersion: 'v1', fieldPath: `metadata.${path}` },
+  });
   return [
     { name: 'host-root', hostPath: { path: '/', type: 'Directory' } },
-    { name: 'pod-info', downwardAPI: { defaultMode: 0o644, items: [ofPod('labels'), ofPod('annotations')] } },
+    {
+      name: 'pod-info',
+      downwardAPI: { defaultMode: 0o644, items: [ofPod('labels'), ofPod('annotations')] },
+    },
     ...secrets.map(({ name, ignoreUpdates: optional = false, defaultMode }) => ({
       name: names.shortenedName('secret', name),
       secret: defined({ secretName: name, optional, defaultMode }),
@@ -149,9 +188,14 @@ export function initContainers(rendering: Rendering): Container[] {
   const host = windowsContext(node);
   const containers: Container[] = [];
   if (prepare)
-    containers.push(container('prepare', tagged(prepare, rendering), rendering, host ?? prepare.securityContext));
+    containers.push(
+      container('prepare', tagged(prepare, rendering), rendering, host ?? prepare.securityContext),
+    );
   if (leaderDrains(plan, settings)) return containers;
-  if (drain) containers.push(container('drain', { ...kubectl, args: drainArguments(drain, name) }, rendering, host));
+  if (drain)
+    containers.push(
+      container('drain', { ...kubectl, args: drainArguments(drain, name) }, rendering, host),
+    );
   else if (cordon === true)
     containers.push(container('cordon', { ...kubectl, args: ['cordon', name] }, rendering, host));
   return containers;
@@ -159,11 +203,24 @@ export function initContainers(rendering: Rendering): Container[] {
 
 export function upgradeContainer(upgrade: ContainerSpec, rendering: Rendering): Container {
   const { privileged } = rendering.settings;
-  const standard = windowsContext(rendering.node) ?? { privileged, capabilities: { add: ['CAP_SYS_BOOT'] } };
-  return container('upgrade', tagged(upgrade, rendering), rendering, upgrade.securityContext ?? standard);
+  const standard = windowsContext(rendering.node) ?? {
+    privileged,
+    capabilities: { add: ['CAP_SYS_BOOT'] },
+  };
+  return container(
+    'upgrade',
+    tagged(upgrade, rendering),
+    rendering,
+    upgrade.securityContext ?? standard,
+  );
 }
 
-function container(name: string, spec: ContainerSpec, rendering: Rendering, securityContext: unknown): Container {
+function container(
+  name: string,
+  spec: ContainerSpec,
+  rendering: Rendering,
+  securityContext: unknown,
+): Container {
   const { plan, settings } = rendering;
   const { image, command, args, envFrom } = spec;
   return {
@@ -176,7 +233,10 @@ function container(name: string, spec: ContainerSpec, rendering: Rendering, secu
       { name: 'host-root', mountPath: '/host' },
       { name: 'pod-info', mountPath: '/run/system-upgrade/pod', readOnly: true },
       ...(plan.spec?.secrets ?? []).map(secretMount),
-      ...(spec.volumes ?? []).map((volume) => ({ name: volume.name, mountPath: volume.destination })),
+      ...(spec.volumes ?? []).map((volume) => ({
+        name: volume.name,
+        mountPath: volume.destination,
+      })),
     ],
     ...defined({ securityContext }),
     imagePullPolicy: settings.imagePullPolicy,
@@ -188,7 +248,10 @@ function tagged(spec: ContainerSpec, { version }: Rendering): ContainerSpec {
 }
 
 function environment({ envs = [] }: ContainerSpec, { plan, version, hash }: Rendering): unknown[] {
-  const fromPod = (name: string, fieldPath: string): unknown => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+  const fromPod = (name: string, fieldPath: string): unknown => ({
+    name,
+    valueFrom: { fieldRef: { fieldPath } },
+  });
   return [
     fromPod('SYSTEM_UPGRADE_NODE_NAME', 'spec.nodeName'),
     fromPod('SYSTEM_UPGRADE_POD_NAME', 'metadata.name'),
@@ -201,7 +264,9 @@ function environment({ envs = [] }: ContainerSpec, { plan, version, hash }: Rend
 }
 
 function secretMount({ name, path }: SecretSpec): unknown {
-  const mountPath = path.startsWith('/') ? path : `/run/system-upgrade/secrets/${path === '' ? name : path}`;
+  const mountPath = path.startsWith('/')
+    ? path
+    : `/run/system-upgrade/secrets/${path === '' ? name : path}`;
   return { name: names.shortenedName('secret', name), mountPath, readOnly: true };
 }
 
@@ -216,16 +281,29 @@ function windowsContext(node: Node): unknown {
 
 /** Arguments of `kubectl drain`; never drains the pods of Jobs and of the controller. */
 export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
-  const { deleteLocalData = true, deleteEmptydirData = true, ignoreDaemonSets = true, timeout } = drain;
+  const {
+    deleteLocalData = true,
+    deleteEmptydirData = true,
+    ignoreDaemonSets = true,
+    timeout,
+  } = drain;
   const { skipWaitForDeleteTimeout = 0, gracePeriod } = drain;
   const flags: readonly [boolean, ...string[]][] = [
     [ignoreDaemonSets, '--ignore-daemonsets'],
     [deleteLocalData && deleteEmptydirData, '--delete-emptydir-data'],
     [drain.force === true, '--force'],
-    [timeout !== undefined, '--timeout', typeof timeout === 'number' ? formatGoDuration(timeout) : String(timeout)],
+    [
+      timeout !== undefined,
+      '--timeout',
+      typeof timeout === 'number' ? formatGoDuration(timeout) : String(timeout),
+    ],
     [gracePeriod !== undefined, '--grace-period', String(gracePeriod)],
     [drain.disableEviction === true, '--disable-eviction=true'],
-    [skipWaitForDeleteTimeout > 0, '--skip-wait-for-delete-timeout', String(skipWaitForDeleteTimeout)],
+    [
+      skipWaitForDeleteTimeout > 0,
+      '--skip-wait-for-delete-timeout',
+      String(skipWaitForDeleteTimeout),
+    ],
   ];
   const selector = names.selectorText(drain.podSelector ?? {}, `!${names.CONTROLLER_LABEL}`);
   const given = flags.flatMap(([isGiven, ...texts]) => (isGiven ? texts : []));
@@ -237,6 +315,7 @@ const REPOSITORY = /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)
 /** Adds the version as tag, unless there is a tag or digest, or the image is not a valid reference. */
 export function withLatestTag(image: string, version: string): string {
   const afterHost = image.slice(image.lastIndexOf('/') + 1);
-  if (/[:@]/.test(afterHost) || !REPOSITORY.test(image) || !/^[\w][\w.-]{0,127}$/.test(version)) return image;
+  if (/[:@]/.test(afterHost) || !REPOSITORY.test(image) || !/^[\w][\w.-]{0,127}$/.test(version))
+    return image;
   return `${image.replace(/^(?:index\.)?docker\.io\/(?:library\/(?=[^/]+$))?/, '').replace(/^library\/(?=[^/]+$)/, '')}:${version}`;
 }

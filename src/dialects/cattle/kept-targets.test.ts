@@ -6,7 +6,15 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { later, MINUTE, SECOND, T0 } from '../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import { type Job, jobs, type Node, nodes, pods, type Secret, secrets } from '../../kube/resources.ts';
+import {
+  type Job,
+  jobs,
+  type Node,
+  nodes,
+  pods,
+  type Secret,
+  secrets,
+} from '../../kube/resources.ts';
 import { FAILED_TYPE } from './attempts.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
@@ -16,7 +24,11 @@ import { DISABLED, hashLabelOf } from './names.ts';
 
 const config = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
 const dialect = cattle(config);
-const secret: Secret = { metadata: { name: 's', namespace: 'system-upgrade' }, type: 'Opaque', data: { a: 'YQ==' } };
+const secret: Secret = {
+  metadata: { name: 's', namespace: 'system-upgrade' },
+  type: 'Opaque',
+  data: { a: 'YQ==' },
+};
 const otherSecret: Secret = { ...secret, data: { a: 'Yg==' } };
 const draft = buildCattlePlan('p', {
   secrets: [{ name: 's', path: '/s' }],
@@ -39,7 +51,12 @@ const planArbitrary = fc
     ] as NonNullable<CattlePlan['status']>['conditions'];
     return {
       ...draft,
-      status: { latestVersion: 'v1.2.3', latestHash: HASH, applying, ...(conditions ? { conditions } : {}) },
+      status: {
+        latestVersion: 'v1.2.3',
+        latestHash: HASH,
+        applying,
+        ...(conditions ? { conditions } : {}),
+      },
     };
   });
 
@@ -63,13 +80,31 @@ const nodeArbitrary = (name: string): fc.Arbitrary<Node | undefined> =>
 const jobArbitrary = (name: string): fc.Arbitrary<readonly Job[]> =>
   fc.array(
     fc
-      .record({ hash: fc.constantFrom(HASH, 'e'.repeat(56)), end: fc.constantFrom(undefined, 'Complete', 'Failed') })
+      .record({
+        hash: fc.constantFrom(HASH, 'e'.repeat(56)),
+        end: fc.constantFrom(undefined, 'Complete', 'Failed'),
+      })
       .map(({ hash, end }): Job => {
-        const rendering = { plan: draft, node: buildNode(name), version: 'v1.2.3', hash, settings: config.job };
+        const rendering = {
+          plan: draft,
+          node: buildNode(name),
+          version: 'v1.2.3',
+          hash,
+          settings: config.job,
+        };
         const job = jobOf(config, rendering);
-        const times = { startTime: later(0), ...(end === 'Complete' ? { completionTime: later(MINUTE) } : {}) };
-        const conditions = end ? [{ type: end, status: 'True' as const, lastTransitionTime: later(MINUTE) }] : [];
-        return { ...job, metadata: { ...job.metadata, creationTimestamp: later(0) }, status: { ...times, conditions } };
+        const times = {
+          startTime: later(0),
+          ...(end === 'Complete' ? { completionTime: later(MINUTE) } : {}),
+        };
+        const conditions = end
+          ? [{ type: end, status: 'True' as const, lastTransitionTime: later(MINUTE) }]
+          : [];
+        return {
+          ...job,
+          metadata: { ...job.metadata, creationTimestamp: later(0) },
+          status: { ...times, conditions },
+        };
       }),
     { maxLength: 2 },
   );
@@ -103,27 +138,32 @@ const changeArbitrary: fc.Arbitrary<Change> = fc.integer({ min: 0, max: 2 }).cha
 test('what is kept equals what is resolved anew', () => {
   let [kept, lists] = [0, 0];
   fc.assert(
-    fc.property(planArbitrary, fc.array(changeArbitrary, { minLength: 5, maxLength: 30 }), (plan, changes) => {
-      const scene: Scene = { nodes: NAMES.map(workerCalled), jobs: [], secret };
-      let before: readonly unknown[] = [];
-      for (const [round, change] of changes.entries()) {
-        change(scene);
-        const world = buildWorldOf(
-          [nodes, scene.nodes.filter((node) => node !== undefined)],
-          [jobs, scene.jobs.flat()],
-          [pods, []],
-          [secrets, scene.secret ? [scene.secret] : []],
-        );
-        // Two decisions in a second, and the time in which a failure counts.
-        const now = T0 + 5 * MINUTE + Math.floor(round / 2) * 3 * MINUTE + (round % 2) * (SECOND / 2);
-        const resolved = dialect.resolve(plan, world, now);
-        expect(resolved).toEqual(dialect.resolve(structuredClone(plan), world, now));
-        const targets = resolved.stages[0]?.targets ?? [];
-        if (targets === before) lists++;
-        kept += targets.filter((target) => before.includes(target)).length;
-        before = targets;
-      }
-    }),
+    fc.property(
+      planArbitrary,
+      fc.array(changeArbitrary, { minLength: 5, maxLength: 30 }),
+      (plan, changes) => {
+        const scene: Scene = { nodes: NAMES.map(workerCalled), jobs: [], secret };
+        let before: readonly unknown[] = [];
+        for (const [round, change] of changes.entries()) {
+          change(scene);
+          const world = buildWorldOf(
+            [nodes, scene.nodes.filter((node) => node !== undefined)],
+            [jobs, scene.jobs.flat()],
+            [pods, []],
+            [secrets, scene.secret ? [scene.secret] : []],
+          );
+          // Two decisions in a second, and the time in which a failure counts.
+          const now =
+            T0 + 5 * MINUTE + Math.floor(round / 2) * 3 * MINUTE + (round % 2) * (SECOND / 2);
+          const resolved = dialect.resolve(plan, world, now);
+          expect(resolved).toEqual(dialect.resolve(structuredClone(plan), world, now));
+          const targets = resolved.stages[0]?.targets ?? [];
+          if (targets === before) lists++;
+          kept += targets.filter((target) => before.includes(target)).length;
+          before = targets;
+        }
+      },
+    ),
     { numRuns: 300 },
   );
   expect(kept).toBeGreaterThan(100);

@@ -24,7 +24,11 @@ const rendered = jobOf(config, { plan: bare, node, version, hash, settings: conf
 const failed: Job = {
   ...rendered,
   metadata: { ...rendered.metadata, uid: 'j', creationTimestamp: later(0) },
-  status: { conditions: [{ type: 'Failed', status: 'True', reason: 'Why', lastTransitionTime: later(MINUTE) }] },
+  status: {
+    conditions: [
+      { type: 'Failed', status: 'True', reason: 'Why', lastTransitionTime: later(MINUTE) },
+    ],
+  },
 };
 const running: NonNullable<CattlePlan['status']> = {
   conditions: [
@@ -46,7 +50,9 @@ function statesWhenRecordedAfter(minutes: number): unknown[] {
     const { record } = decide(gather(dialect, plan, world, time), DEFAULT_POLICY, time);
     if (record) plan = dialect.project(record, plan, time);
     const after = evaluationsFor(gather(dialect, plan, world, time), DEFAULT_POLICY, time);
-    return withStages(after.snapshot.rollout).map(({ stage, target }) => phaseOf(after, stage, target));
+    return withStages(after.snapshot.rollout).map(({ stage, target }) =>
+      phaseOf(after, stage, target),
+    );
   };
   return [at(T0 + minutes * MINUTE, [failed]), at(T0 + 17 * MINUTE, [])];
 }

@@ -2,7 +2,10 @@
 import { expect, test } from 'vitest';
 import { beginOnOneNode as begin } from '../../../test/builders/one-node-plan.ts';
 
-const [RESTS, AGAIN] = [{ cordon: true, postCompleteDelay: '5s' }, { upgrade: { image: 'img', args: ['again'] } }];
+const [RESTS, AGAIN] = [
+  { cordon: true, postCompleteDelay: '5s' },
+  { upgrade: { image: 'img', args: ['again'] } },
+];
 
 /** The first Job cordoned its node and failed, the second one is done. */
 async function beginAgain() {

@@ -28,8 +28,16 @@ const digesting = (paths: string, spec: Partial<CattleSpec>): CattlePlan => {
 describe('the hash', () => {
   test.each([
     ['v1.27.6-k3s1', 'system-upgrade', '0e4e3f4e3f8b1e811d841099cb49e4712b93833bee0604115b9a141c'],
-    ['v1.23.6-rke2r1', 'system-upgrade', 'd5c507264ef83171925233cdeebe1f8a21614263918690682ef945fe'],
-    ['release-v2021-8', 'system-upgrade', 'c00768bbe1d4a4bd6790aaafc961ae5df35aba84282909d7a87b49b2'],
+    [
+      'v1.23.6-rke2r1',
+      'system-upgrade',
+      'd5c507264ef83171925233cdeebe1f8a21614263918690682ef945fe',
+    ],
+    [
+      'release-v2021-8',
+      'system-upgrade',
+      'c00768bbe1d4a4bd6790aaafc961ae5df35aba84282909d7a87b49b2',
+    ],
     ['v1.17.6-k3s1', 'system-upgrade', '842bd0625d5c3225c5f50ac41b38ff3b5fc8e73d154bf982e19795df'],
     ['v0.10.0', 'k3os-upgrade', '539c669e033d2412b0a998e19d789809e8cab1f1dc650802cd4548c3'],
     ['', '', 'd14a028c2a3a2bc9476102bb288234c415a2b01f828ea62ac5b3e42f'],
@@ -52,7 +60,9 @@ describe('the hash', () => {
       upgrade: { image: ' img ' },
     };
     const plan = digesting('spec.drain, spec.concurrency,spec.upgrade.image', spec);
-    expect(latestHash(plan, 'v1.2.3', [])).toBe('e28cf1a2a095ee6eb2055d5288dfa3d3fd4fedf87bf0caf768d830d9');
+    expect(latestHash(plan, 'v1.2.3', [])).toBe(
+      'e28cf1a2a095ee6eb2055d5288dfa3d3fd4fedf87bf0caf768d830d9',
+    );
   });
 
   test('counts maps, lists, numbers, durations and what is not there', () => {
@@ -75,9 +85,16 @@ describe('the hash', () => {
       tolerations: [{ key: 'a', operator: 'Exists' }, { key: 'b' }],
       postCompleteDelay: '90s',
       drain: { timeout: '90s', force: true },
-      upgrade: { image: 'img', command: ['sh', '-c'], args: ['a b', '<&>'], envs: [{ name: 'X', value: '1' }] },
+      upgrade: {
+        image: 'img',
+        command: ['sh', '-c'],
+        args: ['a b', '<&>'],
+        envs: [{ name: 'X', value: '1' }],
+      },
     });
-    expect(latestHash(plan, 'v1.2.3', [])).toBe('c049cda13f80725db96600d7e2aa51efff5ce3473bb0c14d2c635695');
+    expect(latestHash(plan, 'v1.2.3', [])).toBe(
+      'c049cda13f80725db96600d7e2aa51efff5ce3473bb0c14d2c635695',
+    );
   });
 });
 

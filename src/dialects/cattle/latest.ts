@@ -17,7 +17,9 @@ export function mungeVersion(version: string): string {
 }
 
 export function hashedSecrets({ spec }: CattlePlan): string[] {
-  return (spec?.secrets ?? []).filter(({ ignoreUpdates }) => ignoreUpdates !== true).map(({ name }) => name);
+  return (spec?.secrets ?? [])
+    .filter(({ ignoreUpdates }) => ignoreUpdates !== true)
+    .map(({ name }) => name);
 }
 
 /** 56 hexadecimal digits; `secrets` are those of `hashedSecrets`, in the same order. */
@@ -43,7 +45,9 @@ export function digestOf(plan: CattlePlan, paths: string): string {
   const root = { ...plan, spec: asWritten(plan.spec ?? {}, 'spec') };
   return paths
     .split(',')
-    .map((path) => path.split('.').reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), root))
+    .map((path) =>
+      path.split('.').reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), root),
+    )
     .map((value) => (Array.isArray(value) ? print(value[0] ?? '') : print(value ?? '')).trim())
     .join('');
 }
@@ -53,7 +57,9 @@ function print(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(print).join(' ')}]`;
   if (value === null) return '<nil>';
   if (!isRecord(value)) return typeof value === 'string' ? value : JSON.stringify(value);
-  const members = Object.entries(value).toSorted(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  const members = Object.entries(value).toSorted(([a], [b]) =>
+    Buffer.compare(Buffer.from(a), Buffer.from(b)),
+  );
   return `map[${members.map(([key, member]) => `${key}:${print(member)}`).join(' ')}]`;
 }
 
@@ -76,8 +82,13 @@ function asWritten(value: unknown, name: string): unknown {
   }
   if (Array.isArray(value)) return value.map((item) => asWritten(item, ''));
   if (!isRecord(value) || MAPS.has(name)) return value;
-  const members = Object.entries(value).map(([key, member]): [string, unknown] => [key, asWritten(member, key)]);
-  return Object.fromEntries(members.filter(([key, member]) => POINTERS.has(key) || !isZero(member)));
+  const members = Object.entries(value).map(([key, member]): [string, unknown] => [
+    key,
+    asWritten(member, key),
+  ]);
+  return Object.fromEntries(
+    members.filter(([key, member]) => POINTERS.has(key) || !isZero(member)),
+  );
 }
 
 export function isZero(value: unknown): boolean {
@@ -110,12 +121,17 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   if (version === undefined) {
     const { message = '' } = conditionOf(plan, 'LatestResolved') ?? {};
     const waiting = `waiting for the version of the channel${message === '' ? '' : `: ${message}`}`;
-    const problem = plan.spec?.channel ? because('ChannelUnanswered', waiting) : because('VersionUnknown', NEITHER);
+    const problem = plan.spec?.channel
+      ? because('ChannelUnanswered', waiting)
+      : because('VersionUnknown', NEITHER);
     return { ...recorded, problems: [problem] };
   }
   const invalid = version === '' ? 'it is empty' : selectorFault({ matchLabels: { version } });
   if (invalid !== undefined)
-    return { ...recorded, problems: [because('InvalidPlan', `the version is invalid, ${invalid}`)] };
+    return {
+      ...recorded,
+      problems: [because('InvalidPlan', `the version is invalid, ${invalid}`)],
+    };
   const found = secrets.flatMap(({ secret }) => secret ?? []);
   const hash = found.length === secrets.length ? latestHash(plan, version, found) : recordedHash;
   return { version, hash, problems: [] };
@@ -133,7 +149,9 @@ function faultOf(plan: CattlePlan): string | undefined {
     'metadata.name': { matchLabels: { [hashLabelOf(metadata.name)]: metadata.name } },
     'spec.drain.podSelector': drain?.podSelector,
     'spec.nodeSelector': nodeSelector,
-    'spec.postCompleteLabels': { matchLabels: expandedLabels(postCompleteLabels, versionOf(plan) ?? 'v', SOME_HASH) },
+    'spec.postCompleteLabels': {
+      matchLabels: expandedLabels(postCompleteLabels, versionOf(plan) ?? 'v', SOME_HASH),
+    },
   };
   for (const [field, selector] of Object.entries(selectors)) {
     const fault = selectorFault(selector);
@@ -159,7 +177,9 @@ function versionOf(plan: CattlePlan): string | undefined {
   const { version = '', channel = '' } = plan.spec ?? {};
   if (version !== '') return mungeVersion(version);
   const { status, reason } = conditionOf(plan, 'LatestResolved') ?? {};
-  return channel !== '' && status === 'True' && reason === 'Channel' ? plan.status?.latestVersion : undefined;
+  return channel !== '' && status === 'True' && reason === 'Channel'
+    ? plan.status?.latestVersion
+    : undefined;
 }
 
 const NEITHER = 'cannot resolve plan: missing channel and version';
@@ -167,9 +187,20 @@ const NEITHER = 'cannot resolve plan: missing channel and version';
 /** `LatestResolved` of a channel is set by the channel controller. */
 export function conditionsOf({ spec }: CattlePlan, problems: readonly Reason[]): ConditionUpdate[] {
   const invalid = problems.find(({ code }) => code === 'InvalidPlan');
-  if (invalid) return [{ type: 'Validated', status: 'False', reason: 'Error', message: invalid.message }];
-  const validated: ConditionUpdate = { type: 'Validated', status: 'True', reason: 'PlanIsValid', message: '' };
-  const resolved = { type: 'LatestResolved', status: 'True', reason: 'Version', message: '' } as const;
+  if (invalid)
+    return [{ type: 'Validated', status: 'False', reason: 'Error', message: invalid.message }];
+  const validated: ConditionUpdate = {
+    type: 'Validated',
+    status: 'True',
+    reason: 'PlanIsValid',
+    message: '',
+  };
+  const resolved = {
+    type: 'LatestResolved',
+    status: 'True',
+    reason: 'Version',
+    message: '',
+  } as const;
   const unresolved = { ...resolved, status: 'False', reason: 'Error', message: NEITHER } as const;
   if (spec?.version) return [validated, resolved];
   return spec?.channel ? [validated] : [validated, unresolved];
@@ -185,5 +216,9 @@ export const NOT_READY: ConditionUpdate = {
 export function isRecorded(plan: CattlePlan, { version, hash, problems }: Latest): boolean {
   const { latestVersion = '', latestHash: recordedHash = '' } = plan.status ?? {};
   const wanted = [...conditionsOf(plan, problems), ...(problems.length > 0 ? [NOT_READY] : [])];
-  return latestVersion === version && recordedHash === hash && wanted.every((verdict) => says(plan, verdict));
+  return (
+    latestVersion === version &&
+    recordedHash === hash &&
+    wanted.every((verdict) => says(plan, verdict))
+  );
 }

@@ -31,12 +31,14 @@ const open = buildNode('a', { labels: { 'kubernetes.io/hostname': 'a' } }, 'True
 
 function planOf(spec: Partial<CattleSpec>, annotations?: Record<string, string>): CattlePlan {
   const plan = buildCattlePlan('p', spec);
-  const conditions = ['Complete False SyncJob', 'Validated True PlanIsValid', 'LatestResolved True Version'].map(
-    (each) => {
-      const [type = '', status = '', reason = ''] = each.split(' ');
-      return { type, status, reason };
-    },
-  );
+  const conditions = [
+    'Complete False SyncJob',
+    'Validated True PlanIsValid',
+    'LatestResolved True Version',
+  ].map((each) => {
+    const [type = '', status = '', reason = ''] = each.split(' ');
+    return { type, status, reason };
+  });
   return {
     ...plan,
     metadata: { ...plan.metadata, ...(annotations && { annotations }) },
@@ -68,7 +70,12 @@ test.each<[string, Partial<CattleSpec>, boolean, string[]]>([
   ['on request the controller does', { drain: {} }, false, []],
   ['and cordons', { cordon: true }, false, []],
   ['but not what only kubectl can do', { drain: { disableEviction: true } }, false, ['drain']],
-  ['such as to stop waiting for pods', { drain: { skipWaitForDeleteTimeout: 5 } }, false, ['drain']],
+  [
+    'such as to stop waiting for pods',
+    { drain: { skipWaitForDeleteTimeout: 5 } },
+    false,
+    ['drain'],
+  ],
   ['or to refuse pods of DaemonSets', { drain: { ignoreDaemonSets: false } }, false, ['drain']],
   ['nor without a cordon', {}, false, []],
 ])('the Job: %s', (_name, spec, drainInJob, init) => {
@@ -77,7 +84,9 @@ test.each<[string, Partial<CattleSpec>, boolean, string[]]>([
     template: { spec: { initContainers?: { name: string }[] } };
   };
   expect((template.spec.initContainers ?? []).map(({ name }) => name)).toEqual(init);
-  expect(suspend).toBe(!drainInJob && init.length === 0 && Object.keys(spec).length > 0 ? true : undefined);
+  expect(suspend).toBe(
+    !drainInJob && init.length === 0 && Object.keys(spec).length > 0 ? true : undefined,
+  );
 });
 
 test("a drain has the Plan's options, and the time of its Job", () => {
@@ -91,15 +100,21 @@ test("a drain has the Plan's options, and the time of its Job", () => {
     podSelector: 'app=web,!upgrade.cattle.io/controller',
   });
   expect(stepDeadlines.drain).toBe(90_000);
-  expect(policyOf(planOf({ drain: { force: true }, jobActiveDeadlineSecs: 60 })).stepDeadlines.drain).toBe(60_000);
+  expect(
+    policyOf(planOf({ drain: { force: true }, jobActiveDeadlineSecs: 60 })).stepDeadlines.drain,
+  ).toBe(60_000);
   expect(policyOf(planOf({ drain: {} })).stepDeadlines.drain).toBe(600_000);
 });
 
 test.each([{ operator: 'Wrong' }, { operator: 'In' }])(
   'with a selector of pods that is invalid (%j), a held Job waits',
   (wrong) => {
-    const plan = planOf({ drain: { podSelector: { matchExpressions: [{ key: 'app', ...wrong }] } } });
-    expect(policyOf(plan).heldBy).toBe('the drain of Plan p, whose spec.drain.podSelector is invalid,');
+    const plan = planOf({
+      drain: { podSelector: { matchExpressions: [{ key: 'app', ...wrong }] } },
+    });
+    expect(policyOf(plan).heldBy).toBe(
+      'the drain of Plan p, whose spec.drain.podSelector is invalid,',
+    );
     expect(decided(plan, cordoned(plan), [jobFor(plan)]).nodeActions).toEqual([]);
   },
 );
@@ -116,7 +131,12 @@ test.each<[string, Partial<CattleSpec>, (plan: CattlePlan) => Node, string]>([
 
 test('a drain stays the same from one decision to the next, so that its time comes to an end', () => {
   const plan = planOf({ drain: {} });
-  const world = buildWorldOf([nodes, [cordoned(plan)]], [jobs, [jobFor(plan)]], [pods, []], [secrets, []]);
+  const world = buildWorldOf(
+    [nodes, [cordoned(plan)]],
+    [jobs, [jobFor(plan)]],
+    [pods, []],
+    [secrets, []],
+  );
   const asked = (now: number): string[] => {
     const owners: string[] = [];
     const known = { drainOf: (_node: string, owner: string) => void owners.push(owner) };
@@ -135,8 +155,13 @@ test('the Job starts once its node is drained', () => {
   const [action] = decided(plan, cordoned(plan), [job]).nodeActions;
   const dialect = cattle(LEADER);
   const rollout = dialect.resolve(plan, world, T0);
-  const sent = action && dialect.signal.acknowledge?.(world, rollout, action.stage, action.target, T0);
-  expect(sent).toEqual({ kind: 'replace', resource: jobs, object: { ...job, spec: { ...job.spec, suspend: false } } });
+  const sent =
+    action && dialect.signal.acknowledge?.(world, rollout, action.stage, action.target, T0);
+  expect(sent).toEqual({
+    kind: 'replace',
+    resource: jobs,
+    object: { ...job, spec: { ...job.spec, suspend: false } },
+  });
 });
 
 test('a Job that a person suspended is left to that person', () => {
@@ -164,8 +189,15 @@ test('an abort deletes the held Job, and then makes the node schedulable', () =>
 
 test('a node that could not be drained is schedulable again, and its Job stays held', () => {
   const plan = planOf({ drain: {} });
-  const failed = { type: 'RefitFailedNodes', status: 'True', message: `a at ${later(0)}; generation 0` };
-  const over = { ...plan, status: { ...plan.status, conditions: [...(plan.status?.conditions ?? []), failed] } };
+  const failed = {
+    type: 'RefitFailedNodes',
+    status: 'True',
+    message: `a at ${later(0)}; generation 0`,
+  };
+  const over = {
+    ...plan,
+    status: { ...plan.status, conditions: [...(plan.status?.conditions ?? []), failed] },
+  };
   const { nodeActions, signals } = decided(over, cordoned(plan), [jobFor(plan)]);
   expect(nodeActions).toMatchObject([{ kind: 'clean-up', cordon: true }]);
   expect(signals).toEqual([]);
@@ -178,12 +210,19 @@ test('a controller whose Jobs drain replaces a held Job, as the original would',
   const { signals, nodeActions } = decided(plan, cordoned(plan), [job], config);
   const world = buildWorldOf([nodes, [cordoned(plan)]], [jobs, [job]], [pods, []], [secrets, []]);
   const dialect = cattle(config);
-  const sent = signals.map((each) => dialect.signal.send(world, dialect.resolve(plan, world, T0), each, plan));
+  const sent = signals.map((each) =>
+    dialect.signal.send(world, dialect.resolve(plan, world, T0), each, plan),
+  );
   expect([nodeActions, sent]).toEqual([[], [{ kind: 'delete', resource: jobs, object: job }]]);
 });
 
 /** What the leader does about what no Plan wants; `plans` exist. */
-function leftOver(plans: readonly CattlePlan[], node: Node, made: readonly Job[], config = LEADER): string[] {
+function leftOver(
+  plans: readonly CattlePlan[],
+  node: Node,
+  made: readonly Job[],
+  config = LEADER,
+): string[] {
   const world = buildWorldOf([nodes, [node]], [jobs, made], [pods, []], [secrets, []]);
   const dialect = cattle(config);
   return (dialect.orphanedWork?.plans(world, plans) ?? []).flatMap(({ rollout, plan }) => {
@@ -208,7 +247,10 @@ test.each([false, true])(
     const plan = planOf({ drain: {} });
     const { applying: _a, ...status } = plan.status ?? {};
     const dropped = { ...plan, status: { ...status, latestHash: 'another' } };
-    expect(leftOver([dropped], cordoned(plan), [jobFor(plan)], configOf(inJob))).toEqual(['clean-up', 'cancel']);
+    expect(leftOver([dropped], cordoned(plan), [jobFor(plan)], configOf(inJob))).toEqual([
+      'clean-up',
+      'cancel',
+    ]);
     const selected = { ...dropped, status: { ...dropped.status, applying: ['a'] } };
     expect(leftOver([selected], cordoned(plan), [jobFor(plan)])).toEqual(['cancel']);
     const started = { ...jobFor(plan), spec: { ...jobFor(plan).spec, suspend: false } };
@@ -221,7 +263,14 @@ test('a Job whose node was deleted is deleted, held or not, but not one that has
   const other = buildNode('b', {}, 'True');
   const job = jobFor(plan);
   const started = { ...job, spec: { ...job.spec, suspend: false } };
-  const ended = { ...started, status: { conditions: [{ type: 'Complete', status: 'True' as const }] } };
-  expect([job, started, ended].map((each) => leftOver([plan], other, [each]))).toEqual([['cancel'], ['cancel'], []]);
+  const ended = {
+    ...started,
+    status: { conditions: [{ type: 'Complete', status: 'True' as const }] },
+  };
+  expect([job, started, ended].map((each) => leftOver([plan], other, [each]))).toEqual([
+    ['cancel'],
+    ['cancel'],
+    [],
+  ]);
   expect(leftOver([], other, [started])).toEqual([]);
 });

@@ -9,9 +9,17 @@ import { deadlineOf, type JobSettings } from './config.ts';
 import { CONTROLLER_LABEL, HELD_ANNOTATION, selectorText } from './names.ts';
 
 /** False for what only kubectl can do: then the Job drains. */
-export function leaderDrains(plan: CattlePlan, { drainInJob }: Pick<JobSettings, 'drainInJob'>): boolean {
-  const { disableEviction, skipWaitForDeleteTimeout = 0, ignoreDaemonSets } = plan.spec?.drain ?? {};
-  const isPossible = disableEviction !== true && skipWaitForDeleteTimeout <= 0 && ignoreDaemonSets !== false;
+export function leaderDrains(
+  plan: CattlePlan,
+  { drainInJob }: Pick<JobSettings, 'drainInJob'>,
+): boolean {
+  const {
+    disableEviction,
+    skipWaitForDeleteTimeout = 0,
+    ignoreDaemonSets,
+  } = plan.spec?.drain ?? {};
+  const isPossible =
+    disableEviction !== true && skipWaitForDeleteTimeout <= 0 && ignoreDaemonSets !== false;
   return !drainInJob && cordons(plan) && isPossible;
 }
 
@@ -25,16 +33,32 @@ export function isHeld({ metadata, spec }: Job): boolean {
 }
 
 /** As `kubectl drain` with the plan's options; its time ends where that of the original's Job would. */
-export function withDrainOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings): RolloutPolicy {
+export function withDrainOf(
+  plan: CattlePlan,
+  policy: RolloutPolicy,
+  settings: JobSettings,
+): RolloutPolicy {
   const { drain, jobActiveDeadlineSecs } = plan.spec ?? {};
-  if (!leaderDrains(plan, { drainInJob: false })) return { ...policy, drain: { ...policy.drain, enabled: false } };
+  if (!leaderDrains(plan, { drainInJob: false }))
+    return { ...policy, drain: { ...policy.drain, enabled: false } };
   // Its nodes wait: a drain without the selector would evict other pods.
   const isInvalid = selectorFault(drain?.podSelector) !== undefined;
   if (isInvalid && !settings.drainInJob)
-    return { ...policy, heldBy: `the drain of Plan ${plan.metadata.name}, whose spec.drain.podSelector is invalid,` };
-  const { deleteLocalData = true, deleteEmptydirData = true, gracePeriod = -1, force = false, timeout } = drain ?? {};
+    return {
+      ...policy,
+      heldBy: `the drain of Plan ${plan.metadata.name}, whose spec.drain.podSelector is invalid,`,
+    };
+  const {
+    deleteLocalData = true,
+    deleteEmptydirData = true,
+    gracePeriod = -1,
+    force = false,
+    timeout,
+  } = drain ?? {};
   const limit =
-    typeof timeout === 'number' ? timeout : (parseGoDuration(typeof timeout === 'string' ? timeout : '') ?? 0);
+    typeof timeout === 'number'
+      ? timeout
+      : (parseGoDuration(typeof timeout === 'string' ? timeout : '') ?? 0);
   const ofJob = (deadlineOf(jobActiveDeadlineSecs, settings) ?? Number.POSITIVE_INFINITY) * 1000;
   const drainMs = limit > 0 ? limit / 1e6 : ofJob;
   const options = {

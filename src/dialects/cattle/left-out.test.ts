@@ -44,7 +44,13 @@ class Rig {
 
   done(version = 'v1.2.3'): void {
     const hash = latestHash(this.plan, version, []);
-    const job = jobOf(config, { plan: this.plan, node: this.node, version, hash, settings: config.job });
+    const job = jobOf(config, {
+      plan: this.plan,
+      node: this.node,
+      version,
+      hash,
+      settings: config.job,
+    });
     this.made = [
       {
         ...job,
@@ -57,7 +63,12 @@ class Rig {
   lead(): void {
     for (let round = 0; round < 6; round++, this.now += 1000) {
       const { plan } = this;
-      const world = buildWorldOf([nodes, [this.node]], [jobs, this.made], [pods, []], [secrets, []]);
+      const world = buildWorldOf(
+        [nodes, [this.node]],
+        [jobs, this.made],
+        [pods, []],
+        [secrets, []],
+      );
       const policy = dialect.planRules?.apply(plan, DEFAULT_POLICY) ?? DEFAULT_POLICY;
       const snapshot = gather(dialect, plan, world, this.now);
       const { record, signals } = decide(snapshot, policy, this.now);
@@ -75,49 +86,69 @@ class Rig {
   }
 }
 
-test.each([0, 20])('the Plan is invalid for %i minutes, from when the node restarts after its Job', (minutes) => {
-  const rig = new Rig();
-  rig.done();
-  // The Job has drained and upgraded the node, which is not Ready yet, when somebody edits the Plan.
-  rig.lead();
-  expect(rig.plan.status?.applying).toEqual(['a']);
-  rig.plan = { ...rig.plan, spec: { ...rig.plan.spec, postCompleteDelay: 'soon' } } as CattlePlan;
-  rig.lead();
-  rig.node = {
-    ...buildNode(
-      'a',
-      { labels: rig.node.metadata.labels ?? {}, annotations: rig.node.metadata.annotations ?? {} },
+test.each([0, 20])(
+  'the Plan is invalid for %i minutes, from when the node restarts after its Job',
+  (minutes) => {
+    const rig = new Rig();
+    rig.done();
+    // The Job has drained and upgraded the node, which is not Ready yet, when somebody edits the Plan.
+    rig.lead();
+    expect(rig.plan.status?.applying).toEqual(['a']);
+    rig.plan = { ...rig.plan, spec: { ...rig.plan.spec, postCompleteDelay: 'soon' } } as CattlePlan;
+    rig.lead();
+    rig.node = {
+      ...buildNode(
+        'a',
+        {
+          labels: rig.node.metadata.labels ?? {},
+          annotations: rig.node.metadata.annotations ?? {},
+        },
+        'True',
+      ),
+      spec: rig.node.spec ?? {},
+    };
+    // It is Ready again within the 15 minutes.
+    rig.lead();
+    rig.now += minutes * MINUTE;
+    // Kubernetes deletes it after 15 minutes.
+    if (minutes > 15) rig.made = [];
+    rig.lead();
+    rig.plan = { ...rig.plan, spec: valid.spec } as CattlePlan;
+    rig.lead();
+    expect(rig.plan.status?.conditions?.find(({ type }) => type === 'Complete')?.status).toBe(
       'True',
-    ),
-    spec: rig.node.spec ?? {},
-  };
-  // It is Ready again within the 15 minutes.
-  rig.lead();
-  rig.now += minutes * MINUTE;
-  // Kubernetes deletes it after 15 minutes.
-  if (minutes > 15) rig.made = [];
-  rig.lead();
-  rig.plan = { ...rig.plan, spec: valid.spec } as CattlePlan;
-  rig.lead();
-  expect(rig.plan.status?.conditions?.find(({ type }) => type === 'Complete')?.status).toBe('True');
-  expect(rig.node.spec?.unschedulable).not.toBe(true);
-});
+    );
+    expect(rig.node.spec?.unschedulable).not.toBe(true);
+  },
+);
 
 /** The label that the Plan asks for was taken off the node. */
 function deselected(version: string, isCordoned: boolean): Rig {
   const rig = new Rig();
   const { spec, status } = rig.plan;
-  const plan = { ...rig.plan, spec: { ...spec, nodeSelector: { matchLabels: { upgrade: 'yes' } } } } as CattlePlan;
-  rig.plan = { ...plan, status: { ...status, latestVersion: version, latestHash: latestHash(plan, version, []) } };
-  rig.node = { ...buildNode('a', { labels: { 'kubernetes.io/hostname': 'a' } }), spec: { unschedulable: isCordoned } };
+  const plan = {
+    ...rig.plan,
+    spec: { ...spec, nodeSelector: { matchLabels: { upgrade: 'yes' } } },
+  } as CattlePlan;
+  rig.plan = {
+    ...plan,
+    status: { ...status, latestVersion: version, latestHash: latestHash(plan, version, []) },
+  };
+  rig.node = {
+    ...buildNode('a', { labels: { 'kubernetes.io/hostname': 'a' } }),
+    spec: { unschedulable: isCordoned },
+  };
   return rig;
 }
 
-test.each(['v1.2.3', 'v1.2.2'])('a node that the selector excludes gets no Job (recorded: %s)', (version) => {
-  const rig = deselected(version, false);
-  rig.lead();
-  expect([rig.made, rig.plan.status?.applying ?? []]).toEqual([[], []]);
-});
+test.each(['v1.2.3', 'v1.2.2'])(
+  'a node that the selector excludes gets no Job (recorded: %s)',
+  (version) => {
+    const rig = deselected(version, false);
+    rig.lead();
+    expect([rig.made, rig.plan.status?.applying ?? []]).toEqual([[], []]);
+  },
+);
 
 test.each(['v1.2.3', 'v1.2.2'])(
   'its cordon does not stay either, once Kubernetes has deleted its Job (recorded: %s)',
@@ -133,7 +164,10 @@ test.each(['v1.2.3', 'v1.2.2'])(
 test('that of a Job that failed stays, as without a new version', () => {
   const rig = deselected('v1.2.2', true);
   rig.done('v1.2.2');
-  rig.made = rig.made.map((job) => ({ ...job, status: { conditions: [{ ...complete, type: 'Failed' }] } }));
+  rig.made = rig.made.map((job) => ({
+    ...job,
+    status: { conditions: [{ ...complete, type: 'Failed' }] },
+  }));
   rig.lead();
   expect(rig.plan.status?.applying ?? []).toEqual([]);
   expect(rig.node.spec?.unschedulable).toBe(true);

@@ -44,7 +44,9 @@ test('so for a node that is cordoned, not Ready, and rests', async () => {
 });
 
 test('its cordon ends, though the Plan does not cordon any more', async () => {
-  const { look, complete, lose, edit, isDone, isCordoned, ready, cordon } = await begin({ cordon: true });
+  const { look, complete, lose, edit, isDone, isCordoned, ready, cordon } = await begin({
+    cordon: true,
+  });
   cordon(true);
   ready('False');
   complete('a');

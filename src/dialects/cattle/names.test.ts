@@ -28,7 +28,11 @@ test.each<[string, string, Partial<CattleSpec>, string]>([
   [
     'a comma in a list',
     'p',
-    { drain: { podSelector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['a,b'] }] } } },
+    {
+      drain: {
+        podSelector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['a,b'] }] },
+      },
+    },
     `spec.drain.podSelector is invalid, "a,b" is not a label value; ${ALLOWED}`,
   ],
   [
@@ -44,7 +48,12 @@ test.each<[string, string, Partial<CattleSpec>, string]>([
     `spec.postCompleteLabels is invalid, "of-hash-${'0'.repeat(56)}" is not a label value; ${ALLOWED}`,
   ],
   ['a good label', 'p', { postCompleteLabels: { done: 'at.$(LATEST_VERSION)' } }, ''],
-  ['no version', 'p', { version: ' ' }, `the version is invalid, " " is not a label value; ${ALLOWED}`],
+  [
+    'no version',
+    'p',
+    { version: ' ' },
+    `the version is invalid, " " is not a label value; ${ALLOWED}`,
+  ],
 ])('%s', (_name, name, spec, fault) => {
   const { problems } = resolveLatest(buildCattlePlan(name, spec), undefined);
   expect(problems.map(({ message }) => message).join()).toBe(fault);

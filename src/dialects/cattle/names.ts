@@ -46,7 +46,8 @@ export function selects(plan: CattlePlan, { metadata: { labels = {} } }: KubeObj
 
 const selectorOf = onceForEach(({ metadata, spec }: CattlePlan) => {
   const [matches, own] = [labelMatcher(spec?.nodeSelector), hashLabelOf(metadata.name)];
-  return (labels: Readonly<Record<string, string>>): boolean => labels[own] !== DISABLED && matches(labels);
+  return (labels: Readonly<Record<string, string>>): boolean =>
+    labels[own] !== DISABLED && matches(labels);
 });
 
 /** Joins the parts with `-`. A name above 63 characters is cut and gets a hash, as in the original. */
@@ -56,11 +57,16 @@ export function shortenedName(...parts: readonly string[]): string {
   const digest = hash('sha256', full);
   const cut = MAX - 7;
   const endsWell = /[a-z0-9]/.test(full.charAt(cut - 1));
-  return endsWell ? `${full.slice(0, cut)}-${digest.slice(0, 5)}` : `${full.slice(0, cut - 1)}-${digest.slice(0, 6)}`;
+  return endsWell
+    ? `${full.slice(0, cut)}-${digest.slice(0, 5)}`
+    : `${full.slice(0, cut - 1)}-${digest.slice(0, 6)}`;
 }
 
 /** Sorted by key; `further` are more requirements as text. */
-export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector, ...further: string[]): string {
+export function selectorText(
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
+  ...further: string[]
+): string {
   const labels = Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`);
   return [...labels, ...matchExpressions.map(requirementText), ...further]
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
@@ -78,8 +84,17 @@ function keyOf(requirement: string): string {
 }
 
 /** As kubelets expand variables: `$$` is a `$`, unknown names stay. */
-export function expandedLabels(labels: Readonly<Record<string, string>> = {}, version: string, hash: string) {
-  const known: Readonly<Record<string, string>> = { $$: '$', '$(LATEST_VERSION)': version, '$(LATEST_HASH)': hash };
-  const expanded = (text: string): string => text.replaceAll(/\$\$|\$\([^)]*\)/g, (found) => known[found] ?? found);
+export function expandedLabels(
+  labels: Readonly<Record<string, string>> = {},
+  version: string,
+  hash: string,
+) {
+  const known: Readonly<Record<string, string>> = {
+    $$: '$',
+    '$(LATEST_VERSION)': version,
+    '$(LATEST_HASH)': hash,
+  };
+  const expanded = (text: string): string =>
+    text.replaceAll(/\$\$|\$\([^)]*\)/g, (found) => known[found] ?? found);
   return Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, expanded(value)]));
 }

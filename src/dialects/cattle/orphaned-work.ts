@@ -15,7 +15,11 @@ import { isUnfinished, nodesAtWork } from './signal.ts';
 type Orphaned = OrphanedPlan<CattlePlan>;
 
 /** Of the controller of one namespace: each as a rollout that is over. `plans` still exist. */
-export function orphanedPlans(namespace: string, world: World, plans: readonly CattlePlan[]): Orphaned[] {
+export function orphanedPlans(
+  namespace: string,
+  world: World,
+  plans: readonly CattlePlan[],
+): Orphaned[] {
   const alive = new Map(plans.map((plan) => [plan.metadata.uid ?? '', plan]));
   return [...cordonsLeft(namespace, world, alive), ...jobsLeft(world, alive)];
 }
@@ -24,12 +28,22 @@ type Alive = ReadonlyMap<string, CattlePlan>;
 
 function cordonsLeft(namespace: string, world: World, alive: Alive): Orphaned[] {
   return cordonedAmong(world.list(nodes)).flatMap((node) => {
-    const { kind, plan: owner = '', attempt: since = '' } = readOwner(cordonOwner(node) ?? '') ?? {};
+    const {
+      kind,
+      plan: owner = '',
+      attempt: since = '',
+    } = readOwner(cordonOwner(node) ?? '') ?? {};
     const [home, uid = ''] = owner.split('/');
     if (kind !== CORDON_KIND || home !== namespace) return [];
     const plan = alive.get(uid);
     const target = { name: node.metadata.name, state: 'failed', since } as const;
-    if (!plan) return orphaned({ metadata: { name: 'deleted', namespace, uid } }, '', target, 'its plan was deleted');
+    if (!plan)
+      return orphaned(
+        { metadata: { name: 'deleted', namespace, uid } },
+        '',
+        target,
+        'its plan was deleted',
+      );
     const isApplying = plan.status?.applying?.includes(hostnameOf(node)) === true;
     const isWanted = isApplying || nodesAtWork(plan, world).has(node.metadata.name);
     return isWanted ? [] : orphaned(plan, '', target, DROPPED);
@@ -47,19 +61,35 @@ function jobsLeft(world: World, alive: Alive): Orphaned[] {
     const { latestHash, applying } = plan.status ?? {};
     const hash = labels[hashLabelOf(plan.metadata.name)] ?? '';
     if (node && hash === latestHash && applying?.includes(hostnameOf(node)) === true) return [];
-    return orphaned(plan, hash, { name, state: 'intended', since }, node ? DROPPED : 'its node was deleted');
+    return orphaned(
+      plan,
+      hash,
+      { name, state: 'intended', since },
+      node ? DROPPED : 'its node was deleted',
+    );
   });
 }
 
-const openAmong = onceForEach((all: readonly Job[]) => all.filter((job) => isHeld(job) || isUnfinished(job)));
+const openAmong = onceForEach((all: readonly Job[]) =>
+  all.filter((job) => isHeld(job) || isUnfinished(job)),
+);
 
-const cordonedAmong = onceForEach((all: readonly Node[]) => all.filter((node) => cordonOwner(node) !== undefined));
+const cordonedAmong = onceForEach((all: readonly Node[]) =>
+  all.filter((node) => cordonOwner(node) !== undefined),
+);
 
 const DROPPED = 'its plan no longer selects it, or has another version';
 
-function orphaned({ metadata }: CattlePlan, id: string, target: Omit<Target, 'key'>, why: string): [Orphaned] {
+function orphaned(
+  { metadata }: CattlePlan,
+  id: string,
+  target: Omit<Target, 'key'>,
+  why: string,
+): [Orphaned] {
   const { name, since } = target;
   const mark = { ...markOf(metadata), attempt: since };
   const source = { ...sourceOf(cattlePlans, { metadata }), created: since, mark };
-  return [{ rollout: orphanedRollout(source, id, { key: name, ...target }, why), plan: { metadata } }];
+  return [
+    { rollout: orphanedRollout(source, id, { key: name, ...target }, why), plan: { metadata } },
+  ];
 }

@@ -30,10 +30,15 @@ test('a Plan goes back while the later version is at work: its Job ends first, t
 });
 
 test.each<[string, boolean]>([
-  ['it goes back after the later one failed: the node gets the earlier one again, and is schedulable after it', false],
+  [
+    'it goes back after the later one failed: the node gets the earlier one again, and is schedulable after it',
+    false,
+  ],
   ['so once the failed Job is deleted', true],
 ])('%s', async (_name, isLost) => {
-  const { look, edit, versions, complete, cordon, isCordoned, fail, lose } = await begin({ cordon: true });
+  const { look, edit, versions, complete, cordon, isCordoned, fail, lose } = await begin({
+    cordon: true,
+  });
   cordon(true);
   fail();
   await look();
@@ -61,29 +66,34 @@ test('so once somebody made the node schedulable: what the failed Job left is no
 test.each<[string, boolean]>([
   ['the Job of the earlier version fails then', false],
   ['it fails, and is deleted when its time is over', true],
-])('%s: the node has failed, and is tried again once the template changes', async (_name, isLost) => {
-  const { api, look, edit, versions, complete, fail, lose, applying } = await begin();
-  edit({ version: 'v1' });
-  complete('a');
-  await look(8);
-  expect(versions()).toEqual(['v1']);
-  fail();
-  await look();
-  if (isLost) await look(2, 16 * MINUTE);
-  if (isLost) lose();
-  await look(8);
-  expect([versions(), applying()]).toEqual([[], ['a']]);
-  const told = (api.read<CattlePlan>(cattlePlans, 'plan').status?.conditions ?? []).find(
-    ({ type }) => type === 'Complete',
-  );
-  expect(told).toMatchObject({ status: 'False', reason: 'JobFailed' });
-  edit({ version: 'v1', upgrade: { image: 'img', args: ['again'] } });
-  await look(8);
-  expect(versions()).toEqual(['v1']);
-});
+])(
+  '%s: the node has failed, and is tried again once the template changes',
+  async (_name, isLost) => {
+    const { api, look, edit, versions, complete, fail, lose, applying } = await begin();
+    edit({ version: 'v1' });
+    complete('a');
+    await look(8);
+    expect(versions()).toEqual(['v1']);
+    fail();
+    await look();
+    if (isLost) await look(2, 16 * MINUTE);
+    if (isLost) lose();
+    await look(8);
+    expect([versions(), applying()]).toEqual([[], ['a']]);
+    const told = (api.read<CattlePlan>(cattlePlans, 'plan').status?.conditions ?? []).find(
+      ({ type }) => type === 'Complete',
+    );
+    expect(told).toMatchObject({ status: 'False', reason: 'JobFailed' });
+    edit({ version: 'v1', upgrade: { image: 'img', args: ['again'] } });
+    await look(8);
+    expect(versions()).toEqual(['v1']);
+  },
+);
 
 test('the later Job is gone before the earlier version starts: the node gets that, and is schedulable after it', async () => {
-  const { look, edit, versions, complete, cordon, isCordoned, lose, ready } = await begin({ cordon: true });
+  const { look, edit, versions, complete, cordon, isCordoned, lose, ready } = await begin({
+    cordon: true,
+  });
   cordon(true);
   edit({ version: 'v1' });
   await look();

@@ -14,7 +14,10 @@ const resolved = { latestVersion: 'v1', latestHash: 'h' };
 const applying = (...names: string[]): CattlePlan => of({ ...resolved, applying: names });
 const complete = (reason: string, message: string): CattlePlan =>
   of({ ...resolved, conditions: [{ type: 'Complete', status: 'False', reason, message }] });
-const ours = (code: string): ReportedEvent => ({ type: 'Warning', reason: { code, message: 'why' } });
+const ours = (code: string): ReportedEvent => ({
+  type: 'Warning',
+  reason: { code, message: 'why' },
+});
 
 test.each<[string, CattlePlan, CattlePlan, readonly ReportedEvent[], readonly string[]]>([
   [
@@ -35,7 +38,9 @@ test.each<[string, CattlePlan, CattlePlan, readonly ReportedEvent[], readonly st
     'a Job starts and ends between two records',
     of({
       ...resolved,
-      conditions: [{ type: 'RefitNext', status: 'True', reason: 'Queued', message: 'node-a, node-b' }],
+      conditions: [
+        { type: 'RefitNext', status: 'True', reason: 'Queued', message: 'node-a, node-b' },
+      ],
     }),
     applying(),
     [],
@@ -62,7 +67,13 @@ test.each<[string, CattlePlan, CattlePlan, readonly ReportedEvent[], readonly st
     [ours('TargetRefused')],
     ['Warning ValidationFailed a: refused'],
   ],
-  ['a node rests', applying('a'), applying('a'), [ours('Resting')], ['Warning JobCompleteWaiting why']],
+  [
+    'a node rests',
+    applying('a'),
+    applying('a'),
+    [ours('Resting')],
+    ['Warning JobCompleteWaiting why'],
+  ],
   [
     'a gate holds nodes back, which the original never says',
     of(resolved),

@@ -17,16 +17,27 @@ test.each<[Pod['status'], string | undefined]>([
   [{ phase: 'Pending', initContainerStatuses: [waiting('ContainerCreating')] }, undefined],
   [{ phase: 'Running', containerStatuses: [{ name: 'upgrade', state: {} }] }, undefined],
   [{ phase: 'Failed' }, 'its last pod failed'],
-  [{ phase: 'Failed', reason: 'Evicted', message: 'low on memory' }, 'its last pod failed (Evicted: low on memory)'],
   [
-    { conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes are available.' }] },
+    { phase: 'Failed', reason: 'Evicted', message: 'low on memory' },
+    'its last pod failed (Evicted: low on memory)',
+  ],
+  [
+    {
+      conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes are available.' }],
+    },
     'its pod has no place: 0/3 nodes are available',
   ],
   [
-    { initContainerStatuses: [{ name: 'drain' }], containerStatuses: [waiting('ImagePullBackOff', 'Back-off')] },
+    {
+      initContainerStatuses: [{ name: 'drain' }],
+      containerStatuses: [waiting('ImagePullBackOff', 'Back-off')],
+    },
     'its container upgrade waits (ImagePullBackOff: Back-off)',
   ],
-  [{ containerStatuses: [waiting('CrashLoopBackOff')] }, 'its container upgrade waits (CrashLoopBackOff)'],
+  [
+    { containerStatuses: [waiting('CrashLoopBackOff')] },
+    'its container upgrade waits (CrashLoopBackOff)',
+  ],
 ])('%j', (status, told) => {
   expect(stallIn({ metadata: { name: 'p' }, ...(status ? { status } : {}) })).toBe(told);
 });
@@ -69,7 +80,12 @@ test.each<[string, Job['status'], number, boolean]>([
 
 test.each([
   ['its pod begins', { active: 1, ready: 1 }, { active: 1, ready: 1, startTime: later(0) }, false],
-  ['its pod ends', { active: 1 }, { conditions: [{ type: 'SuccessCriteriaMet', status: 'True' }] }, false],
+  [
+    'its pod ends',
+    { active: 1 },
+    { conditions: [{ type: 'SuccessCriteriaMet', status: 'True' }] },
+    false,
+  ],
   ['it completes', { active: 1 }, { conditions: [{ type: 'Complete', status: 'True' }] }, true],
   ['it fails', { active: 1 }, { conditions: [{ type: 'Failed', status: 'True' }] }, true],
   ['its first pod fails', { active: 1 }, { failed: 1 }, true],
@@ -83,7 +99,11 @@ test('a Job that somebody starts wakes its Plan', () => {
 });
 
 function wakes(before: Partial<Job>, after: Partial<Job>): boolean | undefined {
-  const dialect = cattle({ name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS });
+  const dialect = cattle({
+    name: 'controller',
+    namespace: 'system-upgrade',
+    job: DEFAULT_JOB_SETTINGS,
+  });
   const watched = dialect.watched.find(({ resource }) => resource === jobs);
   const metadata = { name: 'a', uid: 'a' };
   return watched?.isRelevant({ metadata, ...before }, { metadata, ...after });

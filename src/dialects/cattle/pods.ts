@@ -11,12 +11,18 @@ const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
 const STARTS_WITHIN_MS = 10_000;
 
 /** True if its pod does not run yet, or failed. By a clock that differs every Job waits long. One that has not started has no pod. */
-export function waitsLong({ status: { ready = 0, failed = 0, startTime = '' } = {} }: Job, now: number): boolean {
+export function waitsLong(
+  { status: { ready = 0, failed = 0, startTime = '' } = {} }: Job,
+  now: number,
+): boolean {
   return failed > 0 || (ready === 0 && Math.abs(now - Date.parse(startTime)) > STARTS_WITHIN_MS);
 }
 
 /** Of its last pod; undefined while that runs, or if pods cannot be read. Pods that run are not watched. */
-export function stallOf({ metadata, status: { ready = 0, active = 0 } = {} }: Job, world: World): string | undefined {
+export function stallOf(
+  { metadata, status: { ready = 0, active = 0 } = {} }: Job,
+  world: World,
+): string | undefined {
   // Without a ready pod only, so that many nodes at work cost nothing.
   if (ready > 0) return undefined;
   const last = lastByOwner(world.list(pods)).get(metadata.uid);
@@ -33,8 +39,11 @@ export function stallIn({ status = {} }: Pod): string | undefined {
   const { phase, reason, message, conditions = [] } = status;
   const why = [reason, message].filter(Boolean).join(': ');
   if (phase === 'Failed') return `its last pod failed${why === '' ? '' : ` (${why})`}`;
-  const unscheduled = conditions.find((each) => each.type === 'PodScheduled' && each.status === 'False');
-  if (unscheduled) return `its pod has no place: ${unscheduled.message?.replace(/\.$/, '') ?? 'no reason was given'}`;
+  const unscheduled = conditions.find(
+    (each) => each.type === 'PodScheduled' && each.status === 'False',
+  );
+  if (unscheduled)
+    return `its pod has no place: ${unscheduled.message?.replace(/\.$/, '') ?? 'no reason was given'}`;
   const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   const [stalled] = containers.flatMap(({ name, state }) => {
     const { reason: why, message: words } = state?.waiting ?? {};
@@ -48,7 +57,14 @@ export function stallIn({ status = {} }: Pod): string | undefined {
 /** What the cache keeps of it. It is never written. */
 export function trimPod({ metadata, status = {} }: Pod): Pod {
   const { labels: _l, annotations: _a, managedFields: _m, ...kept } = metadata;
-  const { phase, reason, message, conditions = [], initContainerStatuses = [], containerStatuses = [] } = status;
+  const {
+    phase,
+    reason,
+    message,
+    conditions = [],
+    initContainerStatuses = [],
+    containerStatuses = [],
+  } = status;
   return {
     metadata: kept,
     status: {

@@ -8,7 +8,9 @@ import { conditionOf } from './conditions.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 
-const AGENTS = selecting('agents', 'a', { prepare: { image: 'img', args: ['prepare', 'servers'] } });
+const AGENTS = selecting('agents', 'a', {
+  prepare: { image: 'img', args: ['prepare', 'servers'] },
+});
 const SERVERS = selecting('servers', 's');
 
 function scene(policyOf: (plan: KubeObject) => object = () => LIMITED) {
@@ -17,14 +19,17 @@ function scene(policyOf: (plan: KubeObject) => object = () => LIMITED) {
     built.api.change<CattlePlan>(cattlePlans, name, ({ spec: _spec, ...plan }) => ({
       ...(name === 'agents' ? AGENTS : SERVERS),
       ...plan,
-      spec: { ...(name === 'agents' ? AGENTS : SERVERS).spec, version } as NonNullable<CattlePlan['spec']>,
+      spec: { ...(name === 'agents' ? AGENTS : SERVERS).spec, version } as NonNullable<
+        CattlePlan['spec']
+      >,
     }));
   return { ...built, ask };
 }
 
 test('it has its turn after that one', async () => {
   const { api, look, atWork, complete } = scene();
-  const isWaiting = () => conditionOf(api.read<CattlePlan>(cattlePlans, 'agents'), 'RefitWaits') !== undefined;
+  const isWaiting = () =>
+    conditionOf(api.read<CattlePlan>(cattlePlans, 'agents'), 'RefitWaits') !== undefined;
   await look();
   expect([atWork(), isWaiting()]).toEqual([['s'], true]);
   complete('s');
@@ -67,7 +72,9 @@ test.each<[string, (name: string) => object]>([
 
 test('its Job was there before the limit: it takes no place then', async () => {
   let isLimited = false;
-  const { look, atWork } = scene(({ metadata: { name } }) => (isLimited ? LIMITED : { paused: name === 'servers' }));
+  const { look, atWork } = scene(({ metadata: { name } }) =>
+    isLimited ? LIMITED : { paused: name === 'servers' },
+  );
   await look();
   expect(atWork()).toEqual(['a']);
   isLimited = true;
@@ -76,11 +83,22 @@ test('its Job was there before the limit: it takes no place then', async () => {
 });
 
 test('it is woken when that one is complete with another version, too', () => {
-  const dialect = cattle({ name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS });
+  const dialect = cattle({
+    name: 'controller',
+    namespace: 'system-upgrade',
+    job: DEFAULT_JOB_SETTINGS,
+  });
   const watched = dialect.watched.find(({ resource }) => resource === cattlePlans);
   const complete = (latestVersion: string): CattlePlan => {
-    return { ...SERVERS, status: { latestVersion, conditions: [{ type: 'Complete', status: 'True' }] } };
+    return {
+      ...SERVERS,
+      status: { latestVersion, conditions: [{ type: 'Complete', status: 'True' }] },
+    };
   };
   const woken = (after: CattlePlan) => watched?.isRelevant(complete('v1'), after);
-  expect([woken(complete('v1')), woken(complete('v2')), woken(SERVERS)]).toEqual([false, true, true]);
+  expect([woken(complete('v1')), woken(complete('v2')), woken(SERVERS)]).toEqual([
+    false,
+    true,
+    true,
+  ]);
 });

@@ -21,9 +21,16 @@ const NOW = T0 + 30 * MINUTE;
 const hash = latestHash(buildCattlePlan('p'), 'v1.2.3', []);
 const made = buildNode('a', { labels: { 'kubernetes.io/hostname': 'a' } });
 
-const FAILED = { type: 'RefitFailedNodes', status: 'True', message: `a at ${later(MINUTE)}; generation 0` };
+const FAILED = {
+  type: 'RefitFailedNodes',
+  status: 'True',
+  message: `a at ${later(MINUTE)}; generation 0`,
+};
 const DELETE = { kind: 'delete', object: { metadata: { uid: 'j' } } };
-const CREATE = { kind: 'create', object: { metadata: { labels: { 'upgrade.cattle.io/node': 'a' } } } };
+const CREATE = {
+  kind: 'create',
+  object: { metadata: { labels: { 'upgrade.cattle.io/node': 'a' } } },
+};
 
 /** What is written for the Node, once it is recorded that it starts. */
 function sentFor(type: string, node: typeof made, isDeleted = false, annotations = {}): unknown[] {
@@ -41,26 +48,44 @@ function sentFor(type: string, node: typeof made, isDeleted = false, annotations
   const rendered = jobOf(config, { plan, node, version: 'v1.2.3', hash, settings: config.job });
   const job: Job = {
     ...rendered,
-    metadata: { ...annotated(rendered, annotations).metadata, uid: 'j', creationTimestamp: later(0) },
+    metadata: {
+      ...annotated(rendered, annotations).metadata,
+      uid: 'j',
+      creationTimestamp: later(0),
+    },
     status: { conditions: [{ type, status: 'True', lastTransitionTime: later(MINUTE) }] },
   };
-  const world = buildWorldOf([nodes, [node]], [jobs, isDeleted ? [] : [job]], [pods, []], [secrets, []]);
+  const world = buildWorldOf(
+    [nodes, [node]],
+    [jobs, isDeleted ? [] : [job]],
+    [pods, []],
+    [secrets, []],
+  );
   const { record } = decide(gather(dialect, plan, world, NOW), DEFAULT_POLICY, NOW);
   if (record) plan = dialect.project(record, plan, NOW);
   const snapshot = gather(dialect, plan, world, NOW);
   const { signals } = decide(snapshot, DEFAULT_POLICY, NOW);
-  return signals.map((signalling) => dialect.signal.send(world, snapshot.rollout, signalling, plan));
+  return signals.map((signalling) =>
+    dialect.signal.send(world, snapshot.rollout, signalling, plan),
+  );
 }
 
 /** Its kubelet has reported after 20 minutes. */
 function createdAt(time: number): typeof made {
   const ready = { type: 'Ready', status: 'True', lastHeartbeatTime: later(20 * MINUTE) } as const;
-  return { ...made, metadata: { ...made.metadata, creationTimestamp: later(time) }, status: { conditions: [ready] } };
+  return {
+    ...made,
+    metadata: { ...made.metadata, creationTimestamp: later(time) },
+    status: { conditions: [ready] },
+  };
 }
 
-test.each(['Complete', 'Failed'])('its Job was %s: it is replaced, and the new Node upgraded', (type) => {
-  expect(sentFor(type, createdAt(5 * MINUTE))).toMatchObject([DELETE]);
-});
+test.each(['Complete', 'Failed'])(
+  'its Job was %s: it is replaced, and the new Node upgraded',
+  (type) => {
+    expect(sentFor(type, createdAt(5 * MINUTE))).toMatchObject([DELETE]);
+  },
+);
 
 test('its failure stands in the Plan, and Kubernetes has deleted the Job: the new Node is upgraded', () => {
   expect(sentFor('Failed', createdAt(5 * MINUTE), true)).toMatchObject([CREATE]);
@@ -73,21 +98,28 @@ test.each([
   const [machineID = '', systemUUID = ''] = machine.split('/');
   const node = createdAt(5 * MINUTE);
   const anew = { ...node, status: { ...node.status, nodeInfo: { machineID, systemUUID } } };
-  expect(sentFor('Complete', anew, false, { 'refit.upgrade.cattle.io/machine': 'a/b' })).toMatchObject(expected);
+  expect(
+    sentFor('Complete', anew, false, { 'refit.upgrade.cattle.io/machine': 'a/b' }),
+  ).toMatchObject(expected);
 });
 
 test('a Job says for which machine it is made', () => {
   const { status, ...node } = createdAt(5 * MINUTE);
   const known = { ...node, status: { ...status, nodeInfo: { machineID: 'a', systemUUID: 'b' } } };
   const annotations = { 'refit.upgrade.cattle.io/machine': 'a/b' };
-  expect(sentFor('Failed', known, true)).toMatchObject([{ kind: 'create', object: { metadata: { annotations } } }]);
+  expect(sentFor('Failed', known, true)).toMatchObject([
+    { kind: 'create', object: { metadata: { annotations } } },
+  ]);
 });
 
 test.each(['Complete', 'Failed'])('a Job that was %s on the Node itself counts', (type) => {
   expect(sentFor(type, createdAt(-MINUTE))).toEqual([]);
 });
 
-test.each(['Complete', 'Failed'])('so does one that was %s on a Node that was made in the future', (type) => {
-  // The clock was wrong then: each Job that follows would end before that, too.
-  expect(sentFor(type, createdAt(24 * 60 * MINUTE))).toEqual([]);
-});
+test.each(['Complete', 'Failed'])(
+  'so does one that was %s on a Node that was made in the future',
+  (type) => {
+    // The clock was wrong then: each Job that follows would end before that, too.
+    expect(sentFor(type, createdAt(24 * 60 * MINUTE))).toEqual([]);
+  },
+);

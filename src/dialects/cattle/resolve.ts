@@ -32,9 +32,21 @@ import { ABORTED_TYPE, hostOf, recordedNext, WAITING_TYPE } from './write-status
 
 type Knowledge = { readonly secretOf?: SecretLookup; readonly attempts?: Attempts };
 
-export function resolve(plan: CattlePlan, world: World, now: number, { secretOf, attempts }: Knowledge): Rollout {
+export function resolve(
+  plan: CattlePlan,
+  world: World,
+  now: number,
+  { secretOf, attempts }: Knowledge,
+): Rollout {
   const judgement = resolveLatest(plan, secretOf);
-  const targets = targetsOf({ plan, world, now, judgement, attempts, failures: recordedFailures(plan) });
+  const targets = targetsOf({
+    plan,
+    world,
+    now,
+    judgement,
+    attempts,
+    failures: recordedFailures(plan),
+  });
   attempts?.keep(plan, inState({ targets }, 'intended'));
   return {
     source: { ...sourceOf(cattlePlans, plan), mark: markOf(plan.metadata) },
@@ -74,7 +86,9 @@ function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]
 /** False for a Job that runs, and that the status does not tell of: another controller made it. */
 function areRecorded(plan: CattlePlan, targets: readonly Target[]): boolean {
   const [applying, next] = [new Set(plan.status?.applying), recordedNext(plan)];
-  return inState({ targets }, 'intended').every((target) => applying.has(hostOf(target)) || next.includes(target.name));
+  return inState({ targets }, 'intended').every(
+    (target) => applying.has(hostOf(target)) || next.includes(target.name),
+  );
 }
 
 /** Slots for each node that is recorded ahead. With fewer than three there is none: each end is recorded at once. */
@@ -93,7 +107,10 @@ function aheadOf(plan: CattlePlan, world: World, judgement: Latest): Pick<Stage,
 const areClaimed = onceForEach((all: readonly Node[]) => all.some(mayBeSignalled));
 
 function isAborted(plan: CattlePlan): boolean {
-  return controlsOn(plan, CONTROL_PREFIX).abort !== undefined && conditionOf(plan, ABORTED_TYPE) !== undefined;
+  return (
+    controlsOn(plan, CONTROL_PREFIX).abort !== undefined &&
+    conditionOf(plan, ABORTED_TYPE) !== undefined
+  );
 }
 
 function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefined {
@@ -103,7 +120,8 @@ function reasonOf(plan: CattlePlan, targets: readonly Target[]): Reason | undefi
     (reason === 'JobFailed' || reason === 'ValidationFailed') &&
     targets.some(({ state }) => state === 'failed' || state === 'unsupported');
   const [, named] = / on Node (\S+):/.exec(message) ?? [];
-  const isOutdated = named !== undefined && !targets.some(({ name, state }) => name === named && state === 'failed');
+  const isOutdated =
+    named !== undefined && !targets.some(({ name, state }) => name === named && state === 'failed');
   return isFailure && !isOutdated ? because('TargetFailed', message) : undefined;
 }
 
@@ -124,18 +142,23 @@ function targetsOf(scene: Scene): readonly Target[] {
   // What is wrong may stand elsewhere: nothing is kept.
   const known = knownOf(problems.length === 0 ? plan : { ...plan }, hash);
   const atNode = jobsByNode(world);
-  const targets = inOrder(known, world.list(nodes), `${plan.metadata.uid ?? ''}${hash}`).flatMap((node) => {
-    const { name } = node.metadata;
-    const own = atNode.get(name);
-    const last = known.targets.get(node);
-    const isSame = last && sameJson(last.own, own) && (last.time === time || last.target?.since !== last.time);
-    if (isSame) return last.target ?? [];
-    const target = targetOf(node);
-    // What depends on more than the node, its Jobs and the time is not kept.
-    if (!failures.nodes.has(name)) known.targets.set(node, { own, time, target });
-    return target ?? [];
-  });
-  const isSame = targets.length === known.all.length && targets.every((target, place) => target === known.all[place]);
+  const targets = inOrder(known, world.list(nodes), `${plan.metadata.uid ?? ''}${hash}`).flatMap(
+    (node) => {
+      const { name } = node.metadata;
+      const own = atNode.get(name);
+      const last = known.targets.get(node);
+      const isSame =
+        last && sameJson(last.own, own) && (last.time === time || last.target?.since !== last.time);
+      if (isSame) return last.target ?? [];
+      const target = targetOf(node);
+      // What depends on more than the node, its Jobs and the time is not kept.
+      if (!failures.nodes.has(name)) known.targets.set(node, { own, time, target });
+      return target ?? [];
+    },
+  );
+  const isSame =
+    targets.length === known.all.length &&
+    targets.every((target, place) => target === known.all[place]);
   return (known.all = isSame ? known.all : targets);
 }
 
@@ -143,7 +166,10 @@ function targetsOf(scene: Scene): readonly Target[] {
 interface Known {
   uids: readonly (string | undefined)[];
   places: readonly number[];
-  readonly targets: WeakMap<Node, { own: readonly Job[] | undefined; time: string; target: Target | undefined }>;
+  readonly targets: WeakMap<
+    Node,
+    { own: readonly Job[] | undefined; time: string; target: Target | undefined }
+  >;
   /** The same list until one changes: what depends on all of them is computed once for it. */
   all: readonly Target[];
 }
@@ -166,12 +192,14 @@ function inOrder(known: Known, all: readonly Node[], salt: string): readonly Nod
 function targetReader(scene: Scene, time: string): (node: Node) => Target | undefined {
   const { plan, judgement } = scene;
   const { concurrency = 0 } = plan.spec ?? {};
-  const isSelected = (node: Node): boolean => judgement.problems.length === 0 && selects(plan, node);
+  const isSelected = (node: Node): boolean =>
+    judgement.problems.length === 0 && selects(plan, node);
   const stateOf = stateReader(scene, isSelected);
   const sinceOf = sinceReader(scene, time);
   return (node) => {
     const state = stateOf(node);
-    const isTarget = state === 'intended' || (isSelected(node) && (concurrency > 0 || state !== 'pending'));
+    const isTarget =
+      state === 'intended' || (isSelected(node) && (concurrency > 0 || state !== 'pending'));
     return isTarget
       ? { key: keyOfNode(node), name: node.metadata.name, state, since: sinceOf(node, state) }
       : undefined;
@@ -179,18 +207,23 @@ function targetReader(scene: Scene, time: string): (node: Node) => Target | unde
 }
 
 function sinceReader({ plan, world, judgement, failures }: Scene, time: string) {
-  const resolvedAt = conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp ?? time;
+  const resolvedAt =
+    conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp ?? time;
   // While that is False, when this version began.
   const completedAt = conditionOf(plan, 'Complete')?.lastUpdateTime ?? resolvedAt;
   return ({ metadata: { name } }: Node, state: RecordedState): string => {
     if (state === 'pending') return resolvedAt;
-    if (state === 'failed' || state === 'unsupported') return failures.nodes.get(name)?.since ?? time;
+    if (state === 'failed' || state === 'unsupported')
+      return failures.nodes.get(name)?.since ?? time;
     if (state !== 'done') return time;
     return jobFor(world, { id: judgement.hash }, name, plan)?.status?.completionTime ?? completedAt;
   };
 }
 
-function stateReader(scene: Scene, isSelected: (node: Node) => boolean): (node: Node) => RecordedState {
+function stateReader(
+  scene: Scene,
+  isSelected: (node: Node) => boolean,
+): (node: Node) => RecordedState {
   const { plan, world, judgement, failures } = scene;
   const { hash, problems } = judgement;
   const { latestHash } = plan.status ?? {};
@@ -216,7 +249,9 @@ function stateReader(scene: Scene, isSelected: (node: Node) => boolean): (node: 
     const job = jobFor(world, { id: hash }, name, plan);
     const isAnswered = labels[label] !== DISABLED && job !== undefined && !isHeld(job);
     const endedWell = job ? holds(job, 'Complete') : !own.some((each) => holds(each, 'Failed'));
-    return isAnswered || ((problems.length > 0 || endedWell) && isCordonedBy(node, plan, own)) ? 'intended' : 'pending';
+    return isAnswered || ((problems.length > 0 || endedWell) && isCordonedBy(node, plan, own))
+      ? 'intended'
+      : 'pending';
   };
 }
 

@@ -32,7 +32,9 @@ test('both wait until each has its own, and the others go on', async () => {
 });
 
 test('one comes while a Job is at work: that ends, and no other starts', async () => {
-  const { look, name, atWork, complete, made, api } = begin({ nodeSelector: { matchLabels: { twin: 'yes' } } });
+  const { look, name, atWork, complete, made, api } = begin({
+    nodeSelector: { matchLabels: { twin: 'yes' } },
+  });
   const select = (node: string): void =>
     api.change(nodes, node, ({ metadata, ...rest }: Node) => ({
       ...rest,
@@ -53,7 +55,10 @@ test('one comes while a Job is at work: that ends, and no other starts', async (
 });
 
 test('one gets the host name of a node at work: it does not take its slot, and the others go on', async () => {
-  const { api, look, atWork, complete } = buildCattleScene([buildCattlePlan('plan')], ['a', 'b', 'c']);
+  const { api, look, atWork, complete } = buildCattleScene(
+    [buildCattlePlan('plan')],
+    ['a', 'b', 'c'],
+  );
   await look();
   const [first = ''] = atWork();
   const [twin = '', other] = ['a', 'b', 'c'].filter((each) => each !== first);

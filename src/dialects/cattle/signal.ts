@@ -4,7 +4,14 @@ import { cordonOwner, readOwner, withoutAnyCordon } from '../../drain/cordon-mar
 import type { Signal, World } from '../../engine/dialect.ts';
 import type { Observation, Obstacle } from '../../engine/model/decision.ts';
 import { isFinal, type Rollout, type Target } from '../../engine/model/rollout.ts';
-import { type Condition, type Job, jobs, type Node, nodes, withoutAnnotations } from '../../kube/resources.ts';
+import {
+  type Condition,
+  type Job,
+  jobs,
+  type Node,
+  nodes,
+  withoutAnnotations,
+} from '../../kube/resources.ts';
 import { claimOf, otherClaimantOn, signallerOf, withoutClaim } from '../../signal/at-work.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
 import { listed } from '../../util/phrases.ts';
@@ -12,7 +19,13 @@ import { type Attempts, withMachine } from './attempts.ts';
 import { holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
 import { jobNamesOf, jobOf } from './job.ts';
-import { CORDONS, cordonsIn, isCordonedBy, withCordonMark, withoutCordonMark } from './job-cordons.ts';
+import {
+  CORDONS,
+  cordonsIn,
+  isCordonedBy,
+  withCordonMark,
+  withoutCordonMark,
+} from './job-cordons.ts';
 import { isCordonOf, isHeld } from './leader-drain.ts';
 import * as names from './names.ts';
 import { stallOf } from './pods.ts';
@@ -22,24 +35,36 @@ import { STAMP_ANNOTATION } from './stamps.ts';
 export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<CattlePlan> {
   const drainsHere = !config.job.drainInJob;
   const { namespace } = config;
-  const planOf = ({ source: { name, uid } }: Rollout): CattlePlan => ({ metadata: { name, uid, namespace } });
+  const planOf = ({ source: { name, uid } }: Rollout): CattlePlan => ({
+    metadata: { name, uid, namespace },
+  });
   return {
     read(world, rollout, { version, restMs = 0 }, { name, state }, plan) {
       if (state === 'done') return NOTHING;
       const [job, node] = [ownJob(world, rollout, name, plan, attempts), world.get(nodes, name)];
-      if (job && node && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id })) return NOTHING;
+      if (job && node && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id }))
+        return NOTHING;
       if (job && isSuperseded(job, jobsOn(name, plan, world))) return NOTHING;
       if (job && isFinal(rollout) && !node)
         return { kind: 'working', step: 'Gone', cancellable: true, ...timesOf(job) };
       if (job && isHeld(job))
-        return state === 'intended' && (drainsHere || isFinal(rollout)) ? awaitingDrain(job) : NOTHING;
+        return state === 'intended' && (drainsHere || isFinal(rollout))
+          ? awaitingDrain(job)
+          : NOTHING;
       if (job && !isPaused(job)) {
-        const isCordoned = restMs > 0 && node && isCordonedBy(node, plan, openOn(node, plan, world, job));
+        const isCordoned =
+          restMs > 0 && node && isCordonedBy(node, plan, openOn(node, plan, world, job));
         const completion = isCordoned && holds(job, 'Complete');
         if (!completion) return observe(job, stallOf(job, world) ?? '');
-        return { kind: 'working', step: 'Complete', waitsFor: 'uncordon', ...timesOf(job, completion) };
+        return {
+          kind: 'working',
+          step: 'Complete',
+          waitsFor: 'uncordon',
+          ...timesOf(job, completion),
+        };
       }
-      const earlier = state === 'intended' ? jobsOn(name, plan, world).find(isUnfinished) : undefined;
+      const earlier =
+        state === 'intended' ? jobsOn(name, plan, world).find(isUnfinished) : undefined;
       if (earlier) {
         const step = `the earlier Job for ${earlier.metadata.labels?.[names.VERSION_LABEL] ?? 'an earlier version'}`;
         return { kind: 'working', step, ...timesOf(earlier) };
@@ -52,29 +77,43 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 
     remember(world, { id }, _stage, target, plan) {
       const node = world.get(nodes, target.name);
-      const [last] = jobsOn(target.name, plan, world).toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)));
+      const [last] = jobsOn(target.name, plan, world).toSorted((a, b) =>
+        createdAt(b).localeCompare(createdAt(a)),
+      );
       const isAgain = node && target.state === 'intended' && names.hashOn(node, plan) === id;
-      const marked = node && withCordonMark(isAgain ? withoutLabel(node, plan) : node, plan, target, last);
-      return marked && marked !== node ? { kind: 'replace', resource: nodes, object: marked } : undefined;
+      const marked =
+        node && withCordonMark(isAgain ? withoutLabel(node, plan) : node, plan, target, last);
+      return marked && marked !== node
+        ? { kind: 'replace', resource: nodes, object: marked }
+        : undefined;
     },
 
     send(world, rollout, { stage, target }, plan) {
       const node = world.get(nodes, target.name);
       if (!node || rollout.problems.length > 0) return undefined;
       const job = jobFor(world, rollout, target.name, plan);
-      if (job && isPaused(job)) return { kind: 'replace', resource: jobs, object: withSpec(job, { parallelism: 1 }) };
+      if (job && isPaused(job))
+        return { kind: 'replace', resource: jobs, object: withSpec(job, { parallelism: 1 }) };
       // The Job of an earlier attempt has the name of the next one.
       if (job) return { kind: 'delete', resource: jobs, object: job };
       const name = freeName(world, target.name, plan, rollout);
       const { version } = stage;
-      const rendered = jobOf(config, { plan, node, name, version, hash: rollout.id, settings: config.job });
+      const rendered = jobOf(config, {
+        plan,
+        node,
+        name,
+        version,
+        hash: rollout.id,
+        settings: config.job,
+      });
       return { kind: 'create', resource: jobs, object: withMachine(rendered, node) };
     },
 
     /** Starts the Job after the drain. Later uncordons, while the node keeps its slot for the rest of `postCompleteDelay`. */
     acknowledge(world, rollout, _stage, { name }) {
       const job = jobFor(world, rollout, name, planOf(rollout));
-      if (job && isHeld(job)) return { kind: 'replace', resource: jobs, object: withSpec(job, { suspend: false }) };
+      if (job && isHeld(job))
+        return { kind: 'replace', resource: jobs, object: withSpec(job, { suspend: false }) };
       const node = world.get(nodes, name);
       return node && { kind: 'replace', resource: nodes, object: withoutAnyCordon(node) };
     },
@@ -88,7 +127,11 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
     finish(world, rollout, stage, { name }, plan) {
       const node = world.get(nodes, name);
       if (!node) return undefined;
-      const free = freed(node, plan, openOn(node, plan, world, ownJob(world, rollout, name, plan, attempts)));
+      const free = freed(
+        node,
+        plan,
+        openOn(node, plan, world, ownJob(world, rollout, name, plan, attempts)),
+      );
       const isLeft = isLeftOut(world, rollout, node, plan);
       const object = isLeft ? free : finished(free, plan, rollout.id, stage.version);
       return { kind: 'replace', resource: nodes, object };
@@ -97,9 +140,13 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 }
 
 /** Its Job could run on the other Node: Jobs are placed by the host name, which the status lists, too. */
-export function twinOf(world: World, { name, state }: Pick<Target, 'name' | 'state'>): Obstacle | undefined {
+export function twinOf(
+  world: World,
+  { name, state }: Pick<Target, 'name' | 'state'>,
+): Obstacle | undefined {
   const host = world.get(nodes, name)?.metadata.labels?.[names.HOSTNAME_LABEL];
-  const twins = (host !== undefined && state !== 'done' && nodesByHost(world.list(nodes)).get(host)) || [];
+  const twins =
+    (host !== undefined && state !== 'done' && nodesByHost(world.list(nodes)).get(host)) || [];
   if (twins.length < 2) return undefined;
   const all = listed(twins.map(({ metadata }) => metadata.name));
   const message = `the Nodes ${all} have the same label ${names.HOSTNAME_LABEL}=${host}`;
@@ -111,7 +158,13 @@ const nodesByHost = onceForEach((all: readonly Node[]) =>
 );
 
 /** Also one that is gone, as long as no other came after it. */
-function ownJob(world: World, rollout: Rollout, nodeName: string, plan: CattlePlan, attempts: Attempts | undefined) {
+function ownJob(
+  world: World,
+  rollout: Rollout,
+  nodeName: string,
+  plan: CattlePlan,
+  attempts: Attempts | undefined,
+) {
   const [present, all] = [jobFor(world, rollout, nodeName, plan), jobsOn(nodeName, plan, world)];
   if (!attempts || (present && isSuperseded(present, all))) return present;
   const job = attempts.recalled(plan, nodeName, rollout.id, present);
@@ -126,11 +179,17 @@ function openOn(node: Node, plan: CattlePlan, world: World, own: Job | undefined
 
 /** Those whose end its label does not tell. */
 export function openJobs(node: Node, plan: CattlePlan, world: World): readonly Job[] {
-  return jobsOn(node.metadata.name, plan, world).filter((job) => names.hashOn(job, plan) !== names.hashOn(node, plan));
+  return jobsOn(node.metadata.name, plan, world).filter(
+    (job) => names.hashOn(job, plan) !== names.hashOn(node, plan),
+  );
 }
 
 /** Another Plan, also of another namespace, or a plan of another dialect. */
-export function occupantOf(world: World, target: Target, plan: CattlePlan): string | Obstacle | undefined {
+export function occupantOf(
+  world: World,
+  target: Target,
+  plan: CattlePlan,
+): string | Obstacle | undefined {
   const { name, state } = target;
   const twin = twinOf(world, target);
   if (state === 'done' || twin) return twin;
@@ -143,7 +202,8 @@ export function occupantOf(world: World, target: Target, plan: CattlePlan): stri
   if (claimant !== undefined) return claimant;
   const [signaller, owner] = [signallerOf(node), cordonOwner(node)];
   if (signaller !== undefined) return `plan ${signaller}, which signalled it,`;
-  const isForeign = node.spec?.unschedulable === true && owner !== undefined && !isCordonOf(node, plan);
+  const isForeign =
+    node.spec?.unschedulable === true && owner !== undefined && !isCordonOf(node, plan);
   return isForeign ? `plan ${readOwner(owner)?.plan}, which cordoned it,` : undefined;
 }
 
@@ -154,7 +214,12 @@ export function isOfSomePlan({ metadata }: Job): boolean {
   );
 }
 
-export function jobFor(world: World, { id }: Pick<Rollout, 'id'>, nodeName: string, plan: CattlePlan): Job | undefined {
+export function jobFor(
+  world: World,
+  { id }: Pick<Rollout, 'id'>,
+  nodeName: string,
+  plan: CattlePlan,
+): Job | undefined {
   return jobsAt(world, nodeName).find((job) => isNamedFor(job, id) && isOf(job, plan));
 }
 
@@ -164,13 +229,20 @@ export function jobsOn(nodeName: string, plan: CattlePlan, world: World): readon
 
 /** True for one that ended, and after which the node got another one: going back to its version is a new upgrade. */
 function isSuperseded(job: Job, all: readonly Job[]): boolean {
-  return isOver(job) && all.some((other) => isUnfinished(other) || createdAt(other) > createdAt(job));
+  return (
+    isOver(job) && all.some((other) => isUnfinished(other) || createdAt(other) > createdAt(job))
+  );
 }
 
 const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';
 
 /** The original's name, unless the Job of a node whose name agrees up to the first dot has it. */
-function freeName(world: World, nodeName: string, { metadata }: CattlePlan, { id }: Rollout): string | undefined {
+function freeName(
+  world: World,
+  nodeName: string,
+  { metadata }: CattlePlan,
+  { id }: Rollout,
+): string | undefined {
   const [name, longer] = jobNamesOf(metadata.name, nodeName, id);
   const present = world.get(jobs, name, metadata.namespace);
   return present && nodeOf(present) !== nodeName ? longer : name;
@@ -191,7 +263,9 @@ function nodeOf({ metadata }: Job): string | undefined {
 }
 
 const isNamedFor = onceForEachWith((job: Job, hash) =>
-  jobNamesOf(job.metadata.labels?.[names.PLAN_LABEL] ?? '', nodeOf(job) ?? '', hash).includes(job.metadata.name),
+  jobNamesOf(job.metadata.labels?.[names.PLAN_LABEL] ?? '', nodeOf(job) ?? '', hash).includes(
+    job.metadata.name,
+  ),
 );
 
 /** The original creates Jobs paused and then starts them: a paused Job has not started anything. */
@@ -201,18 +275,26 @@ export function isPaused({ spec }: Job): boolean {
 
 /** The nodes of Jobs of this plan, for any hash, that started and have neither failed nor completed. */
 export function nodesAtWork(plan: CattlePlan, world: World): ReadonlySet<string | undefined> {
-  return new Set(unfinished(world.list(jobs)).flatMap((job) => (isOf(job, plan) ? nodeOf(job) : [])));
+  return new Set(
+    unfinished(world.list(jobs)).flatMap((job) => (isOf(job, plan) ? nodeOf(job) : [])),
+  );
 }
 
 const unfinished = onceForEach((all: readonly Job[]) => all.filter(isUnfinished));
 
-export const isUnfinished = onceForEach((job: Job) => !isPaused(job) && !isHeld(job) && !isOver(job));
+export const isUnfinished = onceForEach(
+  (job: Job) => !isPaused(job) && !isHeld(job) && !isOver(job),
+);
 
-const isOver = (job: Job): boolean => (holds(job, 'Complete') ?? holds(job, 'Failed')) !== undefined;
+const isOver = (job: Job): boolean =>
+  (holds(job, 'Complete') ?? holds(job, 'Failed')) !== undefined;
 
 /** False for the Jobs of a deleted plan of the same name. */
 function isOf({ metadata }: Job, plan: CattlePlan): boolean {
-  if (metadata.labels?.[names.PLAN_LABEL] !== plan.metadata.name || metadata.namespace !== plan.metadata.namespace)
+  if (
+    metadata.labels?.[names.PLAN_LABEL] !== plan.metadata.name ||
+    metadata.namespace !== plan.metadata.namespace
+  )
     return false;
   return (metadata.ownerReferences ?? []).some(({ uid }) => uid === plan.metadata.uid);
 }
@@ -245,7 +327,10 @@ const observe = onceForEachWith((job: Job, stall): Observation => {
   return { kind: 'working', step, stalled, ...timesOf(job) };
 });
 
-function timesOf({ metadata, status }: Job, condition?: Condition): { attempt: string; since: string } {
+function timesOf(
+  { metadata, status }: Job,
+  condition?: Condition,
+): { attempt: string; since: string } {
   const { creationTimestamp: attempt = '' } = metadata;
   return { attempt, since: condition?.lastTransitionTime ?? status?.startTime ?? attempt };
 }
@@ -274,7 +359,10 @@ function withoutLabel(node: Node, { metadata }: CattlePlan): Node {
 
 export function freed(node: Node, plan: CattlePlan, all: readonly Job[]): Node {
   const unclaimed = withoutClaim(node, claimOf('cattle', plan));
-  return withoutCordonMark(isCordonedBy(node, plan, all) ? withoutAnyCordon(unclaimed) : unclaimed, plan);
+  return withoutCordonMark(
+    isCordonedBy(node, plan, all) ? withoutAnyCordon(unclaimed) : unclaimed,
+    plan,
+  );
 }
 
 /** What the cache keeps of it: templates are most of its size. A paused Job is written back as a whole, and the stamp of a failed one is compared. */

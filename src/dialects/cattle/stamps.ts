@@ -14,7 +14,9 @@ const OWNER_KIND = 'upgrade.cattle.io/v1, Kind=Plan';
 /** Bytes that stay of a text. */
 const MOST = 64;
 /** In items of lists the values of these keys stay whole. */
-const WHOLE = new Set('apiVersion containerPort devicePath ip kind mountPath name port topologyKey type'.split(' '));
+const WHOLE = new Set(
+  'apiVersion containerPort devicePath ip kind mountPath name port topologyKey type'.split(' '),
+);
 /** A fraction of zlib's usual memory, for each of thousands; as small in the end. */
 const PACKING = { windowBits: 12, memLevel: 3, chunkSize: 4096 };
 /** Anybody who may write Jobs may write the stamp. */
@@ -45,17 +47,24 @@ export function isOutdated(job: Job, wanted: Job): boolean {
 function templateOf({ metadata }: Job): unknown {
   return ifPossible(() => {
     const packed = Buffer.from(metadata.annotations?.[STAMP_ANNOTATION] ?? '', 'base64');
-    const applied = parseJson(gunzipSync(packed, { maxOutputLength: MOST_JSON_BYTES }).toString()) as Job | undefined;
+    const applied = parseJson(
+      gunzipSync(packed, { maxOutputLength: MOST_JSON_BYTES }).toString(),
+    ) as Job | undefined;
     return withoutZeros(applied?.spec?.['template']);
   });
 }
 
 function cut(value: unknown, isKept = false, isInList = false): unknown {
   if (typeof value === 'string')
-    return isKept || Buffer.byteLength(value) <= MOST ? value : Buffer.from(value).subarray(0, MOST).toString();
+    return isKept || Buffer.byteLength(value) <= MOST
+      ? value
+      : Buffer.from(value).subarray(0, MOST).toString();
   if (Array.isArray(value)) return value.map((item) => cut(item, false, true));
   if (!isRecord(value)) return value;
-  const members = Object.entries(value).map(([key, it]) => [key, cut(it, isInList && WHOLE.has(key), isInList)]);
+  const members = Object.entries(value).map(([key, it]) => [
+    key,
+    cut(it, isInList && WHOLE.has(key), isInList),
+  ]);
   return Object.fromEntries(members);
 }
 
@@ -63,6 +72,8 @@ function cut(value: unknown, isKept = false, isInList = false): unknown {
 function withoutZeros(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutZeros);
   if (!isRecord(value)) return value;
-  const members = Object.entries(value).map(([key, member]) => [key, withoutZeros(member)] as const);
+  const members = Object.entries(value).map(
+    ([key, member]) => [key, withoutZeros(member)] as const,
+  );
   return Object.fromEntries(members.filter(([, member]) => !isZero(member)));
 }

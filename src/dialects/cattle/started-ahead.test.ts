@@ -25,7 +25,10 @@ async function scene(count: number, concurrency: number, annotations = {}) {
   const clock = new FakeClock(T0);
   const names = Array.from({ length: count }, (_, index) => `n${index + 1}`);
   for (const name of names)
-    api.put(nodes, annotated(buildNode(name, { labels: { 'kubernetes.io/hostname': name } }), annotations));
+    api.put(
+      nodes,
+      annotated(buildNode(name, { labels: { 'kubernetes.io/hostname': name } }), annotations),
+    );
   const drafted = buildCattlePlan('plan');
   api.put<CattlePlan>(cattlePlans, {
     ...drafted,
@@ -37,7 +40,10 @@ async function scene(count: number, concurrency: number, annotations = {}) {
     await held.promise;
     return await api.client.create(...args);
   };
-  const { catchUp, reconcile } = buildReconciler(cattle(CONFIG), api, { client: { ...api.client, create }, clock });
+  const { catchUp, reconcile } = buildReconciler(cattle(CONFIG), api, {
+    client: { ...api.client, create },
+    clock,
+  });
   const all = api.view(jobs);
   const listed = () => {
     all.catchUp();
@@ -58,12 +64,20 @@ async function scene(count: number, concurrency: number, annotations = {}) {
     reconcile: async () => await reconcile('plan'),
     hold: () => void (held = Promise.withResolvers()),
     release: () => held.resolve(),
-    atWork: () => listed().flatMap(({ metadata, status }) => (status ? [] : (metadata.labels?.[NODE_LABEL] ?? []))),
+    atWork: () =>
+      listed().flatMap(({ metadata, status }) =>
+        status ? [] : (metadata.labels?.[NODE_LABEL] ?? []),
+      ),
     next: () => recordedNext(api.read(cattlePlans, 'plan')),
-    versions: () => new Set(listed().map(({ metadata }) => metadata.labels?.['upgrade.cattle.io/version'])),
+    versions: () =>
+      new Set(listed().map(({ metadata }) => metadata.labels?.['upgrade.cattle.io/version'])),
     complete: (name: string | undefined) => {
       const job = listed().find(({ metadata }) => metadata.labels?.[NODE_LABEL] === name);
-      const condition = { type: 'Complete', status: 'True', lastTransitionTime: later(clock.monotonic()) } as const;
+      const condition = {
+        type: 'Complete',
+        status: 'True',
+        lastTransitionTime: later(clock.monotonic()),
+      } as const;
       if (job) api.put(jobs, { ...job, status: { conditions: [condition] } });
       catchUp();
     },
@@ -71,7 +85,8 @@ async function scene(count: number, concurrency: number, annotations = {}) {
 }
 
 test('a node whose Job is being created keeps its place, though it is not Ready any more', async () => {
-  const { api, clock, hold, release, atWork, complete, next, look, reconcile, catchUp } = await scene(9, 4);
+  const { api, clock, hold, release, atWork, complete, next, look, reconcile, catchUp } =
+    await scene(9, 4);
   const [first, second] = atWork();
   hold();
   complete(first);
@@ -80,7 +95,10 @@ test('a node whose Job is being created keeps its place, though it is not Ready 
   const [queued = ''] = next();
   complete(second);
   await clock.advance(110);
-  api.put(nodes, { ...api.read(nodes, queued), status: buildNode(queued, {}, 'False').status ?? {} });
+  api.put(nodes, {
+    ...api.read(nodes, queued),
+    status: buildNode(queued, {}, 'False').status ?? {},
+  });
   for (let turns = 0; turns < 14; turns++) {
     catchUp();
     await clock.advance(100);
@@ -92,9 +110,13 @@ test('a node whose Job is being created keeps its place, though it is not Ready 
 });
 
 test('no node is claimed ahead: plans of other dialects would wait for it after an abort', async () => {
-  const { api, atWork, complete, names, look, next, clock } = await scene(7, 3, { [SIGNAL_VERSION_ANNOTATION]: 'v2' });
+  const { api, atWork, complete, names, look, next, clock } = await scene(7, 3, {
+    [SIGNAL_VERSION_ANNOTATION]: 'v2',
+  });
   expect(next()).toEqual([]);
-  api.change(cattlePlans, 'plan', (plan) => annotated(plan, { 'refit.upgrade.cattle.io/abort': 'true' }));
+  api.change(cattlePlans, 'plan', (plan) =>
+    annotated(plan, { 'refit.upgrade.cattle.io/abort': 'true' }),
+  );
   for (const name of atWork()) complete(name);
   for (let looks = 0; looks < 4; looks++) {
     await look();

@@ -10,7 +10,15 @@ import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import { withStages } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import { DEFAULT_POLICY } from '../../engine/policy/rollout-policy.ts';
-import { type Condition, type Job, jobs, type Node, nodes, pods, secrets } from '../../kube/resources.ts';
+import {
+  type Condition,
+  type Job,
+  jobs,
+  type Node,
+  nodes,
+  pods,
+  secrets,
+} from '../../kube/resources.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { cattle } from './dialect.ts';
 import { jobOf } from './job.ts';
@@ -22,7 +30,11 @@ const hash = latestHash(buildCattlePlan('p'), 'v1.2.3', []);
 const LABEL = 'plan.upgrade.cattle.io/p';
 const [NOW, HOST] = [T0 + MINUTE, { 'kubernetes.io/hostname': 'a' }];
 const open = buildNode('a', { labels: HOST }, 'True');
-const FAILED = { type: 'RefitFailedNodes', status: 'True', message: `a at ${later(0)}; generation 0` };
+const FAILED = {
+  type: 'RefitFailedNodes',
+  status: 'True',
+  message: `a at ${later(0)}; generation 0`,
+};
 
 const failedPlan = (spec: Partial<CattleSpec> = {}, more: object[] = []): CattlePlan => ({
   ...buildCattlePlan('p', spec),
@@ -41,7 +53,11 @@ const failedPlan = (spec: Partial<CattleSpec> = {}, more: object[] = []): Cattle
 
 function jobFor(plan: CattlePlan, conditions: Condition[] = []): Job {
   const job = jobOf(config, { plan, node: open, version: 'v1.2.3', hash, settings: config.job });
-  return { ...job, metadata: { ...job.metadata, uid: 'j', creationTimestamp: later(0) }, status: { conditions } };
+  return {
+    ...job,
+    metadata: { ...job.metadata, uid: 'j', creationTimestamp: later(0) },
+    status: { conditions },
+  };
 }
 
 const worldOf = (node: Node, made: readonly Job[]) =>
@@ -66,7 +82,10 @@ test('while a failed node is tried again, nothing says that a Job failed', () =>
 
 test('an abort leaves what is said of the failure, and ends with its annotation', () => {
   const before = failedPlan({}, [FAILED]);
-  const aborting = { ...before, metadata: { ...before.metadata, annotations: { [ABORT_ANNOTATION]: 'wrong image' } } };
+  const aborting = {
+    ...before,
+    metadata: { ...before.metadata, annotations: { [ABORT_ANNOTATION]: 'wrong image' } },
+  };
   const made = [jobFor(before, [{ type: 'Failed', status: 'True' }])];
   const { plan: stopped } = recorded(aborting, made);
   expect(told(stopped, 'RefitAborted')).toBe('Aborted the plan was aborted: wrong image');
@@ -83,7 +102,10 @@ test('a node that is left out while its Job works gets its cordon back, and stay
   const made = [jobFor(plan, [{ type: 'Complete', status: 'True' }])];
   const { record } = recorded(plan, made, node);
   const [done] = record ? withStages(record).filter(({ target }) => target.state === 'done') : [];
-  const finish = record && done && dialect.signal.finish?.(worldOf(node, made), record, done.stage, done.target, plan);
+  const finish =
+    record &&
+    done &&
+    dialect.signal.finish?.(worldOf(node, made), record, done.stage, done.target, plan);
   expect(finish).toMatchObject({ object: { metadata: { labels }, spec: {} } });
   expect(finish).not.toMatchObject({ object: { spec: { unschedulable: true } } });
 });
@@ -93,7 +115,11 @@ test('the node that was told is tried again: the Plan tells another one that fai
   const before = failedPlan({}, [FAILED]);
   const saying = (message: string, names = `a at ${later(0)}`): CattlePlan => {
     const [complete, ...others] = (before.status?.conditions ?? []).slice(0, 3);
-    const conditions = [{ ...complete, type: 'Complete', status: 'False', message }, ...others, failures(names)];
+    const conditions = [
+      { ...complete, type: 'Complete', status: 'False', message },
+      ...others,
+      failures(names),
+    ];
     return { ...before, status: { ...before.status, conditions } };
   };
   const plan = saying('Job s/x failed on Node b: BackoffLimitExceeded: ');
@@ -102,7 +128,9 @@ test('the node that was told is tried again: the Plan tells another one that fai
   const words = 'a Job failed on Node a: run refit why a';
   expect(told(dialect.project(rollout, plan, NOW), 'Complete')).toBe(`JobFailed ${words}`);
   const both = saying(words, `a at ${later(0)}, c at ${later(0)}`);
-  const messages = dialect.planEvents?.(saying(words), both, rollout, []).map(({ reason }) => reason.message);
+  const messages = dialect
+    .planEvents?.(saying(words), both, rollout, [])
+    .map(({ reason }) => reason.message);
   expect(messages).toContain('a Job failed on Node c: run refit why c');
   expect(messages).not.toContain(words);
 });

@@ -33,7 +33,12 @@ test.each<[string, Window, string, boolean]>([
   ['Local is UTC', { ...OFFICE, timeZone: 'Local' }, '2026-11-20T09:00:00Z', true],
   ['0 is Sunday', { ...OFFICE, days: ['0'] }, '2026-11-22T12:00:00Z', true],
   ['6 is Saturday', { ...OFFICE, days: ['6'] }, '2026-11-21T12:00:00Z', true],
-  ['the whole day', { days: ['friday'], startTime: '00:00:00', endTime: '23:59:59' }, '2026-11-20T23:59:59.5Z', true],
+  [
+    'the whole day',
+    { days: ['friday'], startTime: '00:00:00', endTime: '23:59:59' },
+    '2026-11-20T23:59:59.5Z',
+    true,
+  ],
 ])('%s: open %s', (_name, window, at, wanted) => {
   expect(isOpen(window, at)).toBe(wanted);
 });
@@ -50,7 +55,9 @@ test('by day, in every way to write it', () => {
   ];
   for (const [index, same] of names.entries()) {
     for (const day of same) {
-      const open = names.map((_, offset) => isOpen({ ...OFFICE, days: [day] }, `2026-11-${15 + offset}T12:00:00Z`));
+      const open = names.map((_, offset) =>
+        isOpen({ ...OFFICE, days: [day] }, `2026-11-${15 + offset}T12:00:00Z`),
+      );
       expect([day, open.indexOf(true), open.filter(Boolean).length]).toEqual([day, index, 1]);
     }
   }
@@ -71,7 +78,10 @@ describe('times of day', () => {
     const window: Window = { ...OFFICE, startTime: text, endTime: '23:59:59' };
     const at = Date.parse(`2026-11-20T${first}Z`);
     const before = new Date(at - 1).toISOString();
-    expect([isOpen(window, before), isOpen(window, new Date(at).toISOString())]).toEqual([false, true]);
+    expect([isOpen(window, before), isOpen(window, new Date(at).toISOString())]).toEqual([
+      false,
+      true,
+    ]);
   });
 
   test.each(['', '24:00', '9:60', '9:5', '9:30pm', '13pm', '9 pm', '09:30:60', 'noon', '-1:00'])(
@@ -85,13 +95,21 @@ describe('times of day', () => {
 });
 
 test.each<[string, Window, string]>([
-  ['an end', { ...OFFICE, endTime: '25' }, 'endTime "25" is not a time of day; use for example 04:00'],
+  [
+    'an end',
+    { ...OFFICE, endTime: '25' },
+    'endTime "25" is not a time of day; use for example 04:00',
+  ],
   [
     'a zone',
     { ...OFFICE, timeZone: 'Mars/Olympus' },
     'timeZone "Mars/Olympus" is unknown; use for example Europe/Berlin',
   ],
-  ['no day', { ...OFFICE, days: [] }, 'days is empty, so the window never opens; use for example ["sa", "su"]'],
+  [
+    'no day',
+    { ...OFFICE, days: [] },
+    'days is empty, so the window never opens; use for example ["sa", "su"]',
+  ],
   [
     'several faults',
     { startTime: 'x', endTime: 'y', days: ['mo'] },

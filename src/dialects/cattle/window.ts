@@ -19,14 +19,24 @@ export function windowsOf(window: Window): MaintenanceWindow[] | string {
   // The original's container runs in UTC.
   const zone = timeZone === '' || timeZone === 'Local' ? 'UTC' : timeZone;
   const faults = [
-    ...(start === undefined ? [`startTime "${startTime}" is not a time of day; use for example 22:00`] : []),
-    ...(end === undefined ? [`endTime "${endTime}" is not a time of day; use for example 04:00`] : []),
-    ...(isTimeZone(zone) ? [] : [`timeZone "${timeZone}" is unknown; use for example Europe/Berlin`]),
-    ...(days.length === 0 ? ['days is empty, so the window never opens; use for example ["sa", "su"]'] : []),
+    ...(start === undefined
+      ? [`startTime "${startTime}" is not a time of day; use for example 22:00`]
+      : []),
+    ...(end === undefined
+      ? [`endTime "${endTime}" is not a time of day; use for example 04:00`]
+      : []),
+    ...(isTimeZone(zone)
+      ? []
+      : [`timeZone "${timeZone}" is unknown; use for example Europe/Berlin`]),
+    ...(days.length === 0
+      ? ['days is empty, so the window never opens; use for example ["sa", "su"]']
+      : []),
   ];
   if (start === undefined || end === undefined || faults.length > 0) return faults.join('; ');
   const stretch = (startMinute: number, endMinute: number): MaintenanceWindow => ({
-    days: days.map((day) => (/^\d$/.test(day) ? ((Number(day) + 6) % 7) + 1 : (DAYS[day.slice(0, 2)] ?? 0))),
+    days: days.map((day) =>
+      /^\d$/.test(day) ? ((Number(day) + 6) % 7) + 1 : (DAYS[day.slice(0, 2)] ?? 0),
+    ),
     startMinute,
     endMinute: Math.min(endMinute, DAY_MINUTES),
     lengthMs: LONGEST_MS,
@@ -39,9 +49,11 @@ export function windowsOf(window: Window): MaintenanceWindow[] | string {
 
 /** Minutes since midnight of `9:30`, `09:30:15`, `21`, `9pm`, `09pm` or `09:30pm`; undefined for forms that the original rejects. */
 function minuteOf(text: string): number | undefined {
-  const [, hour24, minute24 = '0', second = '0'] = /^(\d{1,2})(?::(\d\d)(?::(\d\d))?)?$/.exec(text) ?? [];
+  const [, hour24, minute24 = '0', second = '0'] =
+    /^(\d{1,2})(?::(\d\d)(?::(\d\d))?)?$/.exec(text) ?? [];
   if (hour24 !== undefined) return clock(Number(hour24), Number(minute24), Number(second));
-  const [, long, minute12 = '0', short, half] = /^(?:(\d\d):(\d\d)|(\d{1,2}))([ap]m)$/.exec(text) ?? [];
+  const [, long, minute12 = '0', short, half] =
+    /^(?:(\d\d):(\d\d)|(\d{1,2}))([ap]m)$/.exec(text) ?? [];
   const hour12 = Number(long ?? short);
   if (half === undefined || hour12 > 12) return undefined;
   return clock((hour12 % 12) + (half === 'pm' ? 12 : 0), Number(minute12), 0);

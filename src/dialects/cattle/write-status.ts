@@ -24,14 +24,27 @@ export function recordedNext(plan: CattlePlan): readonly string[] {
 /** Which gate may hold nodes back: who drains looks at budgets before, and read-only commands do, too. */
 export const GATE_BEFORE_DRAIN = 'GateBeforeDrain';
 
-export function project(rollout: Rollout, plan: CattlePlan, now: number, gate = 'Gate'): CattlePlan {
+export function project(
+  rollout: Rollout,
+  plan: CattlePlan,
+  now: number,
+  gate = 'Gate',
+): CattlePlan {
   // Failed nodes, too: they keep their slots.
-  const holders = targetsIn(rollout, 'intended', 'failed').toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const holders = targetsIn(rollout, 'intended', 'failed').toSorted((a, b) =>
+    a.name < b.name ? -1 : 1,
+  );
   const applying = holders.map(hostOf);
   const own = ownConditions(rollout, plan, gate);
-  const verdicts = [completeness(rollout, plan, applying, now), ...conditionsOf(plan, rollout.problems), ...own];
+  const verdicts = [
+    completeness(rollout, plan, applying, now),
+    ...conditionsOf(plan, rollout.problems),
+    ...own,
+  ];
   const holding = new Set(own.map(({ type }) => type));
-  const kept = (plan.status?.conditions ?? []).filter(({ type }) => !OWN_TYPES.has(type) || holding.has(type));
+  const kept = (plan.status?.conditions ?? []).filter(
+    ({ type }) => !OWN_TYPES.has(type) || holding.has(type),
+  );
   const { latestVersion: _v, latestHash: _h, applying: _a, ...others } = plan.status ?? {};
   const latestVersion = rollout.stages[0]?.version ?? '';
   return {
@@ -53,10 +66,17 @@ export function hostOf({ key }: Target): string {
 /** Reasons that are replaced as soon as they no longer hold. */
 const PASSING = new Set([NOT_READY.reason, 'Waiting', 'JobFailed', 'ValidationFailed']);
 
-function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly string[], now: number): ConditionUpdate {
+function completeness(
+  rollout: Rollout,
+  plan: CattlePlan,
+  applying: readonly string[],
+  now: number,
+): ConditionUpdate {
   if (rollout.problems.length > 0) return NOT_READY;
-  if (rollout.phase === 'done') return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
-  const open = (reason: string, message = '') => ({ type: 'Complete', status: 'False', reason, message }) as const;
+  if (rollout.phase === 'done')
+    return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
+  const open = (reason: string, message = '') =>
+    ({ type: 'Complete', status: 'False', reason, message }) as const;
   const { status, reason = '', message = '' } = conditionOf(plan, 'Complete') ?? {};
   // Without the node's name, which the engine adds: the sentence of the original contains it already.
   const failed = rollout.reason?.message.replace(/^\S+: (?=Job )/, '') ?? '';
@@ -66,7 +86,8 @@ function completeness(rollout: Rollout, plan: CattlePlan, applying: readonly str
   // The original's word for a Job that cannot be made.
   if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failure);
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
-  if (rollout.blocked && !isOpenAt(plan, now)) return open('Waiting', 'current time is not within configured window');
+  if (rollout.blocked && !isOpenAt(plan, now))
+    return open('Waiting', 'current time is not within configured window');
   const isNew = status !== 'False' || plan.status?.latestHash !== rollout.id || PASSING.has(reason);
   return open(isNew ? 'Resolved' : reason);
 }
@@ -85,7 +106,11 @@ function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): Condit
   const next = keys.map((key) => key.slice(key.indexOf('/') + 1));
   const isAborted = phase === 'failed' && reason?.code === 'Aborted';
   const own = [
-    failed.length > 0 && { type: FAILED_TYPE, reason: 'JobFailed', message: failuresText(failed, plan) },
+    failed.length > 0 && {
+      type: FAILED_TYPE,
+      reason: 'JobFailed',
+      message: failuresText(failed, plan),
+    },
     blocked && { type: WAITING_TYPE, reason: gate, message: waits },
     isAborted && { type: ABORTED_TYPE, reason: 'Aborted', message: reason.message },
     next.length > 0 && { type: NEXT_TYPE, reason: 'Queued', message: next.join(', ') },

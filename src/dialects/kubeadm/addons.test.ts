@@ -34,7 +34,9 @@ test('a folder is read in the order of its files, namespaces first, and each obj
 
 test('a single file is an addon, too, read by the rules of kubectl', async () => {
   const path = join(
-    folderWith({ one: `${named('one')}data: { mode: 0755, on: yes, rule: '{{ $labels.pod }}' }\n` }),
+    folderWith({
+      one: `${named('one')}data: { mode: 0755, on: yes, rule: '{{ $labels.pod }}' }\n`,
+    }),
     'one',
   );
   const { objects } = await readAddon({ name: 'demo', path });
@@ -47,8 +49,16 @@ test.each<[string, Record<string, string>, string]>([
     { 'a.yaml': `${named('a')}---\napiVersion: v1\nkind: ConfigMap` },
     '/a.yaml: document 2: metadata.name: found undefined, expected a text',
   ],
-  ['a number for a name', { 'a.yaml': named('1') }, '/a.yaml: document 1: metadata.name: found 1, expected a text'],
-  ['what is no object', { 'a.yaml': '[1]' }, '/a.yaml: document 1: apiVersion: found undefined, expected a text'],
+  [
+    'a number for a name',
+    { 'a.yaml': named('1') },
+    '/a.yaml: document 1: metadata.name: found 1, expected a text',
+  ],
+  [
+    'what is no object',
+    { 'a.yaml': '[1]' },
+    '/a.yaml: document 1: apiVersion: found undefined, expected a text',
+  ],
   ['no YAML', { 'a.yaml': 'a: [' }, '/a.yaml: is not YAML: '],
   ['nothing', { 'a.txt': named('a') }, ': found no object, expected YAML or JSON of Kubernetes'],
 ])('%s is refused', async (_, files, why) => {
@@ -96,17 +106,35 @@ async function planned(
   const client: Pick<KubeClient, 'raw' | 'get' | 'patch' | 'listAll'> = {
     raw: (path) => {
       asked.push(path);
-      const kinds = Object.entries(KINDS).find(([version]) => path.replace(/^.apis?./, '') === version)?.[1];
-      const resources = kinds?.map((kind) => ({ name: `${kind.toLowerCase()}s`, kind, namespaced: true }));
-      return Promise.resolve({ status: kinds ? discovery : 404, body: JSON.stringify({ resources }) });
+      const kinds = Object.entries(KINDS).find(
+        ([version]) => path.replace(/^.apis?./, '') === version,
+      )?.[1];
+      const resources = kinds?.map((kind) => ({
+        name: `${kind.toLowerCase()}s`,
+        kind,
+        namespaced: true,
+      }));
+      return Promise.resolve({
+        status: kinds ? discovery : 404,
+        body: JSON.stringify({ resources }),
+      });
     },
     get: (_, name) =>
-      Promise.resolve((name === 'refit-addons' ? { ...object(''), data: { demo: record } } : find(name)) as never),
-    patch: (_, name) => (refusal && name === 'a' ? Promise.reject(refusal) : Promise.resolve(find(name) as never)),
+      Promise.resolve(
+        (name === 'refit-addons' ? { ...object(''), data: { demo: record } } : find(name)) as never,
+      ),
+    patch: (_, name) =>
+      refusal && name === 'a' ? Promise.reject(refusal) : Promise.resolve(find(name) as never),
     listAll: () => Promise.resolve({ metadata: {}, items: [away] } as never),
   };
   const all = client as KubeClient;
-  const tools = { client: all, writer: all, force: false, clock: systemClock, abort: new AbortController().signal };
+  const tools = {
+    client: all,
+    writer: all,
+    force: false,
+    clock: systemClock,
+    abort: new AbortController().signal,
+  };
   return await planAddons(
     tools,
     Object.entries(objects).map(([name, own]) => ({ name, objects: own })),
@@ -168,7 +196,10 @@ test('no value of a Secret is told', async () => {
     { demo: [object('Secret')] },
     { refusal: refusal('data[p]: Invalid value: "s3c\nret"') },
   );
-  expect([schema?.problems, value?.problems]).toEqual([['Secret a: .data.p: expected string'], ['Secret a: data[p]']]);
+  expect([schema?.problems, value?.problems]).toEqual([
+    ['Secret a: .data.p: expected string'],
+    ['Secret a: data[p]'],
+  ]);
 });
 
 test('what its own definition may cure holds nothing back, but a conflict does', async () => {
@@ -184,13 +215,20 @@ test('what its own definition may cure holds nothing back, but a conflict does',
   expect(await planned({ demo }, refused('Invalid'))).toMatchObject([
     { problems: [], changes: ['Thing a: no .spec.new'] },
   ]);
-  expect(await planned({ demo }, refused('Conflict'))).toMatchObject([{ problems: ['Thing a: no .spec.new'] }]);
+  expect(await planned({ demo }, refused('Conflict'))).toMatchObject([
+    { problems: ['Thing a: no .spec.new'] },
+  ]);
 });
 
 test.each([
   ['waits for a Node that is Ready', 1, {}, ['not rolled out: DaemonSet a']],
   ['misses no Node that is not Ready', 2, {}, []],
-  ['is not awaited if its pods are replaced by hand', 0, { updateStrategy: { type: 'OnDelete' } }, []],
+  [
+    'is not awaited if its pods are replaced by hand',
+    0,
+    { updateStrategy: { type: 'OnDelete' } },
+    [],
+  ],
 ])('a DaemonSet %s', async (_, numberAvailable, spec, changes) => {
   const status = { desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable };
   const [plan] = await planned({ demo: [object('DaemonSet', { spec, status }, 'apps/v1')] });

@@ -39,13 +39,21 @@ const namespace = 'kube-system';
 const FIELD_MANAGER = 'refit-kubeadm-addons';
 
 /** @throws RefitError REFIT_FILE with file, field, found and expected */
-export async function readAddon({ name, path }: { readonly name: string; readonly path: string }): Promise<Addon> {
+export async function readAddon({
+  name,
+  path,
+}: {
+  readonly name: string;
+  readonly path: string;
+}): Promise<Addon> {
   const fail = (file: string, why: string): never => {
     throw new RefitError('REFIT_FILE', `addon ${name}: ${file}: ${why}`);
   };
   const unread = (error: unknown): never => fail(path, `cannot be read: ${messageOf(error)}`);
   const isFolder = (await stat(path).catch(unread)).isDirectory();
-  const inside = isFolder ? (await readdir(path)).toSorted().filter((file) => /\.(ya?ml|json)$/.test(file)) : [];
+  const inside = isFolder
+    ? (await readdir(path)).toSorted().filter((file) => /\.(ya?ml|json)$/.test(file))
+    : [];
   const objects: kube.KubeObject[] = [];
   for (const file of isFolder ? inside.map((each) => join(path, each)) : [path]) {
     const text = await readBounded(file).catch(unread);
@@ -53,42 +61,62 @@ export async function readAddon({ name, path }: { readonly name: string; readonl
       if (value === null) continue;
       const object = value as kube.KubeObject;
       const { apiVersion, kind, metadata } = object;
-      for (const [field, found] of Object.entries({ apiVersion, kind, 'metadata.name': metadata?.name }))
-        if (typeof found !== 'string') fail(file, `document ${index + 1}: ${field}: found ${found}, expected a text`);
+      for (const [field, found] of Object.entries({
+        apiVersion,
+        kind,
+        'metadata.name': metadata?.name,
+      }))
+        if (typeof found !== 'string')
+          fail(file, `document ${index + 1}: ${field}: found ${found}, expected a text`);
       const labels = { ...metadata.labels, 'upgrade.refit.dev/addon': name };
       objects.push({ ...object, metadata: { ...metadata, labels } });
     }
   }
   if (objects.length === 0) fail(path, 'found no object, expected YAML or JSON of Kubernetes');
   // Others need them.
-  const first = objects.filter(({ kind = '' }) => /^(Namespace|CustomResourceDefinition)$/.test(kind));
+  const first = objects.filter(({ kind = '' }) =>
+    /^(Namespace|CustomResourceDefinition)$/.test(kind),
+  );
   return { name, objects: [...new Set([...first, ...objects])] };
 }
 
 /** Changes nothing: the API server tries each object. @throws RefitError REFIT_FILE for an object that two addons have */
-export async function planAddons(tools: AddonTools, addons: readonly Addon[]): Promise<AddonPlan[]> {
+export async function planAddons(
+  tools: AddonTools,
+  addons: readonly Addon[],
+): Promise<AddonPlan[]> {
   const files = new Map<string, string>();
   const locate = discovery(tools);
   for (const { name, objects } of addons)
     for (const object of objects) {
-      const identity = (await locate(object))?.identity ?? `${object.apiVersion} ${titleOf(object)}`;
+      const identity =
+        (await locate(object))?.identity ?? `${object.apiVersion} ${titleOf(object)}`;
       const why = `${titleOf(object)} is in addon ${files.get(identity)} and again in addon ${name}`;
       if (files.has(identity)) throw new RefitError('REFIT_FILE', `${why}: leave it in one place`);
       files.set(identity, name);
     }
   const { client, force, abort } = tools;
-  const map = addons.length > 0 ? await ifFound(client.get(kube.configMaps, RECORD, { namespace, abort })) : undefined;
+  const map =
+    addons.length > 0
+      ? await ifFound(client.get(kube.configMaps, RECORD, { namespace, abort }))
+      : undefined;
   const broken = [`configmaps ${RECORD} -n ${namespace} (it is broken)`];
   const plans = addons.map(async ({ name, objects }) => {
-    const known = z.array(z.string()).safeParse(parseJson(map?.data?.[name] ?? '[]')).data ?? broken;
+    const known =
+      z.array(z.string()).safeParse(parseJson(map?.data?.[name] ?? '[]')).data ?? broken;
     const left = known.filter((identity) => !files.has(identity));
-    const notes = left.map((each) => `${name}: applied before, in no file now; Refit leaves it: kubectl get ${each}`);
+    const notes = left.map(
+      (each) => `${name}: applied before, in no file now; Refit leaves it: kubectl get ${each}`,
+    );
     return { name, objects, force, notes, ...(await tryOut(tools, { name, objects })) };
   });
   return await Promise.all(plans);
 }
 
-async function tryOut(tools: AddonTools, { objects }: Addon): Promise<Pick<AddonPlan, 'changes' | 'problems'>> {
+async function tryOut(
+  tools: AddonTools,
+  { objects }: Addon,
+): Promise<Pick<AddonPlan, 'changes' | 'problems'>> {
   const [changes, problems]: [string[], string[]] = [[], []];
   const locate = discovery(tools);
   for (const object of objects)
@@ -97,7 +125,9 @@ async function tryOut(tools: AddonTools, { objects }: Addon): Promise<Pick<Addon
       if (change !== undefined) changes.push(`${change}: ${titleOf(object)}`);
     } catch (error) {
       // Its definition may change, too.
-      const isOurs = objects.some(({ metadata }) => metadata.name.endsWith(`.${object.apiVersion?.split('/')[0]}`));
+      const isOurs = objects.some(({ metadata }) =>
+        metadata.name.endsWith(`.${object.apiVersion?.split('/')[0]}`),
+      );
       (isOurs && !isConflict(error) ? changes : problems).push(problemOf(object, error));
     }
   return { changes, problems };
@@ -124,12 +154,17 @@ async function changeOf(tools: AddonTools, object: kube.KubeObject, found: Locat
   const isWorkload = /^(Deployment|DaemonSet|StatefulSet)$/.test(kind);
   if (!isWorkload || live.spec?.updateStrategy?.type === 'OnDelete') return undefined;
   const { items } = kind === 'DaemonSet' ? await tools.client.listAll(kube.nodes) : { items: [] };
-  return addonCheck(live, kind, undefined, absentOf(items)).cure === undefined ? undefined : 'not rolled out';
+  return addonCheck(live, kind, undefined, absentOf(items)).cure === undefined
+    ? undefined
+    : 'not rolled out';
 }
 
 /** What a write changes by itself counts for nothing. */
 function essenceOf({ metadata, ...rest }: kube.KubeObject): object {
-  return { ...rest, metadata: { ...metadata, managedFields: 0, resourceVersion: 0, generation: 0 } };
+  return {
+    ...rest,
+    metadata: { ...metadata, managedFields: 0, resourceVersion: 0, generation: 0 },
+  };
 }
 
 type Served = Readonly<Record<'name' | 'kind', string>> & { readonly namespaced: boolean };
@@ -141,7 +176,8 @@ function discovery({ client, abort }: AddonTools) {
     const path = `${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`;
     const { status, body } = await client.raw(path, { abort });
     const message = `the API server does not say which kinds ${apiVersion} has: it answered ${status}`;
-    if (status !== 200 && status !== 404) throw new StatusError({ kind: 'Status', code: status, message });
+    if (status !== 200 && status !== 404)
+      throw new StatusError({ kind: 'Status', code: status, message });
     return ((status === 200 ? JSON.parse(body) : {}) as { resources?: Served[] }).resources ?? [];
   }
   const known = new Map<string, Promise<Served[]>>();
@@ -149,15 +185,25 @@ function discovery({ client, abort }: AddonTools) {
     const kinds = await known.getOrInsertComputed(apiVersion, kindsOf);
     const served = kinds.find((each) => each.kind === kind && !each.name.includes('/'));
     if (!served) return undefined;
-    const resource = (served.namespaced ? kube.namespaced : kube.clusterScoped)(apiVersion, served.kind, served.name);
+    const resource = (served.namespaced ? kube.namespaced : kube.clusterScoped)(
+      apiVersion,
+      served.kind,
+      served.name,
+    );
     const within = served.namespaced ? (metadata.namespace ?? 'default') : undefined;
     const type = [served.name, resource.group].filter((part) => part !== '').join('.');
-    const identity = [type, metadata.name, ...(within === undefined ? [] : ['-n', within])].join(' ');
+    const identity = [type, metadata.name, ...(within === undefined ? [] : ['-n', within])].join(
+      ' ',
+    );
     return { resource, options: { namespace: within, abort }, identity };
   };
 }
 
-async function put({ writer, force, dryRun }: AddonTools, { resource, options }: Located, object: kube.KubeObject) {
+async function put(
+  { writer, force, dryRun }: AddonTools,
+  { resource, options }: Located,
+  object: kube.KubeObject,
+) {
   const whole = { ...options, type: 'apply', fieldManager: FIELD_MANAGER, force, dryRun } as const;
   return await ifFound(writer.patch(resource, object.metadata.name, object, whole));
 }
@@ -181,9 +227,18 @@ export async function applyAddon(tools: AddonTools, addon: Addon): Promise<strin
     return [...new Set([...failed, ...refused, ...changes])];
   };
   const left = await untilRight(turn, (all) => all.length === 0, { ...tools, withinMs: 300_000 });
-  const [fieldManager, data] = [`${FIELD_MANAGER}-${addon.name}`, { [addon.name]: JSON.stringify([...applied]) }];
+  const [fieldManager, data] = [
+    `${FIELD_MANAGER}-${addon.name}`,
+    { [addon.name]: JSON.stringify([...applied]) },
+  ];
   const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: RECORD }, data };
-  const options = { namespace, type: 'apply', force: true, fieldManager, abort: tools.abort } as const;
+  const options = {
+    namespace,
+    type: 'apply',
+    force: true,
+    fieldManager,
+    abort: tools.abort,
+  } as const;
   await tools.writer.patch(kube.configMaps, RECORD, map, options);
   return left.length > 0 ? `after 5 min: ${left.join('; ')}` : undefined;
 }

@@ -24,10 +24,19 @@ const REQUEST: Request = {
 };
 const planOf = (request: Request): ConfigMap => ({
   ...newPlan(request, 'sha256:1'),
-  metadata: { name: 'refit-kubeadm', namespace: 'kube-system', uid: 'plan-uid', creationTimestamp: ATTEMPT },
+  metadata: {
+    name: 'refit-kubeadm',
+    namespace: 'kube-system',
+    uid: 'plan-uid',
+    creationTimestamp: ATTEMPT,
+  },
 });
 const plan = planOf(REQUEST);
-const atWork = (working: boolean | 'busy', calls: unknown[] = [], waiting = false): HostUpgrades => ({
+const atWork = (
+  working: boolean | 'busy',
+  calls: unknown[] = [],
+  waiting = false,
+): HostUpgrades => ({
   stateOf: () => (working === true ? 'open' : working || undefined),
   isWaiting: () => waiting,
   begin: async (work) => await Promise.resolve(void calls.push(work)),
@@ -59,7 +68,12 @@ interface Place {
 }
 
 /** The first target of that stage. */
-function placeOf(works: HostUpgrades | undefined, object: Node, from: ConfigMap = plan, id = 'workers'): Place {
+function placeOf(
+  works: HostUpgrades | undefined,
+  object: Node,
+  from: ConfigMap = plan,
+  id = 'workers',
+): Place {
   const dialect = kubeadmDialect(works);
   const world = buildWorld([], [object]);
   const rollout = dialect.resolve(from, world, NOW);
@@ -69,14 +83,22 @@ function placeOf(works: HostUpgrades | undefined, object: Node, from: ConfigMap 
   return { dialect, world, rollout, stage, target };
 }
 
-function seen(works: HostUpgrades | undefined, object: Node, from: ConfigMap = plan, id = 'workers'): string {
+function seen(
+  works: HostUpgrades | undefined,
+  object: Node,
+  from: ConfigMap = plan,
+  id = 'workers',
+): string {
   const { dialect, world, rollout, stage, target } = placeOf(works, object, from, id);
   const observation: Observation = dialect.signal.read(world, rollout, stage, target, from);
   if (observation.kind !== 'working') return observation.kind;
   const { step, waitsFor, cancellable } = observation;
-  return ['working', step, ...(waitsFor ? [`asks ${waitsFor}`] : []), ...(cancellable ? ['cancellable'] : [])].join(
-    ' ',
-  );
+  return [
+    'working',
+    step,
+    ...(waitsFor ? [`asks ${waitsFor}`] : []),
+    ...(cancellable ? ['cancellable'] : []),
+  ].join(' ');
 }
 
 describe('what is seen of a target', () => {
@@ -84,8 +106,18 @@ describe('what is seen of a target', () => {
     ['nothing', atWork(false), node(), 'none'],
     ['begun, and not told yet', atWork(true), node(), 'sent'],
     ['begun and changed, and not told yet', atWork('busy'), node(), 'working Kubeadm'],
-    ['changed, and only the step before is told yet', atWork('busy'), node({ step: 'Stage' }), 'working Stage'],
-    ['at work, whatever its kubelet writes', atWork('busy'), node({ state: 'failed' }), 'working Kubeadm'],
+    [
+      'changed, and only the step before is told yet',
+      atWork('busy'),
+      node({ step: 'Stage' }),
+      'working Stage',
+    ],
+    [
+      'at work, whatever its kubelet writes',
+      atWork('busy'),
+      node({ state: 'failed' }),
+      'working Kubeadm',
+    ],
     [
       'at work, and its kubelet says that it is over',
       atWork(true),
@@ -94,15 +126,30 @@ describe('what is seen of a target', () => {
     ],
     ['at work', atWork(true), node({ touched: true }), 'working Kubeadm'],
     ['staging', atWork(true), node({ step: 'Stage' }), 'working Stage cancellable'],
-    ['waiting for the drain', atWork(true, [], true), node({ step: 'Drain' }), 'working Drain asks drain cancellable'],
-    ['drained, and about to continue', atWork(true), node({ step: 'Drain' }), 'working Drain cancellable'],
+    [
+      'waiting for the drain',
+      atWork(true, [], true),
+      node({ step: 'Drain' }),
+      'working Drain asks drain cancellable',
+    ],
+    [
+      'drained, and about to continue',
+      atWork(true),
+      node({ step: 'Drain' }),
+      'working Drain cancellable',
+    ],
     [
       'at the drain once more, with what an attempt that was cut off has put in place',
       atWork(true, [], true),
       node({ step: 'Drain', touched: true }),
       'working Drain asks drain',
     ],
-    ['whoever only looks takes it to wait', undefined, node({ step: 'Drain' }), 'working Drain asks drain cancellable'],
+    [
+      'whoever only looks takes it to wait',
+      undefined,
+      node({ step: 'Drain' }),
+      'working Drain asks drain cancellable',
+    ],
     ['cut off with an earlier process: to be begun again', atWork(false), node({}), 'none'],
     ['whoever only looks believes the Node', undefined, node({ touched: true }), 'working Kubeadm'],
     [
@@ -113,7 +160,12 @@ describe('what is seen of a target', () => {
     ],
     ['finished', atWork(false), node({ state: 'finished' }, 'v1.36.3'), 'succeeded'],
     ['failed', atWork(false), node({ state: 'failed', message: 'no' }), 'failed'],
-    ['what an earlier rollout has left', atWork(false), node({ rollout: 'old', state: 'failed' }), 'none'],
+    [
+      'what an earlier rollout has left',
+      atWork(false),
+      node({ rollout: 'old', state: 'failed' }),
+      'none',
+    ],
     [
       'what another target of the rollout has left',
       atWork(false),
@@ -126,21 +178,40 @@ describe('what is seen of a target', () => {
 });
 
 test('certificates come first, without a drain, and no version is expected of them', () => {
-  const renewal = planOf({ ...REQUEST, certificates: ['w1'], leader: [], followers: [], workers: [] });
+  const renewal = planOf({
+    ...REQUEST,
+    certificates: ['w1'],
+    leader: [],
+    followers: [],
+    workers: [],
+  });
   const calls: unknown[] = [];
   const place = placeOf(atWork(false, calls), node(), renewal, 'certificates');
-  expect(place.rollout.stages.map(({ id, keepsVersion }) => [id, keepsVersion === true])[0]).toEqual([
-    'certificates',
-    true,
-  ]);
-  expect(place.dialect.drainDelegation?.nodeOf(place.stage, place.target, place.world)).toBeUndefined();
-  const over = node({ target: 'certificates/w1', state: 'finished', step: 'Verify', touched: true });
+  expect(
+    place.rollout.stages.map(({ id, keepsVersion }) => [id, keepsVersion === true])[0],
+  ).toEqual(['certificates', true]);
+  expect(
+    place.dialect.drainDelegation?.nodeOf(place.stage, place.target, place.world),
+  ).toBeUndefined();
+  const over = node({
+    target: 'certificates/w1',
+    state: 'finished',
+    step: 'Verify',
+    touched: true,
+  });
   expect(seen(atWork(false), over, renewal, 'certificates')).toBe('succeeded');
 });
 
 describe('a minor version, which kubelets get once every API server has it', () => {
-  const minor = planOf({ ...REQUEST, leader: ['w1'], followers: [], kubelets: ['w1'], workers: [] });
-  const finished = (target: string): Node => node({ target, state: 'finished', step: 'Verify', touched: true });
+  const minor = planOf({
+    ...REQUEST,
+    leader: ['w1'],
+    followers: [],
+    kubelets: ['w1'],
+    workers: [],
+  });
+  const finished = (target: string): Node =>
+    node({ target, state: 'finished', step: 'Verify', touched: true });
 
   test('what kubeadm does is over without a new kubelet; the kubelet is not', () => {
     expect(seen(atWork(false), finished('leader/w1'), minor, 'leader')).toBe('succeeded');
@@ -175,7 +246,10 @@ test.each<[string, Partial<Node['spec']>, boolean]>([
   const cordoned: Node = { ...buildNode('w1', { annotations }), spec: { ...spec } };
   const { dialect, stage, target, world, rollout } = placeOf(undefined, cordoned);
   const instruction = dialect.signal.finish?.(world, rollout, stage, target, plan);
-  const left = instruction?.kind === 'replace' ? (instruction.object as Node).spec?.unschedulable : 'untouched';
+  const left =
+    instruction?.kind === 'replace'
+      ? (instruction.object as Node).spec?.unschedulable
+      : 'untouched';
   expect(left).toBe(isOurs ? undefined : 'untouched');
 });
 
@@ -185,9 +259,17 @@ test('what the leader tells whoever works', async () => {
   const { signal } = dialect;
   const instructions = [
     signal.acknowledge?.(world, rollout, stage, target, NOW),
-    signal.cancel?.(world, rollout, stage, target, because('Aborted', 'aborted: wrong version'), NOW),
+    signal.cancel?.(
+      world,
+      rollout,
+      stage,
+      target,
+      because('Aborted', 'aborted: wrong version'),
+      NOW,
+    ),
   ];
-  for (const instruction of instructions) if (instruction?.kind === 'begin') await instruction.begin();
+  for (const instruction of instructions)
+    if (instruction?.kind === 'begin') await instruction.begin();
   expect(calls).toEqual(['go on workers/w1', 'stop workers/w1: aborted: wrong version']);
 });
 
@@ -195,7 +277,12 @@ test.each<[string, readonly string[], readonly string[], readonly string[]]>([
   [
     'each host in one go',
     [],
-    ['cp1 apply kubeadm kubelet', 'cp2 node kubeadm kubelet', 'w1 node kubeadm kubelet', 'w2 node kubeadm kubelet'],
+    [
+      'cp1 apply kubeadm kubelet',
+      'cp2 node kubeadm kubelet',
+      'w1 node kubeadm kubelet',
+      'w2 node kubeadm kubelet',
+    ],
     ['controller 1', 'controller 1', 'controller 1', 'worker 2'],
   ],
   [
@@ -224,7 +311,9 @@ test.each<[string, readonly string[], readonly string[], readonly string[]]>([
         if (instruction?.kind === 'begin') await instruction.begin();
       }
     }
-    expect(begun.map(({ target, verb, parts }) => [target.name, verb, ...parts].join(' '))).toEqual(works);
+    expect(begun.map(({ target, verb, parts }) => [target.name, verb, ...parts].join(' '))).toEqual(
+      works,
+    );
     expect(rollout.stages.map(({ role, maxInFlight }) => `${role} ${maxInFlight}`)).toEqual(limits);
   },
 );
@@ -232,14 +321,26 @@ test.each<[string, readonly string[], readonly string[], readonly string[]]>([
 test('a rollout comes back from its record as it went in', () => {
   const dialect = kubeadmDialect(undefined);
   const world = buildWorld([], []);
-  const rollout = { ...dialect.resolve(plan, world, NOW), phase: 'running' as const, blocked: true };
-  expect(dialect.resolve(dialect.project(rollout, plan, NOW), world, NOW + 60_000)).toEqual(rollout);
+  const rollout = {
+    ...dialect.resolve(plan, world, NOW),
+    phase: 'running' as const,
+    blocked: true,
+  };
+  expect(dialect.resolve(dialect.project(rollout, plan, NOW), world, NOW + 60_000)).toEqual(
+    rollout,
+  );
 });
 
 test('an object of that name that is not ours is a plan that cannot be carried out', () => {
-  const { problems, stages } = kubeadmDialect(undefined).resolve({ ...plan, data: {} }, buildWorld([], []), NOW);
+  const { problems, stages } = kubeadmDialect(undefined).resolve(
+    { ...plan, data: {} },
+    buildWorld([], []),
+    NOW,
+  );
   expect([problems.map(({ message }) => message), stages]).toEqual([
-    ['ConfigMap kube-system/refit-kubeadm has no valid data.request; delete it, then run `refit kubeadm apply` again'],
+    [
+      'ConfigMap kube-system/refit-kubeadm has no valid data.request; delete it, then run `refit kubeadm apply` again',
+    ],
     [],
   ]);
 });

@@ -5,7 +5,14 @@ import { because } from '../../engine/model/reasons.ts';
 import { pendingOwnerOf, type Rollout, type Stage } from '../../engine/model/rollout.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
-import { apiVersionOf, type ConfigMap, configMaps, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
+import {
+  apiVersionOf,
+  type ConfigMap,
+  configMaps,
+  type KubeObject,
+  type Node,
+  nodes,
+} from '../../kube/resources.ts';
 import type { Part } from '../../kubeadm/host.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { endpointsOf } from '../node-endpoints.ts';
@@ -18,7 +25,10 @@ export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<Conf
   return {
     name: 'kubeadm',
     plans: configMaps,
-    scope: { namespace: planObject.PLACE.namespace, fieldSelector: `metadata.name=${planObject.PLACE.name}` },
+    scope: {
+      namespace: planObject.PLACE.namespace,
+      fieldSelector: `metadata.name=${planObject.PLACE.name}`,
+    },
     watched: [{ resource: nodes, isRelevant }],
     resolve,
     project: (rollout, plan) => planObject.withRecord(plan, rollout),
@@ -51,7 +61,12 @@ function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
 
 function stagesOf(request: planObject.Request, now: number): Stage[] {
   const { version, concurrent, certificates, leader, followers, kubelets, workers } = request;
-  const stage = (id: string, role: Stage['role'], names: readonly string[], procedure?: Part): Stage => ({
+  const stage = (
+    id: string,
+    role: Stage['role'],
+    names: readonly string[],
+    procedure?: Part,
+  ): Stage => ({
     id,
     command: 0,
     role,
@@ -59,10 +74,18 @@ function stagesOf(request: planObject.Request, now: number): Stage[] {
     version,
     ...(procedure === undefined ? {} : { procedure }),
     forced: false,
-    targets: names.map((name) => ({ key: `${id}/${name}`, name, state: 'pending', since: rfc3339(now) })),
+    targets: names.map((name) => ({
+      key: `${id}/${name}`,
+      name,
+      state: 'pending',
+      since: rfc3339(now),
+    })),
   });
   const first = kubelets.length > 0 ? 'kubeadm' : undefined;
-  const renewal = { ...stage(planObject.RENEWAL, 'controller', certificates, 'certificates'), keepsVersion: true };
+  const renewal = {
+    ...stage(planObject.RENEWAL, 'controller', certificates, 'certificates'),
+    keepsVersion: true,
+  };
   return [
     ...(certificates.length > 0 ? [renewal] : []),
     stage(LEADER, 'controller', leader, first),
@@ -83,7 +106,10 @@ const { kind } = configMaps;
 const OWN = pendingOwnerOf({ kind, uid: '' });
 
 /** Leaves cordons alone: a host that failed halfway stays cordoned. */
-export function orphanedPlans(world: World, plans: readonly ConfigMap[]): OrphanedPlan<ConfigMap>[] {
+export function orphanedPlans(
+  world: World,
+  plans: readonly ConfigMap[],
+): OrphanedPlan<ConfigMap>[] {
   const current = plans.map((plan) => OWN + planObject.sourceOfPlan(plan).uid);
   return world.list(nodes).flatMap((node) => {
     const owner = pendingOwner(node);
@@ -95,7 +121,13 @@ export function orphanedPlans(world: World, plans: readonly ConfigMap[]): Orphan
 
 /** The target key is one that no rollout uses, so it never matches work on the host. */
 function orphanedPlan({ metadata: { name } }: Node, uid: string): OrphanedPlan<ConfigMap> {
-  const source = { apiVersion: apiVersionOf(configMaps), kind, name: planObject.PLACE.name, uid, created: '' };
+  const source = {
+    apiVersion: apiVersionOf(configMaps),
+    kind,
+    name: planObject.PLACE.name,
+    uid,
+    created: '',
+  };
   const target = { key: `left/${name}`, name, state: 'pending', since: '' } as const;
   return {
     rollout: orphanedRollout(source, '', target, 'its plan was deleted'),

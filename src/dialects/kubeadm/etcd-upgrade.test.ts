@@ -5,25 +5,47 @@ import { parseManifest } from './manifest.ts';
 import { assess } from './preflight.ts';
 
 const OLD = 'v1.36.2';
-const facts = { kubeadm: OLD, kubelet: OLD, ground: {}, problems: [], busy: [], apiPort: undefined };
+const facts = {
+  kubeadm: OLD,
+  kubelet: OLD,
+  ground: {},
+  problems: [],
+  busy: [],
+  apiPort: undefined,
+};
 
-function findingsOf(etcd: string, version: string, options = '', leaves: readonly string[] = []): string[] {
+function findingsOf(
+  etcd: string,
+  version: string,
+  options = '',
+  leaves: readonly string[] = [],
+): string[] {
   const manifest = parseManifest(
     `version: ${version}\n${options}\nhosts: [{ name: cp1, role: controlPlane }]
 binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`,
     'cluster.yaml',
   );
-  const staticPods = { 'kube-apiserver': OLD, 'kube-controller-manager': OLD, 'kube-scheduler': OLD, etcd };
+  const staticPods = {
+    'kube-apiserver': OLD,
+    'kube-controller-manager': OLD,
+    'kube-scheduler': OLD,
+    etcd,
+  };
   const own = { ...facts, leaves, staticPods, missing: [], certificates: [], etcd: undefined };
   const hosts = manifest.hosts.map((host) => ({ ...own, host }));
   const { findings } = assess({ manifest, hosts, nodes: [], clusterVersion: OLD, ...ORDINARY });
-  return findings.flatMap(({ rule, severity, message }) => (rule === 'etcd' ? [`${severity} ${message}`] : []));
+  return findings.flatMap(({ rule, severity, message }) =>
+    rule === 'etcd' ? [`${severity} ${message}`] : [],
+  );
 }
 
 test.each([
   ['', ['hard etcd 3.5.15-0 to 3.6.4: every member must be at 3.5.20 or later']],
   ['kubeadm: { etcdUpgrade: false }', []],
-  ['kubeadm: { etcdUpgrade: true }', ['hard etcd 3.5.15-0 to 3.6.4: every member must be at 3.5.20 or later']],
+  [
+    'kubeadm: { etcdUpgrade: true }',
+    ['hard etcd 3.5.15-0 to 3.6.4: every member must be at 3.5.20 or later'],
+  ],
 ])('a member that may not go to 3.6, with %j in the manifest', (options, found) => {
   expect(findingsOf('3.5.15-0', 'v1.36.3', options)).toEqual(found);
 });
@@ -31,9 +53,14 @@ test.each([
 test.each([
   ['apply:etcdUpgrade:', []],
   ['node:etcdUpgrade:', ['hard etcd 3.5.15-0 to 3.6.4: every member must be at 3.5.20 or later']],
-])('a member that may not go to 3.6, on the leader with %s off in its UpgradeConfiguration', (leaves, found) => {
-  expect(findingsOf('3.5.15-0', 'v1.36.3', 'kubeadm: { config: /etc/upgrade.yaml }', [leaves])).toEqual(found);
-});
+])(
+  'a member that may not go to 3.6, on the leader with %s off in its UpgradeConfiguration',
+  (leaves, found) => {
+    expect(
+      findingsOf('3.5.15-0', 'v1.36.3', 'kubeadm: { config: /etc/upgrade.yaml }', [leaves]),
+    ).toEqual(found);
+  },
+);
 
 test.each([
   ['3.6.8-0', 'v1.36.3', []],

@@ -16,24 +16,36 @@ export interface Hop {
 }
 
 /** That of a run that is not over, else the first version that one of its hosts does not have yet. */
-export function nextHop(manifest: Manifest, facts: readonly HostFacts[], plan: ConfigMap | undefined): Hop {
+export function nextHop(
+  manifest: Manifest,
+  facts: readonly HostFacts[],
+  plan: ConfigMap | undefined,
+): Hop {
   const open = openRequest(plan);
   const way = wayOf(manifest, facts);
   const at = way.findIndex(({ version, hosts }) => {
     if (open !== undefined) return version === open.version;
     const own = facts.filter(({ host }) => hosts.some(({ name }) => name === host.name));
-    const found = own.flatMap(({ kubeadm, kubelet, staticPods }) => [kubeadm, kubelet, staticPods['kube-apiserver']]);
+    const found = own.flatMap(({ kubeadm, kubelet, staticPods }) => [
+      kubeadm,
+      kubelet,
+      staticPods['kube-apiserver'],
+    ]);
     return found.some((each) => compareVersionTexts(each, version) < 0);
   });
   const { version, binaries, hosts } = way[at] ?? manifest;
   const after = at === -1 ? [] : way.slice(at + 1);
   // Those that such a run began with stay in it.
   const stays = hosts !== manifest.hosts && (open?.workers ?? []).length === 0;
-  const staying = manifest.hosts.filter((host) => stays && !hosts.includes(host)).map(({ name }) => name);
+  const staying = manifest.hosts
+    .filter((host) => stays && !hosts.includes(host))
+    .map(({ name }) => name);
   const next = after.find((hop) => hop.hosts === manifest.hosts)?.version;
   return {
     manifest: { ...manifest, version, binaries, hosts: stays ? hosts : manifest.hosts },
-    later: after.map((hop) => (hop.hosts === manifest.hosts ? hop.version : `${hop.version} (without workers)`)),
+    later: after.map((hop) =>
+      hop.hosts === manifest.hosts ? hop.version : `${hop.version} (without workers)`,
+    ),
     stay: staying.length === 0 ? '' : `Stays at its version until ${next}: ${staying.join(', ')}`,
   };
 }

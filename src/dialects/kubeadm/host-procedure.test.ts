@@ -24,13 +24,21 @@ const warnings: string[] = [];
 const VERSION = 'v1.36.3';
 const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 /** What any script prints. */
-const FOUND = [`kubeadm=${VERSION}`, ...COMPONENTS.map((each) => `image.${each}=r/${each}:${VERSION}`)].join('\n');
-const reported = async (): Promise<Report | undefined> => reportOn(await cluster.admin.get(nodes, name));
+const FOUND = [
+  `kubeadm=${VERSION}`,
+  ...COMPONENTS.map((each) => `image.${each}=r/${each}:${VERSION}`),
+].join('\n');
+const reported = async (): Promise<Report | undefined> =>
+  reportOn(await cluster.admin.get(nodes, name));
 
 const namespace = 'kube-system';
 function staticPod(component: string): Pod {
   return {
-    metadata: { name: `${component}-${name}`, namespace, labels: { component, tier: 'control-plane' } },
+    metadata: {
+      name: `${component}-${name}`,
+      namespace,
+      labels: { component, tier: 'control-plane' },
+    },
     spec: { nodeName: name, containers: [{ name: component, image: `r/${component}:${VERSION}` }] },
   };
 }
@@ -64,12 +72,21 @@ async function hostWith(
       throw new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'not yet' });
     return await cluster.admin.patch(resource, of, body, options);
   };
-  const hosts = [name, ...others].map((each, at) => `{name: ${each}, role: controlPlane, address: 127.0.0.${at + 1}}`);
+  const hosts = [name, ...others].map(
+    (each, at) => `{name: ${each}, role: controlPlane, address: 127.0.0.${at + 1}}`,
+  );
   const binaries = '{kubeadm: {path: /a}, kubelet: {path: /b}}';
   const upgrades = hostUpgrades({
-    manifest: parseManifest(`{version: v1.36.3, hosts: [${hosts.join()}], binaries: ${binaries}${more}}`, 'm.yaml'),
+    manifest: parseManifest(
+      `{version: v1.36.3, hosts: [${hosts.join()}], binaries: ${binaries}${more}}`,
+      'm.yaml',
+    ),
     shells: {
-      run: async (host, script) => ({ code: 0, stdout: (await shell(script, host.name)) ?? FOUND, stderr: '' }),
+      run: async (host, script) => ({
+        code: 0,
+        stdout: (await shell(script, host.name)) ?? FOUND,
+        stderr: '',
+      }),
     },
     writer: { ...boundTo(cluster.admin), patch },
     drains: { onChange: () => () => undefined } as unknown as ProcedureParts['drains'],
@@ -79,7 +96,12 @@ async function hostWith(
     log: { ...silentLogger, warn: (message) => warnings.push(message) },
     abort: new AbortController().signal,
   });
-  const target = { key: `leader/${name}`, name, state: 'intended', since: '2026-11-21T08:00:00Z' } as const;
+  const target = {
+    key: `leader/${name}`,
+    name,
+    state: 'intended',
+    since: '2026-11-21T08:00:00Z',
+  } as const;
   const work: HostUpgrade = { rollout: 'r', target, version: 'v1.36.3', verb: 'apply', parts };
   await upgrades.begin(work);
   return { upgrades, target, work };
@@ -111,7 +133,9 @@ test('a report that is refused for a moment is written again', async () => {
 test('one that is refused for a minute fails the host, and that is written as soon as it may be', async () => {
   const began = clock.monotonic();
   await hostWith(
-    (report) => report.includes('Verify') && (!report.includes('failed') || clock.monotonic() - began < 180_000),
+    (report) =>
+      report.includes('Verify') &&
+      (!report.includes('failed') || clock.monotonic() - began < 180_000),
   );
   await untilOver();
   expect(await reported()).toMatchObject({ state: 'failed', step: 'Verify', message: 'not yet' });
@@ -126,7 +150,11 @@ test('a host that has ended is begun only by another attempt, though its Node ma
   await untilOver();
   const once = scripts;
   await upgrades.begin(work);
-  expect([upgrades.stateOf(target), (await reported())?.state, scripts]).toEqual(['ended', 'finished', once]);
+  expect([upgrades.stateOf(target), (await reported())?.state, scripts]).toEqual([
+    'ended',
+    'finished',
+    once,
+  ]);
   const again = { ...target, since: '2026-11-21T09:00:00Z' };
   expect(upgrades.stateOf(again)).toBeUndefined();
   await upgrades.begin({ ...work, target: again });
@@ -199,7 +227,12 @@ test('a host whose scheduler does not become ready has failed, and the reason na
   await setReady('kube-scheduler', 'False');
   await untilOver();
   const message = `kube-scheduler: its pod is not ready; see kubectl -n kube-system logs kube-scheduler-${name}`;
-  expect(await reported()).toMatchObject({ state: 'failed', step: 'Verify', touched: true, message });
+  expect(await reported()).toMatchObject({
+    state: 'failed',
+    step: 'Verify',
+    touched: true,
+    message,
+  });
 });
 
 test.each([
@@ -232,17 +265,27 @@ test.each([
   await untilOver();
   const why = 'containerd v2.3.3 did not come up, see journalctl -u containerd on the host';
   const message = `${ending}; ${why}: the Node reports containerd://2.3.2`;
-  expect(await reported()).toMatchObject({ state: 'failed', step: 'Containerd', touched: true, message });
+  expect(await reported()).toMatchObject({
+    state: 'failed',
+    step: 'Containerd',
+    touched: true,
+    message,
+  });
   expect(scripts).not.toContain('kubeadm');
 });
 
 const ROLLED_BACK = 'Kubernetes v1.36.2 was put back and started; check that the Node is Ready';
 
 describe('after its kubelet was replaced, a host', () => {
-  async function upgraded(kubeletVersion: string | undefined, rollBack: () => string): Promise<Report | undefined> {
+  async function upgraded(
+    kubeletVersion: string | undefined,
+    rollBack: () => string,
+  ): Promise<Report | undefined> {
     const shell: Shell = async (script) =>
       await Promise.resolve(
-        script.includes('previous/kubelet" ] || exit 0') ? rollBack() : `${FOUND}\nkubelet=${VERSION}`,
+        script.includes('previous/kubelet" ] || exit 0')
+          ? rollBack()
+          : `${FOUND}\nkubelet=${VERSION}`,
       );
     const { upgrades, target } = await hostWith(() => false, shell, [], ['kubelet']);
     const status = { nodeInfo: { kubeletVersion } };
@@ -266,7 +309,10 @@ describe('after its kubelet was replaced, a host', () => {
     ['keeps what it has if nothing was replaced', () => '', ''],
     ['has failed all the same if it cannot be reached', cutOff, '; the roll-back failed: cut off'],
   ])('%s', async (_what, rollBack, ending) => {
-    expect(await upgraded('v1.36.2', rollBack)).toMatchObject({ state: 'failed', message: `${late}${ending}` });
+    expect(await upgraded('v1.36.2', rollBack)).toMatchObject({
+      state: 'failed',
+      message: `${late}${ending}`,
+    });
   });
 
   test('is done if its Node reports the new one', async () => {
@@ -283,14 +329,20 @@ describe('after its kubelet was replaced, a host', () => {
 function etcdOf(id: '10' | '11'): string {
   const header = `"header":{"cluster_id":"1","member_id":"${id}"}`;
   const members = '"members":[{"ID":"10","name":"a"},{"ID":"11","name":"b"}]';
-  const answers = [`{${header}}`, `{${header},"leader":"10"}`, `{${header},${members}}`, `{${header}}`];
+  const answers = [
+    `{${header}}`,
+    `{${header},"leader":"10"}`,
+    `{${header},${members}}`,
+    `{${header}}`,
+  ];
   return answers.map((answer) => `etcd=${answer}`).join('\n');
 }
 
 test('a connection that is cut while etcd moves its leader away does not fail the host', async () => {
   let moves = 0;
   const shell: Shell = async (script, host) => {
-    if (script.includes('transfer-leadership') && ++moves > 0) throw new Error('the connection was cut');
+    if (script.includes('transfer-leadership') && ++moves > 0)
+      throw new Error('the connection was cut');
     return await Promise.resolve(`${FOUND}\n${etcdOf(host === name ? '10' : '11')}`);
   };
   await hostWith(() => false, shell, ['other']);

@@ -3,7 +3,13 @@ import type { Drains } from '../../drain/running-drains.ts';
 import { ownerOf, type Target } from '../../engine/model/rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { configMaps, kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
-import { isConflict, isForbidden, isUnauthorized, StatusError, TransportError } from '../../kube/status-error.ts';
+import {
+  isConflict,
+  isForbidden,
+  isUnauthorized,
+  StatusError,
+  TransportError,
+} from '../../kube/status-error.ts';
 import * as hostSteps from '../../kubeadm/host-steps.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
 import { renewCertificates } from '../../kubeadm/renew-certificates.ts';
@@ -15,9 +21,17 @@ import { aborted } from '../../util/waits.ts';
 import { controlPlaneOf } from './manifest.ts';
 import { type ExpectedOutages, REFUSED_MS } from './outages.ts';
 import type { ApprovalParts, ApproveServing } from './serving-certificates.ts';
-import { type HostUpgrade, type HostUpgrades, type Report, reportOn, reportPatch, STEPS } from './signal.ts';
+import {
+  type HostUpgrade,
+  type HostUpgrades,
+  type Report,
+  reportOn,
+  reportPatch,
+  STEPS,
+} from './signal.ts';
 
-export interface ProcedureParts extends Pick<ApprovalParts, 'manifest' | 'shells' | 'clock' | 'log' | 'abort'> {
+export interface ProcedureParts
+  extends Pick<ApprovalParts, 'manifest' | 'shells' | 'clock' | 'log' | 'abort'> {
   /** Writes only while this process holds the lease. */
   readonly writer: KubeClient;
   readonly drains: Drains;
@@ -32,7 +46,8 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   const running = new Map<string, ReturnType<typeof procedureOf>>();
   /** The last attempt that ended, by target: its Node may have been read before it said so. */
   const ended = new Map<string, string>();
-  const stateOf = ({ key, since }: Target) => (ended.get(key) === since ? 'ended' : running.get(key)?.state());
+  const stateOf = ({ key, since }: Target) =>
+    ended.get(key) === since ? 'ended' : running.get(key)?.state();
   return {
     stateOf,
     isWaiting: ({ key }) => running.get(key)?.isWaiting() === true,
@@ -80,7 +95,10 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
     const stopListening = drains.onChange((node) => {
       if (node !== target.name) return;
       reportBlockedDrain().catch((error: unknown) =>
-        log.warn('could not update the drain status', { node: target.name, problem: messageOf(error) }),
+        log.warn('could not update the drain status', {
+          node: target.name,
+          problem: messageOf(error),
+        }),
       );
     });
     await Promise.race([emptied.promise, aborted(abort)]);
@@ -89,7 +107,10 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
   }
 
   async function reportBlockedDrain(): Promise<void> {
-    const state = drains.stateOf(target.name, ownerOf({ source: { uid: rollout, kind: configMaps.kind } }, target));
+    const state = drains.stateOf(
+      target.name,
+      ownerOf({ source: { uid: rollout, kind: configMaps.kind } }, target),
+    );
     const message = state?.kind === 'draining' ? state.blockedBy : undefined;
     if (isWaiting && message !== report.latest().message) await report.add({ message });
   }
@@ -106,7 +127,12 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
       if (part !== 'kubelet' && host.role === 'controlPlane') outages.begin(target.name);
       await report.enter(STEPS[part], { touched: true });
       if (part === 'certificates') await renewCertificates(on);
-      else await hostSteps.carryOut(on, part, part === 'kubeadm' ? kubeadm : kubeletBody(manifest.binaries));
+      else
+        await hostSteps.carryOut(
+          on,
+          part,
+          part === 'kubeadm' ? kubeadm : kubeletBody(manifest.binaries),
+        );
     }
     await report.enter(STEPS.verify);
     await hostSteps.untilVerified(on);
@@ -133,7 +159,8 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
       } catch (error) {
         if (abort.aborted) throw error;
         const { step } = report.latest();
-        const isPossible = parts.includes('kubelet') && (step === STEPS.kubelet || step === STEPS.verify);
+        const isPossible =
+          parts.includes('kubelet') && (step === STEPS.kubelet || step === STEPS.verify);
         const undone = isPossible ? await hostSteps.rollBack(stepsOn(procedure, work, abort)) : '';
         await report.enter(step, { state: 'failed', message: `${messageOf(error)}${undone}` });
       } finally {
@@ -149,14 +176,20 @@ function stateIn({ state, touched }: Report) {
 }
 
 /** Certificates need no binaries. */
-async function stage(on: ReturnType<typeof stepsOn>, report: ReturnType<typeof reportOf>): Promise<void> {
+async function stage(
+  on: ReturnType<typeof stepsOn>,
+  report: ReturnType<typeof reportOf>,
+): Promise<void> {
   if (on.parts.includes('certificates')) return;
   await report.enter(STEPS.stage);
   await hostSteps.carryOut(on, 'stage', stageBody(on.manifest));
 }
 
 /** Where the host was drained: a new kubelet may need it. */
-async function replaceContainerd(on: ReturnType<typeof stepsOn>, report: ReturnType<typeof reportOf>): Promise<void> {
+async function replaceContainerd(
+  on: ReturnType<typeof stepsOn>,
+  report: ReturnType<typeof reportOf>,
+): Promise<void> {
   const { containerd } = on.manifest;
   if (!containerd || !on.parts.includes('kubelet')) return;
   await report.enter(STEPS.containerd, { touched: true });
@@ -181,9 +214,21 @@ function stepsOn(procedure: ProcedureParts, work: HostUpgrade, abort: AbortSigna
 }
 
 /** The report on the Node, which this process alone writes. What the Node says may be older. */
-function reportOf({ writer, clock, log }: ProcedureParts, { target, rollout }: HostUpgrade, abort: AbortSignal) {
+function reportOf(
+  { writer, clock, log }: ProcedureParts,
+  { target, rollout }: HostUpgrade,
+  abort: AbortSignal,
+) {
   const { key, name, since } = target;
-  let report: Report = { rollout, target: key, attempt: since, state: 'working', step: '', since, spent: {} };
+  let report: Report = {
+    rollout,
+    target: key,
+    attempt: since,
+    state: 'working',
+    step: '',
+    since,
+    spent: {},
+  };
   let began = clock.monotonic();
   let written: Promise<void> = Promise.resolve();
   let found: ReturnType<typeof foundOn> | undefined;
@@ -209,10 +254,14 @@ function reportOf({ writer, clock, log }: ProcedureParts, { target, rollout }: H
       } catch (error) {
         const isRefused = isUnauthorized(error) || isForbidden(error);
         const isBusy = error instanceof StatusError && (error.code >= 500 || error.code === 429);
-        if (!(error instanceof TransportError) && !isConflict(error) && !isBusy && !isRefused) throw error;
+        if (!(error instanceof TransportError) && !isConflict(error) && !isBusy && !isRefused)
+          throw error;
         const problem = messageOf(error);
         if (isRefused && refusedAt === Number.POSITIVE_INFINITY)
-          log.warn('the API server refuses the report of the host, retrying', { node: name, problem });
+          log.warn('the API server refuses the report of the host, retrying', {
+            node: name,
+            problem,
+          });
         refusedAt = isRefused ? Math.min(refusedAt, clock.monotonic()) : Number.POSITIVE_INFINITY;
         if (added.state !== 'failed' && clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
         await sleep(clock, RETRY_MS, until);
@@ -223,9 +272,13 @@ function reportOf({ writer, clock, log }: ProcedureParts, { target, rollout }: H
   return {
     latest: () => report,
     add,
-    async enter(step: string, more: Partial<Pick<Report, 'state' | 'message' | 'touched'>> = {}): Promise<void> {
+    async enter(
+      step: string,
+      more: Partial<Pick<Report, 'state' | 'message' | 'touched'>> = {},
+    ): Promise<void> {
       const now = clock.monotonic();
-      const spent = report.step === '' ? {} : { ...report.spent, [report.step]: Math.round(now - began) };
+      const spent =
+        report.step === '' ? {} : { ...report.spent, [report.step]: Math.round(now - began) };
       began = now;
       await add({ step, since: rfc3339(clock.now()), spent, message: undefined, ...more });
     },

@@ -25,7 +25,9 @@ const GOOD = {
   cloudProvider: { hetzner: {}, external: true },
   controlPlane: { hosts: [CP1, { privateAddress: '10.0.0.12', hostname: 'cp2', taints: [] }] },
   staticWorkers: {
-    hosts: [{ publicAddress: 'w1.example.com', sshAgentSocket: 'env:MY_AGENT', sshCertFile: '/c.pub' }],
+    hosts: [
+      { publicAddress: 'w1.example.com', sshAgentSocket: 'env:MY_AGENT', sshCertFile: '/c.pub' },
+    ],
   },
   dynamicWorkers: [{ name: 'pool' }],
   addons: { addons: [] },
@@ -68,14 +70,26 @@ test('hosts, how to reach them, and the version; what is not read is named', () 
     },
     kubeOne: {
       name: 'demo',
-      untouched: ['cloudProvider', 'dynamicWorkers', 'addons', 'hosts[].isLeader', 'hosts[].taints'],
+      untouched: [
+        'cloudProvider',
+        'dynamicWorkers',
+        'addons',
+        'hosts[].isLeader',
+        'hosts[].taints',
+      ],
       asked: 'hostname -f',
     },
   });
 });
 
 test('v1beta2 with a leading v, as `kubeone config dump` writes empty fields; Azure has short names', () => {
-  const host = { publicAddress: '', privateAddress: '10.0.0.11', ipv6Addresses: null, hostname: 'cp1', taints: null };
+  const host = {
+    publicAddress: '',
+    privateAddress: '10.0.0.11',
+    ipv6Addresses: null,
+    hostname: 'cp1',
+    taints: null,
+  };
   const { version, hosts, kubeOne } = read({
     ...GOOD,
     apiVersion: 'kubeone.k8c.io/v1beta2',
@@ -97,7 +111,10 @@ test('known_hosts and the kubeconfig that KubeOne wrote count if they lie beside
   onTestFinished(async () => await rm(folder, { recursive: true }));
   const file = join(folder, 'kubeone.yaml');
   await writeFile(file, stringify(GOOD));
-  expect(await loadManifest(file)).toMatchObject({ ssh: {}, hosts: [{ identityFile: join(folder, 'id') }, {}, {}] });
+  expect(await loadManifest(file)).toMatchObject({
+    ssh: {},
+    hosts: [{ identityFile: join(folder, 'id') }, {}, {}],
+  });
   expect((await loadManifest(file)).kubeconfig).toBeUndefined();
   for (const name of ['known_hosts', 'demo-kubeconfig']) await writeFile(join(folder, name), '');
   expect(await loadManifest(file)).toMatchObject({
@@ -119,7 +136,11 @@ describe('what is wrong', () => {
       { ...GOOD, versions: { kubernetes: '1.36' } },
       'versions.kubernetes: "1.36" is not a version; use for example v1.36.3',
     ],
-    ['hosts that Terraform knows', { ...GOOD, controlPlane: {} }, 'controlPlane.hosts: is missing, expected a list'],
+    [
+      'hosts that Terraform knows',
+      { ...GOOD, controlPlane: {} },
+      'controlPlane.hosts: is missing, expected a list',
+    ],
     [
       'a text for a number',
       first({ sshPort: '22' }),
@@ -150,7 +171,11 @@ describe('what is wrong', () => {
       first({ publicAddress: '$(reboot)' }),
       'controlPlane.hosts[0].publicAddress: "$(reboot)" is not an address; use a host name or an IP address',
     ],
-    ['a worker twice', { ...GOOD, staticWorkers: { hosts: [CP1] } }, 'hosts: cp1 is listed twice; list each once'],
+    [
+      'a worker twice',
+      { ...GOOD, staticWorkers: { hosts: [CP1] } },
+      'hosts: cp1 is listed twice; list each once',
+    ],
     [
       'workers under another name',
       { ...GOOD, staticWorkers: { host: [CP1] } },
@@ -164,8 +189,8 @@ describe('what is wrong', () => {
     const host = { name: 'cp1', role: 'controlPlane', options: { StrictHostKeyChecking: 'no' } };
     const binaries = { kubeadm: { path: '/a' }, kubelet: { path: '/b' } };
     const line = 'cluster.yaml: hosts[0].options: StrictHostKeyChecking is set by Refit; remove it';
-    expect(() => parseManifest(stringify({ version: '1.36.3', hosts: [host], binaries }), 'cluster.yaml')).toThrow(
-      line,
-    );
+    expect(() =>
+      parseManifest(stringify({ version: '1.36.3', hosts: [host], binaries }), 'cluster.yaml'),
+    ).toThrow(line);
   });
 });

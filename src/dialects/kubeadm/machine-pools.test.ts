@@ -18,7 +18,10 @@ interface Given {
   /** Who has applied the same. */
   readonly alsoBy?: string;
   readonly replicas?: number;
-  readonly rollingUpdate?: { readonly maxSurge?: number | string; readonly maxUnavailable?: number };
+  readonly rollingUpdate?: {
+    readonly maxSurge?: number | string;
+    readonly maxUnavailable?: number;
+  };
   readonly status?: Pool['status'];
 }
 
@@ -32,7 +35,10 @@ function pool({
   status = {},
 }: Given): Pool {
   const managers = [paused ?? '', ...(alsoBy === undefined ? [] : [alsoBy])];
-  const managedFields = managers.map((manager) => ({ manager, fieldsV1: { 'f:spec': { 'f:paused': {} } } }));
+  const managedFields = managers.map((manager) => ({
+    manager,
+    fieldsV1: { 'f:spec': { 'f:paused': {} } },
+  }));
   const annotations = begun ? { 'upgrade.refit.dev/machines': TARGET } : {};
   return {
     metadata: { name: 'p', generation: 1, resourceVersion: '1', annotations, managedFields },
@@ -49,7 +55,11 @@ function pool({
 
 function machine(version: string, errorReason?: string) {
   const metadata = { name: `p-${version}`, labels: { pool: 'p' } };
-  return { metadata, spec: { versions: { kubelet: version } }, status: errorReason ? { errorReason } : {} };
+  return {
+    metadata,
+    spec: { versions: { kubelet: version } },
+    status: errorReason ? { errorReason } : {},
+  };
 }
 
 const start = { metadata: { annotations: { 'upgrade.refit.dev/machines': TARGET } } };
@@ -73,9 +83,20 @@ test.each<[string, Given, string[], boolean, object | undefined]>([
     { version: OLD, paused: 'refit-kubeadm' },
     [OLD],
     false,
-    { patch: { ...start, spec: { paused: false, template: { spec: { versions: { kubelet: NEW } } } } } },
+    {
+      patch: {
+        ...start,
+        spec: { paused: false, template: { spec: { versions: { kubelet: NEW } } } },
+      },
+    },
   ],
-  ['has no new Machine: no pause before', {}, [OLD, OLD], false, { left: Number.POSITIVE_INFINITY }],
+  [
+    'has no new Machine: no pause before',
+    {},
+    [OLD, OLD],
+    false,
+    { left: Number.POSITIVE_INFINITY },
+  ],
   [
     'was held before its first new Machine',
     { paused: 'refit-kubeadm' },
@@ -100,7 +121,13 @@ test.each<[string, Given, string[], boolean, object | undefined]>([
     { left: 3 },
   ],
   ['still has an old Machine', { status: ALL_THERE }, [OLD, NEW, NEW], true, { left: 1 }],
-  ['has a status from before', { status: { ...ALL_THERE, observedGeneration: 0 } }, [NEW, NEW], true, { left: 0 }],
+  [
+    'has a status from before',
+    { status: { ...ALL_THERE, observedGeneration: 0 } },
+    [NEW, NEW],
+    true,
+    { left: 0 },
+  ],
   [
     'is whole',
     { status: ALL_THERE },
@@ -108,7 +135,13 @@ test.each<[string, Given, string[], boolean, object | undefined]>([
     true,
     { patch: { metadata: { annotations: { 'upgrade.refit.dev/machines': null } } } },
   ],
-  ['wants no Machine', { replicas: 0, status: { observedGeneration: 1 } }, [], false, { message: `has ${TARGET}` }],
+  [
+    'wants no Machine',
+    { replicas: 0, status: { observedGeneration: 1 } },
+    [],
+    false,
+    { message: `has ${TARGET}` },
+  ],
   ['has ended', { begun: false }, [NEW], true, undefined],
   [
     'is paused by somebody else amid it',
@@ -132,7 +165,10 @@ test.each<[string, Given, string[], boolean, object | undefined]>([
 });
 
 test('a new Machine with a final error ends it', () => {
-  const step = nextPoolStep(pool({}), TARGET, { all: [machine(NEW, 'CreateMachineError')], hasCanary: true });
+  const step = nextPoolStep(pool({}), TARGET, {
+    all: [machine(NEW, 'CreateMachineError')],
+    hasCanary: true,
+  });
   expect(step).toEqual({ message: `p-${NEW}: CreateMachineError: undefined` });
 });
 
@@ -150,7 +186,11 @@ test('what is paused by others, ahead or done is not rolled', () => {
 const SEVERAL =
   'warn machines MachineDeployment p may get several Machines, or lose old ones, before its canary is Ready: maxSurge: 1';
 test.each<[string, Given[] | undefined, string]>([
-  ['cannot be read', undefined, 'hard machines MachineDeployments cannot be read: machine-controller is not installed'],
+  [
+    'cannot be read',
+    undefined,
+    'hard machines MachineDeployments cannot be read: machine-controller is not installed',
+  ],
   [
     'is ahead',
     [{ version: '1.37.0' }],
@@ -170,7 +210,11 @@ test.each<[string, Given[] | undefined, string]>([
     SEVERAL,
   ],
   ['is not rolled out', [{ begun: false, rollingUpdate: { maxSurge: 2 } }], 'undefined'],
-  ['has one canary', [{ version: OLD, rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } }], 'undefined'],
+  [
+    'has one canary',
+    [{ version: OLD, rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } }],
+    'undefined',
+  ],
 ])('a MachineDeployment that %s is a finding', (_, given, found) => {
   const [finding] = poolFindings(given?.map(pool), TARGET);
   expect(`${finding?.severity} ${finding?.rule} ${finding?.message}`).toContain(found);
@@ -190,11 +234,17 @@ interface Stuck {
 }
 
 /** Of one pool that nobody reconciles. */
-function stuck(given: Given, { versions = [OLD, NEW], errorReason, onGet, onPatch, shows, joined }: Stuck = {}) {
+function stuck(
+  given: Given,
+  { versions = [OLD, NEW], errorReason, onGet, onPatch, shows, joined }: Stuck = {},
+) {
   let now = pool(given);
   let reads = 0;
   const writes: unknown[] = [];
-  const status = { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kubeletVersion: TARGET } };
+  const status = {
+    conditions: [{ type: 'Ready', status: 'True' }],
+    nodeInfo: { kubeletVersion: TARGET },
+  };
   const get = async (resource: Resource, _name: string, { abort }: RequestOptions) => {
     abort?.throwIfAborted();
     const error = onGet?.();
@@ -217,11 +267,18 @@ function stuck(given: Given, { versions = [OLD, NEW], errorReason, onGet, onPatc
   const clock = new FakeClock();
   const said: string[] = [];
   const abort = new AbortController();
-  const tools = { client, writer: client, clock, tell: (line: string) => said.push(line), abort: abort.signal };
+  const tools = {
+    client,
+    writer: client,
+    clock,
+    tell: (line: string) => said.push(line),
+    abort: abort.signal,
+  };
   return { tools, clock, said, writes, abort, pool: now };
 }
 
-const refusal = (code: number, reason: string) => new StatusError({ kind: 'Status', code, reason, message: 'because' });
+const refusal = (code: number, reason: string) =>
+  new StatusError({ kind: 'Status', code, reason, message: 'because' });
 const HELD = { metadata: { resourceVersion: '1' }, spec: { paused: true } };
 
 test('a canary that never joins is given up after half an hour, and stays paused', async () => {
@@ -240,7 +297,10 @@ test('an API server that is away for a while changes nothing', async () => {
     tools,
     clock,
     pool: given,
-  } = stuck({ begun: false }, { onGet: () => (left-- > 0 ? new TransportError('away') : undefined) });
+  } = stuck(
+    { begun: false },
+    { onGet: () => (left-- > 0 ? new TransportError('away') : undefined) },
+  );
   expect(await clock.runUntil(rollPool(tools, given, TARGET))).toBeUndefined();
 });
 
@@ -254,7 +314,12 @@ test('a refusal of the API server ends it, and says that the Machines are replac
 test('machine-controller writes all the time: the pause is tried again', async () => {
   let left = 3;
   const onPatch = () => (left-- > 0 ? refusal(409, 'Conflict') : undefined);
-  const { tools, clock, writes, pool: given } = stuck({}, { errorReason: 'CreateMachineError', onPatch });
+  const {
+    tools,
+    clock,
+    writes,
+    pool: given,
+  } = stuck({}, { errorReason: 'CreateMachineError', onPatch });
   const why = await clock.runUntil(rollPool(tools, given, TARGET));
   expect(why).toMatch(/CreateMachineError: undefined; it stays paused, until kubectl /);
   expect(writes).toEqual([HELD]);
@@ -264,7 +329,9 @@ test('a pause that an admission policy refuses is said', async () => {
   const onPatch = () => refusal(422, 'Invalid');
   const { tools, clock, pool: given } = stuck({}, { errorReason: 'CreateMachineError', onPatch });
   const why = await clock.runUntil(rollPool(tools, given, TARGET));
-  expect(why).toMatch(/it cannot be paused: .*because; it goes on without Refit; run the same command again$/);
+  expect(why).toMatch(
+    /it cannot be paused: .*because; it goes on without Refit; run the same command again$/,
+  );
 });
 
 test('without a new Machine it is not paused when nothing moves', async () => {
@@ -276,7 +343,9 @@ test('without a new Machine it is not paused when nothing moves', async () => {
 test('a canary that machine-controller makes anew all the time is given up, too', async () => {
   const shows = (read: number): Given => (read % 2 === 0 ? { paused: 'refit-kubeadm' } : {});
   const { tools, clock, pool: given } = stuck({}, { versions: [OLD], shows });
-  expect(await clock.runUntil(rollPool(tools, given, TARGET))).toContain('nothing has moved for 30 min');
+  expect(await clock.runUntil(rollPool(tools, given, TARGET))).toContain(
+    'nothing has moved for 30 min',
+  );
 }, 60_000);
 
 test('a version that somebody reverts is not written again, and not paused', async () => {
@@ -284,7 +353,9 @@ test('a version that somebody reverts is not written again, and not paused', asy
   const shows = (read: number): Given => [before, {}][read] ?? { version: OLD };
   const { tools, clock, writes, pool: given } = stuck(before, { versions: [OLD], shows });
   const why = await clock.runUntil(rollPool(tools, given, TARGET));
-  expect(why).toBe('somebody has changed its version to 1.36.2; it goes on without Refit; run the same command again');
+  expect(why).toBe(
+    'somebody has changed its version to 1.36.2; it goes on without Refit; run the same command again',
+  );
   expect(writes.filter((write) => JSON.stringify(write).includes(NEW))).toHaveLength(1);
 });
 
@@ -293,7 +364,12 @@ test('an autoscaler adds more Machines than there were: each one counts', async 
   const shows = (read: number): Given => {
     const ready = 4 + Math.floor(read / 600);
     const replicas = ready > 4 ? 12 : 5;
-    const status = { observedGeneration: 1, replicas, updatedReplicas: ready, availableReplicas: ready };
+    const status = {
+      observedGeneration: 1,
+      replicas,
+      updatedReplicas: ready,
+      availableReplicas: ready,
+    };
     return { begun: read <= 4_800, replicas, status };
   };
   const { tools, clock, pool: given } = stuck({}, { versions: [NEW], shows, joined: true });
@@ -307,5 +383,8 @@ test('Ctrl-C before the canary pauses it, and says so', async () => {
   await clock.advance(5_000);
   abort.abort(new Error('SIGINT'));
   await expect(clock.runUntil(rolled)).rejects.toThrow('SIGINT');
-  expect([said.at(-1), writes]).toEqual([expect.stringMatching(/^stays paused, until kubectl /), [HELD]]);
+  expect([said.at(-1), writes]).toEqual([
+    expect.stringMatching(/^stays paused, until kubectl /),
+    [HELD],
+  ]);
 });

@@ -21,7 +21,12 @@ export interface Pool extends kube.KubeObject {
     strategy?: { rollingUpdate?: { maxSurge?: number | string; maxUnavailable?: number | string } };
     template: { spec: MachineSpec };
   };
-  status?: { observedGeneration?: number; replicas?: number; updatedReplicas?: number; availableReplicas?: number };
+  status?: {
+    observedGeneration?: number;
+    replicas?: number;
+    updatedReplicas?: number;
+    availableReplicas?: number;
+  };
 }
 
 interface Machine extends kube.KubeObject {
@@ -43,7 +48,10 @@ const PAUSE_ATTEMPTS = 10;
 const LAST_PAUSE_WITHIN_MS = 10_000;
 
 /** In the order of their names; undefined without machine-controller, or without the right to list them. */
-export async function listPools(client: KubeClient, abort: AbortSignal): Promise<Pool[] | undefined> {
+export async function listPools(
+  client: KubeClient,
+  abort: AbortSignal,
+): Promise<Pool[] | undefined> {
   const found = await ifAllowed(ifFound(client.listAll(machineDeployments, { namespace, abort })));
   return found?.items.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
@@ -72,10 +80,12 @@ export function poolsToRoll(pools: readonly Pool[], target: string): Pool[] {
 
 /** By the rules for kubelets, once the API servers have the target. */
 export function poolFindings(pools: readonly Pool[] | undefined, target: string): Finding[] {
-  const why = 'machine-controller is not installed, or a right of deploy/rbac-kubeadm.yaml is missing';
+  const why =
+    'machine-controller is not installed, or a right of deploy/rbac-kubeadm.yaml is missing';
   if (pools === undefined) return [hard('machines', `MachineDeployments cannot be read: ${why}`)];
   const kubelets = pools.map((pool) => {
-    const next = compareVersionTexts(poolVersion(pool), target) < 0 ? { target, replaced: true } : {};
+    const next =
+      compareVersionTexts(poolVersion(pool), target) < 0 ? { target, replaced: true } : {};
     return { name: `MachineDeployment ${pool.metadata.name}`, version: poolVersion(pool), ...next };
   });
   const paused = pools.filter(isPausedByOthers).map(({ metadata }) => metadata.name);
@@ -87,8 +97,12 @@ export function poolFindings(pools: readonly Pool[] | undefined, target: string)
   const cure = 'maxSurge: 1 and maxUnavailable: 0 prevent that';
   return [
     ...judgeVersions({ apiServers: [target], kubelets }),
-    ...paused.map((name) => warn('machines', `MachineDeployment ${name} stays as it is: somebody has paused it`)),
-    ...bold.map(({ metadata }) => warn('machines', `MachineDeployment ${metadata.name} ${before}: ${cure}`)),
+    ...paused.map((name) =>
+      warn('machines', `MachineDeployment ${name} stays as it is: somebody has paused it`),
+    ),
+    ...bold.map(({ metadata }) =>
+      warn('machines', `MachineDeployment ${metadata.name} ${before}: ${cure}`),
+    ),
   ];
 }
 
@@ -100,14 +114,24 @@ interface PoolStep {
 }
 
 /** Undefined once all is done. What it needs is in the objects, so a new run goes on where the last one was killed. */
-export function nextPoolStep(pool: Pool, target: string, { all, hasCanary }: Machines): PoolStep | undefined {
+export function nextPoolStep(
+  pool: Pool,
+  target: string,
+  { all, hasCanary }: Machines,
+): PoolStep | undefined {
   const { metadata, spec, status = {} } = pool;
   const { replicas: wanted = 1, paused = false } = spec;
   if (isPausedByOthers(pool)) return { message: 'somebody else has paused it' };
   if (compareVersionTexts(poolVersion(pool), target) < 0) {
     const kubelet = poolVersion(pool).startsWith('v') ? target : target.slice(1);
-    const change = { ...(paused && { paused: false }), template: { spec: { versions: { kubelet } } } };
-    return { message: `gets ${target}`, patch: { metadata: { annotations: { [OURS]: target } }, spec: change } };
+    const change = {
+      ...(paused && { paused: false }),
+      template: { spec: { versions: { kubelet } } },
+    };
+    return {
+      message: `gets ${target}`,
+      patch: { metadata: { annotations: { [OURS]: target } }, spec: change },
+    };
   }
   if (!isBegun(pool)) return undefined;
   const fresh = freshOf(all, target);
@@ -116,17 +140,36 @@ export function nextPoolStep(pool: Pool, target: string, { all, hasCanary }: Mac
   if (broken) return { message: `${broken.metadata.name}: ${errorReason}: ${errorMessage}` };
   const isOpen = !hasCanary && wanted > 0;
   if (isOpen && paused && fresh.length === 0)
-    return { message: 'was paused before its first Machine and goes on', patch: { spec: { paused: false } } };
+    return {
+      message: 'was paused before its first Machine and goes on',
+      patch: { spec: { paused: false } },
+    };
   if (isOpen && (paused || fresh.length === 0))
-    return { message: `waits for a first Machine Ready at ${target}`, left: Number.POSITIVE_INFINITY };
+    return {
+      message: `waits for a first Machine Ready at ${target}`,
+      left: Number.POSITIVE_INFINITY,
+    };
   // An earlier pause would leave the new MachineSet without a Machine.
-  if (isOpen) return { message: 'is paused until a canary has joined', patch: { spec: { paused: true } } };
-  if (paused) return { message: 'has a good canary and goes on', patch: { spec: { paused: false } } };
+  if (isOpen)
+    return { message: 'is paused until a canary has joined', patch: { spec: { paused: true } } };
+  if (paused)
+    return { message: 'has a good canary and goes on', patch: { spec: { paused: false } } };
   const old = all.length - fresh.length;
-  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0, observedGeneration = 0 } = status;
-  const left = old + Math.max(0, wanted - Math.min(updatedReplicas, availableReplicas)) + Math.abs(replicas - wanted);
+  const {
+    replicas = 0,
+    updatedReplicas = 0,
+    availableReplicas = 0,
+    observedGeneration = 0,
+  } = status;
+  const left =
+    old +
+    Math.max(0, wanted - Math.min(updatedReplicas, availableReplicas)) +
+    Math.abs(replicas - wanted);
   if (left > 0 || observedGeneration < (metadata.generation ?? 0))
-    return { message: `has ${updatedReplicas} of ${wanted} Machines at ${target}, and ${old} old`, left };
+    return {
+      message: `has ${updatedReplicas} of ${wanted} Machines at ${target}, and ${old} old`,
+      left,
+    };
   return { message: `has ${target}`, patch: { metadata: { annotations: { [OURS]: null } } } };
 }
 
@@ -136,7 +179,11 @@ export interface PoolTools extends Pick<AddonTools, 'client' | 'writer' | 'clock
 }
 
 /** Resolves with why it stopped, or undefined at the end. On an abort it says what is left, and rejects. */
-export async function rollPool(tools: PoolTools, named: Pool, target: string): Promise<string | undefined> {
+export async function rollPool(
+  tools: PoolTools,
+  named: Pool,
+  target: string,
+): Promise<string | undefined> {
   const { client, clock, tell, abort } = tools;
   const told = new Set<string>();
   let [pool, last, since] = [named, Number.POSITIVE_INFINITY, clock.monotonic()];
@@ -150,7 +197,8 @@ export async function rollPool(tools: PoolTools, named: Pool, target: string): P
       const step = nextPoolStep(pool, target, await look(tools, pool, target));
       if (step === undefined) return undefined;
       const { message, patch, left } = step;
-      if (patch === undefined && left === undefined) return `${message}; it ${await hold(tools, pool, target)}`;
+      if (patch === undefined && left === undefined)
+        return `${message}; it ${await hold(tools, pool, target)}`;
       const isNew = !told.has(message);
       if (isNew) tell(message);
       told.add(message);
@@ -184,13 +232,18 @@ async function look({ client, abort }: PoolTools, pool: Pool, target: string) {
     if (!status?.nodeRef) continue;
     const node = await ifFound(client.get(kube.nodes, status.nodeRef.name, { abort }));
     const isReady = kube.readyCondition(node)?.status === 'True';
-    if (isReady && compareVersionTexts(kube.kubeletVersionOf(node), target) === 0) return { all, hasCanary: true };
+    if (isReady && compareVersionTexts(kube.kubeletVersionOf(node), target) === 0)
+      return { all, hasCanary: true };
   }
   return { all, hasCanary: false };
 }
 
 /** Resolves with what is there now: somebody else may have written meanwhile. */
-async function write({ writer, abort }: PoolTools, pool: Pool, patch: PoolStep['patch']): Promise<Pool> {
+async function write(
+  { writer, abort }: PoolTools,
+  pool: Pool,
+  patch: PoolStep['patch'],
+): Promise<Pool> {
   const { name, resourceVersion } = pool.metadata;
   const whole = { ...patch, metadata: { ...patch?.metadata, resourceVersion } };
   const options = { namespace, type: 'merge', fieldManager: FIELD_MANAGER, abort } as const;
@@ -204,8 +257,12 @@ async function hold(tools: PoolTools, pool: Pool, target: string): Promise<strin
   let now = pool;
   try {
     for (let left = PAUSE_ATTEMPTS; left > 0; left--) {
-      now = await tools.client.get(machineDeployments, pool.metadata.name, { namespace, abort: ending.abort });
-      if (!isBegun(now) || now.spec.paused || compareVersionTexts(poolVersion(now), target) !== 0) break;
+      now = await tools.client.get(machineDeployments, pool.metadata.name, {
+        namespace,
+        abort: ending.abort,
+      });
+      if (!isBegun(now) || now.spec.paused || compareVersionTexts(poolVersion(now), target) !== 0)
+        break;
       const { all, hasCanary } = await look(ending, now, target);
       if (isAborted ? hasCanary : freshOf(all, target).length === 0) break;
       await write(ending, now, { spec: { paused: true } });

@@ -13,9 +13,19 @@ const GOOD = {
   version: '1.36.3',
   hosts: [
     { name: 'cp1', role: 'controlPlane' },
-    { name: 'w1', role: 'worker', address: '10.0.0.21', port: 2222, user: 'core', identityFile: './key' },
+    {
+      name: 'w1',
+      role: 'worker',
+      address: '10.0.0.21',
+      port: 2222,
+      user: 'core',
+      identityFile: './key',
+    },
   ],
-  binaries: { kubeadm: { path: '/opt/kubeadm' }, kubelet: { url: 'https://example.com/kubelet', sha256: HASH } },
+  binaries: {
+    kubeadm: { path: '/opt/kubeadm' },
+    kubelet: { url: 'https://example.com/kubelet', sha256: HASH },
+  },
 };
 
 test('what is left out, and a version without v', () => {
@@ -35,7 +45,8 @@ test('what is left out, and a version without v', () => {
 
 test('containerd, with the binaries that it needs', () => {
   const binaries = { containerd: { path: '/c' }, 'containerd-shim-runc-v2': { path: '/s' } };
-  const read = (containerd: object) => parseManifest(stringify({ ...GOOD, containerd }), 'cluster.yaml').containerd;
+  const read = (containerd: object) =>
+    parseManifest(stringify({ ...GOOD, containerd }), 'cluster.yaml').containerd;
   expect(read({ version: '2.3.3', binaries })).toEqual({ version: 'v2.3.3', binaries });
   expect(() => read({ version: '2.3.3', binaries: { containerd: { path: '/c' } } })).toThrow(
     'cluster.yaml: containerd.binaries.containerd-shim-runc-v2: is missing, expected path for a file on the host, or url',
@@ -59,7 +70,11 @@ test('options of kubeadm: those of a host replace those for all, one by one', ()
 describe('what is wrong', () => {
   const [cp1, w1] = GOOD.hosts;
   test.each<[string, unknown, string]>([
-    ['a field that nobody knows', { ...GOOD, workers: 2 }, 'the manifest: has no member workers, check the spelling'],
+    [
+      'a field that nobody knows',
+      { ...GOOD, workers: 2 },
+      'the manifest: has no member workers, check the spelling',
+    ],
     [
       'one of a host',
       { ...GOOD, hosts: [{ ...cp1, adress: 'x' }] },
@@ -92,7 +107,11 @@ describe('what is wrong', () => {
       { ...GOOD, hosts: [{ ...cp1, address: '10.0.0.21', port: 2222 }, w1] },
       'hosts[].address: 10.0.0.21 port 2222 is listed twice; list each once',
     ],
-    ['no control plane', { ...GOOD, hosts: [w1] }, 'hosts: no host has the role controlPlane; add at least one'],
+    [
+      'no control plane',
+      { ...GOOD, hosts: [w1] },
+      'hosts: no host has the role controlPlane; add at least one',
+    ],
     [
       'a download without a hash',
       { ...GOOD, binaries: { ...GOOD.binaries, kubelet: { url: 'https://example.com/kubelet' } } },
@@ -100,7 +119,10 @@ describe('what is wrong', () => {
     ],
     [
       'a download with a password and without a hash',
-      { ...GOOD, binaries: { ...GOOD.binaries, kubelet: { url: 'https://me:secret@c/kubelet?sig=1' } } },
+      {
+        ...GOOD,
+        binaries: { ...GOOD.binaries, kubelet: { url: 'https://me:secret@c/kubelet?sig=1' } },
+      },
       'binaries.kubelet: is an object, expected path for a file on the host',
     ],
     [
@@ -120,7 +142,11 @@ describe('what is wrong', () => {
     ],
     [
       'what kubeadm does not combine, once for all and once for a host',
-      { ...GOOD, kubeadm: { config: '/upgrade.yaml' }, hosts: [cp1, { ...w1, kubeadm: { etcdUpgrade: false } }] },
+      {
+        ...GOOD,
+        kubeadm: { config: '/upgrade.yaml' },
+        hosts: [cp1, { ...w1, kubeadm: { etcdUpgrade: false } }],
+      },
       'kubeadm: host w1 has config and etcdUpgrade; kubeadm does not combine them, write etcdUpgrade into that file',
     ],
     [
@@ -130,17 +156,21 @@ describe('what is wrong', () => {
     ],
     ['nothing', null, 'the manifest: is empty, expected an object'],
   ])('%s', (_name, manifest, line) => {
-    expect(() => parseManifest(stringify(manifest), 'cluster.yaml')).toThrow(`cluster.yaml: ${line}`);
+    expect(() => parseManifest(stringify(manifest), 'cluster.yaml')).toThrow(
+      `cluster.yaml: ${line}`,
+    );
   });
 
   test('no YAML', () => {
-    expect(() => parseManifest('hosts: [', 'cluster.yaml')).toThrow(/^cluster\.yaml: is not YAML: /);
+    expect(() => parseManifest('hosts: [', 'cluster.yaml')).toThrow(
+      /^cluster\.yaml: is not YAML: /,
+    );
   });
 
   test('several documents: none of them would be left out without a word', () => {
-    expect(() => parseManifest('version: v1.36.3\n---\nversion: v1.37.0\n', 'cluster.yaml')).toThrow(
-      'cluster.yaml: has 2 YAML documents; write one file for each',
-    );
+    expect(() =>
+      parseManifest('version: v1.36.3\n---\nversion: v1.37.0\n', 'cluster.yaml'),
+    ).toThrow('cluster.yaml: has 2 YAML documents; write one file for each');
   });
 });
 
@@ -149,7 +179,10 @@ test('snapshots are encrypted for the certificate of a file, and nothing else of
   onTestFinished(async () => await rm(folder, { recursive: true }));
   const { certificate, key } = createAuthority({ commonName: 'backups' }, validFrom(Date.now()));
   await writeFile(join(folder, 'pair.pem'), `${key}${certificate}`);
-  await writeFile(join(folder, 'cluster.yaml'), stringify({ ...GOOD, etcdSnapshotCertificate: 'pair.pem' }));
+  await writeFile(
+    join(folder, 'cluster.yaml'),
+    stringify({ ...GOOD, etcdSnapshotCertificate: 'pair.pem' }),
+  );
   const { etcdSnapshotCertificate } = await loadManifest(join(folder, 'cluster.yaml'));
   expect(etcdSnapshotCertificate?.trim()).toBe(certificate.trim());
   await writeFile(join(folder, 'pair.pem'), key);

@@ -61,11 +61,20 @@ const host = z.strictObject({
   kubeadm: kubeadmOptions.exactOptional(),
   /** The way to the host leads through it. User and key are by default those of the host. */
   bastion: z
-    .strictObject({ address: filledText, port: port.default(22), user: optionalText, identityFile: optionalText })
+    .strictObject({
+      address: filledText,
+      port: port.default(22),
+      user: optionalText,
+      identityFile: optionalText,
+    })
     .exactOptional(),
 });
 
-const binaries = z.strictObject({ kubeadm: binary, kubelet: binary, kubectl: binary.exactOptional() });
+const binaries = z.strictObject({
+  kubeadm: binary,
+  kubelet: binary,
+  kubectl: binary.exactOptional(),
+});
 
 /** On hosts that get a new version of Kubernetes, before that. */
 const containerd = z.strictObject({
@@ -101,7 +110,9 @@ const manifest = z.strictObject({
   approveServingCertificates: z.boolean().default(false),
   /** Files or folders of plain manifests. */
   addons: z.array(z.strictObject({ name: nodeName, path: filledText })).default([]),
-  ssh: z.strictObject({ ...access, knownHostsFile: optionalText, configFile: optionalText }).prefault({}),
+  ssh: z
+    .strictObject({ ...access, knownHostsFile: optionalText, configFile: optionalText })
+    .prefault({}),
 });
 
 /** `kubeOne` if it was written for KubeOne. */
@@ -120,7 +131,8 @@ export function controlPlaneOf({ hosts }: Pick<Manifest, 'hosts'>): ManifestHost
 export async function loadManifest(path: string): Promise<Manifest> {
   const read = parseManifest(await readNamed(path), path);
   const { ssh, kubeOne } = read;
-  const resolved = (file?: string) => file && resolve(dirname(path), file.replace(/^~(?=\/)/, homedir()));
+  const resolved = (file?: string) =>
+    file && resolve(dirname(path), file.replace(/^~(?=\/)/, homedir()));
   // KubeOne's manifest names neither of them.
   const beside = (file: string): string | undefined =>
     kubeOne && existsSync(resolve(dirname(path), file)) ? file : undefined;
@@ -137,7 +149,9 @@ export async function loadManifest(path: string): Promise<Manifest> {
     }),
     etcdSnapshotCertificate: await certificateIn(resolved(read.etcdSnapshotCertificate)),
     addons: read.addons.map(({ name, path: of }) => ({ name, path: resolve(dirname(path), of) })),
-    hosts: read.hosts.map((each) => defined({ ...withKey(each), bastion: each.bastion && withKey(each.bastion) })),
+    hosts: read.hosts.map((each) =>
+      defined({ ...withKey(each), bastion: each.bastion && withKey(each.bastion) }),
+    ),
   });
 }
 
@@ -154,25 +168,34 @@ async function certificateIn(file: string | undefined): Promise<string | undefin
 export function parseManifest(text: string, file: string): Manifest {
   const fail = failing('REFIT_FILE', `${file}: `);
   const [value, ...others] = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
-  if (others.length > 0) return fail(`has ${others.length + 1} YAML documents; write one file for each`);
+  if (others.length > 0)
+    return fail(`has ${others.length + 1} YAML documents; write one file for each`);
   const isKubeOne = isRecord(value) && value['kind'] === 'KubeOneCluster';
   const kubeOne = isKubeOne ? kubeOneManifest.safeParse(value, { reportInput: true }) : undefined;
-  const { data, error } = manifest.safeParse(kubeOne ? kubeOne.data?.manifest : value, { reportInput: true });
+  const { data, error } = manifest.safeParse(kubeOne ? kubeOne.data?.manifest : value, {
+    reportInput: true,
+  });
   if (!data) return fail(describeIssues(kubeOne?.error ?? error, 'the manifest'));
   const ways = data.hosts.map(({ name, address = name, port: at = data.ssh.port ?? 22, bastion }) =>
     [address, `port ${at}`, ...(bastion ? [`through ${bastion.address}`] : [])].join(' '),
   );
   const names = data.hosts.map(({ name }) => name);
-  const unique = { hosts: names, 'hosts[].address': ways, addons: data.addons.map(({ name }) => name) };
+  const unique = {
+    hosts: names,
+    'hosts[].address': ways,
+    addons: data.addons.map(({ name }) => name),
+  };
   for (const [field, all] of Object.entries(unique)) {
     const twice = firstRepeated(all);
     if (twice !== undefined) return fail(`${field}: ${twice} is listed twice; list each once`);
   }
-  if (controlPlaneOf(data).length === 0) return fail('hosts: no host has the role controlPlane; add at least one');
+  if (controlPlaneOf(data).length === 0)
+    return fail('hosts: no host has the role controlPlane; add at least one');
   for (const [index, { options: given = {} }] of [data.ssh, ...data.hosts].entries()) {
     const reserved = Object.keys(given).find((name) => RESERVED.test(name));
     const field = index === 0 ? 'ssh' : `hosts[${index - 1}]`;
-    if (reserved !== undefined) return fail(`${field}.options: ${reserved} is set by Refit; remove it`);
+    if (reserved !== undefined)
+      return fail(`${field}.options: ${reserved} is set by Refit; remove it`);
   }
   for (const each of data.hosts) {
     const { config, ignorePreflightErrors: _, ...others } = optionsFor(data, each);
@@ -182,8 +205,12 @@ export function parseManifest(text: string, file: string): Manifest {
       return fail(`kubeadm: host ${each.name} has config and ${other}; ${advice}`);
   }
   const way = [...data.hops, data].map(({ version: each }) => each);
-  const wrong = way.findIndex((each, index) => index > 0 && !(compareVersionTexts(way[index - 1], each) < 0));
+  const wrong = way.findIndex(
+    (each, index) => index > 0 && !(compareVersionTexts(way[index - 1], each) < 0),
+  );
   if (wrong > 0)
-    return fail(`hops[${wrong - 1}].version: ${way[wrong - 1]} is not lower than ${way[wrong]}, which comes next`);
+    return fail(
+      `hops[${wrong - 1}].version: ${way[wrong - 1]} is not lower than ${way[wrong]}, which comes next`,
+    );
   return defined({ ...data, kubeOne: kubeOne?.data?.parts });
 }

@@ -19,10 +19,20 @@ test.each<[string, string, readonly ConfigMap[], string[]]>([
   ['of one that was deleted', 'ConfigMap.gone', [], ['clean-up w1']],
   ['of the one that is there', 'ConfigMap.plan-uid', [plan], []],
   ['of the run that is there', 'ConfigMap.run-uid', [{ ...plan, data: { uid: 'run-uid' } }], []],
-  ['of the run before', 'ConfigMap.plan-uid', [{ ...plan, data: { uid: 'run-uid' } }], ['clean-up w1']],
+  [
+    'of the run before',
+    'ConfigMap.plan-uid',
+    [{ ...plan, data: { uid: 'run-uid' } }],
+    ['clean-up w1'],
+  ],
   ['of a Plan of another dialect', 'Plan.gone', [], []],
   ['of an earlier version, which names nobody', '', [], ['clean-up w1']],
-  ['of an earlier version, beside a request that does not list the host', '', [plan], ['clean-up w1']],
+  [
+    'of an earlier version, beside a request that does not list the host',
+    '',
+    [plan],
+    ['clean-up w1'],
+  ],
 ])('a taint %s', (_name, value, plans, wanted) => {
   const node = { ...buildNode('w1'), spec: { taints: [{ ...PENDING_TAINT, value }] } };
   const dialect = kubeadmDialect(undefined);

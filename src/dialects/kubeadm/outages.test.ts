@@ -29,7 +29,8 @@ test('a refusal that lasts after the API server is back is told, each time anew'
   const outages = expectedOutages({ monotonic: () => now });
   const write = (line: string): void => void lines.push((JSON.parse(line) as { msg: string }).msg);
   const log = outages.logger(jsonLogger(write, () => 0, 'warn'));
-  const isRefused = (): void => log.warn('cannot list', { problem: 'nodes is forbidden: User "x" cannot list' });
+  const isRefused = (): void =>
+    log.warn('cannot list', { problem: 'nodes is forbidden: User "x" cannot list' });
   outages.begin('cp1');
   isRefused();
   now = 59_000;

@@ -21,7 +21,9 @@ export function expectedOutages(clock: Pick<Clock, 'monotonic'>) {
     log.debug(message, fields);
     if (isSaid) return;
     isSaid = true;
-    log.warn('kubeadm replaces the API server: until it is back, requests fail', { hosts: [...hosts] });
+    log.warn('kubeadm replaces the API server: until it is back, requests fail', {
+      hosts: [...hosts],
+    });
   };
   /** Everything that asks API servers logs here. */
   const logger = (log: Logger): Logger => ({

@@ -29,11 +29,20 @@ interface Given {
 }
 
 /** Read anew each time, as by two runs. */
-function surveyOf({ edit = ['', ''], kubeadm = 'v1.36.2', more = '', uid = 'u', ...given }: Given = {}): Survey {
+function surveyOf({
+  edit = ['', ''],
+  kubeadm = 'v1.36.2',
+  more = '',
+  uid = 'u',
+  ...given
+}: Given = {}): Survey {
   const manifest = parseManifest(TEXT.replace(...edit), 'cluster.yaml');
   return {
     manifest,
-    hosts: manifest.hosts.map((host) => ({ host, ...parseFacts(`kubeadm=${kubeadm}\nkubelet=v1.36.2\n${more}`) })),
+    hosts: manifest.hosts.map((host) => ({
+      host,
+      ...parseFacts(`kubeadm=${kubeadm}\nkubelet=v1.36.2\n${more}`),
+    })),
     nodes: manifest.hosts.map(({ name }) => buildNode(name, { uid })),
     clusterVersion: 'v1.36.2',
     allowsCgroupV1: false,
@@ -62,19 +71,31 @@ test.each<[string, Given]>([
   ['another key to log in with', { edit: ['role: worker', 'role: worker, identityFile: /k'] }],
   ['another key for a bastion', { edit: ['address: b', 'address: b, identityFile: /k'] }],
   ['a warning of a host', { more: 'warn=little room' }],
-  ['a static pod that is put back before the upgrade', { more: 'image.kube-apiserver=kube-apiserver:v1.36.2' }],
+  [
+    'a static pod that is put back before the upgrade',
+    { more: 'image.kube-apiserver=kube-apiserver:v1.36.2' },
+  ],
 ])('%s: the same digest', (_, given) => expect(digestOf(given)).toBe(digest));
 
 const CHANGES: [string, Given][] = [
   ['another binary', { edit: ['/a', '/c'] }],
-  ['another option of kubeadm', { edit: ['binaries', 'kubeadm: { etcdUpgrade: false }\nbinaries'] }],
+  [
+    'another option of kubeadm',
+    { edit: ['binaries', 'kubeadm: { etcdUpgrade: false }\nbinaries'] },
+  ],
   ['another address of a host', { edit: ['name: w1', 'name: w1, address: 10.0.0.9'] }],
   ['another bastion', { edit: ['address: b', 'address: c'] }],
-  ['other options of ssh', { edit: ['binaries', 'ssh: { options: { ProxyCommand: nc } }\nbinaries'] }],
+  [
+    'other options of ssh',
+    { edit: ['binaries', 'ssh: { options: { ProxyCommand: nc } }\nbinaries'] },
+  ],
   ['no drain', { policy: { drain: { ...DEFAULT_POLICY.drain, enabled: false } } }],
   ['another order of workers', { policy: { order: ['zone'] } }],
   ['MachineDeployments, too', { pools: ['a'] }],
-  ['a rule of versions less', { policy: { allow: new Set(['R12']) } as unknown as Partial<RolloutPolicy> }],
+  [
+    'a rule of versions less',
+    { policy: { allow: new Set(['R12']) } as unknown as Partial<RolloutPolicy> },
+  ],
 ];
 
 test.each<[string, Given]>([
@@ -96,7 +117,9 @@ test.each(CHANGES)('%s, amid the upgrade: another digest', (_, given) => {
 });
 
 test('a plan object that somebody else wrote has another digest', () => {
-  expect(digestOf({ plan: newPlan({ ...request, leader: [], concurrent: 50 }, start) })).not.toBe(digest);
+  expect(digestOf({ plan: newPlan({ ...request, leader: [], concurrent: 50 }, start) })).not.toBe(
+    digest,
+  );
 });
 
 test('an upgrade that an earlier release has begun has a digest that stays', () => {

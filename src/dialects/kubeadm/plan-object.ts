@@ -1,6 +1,12 @@
 /** The ConfigMap that holds the request of a rollout, which never changes, and the record of its progress. */
 import { z } from 'zod';
-import { RECORDED_STATES, ROLLOUT_PHASES, type Rollout, type Source, sourceOf } from '../../engine/model/rollout.ts';
+import {
+  RECORDED_STATES,
+  ROLLOUT_PHASES,
+  type Rollout,
+  type Source,
+  sourceOf,
+} from '../../engine/model/rollout.ts';
 import { type ConfigMap, configMaps } from '../../kube/resources.ts';
 import { describeIssues } from '../../util/describe-issue.ts';
 import { defined, parseJson } from '../../util/json.ts';
@@ -31,7 +37,11 @@ export type Request = z.infer<typeof request>;
 export type Recorded = Pick<Rollout, 'phase' | 'blocked' | 'reason' | 'stages'>;
 
 /** Takes the place of the plan before. `run`: hosts tell rollouts apart by its uid. */
-export function newPlan(wanted: Request, start: string, run?: Pick<Source, 'uid' | 'created'>): ConfigMap {
+export function newPlan(
+  wanted: Request,
+  start: string,
+  run?: Pick<Source, 'uid' | 'created'>,
+): ConfigMap {
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -42,19 +52,34 @@ export function newPlan(wanted: Request, start: string, run?: Pick<Source, 'uid'
 
 /** An earlier release made a new object for each run: its own uid and age are those of the run. */
 export function sourceOfPlan(plan: ConfigMap): Source {
-  return { ...sourceOf(configMaps, plan), ...defined({ uid: plan.data?.['uid'], created: plan.data?.['created'] }) };
+  return {
+    ...sourceOf(configMaps, plan),
+    ...defined({ uid: plan.data?.['uid'], created: plan.data?.['created'] }),
+  };
 }
 
 export function requestOf({ data }: ConfigMap): Request | undefined {
   return request.safeParse(parseJson(data?.['request'])).data;
 }
 
-const target = z.looseObject({ key: z.string(), name: z.string(), state: z.enum(RECORDED_STATES), since: z.string() });
-const stage = z.looseObject({ id: z.string(), role: z.enum(['controller', 'worker']), targets: z.array(target) });
+const target = z.looseObject({
+  key: z.string(),
+  name: z.string(),
+  state: z.enum(RECORDED_STATES),
+  since: z.string(),
+});
+const stage = z.looseObject({
+  id: z.string(),
+  role: z.enum(['controller', 'worker']),
+  targets: z.array(target),
+});
 const record = z.looseObject({ phase: z.enum(ROLLOUT_PHASES), stages: z.array(stage) });
 
 /** Empty before the first `withRecord`. `unread` is for a person who edited it. */
-export function readRecord({ data }: ConfigMap): { readonly recorded?: Recorded; readonly unread?: string } {
+export function readRecord({ data }: ConfigMap): {
+  readonly recorded?: Recorded;
+  readonly unread?: string;
+} {
   const text = data?.['rollout'];
   const { error } = record.safeParse(parseJson(text) ?? text, { reportInput: true });
   if (text === undefined || !error) return { recorded: parseJson(text) as Recorded };
@@ -64,11 +89,19 @@ export function readRecord({ data }: ConfigMap): { readonly recorded?: Recorded;
 }
 
 export function openRequest(plan: ConfigMap | undefined): Request | undefined {
-  return plan && ['new', 'running'].includes(readRecord(plan).recorded?.phase ?? 'new') ? requestOf(plan) : undefined;
+  return plan && ['new', 'running'].includes(readRecord(plan).recorded?.phase ?? 'new')
+    ? requestOf(plan)
+    : undefined;
 }
 
-export function withRecord(plan: ConfigMap, { phase, blocked, reason, stages }: Rollout): ConfigMap {
-  return { ...plan, data: { ...plan.data, rollout: JSON.stringify({ phase, blocked, reason, stages }) } };
+export function withRecord(
+  plan: ConfigMap,
+  { phase, blocked, reason, stages }: Rollout,
+): ConfigMap {
+  return {
+    ...plan,
+    data: { ...plan.data, rollout: JSON.stringify({ phase, blocked, reason, stages }) },
+  };
 }
 
 export interface Progress {
@@ -80,9 +113,14 @@ export interface Progress {
 }
 
 /** Assigns hosts to stages. The leader runs `kubeadm upgrade apply`. */
-export function requestFor(manifest: Manifest, { done, leaderIsDone, isMinor, toRenew }: Progress): Request {
+export function requestFor(
+  manifest: Manifest,
+  { done, leaderIsDone, isMinor, toRenew }: Progress,
+): Request {
   const open = (role: string): string[] =>
-    manifest.hosts.filter((host) => host.role === role && !done.has(host.name)).map(({ name }) => name);
+    manifest.hosts
+      .filter((host) => host.role === role && !done.has(host.name))
+      .map(({ name }) => name);
   const controlPlane = open('controlPlane');
   const leaders = leaderIsDone ? 0 : 1;
   const all = controlPlaneOf(manifest).map(({ name }) => name);

@@ -31,7 +31,10 @@ binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`,
 function node(name: string, version = OLD, ready = 'True'): Node {
   return {
     metadata: { name, labels: name.startsWith('cp') ? { [CONTROL_PLANE]: '' } : {} },
-    status: { nodeInfo: { kubeletVersion: version }, conditions: [{ type: 'Ready', status: ready as 'True' }] },
+    status: {
+      nodeInfo: { kubeletVersion: version },
+      conditions: [{ type: 'Ready', status: ready as 'True' }],
+    },
   };
 }
 
@@ -42,7 +45,10 @@ function marked(name: string): Node {
 
 function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): HostFacts {
   const host = manifest.hosts.find((each) => each.name === name) ?? { name, role: 'worker' };
-  const pods = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((pod) => [pod, version]);
+  const pods = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'].map((pod) => [
+    pod,
+    version,
+  ]);
   const staticPods = host.role === 'controlPlane' ? Object.fromEntries(pods) : {};
   return {
     host,
@@ -57,7 +63,14 @@ function facts(name: string, version = OLD, more: Partial<HostFacts> = {}): Host
 }
 
 const RUNTIME = { containerd: { path: '/c' }, 'containerd-shim-runc-v2': { path: '/s' } };
-const SOUND = { problems: [], busy: [], apiPort: undefined, certificates: [], toRenew: [], etcd: undefined };
+const SOUND = {
+  problems: [],
+  busy: [],
+  apiPort: undefined,
+  certificates: [],
+  toRenew: [],
+  etcd: undefined,
+};
 const RENEWING = { toRenew: ['/etc/kubernetes/pki/apiserver.crt ends on 2026-12-01'] };
 const OF_W2 = { file: '/k.pem', isAuthority: false, until: 0, soon: 0, nodeName: 'w2' };
 const NAMES = ['cp1', 'cp2', 'w1'];
@@ -70,11 +83,17 @@ const fresh: Survey = {
 };
 const MINOR = 'v1.37.0';
 const minor: Partial<Survey> = { manifest: { ...manifest, version: MINOR } };
-const undrained: RolloutPolicy = { ...DEFAULT_POLICY, drain: { ...DEFAULT_POLICY.drain, enabled: false } };
+const undrained: RolloutPolicy = {
+  ...DEFAULT_POLICY,
+  drain: { ...DEFAULT_POLICY.drain, enabled: false },
+};
 
 function planIn(phase: string): ConfigMap {
   const plan = newPlan(REQUEST, 'sha256:1');
-  return { ...plan, data: { ...plan.data, rollout: JSON.stringify({ phase, blocked: false, stages: [] }) } };
+  return {
+    ...plan,
+    data: { ...plan.data, rollout: JSON.stringify({ phase, blocked: false, stages: [] }) },
+  };
 }
 
 function upgraded(names: readonly string[], more: Partial<HostFacts> = {}): Partial<Survey> {
@@ -139,7 +158,11 @@ describe('what is to be done', () => {
     [
       'a minor version with one API server, whose kubelet can meet no other',
       {
-        manifest: { ...manifest, version: MINOR, hosts: manifest.hosts.filter(({ name }) => name !== 'cp2') },
+        manifest: {
+          ...manifest,
+          version: MINOR,
+          hosts: manifest.hosts.filter(({ name }) => name !== 'cp2'),
+        },
         hosts: [facts('cp1'), facts('w1')],
         nodes: [node('cp1'), node('w1')],
       },
@@ -150,7 +173,11 @@ describe('what is to be done', () => {
       'a minor version that every API server has already',
       {
         ...minor,
-        hosts: [facts('cp1', MINOR, { kubelet: OLD }), facts('cp2', MINOR, { kubelet: OLD }), facts('w1')],
+        hosts: [
+          facts('cp1', MINOR, { kubelet: OLD }),
+          facts('cp2', MINOR, { kubelet: OLD }),
+          facts('w1'),
+        ],
         clusterVersion: MINOR,
       },
       { version: MINOR },
@@ -202,7 +229,11 @@ describe('what is to be done', () => {
     ],
   ])('%s', (_name, change, request, resumes) => {
     const assessment = assess({ ...fresh, ...change });
-    expect(assessment).toMatchObject({ request: { ...REQUEST, ...request }, resumes, findings: [] });
+    expect(assessment).toMatchObject({
+      request: { ...REQUEST, ...request },
+      resumes,
+      findings: [],
+    });
   });
 });
 
@@ -221,12 +252,16 @@ describe('what is refused', () => {
     [
       'F2: a worker that is called a control-plane host',
       { nodes: [node('cp1'), { ...node('cp2'), metadata: { name: 'cp2' } }, node('w1')] },
-      [`F2 host cp2 has role controlPlane, but its Node lacks the label ${CONTROL_PLANE}; correct the role`],
+      [
+        `F2 host cp2 has role controlPlane, but its Node lacks the label ${CONTROL_PLANE}; correct the role`,
+      ],
     ],
     [
       'F2: an address that leads to another host',
       { hosts: [facts('cp1'), facts('cp2'), facts('w1', OLD, { certificates: [OF_W2] })] },
-      ["F2 host w1: its address leads to the host of Node w2, as its kubelet's certificate says; correct the address"],
+      [
+        "F2 host w1: its address leads to the host of Node w2, as its kubelet's certificate says; correct the address",
+      ],
     ],
     [
       'F3: a worker that is not Ready',
@@ -242,7 +277,10 @@ describe('what is refused', () => {
     ],
     [
       'F4: a host of the upgrade that has begun is gone from the manifest',
-      { plan: newPlan({ ...REQUEST, workers: ['w1', 'w2'] }, 'sha256:1'), nodes: [...fresh.nodes, node('w2')] },
+      {
+        plan: newPlan({ ...REQUEST, workers: ['w1', 'w2'] }, 'sha256:1'),
+        nodes: [...fresh.nodes, node('w2')],
+      },
       ['F4 the upgrade in progress needs hosts that the manifest no longer lists; add w2 again'],
     ],
     [
@@ -263,17 +301,24 @@ describe('what is refused', () => {
     [
       'R12: a patch back is one finding, also amid an upgrade',
       { hosts: [facts('cp1', 'v1.36.4'), facts('cp2'), facts('w1')] },
-      ['R12 API servers are at v1.36.4: Refit does not go back to v1.36.3; set version to v1.36.4 or later'],
+      [
+        'R12 API servers are at v1.36.4: Refit does not go back to v1.36.3; set version to v1.36.4 or later',
+      ],
     ],
     [
       'R12: a minor version back, too',
       { manifest: { ...manifest, version: 'v1.35.9' } },
-      ['R12 API servers are at v1.36.2: Refit does not go back to v1.35.9; set version to v1.36.2 or later'],
+      [
+        'R12 API servers are at v1.36.2: Refit does not go back to v1.35.9; set version to v1.36.2 or later',
+      ],
     ],
     [
       'R9: a minor version where nodes are not drained',
       { ...minor, policy: undrained },
-      NAMES.map((name) => `R9 the node of kubelet of ${name} must be drained before its minor version changes`),
+      NAMES.map(
+        (name) =>
+          `R9 the node of kubelet of ${name} must be drained before its minor version changes`,
+      ),
     ],
     [
       'F7: API servers differ, and nobody knows why',
@@ -289,7 +334,9 @@ describe('what is refused', () => {
       'F11: an image without a tag',
       {
         hosts: [
-          facts('cp1', OLD, { staticPods: { ...facts('cp1').staticPods, 'kube-scheduler': undefined } }),
+          facts('cp1', OLD, {
+            staticPods: { ...facts('cp1').staticPods, 'kube-scheduler': undefined },
+          }),
           facts('cp2'),
           facts('w1'),
         ],
@@ -335,7 +382,11 @@ describe('what is refused', () => {
       {
         manifest: { ...manifest, containerd: { version: 'v2.3.3', binaries: RUNTIME } },
         clusterVersion: NEW,
-        hosts: [facts('cp1', NEW, { ground: { containerd: '2.4.0' } }), facts('cp2', NEW), facts('w1')],
+        hosts: [
+          facts('cp1', NEW, { ground: { containerd: '2.4.0' } }),
+          facts('cp2', NEW),
+          facts('w1'),
+        ],
         nodes: [node('cp1', NEW), node('cp2', NEW), node('w1')],
       },
       [],
@@ -388,7 +439,9 @@ describe('a worker two minor versions behind', () => {
   const nodes = [node('cp1', NEW), node('cp2', NEW), node('w1', 'v1.34.1')];
   const rules = (more: Partial<Manifest>, change: Partial<Survey> = {}): string[] => {
     const survey = { ...fresh, hosts, nodes, clusterVersion: NEW, ...change };
-    return assess({ ...survey, manifest: { ...manifest, ...more } }).findings.map(({ rule }) => rule);
+    return assess({ ...survey, manifest: { ...manifest, ...more } }).findings.map(
+      ({ rule }) => rule,
+    );
   };
 
   test('is refused, unless workers may skip minor versions', () => {
@@ -405,9 +458,16 @@ describe('a worker two minor versions behind', () => {
   });
 
   test('is no reason for a control-plane host to skip one', () => {
-    const late = [facts('cp1', NEW), facts('cp2', NEW, { kubelet: 'v1.34.1', kubeadm: 'v1.34.1' }), facts('w1', NEW)];
+    const late = [
+      facts('cp1', NEW),
+      facts('cp2', NEW, { kubelet: 'v1.34.1', kubeadm: 'v1.34.1' }),
+      facts('w1', NEW),
+    ];
     const nodesThen = [node('cp1', NEW), node('cp2', 'v1.34.1'), node('w1', NEW)];
-    expect(rules({ workersSkipMinors: true }, { hosts: late, nodes: nodesThen })).toEqual(['R13', 'Kd']);
+    expect(rules({ workersSkipMinors: true }, { hosts: late, nodes: nodesThen })).toEqual([
+      'R13',
+      'Kd',
+    ]);
   });
 });
 
@@ -421,21 +481,26 @@ test('a run that continues shows what hosts warn of, and refuses nothing that a 
 describe('a host with cgroup v1', () => {
   const refusal =
     'hard cgroup w1: the kubelet of 1.36 refuses cgroup v1, unless failCgroupV1: false is set in ConfigMap';
-  const wanted = 'warn cgroup w1: failCgroupV1: false allows cgroup v1; kubeadm needs ignorePreflightErrors';
+  const wanted =
+    'warn cgroup w1: failCgroupV1: false allows cgroup v1; kubeadm needs ignorePreflightErrors';
   test.each<[string, boolean, string]>([
     ['that no kubelet may run on', false, refusal],
     ['that the ConfigMap allows to kubelets', true, wanted],
   ])('%s', (_name, allowsCgroupV1, line) => {
     const hosts = [facts('cp1'), facts('cp2'), facts('w1', OLD, { ground: { cgroup: 1 } })];
     const { findings } = assess({ ...fresh, allowsCgroupV1, hosts });
-    expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual([
-      expect.stringContaining(line),
-    ]);
+    expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual(
+      [expect.stringContaining(line)],
+    );
   });
 });
 
 test('what a drain would wait for is told before anybody agrees, and refuses nothing', () => {
-  const obstacle = { budget: 'default/web', pods: ['default/web-1'], reason: 'it wants 1 of its 1 pods healthy' };
+  const obstacle = {
+    budget: 'default/web',
+    pods: ['default/web-1'],
+    reason: 'it wants 1 of its 1 pods healthy',
+  };
   const refused = { pod: 'default/bare', reason: 'has no controller' };
   const drainPreviews = new Map([
     ['w1', { evictable: 2, obstacles: [obstacle], refused: [refused] }],
@@ -461,7 +526,10 @@ test('a webhook that nobody answers for matters only where something is to be do
   const finding = warn('webhook', 'nobody answers');
   const webhooks = [{ finding }];
   expect(assess({ ...fresh, webhooks }).findings).toContainEqual(finding);
-  const there = { hosts: NAMES.map((name) => facts(name, NEW)), nodes: NAMES.map((name) => node(name, NEW)) };
+  const there = {
+    hosts: NAMES.map((name) => facts(name, NEW)),
+    nodes: NAMES.map((name) => node(name, NEW)),
+  };
   expect(assess({ ...fresh, ...there, clusterVersion: NEW, webhooks }).findings).toEqual([]);
 });
 
@@ -469,20 +537,48 @@ test('once its hosts are done, a plan keeps its digest: the same command goes on
   const pools = { pools: [], rollsPools: true };
   const whole = assess({ ...fresh, ...pools });
   const { data, ...plan } = newPlan(whole.request, whole.start);
-  const ended = { ...plan, data: { ...data, rollout: JSON.stringify({ phase: 'done', blocked: false, stages: [] }) } };
-  const there = { hosts: NAMES.map((name) => facts(name, NEW)), nodes: NAMES.map((name) => node(name, NEW)) };
-  const { request, digest } = assess({ ...fresh, ...there, ...pools, clusterVersion: NEW, plan: ended });
+  const ended = {
+    ...plan,
+    data: { ...data, rollout: JSON.stringify({ phase: 'done', blocked: false, stages: [] }) },
+  };
+  const there = {
+    hosts: NAMES.map((name) => facts(name, NEW)),
+    nodes: NAMES.map((name) => node(name, NEW)),
+  };
+  const { request, digest } = assess({
+    ...fresh,
+    ...there,
+    ...pools,
+    clusterVersion: NEW,
+    plan: ended,
+  });
   expect([request.leader, request.workers, digest]).toEqual([[], [], whole.digest]);
 });
 
 test('an upgrade of hosts is followed by all addons, since kubeadm overwrites; else by those that differ', () => {
-  const plan = { name: 'dns', objects: [], force: false, changes: [], problems: [], notes: ['dns: it stays'] };
+  const plan = {
+    name: 'dns',
+    objects: [],
+    force: false,
+    changes: [],
+    problems: [],
+    notes: ['dns: it stays'],
+  };
   const addons = [plan, { ...plan, name: 'net', changes: ['changed: DaemonSet a'] }];
-  const done = { hosts: NAMES.map((name) => facts(name, NEW)), nodes: NAMES.map((name) => node(name, NEW)) };
-  const namesOf = (more: Partial<Survey>) => assess({ ...fresh, addons, ...more }).toApply.map(({ name }) => name);
-  expect([namesOf({}), namesOf({ ...done, clusterVersion: NEW })]).toEqual([['dns', 'net'], ['net']]);
+  const done = {
+    hosts: NAMES.map((name) => facts(name, NEW)),
+    nodes: NAMES.map((name) => node(name, NEW)),
+  };
+  const namesOf = (more: Partial<Survey>) =>
+    assess({ ...fresh, addons, ...more }).toApply.map(({ name }) => name);
+  expect([namesOf({}), namesOf({ ...done, clusterVersion: NEW })]).toEqual([
+    ['dns', 'net'],
+    ['net'],
+  ]);
   const { findings } = assess({ ...fresh, addons: [plan] });
-  expect(findings).toContainEqual(expect.objectContaining({ severity: 'warn', message: 'dns: it stays' }));
+  expect(findings).toContainEqual(
+    expect.objectContaining({ severity: 'warn', message: 'dns: it stays' }),
+  );
 });
 
 test('certificates that nobody renews are told of every host; only those of the operator without one', () => {

@@ -10,13 +10,28 @@ import type { HostFacts } from '../../kubeadm/probe.ts';
 import { hasPhases, optionsFor } from '../../kubeadm/scripts.ts';
 import { absentOf, etcdChecks, problemsOf, STATIC_PODS } from '../../kubeadm/verify.ts';
 import { compareVersions, minorsBetween, parseVersion } from '../../util/version.ts';
-import { etcdFacts, type Finding, hard, textOf, type VersionFacts, warn } from '../../versions/kubeadm-rules.ts';
+import {
+  etcdFacts,
+  type Finding,
+  hard,
+  textOf,
+  type VersionFacts,
+  warn,
+} from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import type { AddonPlan } from './addons.ts';
 import { type Pool, poolFindings, poolsToRoll } from './machine-pools.ts';
 import { controlPlaneOf, type Manifest } from './manifest.ts';
-import { openRequest, PLACE, RENEWAL, type Request, readRecord, requestFor, requestOf } from './plan-object.ts';
+import {
+  openRequest,
+  PLACE,
+  RENEWAL,
+  type Request,
+  readRecord,
+  requestFor,
+  requestOf,
+} from './plan-object.ts';
 import type { WebhookFinding } from './webhooks.ts';
 
 export interface Survey {
@@ -76,17 +91,28 @@ export function assess(survey: Survey): Assessment {
   // A failed rollout is over, but its hosts may be half upgraded.
   const isSame = plan !== undefined && requestOf(plan)?.version === manifest.version;
   const continues =
-    isSame && readRecord(plan).recorded?.phase !== 'done' && (resumes || leftToRenew(plan).length === 0);
+    isSame &&
+    readRecord(plan).recorded?.phase !== 'done' &&
+    (resumes || leftToRenew(plan).length === 0);
   const request = resumes ? open : freshRequest(survey);
   const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
   const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
   // Stays once an upgrade has begun; an earlier release recorded none.
-  const start = resumes ? (plan?.data?.['start'] ?? '') : JSON.stringify([uids, versions, survey.configuration]);
+  const start = resumes
+    ? (plan?.data?.['start'] ?? '')
+    : JSON.stringify([uids, versions, survey.configuration]);
   const toRoll = survey.rollsPools ? poolsToRoll(survey.pools ?? [], manifest.version) : [];
   // kubeadm may overwrite what addons changed, such as CoreDNS.
   const isUpgrade = resumes || hostsOf(request).length > 0;
-  const toApply = survey.addons.filter(({ changes, problems }) => isUpgrade || changes.length + problems.length > 0);
-  const begun = { resumes, continues, start, aborted: resumes && plan ? controlsOn(plan).abort : undefined };
+  const toApply = survey.addons.filter(
+    ({ changes, problems }) => isUpgrade || changes.length + problems.length > 0,
+  );
+  const begun = {
+    resumes,
+    continues,
+    start,
+    aborted: resumes && plan ? controlsOn(plan).abort : undefined,
+  };
   const seen = { ...begun, request, toRoll, toApply, digest: digestOf(survey, request, start) };
   const known = [...lockFindings(survey, open), ...membershipFindings(survey)];
   const wrong = targetFinding(survey);
@@ -100,11 +126,15 @@ export function assess(survey: Survey): Assessment {
       ...(survey.kubeconfig ?? []),
       ...unique(judgeVersions(versionFacts(survey, request, continues))),
       ...unique(hostFindings(survey, hostsOf(request))),
-      ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
+      ...stumbleFindings(survey, request).filter(
+        ({ severity }) => severity === 'warn' || !continues,
+      ),
       ...drainFindings(survey, request),
       ...webhooksInTheWay(survey, request, toRoll.length),
       ...survey.addons.flatMap(({ name, problems, notes }) =>
-        [...problems.map((why) => `${name} is not applied: ${why}`), ...notes].map((why) => warn('addon', why)),
+        [...problems.map((why) => `${name} is not applied: ${why}`), ...notes].map((why) =>
+          warn('addon', why),
+        ),
       ),
       ...(survey.rollsPools ? poolFindings(survey.pools, manifest.version) : []),
     ],
@@ -116,8 +146,18 @@ function digestOf(survey: Survey, fresh: Request, begin: string): string {
   // What comes after the hosts is still under the digest of the whole plan.
   const isAfter = plan && isEmpty(fresh) && readRecord(plan).recorded?.phase === 'done';
   const ended = isAfter ? requestOf(plan) : undefined;
-  const [request, start] = ended?.version === manifest.version ? [ended, plan?.data?.['start'] ?? ''] : [fresh, begin];
-  const { version, binaries, containerd, kubeadm, etcdSnapshots, approveServingCertificates, ssh, hosts } = manifest;
+  const [request, start] =
+    ended?.version === manifest.version ? [ended, plan?.data?.['start'] ?? ''] : [fresh, begin];
+  const {
+    version,
+    binaries,
+    containerd,
+    kubeadm,
+    etcdSnapshots,
+    approveServingCertificates,
+    ssh,
+    hosts,
+  } = manifest;
   const certificates = [approveServingCertificates, manifest.etcdSnapshotCertificate];
   const names = rollsPools ? [pools?.map(({ metadata }) => metadata.name)] : [];
   const after = [...names, ...addons.map(({ objects, force }) => [objects, force])];
@@ -139,7 +179,9 @@ export function hostsOf({ leader, followers, kubelets, workers }: Request): stri
 
 /** Leaves out hosts on which everything has the target version. */
 function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey): Request {
-  const done = new Set(hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name));
+  const done = new Set(
+    hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name),
+  );
   const first = controlPlaneOf(manifest)[0]?.name ?? '';
   // As after a restore of etcd: only `kubeadm upgrade apply` upgrades what kubeadm keeps in the cluster.
   if (clusterVersion !== undefined && clusterVersion !== manifest.version) done.delete(first);
@@ -148,7 +190,9 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey):
   const minor = parseVersion(manifest.version)?.minor;
   const isMinor = apiServers.some((version) => parseVersion(version)?.minor !== minor);
   const left = plan ? leftToRenew(plan) : [];
-  const renewed = hosts.filter(({ host, toRenew }) => toRenew && (toRenew.length > 0 || left.includes(host.name)));
+  const renewed = hosts.filter(
+    ({ host, toRenew }) => toRenew && (toRenew.length > 0 || left.includes(host.name)),
+  );
   const toRenew = new Set(renewed.map(({ host }) => host.name));
   return requestFor(manifest, { done, leaderIsDone, isMinor, toRenew });
 }
@@ -159,7 +203,11 @@ function leftToRenew(plan: ConfigMap): string[] {
   return begun.filter(({ state }) => state !== 'done').map(({ name }) => name);
 }
 
-function isDone({ host, kubeadm, kubelet, staticPods }: HostFacts, nodes: readonly Node[], version: string): boolean {
+function isDone(
+  { host, kubeadm, kubelet, staticPods }: HostFacts,
+  nodes: readonly Node[],
+  version: string,
+): boolean {
   const pods = host.role === 'controlPlane' ? STATIC_PODS.map((name) => staticPods[name]) : [];
   const found = [kubeadm, kubelet, kubeletVersionOf(nodeNamed(host.name, nodes)), ...pods];
   const known = found.filter((each) => each !== undefined);
@@ -177,7 +225,9 @@ function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): F
   if (open.version !== manifest.version) return [hard('F4', other)];
   const listed = new Set(manifest.hosts.map(({ name }) => name));
   // One whose Node is gone is never begun.
-  const lost = [...open.certificates, ...hostsOf(open)].filter((name) => !listed.has(name) && nodeNamed(name, nodes));
+  const lost = [...open.certificates, ...hostsOf(open)].filter(
+    (name) => !listed.has(name) && nodeNamed(name, nodes),
+  );
   const missing = `the upgrade in progress needs hosts that the manifest no longer lists; add ${lost.join(', ')} again`;
   return lost.length === 0 ? [] : [hard('F4', missing)];
 }
@@ -185,19 +235,30 @@ function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): F
 /** A target that cannot be right is one finding: all other rules about versions would only repeat it. */
 function targetFinding({ manifest, hosts }: Survey): Finding | undefined {
   const to = parseVersion(manifest.version);
-  const found = hosts.flatMap(({ staticPods }) => parseVersion(staticPods['kube-apiserver'] ?? '') ?? []);
-  const [oldest, newest] = [found.toSorted(compareVersions)[0], found.toSorted(compareVersions).at(-1)];
+  const found = hosts.flatMap(
+    ({ staticPods }) => parseVersion(staticPods['kube-apiserver'] ?? '') ?? [],
+  );
+  const [oldest, newest] = [
+    found.toSorted(compareVersions)[0],
+    found.toSorted(compareVersions).at(-1),
+  ];
   if (!to || !oldest || !newest) return undefined;
   const [next] = minorsBetween(oldest, to);
   if (next !== undefined)
-    return hard('R2', `API servers are at ${textOf(oldest)}: go to v${next} first, then to ${textOf(to)}`);
+    return hard(
+      'R2',
+      `API servers are at ${textOf(oldest)}: go to v${next} first, then to ${textOf(to)}`,
+    );
   if (compareVersions(to, newest) >= 0) return undefined;
   const back = `API servers are at ${textOf(newest)}: Refit does not go back to ${textOf(to)}`;
   return hard('R12', `${back}; set version to ${textOf(newest)} or later`);
 }
 
 /** F1, F2: the manifest lists every control-plane host, and only hosts of the cluster. */
-export function membershipFindings({ manifest, nodes }: Pick<Survey, 'manifest' | 'nodes'>): Finding[] {
+export function membershipFindings({
+  manifest,
+  nodes,
+}: Pick<Survey, 'manifest' | 'nodes'>): Finding[] {
   const findings = manifest.hosts.flatMap(({ name, role }) => {
     const node = nodeNamed(name, nodes);
     if (!node) return [hard('F2', `host ${name}: the cluster has no Node of this name`)];
@@ -209,15 +270,24 @@ export function membershipFindings({ manifest, nodes }: Pick<Survey, 'manifest' 
   const missing = nodes.filter((node) => isController(node) && !known.has(node.metadata.name));
   if (missing.length === 0) return findings;
   const names = missing.map(({ metadata }) => metadata.name).join(', ');
-  return [...findings, hard('F1', `the manifest does not list all control-plane hosts; add ${names}`)];
+  return [
+    ...findings,
+    hard('F1', `the manifest does not list all control-plane hosts; add ${names}`),
+  ];
 }
 
 /** Of Refit itself, which no run ends: a person upgraded the node, or its host left the manifest. */
 function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
-  const ours = nodes.filter((of) => !isMarkStale(of) && readOwner(cordonOwner(of) ?? '')?.kind === configMaps.kind);
-  const left = ours.map(({ metadata }) => metadata.name).filter((name) => !hostsOf(request).includes(name));
+  const ours = nodes.filter(
+    (of) => !isMarkStale(of) && readOwner(cordonOwner(of) ?? '')?.kind === configMaps.kind,
+  );
+  const left = ours
+    .map(({ metadata }) => metadata.name)
+    .filter((name) => !hostsOf(request).includes(name));
   const why = 'an earlier run left it cordoned; once it works, run kubectl uncordon';
-  return openRequest(plan) ? [] : left.map((name) => warn('cordon', `node ${name}: ${why} ${name}`));
+  return openRequest(plan)
+    ? []
+    : left.map((name) => warn('cordon', `node ${name}: ${why} ${name}`));
 }
 
 /** F3: a host that is not Ready before the upgrade looks like one that the upgrade broke. */
@@ -229,9 +299,13 @@ function readyFindings({ manifest, nodes }: Survey): Finding[] {
 /** Each control-plane host restarts its member. */
 function etcdHealth({ hosts }: Survey): Finding[] {
   const checks = etcdChecks(hosts);
-  const two = 'etcd has two members: while one restarts, the cluster cannot be written to; three can spare one';
+  const two =
+    'etcd has two members: while one restarts, the cluster cannot be written to; three can spare one';
   const isTwo = hosts.some(({ etcd }) => typeof etcd === 'object' && etcd.members.length === 2);
-  return [...problemsOf(checks).map((problem) => hard('etcd', problem)), ...(isTwo ? [warn('etcd', two)] : [])];
+  return [
+    ...problemsOf(checks).map((problem) => hard('etcd', problem)),
+    ...(isTwo ? [warn('etcd', two)] : []),
+  ];
 }
 
 function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): VersionFacts {
@@ -262,43 +336,74 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
     ),
     etcd: etcdFacts(members, manifest.version),
     // The staged kubeadm will run; its version is checked on the host before that.
-    kubeadm: { verb: 'apply', version: manifest.version, ...(clusterVersion ? { cluster: clusterVersion } : {}) },
+    kubeadm: {
+      verb: 'apply',
+      version: manifest.version,
+      ...(clusterVersion ? { cluster: clusterVersion } : {}),
+    },
   };
 }
 
-function hostFindings({ manifest, hosts, allowsCgroupV1 }: Survey, upgraded: readonly string[]): Finding[] {
-  return hosts.flatMap(({ host, kubeadm, kubelet, ground, staticPods, missing, certificates }): Finding[] => {
-    const findings: Finding[] = [];
-    const unreadable = kubeadm ? 'kubelet' : 'kubeadm';
-    if (!kubeadm || !kubelet)
-      findings.push(hard('F11', `${host.name}: cannot read the version of ${unreadable}; check that it is installed`));
-    const expected = host.role === 'controlPlane' ? STATIC_PODS : [];
-    const unread = expected.filter((name) => !staticPods[name] && !missing.some((each) => each.name === name));
-    if (unread.length > 0)
-      findings.push(hard('F11', `${host.name}: found no static pod manifest with a version for ${unread.join(', ')}`));
-    // The restorable ones are restored before the survey that counts.
-    for (const { name, backup, detail } of missing)
-      if (backup === 'refused') findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`));
-    const other = certificates.find(({ nodeName = host.name }) => nodeName !== host.name)?.nodeName;
-    const leads = `host ${host.name}: its address leads to the host of Node ${other}, as its kubelet's certificate says`;
-    if (other !== undefined) findings.push(hard('F2', `${leads}; correct the address`));
-    const [has, wanted] = [ground.containerd, manifest.containerd?.version].map((text = '') => parseVersion(text));
-    if (has && wanted && upgraded.includes(host.name) && compareVersions(wanted, has) < 0) {
-      const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;
-      findings.push(hard('containerd', `${back}; set containerd.version to ${textOf(has)} or later`));
-    }
-    // kubeadm keeps nothing of its versions on a worker.
-    const skips = manifest.workersSkipMinors && host.role === 'worker';
-    const managedBy = kubeadm && !skips ? { managedBy: kubeadm } : {};
-    const own: VersionFacts = {
-      apiServers: [],
-      target: manifest.version,
-      kubeadm: { verb: 'node', version: manifest.version, ...managedBy },
-      node: { ...ground, ...(wanted ? { containerd: textOf(wanted) } : {}), allowsCgroupV1 },
-    };
-    const judged = judgeVersions(own).filter(({ rule }) => OF_ONE_HOST.has(rule));
-    return [...findings, ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` }))];
-  });
+function hostFindings(
+  { manifest, hosts, allowsCgroupV1 }: Survey,
+  upgraded: readonly string[],
+): Finding[] {
+  return hosts.flatMap(
+    ({ host, kubeadm, kubelet, ground, staticPods, missing, certificates }): Finding[] => {
+      const findings: Finding[] = [];
+      const unreadable = kubeadm ? 'kubelet' : 'kubeadm';
+      if (!kubeadm || !kubelet)
+        findings.push(
+          hard(
+            'F11',
+            `${host.name}: cannot read the version of ${unreadable}; check that it is installed`,
+          ),
+        );
+      const expected = host.role === 'controlPlane' ? STATIC_PODS : [];
+      const unread = expected.filter(
+        (name) => !staticPods[name] && !missing.some((each) => each.name === name),
+      );
+      if (unread.length > 0)
+        findings.push(
+          hard(
+            'F11',
+            `${host.name}: found no static pod manifest with a version for ${unread.join(', ')}`,
+          ),
+        );
+      // The restorable ones are restored before the survey that counts.
+      for (const { name, backup, detail } of missing)
+        if (backup === 'refused')
+          findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`));
+      const other = certificates.find(
+        ({ nodeName = host.name }) => nodeName !== host.name,
+      )?.nodeName;
+      const leads = `host ${host.name}: its address leads to the host of Node ${other}, as its kubelet's certificate says`;
+      if (other !== undefined) findings.push(hard('F2', `${leads}; correct the address`));
+      const [has, wanted] = [ground.containerd, manifest.containerd?.version].map((text = '') =>
+        parseVersion(text),
+      );
+      if (has && wanted && upgraded.includes(host.name) && compareVersions(wanted, has) < 0) {
+        const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;
+        findings.push(
+          hard('containerd', `${back}; set containerd.version to ${textOf(has)} or later`),
+        );
+      }
+      // kubeadm keeps nothing of its versions on a worker.
+      const skips = manifest.workersSkipMinors && host.role === 'worker';
+      const managedBy = kubeadm && !skips ? { managedBy: kubeadm } : {};
+      const own: VersionFacts = {
+        apiServers: [],
+        target: manifest.version,
+        kubeadm: { verb: 'node', version: manifest.version, ...managedBy },
+        node: { ...ground, ...(wanted ? { containerd: textOf(wanted) } : {}), allowsCgroupV1 },
+      };
+      const judged = judgeVersions(own).filter(({ rule }) => OF_ONE_HOST.has(rule));
+      return [
+        ...findings,
+        ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` })),
+      ];
+    },
+  );
 }
 
 export function describeRefused(name: string, why: string): string {
@@ -312,7 +417,10 @@ function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
   const late = `kubeadm ${request.version} has no phases: it checks a control-plane host only at its turn`;
   const found = hosts.flatMap(({ host, problems }) =>
     problems
-      .filter(({ rule }) => rule === 'certificate' || (rule === 'host' ? upgraded : all).includes(host.name))
+      .filter(
+        ({ rule }) =>
+          rule === 'certificate' || (rule === 'host' ? upgraded : all).includes(host.name),
+      )
       .map((problem) => ({ ...problem, message: `${host.name}: ${problem.message}` })),
   );
   return hasPhases(request.version) ? found : [...found, warn('host', late)];
@@ -322,15 +430,26 @@ function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
 function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
   return hostsOf(request).flatMap((name) => {
     const { obstacles = [], refused = [] } = drainPreviews.get(name) ?? {};
-    const why = [...obstacles.map(describeBlockingBudget), ...refused.map(({ pod, reason }) => `${pod} ${reason}`)];
-    return why.length === 0 ? [] : [warn('drain', `${name} cannot be drained now: ${why.join('; ')}`)];
+    const why = [
+      ...obstacles.map(describeBlockingBudget),
+      ...refused.map(({ pod, reason }) => `${pod} ${reason}`),
+    ];
+    return why.length === 0
+      ? []
+      : [warn('drain', `${name} cannot be drained now: ${why.join('; ')}`)];
   });
 }
 
-function webhooksInTheWay({ webhooks, policy }: Survey, request: Request, pools: number): Finding[] {
+function webhooksInTheWay(
+  { webhooks, policy }: Survey,
+  request: Request,
+  pools: number,
+): Finding[] {
   const names = hostsOf(request);
   const drained = policy.drain.enabled ? names : [];
-  const meant = webhooks.filter(({ only }) => (only === undefined ? names.length + pools > 0 : drained.includes(only)));
+  const meant = webhooks.filter(({ only }) =>
+    only === undefined ? names.length + pools > 0 : drained.includes(only),
+  );
   return meant.map(({ finding }) => finding);
 }
 
@@ -339,5 +458,7 @@ export function nodeNamed(name: string, nodes: readonly Node[]): Node | undefine
 }
 
 function unique(findings: readonly Finding[]): Finding[] {
-  return [...new Map(findings.map((finding) => [`${finding.rule} ${finding.message}`, finding])).values()];
+  return [
+    ...new Map(findings.map((finding) => [`${finding.rule} ${finding.message}`, finding])).values(),
+  ];
 }

@@ -25,7 +25,10 @@ const RENEWED = stageWith('certificates', { cp1: 'failed', cp2: 'pending' });
 function node(name: string, ready: 'True' | 'False' = 'True'): Node {
   return {
     metadata: { name, labels: name.startsWith('cp') ? { [CONTROL_PLANE]: '' } : {} },
-    status: { nodeInfo: { kubeletVersion: VERSION }, conditions: [{ type: 'Ready', status: ready }] },
+    status: {
+      nodeInfo: { kubeletVersion: VERSION },
+      conditions: [{ type: 'Ready', status: ready }],
+    },
   };
 }
 
@@ -36,7 +39,8 @@ function surveyOf(more: Partial<HostFacts>): Survey {
     kubeadm: VERSION,
     kubelet: VERSION,
     ground: {},
-    staticPods: host.role === 'controlPlane' ? Object.fromEntries(PODS.map((pod) => [pod, VERSION])) : {},
+    staticPods:
+      host.role === 'controlPlane' ? Object.fromEntries(PODS.map((pod) => [pod, VERSION])) : {},
     problems: [],
     busy: [],
     apiPort: undefined,
@@ -63,7 +67,10 @@ function planWith(phase: string, stages: readonly object[]): ConfigMap {
     toRenew: new Set(NAMES),
   });
   const plan = newPlan(request, 'sha256:1');
-  return { ...plan, data: { ...plan.data, rollout: JSON.stringify({ phase, blocked: false, stages }) } };
+  return {
+    ...plan,
+    data: { ...plan.data, rollout: JSON.stringify({ phase, blocked: false, stages }) },
+  };
 }
 
 test('a clock that is off and a kubelet that does not run are told, files of an upgrade not', () => {
@@ -105,11 +112,16 @@ test('a node that no run will uncordon is told, with the command', () => {
   const nodes = NAMES.map((name) => (name === 'w1' ? withCordon(node(name), owner) : node(name)));
   expect(assess({ ...survey, nodes }).findings).toEqual([
     ...assess(survey).findings,
-    warn('cordon', 'node w1: an earlier run left it cordoned; once it works, run kubectl uncordon w1'),
+    warn(
+      'cordon',
+      'node w1: an earlier run left it cordoned; once it works, run kubectl uncordon w1',
+    ),
   ]);
   // kubectl uncordon leaves the mark.
   const uncordoned = nodes.map((each) => ({ ...each, spec: {} }));
   expect(assess({ ...survey, nodes: uncordoned }).findings).toEqual(assess(survey).findings);
   const plan = planWith('running', []);
-  expect(assess({ ...survey, nodes, plan }).findings.map(({ rule }) => rule)).not.toContain('cordon');
+  expect(assess({ ...survey, nodes, plan }).findings.map(({ rule }) => rule)).not.toContain(
+    'cordon',
+  );
 });

@@ -2,7 +2,15 @@
 import { expect, test } from 'vitest';
 import { reportOn } from './signal.ts';
 
-const VALID = { rollout: 'r', target: 'w1', attempt: 'now', state: 'working', step: 'Stage', since: 'now', spent: {} };
+const VALID = {
+  rollout: 'r',
+  target: 'w1',
+  attempt: 'now',
+  state: 'working',
+  step: 'Stage',
+  since: 'now',
+  spent: {},
+};
 const LIES = [
   { spent: 'x' },
   { spent: null },
@@ -13,9 +21,14 @@ const LIES = [
   { step: [] },
 ];
 
-test.each(['', '{', '[]', '{"attempt":1}', ...LIES.map((lie) => JSON.stringify({ ...VALID, ...lie }))])(
-  'a report that cannot be read counts as none: %j',
-  (text) => {
-    expect(reportOn({ metadata: { name: 'w1', annotations: { 'upgrade.refit.dev/kubeadm': text } } })).toBeUndefined();
-  },
-);
+test.each([
+  '',
+  '{',
+  '[]',
+  '{"attempt":1}',
+  ...LIES.map((lie) => JSON.stringify({ ...VALID, ...lie })),
+])('a report that cannot be read counts as none: %j', (text) => {
+  expect(
+    reportOn({ metadata: { name: 'w1', annotations: { 'upgrade.refit.dev/kubeadm': text } } }),
+  ).toBeUndefined();
+});

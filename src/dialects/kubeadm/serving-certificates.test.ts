@@ -19,7 +19,13 @@ interface Given {
   readonly failures?: readonly Error[];
 }
 
-async function visit({ isWanted = true, more = '', looks = [''], requests = [], failures = [] }: Given) {
+async function visit({
+  isWanted = true,
+  more = '',
+  looks = [''],
+  requests = [],
+  failures = [],
+}: Given) {
   const left = [...failures];
   let reads = 0;
   const manifest = parseManifest(
@@ -35,7 +41,10 @@ async function visit({ isWanted = true, more = '', looks = [''], requests = [], 
       if (kind === 'Node') reads++;
       const failure = left.shift();
       if (failure) throw failure;
-      return await Promise.resolve({ metadata: {}, items: kind === 'CertificateSigningRequest' ? requests : [] });
+      return await Promise.resolve({
+        metadata: {},
+        items: kind === 'CertificateSigningRequest' ? requests : [],
+      });
     },
     get: async () => await Promise.resolve({ data: {} }),
   } as unknown as KubeClient;
@@ -50,7 +59,11 @@ async function visit({ isWanted = true, more = '', looks = [''], requests = [], 
         await Promise.resolve();
         running--;
         if (name !== 'cp1') throw new Error(`${name} does not answer`);
-        return await Promise.resolve({ code: 0, stdout: looks[asked++] ?? looks.at(-1) ?? '', stderr: '' });
+        return await Promise.resolve({
+          code: 0,
+          stdout: looks[asked++] ?? looks.at(-1) ?? '',
+          stderr: '',
+        });
       },
     },
     clock,
@@ -84,17 +97,27 @@ test('a kubelet that has its certificate is asked once', async () => {
 });
 
 test('a kubelet without one is waited for, until it has it', async () => {
-  expect(await visit({ looks: ['waits=\n', 'waits=\n', ''] })).toMatchObject({ asked: 3, problems: [] });
+  expect(await visit({ looks: ['waits=\n', 'waits=\n', ''] })).toMatchObject({
+    asked: 3,
+    problems: [],
+  });
 });
 
 test('a kubelet that asks for nothing is not waited for for ever', async () => {
   const { asked, seconds, problems } = await visit({ looks: ['waits=\n'] });
-  expect([asked > 5, seconds < 60, problems]).toEqual([true, true, ['its kubelet has no certificate yet']]);
+  expect([asked > 5, seconds < 60, problems]).toEqual([
+    true,
+    true,
+    ['its kubelet has no certificate yet'],
+  ]);
 });
 
 test('an old request that is wrong does not end the wait for one that is right', async () => {
   const found = await visit({ looks: ['waits=\n', 'waits=\n', ''], requests: [request] });
-  expect(found).toMatchObject({ asked: 3, problems: ['the groups of its maker lack system:nodes'] });
+  expect(found).toMatchObject({
+    asked: 3,
+    problems: ['the groups of its maker lack system:nodes'],
+  });
 });
 
 test('what is needed to judge is read once each time, and the newest five are judged', async () => {
@@ -107,13 +130,24 @@ test('what is needed to judge is read once each time, and the newest five are ju
 });
 
 test('a short error of the API server, as a conflict, is no end', async () => {
-  const failures = [new Error('try again'), new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' })];
-  expect(await visit({ looks: ['waits=\n', ''], failures })).toMatchObject({ asked: 3, problems: [] });
+  const failures = [
+    new Error('try again'),
+    new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' }),
+  ];
+  expect(await visit({ looks: ['waits=\n', ''], failures })).toMatchObject({
+    asked: 3,
+    problems: [],
+  });
 });
 
 test('without the right nobody is waited for', async () => {
-  const failures = [new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no right' })];
-  expect(await visit({ looks: ['waits=\n'], failures })).toMatchObject({ asked: 1, problems: ['no right'] });
+  const failures = [
+    new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no right' }),
+  ];
+  expect(await visit({ looks: ['waits=\n'], failures })).toMatchObject({
+    asked: 1,
+    problems: ['no right'],
+  });
 });
 
 test('no more hosts are looked at together than ssh may reach at a time', async () => {

@@ -2,7 +2,13 @@
 import { parse } from 'yaml';
 import { z } from 'zod';
 import type { KubeClient } from '../../kube/client.ts';
-import { approved, configMaps, nodes, type SigningRequest, signingRequests } from '../../kube/resources.ts';
+import {
+  approved,
+  configMaps,
+  nodes,
+  type SigningRequest,
+  signingRequests,
+} from '../../kube/resources.ts';
 import { isForbidden } from '../../kube/status-error.ts';
 import type { Shells } from '../../kubeadm/host.ts';
 import { scriptFile } from '../../kubeadm/script-file.ts';
@@ -45,13 +51,19 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
   const left = new Set<string>();
   function leave({ metadata: { name } }: SigningRequest, problem: string): void {
     if (!left.has(name))
-      log.warn('left the request for a serving certificate pending', { request: name, why: problem });
+      log.warn('left the request for a serving certificate pending', {
+        request: name,
+        why: problem,
+      });
     left.add(name);
   }
 
   async function knownOf(host: ManifestHost, look: string): Promise<Known> {
     const { items } = await client.listAll(nodes, { abort });
-    const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system', abort });
+    const { data } = await client.get(configMaps, 'kubeadm-config', {
+      namespace: 'kube-system',
+      abort,
+    });
     const written: unknown = parse(data?.['ClusterConfiguration'] ?? '{}');
     const { controlPlaneEndpoint, apiServer, networking } = CLUSTER.parse(written);
     const ends = [server, `https://${controlPlaneEndpoint}`].map((url) =>
@@ -71,7 +83,10 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
   /** What is still to be waited for; empty at the end. A request that is wrong may be an old one. */
   async function settle(host: ManifestHost): Promise<string> {
     const { stdout } = await shells.run(host, `${PRELUDE}${scriptFile('serving.sh')}`, LOOK_MS);
-    const { items } = await client.listAll(signingRequests, { fieldSelector: `spec.signerName=${SIGNER}`, abort });
+    const { items } = await client.listAll(signingRequests, {
+      fieldSelector: `spec.signerName=${SIGNER}`,
+      abort,
+    });
     const open = items.filter(({ status }) => (status?.conditions ?? []).length === 0);
     const makers = manifest.hosts.map(({ name }) => `${NODE_USER}${name}`);
     for (const request of open.filter(({ spec }) => !makers.includes(spec.username ?? '')))
@@ -84,8 +99,13 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
       known ??= await knownOf(host, stdout);
       const problem = problemOfRequest(request, known);
       if (problem !== undefined) leave(request, problem);
-      const answer = approved(request, 'refit kubeadm has compared it with the host', rfc3339(clock.now()));
-      if (problem === undefined) await client.replace(signingRequests, answer, { subresource: 'approval', abort });
+      const answer = approved(
+        request,
+        'refit kubeadm has compared it with the host',
+        rfc3339(clock.now()),
+      );
+      if (problem === undefined)
+        await client.replace(signingRequests, answer, { subresource: 'approval', abort });
     }
     return stdout.includes('waits=') ? 'its kubelet has no certificate yet' : '';
   }
@@ -102,7 +122,8 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
       });
     const until = { clock, abort, withinMs: WITHIN_MS };
     const problem = await untilRight(look, (open) => open === '' || isOver, until);
-    if (problem !== '') log.warn('requests for serving certificates stay pending', { node: host.name, problem });
+    if (problem !== '')
+      log.warn('requests for serving certificates stay pending', { node: host.name, problem });
   }
 
   return async (hosts) => {

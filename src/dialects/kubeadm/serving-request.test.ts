@@ -22,8 +22,14 @@ import { parseManifest } from './manifest.ts';
 import { type Known, problemOfRequest } from './serving-request.ts';
 
 const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-const KEY = AsnConvert.parse(publicKey.export({ type: 'spki', format: 'der' }), SubjectPublicKeyInfo);
-const HOSTS = ['{name: cp1, role: controlPlane, address: 10.0.0.7}', '{name: w1, role: worker, address: 192.0.2.21}'];
+const KEY = AsnConvert.parse(
+  publicKey.export({ type: 'spki', format: 'der' }),
+  SubjectPublicKeyInfo,
+);
+const HOSTS = [
+  '{name: cp1, role: controlPlane, address: 10.0.0.7}',
+  '{name: w1, role: worker, address: 192.0.2.21}',
+];
 const { hosts } = parseManifest(
   `{version: v1.36.3, hosts: [${HOSTS.join()}], binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}`,
   'm.yaml',
@@ -99,12 +105,24 @@ function nameOf(subject: Subject): Name {
 function attributeOf({ names = GOOD, extension = {}, attribute = {} }: Asked): Attribute {
   const value = new SubjectAlternativeName(names.map((each) => new GeneralName(each)));
   const extnValue = new OctetString(AsnConvert.serialize(value));
-  const extensions = new Extensions([new Extension({ extnID: id_ce_subjectAltName, extnValue, ...extension })]);
-  return new Attribute({ type: EXTENSION_REQUEST, values: [AsnConvert.serialize(extensions)], ...attribute });
+  const extensions = new Extensions([
+    new Extension({ extnID: id_ce_subjectAltName, extnValue, ...extension }),
+  ]);
+  return new Attribute({
+    type: EXTENSION_REQUEST,
+    values: [AsnConvert.serialize(extensions)],
+    ...attribute,
+  });
 }
 
 function requestOf(asked: Asked): SigningRequest {
-  const { subject = [O, CN], more = [], spec = {}, der = (bytes) => bytes, pem = (text) => text } = asked;
+  const {
+    subject = [O, CN],
+    more = [],
+    spec = {},
+    der = (bytes) => bytes,
+    pem = (text) => text,
+  } = asked;
   const info = new CertificationRequestInfo({ subject: nameOf(subject), subjectPKInfo: KEY });
   info.attributes.push(attributeOf(asked), ...more);
   const request = new CertificationRequest({
@@ -129,8 +147,14 @@ function requestOf(asked: Asked): SigningRequest {
 
 test.each<[string, Asked]>([
   ['its name and an address that it shows', {}],
-  ['key encipherment, for an RSA key', { spec: { usages: ['server auth', 'digital signature', 'key encipherment'] } }],
-  ['the address in the manifest, which a provider translates', { names: [{ iPAddress: '192.0.2.21' }] }],
+  [
+    'key encipherment, for an RSA key',
+    { spec: { usages: ['server auth', 'digital signature', 'key encipherment'] } },
+  ],
+  [
+    'the address in the manifest, which a provider translates',
+    { names: [{ iPAddress: '192.0.2.21' }] },
+  ],
   ['IPv6', { names: [{ iPAddress: 'fd00::21' }] }],
 ])('right: %s', (_name, asked) => {
   expect(problemOfRequest(requestOf(asked), KNOWN)).toBeUndefined();
@@ -138,18 +162,31 @@ test.each<[string, Asked]>([
 
 test('right: a DNS name that the manifest has as its address', () => {
   const known = { ...KNOWN, host: { name: 'w1', address: 'w1.example.com' } };
-  expect(problemOfRequest(requestOf({ names: [{ dNSName: 'w1.example.com' }] }), known)).toBeUndefined();
+  expect(
+    problemOfRequest(requestOf({ names: [{ dNSName: 'w1.example.com' }] }), known),
+  ).toBeUndefined();
 });
 
 const MORE = 'it asks for something else than DNS names and IP addresses';
 const NO_DER = 'it is no PKCS #10 in DER';
 const SUBJECT = 'its subject is not CN=system:node:w1, O=system:nodes';
-const challenge = new Attribute({ type: '1.2.840.113549.1.9.7', values: [new Uint8Array([0x0c, 1, 65]).buffer] });
+const challenge = new Attribute({
+  type: '1.2.840.113549.1.9.7',
+  values: [new Uint8Array([0x0c, 1, 65]).buffer],
+});
 const other = attributeOf({ names: [{ dNSName: 'kubernetes' }] });
 
 test.each<[string, Asked, string]>([
-  ['another maker', { spec: { username: 'system:node:w2' } }, 'it was made by system:node:w2, not by system:node:w1'],
-  ['no group of nodes', { spec: { groups: ['system:authenticated'] } }, 'the groups of its maker lack system:nodes'],
+  [
+    'another maker',
+    { spec: { username: 'system:node:w2' } },
+    'it was made by system:node:w2, not by system:node:w1',
+  ],
+  [
+    'no group of nodes',
+    { spec: { groups: ['system:authenticated'] } },
+    'the groups of its maker lack system:nodes',
+  ],
   [
     'another usage',
     { spec: { usages: ['digital signature', 'server auth', 'client auth'] } },
@@ -157,11 +194,27 @@ test.each<[string, Asked, string]>([
   ],
   ['a usage that is missing', { spec: { usages: ['server auth'] } }, 'its usages are server auth'],
   ['another name', { subject: [O, ['2.5.4.3', { utf8String: 'system:node:w2' }]] }, SUBJECT],
-  ['another organization', { subject: [['2.5.4.10', { utf8String: 'system:masters' }], CN] }, SUBJECT],
-  ['two organizations', { subject: [O, ['2.5.4.10', { utf8String: 'system:masters' }], CN] }, SUBJECT],
+  [
+    'another organization',
+    { subject: [['2.5.4.10', { utf8String: 'system:masters' }], CN] },
+    SUBJECT,
+  ],
+  [
+    'two organizations',
+    { subject: [O, ['2.5.4.10', { utf8String: 'system:masters' }], CN] },
+    SUBJECT,
+  ],
   ['no organization', { subject: [CN] }, SUBJECT],
-  ['both in one', { subject: [['2.5.4.3', { utf8String: 'system:node:w1,2.5.4.10=system:nodes' }]] }, SUBJECT],
-  ['text that has two readings', { subject: [O, ['2.5.4.3', { teletexString: 'system:node:w1' }]] }, SUBJECT],
+  [
+    'both in one',
+    { subject: [['2.5.4.3', { utf8String: 'system:node:w1,2.5.4.10=system:nodes' }]] },
+    SUBJECT,
+  ],
+  [
+    'text that has two readings',
+    { subject: [O, ['2.5.4.3', { teletexString: 'system:node:w1' }]] },
+    SUBJECT,
+  ],
   [
     'the name of another',
     { names: [{ dNSName: 'kubernetes.default' }] },
@@ -193,7 +246,11 @@ test.each<[string, Asked, string]>([
     { names: [{ iPAddress: '10.0.0.7' }] },
     '10.0.0.7 is also an address of another host or Node',
   ],
-  ['the API server, as a Service', { names: [{ iPAddress: '10.96.0.1' }] }, '10.96.0.1 is in the range of Services'],
+  [
+    'the API server, as a Service',
+    { names: [{ iPAddress: '10.96.0.1' }] },
+    '10.96.0.1 is in the range of Services',
+  ],
   [
     'the address of another, written in another way',
     { names: [{ iPAddress: 'fd00::22' }] },
@@ -222,7 +279,11 @@ test.each<[string, Asked, string]>([
   ['another attribute in its place', { attribute: { type: '1.2.840.113549.1.9.7' } }, MORE],
   ['an attribute beside it', { more: [challenge] }, MORE],
   ['names twice', { more: [other] }, MORE],
-  ['a value beside it', { attribute: { values: [...attributeOf({}).values, ...other.values] } }, MORE],
+  [
+    'a value beside it',
+    { attribute: { values: [...attributeOf({}).values, ...other.values] } },
+    MORE,
+  ],
   ['more behind it', { der: (bytes) => Buffer.concat([bytes, Buffer.from([5, 0])]) }, NO_DER],
   [
     'a length in another form than DER has',
@@ -232,7 +293,11 @@ test.each<[string, Asked, string]>([
   ['what is cut off', { der: (bytes) => bytes.subarray(0, -9) }, NO_DER],
   ['nothing', { der: () => Buffer.alloc(0) }, NO_DER],
   ['two requests', { pem: (text) => `${text}${text}` }, 'it is not one request in PEM'],
-  ['a certificate', { pem: (text) => text.replaceAll(' REQUEST', '') }, 'it is not one request in PEM'],
+  [
+    'a certificate',
+    { pem: (text) => text.replaceAll(' REQUEST', '') },
+    'it is not one request in PEM',
+  ],
 ])('refused: %s', (_name, asked, problem) => {
   expect(problemOfRequest(requestOf(asked), KNOWN)).toBe(problem);
 });

@@ -5,7 +5,12 @@
 import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
 import { CertificationRequest, type CertificationRequestInfo } from '@peculiar/asn1-csr';
 import { AsnConvert } from '@peculiar/asn1-schema';
-import { Extensions, type GeneralName, id_ce_subjectAltName, SubjectAlternativeName } from '@peculiar/asn1-x509';
+import {
+  Extensions,
+  type GeneralName,
+  id_ce_subjectAltName,
+  SubjectAlternativeName,
+} from '@peculiar/asn1-x509';
 import type { Node, SigningRequest } from '../../kube/resources.ts';
 import { sameJson } from '../../util/json.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
@@ -14,7 +19,8 @@ export const NODE_USER = 'system:node:';
 const GROUP = 'system:nodes';
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
 const [ORGANIZATION, COMMON_NAME] = ['2.5.4.10', '2.5.4.3'];
-const PEM = /^\s*-----BEGIN CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE REQUEST-----\s*$/;
+const PEM =
+  /^\s*-----BEGIN CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE REQUEST-----\s*$/;
 
 export interface Known extends Pick<Manifest, 'hosts'> {
   readonly host: Pick<ManifestHost, 'name' | 'address'>;
@@ -36,7 +42,8 @@ export function problemOfRequest({ spec }: SigningRequest, known: Known): string
   if (!spec.groups?.includes(GROUP)) return `the groups of its maker lack ${GROUP}`;
   const usages = (spec.usages ?? []).toSorted();
   const needed = usages.filter((usage) => usage !== 'key encipherment');
-  if (!sameJson(needed, ['digital signature', 'server auth'])) return `its usages are ${usages.join(', ')}`;
+  if (!sameJson(needed, ['digital signature', 'server auth']))
+    return `its usages are ${usages.join(', ')}`;
   const [, base64] = PEM.exec(Buffer.from(spec.request, 'base64').toString('latin1')) ?? [];
   if (base64 === undefined) return 'it is not one request in PEM';
   if (known.services === '') return 'ConfigMap kubeadm-config has no serviceSubnet';
@@ -54,16 +61,26 @@ export function problemOfRequest({ spec }: SigningRequest, known: Known): string
   }
 }
 
-function problemOfName({ dNSName: dns, iPAddress: ip = '' }: Partial<GeneralName>, known: Known): string | undefined {
+function problemOfName(
+  { dNSName: dns, iPAddress: ip = '' }: Partial<GeneralName>,
+  known: Known,
+): string | undefined {
   const { host, hosts, own, nodes, shown, services, controlPlane } = known;
   const wanted = dns ?? ip;
-  const has = (texts: readonly string[]): boolean => texts.some((text) => canonical(text) === canonical(wanted));
-  const holders = nodes.filter(({ status }) => has((status?.addresses ?? []).map(({ address }) => address)));
+  const has = (texts: readonly string[]): boolean =>
+    texts.some((text) => canonical(text) === canonical(wanted));
+  const holders = nodes.filter(({ status }) =>
+    has((status?.addresses ?? []).map(({ address }) => address)),
+  );
   const isAddress = isIP(ip) !== 0 && !ip.startsWith('::ffff:');
-  if (dns === undefined && !isAddress) return 'it asks for something else than DNS names and IP addresses';
-  if (!holders.some(({ metadata }) => metadata.name === host.name)) return `the status of its Node lacks ${wanted}`;
+  if (dns === undefined && !isAddress)
+    return 'it asks for something else than DNS names and IP addresses';
+  if (!holders.some(({ metadata }) => metadata.name === host.name))
+    return `the status of its Node lacks ${wanted}`;
   if (dns !== undefined)
-    return [host.name, host.address].includes(dns) ? undefined : `the manifest does not have ${dns} for this host`;
+    return [host.name, host.address].includes(dns)
+      ? undefined
+      : `the manifest does not have ${dns} for this host`;
   if (isOfService(ip, services)) return `${ip} is in the range of Services`;
   const others = hosts.filter(({ name }) => name !== host.name).map(({ address = '' }) => address);
   if (holders.length > 1 || has(others)) return `${ip} is also an address of another host or Node`;
@@ -100,6 +117,7 @@ function namesIn({ attributes }: CertificationRequestInfo): readonly Partial<Gen
 /** What is not written in the one way that DER allows may mean something else to the signer. */
 function strictly<T>(type: new () => T, der: ArrayBuffer): T {
   const value = AsnConvert.parse(der, type);
-  if (!Buffer.from(AsnConvert.serialize(value)).equals(new Uint8Array(der))) throw new Error('not DER');
+  if (!Buffer.from(AsnConvert.serialize(value)).equals(new Uint8Array(der)))
+    throw new Error('not DER');
   return value;
 }

@@ -44,9 +44,18 @@ export const LEADER = 'leader';
 
 const PARTS = { kubeadm: 'Kubeadm', kubelet: 'Kubelet', certificates: 'Certificates' } as const;
 /** As reports name them, also what comes before and after the parts. */
-export const STEPS = { ...PARTS, stage: 'Stage', drain: 'Drain', containerd: 'Containerd', verify: 'Verify' } as const;
+export const STEPS = {
+  ...PARTS,
+  stage: 'Stage',
+  drain: 'Drain',
+  containerd: 'Containerd',
+  verify: 'Verify',
+} as const;
 /** The other steps have no deadline of their own, only that of the whole host. */
-const TIMED: Readonly<Record<string, TimedStep>> = { [STEPS.stage]: 'download', [STEPS.drain]: 'drain' };
+const TIMED: Readonly<Record<string, TimedStep>> = {
+  [STEPS.stage]: 'download',
+  [STEPS.drain]: 'drain',
+};
 
 export interface HostUpgrade extends Pick<HostStepsParts, 'rollout' | 'version' | 'parts'> {
   readonly target: Target;
@@ -75,13 +84,16 @@ export function sshSignal(upgrades: HostUpgrades | undefined): Signal {
       const work = { rollout: source.uid, target, version, verb, parts: partsOf(stage) } as const;
       return upgrades && begun(async () => await upgrades.begin(work));
     },
-    acknowledge: (_world, _rollout, _stage, target) => upgrades && begun(() => upgrades.acknowledge(target)),
+    acknowledge: (_world, _rollout, _stage, target) =>
+      upgrades && begun(() => upgrades.acknowledge(target)),
     cancel: (_world, _rollout, _stage, target, { message }) =>
       upgrades && begun(async () => await upgrades.stop(target, message)),
     finish(world, _rollout, stage, { name }) {
       const node = drains(stage) ? world.get(nodes, name) : undefined;
       const open = node && withoutCordon(node);
-      return open === node || !open ? undefined : { kind: 'replace', resource: nodes, object: open };
+      return open === node || !open
+        ? undefined
+        : { kind: 'replace', resource: nodes, object: open };
     },
   };
 }
@@ -92,7 +104,8 @@ export const drainDelegation: DrainDelegation = {
   nodeOf(stage, target, world) {
     const node = world.get(nodes, target.name);
     const report = reportOn(node);
-    const isChanged = target.state === 'failed' && report?.target === target.key && report.touched === true;
+    const isChanged =
+      target.state === 'failed' && report?.target === target.key && report.touched === true;
     return drains(stage) && !isChanged ? node : undefined;
   },
 };
@@ -120,7 +133,9 @@ function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
     if (!report || report.rollout !== source.uid || report.target !== target.key) {
       const times = { attempt: target.since, since: target.since };
       if (work === 'open') return { kind: 'sent', ...times };
-      return work ? { kind: 'working', step: PARTS[partsOf(stage)[0] ?? 'kubeadm'], ...times } : { kind: 'none' };
+      return work
+        ? { kind: 'working', step: PARTS[partsOf(stage)[0] ?? 'kubeadm'], ...times }
+        : { kind: 'none' };
     }
     const { attempt, since, step, from, spent, touched, message = '' } = report;
     const state = work === 'open' || work === 'busy' ? 'working' : report.state;
@@ -128,8 +143,10 @@ function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
     const isThere = !drains(stage) || kubeletVersionOf(node) === stage.version;
     if (state === 'failed') return { kind: 'failed', message, ...seen };
     if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
-    if (state === 'working' && upgrades && !work) return { kind: 'none', ...(touched && { begun: true }) };
-    const waitsFor = step === STEPS.drain && (upgrades?.isWaiting(target) ?? true) ? 'drain' : undefined;
+    if (state === 'working' && upgrades && !work)
+      return { kind: 'none', ...(touched && { begun: true }) };
+    const waitsFor =
+      step === STEPS.drain && (upgrades?.isWaiting(target) ?? true) ? 'drain' : undefined;
     const cancellable = touched !== true && (work === undefined || work === 'open');
     const limitMs = step === STEPS.verify && state === 'working' ? VERIFY_MS : undefined;
     return { kind: 'working', step, ...seen, part: TIMED[step], limitMs, waitsFor, cancellable };

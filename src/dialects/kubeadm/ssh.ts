@@ -33,15 +33,21 @@ export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
       const exported = path === undefined ? '' : `PATH=${quoted(path)}\nexport PATH\n`;
       const input = `echo ${quoted(BEGINS)}\n${exported}${script}`;
       const socket = used.getOrInsert(host.name, join(directory, String(used.size)));
-      const result = await runProgram('ssh', [...argumentsOf(host, ssh, socket), command], { input, patienceMs });
-      if (result.code !== BROKEN) return { ...result, stdout: result.stdout.split(`${BEGINS}\n`).at(-1) ?? '' };
+      const result = await runProgram('ssh', [...argumentsOf(host, ssh, socket), command], {
+        input,
+        patienceMs,
+      });
+      if (result.code !== BROKEN)
+        return { ...result, stdout: result.stdout.split(`${BEGINS}\n`).at(-1) ?? '' };
       const through = host.bastion ? ` through ${host.bastion.address}` : '';
       const where = `${host.name} (${host.address ?? host.name}${through})`;
       throw new RefitError('REFIT_SSH', `${where}: ${reasonOf(result.stderr, user)}`);
     },
     async [Symbol.asyncDispose]() {
       const end = async (socket: string): Promise<unknown> =>
-        await runProgram('ssh', ['-o', `ControlPath=${socket}`, '-O', 'exit', 'host'], {}).catch(() => undefined);
+        await runProgram('ssh', ['-o', `ControlPath=${socket}`, '-O', 'exit', 'host'], {}).catch(
+          () => undefined,
+        );
       await Promise.all([...used.values()].map(end));
       await rm(directory, { recursive: true, force: true });
     },
@@ -54,11 +60,16 @@ export function turnsOf(hosts: readonly ManifestHost[]) {
 }
 
 /** Without a socket: of a bastion, on the way to a host. */
-function argumentsOf({ bastion, ...host }: ManifestHost, ssh: Manifest['ssh'], socket?: string): string[] {
+function argumentsOf(
+  { bastion, ...host }: ManifestHost,
+  ssh: Manifest['ssh'],
+  socket?: string,
+): string[] {
   const port = host.port ?? ssh.port;
   const identity = host.identityFile ?? ssh.identityFile;
   // ssh's own ProxyJump would give the bastion neither our options nor our key.
-  const toBastion = bastion && argumentsOf({ ...host, ...bastion }, ssh).map((each) => each.replaceAll('%', '%%'));
+  const toBastion =
+    bastion && argumentsOf({ ...host, ...bastion }, ssh).map((each) => each.replaceAll('%', '%%'));
   const way = toBastion && ['ssh', '-W', '[%h]:%p', ...toBastion].map(quoted).join(' ');
   const options: Record<string, string | number> = {
     BatchMode: 'yes',
@@ -67,8 +78,12 @@ function argumentsOf({ bastion, ...host }: ManifestHost, ssh: Manifest['ssh'], s
     // Root on one host must not log in to others with the caller's keys.
     ForwardAgent: 'no',
     ForwardX11: 'no',
-    ...(ssh.knownHostsFile ? { UserKnownHostsFile: ssh.knownHostsFile, GlobalKnownHostsFile: 'none' } : {}),
-    ...(socket ? { ControlMaster: 'auto', ControlPath: socket, ControlPersist: PERSIST } : { ControlPath: 'none' }),
+    ...(ssh.knownHostsFile
+      ? { UserKnownHostsFile: ssh.knownHostsFile, GlobalKnownHostsFile: 'none' }
+      : {}),
+    ...(socket
+      ? { ControlMaster: 'auto', ControlPath: socket, ControlPersist: PERSIST }
+      : { ControlPath: 'none' }),
     ConnectTimeout: 10,
     ServerAliveInterval: 15,
     ...(identity ? { IdentityFile: identity, IdentitiesOnly: 'yes' } : {}),
@@ -91,8 +106,10 @@ function argumentsOf({ bastion, ...host }: ManifestHost, ssh: Manifest['ssh'], s
 function reasonOf(stderr: string, user: string): string {
   if (stderr.includes('HOST IDENTIFICATION HAS CHANGED'))
     return 'its host key has changed: check the host, then update the known hosts';
-  if (/host key is known/.test(stderr)) return 'its host key is unknown: check it, then add it to the known hosts';
-  if (stderr.includes('Permission denied')) return `login as ${user} is denied; check user and identityFile`;
+  if (/host key is known/.test(stderr))
+    return 'its host key is unknown: check it, then add it to the known hosts';
+  if (stderr.includes('Permission denied'))
+    return `login as ${user} is denied; check user and identityFile`;
   // ssh swallows what the one on the way to the bastion says.
   if (stderr.includes('UNKNOWN port 65535'))
     return 'no connection through its bastion: check that both are up, and the host key, user and key of the bastion';

@@ -30,7 +30,8 @@ function clientWith(webhook: object, endpoints: readonly string[]): KubeClient {
     const configuration = { metadata: { name: 'guard' }, webhooks: [webhook] };
     return kind === 'ValidatingWebhookConfiguration' ? [configuration] : [];
   };
-  const listAll = async ({ kind }: Resource) => await Promise.resolve({ items: items(kind), metadata: {} });
+  const listAll = async ({ kind }: Resource) =>
+    await Promise.resolve({ items: items(kind), metadata: {} });
   return { listAll } as unknown as KubeClient;
 }
 
@@ -54,7 +55,10 @@ test.each<[string, object, readonly string[], string | undefined]>([
   ],
   [
     'it is about Machines',
-    { ...HOOK, rules: [{ ...CORE, apiGroups: ['cluster.k8s.io'], resources: ['machinedeployments'] }] },
+    {
+      ...HOOK,
+      rules: [{ ...CORE, apiGroups: ['cluster.k8s.io'], resources: ['machinedeployments'] }],
+    },
     [],
     SILENT,
   ],
@@ -64,9 +68,24 @@ test.each<[string, object, readonly string[], string | undefined]>([
     [],
     undefined,
   ],
-  ['it is about other core kinds', { ...HOOK, rules: [{ ...CORE, resources: ['secrets'] }] }, [], undefined],
-  ['it is about who ends pods', { ...HOOK, rules: [{ ...CORE, operations: ['DELETE', 'CONNECT'] }] }, [], undefined],
-  ['it is outside of the cluster', { ...HOOK, clientConfig: { url: 'https://example.com' } }, [], undefined],
+  [
+    'it is about other core kinds',
+    { ...HOOK, rules: [{ ...CORE, resources: ['secrets'] }] },
+    [],
+    undefined,
+  ],
+  [
+    'it is about who ends pods',
+    { ...HOOK, rules: [{ ...CORE, operations: ['DELETE', 'CONNECT'] }] },
+    [],
+    undefined,
+  ],
+  [
+    'it is outside of the cluster',
+    { ...HOOK, clientConfig: { url: 'https://example.com' } },
+    [],
+    undefined,
+  ],
 ])('%s', async (_, webhook, endpoints, expected) => {
   const findings = await webhookFindings(clientWith(webhook, endpoints), NO_ABORT);
   expect(findings).toEqual(
@@ -82,7 +101,11 @@ test.each([
     { code: 403, reason: 'Forbidden', message: 'no' },
     'no; apply deploy/rbac-kubeadm.yaml',
   ],
-  ['an API server in memory', { code: 501, reason: 'NotImplemented', message: 'not here' }, 'not here'],
+  [
+    'an API server in memory',
+    { code: 501, reason: 'NotImplemented', message: 'not here' },
+    'not here',
+  ],
 ])('%s: the plan says that nobody looked', async (_, status, why) => {
   const refused = new StatusError({ kind: 'Status', ...status });
   const client = { listAll: async () => await Promise.reject(refused) } as unknown as KubeClient;

@@ -18,18 +18,28 @@ export interface WebhookFinding {
   readonly only?: string;
 }
 
-const CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'].map((kind) =>
-  clusterScoped<KubeObject & { webhooks?: Webhook[] }>('admissionregistration.k8s.io/v1', kind),
+const CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'].map(
+  (kind) =>
+    clusterScoped<KubeObject & { webhooks?: Webhook[] }>('admissionregistration.k8s.io/v1', kind),
 );
 /** Drains need new pods elsewhere, kubelets write their Nodes, machine-controller its Machines; deletions do not count. */
 const WRITTEN = /^(\*|pods|nodes|machine(deployment|set)?s)(\/|$)/;
 
 /** Selectors and conditions of webhooks are not evaluated, so these are warnings. */
-export async function webhookFindings(client: KubeClient, abort: AbortSignal): Promise<WebhookFinding[]> {
+export async function webhookFindings(
+  client: KubeClient,
+  abort: AbortSignal,
+): Promise<WebhookFinding[]> {
   try {
-    const lists = await Promise.all(CONFIGURATIONS.map(async (kind) => await client.listAll(kind, { abort })));
-    const webhooks = lists.flatMap(({ items }) => items.flatMap((each) => each.webhooks ?? [])).filter(isRequired);
-    const found = await Promise.all(webhooks.map(async (each) => await problemOf(each, client, abort)));
+    const lists = await Promise.all(
+      CONFIGURATIONS.map(async (kind) => await client.listAll(kind, { abort })),
+    );
+    const webhooks = lists
+      .flatMap(({ items }) => items.flatMap((each) => each.webhooks ?? []))
+      .filter(isRequired);
+    const found = await Promise.all(
+      webhooks.map(async (each) => await problemOf(each, client, abort)),
+    );
     return found.flatMap((finding) => finding ?? []);
   } catch (error) {
     // A plan is good without it, also where an API server knows no webhooks.

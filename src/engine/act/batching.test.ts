@@ -26,7 +26,9 @@ function moved(rollout: Rollout, count: number, state: RecordedState): Rollout {
 
 /** The first that many are done, and as many that waited take their slots. */
 function followed(rollout: Rollout, count: number): Rollout {
-  const pending = rollout.stages.flatMap(({ targets }) => targets.filter(({ state }) => state === 'pending'));
+  const pending = rollout.stages.flatMap(({ targets }) =>
+    targets.filter(({ state }) => state === 'pending'),
+  );
   const next = pending.slice(0, count).map((target): Target => ({ ...target, state: 'intended' }));
   return withTargets(moved(rollout, count, 'done'), next);
 }
@@ -68,7 +70,12 @@ describe('a record of a large rollout', () => {
     ['after a quiet minute nothing waits', moved(LARGE, 1, 'done'), T0 + MINUTE, 0],
     ['an end never waits', { ...moved(LARGE, 1, 'done'), phase: 'done' as const }, SOON, 0],
     ['a gate that holds all back is told at once', { ...LARGE, blocked: true }, SOON, 0],
-    ['a failure is told at once', { ...moved(LARGE, 1, 'failed'), reason: because('TargetFailed', 'w0: no') }, SOON, 0],
+    [
+      'a failure is told at once',
+      { ...moved(LARGE, 1, 'failed'), reason: because('TargetFailed', 'w0: no') },
+      SOON,
+      0,
+    ],
   ])('%s', (_name, after, now, wanted) => {
     expect(batchMs(LARGE, after, now, 0)).toBe(wanted);
   });

@@ -5,7 +5,12 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { succeeded } from '../../../test/builders/observations.ts';
 import { buildReconciler } from '../../../test/builders/reconcilers.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildTablePlan, claimingDialect, type TablePlan, withAnswer } from '../../../test/builders/table-dialect.ts';
+import {
+  buildTablePlan,
+  claimingDialect,
+  type TablePlan,
+  withAnswer,
+} from '../../../test/builders/table-dialect.ts';
 import { T0 } from '../../../test/builders/times.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { pick, seededRandom } from '../../../test/faults/random.ts';
@@ -44,7 +49,11 @@ function scene(
     for (const each of own) api.put(nodes, buildNode(each));
     const { metadata, spec, ...plan } = buildTablePlan({ workers: own });
     const stages = spec.stages.map((stage) => ({ ...stage, maxInFlight }));
-    api.put(dialect.plans, { ...plan, spec: { ...spec, stages }, metadata: { ...metadata, uid: `${name}-uid` } });
+    api.put(dialect.plans, {
+      ...plan,
+      spec: { ...spec, stages },
+      metadata: { ...metadata, uid: `${name}-uid` },
+    });
     const clock = new FakeClock(T0);
     const client = { ...api.client, replace };
     const policyFor = () => buildPolicy({ maxUnavailable: { nodes: limit } });
@@ -62,14 +71,22 @@ function scene(
     api,
     leaders,
     read,
-    atWork: () => read().flatMap(({ metadata }) => (JSON.stringify(metadata).includes('sent') ? metadata.name : [])),
-    isDone: () => leaders.every(({ dialect }) => api.read<TablePlan>(dialect.plans, 'plan').status?.phase === 'done'),
+    atWork: () =>
+      read().flatMap(({ metadata }) =>
+        JSON.stringify(metadata).includes('sent') ? metadata.name : [],
+      ),
+    isDone: () =>
+      leaders.every(
+        ({ dialect }) => api.read<TablePlan>(dialect.plans, 'plan').status?.phase === 'done',
+      ),
     /** Caches catch up at the same moments: nobody sees what the others write meanwhile. */
     lockstep: async (times: number, names = Object.keys(shapes)): Promise<void> => {
       const those = leaders.filter(({ name }) => names.includes(name));
       for (let turn = 0; turn < times; turn++) {
         for (const { catchUp } of those) catchUp();
-        await Promise.all(those.map(async ({ clock, reconcile }) => await clock.runUntil(reconcile('plan'))));
+        await Promise.all(
+          those.map(async ({ clock, reconcile }) => await clock.runUntil(reconcile('plan'))),
+        );
         for (const { clock } of those) await clock.advance(2_000);
       }
     },
@@ -84,7 +101,10 @@ test('in lockstep, one of two that wait for each other starts', async () => {
 });
 
 test('one of two that claimed starts, though a third Node takes one place', async () => {
-  const { api, atWork, lockstep } = scene({ a: { limit: 2, own: ['n1', 'n2'] }, b: { limit: 2, own: ['n3', 'n4'] } });
+  const { api, atWork, lockstep } = scene({
+    a: { limit: 2, own: ['n1', 'n2'] },
+    b: { limit: 2, own: ['n3', 'n4'] },
+  });
   await lockstep(1);
   expect(['n1', 'n3'].every((name) => claimOn(api.read(nodes, name)) !== undefined)).toBe(true);
   api.put(nodes, buildNode('n5', {}, 'False'));
@@ -93,7 +113,11 @@ test('one of two that claimed starts, though a third Node takes one place', asyn
 });
 
 test('in lockstep, one of two that wait for each other starts, beside a third that is at work', async () => {
-  const three = { a: { limit: 2, own: ['a1'] }, b: { limit: 2, own: ['b1'] }, c: { limit: 2, own: ['c1'] } };
+  const three = {
+    a: { limit: 2, own: ['a1'] },
+    b: { limit: 2, own: ['b1'] },
+    c: { limit: 2, own: ['c1'] },
+  };
   const { api, atWork, lockstep } = scene(three);
   await lockstep(4, ['a']);
   expect(atWork()).toEqual(['a1']);
@@ -105,7 +129,11 @@ test('in lockstep, one of two that wait for each other starts, beside a third th
 });
 
 test('one of two starts beside a later third that is at work', async () => {
-  const three = { a: { limit: 2, own: ['a1'] }, b: { limit: 2, own: ['b1'] }, c: { limit: 2, own: ['c1'] } };
+  const three = {
+    a: { limit: 2, own: ['a1'] },
+    b: { limit: 2, own: ['b1'] },
+    c: { limit: 2, own: ['c1'] },
+  };
   const { atWork, lockstep } = scene(three);
   await lockstep(4, ['c']);
   expect(atWork()).toEqual(['c1']);
@@ -117,7 +145,8 @@ test('a plan whose node cannot be drained any more leaves the place to another',
   const shapes = { a: { limit: 1, own: ['a1'] }, b: { limit: 1, own: ['b1'] } };
   let isClaimed = false;
   const meet = ({ metadata }: KubeObject): void => void (isClaimed ||= metadata.name === 'a1');
-  const why = (node: string) => (isClaimed && node === 'a1' ? [{ pod: 'n/p', reason: 'has no controller' }] : []);
+  const why = (node: string) =>
+    isClaimed && node === 'a1' ? [{ pod: 'n/p', reason: 'has no controller' }] : [];
   const { read, atWork, lockstep } = scene(shapes, meet, why);
   await lockstep(40);
   expect([atWork(), read().map(claimOn)]).toEqual([['b1'], [undefined, 'b//plan/b-uid']]);
@@ -125,7 +154,12 @@ test('a plan whose node cannot be drained any more leaves the place to another',
 
 test('in lockstep, two of four that wait beside two at work do not change places for ever', async () => {
   const shape = (name: string): Shape => ({ limit: 3, own: [`${name}1`] });
-  const { atWork, lockstep } = scene({ a: shape('a'), b: shape('b'), c: shape('c'), d: shape('d') });
+  const { atWork, lockstep } = scene({
+    a: shape('a'),
+    b: shape('b'),
+    c: shape('c'),
+    d: shape('d'),
+  });
   await lockstep(4, ['a']);
   await lockstep(4, ['d']);
   expect(atWork()).toEqual(['a1', 'd1']);
@@ -136,7 +170,10 @@ test('in lockstep, two of four that wait beside two at work do not change places
 test.each([1, 45])(
   'a plan that its own limit holds leaves the place to one with a higher limit, after %i looks',
   async (looks) => {
-    const { api, atWork, lockstep } = scene({ a: { limit: 1, own: ['a1'] }, b: { limit: 2, own: ['b1'] } });
+    const { api, atWork, lockstep } = scene({
+      a: { limit: 1, own: ['a1'] },
+      b: { limit: 2, own: ['b1'] },
+    });
     api.put(nodes, buildNode('z1'));
     await lockstep(1, ['a']);
     api.change(nodes, 'z1', (node) => withClaim(node, 'z//plan/z-uid'));
@@ -149,7 +186,11 @@ test.each([1, 45])(
 );
 
 test('a plan that a higher limit of another one holds does not keep a third one waiting', async () => {
-  const shapes = { a: { limit: 1, own: ['a1'] }, b: { limit: 2, own: ['b1'] }, c: { limit: 2, own: ['c1'] } };
+  const shapes = {
+    a: { limit: 1, own: ['a1'] },
+    b: { limit: 2, own: ['b1'] },
+    c: { limit: 2, own: ['c1'] },
+  };
   const { atWork, lockstep } = scene(shapes);
   await lockstep(5, ['a', 'b']);
   expect(atWork()).toEqual(['b1']);
@@ -157,45 +198,55 @@ test('a plan that a higher limit of another one holds does not keep a third one 
   expect(atWork()).toEqual(['b1', 'c1']);
 });
 
-test.each(['a', 'z//gone/uid'])('a claim that nobody ends takes one place, and no more: %s', async (claim) => {
-  const { api, atWork, lockstep } = scene({ b: { limit: 2, own: ['b1'] }, c: { limit: 2, own: ['c1'] } });
-  api.put(nodes, withClaim(buildNode('evil'), claim));
-  await lockstep(40);
-  expect(atWork()).toEqual(['b1']);
-});
+test.each(['a', 'z//gone/uid'])(
+  'a claim that nobody ends takes one place, and no more: %s',
+  async (claim) => {
+    const { api, atWork, lockstep } = scene({
+      b: { limit: 2, own: ['b1'] },
+      c: { limit: 2, own: ['c1'] },
+    });
+    api.put(nodes, withClaim(buildNode('evil'), claim));
+    await lockstep(40);
+    expect(atWork()).toEqual(['b1']);
+  },
+);
 
-test.each(Array.from({ length: 40 }, (_, seed) => seed))('whatever happens in between: %i', async (seed) => {
-  const random = seededRandom(seed);
-  const limit = 1 + (seed % 3);
-  const shapeOf = (name: string, maxInFlight: number): Shape => ({
-    limit,
-    own: [1, 2, 3].map((each) => `${name}${each}`),
-    maxInFlight,
-  });
-  const shapes = { a: shapeOf('a', 1 + (seed % 2)), b: shapeOf('b', 2), c: shapeOf('c', 1) };
-  const { api, leaders, read, atWork, isDone } = scene(shapes, () => {
-    if (seed % 2 === 1 && random() < 0.1) throw random() < 0.5 ? refusal(403, 'Forbidden') : refusal(409, 'Conflict');
-  });
-  for (let step = 0; step < 20_000 && !isDone(); step++) {
-    const leader = pick(random, leaders);
-    const what = random();
-    if (what < 0.3) leader.catchUp();
-    else if (what < 0.6 && !leader.running) {
-      leader.running = true;
-      const looking = leader.reconcile('plan').catch(() => undefined);
-      void leader.clock.runUntil(looking).finally(() => (leader.running = false));
-    } else if (what > 0.95 && atWork().length > 0)
-      api.change(nodes, pick(random, atWork()), (node) => withAnswer(node, succeeded()));
-    else if (what > 0.9) await leader.clock.advance(5_000);
-    for (let turns = random() * 10; turns > 0; turns--) await Promise.resolve();
-    expect(atWork().length).toBeLessThanOrEqual(limit);
-  }
-  expect(isDone()).toBe(true);
-  for (let turn = 0; turn < 10; turn++)
-    for (const { catchUp, reconcile, clock } of leaders) {
-      catchUp();
-      await clock.runUntil(reconcile('plan').catch(() => undefined));
-      await clock.advance(200_000);
+test.each(Array.from({ length: 40 }, (_, seed) => seed))(
+  'whatever happens in between: %i',
+  async (seed) => {
+    const random = seededRandom(seed);
+    const limit = 1 + (seed % 3);
+    const shapeOf = (name: string, maxInFlight: number): Shape => ({
+      limit,
+      own: [1, 2, 3].map((each) => `${name}${each}`),
+      maxInFlight,
+    });
+    const shapes = { a: shapeOf('a', 1 + (seed % 2)), b: shapeOf('b', 2), c: shapeOf('c', 1) };
+    const { api, leaders, read, atWork, isDone } = scene(shapes, () => {
+      if (seed % 2 === 1 && random() < 0.1)
+        throw random() < 0.5 ? refusal(403, 'Forbidden') : refusal(409, 'Conflict');
+    });
+    for (let step = 0; step < 20_000 && !isDone(); step++) {
+      const leader = pick(random, leaders);
+      const what = random();
+      if (what < 0.3) leader.catchUp();
+      else if (what < 0.6 && !leader.running) {
+        leader.running = true;
+        const looking = leader.reconcile('plan').catch(() => undefined);
+        void leader.clock.runUntil(looking).finally(() => (leader.running = false));
+      } else if (what > 0.95 && atWork().length > 0)
+        api.change(nodes, pick(random, atWork()), (node) => withAnswer(node, succeeded()));
+      else if (what > 0.9) await leader.clock.advance(5_000);
+      for (let turns = random() * 10; turns > 0; turns--) await Promise.resolve();
+      expect(atWork().length).toBeLessThanOrEqual(limit);
     }
-  expect(read().flatMap((node) => claimOn(node) ?? [])).toEqual([]);
-});
+    expect(isDone()).toBe(true);
+    for (let turn = 0; turn < 10; turn++)
+      for (const { catchUp, reconcile, clock } of leaders) {
+        catchUp();
+        await clock.runUntil(reconcile('plan').catch(() => undefined));
+        await clock.advance(200_000);
+      }
+    expect(read().flatMap((node) => claimOn(node) ?? [])).toEqual([]);
+  },
+);

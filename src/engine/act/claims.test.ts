@@ -7,7 +7,12 @@ import { buildReconciler } from '../../../test/builders/reconcilers.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTablePlan, claimingDialect, type TablePlan, withAnswer } from '../../../test/builders/table-dialect.ts';
+import {
+  buildTablePlan,
+  claimingDialect,
+  type TablePlan,
+  withAnswer,
+} from '../../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
 import { later } from '../../../test/builders/times.ts';
 import { pick, seededRandom } from '../../../test/faults/random.ts';
@@ -34,36 +39,42 @@ function scene() {
     return { dialect, reconcile, catchUp, running: false };
   });
   const read = (): Node[] => NAMES.map((name) => api.read(nodes, name));
-  const atWork = (): Node[] => read().filter(({ metadata }) => JSON.stringify(metadata).includes('sent'));
+  const atWork = (): Node[] =>
+    read().filter(({ metadata }) => JSON.stringify(metadata).includes('sent'));
   const isDone = (): boolean =>
-    leaders.every(({ dialect }) => api.read<TablePlan>(dialect.plans, 'plan').status?.phase === 'done');
+    leaders.every(
+      ({ dialect }) => api.read<TablePlan>(dialect.plans, 'plan').status?.phase === 'done',
+    );
   return { api, leaders, read, atWork, isDone };
 }
 
-test.each(Array.from({ length: 200 }, (_, seed) => seed))('whatever happens in between: %i', async (seed) => {
-  const random = seededRandom(seed);
-  const { api, leaders, read, atWork, isDone } = scene();
-  for (let step = 0; step < 5_000 && !isDone(); step++) {
-    const leader = pick(random, leaders);
-    const what = random();
-    if (what < 0.3) leader.catchUp();
-    else if (what < 0.6 && !leader.running) {
-      leader.running = true;
-      void leader.reconcile('plan').finally(() => (leader.running = false));
-    } else if (what > 0.95) {
-      const [node] = atWork();
-      if (node) api.put(nodes, withAnswer(node, succeeded()));
+test.each(Array.from({ length: 200 }, (_, seed) => seed))(
+  'whatever happens in between: %i',
+  async (seed) => {
+    const random = seededRandom(seed);
+    const { api, leaders, read, atWork, isDone } = scene();
+    for (let step = 0; step < 5_000 && !isDone(); step++) {
+      const leader = pick(random, leaders);
+      const what = random();
+      if (what < 0.3) leader.catchUp();
+      else if (what < 0.6 && !leader.running) {
+        leader.running = true;
+        void leader.reconcile('plan').finally(() => (leader.running = false));
+      } else if (what > 0.95) {
+        const [node] = atWork();
+        if (node) api.put(nodes, withAnswer(node, succeeded()));
+      }
+      for (let turns = random() * 10; turns > 0; turns--) await Promise.resolve();
+      expect(atWork().length).toBeLessThan(2);
     }
-    for (let turns = random() * 10; turns > 0; turns--) await Promise.resolve();
-    expect(atWork().length).toBeLessThan(2);
-  }
-  expect(isDone()).toBe(true);
-  for (const { catchUp, reconcile } of leaders) {
-    catchUp();
-    await reconcile('plan');
-  }
-  expect(read().map(claimOn)).toEqual(NAMES.map(() => undefined));
-});
+    expect(isDone()).toBe(true);
+    for (const { catchUp, reconcile } of leaders) {
+      catchUp();
+      await reconcile('plan');
+    }
+    expect(read().map(claimOn)).toEqual(NAMES.map(() => undefined));
+  },
+);
 
 /** A leader of the patient dialect alone, with what the server has. */
 function leaderOf(
@@ -76,7 +87,9 @@ function leaderOf(
   for (const name of NAMES) api.put(nodes, buildNode(name));
   const { metadata } = buildTablePlan({});
   api.put(dialect.plans, { metadata, spec: buildRollout(stages, { phase }) });
-  const { look } = buildReconciler(dialect, api, { policyFor: () => ({ ...policyFor(), ...more }) });
+  const { look } = buildReconciler(dialect, api, {
+    policyFor: () => ({ ...policyFor(), ...more }),
+  });
   const claimed = () => NAMES.filter((name) => claimOn(api.read(nodes, name)) !== undefined);
   const isSent = () => JSON.stringify(api.read(nodes, 'n1').metadata).includes('sent');
   return { api, look, claimed, isSent };
@@ -104,11 +117,15 @@ test('a Node that is done in one stage and starts in the next keeps its claim', 
     ...DIALECTS.patient,
     signal: {
       read: (world, _rollout, { id }, { name }) =>
-        JSON.parse(world.get(nodes, name)?.metadata.annotations?.[at(id)] ?? '{"kind":"none"}') as Observation,
+        JSON.parse(
+          world.get(nodes, name)?.metadata.annotations?.[at(id)] ?? '{"kind":"none"}',
+        ) as Observation,
       send(world, _rollout, { stage: { id }, target: { name, since } }) {
         const sent = JSON.stringify({ kind: 'sent', attempt: since, since });
         const node = world.get(nodes, name);
-        return node && { kind: 'replace', resource: nodes, object: annotated(node, { [at(id)]: sent }) };
+        return (
+          node && { kind: 'replace', resource: nodes, object: annotated(node, { [at(id)]: sent }) }
+        );
       },
     },
   };
@@ -146,7 +163,10 @@ test('a claim that is left over is dropped, once more after a conflict, and what
 });
 
 test('a claim that is refused holds up its own target alone, and is not asked for with each decision', async () => {
-  const targets = [buildTarget('n2', 'intended', { since: later(0) }), buildTarget('n1', 'pending')];
+  const targets = [
+    buildTarget('n2', 'intended', { since: later(0) }),
+    buildTarget('n1', 'pending'),
+  ];
   const { api, look, isSent, claimed } = leaderOf(
     [buildStage('worker', targets, { maxInFlight: 2 })],
     'running',
@@ -173,10 +193,17 @@ const PATIENT = 'patient//plan/plan-uid';
 
 test.each<[string, readonly string[], Observation]>([
   ['works on', ['n1'], { kind: 'working', step: 'Restart', attempt: later(0), since: later(0) }],
-  ['has ended', [], { kind: 'failed', attempt: later(0), since: later(0), message: 'the binary does not start' }],
+  [
+    'has ended',
+    [],
+    { kind: 'failed', attempt: later(0), since: later(0), message: 'the binary does not start' },
+  ],
 ])('a target that is recorded as late and %s: claims %j', async (_what, left, answer) => {
   for (const phase of ['running', 'failed'] as const) {
-    const { api, look, claimed } = leaderOf([buildStage('worker', [buildTarget('n1', 'failed')])], phase);
+    const { api, look, claimed } = leaderOf(
+      [buildStage('worker', [buildTarget('n1', 'failed')])],
+      phase,
+    );
     api.change(nodes, 'n1', (node) => withAnswer(withClaim(node, PATIENT), answer));
     for (let looks = 0; looks < 2; looks++) await look();
     expect(claimed()).toEqual(left);
@@ -184,9 +211,14 @@ test.each<[string, readonly string[], Observation]>([
 });
 
 test('a plan that is paused before its signal, or is over, leaves the Node to others', async () => {
-  const paused = leaderOf([buildStage('worker', [buildTarget('n1', 'intended')])], 'running', undefined, {
-    paused: true,
-  });
+  const paused = leaderOf(
+    [buildStage('worker', [buildTarget('n1', 'intended')])],
+    'running',
+    undefined,
+    {
+      paused: true,
+    },
+  );
   const over = leaderOf([buildStage('worker', [buildTarget('n1', 'intended')])], 'failed');
   for (const { api, look, claimed, isSent } of [paused, over]) {
     api.change(nodes, 'n1', (node) => withClaim(node, PATIENT));
@@ -196,8 +228,13 @@ test('a plan that is paused before its signal, or is over, leaves the Node to ot
 });
 
 test('a later target of the plan counts as at work once another plan has its Node', async () => {
-  const targets = ['n1', 'n2'].map((name) => buildTarget(name, 'intended', { since: later(-60_000) }));
-  const { api, look, isSent } = leaderOf([buildStage('worker', targets, { maxInFlight: 2 })], 'running');
+  const targets = ['n1', 'n2'].map((name) =>
+    buildTarget(name, 'intended', { since: later(-60_000) }),
+  );
+  const { api, look, isSent } = leaderOf(
+    [buildStage('worker', targets, { maxInFlight: 2 })],
+    'running',
+  );
   api.change(nodes, 'n2', (node) => withClaim(node, 'yielding//plan/other-uid'));
   for (let looks = 0; looks < 3; looks++) await look();
   expect(isSent()).toBe(false);

@@ -31,7 +31,10 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
   const { dialect, client, world, ownWrites, clock, reporter, abort } = parts;
   const nodeActionsAmong = (plans: readonly KubeObject[]) =>
     (dialect.orphanedWork?.plans(world, plans) ?? [])
-      .filter(({ plan }) => keyOf(plan) === key || plans.every(({ metadata }) => metadata.uid !== plan.metadata.uid))
+      .filter(
+        ({ plan }) =>
+          keyOf(plan) === key || plans.every(({ metadata }) => metadata.uid !== plan.metadata.uid),
+      )
       .map((orphanedPlan) => nodeActionsFor(parts, orphanedPlan));
   const claimsAmong = (plans: readonly KubeObject[]) => claimsLeft(parts, plans, key, clock.now());
   const known = ownWrites.latestOfAll(dialect.plans, cached);
@@ -42,7 +45,9 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
   // Plans go with their CRD.
   const claims = claimsAmong(found?.items ?? known);
   const dropped = await settleAll(claims.map(async (node) => await dropClaim(parts, node)));
-  const left = nodeActionsAmong(found?.items ?? known).filter(({ nodeActions }) => nodeActions.length > 0);
+  const left = nodeActionsAmong(found?.items ?? known).filter(
+    ({ nodeActions }) => nodeActions.length > 0,
+  );
   for (const { rollout, nodeActions } of left)
     await runNodeActions({ ...parts, rollout, now: clock.now() }, nodeActions, {
       isCurrent: async () => await Promise.resolve(true),
@@ -53,12 +58,18 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
   return left.length + dropped.length > 0 ? { requeueAfterMs } : {};
 }
 
-function nodeActionsFor({ dialect, world, clock, drains, refusals }: Parts, { rollout, plan }: OrphanedPlan) {
+function nodeActionsFor(
+  { dialect, world, clock, drains, refusals }: Parts,
+  { rollout, plan }: OrphanedPlan,
+) {
   const now = clock.now();
   const known: Known = {
     drainOf: (node, owner) => drains?.stateOf(node, owner),
     refusalOf: (of, target) => refusals.of(of, target),
   };
-  const snapshot = { ...gatherFacts({ dialect, plan, rollout, world, known }, now), controls: NO_CONTROLS };
+  const snapshot = {
+    ...gatherFacts({ dialect, plan, rollout, world, known }, now),
+    controls: NO_CONTROLS,
+  };
   return { rollout, nodeActions: decide(snapshot, DEFAULT_POLICY, now).nodeActions };
 }

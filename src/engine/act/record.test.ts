@@ -23,8 +23,17 @@ function telling(instruction: Instruction | undefined): Dialect<ReturnType<typeo
   return { ...tableDialect, signal: { ...tableDialect.signal, send: () => instruction } };
 }
 
-async function mayRelease(api: MemoryApi, instruction: Instruction | undefined, after: RecordedState) {
-  const parts = { dialect: telling(instruction), client: api.client, world: WORLD, ownWrites: new OwnWrites() };
+async function mayRelease(
+  api: MemoryApi,
+  instruction: Instruction | undefined,
+  after: RecordedState,
+) {
+  const parts = {
+    dialect: telling(instruction),
+    client: api.client,
+    world: WORLD,
+    ownWrites: new OwnWrites(),
+  };
   const change = {
     plan: buildTablePlan({}),
     policy: DEFAULT_POLICY,
@@ -39,7 +48,9 @@ test('an unchanged object has no signal; a changed one may have one', async () =
   const object = api.put(nodes, buildNode('w1'));
   expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(true);
   api.put(nodes, object);
-  expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(false);
+  expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(
+    false,
+  );
 });
 
 test('an existing Job counts as signalled', async () => {

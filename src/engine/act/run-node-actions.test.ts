@@ -20,7 +20,11 @@ import type { Effects } from './writes.ts';
 
 const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')]);
 
-async function doneOf(effects: Effects, rollout: Rollout, nodeActions: readonly NodeAction[]): Promise<NodeAction[]> {
+async function doneOf(
+  effects: Effects,
+  rollout: Rollout,
+  nodeActions: readonly NodeAction[],
+): Promise<NodeAction[]> {
   const done: NodeAction[] = [];
   await runNodeActions({ ...effects, rollout, now: 0 }, nodeActions, {
     isCurrent: async () => await Promise.resolve(true),
@@ -32,7 +36,12 @@ async function doneOf(effects: Effects, rollout: Rollout, nodeActions: readonly 
 
 test('a cancel that the dialect cannot write counts as nothing done, so that the next decision waits', async () => {
   const dialect = { signal: {} } as unknown as Dialect;
-  const effects = { dialect, client: {} as KubeClient, world: buildWorld([], []), ownWrites: new OwnWrites() };
+  const effects = {
+    dialect,
+    client: {} as KubeClient,
+    world: buildWorld([], []),
+    ownWrites: new OwnWrites(),
+  };
   const reason = because('Aborted', 'the plan was aborted');
   const target = buildTarget('w1', 'intended');
   const nodeActions = [{ kind: 'cancel', stage, target, reason } as const];
@@ -60,8 +69,16 @@ test('thousands of node actions are run a hundred at a time, each on its object 
       return object;
     },
   } as unknown as KubeClient;
-  const moving: World = { get: (...args) => world.get(...args), list: (resource) => world.list(resource) };
-  const effects = { dialect: tableDialect as unknown as Dialect, client, world: moving, ownWrites: new OwnWrites() };
+  const moving: World = {
+    get: (...args) => world.get(...args),
+    list: (resource) => world.list(resource),
+  };
+  const effects = {
+    dialect: tableDialect as unknown as Dialect,
+    client,
+    world: moving,
+    ownWrites: new OwnWrites(),
+  };
   const large = buildStage('worker', names);
   const nodeActions = large.targets.map(
     (target) => ({ kind: 'taint', stage: large, target, node: target.name }) as const,
@@ -83,7 +100,13 @@ test.each([
   } as unknown as Dialect;
   const replace = async (): Promise<never> => await Promise.reject(refusal(409, 'Conflict'));
   const client = { replace } as unknown as KubeClient;
-  const effects = { dialect, client, world: buildWorld([], [node]), ownWrites: new OwnWrites(), drains };
+  const effects = {
+    dialect,
+    client,
+    world: buildWorld([], [node]),
+    ownWrites: new OwnWrites(),
+    drains,
+  };
   const target = buildTarget('w1', 'intended');
   const nodeActions = [{ kind: 'acknowledge', stage, target, node: 'w1', uncordon } as const];
   expect(await doneOf(effects, buildRollout([stage]), nodeActions)).toEqual([]);

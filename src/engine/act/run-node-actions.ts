@@ -6,7 +6,14 @@ import { settleAll } from '../../util/waits.ts';
 import type { Instruction } from '../dialect.ts';
 import { type DecisionContext, factsOf } from '../gates/types.ts';
 import type { NodeAction } from '../model/decision.ts';
-import { isOwnedBy, ownerOf, pendingOwnerOf, type Rollout, type Target, targetsIn } from '../model/rollout.ts';
+import {
+  isOwnedBy,
+  ownerOf,
+  pendingOwnerOf,
+  type Rollout,
+  type Target,
+  targetsIn,
+} from '../model/rollout.ts';
 import { areUnchanged, carryOut, type Effects } from './writes.ts';
 
 /** Each is one or two writes, and aborting a large plan asks for thousands. */
@@ -27,9 +34,16 @@ interface Scene extends Effects {
 }
 
 /** In batches, each after one check of the plan. All is prepared first: objects that change later stay. */
-export async function runNodeActions(scene: Scene, nodeActions: readonly NodeAction[], hooks: NodeActionHooks) {
+export async function runNodeActions(
+  scene: Scene,
+  nodeActions: readonly NodeAction[],
+  hooks: NodeActionHooks,
+) {
   const { isCurrent, onDone, onRefused } = hooks;
-  const prepared = nodeActions.map((nodeAction) => ({ nodeAction, run: prepareNodeAction(scene, nodeAction) }));
+  const prepared = nodeActions.map((nodeAction) => ({
+    nodeAction,
+    run: prepareNodeAction(scene, nodeAction),
+  }));
   for (let first = 0; first < prepared.length; first += NODE_ACTIONS_AT_ONCE) {
     const batch = prepared.slice(first, first + NODE_ACTIONS_AT_ONCE);
     if (!(await isCurrent(batch.map(({ nodeAction }) => nodeAction.target)))) return;
@@ -66,7 +80,11 @@ function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<
 type DrainAction = Extract<NodeAction, { kind: 'drain' }>;
 
 /** A cache may show the cordon of a node that was uncordoned since: pods are only evicted from a cordoned node. */
-async function beginDrain(scene: Scene, { node, target, options }: DrainAction, object: Node): Promise<boolean> {
+async function beginDrain(
+  scene: Scene,
+  { node, target, options }: DrainAction,
+  object: Node,
+): Promise<boolean> {
   const { drains, rollout } = scene;
   if (!drains || !(await areUnchanged(scene, [{ resource: nodes, object }]))) return false;
   const owner = ownerOf(rollout, target);
@@ -75,8 +93,13 @@ async function beginDrain(scene: Scene, { node, target, options }: DrainAction, 
 }
 
 /** Ends drains of the rollout that no target waits for any more, as after a failure, or without its Node: an uncordoned node keeps its pods. */
-export function endIdleDrains({ drains }: Pick<Effects, 'drains'>, { snapshot, policy }: DecisionContext): void {
-  const inProgress = targetsIn(snapshot.rollout, 'intended').map((target) => factsOf(snapshot, target));
+export function endIdleDrains(
+  { drains }: Pick<Effects, 'drains'>,
+  { snapshot, policy }: DecisionContext,
+): void {
+  const inProgress = targetsIn(snapshot.rollout, 'intended').map((target) =>
+    factsOf(snapshot, target),
+  );
   const wanted = inProgress.flatMap(({ node, observation }) => {
     const isAsking = observation.kind === 'working' && observation.waitsFor === 'drain';
     return node && isAsking && policy.heldBy === undefined ? node.name : [];
@@ -85,7 +108,10 @@ export function endIdleDrains({ drains }: Pick<Effects, 'drains'>, { snapshot, p
 }
 
 /** What the node action writes, in as few writes as possible. */
-function instructionsFor(scene: Scene, nodeAction: Exclude<NodeAction, DrainAction>): (Instruction | undefined)[] {
+function instructionsFor(
+  scene: Scene,
+  nodeAction: Exclude<NodeAction, DrainAction>,
+): (Instruction | undefined)[] {
   const { dialect, world, rollout, now } = scene;
   const { signal } = dialect;
   const { stage, target, kind } = nodeAction;
@@ -93,12 +119,16 @@ function instructionsFor(scene: Scene, nodeAction: Exclude<NodeAction, DrainActi
   const pending = pendingOwnerOf(rollout.source);
   switch (kind) {
     case 'cordon':
-      return changed(node, (before) => marks.withCordon(marks.withoutPendingTaint(before, pending), nodeAction.owner));
+      return changed(node, (before) =>
+        marks.withCordon(marks.withoutPendingTaint(before, pending), nodeAction.owner),
+      );
     case 'taint':
       return changed(node, (before) => marks.withPendingTaint(before, pending));
     case 'clean-up': {
       const uncordon = UNCORDON[nodeAction.cordon ? 'ours' : 'never'];
-      return changed(node, (it) => uncordon(nodeAction.taint ? marks.withoutPendingTaint(it, pending) : it));
+      return changed(node, (it) =>
+        uncordon(nodeAction.taint ? marks.withoutPendingTaint(it, pending) : it),
+      );
     }
     case 'prefetch':
       return [signal.prefetch?.(world, rollout, stage, target, nodeAction.agent)];
@@ -110,24 +140,36 @@ function instructionsFor(scene: Scene, nodeAction: Exclude<NodeAction, DrainActi
       return [signal.cancel?.(world, rollout, stage, target, nodeAction.reason, now)];
     case 'acknowledge': {
       const uncordon = UNCORDON[nodeAction.uncordon ?? 'never'];
-      return uncordonAndAcknowledge(node, uncordon, signal.acknowledge?.(world, rollout, stage, target, now));
+      return uncordonAndAcknowledge(
+        node,
+        uncordon,
+        signal.acknowledge?.(world, rollout, stage, target, now),
+      );
     }
   }
 }
 
-const UNCORDON = { never: (node: Node) => node, ours: marks.withoutCordon, always: marks.withoutAnyCordon };
+const UNCORDON = {
+  never: (node: Node) => node,
+  ours: marks.withoutCordon,
+  always: marks.withoutAnyCordon,
+};
 
 type Change = (node: Node) => Node;
 
 function changed(node: Node | undefined, change: Change): Instruction[] {
   const after = node && change(node);
-  return after === undefined || after === node ? [] : [{ kind: 'replace', resource: nodes, object: after }];
+  return after === undefined || after === node
+    ? []
+    : [{ kind: 'replace', resource: nodes, object: after }];
 }
 
 /** One write if the acknowledgement stands on the Node itself. */
 function uncordonAndAcknowledge(node: Node | undefined, uncordon: Change, answer?: Instruction) {
   const isSame =
-    answer?.kind === 'replace' && answer.resource === nodes && answer.object.metadata.name === node?.metadata.name;
+    answer?.kind === 'replace' &&
+    answer.resource === nodes &&
+    answer.object.metadata.name === node?.metadata.name;
   if (isSame) return [{ ...answer, object: uncordon(answer.object) }];
   return [...changed(node, uncordon), answer];
 }

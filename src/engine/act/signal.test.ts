@@ -17,12 +17,21 @@ import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import { record } from './record.ts';
 import { send } from './writes.ts';
 
-const plans: Resource = { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false };
+const plans: Resource = {
+  group: 'example.com',
+  version: 'v1',
+  kind: 'Plan',
+  plural: 'plans',
+  namespaced: false,
+};
 const plan: KubeObject = { metadata: { name: 'plan', resourceVersion: '7' } };
 const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')]);
-const signals = stage.targets.map((target): Signalling => ({ stage, target, payload: PAYLOAD, agent: {} }));
+const signals = stage.targets.map(
+  (target): Signalling => ({ stage, target, payload: PAYLOAD, agent: {} }),
+);
 
-const refusal = (code: number, reason: string): StatusError => new StatusError({ kind: 'Status', code, reason });
+const refusal = (code: number, reason: string): StatusError =>
+  new StatusError({ kind: 'Status', code, reason });
 
 interface Server {
   readonly plan: KubeObject | StatusError;
@@ -36,7 +45,9 @@ async function sendBoth(server: Server, objects = [buildNode('w1'), buildNode('w
   const client = {
     get: async (resource: Resource, name: string) => {
       asked.push(`get ${resource.plural}/${name}`);
-      return await (server.plan instanceof StatusError ? Promise.reject(server.plan) : Promise.resolve(server.plan));
+      return await (server.plan instanceof StatusError
+        ? Promise.reject(server.plan)
+        : Promise.resolve(server.plan));
     },
     replace: async (resource: Resource, object: KubeObject) => {
       const { name, resourceVersion } = object.metadata;
@@ -55,9 +66,17 @@ async function sendBoth(server: Server, objects = [buildNode('w1'), buildNode('w
     },
   };
   const world = buildWorld([], objects);
-  const effects = { dialect: dialect as unknown as Dialect, client, world, ownWrites: new OwnWrites() };
+  const effects = {
+    dialect: dialect as unknown as Dialect,
+    client,
+    world,
+    ownWrites: new OwnWrites(),
+  };
   const sent = await send(effects, plan, buildRollout([stage]), signals);
-  return { asked, results: sent.map(({ signalling, result }) => `${signalling.target.name} ${result}`) };
+  return {
+    asked,
+    results: sent.map(({ signalling, result }) => `${signalling.target.name} ${result}`),
+  };
 }
 
 test('signals carry the observed resourceVersion, and the plan is read before them', async () => {
@@ -93,7 +112,10 @@ test('an object that was never observed is not written', async () => {
 
 test.each([
   ['the plan cannot be read', { plan: refusal(500, 'InternalError') }],
-  ['a write is refused for another reason', { plan, answers: { w1: refusal(500, 'InternalError') } }],
+  [
+    'a write is refused for another reason',
+    { plan, answers: { w1: refusal(500, 'InternalError') } },
+  ],
 ])('an error is passed on where %s', async (_, server) => {
   await expect(sendBoth(server)).rejects.toThrow(StatusError);
 });
@@ -101,16 +123,35 @@ test.each([
 test.each([
   [422, 'Invalid', 'is invalid', 'invalid'],
   [403, 'Forbidden', 'forbidden', 'refused'],
-  [500, 'InternalError', 'Internal error occurred: failed calling webhook "jobs.example.com": refused', 'refused'],
-])('a Job whose creation is answered with %d %s (%s) counts as %s', async (code, reason, message, result) => {
-  const answer = new StatusError({ kind: 'Status', code, reason, message });
-  const client = { get: async () => await Promise.resolve(plan), create: async () => await Promise.reject(answer) };
-  const signal = { ...tableDialect.signal, send: () => ({ kind: 'create', resource: jobs, object: plan }) as const };
-  const dialect = { ...tableDialect, signal } as unknown as Dialect;
-  const effects = { dialect, client: client as unknown as KubeClient, world: buildWorld([], []) };
-  const sent = await send({ ...effects, ownWrites: new OwnWrites() }, plan, buildRollout([stage]), signals.slice(0, 1));
-  expect(sent).toMatchObject([{ result, refusal: message }]);
-});
+  [
+    500,
+    'InternalError',
+    'Internal error occurred: failed calling webhook "jobs.example.com": refused',
+    'refused',
+  ],
+])(
+  'a Job whose creation is answered with %d %s (%s) counts as %s',
+  async (code, reason, message, result) => {
+    const answer = new StatusError({ kind: 'Status', code, reason, message });
+    const client = {
+      get: async () => await Promise.resolve(plan),
+      create: async () => await Promise.reject(answer),
+    };
+    const signal = {
+      ...tableDialect.signal,
+      send: () => ({ kind: 'create', resource: jobs, object: plan }) as const,
+    };
+    const dialect = { ...tableDialect, signal } as unknown as Dialect;
+    const effects = { dialect, client: client as unknown as KubeClient, world: buildWorld([], []) };
+    const sent = await send(
+      { ...effects, ownWrites: new OwnWrites() },
+      plan,
+      buildRollout([stage]),
+      signals.slice(0, 1),
+    );
+    expect(sent).toMatchObject([{ result, refusal: message }]);
+  },
+);
 
 test('every request ends with the signal of its reconcile', async () => {
   const given: { abort?: AbortSignal }[] = [];
@@ -126,11 +167,22 @@ test('every request ends with the signal of its reconcile', async () => {
   } as unknown as KubeClient;
   const { signal: abort } = new AbortController();
   const world = buildWorld([], [buildNode('w1')]);
-  const effects = { dialect: tableDialect as unknown as Dialect, client, world, ownWrites: new OwnWrites(), abort };
+  const effects = {
+    dialect: tableDialect as unknown as Dialect,
+    client,
+    world,
+    ownWrites: new OwnWrites(),
+    abort,
+  };
   const rollout = buildRollout([stage]);
   await record(
     effects,
-    { plan: buildTablePlan({ workers: ['w1'] }), policy: DEFAULT_POLICY, before: rollout, after: rollout },
+    {
+      plan: buildTablePlan({ workers: ['w1'] }),
+      policy: DEFAULT_POLICY,
+      before: rollout,
+      after: rollout,
+    },
     0,
   );
   await send(effects, plan, rollout, signals.slice(0, 1));

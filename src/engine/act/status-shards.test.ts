@@ -27,7 +27,10 @@ describe('a plan holds', () => {
   });
 
   test('no more than the limit', () => {
-    expect([2, 3].map((most) => exceedPlan([named(2, 3), named(1, 3)], most))).toEqual([true, false]);
+    expect([2, 3].map((most) => exceedPlan([named(2, 3), named(1, 3)], most))).toEqual([
+      true,
+      false,
+    ]);
   });
 
   test('what is in flight by the longest of the names', () => {
@@ -38,11 +41,17 @@ describe('a plan holds', () => {
 
 describe('a record', () => {
   const before = buildRollout([
-    buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'pending'), buildTarget('w3', 'done')]),
+    buildStage('worker', [
+      buildTarget('w1', 'intended'),
+      buildTarget('w2', 'pending'),
+      buildTarget('w3', 'done'),
+    ]),
   ]);
   const names = (after: Rollout): string[] => restingOn(before, after).map(({ name }) => name);
   const moved = (wanted: string, change: Partial<Target>): Rollout => {
-    const targets = before.stages.flatMap((stage) => stage.targets).filter(({ name }) => name === wanted);
+    const targets = before.stages
+      .flatMap((stage) => stage.targets)
+      .filter(({ name }) => name === wanted);
     return withTargets(
       before,
       targets.map((target) => ({ ...target, ...change })),
@@ -73,7 +82,10 @@ describe('asked of the API server, not of a cache', () => {
     ['one that is gone', (api: MemoryApi) => api.remove(nodes, 'w1'), false],
   ])('%s', async (_name, change, wanted) => {
     const api = new MemoryApi();
-    const seen = ['w1', 'w2'].map((name) => ({ resource: nodes, object: api.put(nodes, buildNode(name)) }));
+    const seen = ['w1', 'w2'].map((name) => ({
+      resource: nodes,
+      object: api.put(nodes, buildNode(name)),
+    }));
     change(api);
     expect(await areUnchanged(api, seen)).toBe(wanted);
   });

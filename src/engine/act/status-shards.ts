@@ -1,5 +1,12 @@
 /** Large rollouts: when a record needs status shards, and how its changes are batched, so that none is late. */
-import { activeStage, isFinal, type Rollout, type Target, targetsIn, withStages } from '../model/rollout.ts';
+import {
+  activeStage,
+  isFinal,
+  type Rollout,
+  type Target,
+  targetsIn,
+  withStages,
+} from '../model/rollout.ts';
 import { limitOf } from '../schedule/slots.ts';
 
 /** At most this many targets stand in a plan. Larger ones are recorded in status shards. */
@@ -95,7 +102,9 @@ function isMereProgress(before: Rollout, after: Rollout): boolean {
 /** A target that is done and its successor change one slot. */
 function changedSlots(before: Rollout, after: Rollout): number {
   const known = new Set<Target>(before.stages.flatMap(({ targets }) => targets));
-  const moved = after.stages.flatMap(({ targets }) => targets.filter((target) => !known.has(target)));
+  const moved = after.stages.flatMap(({ targets }) =>
+    targets.filter((target) => !known.has(target)),
+  );
   const started = moved.filter(({ state }) => state === 'intended').length;
   return Math.max(started, moved.length - started);
 }

@@ -50,7 +50,8 @@ export function workBeside(clock: Clock) {
     /** Resolves once something has ended or is to be decided, with false if a piece of work found the plan changed. */
     async next(isDue: () => boolean): Promise<boolean> {
       const ended: Promise<boolean>[] = [];
-      for (const work of running.keys()) void Promise.allSettled([work]).then(() => ended.push(work));
+      for (const work of running.keys())
+        void Promise.allSettled([work]).then(() => ended.push(work));
       do await sleep(clock, DECIDE_EVERY_MS);
       while (ended.length === 0 && !isDue() && !isRecordDue());
       for (const work of ended) running.delete(work);

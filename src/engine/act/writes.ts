@@ -47,11 +47,19 @@ export async function carryOut(effects: Effects, instruction: Instruction): Prom
   try {
     if (kind === 'delete') {
       const { name, namespace, uid, resourceVersion } = object.metadata;
-      await client.delete(resource, name, { namespace, uid, resourceVersion, propagationPolicy: 'Background', abort });
+      await client.delete(resource, name, {
+        namespace,
+        uid,
+        resourceVersion,
+        propagationPolicy: 'Background',
+        abort,
+      });
       return true;
     }
     const write =
-      kind === 'create' ? client.create(resource, object, { abort }) : client.replace(resource, object, { abort });
+      kind === 'create'
+        ? client.create(resource, object, { abort })
+        : client.replace(resource, object, { abort });
     const written = await write;
     ownWrites.remember(resource, written);
     if (kind === 'replace') refuseLoss(written, object);
@@ -70,7 +78,10 @@ function refuseLoss(written: KubeObject, wanted: KubeObject): void {
   if (lost !== undefined) throw new status.StatusError({ kind: 'Status', code: 422, message });
 }
 
-const marksOn = ({ metadata: { annotations = {} }, spec: { taints = [], unschedulable } = {} }: Node): string[] => [
+const marksOn = ({
+  metadata: { annotations = {} },
+  spec: { taints = [], unschedulable } = {},
+}: Node): string[] => [
   ...Object.keys(annotations).map((key) => `the annotation ${key}`),
   ...taints.map(({ key }) => `the taint ${key}`),
   ...(unschedulable === true ? ['spec.unschedulable'] : []),
@@ -85,14 +96,18 @@ export async function isCurrent(
 ): Promise<boolean> {
   const { dialect, world, ownWrites } = effects;
   const holding = dialect.shards?.holding(plan, targets, world) ?? [];
-  if (holding.length === 0 && ownWrites.isFresh(plan, beside ? dialect.plans : undefined)) return true;
+  if (holding.length === 0 && ownWrites.isFresh(plan, beside ? dialect.plans : undefined))
+    return true;
   return await areUnchanged(effects, [{ resource: dialect.plans, object: plan }, ...holding]);
 }
 
 type Requests = Pick<Effects, 'client' | 'abort'>;
 
 /** Asks the API server for all of them at once. False if one is gone or has another version than the observed one. */
-export async function areUnchanged({ client, abort }: Requests, observed: readonly WorldObject[]): Promise<boolean> {
+export async function areUnchanged(
+  { client, abort }: Requests,
+  observed: readonly WorldObject[],
+): Promise<boolean> {
   const answers = observed.map(async ({ resource, object: { metadata } }) => {
     const { name, namespace, resourceVersion } = metadata;
     const found = await status.ifFound(client.get(resource, name, { namespace, abort }));
@@ -112,7 +127,12 @@ export interface Sent {
 const SIGNALS_AT_ONCE = 100;
 
 /** An object that has changed is not written: its change arrives by the watch, and the decision is taken again. */
-export async function send(effects: Effects, plan: KubeObject, rollout: Rollout, signals: readonly Signalling[]) {
+export async function send(
+  effects: Effects,
+  plan: KubeObject,
+  rollout: Rollout,
+  signals: readonly Signalling[],
+) {
   const sent: Sent[] = [];
   for (let first = 0; first < signals.length; first += SIGNALS_AT_ONCE) {
     const batch = signals.slice(first, first + SIGNALS_AT_ONCE);
@@ -123,14 +143,21 @@ export async function send(effects: Effects, plan: KubeObject, rollout: Rollout,
     const targets = batch.map(({ target }) => target);
     // A cache may show an old plan beside a new object that a later command has signalled. While plan and shards are
     // unchanged at the API server, nobody can have signalled an object that is unchanged too.
-    const isPlanCurrent = await isCurrent(effects, plan, targets, batch[0]?.stage.next !== undefined);
+    const isPlanCurrent = await isCurrent(
+      effects,
+      plan,
+      targets,
+      batch[0]?.stage.next !== undefined,
+    );
     const results = prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
       try {
-        const isWritten = isPlanCurrent && instruction !== undefined && (await carryOut(effects, instruction));
+        const isWritten =
+          isPlanCurrent && instruction !== undefined && (await carryOut(effects, instruction));
         return { signalling, result: isWritten ? 'written' : 'outdated' };
       } catch (error) {
         if (!status.isOfObject(error)) throw error;
-        const isCertain = instruction?.kind === 'create' && status.isVerdict(error) && !status.isForbidden(error);
+        const isCertain =
+          instruction?.kind === 'create' && status.isVerdict(error) && !status.isForbidden(error);
         return { signalling, result: isCertain ? 'invalid' : 'refused', refusal: error.message };
       }
     });

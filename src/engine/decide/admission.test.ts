@@ -15,8 +15,15 @@ const stages = [buildStage('controller', ['c1', 'c2']), buildStage('worker', ['w
 const HTTP = { 'linux-amd64': { url: 'http://example.com/file' } };
 const NEW = buildRollout(stages, { phase: 'new' });
 
-function admitted(facts: Record<string, Partial<TargetFacts>> = {}, rollout: Rollout = NEW): Rollout {
-  return admit({ snapshot: buildSnapshot(rollout, facts), policy: buildPolicy(), now: T0 + MINUTE });
+function admitted(
+  facts: Record<string, Partial<TargetFacts>> = {},
+  rollout: Rollout = NEW,
+): Rollout {
+  return admit({
+    snapshot: buildSnapshot(rollout, facts),
+    policy: buildPolicy(),
+    now: T0 + MINUTE,
+  });
 }
 
 function statesOf(rollout: Rollout): object {
@@ -38,7 +45,10 @@ test('without targets it starts, and ends with the next move', () => {
 
 test.each<[string, Partial<Snapshot>]>([
   ['its preconditions are not asked', { preconditions: 'unasked' }],
-  ['its preconditions got no answer', { preconditions: { unanswered: because('CannotDecide', 'x'), recheckMs: 1 } }],
+  [
+    'its preconditions got no answer',
+    { preconditions: { unanswered: because('CannotDecide', 'x'), recheckMs: 1 } },
+  ],
 ])('nothing is decided while %s', (_why, more) => {
   const snapshot = { ...buildSnapshot(NEW), ...more };
   expect(admit({ snapshot, policy: buildPolicy(), now: T0 })).toBe(NEW);
@@ -83,7 +93,10 @@ test('an abort needs neither an answer nor a policy that can be read', () => {
   const controls = { ...NO_CONTROLS, abort: 'wrong version' };
   const snapshot: Snapshot = { ...buildSnapshot(NEW), controls, preconditions: 'unasked' };
   const policy = buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] });
-  expect(admit({ snapshot, policy, now: T0 })).toMatchObject({ phase: 'failed', reason: { code: 'Aborted' } });
+  expect(admit({ snapshot, policy, now: T0 })).toMatchObject({
+    phase: 'failed',
+    reason: { code: 'Aborted' },
+  });
 });
 
 describe('refused', () => {
@@ -99,7 +112,12 @@ describe('refused', () => {
       message:
         'controller c2 does not exist; w1 is windows-amd64; the plan has platforms for linux-amd64; w2 lacks the labels kubernetes.io/os and kubernetes.io/arch',
     });
-    expect(statesOf(rollout)).toEqual({ c1: 'pending', c2: 'missing', w1: 'unsupported', w2: 'unsupported' });
+    expect(statesOf(rollout)).toEqual({
+      c1: 'pending',
+      c2: 'missing',
+      w1: 'unsupported',
+      w2: 'unsupported',
+    });
   });
 
   test('since now, for the ones it is about', () => {
@@ -129,6 +147,11 @@ describe('refused', () => {
       code: 'InvalidPlan',
       message: 'spec.id must name this run; spec.commands must hold a command',
     });
-    expect(statesOf(rollout)).toEqual({ c1: 'pending', c2: 'pending', w1: 'pending', w2: 'pending' });
+    expect(statesOf(rollout)).toEqual({
+      c1: 'pending',
+      c2: 'pending',
+      w1: 'pending',
+      w2: 'pending',
+    });
   });
 });

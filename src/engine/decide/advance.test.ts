@@ -29,7 +29,14 @@ interface Situation {
 /** What is recorded then: the states by name, and how the rollout stands. */
 type Outcome = Readonly<Record<string, unknown>>;
 
-function outcomeOf({ stages, facts, rollout, controlPlane, policy, now = NOW }: Situation): Outcome {
+function outcomeOf({
+  stages,
+  facts,
+  rollout,
+  controlPlane,
+  policy,
+  now = NOW,
+}: Situation): Outcome {
   const snapshot = buildSnapshot(buildRollout(stages, rollout), facts, controlPlane);
   const { record, signals } = decide(snapshot, { ...POLICY, ...policy }, now);
   const after = record ?? snapshot.rollout;
@@ -47,14 +54,17 @@ function outcomeOf({ stages, facts, rollout, controlPlane, policy, now = NOW }: 
 }
 
 const check = (rows: [string, Situation, Outcome][]): void => {
-  test.each(rows)('%s', (_name, situation, outcome) => expect(outcomeOf(situation)).toEqual(outcome));
+  test.each(rows)('%s', (_name, situation, outcome) =>
+    expect(outcomeOf(situation)).toEqual(outcome),
+  );
 };
 
 const c = buildTarget;
 const running = { phase: 'running' };
 
 describe('who starts', () => {
-  const controllers = (...targets: (string | ReturnType<typeof c>)[]): Stage => buildStage('controller', targets);
+  const controllers = (...targets: (string | ReturnType<typeof c>)[]): Stage =>
+    buildStage('controller', targets);
   const workers = (maxInFlight: number, ...targets: (string | ReturnType<typeof c>)[]): Stage =>
     buildStage('worker', targets, { maxInFlight });
   check([
@@ -70,12 +80,18 @@ describe('who starts', () => {
     ],
     [
       'no controller while one is in flight',
-      { stages: [controllers(c('c1', 'intended'), 'c2')], facts: { c1: { observation: working('Restart') } } },
+      {
+        stages: [controllers(c('c1', 'intended'), 'c2')],
+        facts: { c1: { observation: working('Restart') } },
+      },
       { c1: 'intended', c2: 'pending', ...running, recorded: 'nothing' },
     ],
     [
       'no worker while a controller is in flight, although every slot of theirs is free',
-      { stages: [controllers(c('c1', 'intended')), workers(5, 'w1')], facts: { c1: { observation: sent() } } },
+      {
+        stages: [controllers(c('c1', 'intended')), workers(5, 'w1')],
+        facts: { c1: { observation: sent() } },
+      },
       { c1: 'intended', w1: 'pending', ...running, recorded: 'nothing' },
     ],
     [
@@ -114,7 +130,10 @@ describe('who starts', () => {
     ],
     [
       'nobody where none is Ready: blocked, and no failure',
-      { stages: [workers(2, 'w1', 'w2')], facts: { w1: { ready: false }, w2: { ready: undefined } } },
+      {
+        stages: [workers(2, 'w1', 'w2')],
+        facts: { w1: { ready: false }, w2: { ready: undefined } },
+      },
       { w1: 'pending', w2: 'pending', ...running, blocked: true },
     ],
     [
@@ -161,7 +180,9 @@ describe('who starts', () => {
 });
 
 describe('the step that follows from a report', () => {
-  const intended = (since = later(0)): Stage[] => [buildStage('worker', [c('w1', 'intended', { since })])];
+  const intended = (since = later(0)): Stage[] => [
+    buildStage('worker', [c('w1', 'intended', { since })]),
+  ];
   const pending: Stage[] = [buildStage('worker', ['w1', 'w2'])];
   check([
     [
@@ -240,7 +261,9 @@ describe('the step that follows from a report', () => {
   ]);
 
   test('a target that is taken over keeps the name of its attempt, so that its signal stays its own', () => {
-    const snapshot = buildSnapshot(buildRollout(pending), { w2: { observation: sent(later(MINUTE)) } });
+    const snapshot = buildSnapshot(buildRollout(pending), {
+      w2: { observation: sent(later(MINUTE)) },
+    });
     const after = decide(snapshot, POLICY, NOW).record;
     expect(after?.stages[0]?.targets[1]?.since).toBe(later(MINUTE));
   });
@@ -254,9 +277,21 @@ describe('a failed target within the failure budget that still works', () => {
   const now = T0 + 10 * MINUTE;
   const atWork = working('ApplyingUpdate', later(0), later(0));
   check([
-    ['keeps its slot: two would move at once', { stages, policy, now, facts: { w1: { observation: atWork } } }, held],
-    ['so does one that may still begin', { stages, policy, now, facts: { w1: { observation: sent() } } }, held],
-    ['lets go of it at its end', { stages, policy, now, facts: { w1: { observation: failed('404') } } }, goesOn],
+    [
+      'keeps its slot: two would move at once',
+      { stages, policy, now, facts: { w1: { observation: atWork } } },
+      held,
+    ],
+    [
+      'so does one that may still begin',
+      { stages, policy, now, facts: { w1: { observation: sent() } } },
+      held,
+    ],
+    [
+      'lets go of it at its end',
+      { stages, policy, now, facts: { w1: { observation: failed('404') } } },
+      goesOn,
+    ],
     [
       'or where its node is down: that is what the budget is for',
       { stages, policy, now, facts: { w1: { observation: atWork, ready: false } } },
@@ -270,7 +305,10 @@ describe('a failed target within the failure budget that still works', () => {
     [
       'keeps those of a later command too',
       {
-        stages: [buildStage('worker', [c('w1', 'failed')]), buildStage('controller', ['c1'], { command: 1 })],
+        stages: [
+          buildStage('worker', [c('w1', 'failed')]),
+          buildStage('controller', ['c1'], { command: 1 }),
+        ],
         policy,
         now,
         facts: { w1: { observation: atWork } },
@@ -288,7 +326,10 @@ describe('where a target that failed keeps its slot', () => {
   check([
     [
       'nobody takes it at the moment of the failure',
-      { stages: held(w1, w2, w3), facts: { w1: { observation: failed('no') }, w2: { observation: sent() } } },
+      {
+        stages: held(w1, w2, w3),
+        facts: { w1: { observation: failed('no') }, w2: { observation: sent() } },
+      },
       { w1: 'failed', w2: 'intended', w3: 'pending', ...running, reason: 'TargetFailed' },
     ],
     [
@@ -303,7 +344,12 @@ describe('where a target that failed keeps its slot', () => {
     ],
     [
       'the stage is not over while one has failed, and the next does not begin',
-      { stages: [...held(c('w1', 'failed'), c('w2', 'done')), buildStage('worker', ['w4'], { command: 1 })] },
+      {
+        stages: [
+          ...held(c('w1', 'failed'), c('w2', 'done')),
+          buildStage('worker', ['w4'], { command: 1 }),
+        ],
+      },
       { w1: 'failed', w2: 'done', w4: 'pending', ...running, recorded: 'nothing' },
     ],
     [
@@ -319,11 +365,17 @@ describe('how it ends', () => {
     buildStage('worker', [first, ...rest], { maxInFlight: 2 }),
   ];
   check([
-    ['without targets: at once, and it says so', { stages: [] }, { phase: 'done', reason: 'NoTargets' }],
+    [
+      'without targets: at once, and it says so',
+      { stages: [] },
+      { phase: 'done', reason: 'NoTargets' },
+    ],
     [
       'after a failure nothing new starts while another is in flight',
       {
-        stages: [buildStage('worker', [c('w1', 'failed'), c('w2', 'intended'), 'w3'], { maxInFlight: 2 })],
+        stages: [
+          buildStage('worker', [c('w1', 'failed'), c('w2', 'intended'), 'w3'], { maxInFlight: 2 }),
+        ],
         facts: { w2: { observation: working('Restart') } },
       },
       { w1: 'failed', w2: 'intended', w3: 'pending', ...running, recorded: 'nothing' },
@@ -331,7 +383,9 @@ describe('how it ends', () => {
     [
       'after a failure, once the other in flight is done',
       {
-        stages: [buildStage('worker', [c('w1', 'failed'), c('w2', 'intended'), 'w3'], { maxInFlight: 2 })],
+        stages: [
+          buildStage('worker', [c('w1', 'failed'), c('w2', 'intended'), 'w3'], { maxInFlight: 2 }),
+        ],
         facts: { w2: { observation: succeeded() } },
       },
       { w1: 'failed', w2: 'done', w3: 'pending', phase: 'failed' },
@@ -352,7 +406,10 @@ describe('how it ends', () => {
     ],
     [
       'with a missing target within the budget: as incomplete',
-      { stages: [buildStage('worker', [c('w1', 'missing'), c('w2', 'done')])], policy: { maxFailures: 1 } },
+      {
+        stages: [buildStage('worker', [c('w1', 'missing'), c('w2', 'done')])],
+        policy: { maxFailures: 1 },
+      },
       { w1: 'missing', w2: 'done', phase: 'incomplete', reason: 'DoneWithFailures' },
     ],
     [
@@ -368,7 +425,10 @@ describe('how it ends', () => {
     ],
     [
       'a target that is found missing uses the budget up before another starts in the same write',
-      { stages: [buildStage('worker', ['w1', 'w2'], { maxInFlight: 2 })], facts: { w2: { exists: false } } },
+      {
+        stages: [buildStage('worker', ['w1', 'w2'], { maxInFlight: 2 })],
+        facts: { w2: { exists: false } },
+      },
       { w1: 'pending', w2: 'missing', phase: 'incomplete', reason: 'TargetMissing' },
     ],
     [
@@ -399,7 +459,9 @@ describe('how it ends', () => {
 
 describe('a running plan that was changed to an invalid one', () => {
   const problems = [{ code: 'InvalidPlan', message: 'spec.id must name this run' } as const];
-  const stage = (...targets: Stage['targets'][number][]): Stage[] => [buildStage('worker', targets)];
+  const stage = (...targets: Stage['targets'][number][]): Stage[] => [
+    buildStage('worker', targets),
+  ];
   check([
     [
       'starts nobody',
@@ -422,12 +484,20 @@ describe('a running plan that was changed to an invalid one', () => {
     ],
     [
       'never ends well, even if nothing is left to do: what was added to it was not done',
-      { stages: stage(c('w1', 'intended')), facts: { w1: { observation: succeeded() } }, rollout: { problems } },
+      {
+        stages: stage(c('w1', 'intended')),
+        facts: { w1: { observation: succeeded() } },
+        rollout: { problems },
+      },
       { w1: 'done', ...running },
     ],
     [
       'fails with a target that fails',
-      { stages: stage(c('w1', 'intended')), facts: { w1: { observation: failed('404') } }, rollout: { problems } },
+      {
+        stages: stage(c('w1', 'intended')),
+        facts: { w1: { observation: failed('404') } },
+        rollout: { problems },
+      },
       { w1: 'failed', phase: 'failed', reason: 'TargetFailed' },
     ],
   ]);
@@ -456,27 +526,43 @@ test('an abort ends a rollout as failed, and does not change one that has nothin
     return decide({ ...buildSnapshot(rollout), controls }, POLICY, NOW).record;
   };
   const reason = { code: 'Aborted', message: 'the plan was aborted: wrong' };
-  expect(endOf(c('w1', 'done'), c('w2'))).toMatchObject({ phase: 'failed', blocked: false, reason });
+  expect(endOf(c('w1', 'done'), c('w2'))).toMatchObject({
+    phase: 'failed',
+    blocked: false,
+    reason,
+  });
   expect(endOf(c('w1', 'done'))).toMatchObject({ phase: 'done', blocked: false });
 });
 
 test('a plan that is over within its failure budget says how many are done and who failed', () => {
-  const workers = Array.from({ length: 8 }, (_, index) => c(`worker${index}`, index === 2 ? 'failed' : 'done'));
+  const workers = Array.from({ length: 8 }, (_, index) =>
+    c(`worker${index}`, index === 2 ? 'failed' : 'done'),
+  );
   const { record } = decide(
     buildSnapshot(buildRollout([buildStage('worker', workers)])),
     { ...POLICY, maxFailures: 1 },
     NOW,
   );
-  expect(record?.reason).toEqual({ code: 'DoneWithFailures', message: '7 of 8 targets done; failed: worker2' });
+  expect(record?.reason).toEqual({
+    code: 'DoneWithFailures',
+    message: '7 of 8 targets done; failed: worker2',
+  });
 });
 
 test('a rollout without targets says so', () => {
   const { record } = decide(buildSnapshot(buildRollout([])), POLICY, NOW);
-  expect(record?.reason).toEqual({ code: 'NoTargets', message: 'there was no target, so nothing was done' });
+  expect(record?.reason).toEqual({
+    code: 'NoTargets',
+    message: 'there was no target, so nothing was done',
+  });
 });
 
 test('a rollout whose slots are taken is not blocked by those that wait', () => {
   const stage = buildStage('worker', ['w1', 'w2'], { maxInFlight: 1 });
-  const { record } = decide(buildSnapshot(buildRollout([stage]), { w1: { ready: false } }), POLICY, NOW);
+  const { record } = decide(
+    buildSnapshot(buildRollout([stage]), { w1: { ready: false } }),
+    POLICY,
+    NOW,
+  );
   expect(record).toMatchObject({ phase: 'running', blocked: false });
 });

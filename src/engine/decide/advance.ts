@@ -56,7 +56,8 @@ function follow(evaluations: Evaluations, stage: Stage): Rollout {
     if (!step.next) continue;
     moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });
     // A reason that stops the rollout replaces one that does not.
-    if (FAILURES.includes(step.next)) reason = stops(step.reason, policy) ? step.reason : (reason ?? step.reason);
+    if (FAILURES.includes(step.next))
+      reason = stops(step.reason, policy) ? step.reason : (reason ?? step.reason);
   }
   return moved.length === 0 ? rollout : { ...withTargets(rollout, moved), reason };
 }
@@ -67,7 +68,9 @@ function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: n
   const isUnderWay = observation.kind !== 'none' && !isSupersededByRetry(snapshot, target);
   const attempt = next === 'intended' && isUnderWay ? observation.attempt : '';
   // The API server would refuse a status with anything but such a time, and `Date.parse` takes much else.
-  return Number.isNaN(Date.parse(attempt)) ? momentOf(snapshot, target, now) : rfc3339(Date.parse(attempt));
+  return Number.isNaN(Date.parse(attempt))
+    ? momentOf(snapshot, target, now)
+    : rfc3339(Date.parse(attempt));
 }
 
 function conclude(snapshot: Snapshot, policy: RolloutPolicy): Rollout | undefined {
@@ -90,10 +93,15 @@ function failurePhase(rollout: Rollout): RolloutPhase {
 /** How a rollout ends that nothing stopped. */
 function withinBudget(rollout: Rollout): Pick<Rollout, 'phase' | 'reason'> {
   if (lastingFailures(rollout, ...FAILURES).length > 0)
-    return { phase: failurePhase(rollout), reason: because('DoneWithFailures', outcomeOf(rollout)) };
+    return {
+      phase: failurePhase(rollout),
+      reason: because('DoneWithFailures', outcomeOf(rollout)),
+    };
   // No targets is no failure, but often a selector that matches nothing.
   const isEmpty = rollout.stages.every(({ targets }) => targets.length === 0);
-  const reason = isEmpty ? because('NoTargets', 'there was no target, so nothing was done') : rollout.reason;
+  const reason = isEmpty
+    ? because('NoTargets', 'there was no target, so nothing was done')
+    : rollout.reason;
   return { phase: 'done', reason };
 }
 
@@ -109,8 +117,16 @@ function start(context: DecisionContext, stage: Stage): Rollout {
   // A target that cannot start counts as failed, before another one starts.
   const moved =
     stopped.length > 0
-      ? stopped.map(({ target, reason }): Target => ({ ...target, state: refusedState(reason), since }))
-      : chosen.map((target): Target => ({ ...target, state: 'intended', since: momentOf(snapshot, target, now) }));
+      ? stopped.map(
+          ({ target, reason }): Target => ({ ...target, state: refusedState(reason), since }),
+        )
+      : chosen.map(
+          (target): Target => ({
+            ...target,
+            state: 'intended',
+            since: momentOf(snapshot, target, now),
+          }),
+        );
   const started = withTargets(rollout, moved);
   const blocked = waiting.some(({ reason, isPassing }) => !isPassing && !isUnasked(reason));
   const reason = rollout.reason ?? stopped[0]?.reason;
@@ -124,17 +140,25 @@ export function admit(context: DecisionContext): Rollout {
   const { rollout, preconditions, controls } = snapshot;
   const problem = together(rollout.problems);
   if (problem) return { ...rollout, phase: 'invalid', reason: problem };
-  if (controls.abort !== undefined) return { ...rollout, phase: 'failed', reason: abortReason(controls.abort) };
+  if (controls.abort !== undefined)
+    return { ...rollout, phase: 'failed', reason: abortReason(controls.abort) };
   // The rules below need a readable policy.
-  if (preconditions === 'unasked' || isUnanswered(preconditions) || policy.problems.length > 0) return rollout;
+  if (preconditions === 'unasked' || isUnanswered(preconditions) || policy.problems.length > 0)
+    return rollout;
   const unmet = together(preconditions ?? []);
   if (unmet) return { ...rollout, phase: 'invalid', reason: unmet };
-  const broken = together([...payloadProblems(rollout.stages, policy), ...versionVerdict(snapshot, policy).problems]);
+  const broken = together([
+    ...payloadProblems(rollout.stages, policy),
+    ...versionVerdict(snapshot, policy).problems,
+  ]);
   if (broken) return { ...rollout, phase: 'invalid', reason: broken };
   const refusals: Reason[] = [];
   const refused: Target[] = [];
   for (const { stage, target } of withStages(rollout)) {
-    const verdict = evaluate(BEFORE_ROLLOUT, gateInput({ ...context, stage, target }, freeSlots(stage)));
+    const verdict = evaluate(
+      BEFORE_ROLLOUT,
+      gateInput({ ...context, stage, target }, freeSlots(stage)),
+    );
     if (verdict.kind !== 'stop') continue;
     refusals.push(verdict.reason);
     refused.push({ ...target, state: refusedState(verdict.reason), since: rfc3339(now) });
@@ -162,7 +186,11 @@ export function versionVerdict(snapshot: Snapshot, { allow }: RolloutPolicy): Ve
       ...stage,
       targets: stage.targets.map((target) => {
         const { version: current, node } = factsOf(snapshot, target);
-        return { name: target.name, current, hasKubelet: stage.role === 'worker' || node !== undefined };
+        return {
+          name: target.name,
+          current,
+          hasKubelet: stage.role === 'worker' || node !== undefined,
+        };
       }),
     }));
   return judgePlan(stages, apiServers, allow);
@@ -173,5 +201,8 @@ export function uncheckedReason(snapshot: Snapshot, policy: RolloutPolicy): Reas
   const { unchecked } = versionVerdict(snapshot, policy);
   return unchecked.length === 0
     ? undefined
-    : because('VersionUnchecked', `upgraded without a check of the version rules: ${unchecked.join('; ')}`);
+    : because(
+        'VersionUnchecked',
+        `upgraded without a check of the version rules: ${unchecked.join('; ')}`,
+      );
 }

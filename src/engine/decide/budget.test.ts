@@ -12,32 +12,63 @@ import { decide } from './decide.ts';
 
 const told = (rolledBack?: boolean): Partial<TargetFacts> => {
   const report = rolledBack === undefined ? {} : { rolledBack };
-  return { observation: { kind: 'failed', message: 'no', attempt: later(0), since: later(0), report } };
+  return {
+    observation: { kind: 'failed', message: 'no', attempt: later(0), since: later(0), report },
+  };
 };
 
-test.each<[string, Record<string, Partial<TargetFacts>>, RecordedState[], RecordedState[], number]>([
-  ['its slot is not free', { w1: told(false) }, ['intended', 'pending'], ['intended', 'pending'], 1],
-  ['one that was rolled back frees it', { w1: told(true) }, ['intended', 'pending'], ['failed', 'intended'], 1],
-  ['one that was not touched frees it', { w1: told() }, ['intended', 'pending'], ['failed', 'intended'], 1],
+test.each<[string, Record<string, Partial<TargetFacts>>, RecordedState[], RecordedState[], number]>(
   [
-    'one that is not Ready frees it',
-    { w1: { ...told(false), ready: false } },
-    ['intended', 'pending'],
-    ['failed', 'intended'],
-    1,
+    [
+      'its slot is not free',
+      { w1: told(false) },
+      ['intended', 'pending'],
+      ['intended', 'pending'],
+      1,
+    ],
+    [
+      'one that was rolled back frees it',
+      { w1: told(true) },
+      ['intended', 'pending'],
+      ['failed', 'intended'],
+      1,
+    ],
+    [
+      'one that was not touched frees it',
+      { w1: told() },
+      ['intended', 'pending'],
+      ['failed', 'intended'],
+      1,
+    ],
+    [
+      'one that is not Ready frees it',
+      { w1: { ...told(false), ready: false } },
+      ['intended', 'pending'],
+      ['failed', 'intended'],
+      1,
+    ],
+    ['nobody waits for the slot', { w1: told(false) }, ['intended', 'done'], ['failed', 'done'], 1],
+    [
+      'the budget is used up',
+      { w1: told(false) },
+      ['intended', 'pending'],
+      ['failed', 'pending'],
+      0,
+    ],
+    [
+      'two are more than the budget',
+      { w1: told(false), w2: told(false) },
+      ['intended', 'intended', 'pending'],
+      ['failed', 'failed', 'pending'],
+      1,
+    ],
   ],
-  ['nobody waits for the slot', { w1: told(false) }, ['intended', 'done'], ['failed', 'done'], 1],
-  ['the budget is used up', { w1: told(false) }, ['intended', 'pending'], ['failed', 'pending'], 0],
-  [
-    'two are more than the budget',
-    { w1: told(false), w2: told(false) },
-    ['intended', 'intended', 'pending'],
-    ['failed', 'failed', 'pending'],
-    1,
-  ],
-])('%s', (_name, facts, before, after, maxFailures) => {
+)('%s', (_name, facts, before, after, maxFailures) => {
   const targets = before.map((state, index) => buildTarget(`w${index + 1}`, state));
-  const snapshot = buildSnapshot(buildRollout([buildStage('worker', targets, { maxInFlight: 1 })]), facts);
+  const snapshot = buildSnapshot(
+    buildRollout([buildStage('worker', targets, { maxInFlight: 1 })]),
+    facts,
+  );
   const { record } = decide(snapshot, buildPolicy({ maxFailures }), T0);
   const [stage] = (record ?? snapshot.rollout).stages;
   expect(stage?.targets.map(({ state }) => state)).toEqual(after);

@@ -10,18 +10,24 @@ export const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsuppo
 /** True if nothing new may start: the rollout is aborted, its failure budget is used up, or the plan is now invalid. */
 export function isStopping(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const { rollout, controls } = snapshot;
-  return controls.abort !== undefined || isOverBudget(snapshot, policy) || rollout.problems.length > 0;
+  return (
+    controls.abort !== undefined || isOverBudget(snapshot, policy) || rollout.problems.length > 0
+  );
 }
 
 /** A failed controller stops the rollout: the next one could cost the quorum. */
 export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const { rollout } = snapshot;
-  const namesIn = (stage: Stage) => failedIn(snapshot, stage).map(({ name }) => `${stage.role} ${name}`);
+  const namesIn = (stage: Stage) =>
+    failedIn(snapshot, stage).map(({ name }) => `${stage.role} ${name}`);
   const counted = rollout.stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
   // Once for all commands.
   const failures = new Set(counted.flatMap(namesIn));
-  if (failures.size > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy))) return true;
-  return counted.some((stage) => stage.role === 'controller' && failedIn(snapshot, stage).length > 0);
+  if (failures.size > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy)))
+    return true;
+  return counted.some(
+    (stage) => stage.role === 'controller' && failedIn(snapshot, stage).length > 0,
+  );
 }
 
 export function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
@@ -29,7 +35,9 @@ export function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {
 }
 
 function failedIn(snapshot: Snapshot, { targets }: Stage): Target[] {
-  return targets.filter((target) => FAILURES.includes(target.state) || isUnsettled(snapshot, target));
+  return targets.filter(
+    (target) => FAILURES.includes(target.state) || isUnsettled(snapshot, target),
+  );
 }
 
 /** True while a node in progress reports a roll-back that did not work: if it is Ready, its service may still restart. */

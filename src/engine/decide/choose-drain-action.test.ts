@@ -17,11 +17,17 @@ import { decide } from './decide.ts';
 import { evaluationsFor } from './evaluate-target.ts';
 
 const OWNER = `plan-uid/${later(0)}/Plan`;
-const NODE: NodeView = { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
+const NODE: NodeView = {
+  name: 'n1',
+  unschedulable: false,
+  cordonOwner: undefined,
+  taintOwner: undefined,
+};
 const OURS: NodeView = { ...NODE, unschedulable: true, cordonOwner: OWNER };
 const THEIRS: NodeView = { ...NODE, unschedulable: true };
 const HELD = 'shop/web-1 was to end by 2026-11-20T08:00:00Z (held by example.com/backup)';
-const WEB = 'PodDisruptionBudget default/web blocks default/web-1: it needs 1 healthy pods and has 1 currently';
+const WEB =
+  'PodDisruptionBudget default/web blocks default/web-1: it needs 1 healthy pods and has 1 currently';
 const DRAIN_MS = buildPolicy().stepDeadlines.drain;
 
 const asking = (waitsFor: 'drain' | 'uncordon', more: object = {}): Observation => ({
@@ -46,9 +52,13 @@ function evaluationOf(
   return { stage, target, evaluation };
 }
 
-const draining = (more: object = {}) => ({ kind: 'draining', since: T0, left: 2, ...more }) as const;
+const draining = (more: object = {}) =>
+  ({ kind: 'draining', since: T0, left: 2, ...more }) as const;
 const GONE = 'the pods are gone (kubectl get pods -A --field-selector spec.nodeName=n1 shows them)';
-const UNTIL = { until: new Date(T0 + DRAIN_MS).toISOString().replace('.000', ''), recheckMs: DRAIN_MS };
+const UNTIL = {
+  until: new Date(T0 + DRAIN_MS).toISOString().replace('.000', ''),
+  recheckMs: DRAIN_MS,
+};
 const AT_WORK = { phase: 'working', effect: 'node-action' } as const;
 const FAILED = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
 
@@ -83,13 +93,27 @@ test('the cordon names its owner, and the drain follows the policy', () => {
     reason: because('Draining', 'w1 is being cordoned'),
     nodeAction: { kind: 'cordon', stage, target, node: 'n1', owner: OWNER },
   });
-  expect(evaluationOf({}, { policy }).evaluation.nodeAction).toMatchObject({ kind: 'drain', node: 'n1', options });
+  expect(evaluationOf({}, { policy }).evaluation.nodeAction).toMatchObject({
+    kind: 'drain',
+    node: 'n1',
+    options,
+  });
 });
 
 test.each<[string, Partial<TargetFacts>, Partial<RolloutPolicy>, object]>([
   ['the drain begins', {}, {}, because('Draining', 'w1 is being drained')],
-  ['it is drained', { drain: { kind: 'drained', since: T0 } }, {}, because('InFlight', 'w1 is drained')],
-  ['a controller without a Node', { node: undefined }, {}, because('InFlight', 'w1 has no Node to drain')],
+  [
+    'it is drained',
+    { drain: { kind: 'drained', since: T0 } },
+    {},
+    because('InFlight', 'w1 is drained'),
+  ],
+  [
+    'a controller without a Node',
+    { node: undefined },
+    {},
+    because('InFlight', 'w1 has no Node to drain'),
+  ],
   [
     'drains are disabled',
     { node: NODE },
@@ -106,7 +130,9 @@ test.each<[string, Partial<TargetFacts>, Partial<RolloutPolicy>, object]>([
   expect(evaluationOf(facts, { policy }).evaluation.reason).toEqual(reason);
 });
 
-test.each<[string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?: number }, object]>([
+test.each<
+  [string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?: number }, object]
+>([
   [
     'the pods cannot be listed',
     draining({ left: 0 }),
@@ -123,13 +149,25 @@ test.each<[string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?
     'two pods are left',
     draining(),
     {},
-    { ...AT_WORK, gate: 'drain', reason: because('Draining', '2 pods are left on node n1'), ends: GONE, ...UNTIL },
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('Draining', '2 pods are left on node n1'),
+      ends: GONE,
+      ...UNTIL,
+    },
   ],
   [
     'one pod is left',
     draining({ left: 1 }),
     {},
-    { ...AT_WORK, gate: 'drain', reason: because('Draining', '1 pod is left on node n1'), ends: GONE, ...UNTIL },
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('Draining', '1 pod is left on node n1'),
+      ends: GONE,
+      ...UNTIL,
+    },
   ],
   [
     'a budget blocks',
@@ -159,7 +197,12 @@ test.each<[string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?
     'a drain without a deadline',
     draining(),
     { policy: { drain: { ...buildPolicy().drain, onDeadline: 'wait' } }, now: 9 * DRAIN_MS },
-    { ...AT_WORK, gate: 'drain', reason: because('Draining', '2 pods are left on node n1'), ends: GONE },
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('Draining', '2 pods are left on node n1'),
+      ends: GONE,
+    },
   ],
   [
     'the very end of the deadline',
@@ -201,7 +244,10 @@ test.each<[string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?
     'a pod that may not go',
     { kind: 'failed', since: T0, reason: 'default/db has local data' },
     {},
-    { ...FAILED, reason: because('DrainRefused', 'w1 cannot be drained: default/db has local data') },
+    {
+      ...FAILED,
+      reason: because('DrainRefused', 'w1 cannot be drained: default/db has local data'),
+    },
   ],
 ])('what a drain waits for: %s', (_name, drain, options, expected) => {
   expect(evaluationOf({ drain }, options).evaluation).toEqual(expected);
@@ -212,16 +258,24 @@ const VERIFYING = { phase: 'verifying', effect: 'node-action' } as const;
 test.each<[string, Observation, 'ours' | 'always', 'ours' | 'always']>([
   ['its owner is in the mark', asking('uncordon'), 'ours', 'ours'],
   ['the policy takes any', asking('uncordon'), 'always', 'always'],
-  ['an original agent set it without a name', asking('uncordon', { ownsCordon: true }), 'ours', 'always'],
-])('a node that waits for its uncordon says whose cordon goes: %s', (_name, observation, uncordon, expected) => {
-  const policy = { drain: { ...buildPolicy().drain, uncordon } };
-  const { evaluation, stage, target } = evaluationOf({ observation }, { policy });
-  expect(evaluation).toEqual({
-    ...VERIFYING,
-    reason: because('InFlight', 'w1 is being uncordoned'),
-    nodeAction: { kind: 'acknowledge', stage, target, node: 'n1', uncordon: expected },
-  });
-});
+  [
+    'an original agent set it without a name',
+    asking('uncordon', { ownsCordon: true }),
+    'ours',
+    'always',
+  ],
+])(
+  'a node that waits for its uncordon says whose cordon goes: %s',
+  (_name, observation, uncordon, expected) => {
+    const policy = { drain: { ...buildPolicy().drain, uncordon } };
+    const { evaluation, stage, target } = evaluationOf({ observation }, { policy });
+    expect(evaluation).toEqual({
+      ...VERIFYING,
+      reason: because('InFlight', 'w1 is being uncordoned'),
+      nodeAction: { kind: 'acknowledge', stage, target, node: 'n1', uncordon: expected },
+    });
+  },
+);
 
 test('a node is not uncordoned before it is Ready', () => {
   const { evaluation } = evaluationOf({ observation: asking('uncordon'), ready: false });
@@ -235,17 +289,30 @@ test('a node is not uncordoned before it is Ready', () => {
 
 test.each([
   ['that waits for its uncordon', asking('uncordon'), { effect: 'fail', gate: 'toy' }],
-  ['that is done', { kind: 'succeeded', attempt: later(0), since: later(0) } as const, { effect: 'verify' }],
+  [
+    'that is done',
+    { kind: 'succeeded', attempt: later(0), since: later(0) } as const,
+    { effect: 'verify' },
+  ],
 ])('a verifier that says stop fails a target %s', (_name, observation, more) => {
   const list = AFTER_TARGET as Gate[];
   const toy: Gate = { name: 'toy', evaluate: () => stop('TargetFailed', 'it burns') };
   list.push(toy);
   onTestFinished(() => void list.splice(list.indexOf(toy), 1));
   const reason = because('TargetFailed', 'it burns');
-  expect(evaluationOf({ observation }).evaluation).toEqual({ phase: 'failed', next: 'failed', reason, ...more });
+  expect(evaluationOf({ observation }).evaluation).toEqual({
+    phase: 'failed',
+    next: 'failed',
+    reason,
+    ...more,
+  });
 });
 
-function signalOf(facts: Partial<TargetFacts>, policy: Partial<RolloutPolicy> = {}, more: Partial<Stage> = {}) {
+function signalOf(
+  facts: Partial<TargetFacts>,
+  policy: Partial<RolloutPolicy> = {},
+  more: Partial<Stage> = {},
+) {
   const stage = buildStage('worker', [buildTarget('w1', 'intended')], more);
   const agent = { soakMs: 5 };
   const { signals } = decide(
@@ -261,10 +328,20 @@ const PLAIN = { soakMs: 5 };
 
 test.each<[string, Partial<TargetFacts>, Partial<RolloutPolicy>, object]>([
   ['its cordon would be named so', { node: NODE }, {}, { ...PLAIN, cordonFor: OWNER }],
-  ["somebody else's was found", { node: THEIRS }, {}, { ...PLAIN, cordonFor: OWNER, foundCordoned: true }],
+  [
+    "somebody else's was found",
+    { node: THEIRS },
+    {},
+    { ...PLAIN, cordonFor: OWNER, foundCordoned: true },
+  ],
   ['our own was found', { node: OURS }, {}, { ...PLAIN, cordonFor: OWNER }],
   ['it has no Node', {}, {}, PLAIN],
-  ['nothing is drained', { node: NODE }, { drain: { ...buildPolicy().drain, enabled: false } }, PLAIN],
+  [
+    'nothing is drained',
+    { node: NODE },
+    { drain: { ...buildPolicy().drain, enabled: false } },
+    PLAIN,
+  ],
 ])('a signal tells the agent about cordons: %s', (_name, facts, policy, agent) => {
   expect(signalOf(facts, policy)).toEqual({ payload: PAYLOAD, agent });
 });
@@ -276,7 +353,13 @@ test('a plan that downloads nothing signals without a payload', () => {
 
 test('an unsignalled intent counts its own slot as room', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'intended')], { maxInFlight: 2 });
-  const foreign = { name: 'w9', role: 'worker', attempt: later(0), since: later(0), leftMs: HOUR } as const;
+  const foreign = {
+    name: 'w9',
+    role: 'worker',
+    attempt: later(0),
+    since: later(0),
+    leftMs: HOUR,
+  } as const;
   const snapshot = { ...buildSnapshot(buildRollout([stage])), foreignWork: [foreign] };
   expect(decide(snapshot, buildPolicy(), T0).signals).toHaveLength(1);
   const one = { ...snapshot, rollout: buildRollout([{ ...stage, maxInFlight: 1 }]) };
@@ -285,9 +368,15 @@ test('an unsignalled intent counts its own slot as room', () => {
 
 test('a drain with other options than the policy has now begins anew with those', () => {
   const { options } = buildPolicy().drain;
-  const begun = evaluationOf({ node: NODE && { ...NODE, unschedulable: true }, drain: { ...draining(), options } });
+  const begun = evaluationOf({
+    node: NODE && { ...NODE, unschedulable: true },
+    drain: { ...draining(), options },
+  });
   expect(begun.evaluation.nodeAction).toBeUndefined();
   const outdated = { ...draining(), options: { ...options, gracePeriodSeconds: 7 } };
-  const { evaluation } = evaluationOf({ node: NODE && { ...NODE, unschedulable: true }, drain: outdated });
+  const { evaluation } = evaluationOf({
+    node: NODE && { ...NODE, unschedulable: true },
+    drain: outdated,
+  });
   expect(evaluation.nodeAction).toMatchObject({ kind: 'drain', options });
 });

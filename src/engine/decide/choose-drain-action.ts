@@ -6,7 +6,13 @@ import { formatDuration } from '../../util/duration.ts';
 import { sameJson } from '../../util/json.ts';
 import { AFTER_TARGET, evaluate } from '../gates/registry.ts';
 import { gateInput, type TargetContext } from '../gates/types.ts';
-import { isUnanswered, type NodeAction, type NodeView, type TargetFacts, untilAsked } from '../model/decision.ts';
+import {
+  isUnanswered,
+  type NodeAction,
+  type NodeView,
+  type TargetFacts,
+  untilAsked,
+} from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { ownerOf } from '../model/rollout.ts';
 import type { TargetEvaluation } from '../model/transitions.ts';
@@ -14,17 +20,35 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 
 /** Undefined if the target waits for nothing that the leader does. */
-export function chooseDrainAction(context: TargetContext, facts: TargetFacts): TargetEvaluation | undefined {
+export function chooseDrainAction(
+  context: TargetContext,
+  facts: TargetFacts,
+): TargetEvaluation | undefined {
   const { observation, drainDelegation, node } = facts;
   if (observation.kind !== 'working' || observation.waitsFor === undefined) return undefined;
   if (node && drainDelegation === 'unasked') {
     const { stage, target } = context;
-    const reason = because('DrainDelegationUnknown', `asking whether ${target.name} delegates its drain`);
-    return { phase: 'working', effect: 'node-action', reason, probe: { kind: 'drain-delegation', stage, target } };
+    const reason = because(
+      'DrainDelegationUnknown',
+      `asking whether ${target.name} delegates its drain`,
+    );
+    return {
+      phase: 'working',
+      effect: 'node-action',
+      reason,
+      probe: { kind: 'drain-delegation', stage, target },
+    };
   }
   if (node && isUnanswered(drainDelegation))
-    return { phase: 'working', effect: 'node-action', gate: 'drain-delegation', ...untilAsked(drainDelegation) };
-  return observation.waitsFor === 'drain' ? cordonAndDrain(context, facts) : uncordonNode(context, facts);
+    return {
+      phase: 'working',
+      effect: 'node-action',
+      gate: 'drain-delegation',
+      ...untilAsked(drainDelegation),
+    };
+  return observation.waitsFor === 'drain'
+    ? cordonAndDrain(context, facts)
+    : uncordonNode(context, facts);
 }
 
 /** Cordon, drain, acknowledge: each starts once the one before it is observed. */
@@ -33,7 +57,13 @@ function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): T
   const { name } = target;
   if (policy.heldBy !== undefined) {
     const reason = because('Paused', `${policy.heldBy} is paused: ${name} is not drained`);
-    return { phase: 'working', effect: 'node-action', gate: 'not-paused', reason, ends: `${policy.heldBy} is resumed` };
+    return {
+      phase: 'working',
+      effect: 'node-action',
+      gate: 'not-paused',
+      reason,
+      ends: `${policy.heldBy} is resumed`,
+    };
   }
   const acknowledge = { kind: 'acknowledge', stage, target, node: node?.name } as const;
   if (!node) return doing(because('InFlight', `${name} has no Node to drain`), acknowledge);
@@ -46,12 +76,20 @@ function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): T
     const cordon = { kind: 'cordon', stage, target, node: node.name, owner } as const;
     return doing(because('Draining', `${name} is being cordoned`), cordon);
   }
-  if (policy.drain.cordonOnly === true) return doing(because('InFlight', `${name} is cordoned`), acknowledge);
+  if (policy.drain.cordonOnly === true)
+    return doing(because('InFlight', `${name} is cordoned`), acknowledge);
   if (!drain || (drain.options && !sameJson(drain.options, policy.drain.options))) {
-    const begin = { kind: 'drain', stage, target, node: node.name, options: policy.drain.options } as const;
+    const begin = {
+      kind: 'drain',
+      stage,
+      target,
+      node: node.name,
+      options: policy.drain.options,
+    } as const;
     return doing(because('Draining', `${name} is being drained`), begin);
   }
-  if (drain.kind === 'drained') return doing(because('InFlight', `${name} is drained`), acknowledge);
+  if (drain.kind === 'drained')
+    return doing(because('InFlight', `${name} is drained`), acknowledge);
   return wait(context, node, drain);
 }
 
@@ -59,31 +97,59 @@ function doing(reason: Reason, nodeAction: NodeAction): TargetEvaluation {
   return { phase: 'working', effect: 'node-action', reason, nodeAction };
 }
 
-function wait({ stage, target, policy, now }: TargetContext, node: NodeView, drain: DrainState): TargetEvaluation {
+function wait(
+  { stage, target, policy, now }: TargetContext,
+  node: NodeView,
+  drain: DrainState,
+): TargetEvaluation {
   const { stepDeadlines, drain: rules } = policy;
   const failed = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
   if (drain.kind === 'failed')
-    return { ...failed, reason: because('DrainRefused', `${target.name} cannot be drained: ${drain.reason}`) };
+    return {
+      ...failed,
+      reason: because('DrainRefused', `${target.name} cannot be drained: ${drain.reason}`),
+    };
   const { left = 0, blockedBy } = drain.kind === 'draining' ? drain : {};
-  const deadline = drain.since + (rules.onDeadline === 'wait' ? Number.POSITIVE_INFINITY : stepDeadlines.drain);
+  const deadline =
+    drain.since + (rules.onDeadline === 'wait' ? Number.POSITIVE_INFINITY : stepDeadlines.drain);
   const counted = `${left === 1 ? '1 pod is' : `${left} pods are`} left on node ${node.name}`;
   const what = left === 0 ? `Refit could not list the pods of node ${node.name} yet` : counted;
   const why = blockedBy === undefined ? what : `${what}: ${blockedBy}`;
   if (now >= deadline) {
     const message = `${target.name} was not drained within ${formatDuration(stepDeadlines.drain)}: ${why}`;
-    if (rules.onDeadline !== 'proceed') return { ...failed, reason: because('DrainTooLong', message) };
-    return doing(because('InFlight', message), { kind: 'acknowledge', stage, target, node: node.name });
+    if (rules.onDeadline !== 'proceed')
+      return { ...failed, reason: because('DrainTooLong', message) };
+    return doing(because('InFlight', message), {
+      kind: 'acknowledge',
+      stage,
+      target,
+      node: node.name,
+    });
   }
   const code = blockedBy === undefined ? 'Draining' : 'DrainBlocked';
-  const until = Number.isFinite(deadline) ? { until: rfc3339(deadline), recheckMs: deadline - now } : {};
+  const until = Number.isFinite(deadline)
+    ? { until: rfc3339(deadline), recheckMs: deadline - now }
+    : {};
   const gone = `the pods are gone (kubectl get pods -A --field-selector spec.nodeName=${node.name} shows them)`;
   const ends = blockedBy?.includes('PodDisruptionBudget ') === true ? BUDGET_ENDS : gone;
-  return { phase: 'working', effect: 'node-action', gate: 'drain', reason: because(code, why), ends, ...until };
+  return {
+    phase: 'working',
+    effect: 'node-action',
+    gate: 'drain',
+    reason: because(code, why),
+    ends,
+    ...until,
+  };
 }
 
 /** Which cordon to remove: ours, which names its owner, or also one that an original leader or agent set without a name. */
-export function uncordonOf({ observation }: TargetFacts, { drain }: RolloutPolicy): 'ours' | 'always' {
-  return observation.kind === 'working' && observation.ownsCordon === true ? 'always' : drain.uncordon;
+export function uncordonOf(
+  { observation }: TargetFacts,
+  { drain }: RolloutPolicy,
+): 'ours' | 'always' {
+  return observation.kind === 'working' && observation.ownsCordon === true
+    ? 'always'
+    : drain.uncordon;
 }
 
 /** The verifiers pass before pods come back. */
@@ -94,11 +160,18 @@ function uncordonNode(context: TargetContext, facts: TargetFacts): TargetEvaluat
     const what = facts.node ? 'is being uncordoned' : 'is about to report its end';
     const reason = because('InFlight', `${target.name} ${what}`);
     const uncordon = uncordonOf(facts, policy);
-    const nodeAction = { kind: 'acknowledge', stage, target, node: facts.node?.name, uncordon } as const;
+    const nodeAction = {
+      kind: 'acknowledge',
+      stage,
+      target,
+      node: facts.node?.name,
+      uncordon,
+    } as const;
     return { phase: 'verifying', effect: 'node-action', reason, nodeAction };
   }
   const { reason, gate } = verdict;
-  if (verdict.kind === 'stop') return { phase: 'failed', effect: 'fail', next: 'failed', reason, gate };
+  if (verdict.kind === 'stop')
+    return { phase: 'failed', effect: 'fail', next: 'failed', reason, gate };
   const { ends, recheckMs, probe } = verdict;
   return { phase: 'verifying', effect: 'node-action', reason, ends, gate, recheckMs, probe };
 }

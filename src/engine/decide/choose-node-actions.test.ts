@@ -15,16 +15,32 @@ import type { RecordedState, Role, Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { decide } from './decide.ts';
 
-const NODE: NodeView = { name: 'w1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
+const NODE: NodeView = {
+  name: 'w1',
+  unschedulable: false,
+  cordonOwner: undefined,
+  taintOwner: undefined,
+};
 const OURS: NodeView = { ...NODE, unschedulable: true, cordonOwner: `plan-uid/${later(0)}` };
 const THEIRS: NodeView = { ...NODE, unschedulable: true };
-const LEFT: DrainState = { kind: 'draining', since: T0, left: 2, blockedBy: 'default/web lets none of its pods go' };
+const LEFT: DrainState = {
+  kind: 'draining',
+  since: T0,
+  left: 2,
+  blockedBy: 'default/web lets none of its pods go',
+};
 
 function asking(waitsFor: 'drain' | 'uncordon'): Observation {
   const isDrain = waitsFor === 'drain';
   const step = isDrain ? 'Cordoning' : 'UnCordoning';
   const seen = { step, attempt: later(0), since: later(0) };
-  return { kind: 'working', ...seen, waitsFor, part: isDrain ? 'drain' : 'ready', cancellable: isDrain };
+  return {
+    kind: 'working',
+    ...seen,
+    waitsFor,
+    part: isDrain ? 'drain' : 'ready',
+    cancellable: isDrain,
+  };
 }
 
 interface Situation {
@@ -39,7 +55,15 @@ interface Situation {
 }
 
 function decisionOn(situation: Situation): Decision {
-  const { state = 'intended', role = 'worker', behind = [], facts, controls, policy, now = MINUTE } = situation;
+  const {
+    state = 'intended',
+    role = 'worker',
+    behind = [],
+    facts,
+    controls,
+    policy,
+    now = MINUTE,
+  } = situation;
   const stage = buildStage(role, [buildTarget('w1', state, { since: later(0) }), ...behind]);
   const isOver = state === 'failed';
   const rollout = buildRollout([stage], {
@@ -47,7 +71,11 @@ function decisionOn(situation: Situation): Decision {
     source: { ...buildRollout([]).source, uid: 'plan-uid' },
   });
   const snapshot = buildSnapshot(rollout, { w1: { drainDelegation: true, node: NODE, ...facts } });
-  return decide({ ...snapshot, controls: { ...NO_CONTROLS, ...controls } }, buildPolicy(policy), T0 + now);
+  return decide(
+    { ...snapshot, controls: { ...NO_CONTROLS, ...controls } },
+    buildPolicy(policy),
+    T0 + now,
+  );
 }
 
 /** What is done, recorded, asked and said. */
@@ -59,14 +87,21 @@ function toldOf(situation: Situation): object {
     ...(target ? { recorded: target.state } : {}),
     ...(record?.reason ? { reason: record.reason.code } : {}),
     ...(probes.length > 0 ? { waitsFor: probes.map(({ kind }) => kind).join() } : {}),
-    ...(waits.length > 0 && nodeActions.length === 0 ? { waits: waits.map(({ reason }) => reason.code).join() } : {}),
+    ...(waits.length > 0 && nodeActions.length === 0
+      ? { waits: waits.map(({ reason }) => reason.code).join() }
+      : {}),
   };
 }
 
 describe('a node that asks to be drained', () => {
   test('a node that drains itself for too long fails like any drain', () => {
     const { drain } = buildPolicy().stepDeadlines;
-    const facts = { drainDelegation: false, node: OURS, observation: asking('drain'), watchedMs: drain };
+    const facts = {
+      drainDelegation: false,
+      node: OURS,
+      observation: asking('drain'),
+      watchedMs: drain,
+    };
     const told = toldOf({ facts, now: drain, policy: { targetDeadlineMs: 9 * HOUR } });
     expect(told).toEqual({ recorded: 'failed', reason: 'DrainTooLong' });
   });
@@ -80,18 +115,25 @@ describe('a node that asks to be drained', () => {
       const observation = { ...failed('Failed: not drained within 1 h'), late: 'drain' } as const;
       const policy = { maxFailures: 5, drain: { ...buildPolicy().drain, onDeadline } };
       const { record } = decisionOn({ facts: { observation }, behind: ['w2'], policy });
-      expect(record).toMatchObject({ phase, reason: { code, message: 'w1: Failed: not drained within 1 h' } });
+      expect(record).toMatchObject({
+        phase,
+        reason: { code, message: 'w1: Failed: not drained within 1 h' },
+      });
     },
   );
 
   test('one whose own rules refused the signal says so by its reason', () => {
     const observation = { ...failed('FailedDownload: no sha256'), refused: true } as const;
     const { record } = decisionOn({ facts: { observation } });
-    expect(record).toMatchObject({ reason: { code: 'TargetRefused', message: 'w1: FailedDownload: no sha256' } });
+    expect(record).toMatchObject({
+      reason: { code: 'TargetRefused', message: 'w1: FailedDownload: no sha256' },
+    });
   });
 
   test('a node that drains itself is asked again: no watch shows when it delegates', () => {
-    const { recheckAfterMs } = decisionOn({ facts: { drainDelegation: false, observation: asking('drain') } });
+    const { recheckAfterMs } = decisionOn({
+      facts: { drainDelegation: false, observation: asking('drain') },
+    });
     expect(recheckAfterMs).toBe(10_000);
   });
 
@@ -103,10 +145,18 @@ describe('a node that asks to be drained', () => {
     ],
     [
       'where nobody can tell it waits, and says why',
-      { facts: { drainDelegation: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 } } },
+      {
+        facts: {
+          drainDelegation: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 },
+        },
+      },
       { waits: 'CannotDecide' },
     ],
-    ['one that does it itself is left alone', { facts: { drainDelegation: false } }, { waits: 'InFlight' }],
+    [
+      'one that does it itself is left alone',
+      { facts: { drainDelegation: false } },
+      { waits: 'InFlight' },
+    ],
     ['the cordon comes first', {}, { nodeActions: 'cordon' }],
     ['then the drain', { facts: { node: OURS } }, { nodeActions: 'drain' }],
     ["on somebody else's cordon too", { facts: { node: THEIRS } }, { nodeActions: 'drain' }],
@@ -132,7 +182,12 @@ describe('a node that asks to be drained', () => {
     ],
     [
       'a pod that may not go',
-      { facts: { node: OURS, drain: { kind: 'failed', since: T0, reason: 'default/db has local data' } } },
+      {
+        facts: {
+          node: OURS,
+          drain: { kind: 'failed', since: T0, reason: 'default/db has local data' },
+        },
+      },
       { recorded: 'failed', reason: 'DrainRefused' },
     ],
     ['nothing to drain', { facts: { node: undefined } }, { nodeActions: 'acknowledge' }],
@@ -142,7 +197,9 @@ describe('a node that asks to be drained', () => {
       { nodeActions: 'acknowledge' },
     ],
   ])('%s', (_name, { facts, ...situation }, told) => {
-    expect(toldOf({ ...situation, facts: { observation: asking('drain'), ...facts } })).toEqual(told);
+    expect(toldOf({ ...situation, facts: { observation: asking('drain'), ...facts } })).toEqual(
+      told,
+    );
   });
 });
 
@@ -156,11 +213,15 @@ describe('a node that waits for its uncordon', () => {
       { nodeActions: 'acknowledge' },
     ],
   ])('%s', (_name, { facts, ...situation }, told) => {
-    expect(toldOf({ ...situation, facts: { observation: asking('uncordon'), ...facts } })).toEqual(told);
+    expect(toldOf({ ...situation, facts: { observation: asking('uncordon'), ...facts } })).toEqual(
+      told,
+    );
   });
 
   test('the action says whose cordon to remove', () => {
-    const [nodeAction] = decisionOn({ facts: { observation: asking('uncordon'), node: OURS } }).nodeActions;
+    const [nodeAction] = decisionOn({
+      facts: { observation: asking('uncordon'), node: OURS },
+    }).nodeActions;
     expect(nodeAction).toMatchObject({ kind: 'acknowledge', node: 'w1', uncordon: 'ours' });
   });
 });
@@ -205,15 +266,25 @@ describe('what is left on a node', () => {
       { state: 'failed', facts: { observation: failed('404'), node: OURS } },
       { nodeActions: 'clean-up' },
     ],
-    ["somebody else's stays", { state: 'failed', facts: { observation: failed('404'), node: THEIRS } }, {}],
+    [
+      "somebody else's stays",
+      { state: 'failed', facts: { observation: failed('404'), node: THEIRS } },
+      {},
+    ],
     [
       'a cordon of another rollout of ours stays',
-      { state: 'failed', facts: { observation: failed('404'), node: { ...OURS, cordonOwner: 'other/1' } } },
+      {
+        state: 'failed',
+        facts: { observation: failed('404'), node: { ...OURS, cordonOwner: 'other/1' } },
+      },
       {},
     ],
     [
       'a taint of another rollout stays',
-      { state: 'failed', facts: { observation: succeeded(), node: { ...NODE, taintOwner: 'Plan.other' } } },
+      {
+        state: 'failed',
+        facts: { observation: succeeded(), node: { ...NODE, taintOwner: 'Plan.other' } },
+      },
       {},
     ],
     [
@@ -223,7 +294,10 @@ describe('what is left on a node', () => {
     ],
     [
       'a taint goes once its target is done',
-      { state: 'failed', facts: { observation: succeeded(), node: { ...NODE, taintOwner: 'Plan.plan-uid' } } },
+      {
+        state: 'failed',
+        facts: { observation: succeeded(), node: { ...NODE, taintOwner: 'Plan.plan-uid' } },
+      },
       { nodeActions: 'clean-up' },
     ],
   ])('%s', (_name, situation, told) => {
@@ -232,12 +306,22 @@ describe('what is left on a node', () => {
 });
 
 test('nodes that are still to be done carry a taint while pods are evicted, and not before', () => {
-  const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2'), buildTarget('w3')]);
+  const stage = buildStage('worker', [
+    buildTarget('w1', 'intended'),
+    buildTarget('w2'),
+    buildTarget('w3'),
+  ]);
   const node = (name: string): NodeView => ({ ...NODE, name });
   const decisionWhile = (drain: DrainState): string[] =>
     decide(
       buildSnapshot(buildRollout([stage]), {
-        w1: { ...buildFacts(), drainDelegation: true, observation: asking('drain'), node: OURS, drain },
+        w1: {
+          ...buildFacts(),
+          drainDelegation: true,
+          observation: asking('drain'),
+          node: OURS,
+          drain,
+        },
         w2: { drainDelegation: true, node: node('w2') },
         w3: { drainDelegation: true, node: { ...node('w3'), taintOwner: 'Plan.plan-uid' } },
       }),
@@ -250,7 +334,9 @@ test('nodes that are still to be done carry a taint while pods are evicted, and 
 
 test('a node that a later command will upgrade keeps its taint', () => {
   const first = buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w2', 'done')]);
-  const second = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2')], { command: 1 });
+  const second = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2')], {
+    command: 1,
+  });
   const nodeActionsWhile = (stages: readonly Stage[]): string[] =>
     decide(
       buildSnapshot(buildRollout(stages), {
@@ -261,15 +347,22 @@ test('a node that a later command will upgrade keeps its taint', () => {
       T0 + MINUTE,
     ).nodeActions.map(({ kind, target }) => `${kind} ${target.name}`);
   expect(nodeActionsWhile([first, second])).toEqual([]);
-  const over = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'done')], { command: 1 });
+  const over = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'done')], {
+    command: 1,
+  });
   expect(nodeActionsWhile([first, over])).toContain('clean-up w2');
 });
 
 test('of two targets that failed each is cancelled for its own reason', () => {
-  const [first, second, third] = ['w1', 'w2', 'w3'].map((name) => buildTarget(name, 'failed', { since: later(0) }));
+  const [first, second, third] = ['w1', 'w2', 'w3'].map((name) =>
+    buildTarget(name, 'failed', { since: later(0) }),
+  );
   if (!first || !second || !third) throw new Error('there are three');
   const reason = because('DeadlineExceeded', 'w1 did not report within its deadline');
-  const rollout = buildRollout([buildStage('worker', [first, second, third])], { phase: 'failed', reason });
+  const rollout = buildRollout([buildStage('worker', [first, second, third])], {
+    phase: 'failed',
+    reason,
+  });
   const observation = asking('drain');
   const node = { ...OURS, name: 'w3' };
   const snapshot = buildSnapshot(rollout, {
@@ -278,7 +371,9 @@ test('of two targets that failed each is cancelled for its own reason', () => {
     w3: { observation, drainDelegation: true, node, drain: LEFT },
   });
   const { nodeActions } = decide(snapshot, buildPolicy(), T0 + 9 * HOUR);
-  expect(nodeActions.map((each) => (each.kind === 'cancel' ? each.reason.message : each.kind))).toEqual([
+  expect(
+    nodeActions.map((each) => (each.kind === 'cancel' ? each.reason.message : each.kind)),
+  ).toEqual([
     'w1 did not report within its deadline',
     'w2 did not report within its deadline',
     'w3 was not drained within 1 h: 2 pods are left on node w3: default/web lets none of its pods go',

@@ -8,7 +8,13 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import type { Observation } from '../model/decision.ts';
 import { isLate, timeLeft } from './evaluate-target.ts';
 
-const RESTART: Observation = { kind: 'working', step: 'Restart', part: 'restart', attempt: later(0), since: later(0) };
+const RESTART: Observation = {
+  kind: 'working',
+  step: 'Restart',
+  part: 'restart',
+  attempt: later(0),
+  since: later(0),
+};
 const DRAIN: Observation = { ...RESTART, step: 'Cordoning', part: 'drain', waitsFor: 'drain' };
 const target = buildTarget('w1', 'intended', { since: later(0) });
 const policy = buildPolicy({ targetDeadlineMs: HOUR });
@@ -33,10 +39,10 @@ test.each<[string, Observation, number, number | undefined, boolean, number]>([
   ['an agent that never answered', sent(), 30 * MINUTE, answer, true, 0],
 ])('%s', (_name, observation, sinceMs, watchedMs, late, left) => {
   const facts = { ...buildFacts({ observation }), watchedMs };
-  expect([isLate(target, facts, policy, T0 + sinceMs), timeLeft(target, facts, policy, T0 + sinceMs)]).toEqual([
-    late,
-    left,
-  ]);
+  expect([
+    isLate(target, facts, policy, T0 + sinceMs),
+    timeLeft(target, facts, policy, T0 + sinceMs),
+  ]).toEqual([late, left]);
 });
 
 /** The leader was away for eight hours, and has seen the target at work since: its step, and its attempt. */
@@ -46,11 +52,17 @@ test.each<[string, Observation, number, number, boolean, number]>([
   ['so has the next step', RESTART, 0, 30 * MINUTE, false, restart],
   ['a drain has that of its own', DRAIN, 30 * MINUTE, 30 * MINUTE, false, 30 * MINUTE],
   ['all steps together have no more than a new target', RESTART, 0, HOUR, true, 0],
-])('a leader that was away and is back: %s', (_name, observation, watchedMs, followedMs, late, left) => {
-  const facts = { ...buildFacts({ observation, drainDelegation: true }), watchedMs, followedMs };
-  const now = T0 + 8 * HOUR;
-  expect([isLate(target, facts, policy, now), timeLeft(target, facts, policy, now)]).toEqual([late, left]);
-});
+])(
+  'a leader that was away and is back: %s',
+  (_name, observation, watchedMs, followedMs, late, left) => {
+    const facts = { ...buildFacts({ observation, drainDelegation: true }), watchedMs, followedMs };
+    const now = T0 + 8 * HOUR;
+    expect([isLate(target, facts, policy, now), timeLeft(target, facts, policy, now)]).toEqual([
+      late,
+      left,
+    ]);
+  },
+);
 
 test('a future time by the clock of another leader extends no deadline', () => {
   const facts = { ...buildFacts({ observation: working('Restart') }), watchedMs: 59 * MINUTE };
@@ -63,7 +75,10 @@ test.each([
   ['of the leader: it keeps the deadline, with its choice', true, false],
   ['of the node itself: nobody else could', false, true],
 ])('a drain that takes too long, %s', (_name, drainDelegation, late) => {
-  const facts = { ...buildFacts({ observation: DRAIN, drainDelegation }), watchedMs: policy.stepDeadlines.drain };
+  const facts = {
+    ...buildFacts({ observation: DRAIN, drainDelegation }),
+    watchedMs: policy.stepDeadlines.drain,
+  };
   const patient = { ...policy, targetDeadlineMs: 9 * HOUR };
   expect(isLate(target, facts, patient, T0 + policy.stepDeadlines.drain)).toBe(late);
 });

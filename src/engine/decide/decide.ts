@@ -2,7 +2,14 @@
 import { onceForEach } from '../../util/memo.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Signalling, Snapshot } from '../model/decision.ts';
-import { activeStage, inState, isFinal, ownerOf, type Stage, type Target } from '../model/rollout.ts';
+import {
+  activeStage,
+  inState,
+  isFinal,
+  ownerOf,
+  type Stage,
+  type Target,
+} from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { candidatesIn, nextIn, startableAhead } from '../schedule/ahead.ts';
 import { openSlots } from '../schedule/slots.ts';
@@ -27,21 +34,28 @@ export function decideOn(evaluations: Evaluations): Decision {
 export function recordedWork(evaluations: Evaluations): Pick<Decision, 'signals' | 'nodeActions'> {
   const { snapshot } = evaluations;
   const isAllowed = ({ target }: NodeAction) => factsOf(snapshot, target).refusal === undefined;
-  return { signals: signalsOf(evaluations), nodeActions: nodeActionsOf(evaluations).filter(isAllowed) };
+  return {
+    signals: signalsOf(evaluations),
+    nodeActions: nodeActionsOf(evaluations).filter(isAllowed),
+  };
 }
 
 /** Advances until nothing changes, so that one write records all: a target done, and the next ones intended. */
 function settle(evaluations: Evaluations): Evaluations {
   const { snapshot, policy, now } = evaluations;
   const rollout = advance(evaluations);
-  return rollout === snapshot.rollout ? evaluations : settle(evaluationsFor({ ...snapshot, rollout }, policy, now));
+  return rollout === snapshot.rollout
+    ? evaluations
+    : settle(evaluationsFor({ ...snapshot, rollout }, policy, now));
 }
 
 export function signalsOf(evaluations: Evaluations): Signalling[] {
   const { snapshot } = evaluations;
   const stage = activeStage(snapshot.rollout);
   if (!stage || isFinal(snapshot.rollout) || snapshot.rollout.unread) return [];
-  const due = inState(stage, 'intended').filter((target) => evaluations.of(stage, target).effect === 'signal');
+  const due = inState(stage, 'intended').filter(
+    (target) => evaluations.of(stage, target).effect === 'signal',
+  );
   const { started } = startedAhead(evaluations);
   return [...due, ...started].flatMap((target) => signalFor(evaluations, stage, target));
 }
@@ -59,24 +73,33 @@ function endsStage(evaluations: Evaluations): boolean {
 }
 
 /** Those that are recorded ahead take the place of targets that are done, unless these must be uncordoned first. */
-const startedAhead = onceForEach((evaluations: Evaluations): { started: Target[]; isShort: boolean } => {
-  const { snapshot, policy, now } = evaluations;
-  const stage = activeStage(snapshot.rollout);
-  if (!stage?.next?.length || isStopping(snapshot, policy)) return { started: [], isShort: false };
-  const begun = new Set(nextIn(stage).filter((target) => !isAtRest(snapshot, target)));
-  // What has started is not always recorded yet.
-  const started = [...begun].map((target): Target => ({ ...target, state: 'intended' }));
-  const recorded = inState(stage, 'intended').flatMap((target): Target[] => {
-    const { next } = evaluations.of(stage, target);
-    if (next === 'done' && factsOf(snapshot, target).node?.unschedulable !== true) return [];
-    return next === 'failed' ? [{ ...target, state: next }] : [target];
-  });
-  const slots = openSlots(evaluations, { ...stage, targets: [...inState(stage, 'failed'), ...started, ...recorded] });
-  const since = (target: Target): string => momentOf(snapshot, target, now);
-  const startable = startableAhead(evaluations, stage, slots);
-  const isShort = startable.length < Math.min(slots, candidatesIn(stage).length - begun.size);
-  return { started: startable.map((each) => ({ ...each, state: 'intended', since: since(each) })), isShort };
-});
+const startedAhead = onceForEach(
+  (evaluations: Evaluations): { started: Target[]; isShort: boolean } => {
+    const { snapshot, policy, now } = evaluations;
+    const stage = activeStage(snapshot.rollout);
+    if (!stage?.next?.length || isStopping(snapshot, policy))
+      return { started: [], isShort: false };
+    const begun = new Set(nextIn(stage).filter((target) => !isAtRest(snapshot, target)));
+    // What has started is not always recorded yet.
+    const started = [...begun].map((target): Target => ({ ...target, state: 'intended' }));
+    const recorded = inState(stage, 'intended').flatMap((target): Target[] => {
+      const { next } = evaluations.of(stage, target);
+      if (next === 'done' && factsOf(snapshot, target).node?.unschedulable !== true) return [];
+      return next === 'failed' ? [{ ...target, state: next }] : [target];
+    });
+    const slots = openSlots(evaluations, {
+      ...stage,
+      targets: [...inState(stage, 'failed'), ...started, ...recorded],
+    });
+    const since = (target: Target): string => momentOf(snapshot, target, now);
+    const startable = startableAhead(evaluations, stage, slots);
+    const isShort = startable.length < Math.min(slots, candidatesIn(stage).length - begun.size);
+    return {
+      started: startable.map((each) => ({ ...each, state: 'intended', since: since(each) })),
+      isShort,
+    };
+  },
+);
 
 function signalFor({ snapshot, policy }: Evaluations, stage: Stage, target: Target): Signalling[] {
   const { node, platform = '' } = factsOf(snapshot, target);

@@ -28,10 +28,22 @@ interface Situation {
 }
 
 function decisionOn(situation: Situation): Decision {
-  const { role = 'worker', state, since = later(0), facts, now, controlPlane, targetDeadlineMs } = situation;
+  const {
+    role = 'worker',
+    state,
+    since = later(0),
+    facts,
+    now,
+    controlPlane,
+    targetDeadlineMs,
+  } = situation;
   const stage = buildStage(role, [buildTarget('n1', state, { since })]);
   const snapshot = buildSnapshot(buildRollout([stage]), { n1: facts }, controlPlane);
-  return decide(snapshot, targetDeadlineMs === undefined ? POLICY : { ...POLICY, targetDeadlineMs }, T0 + now);
+  return decide(
+    snapshot,
+    targetDeadlineMs === undefined ? POLICY : { ...POLICY, targetDeadlineMs },
+    T0 + now,
+  );
 }
 
 /** What is recorded of the target, and what happens to it. */
@@ -42,7 +54,9 @@ function stepOf(situation: Situation): object {
     ...(target ? { recorded: target.state, since: target.since } : {}),
     ...(record?.reason ? { reason: record.reason.code } : {}),
     ...(signals.length > 0 ? { signalled: signals[0]?.target.since } : {}),
-    ...(waits.length > 0 ? { waits: waits.map(({ gate, reason }) => `${gate}: ${reason.code}`).join() } : {}),
+    ...(waits.length > 0
+      ? { waits: waits.map(({ gate, reason }) => `${gate}: ${reason.code}`).join() }
+      : {}),
     ...(waits[0]?.until === undefined ? {} : { until: waits[0].until }),
     ...(probes.length > 0 ? { wantsHealth: true } : {}),
     ...(recheckAfterMs === undefined ? {} : { recheckAfterMs }),
@@ -58,7 +72,10 @@ const end = later(2 * HOUR);
 const WATCHED = { watchedMs: 2 * HOUR };
 
 describe('the deadline of a target in flight', () => {
-  const atWork = { state: 'intended', facts: { observation: working('Restart', later(0), later(MINUTE)) } } as const;
+  const atWork = {
+    state: 'intended',
+    facts: { observation: working('Restart', later(0), later(MINUTE)) },
+  } as const;
   check([
     [
       'one moment before it: waits, and is looked at again when it is over',
@@ -92,7 +109,11 @@ describe('the deadline of a target in flight', () => {
     ],
     [
       'reported success, but is not Ready when it comes: failed for that reason',
-      { state: 'intended', facts: { observation: succeeded(), ready: false, ...WATCHED }, now: 2 * HOUR },
+      {
+        state: 'intended',
+        facts: { observation: succeeded(), ready: false, ...WATCHED },
+        now: 2 * HOUR,
+      },
       { recorded: 'failed', since: end, reason: 'NodeNotReady' },
     ],
     [
@@ -115,7 +136,11 @@ describe('the deadline of a target in flight', () => {
         now: 3 * HOUR,
         controlPlane: 'unasked',
       },
-      { waits: 'api-servers-ready: ControlPlaneUnknown', until: later(HOUR + 10 * MINUTE), wantsHealth: true },
+      {
+        waits: 'api-servers-ready: ControlPlaneUnknown',
+        until: later(HOUR + 10 * MINUTE),
+        wantsHealth: true,
+      },
     ],
     [
       'there is none: waits for ever',
@@ -227,9 +252,13 @@ describe('a pending target that an earlier leader signalled but could not record
 });
 
 test('a resting target is healthy, however late, and is checked again after its rest', () => {
-  const stage = { ...buildStage('worker', [buildTarget('n1', 'intended', { since: later(0) })]), restMs: 3 * HOUR };
+  const stage = {
+    ...buildStage('worker', [buildTarget('n1', 'intended', { since: later(0) })]),
+    restMs: 3 * HOUR,
+  };
   const facts = { n1: { observation: succeeded(later(0), later(0)) } };
-  const at = (now: number): Decision => decide(buildSnapshot(buildRollout([stage]), facts), POLICY, T0 + now);
+  const at = (now: number): Decision =>
+    decide(buildSnapshot(buildRollout([stage]), facts), POLICY, T0 + now);
   const { waits, record, recheckAfterMs } = at(2.5 * HOUR);
   expect([waits[0]?.reason.message, waits[0]?.until, record, recheckAfterMs]).toEqual([
     'n1 rests for 3 h before its slot is free',
@@ -241,13 +270,25 @@ test('a resting target is healthy, however late, and is checked again after its 
 });
 
 test('nodes whose intents are not sent do not wait for each other where maxUnavailable has room for one of them', () => {
-  const stage = buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')], {
-    maxInFlight: 2,
-  });
-  const fleet = [...['w1', 'w2', 'w3'].map((name) => buildNode(name)), buildNode('down', {}, 'False')];
+  const stage = buildStage(
+    'worker',
+    [buildTarget('w1', 'intended'), buildTarget('w2', 'intended')],
+    {
+      maxInFlight: 2,
+    },
+  );
+  const fleet = [
+    ...['w1', 'w2', 'w3'].map((name) => buildNode(name)),
+    buildNode('down', {}, 'False'),
+  ];
   const snapshot = { ...buildSnapshot(buildRollout([stage])), fleet };
-  const { signals, waits } = decide(snapshot, { ...POLICY, name: 'careful', maxUnavailable: { nodes: 2 } }, T0);
+  const { signals, waits } = decide(
+    snapshot,
+    { ...POLICY, name: 'careful', maxUnavailable: { nodes: 2 } },
+    T0,
+  );
   expect(signals.map(({ target }) => target.name)).toEqual(['w1']);
-  const why = '2 of 4 nodes are not Ready, unschedulable or at work (down, w1); UpgradePolicy careful allows 2';
+  const why =
+    '2 of 4 nodes are not Ready, unschedulable or at work (down, w1); UpgradePolicy careful allows 2';
   expect(waits.find(({ target }) => target === 'w2')?.reason.message).toBe(why);
 });

@@ -34,7 +34,8 @@ function told({
 }: Situation): string[] {
   const w3 = { observation: working('Restart') };
   const snapshot = { ...buildSnapshot(buildRollout(stages), { w3, ...facts }), ...more };
-  const line = ({ target = '', gate, ofStage }: Wait): string => `${target} ${gate}${ofStage ? '*' : ''}`.trim();
+  const line = ({ target = '', gate, ofStage }: Wait): string =>
+    `${target} ${gate}${ofStage ? '*' : ''}`.trim();
   return explainToPeople(evaluationsFor(snapshot, buildPolicy(policy), NOW)).waits.map(line);
 }
 

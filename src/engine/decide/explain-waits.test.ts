@@ -32,10 +32,13 @@ function explained(
   rollout: Rollout,
   { facts = atWork, more, policy, how = explain, now = 0 }: Options = {},
 ): Explanation {
-  return how(evaluationsFor({ ...buildSnapshot(rollout, facts), ...more }, buildPolicy(policy), T0 + now));
+  return how(
+    evaluationsFor({ ...buildSnapshot(rollout, facts), ...more }, buildPolicy(policy), T0 + now),
+  );
 }
 
-const last = (rollout: Rollout, options?: Options): unknown => explained(rollout, options).waits.at(-1);
+const last = (rollout: Rollout, options?: Options): unknown =>
+  explained(rollout, options).waits.at(-1);
 
 test.each<[string, () => unknown, object]>([
   [
@@ -43,13 +46,21 @@ test.each<[string, () => unknown, object]>([
     () => last(buildRollout([STAGE]), { more: { controls: { ...NO_CONTROLS, abort: 'wrong' } } }),
     {
       gate: 'not-aborted',
-      reason: because('Aborted', 'the plan was aborted: wrong; nothing new starts; nodes in progress finish'),
+      reason: because(
+        'Aborted',
+        'the plan was aborted: wrong; nothing new starts; nodes in progress finish',
+      ),
       ends: FINISHING,
     },
   ],
   [
     'a plan that became wrong',
-    () => last(buildRollout([STAGE], { problems: [because('InvalidPlan', 'no id'), because('InvalidPlan', 'x')] })),
+    () =>
+      last(
+        buildRollout([STAGE], {
+          problems: [because('InvalidPlan', 'no id'), because('InvalidPlan', 'x')],
+        }),
+      ),
     {
       gate: 'plan-valid',
       reason: because('InvalidPlan', 'the plan was changed while it ran: no id'),
@@ -79,7 +90,10 @@ test.each<[string, () => unknown, object]>([
 });
 
 test('a later stage: for the one before it', () => {
-  const stages = [buildStage('controller', [buildTarget('c1', 'intended')]), buildStage('worker', ['w1'])];
+  const stages = [
+    buildStage('controller', [buildTarget('c1', 'intended')]),
+    buildStage('worker', ['w1']),
+  ];
   expect(last(buildRollout(stages), { facts: { c1: { observation: sent() } } })).toEqual({
     gate: 'stages',
     reason: because('EarlierStage', '1 worker waits until the controllers are done'),
@@ -97,7 +111,9 @@ test('a new plan waits for its preconditions, and for nothing else', () => {
   expect(unasked.probes).toEqual([{ kind: 'preconditions' }]);
   const unanswered = because('CannotDecide', 'no answer');
   const asked = explained(rollout, { more: { preconditions: { unanswered, recheckMs: 7 } } });
-  expect(asked.waits).toEqual([{ ...common, reason: unanswered, ends: 'the probe gets an answer' }]);
+  expect(asked.waits).toEqual([
+    { ...common, reason: unanswered, ends: 'the probe gets an answer' },
+  ]);
   expect(asked.recheckAfterMs).toBe(7);
 });
 
@@ -115,7 +131,10 @@ test('a rest says until when it lasts, also where no deadline counts', () => {
     targetDeadlineMs: never,
     stepDeadlines: { ...buildPolicy().stepDeadlines, ready: never },
   };
-  const { waits } = explained(buildRollout([stage]), { facts: { w1: { observation: succeeded() } }, policy });
+  const { waits } = explained(buildRollout([stage]), {
+    facts: { w1: { observation: succeeded() } },
+    policy,
+  });
   expect(waits[0]).toMatchObject({ gate: 'rest-over', until: later(HOUR) });
 });
 
@@ -136,16 +155,36 @@ const gated = (name: string, gate = 'toy', more: object = {}) => ({
 
 test.each<[string, 'worker' | 'controller', ReturnType<typeof gated>[], object[]]>([
   ['a worker alone', 'worker', [gated('w1')], [{ target: 'w1' }]],
-  ['two for the same reason', 'worker', [gated('w1'), gated('w2')], [{ target: 'w1', ofStage: true }]],
+  [
+    'two for the same reason',
+    'worker',
+    [gated('w1'), gated('w2')],
+    [{ target: 'w1', ofStage: true }],
+  ],
   [
     'two by two gates',
     'worker',
     [gated('w1'), gated('w2', 'other')],
     [{ target: 'w1' }, { target: 'w2', gate: 'other' }],
   ],
-  ['a gate of the rollout', 'worker', [gated('w1', 'toy', { ofRollout: true })], [{ target: 'w1', ofStage: true }]],
-  ['a controller, which holds the next ones', 'controller', [gated('c1')], [{ target: 'c1', ofStage: true }]],
-  ['one that ends by itself', 'worker', [gated('w1', 'toy', { until: later(5) })], [{ target: 'w1', until: later(5) }]],
+  [
+    'a gate of the rollout',
+    'worker',
+    [gated('w1', 'toy', { ofRollout: true })],
+    [{ target: 'w1', ofStage: true }],
+  ],
+  [
+    'a controller, which holds the next ones',
+    'controller',
+    [gated('c1')],
+    [{ target: 'c1', ofStage: true }],
+  ],
+  [
+    'one that ends by itself',
+    'worker',
+    [gated('w1', 'toy', { until: later(5) })],
+    [{ target: 'w1', until: later(5) }],
+  ],
 ])('waits that are alike are one: %s', (_name, role, waiting, expected) => {
   const waits = groupWaits(buildStage(role, []), waiting).map(({ wait }) => wait);
   const common = { gate: 'toy', reason: because('Paused', 'why'), ends: 'it ends', since: SINCE };
@@ -165,7 +204,11 @@ test('people also read why targets wait that were let past: since when, and with
     w3: { ready: false },
     w4: { ready: false },
   };
-  const { waits, probes } = explained(buildRollout([stage]), { facts, how: explainToPeople, now: MINUTE });
+  const { waits, probes } = explained(buildRollout([stage]), {
+    facts,
+    how: explainToPeople,
+    now: MINUTE,
+  });
   expect(waits.slice(2)).toEqual([
     expect.objectContaining({ target: 'w0', gate: 'drain-possible', since: SINCE }),
     expect.objectContaining({ target: 'w1', gate: 'node-ready', since: later(MINUTE) }),
@@ -187,7 +230,11 @@ test.each<[string, Partial<Rollout>, Options]>([
 ])('in a rollout that is %s nobody is let past', (_name, rollout, options) => {
   const stage = buildStage('worker', ['w1', moving]);
   const facts = { w1: sick, w2: { observation: NONE } };
-  const { waits } = explained(buildRollout([stage], rollout), { facts, ...options, how: explainToPeople });
+  const { waits } = explained(buildRollout([stage], rollout), {
+    facts,
+    ...options,
+    how: explainToPeople,
+  });
   expect(waits.map(({ gate }) => gate)).not.toContain('node-ready');
 });
 
@@ -195,15 +242,18 @@ test.each<[string, string, string]>([
   ['began before its turn: since its turn', later(-3 * HOUR), later(5 * MINUTE)],
   ['began after its turn: since then', later(7 * MINUTE), later(7 * MINUTE)],
   ['has no readable beginning: since its turn', 'yesterday', later(5 * MINUTE)],
-])('a wait is never older than the turn of its target: the cause %s', (_name, readySince, since) => {
-  const stages = [
-    buildStage('controller', [buildTarget('c1', 'done', { since: later(5 * MINUTE) })]),
-    buildStage('worker', ['w1']),
-  ];
-  const facts = { w1: { ready: false, readySince } };
-  const waits = explained(buildRollout(stages), { facts, now: HOUR }).waits;
-  expect(waits.map(({ gate, since }) => [gate, since])).toEqual([['node-ready', since]]);
-});
+])(
+  'a wait is never older than the turn of its target: the cause %s',
+  (_name, readySince, since) => {
+    const stages = [
+      buildStage('controller', [buildTarget('c1', 'done', { since: later(5 * MINUTE) })]),
+      buildStage('worker', ['w1']),
+    ];
+    const facts = { w1: { ready: false, readySince } };
+    const waits = explained(buildRollout(stages), { facts, now: HOUR }).waits;
+    expect(waits.map(({ gate, since }) => [gate, since])).toEqual([['node-ready', since]]);
+  },
+);
 
 test('a failure budget that is used up is told as that, although nodes are in progress', () => {
   const failed = ['f1', 'f2'].map((name) => buildTarget(name, 'failed'));
@@ -212,7 +262,10 @@ test('a failure budget that is used up is told as that, although nodes are in pr
   const budget = { facts: atWork, policy: buildPolicy({ maxFailures: 1 }) };
   expect(last(rollout, budget)).toMatchObject({
     gate: 'failure-budget',
-    reason: because('FinishingInFlight', '1 worker queued; 2 failed, more than the failure budget of 1: f1, f2'),
+    reason: because(
+      'FinishingInFlight',
+      '1 worker queued; 2 failed, more than the failure budget of 1: f1, f2',
+    ),
     ends: 'a failed node is tried again: run refit retry NODE',
   });
 });
@@ -231,15 +284,22 @@ test.each<[string, Record<string, Partial<TargetFacts>>, string]>([
     { w2: { observation: working('Cordoning', SINCE, later(2 * HOUR)), watchedMs: MINUTE } },
     'w2',
   ],
-  ['one that gives no time', { w2: { observation: working('Cordoning', SINCE, 'soon'), watchedMs: MINUTE } }, 'w2'],
+  [
+    'one that gives no time',
+    { w2: { observation: working('Cordoning', SINCE, 'soon'), watchedMs: MINUTE } },
+    'w2',
+  ],
   ['a node that is not Ready', { w1: { ready: false, readySince: later(2 * HOUR) } }, 'w1'],
   [
     'the attempt of another node',
     { w1: { ready: false }, w2: { observation: working('Restart', later(2 * HOUR)) } },
     'w1',
   ],
-])('a wait began before now, although a clock that is ahead says when: %s', (_name, facts, name) => {
-  const stage = buildStage('worker', ['w1', moving], { maxInFlight: 2 });
-  const { waits } = explained(buildRollout([stage]), { facts, now: MINUTE });
-  expect(waits.find(({ target }) => target === name)?.since).toBe(SINCE);
-});
+])(
+  'a wait began before now, although a clock that is ahead says when: %s',
+  (_name, facts, name) => {
+    const stage = buildStage('worker', ['w1', moving], { maxInFlight: 2 });
+    const { waits } = explained(buildRollout([stage]), { facts, now: MINUTE });
+    expect(waits.find(({ target }) => target === name)?.since).toBe(SINCE);
+  },
+);

@@ -23,7 +23,11 @@ const DOWN: EndpointHealth[] = [
 
 type Facts = Record<string, Partial<TargetFacts>>;
 
-function waitsOf(rollout: Rollout, facts: Facts = {}, controlPlane?: readonly EndpointHealth[]): readonly Wait[] {
+function waitsOf(
+  rollout: Rollout,
+  facts: Facts = {},
+  controlPlane?: readonly EndpointHealth[],
+): readonly Wait[] {
   return decide(buildSnapshot(rollout, facts, controlPlane), POLICY, NOW).waits;
 }
 
@@ -60,7 +64,9 @@ describe('what is in flight', () => {
   });
 
   test('the decision is taken again at the first deadline of all', () => {
-    const stages = [buildStage('worker', [flying('w1'), flying('w2', later(-MINUTE))], { maxInFlight: 2 })];
+    const stages = [
+      buildStage('worker', [flying('w1'), flying('w2', later(-MINUTE))], { maxInFlight: 2 }),
+    ];
     const facts = { w1: { observation: sent() }, w2: { observation: sent() } };
     const { recheckAfterMs } = decide(buildSnapshot(buildRollout(stages), facts), POLICY, NOW);
     expect(recheckAfterMs).toBe(HOUR - MINUTE);
@@ -77,7 +83,9 @@ test('an expired deadline with no effect needs no recheck', () => {
 
 describe('what has not begun', () => {
   test('all targets that only lack a slot: one line', () => {
-    const stage = buildStage('worker', [flying('w1'), flying('w2', later(MINUTE)), 'w3', 'w4'], { maxInFlight: 2 });
+    const stage = buildStage('worker', [flying('w1'), flying('w2', later(MINUTE)), 'w3', 'w4'], {
+      maxInFlight: 2,
+    });
     const facts = { w1: { observation: sent() }, w2: { observation: sent(later(MINUTE)) } };
     expect(linesOf(waitsOf(buildRollout([stage]), facts)).at(-1)).toBe(
       'slots since 08:01: 2 workers queued (2 at a time)',
@@ -107,13 +115,21 @@ describe('what has not begun', () => {
 
   test('compares times, not texts: other leaders write other time zones', () => {
     const adopted = flying('w2', '2026-11-20T10:01:00+02:00');
-    const stage = buildStage('worker', [flying('w1', later(7 * MINUTE)), adopted, 'w3'], { maxInFlight: 2 });
-    const facts = { w1: { observation: sent(later(7 * MINUTE)) }, w2: { observation: sent(adopted.since) } };
+    const stage = buildStage('worker', [flying('w1', later(7 * MINUTE)), adopted, 'w3'], {
+      maxInFlight: 2,
+    });
+    const facts = {
+      w1: { observation: sent(later(7 * MINUTE)) },
+      w2: { observation: sent(adopted.since) },
+    };
     expect(waitsOf(buildRollout([stage]), facts).at(-1)?.since).toBe(later(7 * MINUTE));
   });
 
   test('a node that is not Ready: the wait counts from its last transition', () => {
-    const stage = buildStage('worker', [buildTarget('w1', 'done', { since: later(50 * MINUTE) }), 'w2']);
+    const stage = buildStage('worker', [
+      buildTarget('w1', 'done', { since: later(50 * MINUTE) }),
+      'w2',
+    ]);
     const facts = { w2: { ready: false, readySince: later(3 * MINUTE) } };
     expect(linesOf(waitsOf(buildRollout([stage]), facts))).toEqual([
       'w2 (node-ready) since 08:03: node w2 is not Ready',
@@ -136,7 +152,9 @@ describe('what has not begun', () => {
       buildStage('controller', [], { command: 1 }),
       buildStage('worker', ['w1'], { command: 1 }),
     ];
-    expect(linesOf(waitsOf(buildRollout(stages), { c1: { observation: sent() } })).slice(1)).toEqual([
+    expect(
+      linesOf(waitsOf(buildRollout(stages), { c1: { observation: sent() } })).slice(1),
+    ).toEqual([
       'stages since 08:00: 2 workers of command 0 wait until the controllers of command 0 are done',
       'stages since 08:00: 1 worker of command 1 waits until the controllers of command 0 are done',
     ]);
@@ -144,14 +162,16 @@ describe('what has not begun', () => {
 
   test('commands are counted only where there are several', () => {
     const stages = [buildStage('controller', [flying('c1')]), buildStage('worker', ['w1', 'w2'])];
-    expect(linesOf(waitsOf(buildRollout(stages), { c1: { observation: sent() } })).slice(1)).toEqual([
-      'stages since 08:00: 2 workers wait until the controllers are done',
-    ]);
+    expect(
+      linesOf(waitsOf(buildRollout(stages), { c1: { observation: sent() } })).slice(1),
+    ).toEqual(['stages since 08:00: 2 workers wait until the controllers are done']);
   });
 });
 
 describe('what stops everything', () => {
-  const failing = [buildStage('worker', [buildTarget('w1', 'failed'), flying('w2'), 'w3'], { maxInFlight: 2 })];
+  const failing = [
+    buildStage('worker', [buildTarget('w1', 'failed'), flying('w2'), 'w3'], { maxInFlight: 2 }),
+  ];
 
   test('a failure: why, and that what is in flight may finish', () => {
     const reason = { code: 'TargetFailed', message: 'w1: FailedDownload: 404' } as const;
@@ -172,11 +192,14 @@ describe('what stops everything', () => {
     ]);
   });
 
-  test.each(['done', 'failed', 'incomplete', 'invalid'] as const)('a rollout that is %s waits for nothing', (phase) => {
-    const snapshot = buildSnapshot(buildRollout(failing, { phase }));
-    const { waits, recheckAfterMs } = decide(snapshot, POLICY, NOW);
-    expect({ waits, recheckAfterMs }).toEqual({ waits: [], recheckAfterMs: undefined });
-  });
+  test.each(['done', 'failed', 'incomplete', 'invalid'] as const)(
+    'a rollout that is %s waits for nothing',
+    (phase) => {
+      const snapshot = buildSnapshot(buildRollout(failing, { phase }));
+      const { waits, recheckAfterMs } = decide(snapshot, POLICY, NOW);
+      expect({ waits, recheckAfterMs }).toEqual({ waits: [], recheckAfterMs: undefined });
+    },
+  );
 });
 
 describe('where each target is', () => {
@@ -222,7 +245,13 @@ describe('where each target is', () => {
 test('a gate that blocks all targets is reported once, and none waits for a free slot', () => {
   const stage = buildStage('worker', [buildTarget('w1'), buildTarget('w2'), buildTarget('w3')]);
   const { waits } = explain(
-    evaluationsFor(buildSnapshot(buildRollout([stage])), buildPolicy({ paused: true, name: 'nightly' }), T0),
+    evaluationsFor(
+      buildSnapshot(buildRollout([stage])),
+      buildPolicy({ paused: true, name: 'nightly' }),
+      T0,
+    ),
   );
-  expect(waits.map(({ target, gate }) => ({ target, gate }))).toEqual([{ target: 'w1', gate: 'not-paused' }]);
+  expect(waits.map(({ target, gate }) => ({ target, gate }))).toEqual([
+    { target: 'w1', gate: 'not-paused' },
+  ]);
 });

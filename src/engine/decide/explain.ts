@@ -3,9 +3,22 @@ import { rfc3339 } from '../../util/clock.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { type DecisionContext, factsOf, type Waiting } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
-import { type Decision, isUnanswered, type TargetPhase, untilAsked, type Wait } from '../model/decision.ts';
+import {
+  type Decision,
+  isUnanswered,
+  type TargetPhase,
+  untilAsked,
+  type Wait,
+} from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import { activeStage, inState, isFinal, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
+import {
+  activeStage,
+  inState,
+  isFinal,
+  type Stage,
+  stagesBefore,
+  type Target,
+} from '../model/rollout.ts';
 import * as slots from '../schedule/slots.ts';
 import { choose } from './advance.ts';
 import { isStopping } from './budget.ts';
@@ -27,20 +40,32 @@ export function explain(evaluations: Evaluations): Explanation {
   const soonest = Math.min(...rechecks, ...deadlines);
   return {
     // Its targets have no time of their own before they are recorded.
-    waits: all.map(({ wait }) => (rollout.phase === 'new' ? { ...wait, since: rollout.source.created } : wait)),
+    waits: all.map(({ wait }) =>
+      rollout.phase === 'new' ? { ...wait, since: rollout.source.created } : wait,
+    ),
     recheckAfterMs: Number.isFinite(soonest) ? soonest : undefined,
     probes: all.flatMap(({ probe }) => probe ?? []),
   };
 }
 
-function preconditionsWait({ snapshot: { rollout, preconditions } }: DecisionContext): ExplainedWait | undefined {
-  if (rollout.phase !== 'new' || !(preconditions === 'unasked' || isUnanswered(preconditions))) return undefined;
+function preconditionsWait({
+  snapshot: { rollout, preconditions },
+}: DecisionContext): ExplainedWait | undefined {
+  if (rollout.phase !== 'new' || !(preconditions === 'unasked' || isUnanswered(preconditions)))
+    return undefined;
   const checking = because('PreconditionsUnknown', 'checking the preconditions of the plan');
   const { reason, ends, ...next } =
     preconditions === 'unasked'
-      ? { reason: checking, ends: 'the API server answers', probe: { kind: 'preconditions' } as const }
+      ? {
+          reason: checking,
+          ends: 'the API server answers',
+          probe: { kind: 'preconditions' } as const,
+        }
       : untilAsked(preconditions);
-  return { wait: { gate: 'preconditions', reason, ends, since: rollout.source.created, ofStage: true }, ...next };
+  return {
+    wait: { gate: 'preconditions', reason, ends, since: rollout.source.created, ofStage: true },
+    ...next,
+  };
 }
 
 export interface ExplainedWait extends Pick<Waiting, 'recheckMs' | 'probe'> {
@@ -60,14 +85,23 @@ function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] 
   const { snapshot, policy, now } = evaluations;
   return inState(stage, 'intended').map((target) => {
     const evaluation = evaluations.of(stage, target);
-    const { phase, reason, ends = IN_FLIGHT_ENDS[phase], gate, recheckMs, until: known, probe } = evaluation;
+    const {
+      phase,
+      reason,
+      ends = IN_FLIGHT_ENDS[phase],
+      gate,
+      recheckMs,
+      until: known,
+      probe,
+    } = evaluation;
     const facts = factsOf(snapshot, target);
     const { observation } = facts;
     // The deadline runs from the signal.
     const isSignalled = observation.kind !== 'none';
     // The clock of the node may be ahead of ours, and anything may stand there.
     const latest = now - (facts.watchedMs ?? 0);
-    const reported = isSignalled && Date.parse(observation.since) <= latest ? observation.since : rfc3339(latest);
+    const reported =
+      isSignalled && Date.parse(observation.since) <= latest ? observation.since : rfc3339(latest);
     const since = isSignalled ? reported : target.since;
     const deadline = now + timeLeft(target, facts, policy, now);
     const hasDeadline = isSignalled && Number.isFinite(deadline);
@@ -83,17 +117,22 @@ function pendingWaits(context: DecisionContext, stage: Stage | undefined): Expla
   const { rollout } = snapshot;
   const since = lastProgress(context, rollout.stages);
   const ends = 'the record of the plan can be read again';
-  if (rollout.unread) return [{ wait: { gate: 'record', reason: rollout.unread, ends, since, ofStage: true } }];
+  if (rollout.unread)
+    return [{ wait: { gate: 'record', reason: rollout.unread, ends, since, ofStage: true } }];
   if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(context), since, ofStage: true } }];
   if (!stage) return [];
   const free = slots.openSlots(context, stage);
   // What holds all of them counts before the queue, which would not end it.
   const { waiting, chosen } = (free === 0 && heldAsOne(context, stage)) || choose(context, stage);
-  const gated = waiting.map((each) => ({ ...each, since: waitingSince(context, stage, each) ?? since }));
+  const gated = waiting.map((each) => ({
+    ...each,
+    since: waitingSince(context, stage, each) ?? since,
+  }));
   const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
   // Behind the first targets of free slots, which wait, others were not asked: they wait for no slot.
   const isTaken = chosen.length > 0 || free < slots.limitOf(stage);
-  const unslotted = isHeldAsOne || !isTaken ? 0 : inState(stage, 'pending').length - waiting.length - chosen.length;
+  const unslotted =
+    isHeldAsOne || !isTaken ? 0 : inState(stage, 'pending').length - waiting.length - chosen.length;
   const queued = slotWait(context, stage, unslotted, since);
   return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout.stages, stage)];
 }
@@ -104,7 +143,9 @@ function heldAsOne(context: DecisionContext, stage: Stage) {
   return held && held.reason.code !== 'EarlierNodes' ? choice : undefined;
 }
 
-function stopOf({ snapshot: { rollout, controls } }: DecisionContext): Pick<Wait, 'gate' | 'reason' | 'ends'> {
+function stopOf({
+  snapshot: { rollout, controls },
+}: DecisionContext): Pick<Wait, 'gate' | 'reason' | 'ends'> {
   const { problems, reason } = rollout;
   if (controls.abort !== undefined) {
     const { code, message } = abortReason(controls.abort);
@@ -114,22 +155,42 @@ function stopOf({ snapshot: { rollout, controls } }: DecisionContext): Pick<Wait
   const [problem] = problems;
   if (problem) {
     const message = `the plan was changed while it ran: ${problem.message}`;
-    return { gate: 'plan-valid', reason: because('InvalidPlan', message), ends: 'the plan is corrected' };
+    return {
+      gate: 'plan-valid',
+      reason: because('InvalidPlan', message),
+      ends: 'the plan is corrected',
+    };
   }
   const message = `nothing new starts: ${reason?.message ?? 'a target failed'}`;
-  return { gate: 'failure-budget', reason: because('FinishingInFlight', message), ends: slots.FINISHING_ENDS };
+  return {
+    gate: 'failure-budget',
+    reason: because('FinishingInFlight', message),
+    ends: slots.FINISHING_ENDS,
+  };
 }
 
 /** Undefined if the gate does not know. Its cause may be older than the turn of the target, and the wait is not. */
-function waitingSince(context: DecisionContext, stage: Stage, { since, target }: slots.GatedTarget) {
+function waitingSince(
+  context: DecisionContext,
+  stage: Stage,
+  { since, target }: slots.GatedTarget,
+) {
   if (since === undefined) return undefined;
   const { rollout } = context.snapshot;
-  const turn = lastProgress(context, [...stagesBefore(rollout, stage), { ...stage, targets: [target] }]);
+  const turn = lastProgress(context, [
+    ...stagesBefore(rollout, stage),
+    { ...stage, targets: [target] },
+  ]);
   const time = Date.parse(since);
   return time > Date.parse(turn) && time <= context.now ? since : turn;
 }
 
-function slotWait({ snapshot, policy, now }: DecisionContext, stage: Stage, count: number, since: string) {
+function slotWait(
+  { snapshot, policy, now }: DecisionContext,
+  stage: Stage,
+  count: number,
+  since: string,
+) {
   if (count <= 0) return [];
   const { maxFailures } = policy;
   const queued = `${counted(count, stage.role)} queued`;
@@ -139,17 +200,32 @@ function slotWait({ snapshot, policy, now }: DecisionContext, stage: Stage, coun
   if (maxFailures > 0 && kept.length > maxFailures) {
     const message = `${queued}; ${kept.length} failed, more than the failure budget of ${maxFailures}: ${keepers}`;
     const reason = because('FinishingInFlight', message);
-    return [{ wait: { gate: 'failure-budget', reason, ends: retried, since, ofStage: true } as const }];
+    return [
+      { wait: { gate: 'failure-budget', reason, ends: retried, since, ofStage: true } as const },
+    ];
   }
   const atWork = slots.failedInFlightIn(snapshot, now);
   const names = atWork.map(({ target }) => target.name).join(', ');
   const failed = names === '' ? '' : `; failed, but still at work and keeping a slot: ${names}`;
   const keeping = kept.length === 0 ? '' : `; failed and keeping a slot: ${keepers}`;
-  const reason = because('NoFreeSlot', `${queued} (${slots.limitOf(stage)} at a time)${failed}${keeping}`);
+  const reason = because(
+    'NoFreeSlot',
+    `${queued} (${slots.limitOf(stage)} at a time)${failed}${keeping}`,
+  );
   const recheckMs = Math.min(...atWork.map(({ leftMs }) => leftMs).filter(Number.isFinite));
   const isAtWork = kept.length === 0 || inState(stage, 'intended').length > 0;
-  const wait = { gate: 'slots', reason, ends: isAtWork ? 'a node in progress is done' : retried, since } as const;
-  return [{ wait: { ...wait, ofStage: true as const }, ...(Number.isFinite(recheckMs) ? { recheckMs } : {}) }];
+  const wait = {
+    gate: 'slots',
+    reason,
+    ends: isAtWork ? 'a node in progress is done' : retried,
+    since,
+  } as const;
+  return [
+    {
+      wait: { ...wait, ofStage: true as const },
+      ...(Number.isFinite(recheckMs) ? { recheckMs } : {}),
+    },
+  ];
 }
 
 function laterWaits(stages: readonly Stage[], active: Stage): ExplainedWait[] {
@@ -162,7 +238,16 @@ function laterWaits(stages: readonly Stage[], active: Stage): ExplainedWait[] {
     const who = `${length} ${titleOf(stage, length > 1)} ${length > 1 ? 'wait' : 'waits'}`;
     const message = `${who} until the ${titleOf(active, true)} are done`;
     const ends = 'the earlier stage is done';
-    return [{ wait: { gate: 'stages', reason: because('EarlierStage', message), ends, since: first.since } }];
+    return [
+      {
+        wait: {
+          gate: 'stages',
+          reason: because('EarlierStage', message),
+          ends,
+          since: first.since,
+        },
+      },
+    ];
   });
 }
 
@@ -177,20 +262,28 @@ export function groupWaits(
     const { target, gate, reason, ends, since, until, recheckMs, probe } = first;
     // A controller that waits blocks the next ones.
     const isOfAll = first.ofRollout === true || others.length > 0 || stage.role === 'controller';
-    const more = { ...(until === undefined ? {} : { until }), ...(isOfAll ? { ofStage: true as const } : {}) };
+    const more = {
+      ...(until === undefined ? {} : { until }),
+      ...(isOfAll ? { ofStage: true as const } : {}),
+    };
     return { wait: { target: target.name, gate, reason, ends, since, ...more }, recheckMs, probe };
   });
 }
 
 /** When anything last began or was recorded: the earliest known start of a wait. */
-function lastProgress({ snapshot: { facts, rollout }, now }: DecisionContext, stages: readonly Stage[]): string {
+function lastProgress(
+  { snapshot: { facts, rollout }, now }: DecisionContext,
+  stages: readonly Stage[],
+): string {
   const begun = (target: Target): string => {
     if (target.state !== 'intended') return target.since;
     const { observation } = factsOf({ facts }, target);
     return observation.kind === 'none' ? target.since : observation.attempt;
   };
   const times = new Set(stages.flatMap(({ targets }) => targets.map(begun)));
-  const last = [...times].map((text) => [Date.parse(text), text] as const).filter(([time]) => time <= now);
+  const last = [...times]
+    .map((text) => [Date.parse(text), text] as const)
+    .filter(([time]) => time <= now);
   return last.reduce((a, b) => (a[0] > b[0] ? a : b), last[0] ?? [0, rollout.source.created])[1];
 }
 
@@ -223,7 +316,10 @@ function skippedWaits(context: DecisionContext): ExplainedWait[] {
     .flatMap((target) => slots.chooseTargets(context, stage, [target], 1).waiting)
     // `explain` has the waits of the whole rollout.
     .filter(({ ofRollout }) => ofRollout !== true)
-    .map((refused) => ({ ...refused, since: waitingSince(context, stage, refused) ?? refused.target.since }));
+    .map((refused) => ({
+      ...refused,
+      since: waitingSince(context, stage, refused) ?? refused.target.since,
+    }));
   return groupWaits(stage, waiting);
 }
 

@@ -21,7 +21,8 @@ const node = (name: string, more: Partial<NodeView> = {}): NodeView => ({
   taintOwner: undefined,
   ...more,
 });
-const cordoned = (name: string): NodeView => node(name, { unschedulable: true, cordonOwner: `plan-uid/${later(0)}` });
+const cordoned = (name: string): NodeView =>
+  node(name, { unschedulable: true, cordonOwner: `plan-uid/${later(0)}` });
 const tainted = (name: string): NodeView => node(name, { taintOwner: 'Plan.plan-uid' });
 const asking = (waitsFor: 'drain' | 'uncordon', more: object = {}): Observation => ({
   kind: 'working',
@@ -50,7 +51,14 @@ const aborted = { controls: { ...NO_CONTROLS, abort: 'wrong' } };
 
 test.each<[string, RecordedState, Observation, Partial<TargetFacts>, Options, string[]]>([
   ['a failed target that works still keeps its cordon', 'failed', working('Restart'), {}, {}, []],
-  ['unless its node is not Ready', 'failed', working('Restart'), { ready: false }, {}, ['clean-up w1']],
+  [
+    'unless its node is not Ready',
+    'failed',
+    working('Restart'),
+    { ready: false },
+    {},
+    ['clean-up w1'],
+  ],
   ['a done target that another run signalled keeps it', 'done', sent(), {}, {}, []],
   ['a done target that works again keeps it', 'done', working('Restart'), {}, {}, []],
   ['a done target at rest does not', 'done', NONE, {}, {}, ['clean-up w1']],
@@ -66,7 +74,14 @@ test.each<[string, RecordedState, Observation, Partial<TargetFacts>, Options, st
     {},
     [],
   ],
-  ['a failed target without a Node is', 'failed', asking('uncordon'), { node: undefined }, {}, ['acknowledge w1']],
+  [
+    'a failed target without a Node is',
+    'failed',
+    asking('uncordon'),
+    { node: undefined },
+    {},
+    ['acknowledge w1'],
+  ],
   ['a done target is not', 'done', asking('uncordon'), { drainDelegation: true }, {}, []],
   [
     'nothing is done while the record cannot be read',
@@ -77,9 +92,11 @@ test.each<[string, RecordedState, Observation, Partial<TargetFacts>, Options, st
     [],
   ],
 ])('%s', (_name, state, observation, facts, options, expected) => {
-  expect(linesOf(actionsOf(one(state), { w1: { observation, node: cordoned('w1'), ...facts } }, options))).toEqual(
-    expected,
-  );
+  expect(
+    linesOf(
+      actionsOf(one(state), { w1: { observation, node: cordoned('w1'), ...facts } }, options),
+    ),
+  ).toEqual(expected);
 });
 
 const LATE = because('DeadlineExceeded', 'w1 did not report within its deadline');
@@ -103,14 +120,28 @@ const command = (index: number, ...targets: Parameters<typeof buildStage>[1]): S
 test.each<[string, Stage[], Facts, string[]]>([
   [
     'a later command works on the node',
-    [command(0, buildTarget('w1', 'done')), command(1, buildTarget('w1', 'intended')), command(2, 'w1')],
-    { '0/worker/w1': { node: cordoned('w1') }, '1/worker/w1': { node: cordoned('w1'), observation: sent() } },
+    [
+      command(0, buildTarget('w1', 'done')),
+      command(1, buildTarget('w1', 'intended')),
+      command(2, 'w1'),
+    ],
+    {
+      '0/worker/w1': { node: cordoned('w1') },
+      '1/worker/w1': { node: cordoned('w1'), observation: sent() },
+    },
     [],
   ],
   [
     'a later command works on another node, or on one without a Node',
-    [command(0, buildTarget('w1', 'done')), command(1, buildTarget('w2', 'intended'), buildTarget('w3', 'intended'))],
-    { w1: { node: cordoned('w1') }, w2: { node: node('w2'), observation: sent() }, w3: { observation: sent() } },
+    [
+      command(0, buildTarget('w1', 'done')),
+      command(1, buildTarget('w2', 'intended'), buildTarget('w3', 'intended')),
+    ],
+    {
+      w1: { node: cordoned('w1') },
+      w2: { node: node('w2'), observation: sent() },
+      w3: { observation: sent() },
+    },
     ['clean-up w1'],
   ],
   [
@@ -126,13 +157,17 @@ test.each<[string, Stage[], Facts, string[]]>([
 test('a taint goes with the rollout, also from a node whose turn never came', () => {
   const stages = [buildStage('worker', [buildTarget('w1', 'failed'), 'w2'])];
   const facts = { w1: { observation: failed('404') }, w2: { node: tainted('w2') } };
-  expect(linesOf(actionsOf(stages, facts, { rollout: { phase: 'failed' } }))).toEqual(['clean-up w2']);
+  expect(linesOf(actionsOf(stages, facts, { rollout: { phase: 'failed' } }))).toEqual([
+    'clean-up w2',
+  ]);
   expect(linesOf(actionsOf(stages, facts))).toEqual([]);
 });
 
 test('a taint stays on a node whose turn comes in a later command', () => {
   const stages = [command(0, buildTarget('w1', 'intended')), command(1, 'w2')];
-  expect(linesOf(actionsOf(stages, { w1: { observation: sent() }, w2: { node: tainted('w2') } }))).toEqual([]);
+  expect(
+    linesOf(actionsOf(stages, { w1: { observation: sent() }, w2: { node: tainted('w2') } })),
+  ).toEqual([]);
 });
 
 const evicting: Partial<TargetFacts> = {
@@ -157,7 +192,11 @@ test('only nodes whose turn is to come get a taint', () => {
     w5: { node: node('w5') },
   };
   expect(linesOf(actionsOf([stage], facts))).toEqual(['taint w5']);
-  expect(linesOf(actionsOf([stage], facts, { more: aborted })).filter((line) => line.startsWith('taint'))).toEqual([]);
+  expect(
+    linesOf(actionsOf([stage], facts, { more: aborted })).filter((line) =>
+      line.startsWith('taint'),
+    ),
+  ).toEqual([]);
 });
 
 test('twenty nodes get their taint at a time', () => {
@@ -173,11 +212,20 @@ test.each<[string, TargetFacts['drainPreview'], string[]]>([
   ['nobody looked yet', 'unasked', []],
   ['nobody can tell', { unanswered: because('CannotDecide', 'x'), recheckMs: 1 }, []],
   ['nothing is drained', undefined, []],
-])('the next nodes get their taint before the first drain begins, where %s', (_name, drainPreview, expected) => {
-  const stage = buildStage('worker', [buildTarget('w1', 'intended'), 'w2']);
-  const w1 = { node: node('w1'), observation: sent(), drainPreview };
-  expect(linesOf(actionsOf([stage], { w1, w2: { node: node('w2') } }))).toEqual(expected);
-  const pending = buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w0', 'intended'), 'w2']);
-  const w0 = { observation: succeeded() };
-  expect(linesOf(actionsOf([pending], { w1: { drainPreview }, w0, w2: { node: node('w2') } }))).toEqual([]);
-});
+])(
+  'the next nodes get their taint before the first drain begins, where %s',
+  (_name, drainPreview, expected) => {
+    const stage = buildStage('worker', [buildTarget('w1', 'intended'), 'w2']);
+    const w1 = { node: node('w1'), observation: sent(), drainPreview };
+    expect(linesOf(actionsOf([stage], { w1, w2: { node: node('w2') } }))).toEqual(expected);
+    const pending = buildStage('worker', [
+      buildTarget('w1', 'done'),
+      buildTarget('w0', 'intended'),
+      'w2',
+    ]);
+    const w0 = { observation: succeeded() };
+    expect(
+      linesOf(actionsOf([pending], { w1: { drainPreview }, w0, w2: { node: node('w2') } })),
+    ).toEqual([]);
+  },
+);

@@ -1,6 +1,12 @@
 /** Says in one sentence how far a rollout came, for the reason of its end. */
 import { listed } from '../../util/phrases.ts';
-import { type RecordedState, type Rollout, type Target, targetsIn, withStages } from '../model/rollout.ts';
+import {
+  type RecordedState,
+  type Rollout,
+  type Target,
+  targetsIn,
+  withStages,
+} from '../model/rollout.ts';
 import { isUpgradedByLaterStage } from './retry.ts';
 
 /** `6 of 8 targets done; failed: worker2; not started: worker8`. */
@@ -22,6 +28,8 @@ export function outcomeOf(rollout: Rollout): string {
 /** Without targets that a later command has upgraded since. */
 export function lastingFailures(rollout: Rollout, ...states: readonly RecordedState[]): Target[] {
   return rollout.stages.flatMap((stage) =>
-    stage.targets.filter((target) => states.includes(target.state) && !isUpgradedByLaterStage(rollout, stage, target)),
+    stage.targets.filter(
+      (target) => states.includes(target.state) && !isUpgradedByLaterStage(rollout, stage, target),
+    ),
   );
 }

@@ -33,7 +33,9 @@ const RESTARTING: Observation = {
 };
 
 function stagesOf(words: Words): Stage[] {
-  const targets = Object.entries(words).map(([name, text]) => buildTarget(name, text.split(' ')[0] as RecordedState));
+  const targets = Object.entries(words).map(([name, text]) =>
+    buildTarget(name, text.split(' ')[0] as RecordedState),
+  );
   const of = (role: 'controller' | 'worker', maxInFlight: number): Stage[] => {
     const own = targets.filter(({ name }) => name.startsWith(role[0] ?? ''));
     return own.length === 0 ? [] : [buildStage(role, own, { maxInFlight })];
@@ -41,7 +43,11 @@ function stagesOf(words: Words): Stage[] {
   return [...of('controller', 1), ...of('worker', SLOTS)];
 }
 
-function lines(words: Words, { rollout, more, policy }: Options = {}, facts: Partial<TargetFacts> = {}): string[] {
+function lines(
+  words: Words,
+  { rollout, more, policy }: Options = {},
+  facts: Partial<TargetFacts> = {},
+): string[] {
   const given = Object.entries(words).map(([name, text]): [string, Partial<TargetFacts>] => {
     const [, prefetch = 'possible'] = text.split(' ') as [string, PrefetchState?];
     const restarts = text.startsWith('intended') ? { observation: RESTARTING } : {};
@@ -53,21 +59,53 @@ function lines(words: Words, { rollout, more, policy }: Options = {}, facts: Par
   return actions.map(({ kind, target }) => `${kind} ${target.name}`);
 }
 
-const CONTROLLERS = { c1: 'intended', c2: 'pending', c3: 'pending', w1: 'pending', w2: 'pending', w3: 'pending' };
+const CONTROLLERS = {
+  c1: 'intended',
+  c2: 'pending',
+  c3: 'pending',
+  w1: 'pending',
+  w2: 'pending',
+  w3: 'pending',
+};
 const LAST = { c1: 'done', c2: 'intended', w1: 'pending', w2: 'pending', w3: 'pending' };
 
 test.each<[string, Words, Options, string[]]>([
   ['nobody before the first starts', { w1: 'pending', w2: 'pending' }, {}, []],
-  ['one for each that restarts', { w1: 'intended', w2: 'pending', w3: 'pending' }, {}, ['prefetch w2']],
+  [
+    'one for each that restarts',
+    { w1: 'intended', w2: 'pending', w3: 'pending' },
+    {},
+    ['prefetch w2'],
+  ],
   ['the next controller', CONTROLLERS, {}, ['prefetch c2']],
-  ['behind the last controller as many workers as there are slots', LAST, {}, ['prefetch w1', 'prefetch w2']],
+  [
+    'behind the last controller as many workers as there are slots',
+    LAST,
+    {},
+    ['prefetch w1', 'prefetch w2'],
+  ],
   ['those that were asked count', { ...LAST, w1: 'pending asked' }, {}, ['prefetch w2']],
   ['wherever they are in the list', { ...LAST, w2: 'pending asked', w3: 'pending asked' }, {}, []],
-  ['all of them, if so wished', LAST, { policy: { prefetch: 'all' } }, ['prefetch w1', 'prefetch w2', 'prefetch w3']],
+  [
+    'all of them, if so wished',
+    LAST,
+    { policy: { prefetch: 'all' } },
+    ['prefetch w1', 'prefetch w2', 'prefetch w3'],
+  ],
   ['or none', LAST, { policy: { prefetch: 'none' } }, []],
-  ['none of a plan that is paused', LAST, { more: { controls: { ...NO_CONTROLS, paused: true } } }, []],
+  [
+    'none of a plan that is paused',
+    LAST,
+    { more: { controls: { ...NO_CONTROLS, paused: true } } },
+    [],
+  ],
   ['none by a paused policy', LAST, { policy: { paused: true } }, []],
-  ['what the plan has changed is asked anew', { ...LAST, w1: 'pending outdated' }, {}, ['prefetch w1', 'prefetch w2']],
+  [
+    'what the plan has changed is asked anew',
+    { ...LAST, w1: 'pending outdated' },
+    {},
+    ['prefetch w1', 'prefetch w2'],
+  ],
   ['nothing is taken from a node whose signal will do that', { w1: 'intended asked' }, {}, []],
   ['one that waits on keeps it while nobody moves', { w1: 'done', w2: 'pending asked' }, {}, []],
   ['one that failed loses it', { w1: 'intended', w2: 'failed asked' }, {}, ['end-prefetch w2']],
@@ -76,7 +114,9 @@ test.each<[string, Words, Options, string[]]>([
 });
 
 test('not more than 20 at a time, however many slots there are', () => {
-  const words = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`w${index}`, 'pending']));
+  const words = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [`w${index}`, 'pending']),
+  );
   const asked = lines({ w: 'intended', ...words }, { policy: { prefetch: 'all' } });
   expect(asked).toHaveLength(20);
 });
@@ -96,30 +136,51 @@ test('nodes that swap their files come first: only what more nodes restart may f
     const facts = Object.fromEntries(moving.map(([name, observation]) => [name, { observation }]));
     const waiting = { x: { prefetch: 'possible' as const }, y: { prefetch: 'possible' as const } };
     const stage = buildStage('worker', targets, { maxInFlight: 3 });
-    const snapshot = buildSnapshot(buildRollout([stage], { phase: 'running' }), { ...facts, ...waiting });
-    return prefetchesOf(evaluationsFor(snapshot, buildPolicy({}), T0)).map(({ target }) => target.name);
+    const snapshot = buildSnapshot(buildRollout([stage], { phase: 'running' }), {
+      ...facts,
+      ...waiting,
+    });
+    return prefetchesOf(evaluationsFor(snapshot, buildPolicy({}), T0)).map(
+      ({ target }) => target.name,
+    );
   };
-  expect([rollout(['restart', 'apply']), rollout(['restart', 'restart', 'apply'])]).toEqual([[], ['x']]);
+  expect([rollout(['restart', 'apply']), rollout(['restart', 'restart', 'apply'])]).toEqual([
+    [],
+    ['x'],
+  ]);
 });
 
 test('in the lead time of a plan, before its window: up to 20, though nobody moves', () => {
-  const windows = (startMinute: number) => [{ days: [], startMinute, lengthMs: 3_600_000, timeZone: 'UTC' }];
+  const windows = (startMinute: number) => [
+    { days: [], startMinute, lengthMs: 3_600_000, timeZone: 'UTC' },
+  ];
   const minute = Math.floor((T0 % 86_400_000) / 60_000);
   const early = (inMinutes: number, planLeadMs = 7_200_000): Options => ({
     policy: { planLeadMs, planWindows: windows((minute + inMinutes) % 1440) },
   });
-  const words = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`w${index}`, 'pending']));
+  const words = Object.fromEntries(
+    Array.from({ length: 30 }, (_, index) => [`w${index}`, 'pending']),
+  );
   expect(lines(words, early(90))).toHaveLength(20);
-  expect([lines(words, early(130)), lines(words, early(90, 0)), lines(words, early(0))]).toEqual([[], [], []]);
+  expect([lines(words, early(130)), lines(words, early(90, 0)), lines(words, early(0))]).toEqual([
+    [],
+    [],
+    [],
+  ]);
 });
 
 test('in a lead time of two hours they begin within a minute or so; at other times at once', () => {
   const minute = Math.floor((T0 % 86_400_000) / 60_000);
-  const planWindows = [{ days: [], startMinute: (minute + 100) % 1440, lengthMs: 3_600_000, timeZone: 'UTC' }];
+  const planWindows = [
+    { days: [], startMinute: (minute + 100) % 1440, lengthMs: 3_600_000, timeZone: 'UTC' },
+  ];
   const asked = (policy: Partial<RolloutPolicy>, state: RecordedState): unknown => {
     const [first, second] = [buildTarget('w1', state), buildTarget('w2', 'pending')];
     const facts = { w1: { observation: RESTARTING }, w2: { prefetch: 'possible' as const } };
-    const snapshot = buildSnapshot(buildRollout([buildStage('worker', [first, second])], { phase: 'running' }), facts);
+    const snapshot = buildSnapshot(
+      buildRollout([buildStage('worker', [first, second])], { phase: 'running' }),
+      facts,
+    );
     const [action] = prefetchesOf(evaluationsFor(snapshot, buildPolicy(policy), T0));
     return action?.kind === 'prefetch' ? action.agent.spreadMs : action;
   };
@@ -138,7 +199,10 @@ test.each<[string, Options]>([
   ['aborted', { more: { controls: { ...NO_CONTROLS, abort: 'wrong' } } }],
   ['over', { rollout: { phase: 'failed' } }],
   ['not to be carried out any more', { rollout: { problems: [because('InvalidPlan', 'no')] } }],
-  ['under a policy that cannot be read', { policy: { problems: [because('PolicyUnreadable', 'no')] } }],
+  [
+    'under a policy that cannot be read',
+    { policy: { problems: [because('PolicyUnreadable', 'no')] } },
+  ],
   ['under a policy that wishes none', { policy: { prefetch: 'none' } }],
 ])('when the plan is %s, it is cancelled', (_what, options) => {
   expect(lines(WAITING, options)).toEqual(['end-prefetch w2']);

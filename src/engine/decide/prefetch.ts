@@ -39,7 +39,8 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
   const chosen = unasked.slice(0, free);
   const kept = new Set([...chosen, ...asked]);
   // The signal of an intended target takes it away.
-  const isOver = ([, target]: Pair) => stateOf(target) !== 'possible' && target.state !== 'intended';
+  const isOver = ([, target]: Pair) =>
+    stateOf(target) !== 'possible' && target.state !== 'intended';
   const ended = pairs.filter((pair) => isOver(pair) && !kept.has(pair));
   const agent = isEarly ? { ...policy.agent, spreadMs: Math.round(leftMs * SPREAD) } : policy.agent;
   return [
@@ -50,14 +51,20 @@ export function prefetchesOf(evaluations: Evaluations): NodeAction[] {
 
 /** Asks agents, before the first target starts, whether they can download what the plan names. */
 export function downloadChecksOf({ snapshot, policy }: Evaluations): NodeAction[] {
-  if (snapshot.rollout.phase !== 'running' || isStopping(snapshot, policy) || policy.problems.length > 0) return [];
+  if (
+    snapshot.rollout.phase !== 'running' ||
+    isStopping(snapshot, policy) ||
+    policy.problems.length > 0
+  )
+    return [];
   return targetsToCheck(snapshot)(policy)
     .filter(({ downloads }) => downloads.answer === 'unasked')
     .map(({ stage, target }) => ({ kind: 'check-downloads', stage, target, agent: policy.agent }));
 }
 
 function mayPrefetch({ snapshot, policy }: Evaluations): boolean {
-  const isOpen = !isFinal(snapshot.rollout) && !isStopping(snapshot, policy) && policy.problems.length === 0;
+  const isOpen =
+    !isFinal(snapshot.rollout) && !isStopping(snapshot, policy) && policy.problems.length === 0;
   const isPaused = policy.paused || snapshot.controls.paused;
   return policy.prefetch !== 'none' && isOpen && !isPaused;
 }
@@ -74,7 +81,9 @@ function turnsIn({ snapshot, policy }: Evaluations, [first]: readonly Pair[]): n
   const stage = activeStage(snapshot.rollout);
   const parts = (stage?.targets ?? []).map((target) => {
     const { observation } = factsOf(snapshot, target);
-    return target.state === 'intended' && observation.kind === 'working' ? observation.part : undefined;
+    return target.state === 'intended' && observation.kind === 'working'
+      ? observation.part
+      : undefined;
   });
   const restarting = parts.filter((part) => part === 'restart' || part === 'ready').length;
   // Those that swap come first: the service of each is about to be away.

@@ -25,7 +25,9 @@ function snapshotWith(
   controls: Partial<Controls> = { retries: new Map([['w1', ORDERED]]) },
 ): Snapshot {
   const reason = because('TargetFailed', 'w1 failed');
-  const facts = Object.fromEntries(Object.entries(observations).map(([name, observation]) => [name, { observation }]));
+  const facts = Object.fromEntries(
+    Object.entries(observations).map(([name, observation]) => [name, { observation }]),
+  );
   const rollout = buildRollout(stages, { phase: 'failed', reason });
   return { ...buildSnapshot(rollout, facts), controls: { ...NO_CONTROLS, ...controls } };
 }
@@ -34,14 +36,20 @@ const statesOf = ({ stages }: { stages: readonly Stage[] }): string[] =>
   stages.flatMap(({ targets }) => targets.map(({ name, state }) => `${name} ${state}`));
 
 test('only the targets that somebody named are tried again, and the reason of the others stays', () => {
-  const snapshot = snapshotWith([buildStage('worker', [w1, w2])], { w1: OLD_FAILURE, w2: OLD_FAILURE });
+  const snapshot = snapshotWith([buildStage('worker', [w1, w2])], {
+    w1: OLD_FAILURE,
+    w2: OLD_FAILURE,
+  });
   const rollout = withRetries(snapshot, NOW);
   expect(statesOf(rollout)).toEqual(['w1 pending', 'w2 failed']);
   expect(rollout).toMatchObject({ phase: 'running', reason: { message: 'w1 failed' } });
 });
 
 test('a reason that names the failures of the end does not outlive it', () => {
-  const ended = snapshotWith([buildStage('worker', [w1, w2])], { w1: OLD_FAILURE, w2: OLD_FAILURE });
+  const ended = snapshotWith([buildStage('worker', [w1, w2])], {
+    w1: OLD_FAILURE,
+    w2: OLD_FAILURE,
+  });
   const reason = because('DoneWithFailures', '6 of 8 targets done; failed: w1, w2');
   expect(withRetries({ ...ended, rollout: { ...ended.rollout, reason } }, NOW)).toMatchObject({
     phase: 'running',
@@ -50,9 +58,16 @@ test('a reason that names the failures of the end does not outlive it', () => {
 });
 
 test('one of several failures is retried after a drain that stopped the rollout: it runs again within its budget', () => {
-  const ended = snapshotWith([buildStage('worker', [w1, w2, 'w3'])], { w1: OLD_FAILURE, w2: OLD_FAILURE });
+  const ended = snapshotWith([buildStage('worker', [w1, w2, 'w3'])], {
+    w1: OLD_FAILURE,
+    w2: OLD_FAILURE,
+  });
   const reason = because('DrainTooLong', 'w1 was not drained within 1 h: 1 pod is left on node w1');
-  const { record } = decide({ ...ended, rollout: { ...ended.rollout, reason } }, buildPolicy({ maxFailures: 3 }), NOW);
+  const { record } = decide(
+    { ...ended, rollout: { ...ended.rollout, reason } },
+    buildPolicy({ maxFailures: 3 }),
+    NOW,
+  );
   expect(record?.phase).toBe('running');
 });
 
@@ -80,12 +95,20 @@ test('a failure of the very second of the order is tried again', () => {
 });
 
 const command = (index: number, state: RecordedState, more: Partial<Stage> = {}): Stage =>
-  buildStage('worker', [buildTarget('w1', state), buildTarget('w2')], { command: index, id: `${index}`, ...more });
+  buildStage('worker', [buildTarget('w1', state), buildTarget('w2')], {
+    command: index,
+    id: `${index}`,
+    ...more,
+  });
 
 test.each<[string, readonly Stage[], boolean]>([
   ['a later command upgraded it', [command(0, 'failed'), command(1, 'done')], true],
   ['a later command has not upgraded it', [command(0, 'failed'), command(1, 'pending')], false],
-  ['an earlier command upgraded it', [command(2, 'pending'), command(1, 'done'), command(0, 'failed')], false],
+  [
+    'an earlier command upgraded it',
+    [command(2, 'pending'), command(1, 'done'), command(0, 'failed')],
+    false,
+  ],
   [
     'a later command upgraded another one only',
     [command(0, 'failed'), buildStage('worker', [buildTarget('w2', 'done')], { id: '1' })],
@@ -115,12 +138,18 @@ test.each<[string, readonly Stage[], boolean]>([
 test('work of a later command ends first; work of an earlier one does not matter', () => {
   const [before, own, after] = [command(7, 'done'), command(0, 'failed'), command(1, 'pending')];
   const moving = buildTarget('w2', 'intended');
-  const with2 = (stage: Stage): Stage => ({ ...stage, targets: [...stage.targets.slice(0, 1), moving] });
+  const with2 = (stage: Stage): Stage => ({
+    ...stage,
+    targets: [...stage.targets.slice(0, 1), moving],
+  });
   const retried = (stages: readonly Stage[]): string => {
     const snapshot = snapshotWith(stages, { w1: OLD_FAILURE });
     return withRetries(snapshot, NOW) === snapshot.rollout ? 'no' : 'yes';
   };
-  expect([retried([before, own, after]), retried([with2(before), own, after])]).toEqual(['yes', 'yes']);
+  expect([retried([before, own, after]), retried([with2(before), own, after])]).toEqual([
+    'yes',
+    'yes',
+  ]);
   expect(retried([before, own, with2(after)])).toBe('no');
 });
 
@@ -128,18 +157,26 @@ test.each<[string, RecordedState, Observation, boolean]>([
   ['an old failure', 'intended', OLD_FAILURE, true],
   ['an old failure of the second of the order', 'intended', failed('404', later(MINUTE)), true],
   ['a new failure', 'intended', failed('404', later(2 * MINUTE)), false],
-  ['old work of one that waits for its retry: only an old cache shows it', 'pending', working('x', later(0)), true],
+  [
+    'old work of one that waits for its retry: only an old cache shows it',
+    'pending',
+    working('x', later(0)),
+    true,
+  ],
   ['an old success of one that waits for its retry', 'pending', succeeded(later(0)), false],
   ['old work of one that was tried again', 'intended', working('x', later(0)), false],
   ['no report', 'pending', NONE, false],
-])('a report is that of the attempt before the retry: %s', (_name, state, observation, expected) => {
-  const target = buildTarget('w1', state);
-  const snapshot = snapshotWith([buildStage('worker', [target])], { w1: observation });
-  const [own] = snapshot.rollout.stages[0]?.targets ?? [];
-  expect(isSupersededByRetry(snapshot, own ?? target)).toBe(expected);
-  expect(isSupersededByRetry({ ...snapshot, facts: new Map() }, own ?? target)).toBe(false);
-  expect(isSupersededByRetry({ ...snapshot, controls: NO_CONTROLS }, own ?? target)).toBe(false);
-});
+])(
+  'a report is that of the attempt before the retry: %s',
+  (_name, state, observation, expected) => {
+    const target = buildTarget('w1', state);
+    const snapshot = snapshotWith([buildStage('worker', [target])], { w1: observation });
+    const [own] = snapshot.rollout.stages[0]?.targets ?? [];
+    expect(isSupersededByRetry(snapshot, own ?? target)).toBe(expected);
+    expect(isSupersededByRetry({ ...snapshot, facts: new Map() }, own ?? target)).toBe(false);
+    expect(isSupersededByRetry({ ...snapshot, controls: NO_CONTROLS }, own ?? target)).toBe(false);
+  },
+);
 
 test('an object that is gone reports nothing of an attempt', () => {
   const snapshot = snapshotWith([buildStage('worker', [w1])], {});

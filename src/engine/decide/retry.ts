@@ -3,20 +3,43 @@ import { rfc3339 } from '../../util/clock.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { ReasonCode } from '../model/reasons.ts';
-import { type Rollout, SECOND, type Stage, type Target, targetsIn, withStages, withTargets } from '../model/rollout.ts';
+import {
+  type Rollout,
+  SECOND,
+  type Stage,
+  type Target,
+  targetsIn,
+  withStages,
+  withTargets,
+} from '../model/rollout.ts';
 
 /** Reasons that name targets which start again, or would end the rollout at once. The other failures count anyway. */
-const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set(['DoneWithFailures', 'DrainTooLong']);
+const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set([
+  'DoneWithFailures',
+  'DrainTooLong',
+]);
 
 /** The same object if there is nothing to retry. A target that still works must end first. */
 export function withRetries(snapshot: Snapshot, now: number): Rollout {
   const { rollout, controls } = snapshot;
   if (controls.retries.size === 0 || controls.abort !== undefined) return rollout;
   const again = withStages(rollout)
-    .filter(({ stage, target }) => isDue(snapshot, target) && !isUpgradedByLaterStage(rollout, stage, target))
+    .filter(
+      ({ stage, target }) =>
+        isDue(snapshot, target) && !isUpgradedByLaterStage(rollout, stage, target),
+    )
     // Work in a later stage finishes first: only the slots of one stage are counted.
-    .filter(({ stage }) => targetsIn({ stages: laterThan(rollout.stages, stage) }, 'intended').length === 0)
-    .map(({ target }): Target => ({ ...target, state: 'pending', since: momentOf(snapshot, target, now) }));
+    .filter(
+      ({ stage }) =>
+        targetsIn({ stages: laterThan(rollout.stages, stage) }, 'intended').length === 0,
+    )
+    .map(
+      ({ target }): Target => ({
+        ...target,
+        state: 'pending',
+        since: momentOf(snapshot, target, now),
+      }),
+    );
   if (again.length === 0) return rollout;
   const renewed = withTargets(rollout, again);
   const isKept = targetsIn(renewed, 'failed').length > 0 && !OF_THE_END.has(rollout.reason?.code);
@@ -29,11 +52,19 @@ export function isSupersededByRetry(snapshot: Snapshot, target: Target): boolean
   const ordered = snapshot.controls.retries.get(target.name);
   if (!exists || ordered === undefined || observation.kind === 'none') return false;
   const isOld = Date.parse(observation.attempt) <= ordered;
-  return isOld && (observation.kind === 'failed' || (target.state === 'pending' && observation.kind !== 'succeeded'));
+  return (
+    isOld &&
+    (observation.kind === 'failed' ||
+      (target.state === 'pending' && observation.kind !== 'succeeded'))
+  );
 }
 
 /** The time to record for a target: after the order to retry it, so that its next attempt is not taken for the old one. */
-export function momentOf({ controls }: Pick<Snapshot, 'controls'>, { name }: Target, now: number): string {
+export function momentOf(
+  { controls }: Pick<Snapshot, 'controls'>,
+  { name }: Target,
+  now: number,
+): string {
   return rfc3339(Math.max(now, (controls.retries.get(name) ?? Number.NEGATIVE_INFINITY) + SECOND));
 }
 

@@ -23,10 +23,20 @@ interface Situation {
   readonly restMs?: number;
 }
 
-function evaluationsOf({ state = 'intended', facts = {}, more, problems = [], now = 0, restMs }: Situation) {
+function evaluationsOf({
+  state = 'intended',
+  facts = {},
+  more,
+  problems = [],
+  now = 0,
+  restMs,
+}: Situation) {
   const resting = restMs === undefined ? {} : { restMs };
   const stage = buildStage('worker', [buildTarget('w1', state)], resting);
-  const snapshot = { ...buildSnapshot(buildRollout([stage], { problems }), { w1: facts }), ...more };
+  const snapshot = {
+    ...buildSnapshot(buildRollout([stage], { problems }), { w1: facts }),
+    ...more,
+  };
   const [target = buildTarget('w1')] = stage.targets;
   const evaluations = evaluationsFor(snapshot, buildPolicy(), T0 + now);
   return { evaluations, stage, target };
@@ -60,7 +70,11 @@ test.each<[string, Situation, object]>([
   [
     'is about to be signalled',
     {},
-    { phase: 'intended', effect: 'signal', reason: because('Intended', 'w1 is about to be signalled') },
+    {
+      phase: 'intended',
+      effect: 'signal',
+      reason: because('Intended', 'w1 is about to be signalled'),
+    },
   ],
   [
     'is half done by a process that has ended: no gate, pause or abort keeps it so',
@@ -68,7 +82,11 @@ test.each<[string, Situation, object]>([
       facts: { observation: { kind: 'none', begun: true }, ready: false },
       more: { controls: { ...NO_CONTROLS, paused: true, abort: 'wrong' } },
     },
-    { phase: 'intended', effect: 'signal', reason: because('Intended', 'w1 is about to be signalled') },
+    {
+      phase: 'intended',
+      effect: 'signal',
+      reason: because('Intended', 'w1 is about to be signalled'),
+    },
   ],
   [
     'was not signalled for a minute: its intent is recorded anew',
@@ -101,7 +119,10 @@ test.each<[string, Situation, object]>([
     {
       ...INTENDED,
       next: 'unsupported',
-      reason: because('PlatformUnsupported', 'w1 is linux-arm64; the plan has platforms for linux-amd64'),
+      reason: because(
+        'PlatformUnsupported',
+        'w1 is linux-arm64; the plan has platforms for linux-amd64',
+      ),
     },
   ],
   [
@@ -118,12 +139,22 @@ test.each<[string, Situation, object]>([
   [
     'is not Ready when its time is over',
     { facts: { observation: succeeded(), ready: false, watchedMs: long }, now: long },
-    { phase: 'failed', effect: 'verify', next: 'failed', reason: because('NodeNotReady', 'node w1 is not Ready') },
+    {
+      phase: 'failed',
+      effect: 'verify',
+      next: 'failed',
+      reason: because('NodeNotReady', 'node w1 is not Ready'),
+    },
   ],
   [
     'was adopted while it was verified',
     { state: 'pending', facts: { observation: succeeded() } },
-    { phase: 'verifying', effect: 'adopt', next: 'intended', reason: because('InFlight', 'w1 is at verifying') },
+    {
+      phase: 'verifying',
+      effect: 'adopt',
+      next: 'intended',
+      reason: because('InFlight', 'w1 is at verifying'),
+    },
   ],
   [
     'reports its failure',
@@ -162,7 +193,10 @@ test.each<[string, Situation, object]>([
   ],
   [
     'stayed at a step, and drains itself',
-    { facts: { observation: working('Restart'), watchedMs: long, drainDelegation: false }, now: long },
+    {
+      facts: { observation: working('Restart'), watchedMs: long, drainDelegation: false },
+      now: long,
+    },
     {
       phase: 'failed',
       effect: 'fail',
@@ -177,7 +211,10 @@ test.each<[string, Situation, object]>([
       phase: 'failed',
       effect: 'fail',
       next: 'failed',
-      reason: because('DrainTooLong', 'w1, which drains itself, was not drained within its deadline'),
+      reason: because(
+        'DrainTooLong',
+        'w1, which drains itself, was not drained within its deadline',
+      ),
     },
   ],
   [
@@ -227,8 +264,16 @@ test('a node gets a minute to report after an absence of the leader, and no more
 });
 
 test('a target that is about to be signalled has all of its time', () => {
-  const facts = { ...buildFacts({ observation: NONE }), watchedMs: buildPolicy().stepDeadlines.ready };
-  expect(isLate(buildTarget('w1', 'intended'), facts, buildPolicy({ targetDeadlineMs: long }), T0 + MINUTE)).toBe(
-    false,
-  );
+  const facts = {
+    ...buildFacts({ observation: NONE }),
+    watchedMs: buildPolicy().stepDeadlines.ready,
+  };
+  expect(
+    isLate(
+      buildTarget('w1', 'intended'),
+      facts,
+      buildPolicy({ targetDeadlineMs: long }),
+      T0 + MINUTE,
+    ),
+  ).toBe(false);
 });

@@ -19,10 +19,18 @@ export const apiServersFirst: Gate = {
     const servers = apiServers.filter((server) => !isMoving(server));
     const reason = judge(servers);
     if (!reason) return PASS;
-    const brought = servers.map((server) => ({ ...server, ...recordedUpgrade(earlier, 'controller', server.name) }));
+    const brought = servers.map((server) => ({
+      ...server,
+      ...recordedUpgrade(earlier, 'controller', server.name),
+    }));
     const times = brought.flatMap((server) => ('since' in server ? server.since : []));
     const since = times.toSorted().at(-1);
     const moment = since === undefined || judge(brought) ? {} : momentAfter(since, now);
-    return { kind: 'wait', reason, ends: 'those API servers are upgraded, or the plan is corrected', ...moment };
+    return {
+      kind: 'wait',
+      reason,
+      ends: 'those API servers are upgraded, or the plan is corrected',
+      ...moment,
+    };
   },
 };

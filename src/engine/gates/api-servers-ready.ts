@@ -11,11 +11,16 @@ export const apiServersReady: Gate = {
   evaluate({ stage, controlPlane }) {
     if (stage.role !== 'controller') return PASS;
     if (!controlPlane)
-      return wait('ControlPlaneUnknown', 'asking every API server', ENDS, { probe: { kind: 'control-plane' } });
-    if (isUnanswered(controlPlane)) return { kind: 'wait', ...untilAsked(controlPlane), ends: ENDS };
+      return wait('ControlPlaneUnknown', 'asking every API server', ENDS, {
+        probe: { kind: 'control-plane' },
+      });
+    if (isUnanswered(controlPlane))
+      return { kind: 'wait', ...untilAsked(controlPlane), ends: ENDS };
     const down = controlPlane.filter(({ ready }) => !ready);
     if (down.length === 0) return PASS;
     const list = down.map(({ name, detail }) => `${name} (${detail ?? 'not ready'})`).join(', ');
-    return wait('ControlPlaneNotReady', `the API server of ${list} is not ready`, ENDS, { recheckMs: RECHECK_MS });
+    return wait('ControlPlaneNotReady', `the API server of ${list} is not ready`, ENDS, {
+      recheckMs: RECHECK_MS,
+    });
   },
 };

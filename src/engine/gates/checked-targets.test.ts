@@ -18,7 +18,10 @@ import { targetsToCheck } from './checked-targets.ts';
 const WORKERS = ['w1', 'w2', 'w3', 'w4'];
 const ROOM = 1_000;
 /** Answered, or not. */
-const said = (answer: DownloadState['answer'], more: Partial<DownloadState> = {}): Partial<TargetFacts> => ({
+const said = (
+  answer: DownloadState['answer'],
+  more: Partial<DownloadState> = {},
+): Partial<TargetFacts> => ({
   downloads: { answer, room: ROOM, ...more },
 });
 const UNASKED = said('unasked');
@@ -37,7 +40,9 @@ function snapshotOf({ facts = {}, first = 'pending' }: Given): Snapshot {
     buildTarget('w1', first),
     ...WORKERS.slice(1).map((name) => buildTarget(name)),
   ]);
-  const all = Object.fromEntries(['c1', 'c2', 'c3', ...WORKERS].map((name) => [name, { ...UNASKED, ...facts[name] }]));
+  const all = Object.fromEntries(
+    ['c1', 'c2', 'c3', ...WORKERS].map((name) => [name, { ...UNASKED, ...facts[name] }]),
+  );
   return buildSnapshot(buildRollout([controllers, workers], { phase: 'running' }), all);
 }
 
@@ -52,20 +57,40 @@ test.each<[string, Given, string]>([
   ['two of each stage', {}, 'c1 c2 w1 w2'],
   ['two of each platform, too', { facts: { w3: { platform: 'linux-arm64' } } }, 'c1 c2 w1 w2 w3'],
   ['all if the policy says so', { policy: { prefetch: 'all' } }, 'c1 c2 c3 w1 w2 w3 w4'],
-  ['all of a plan with windows of its own', { policy: { planWindows: [WINDOW] } }, 'c1 c2 c3 w1 w2 w3 w4'],
+  [
+    'all of a plan with windows of its own',
+    { policy: { planWindows: [WINDOW] } },
+    'c1 c2 c3 w1 w2 w3 w4',
+  ],
   ['none if the policy says so', { policy: { prefetch: 'none' } }, ''],
   ['none once one has started', { first: 'intended' }, ''],
-  ['those that cannot answer are left out', { facts: { c1: { downloads: undefined } } }, 'c2 c3 w1 w2'],
+  [
+    'those that cannot answer are left out',
+    { facts: { c1: { downloads: undefined } } },
+    'c2 c3 w1 w2',
+  ],
   ['those that have the version are left out', { facts: { w1: { isThere: true } } }, 'c1 c2 w2 w3'],
   ['those that answered count', { facts: { w1: SMALL } }, 'c1 c2 w1 w2'],
-  ['those with less room than was found to be needed, too', { facts: { w2: BIG } }, 'c1 c2 w1 w2 w3 w4'],
-  ['not those with enough', { facts: { w1: BIG, w3: said('unasked', { room: ROOM + 1 }) } }, 'c1 c2 w1 w2 w4'],
+  [
+    'those with less room than was found to be needed, too',
+    { facts: { w2: BIG } },
+    'c1 c2 w1 w2 w3 w4',
+  ],
+  [
+    'not those with enough',
+    { facts: { w1: BIG, w3: said('unasked', { room: ROOM + 1 }) } },
+    'c1 c2 w1 w2 w4',
+  ],
   [
     'those that do not tell their room',
     { facts: { w1: SMALL, w4: said('unasked', { room: undefined }) } },
     'c1 c2 w1 w2 w4',
   ],
-  ['still those once they answered', { facts: { w1: BIG, w3: BIG, w4: SMALL } }, 'c1 c2 w1 w2 w3 w4'],
+  [
+    'still those once they answered',
+    { facts: { w1: BIG, w3: BIG, w4: SMALL } },
+    'c1 c2 w1 w2 w3 w4',
+  ],
   [
     'those without the reserve of the policy',
     { facts: { w1: SMALL }, policy: { agent: { diskReserveBytes: 1 } } },
@@ -76,23 +101,36 @@ test.each<[string, Given, string]>([
 });
 
 test('a node of two commands is asked once', () => {
-  const [first, second] = [buildStage('worker', ['w1']), buildStage('worker', [{ ...buildTarget('w1'), key: '1/w1' }])];
+  const [first, second] = [
+    buildStage('worker', ['w1']),
+    buildStage('worker', [{ ...buildTarget('w1'), key: '1/w1' }]),
+  ];
   const stages = [first, { ...second, id: 'other', command: 1 }];
-  const facts = buildSnapshot(buildRollout(stages, { phase: 'running' }), { w1: UNASKED }).facts.get('w1');
-  const snapshot = buildSnapshot(buildRollout(stages, { phase: 'running' }), { w1: UNASKED, '1/w1': { ...facts } });
+  const facts = buildSnapshot(buildRollout(stages, { phase: 'running' }), {
+    w1: UNASKED,
+  }).facts.get('w1');
+  const snapshot = buildSnapshot(buildRollout(stages, { phase: 'running' }), {
+    w1: UNASKED,
+    '1/w1': { ...facts },
+  });
   expect(targetsToCheck(snapshot)(buildPolicy())).toHaveLength(1);
 });
 
 function asked(given: Given, more: Partial<Snapshot> = {}): string[] {
   const snapshot = { ...snapshotOf(given), ...more };
-  return downloadChecksOf(evaluationsFor(snapshot, buildPolicy(given.policy), T0)).map(({ target }) => target.name);
+  return downloadChecksOf(evaluationsFor(snapshot, buildPolicy(given.policy), T0)).map(
+    ({ target }) => target.name,
+  );
 }
 
 test('only those that were not asked yet, while the plan is to go on', () => {
   const facts = { c1: said('asked'), c2: said('impossible', { problem: '404' }) };
   expect(asked({ facts })).toEqual(['w1', 'w2']);
   // The policy has changed since.
-  const older = { w1: said('possible', { policy: { diskReserveBytes: 5 } }), w2: said('possible', { policy: {} }) };
+  const older = {
+    w1: said('possible', { policy: { diskReserveBytes: 5 } }),
+    w2: said('possible', { policy: {} }),
+  };
   expect(asked({ facts: { ...facts, ...older } })).toEqual(['w1']);
   const { rollout } = snapshotOf({});
   expect([

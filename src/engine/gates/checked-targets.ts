@@ -18,22 +18,29 @@ export const targetsToCheck = onceForEach(({ rollout, facts }: Snapshot) =>
     if (hasStarted(rollout) || prefetch === 'none') return [];
     // A plan with windows of its own runs unattended: all.
     const most = prefetch === 'all' || planWindows !== undefined ? Infinity : MOST_CHECKED;
-    const able = withStages(rollout).flatMap(({ stage, target }): (CheckedTarget & { place: string })[] => {
-      const { downloads: said, isThere, platform } = facts.get(target.key) ?? {};
-      // Who has the version downloads nothing.
-      if (said === undefined || isThere === true) return [];
-      const isOld = said.policy !== undefined && !sameJson(said.policy, forDownloads(agent));
-      const downloads = isOld ? { ...said, answer: 'unasked' as const } : said;
-      return [{ stage, target, downloads, place: `${stage.id} ${platform}` }];
-    });
+    const able = withStages(rollout).flatMap(
+      ({ stage, target }): (CheckedTarget & { place: string })[] => {
+        const { downloads: said, isThere, platform } = facts.get(target.key) ?? {};
+        // Who has the version downloads nothing.
+        if (said === undefined || isThere === true) return [];
+        const isOld = said.policy !== undefined && !sameJson(said.policy, forDownloads(agent));
+        const downloads = isOld ? { ...said, answer: 'unasked' as const } : said;
+        return [{ stage, target, downloads, place: `${stage.id} ${platform}` }];
+      },
+    );
     const chosen = [...Map.groupBy(able, ({ place }) => place).values()].flatMap((group) => {
       const first = group.slice(0, most);
       const bytes = first.reduce((most, { downloads }) => Math.max(most, downloads.bytes ?? 0), 0);
       // And each node that may lack room for what these say.
       const needed = bytes + (agent.diskReserveBytes ?? 0);
-      return [...first, ...group.slice(first.length).filter(({ downloads: { room = 0 } }) => room < needed)];
+      return [
+        ...first,
+        ...group.slice(first.length).filter(({ downloads: { room = 0 } }) => room < needed),
+      ];
     });
     // A node of two commands has one check; its targets have keys of their own.
-    return [...new Map(chosen.map((each) => [`${each.stage.role} ${each.target.name}`, each])).values()];
+    return [
+      ...new Map(chosen.map((each) => [`${each.stage.role} ${each.target.name}`, each])).values(),
+    ];
   }),
 );

@@ -8,7 +8,8 @@ export const downloadsAllowed: Gate = {
   evaluate({ stage, policy }) {
     const problems = payloadProblems([stage], policy);
     if (problems.length === 0) return PASS;
-    const ends = 'the plan meets the rules of the UpgradePolicy for downloads, or those are relaxed';
+    const ends =
+      'the plan meets the rules of the UpgradePolicy for downloads, or those are relaxed';
     return wait('Unverified', problems.map(({ message }) => message).join('; '), ends);
   },
 };

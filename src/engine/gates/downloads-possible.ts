@@ -20,7 +20,9 @@ export const downloadsPossible: Gate = {
         'every node that was asked can download it, or after 5 min, when nodes try it: fix the server, the way to it or the plan; agents ask again every minute';
       return wait('DownloadImpossible', listedSentences(texts), ends, { recheckMs: heldMs });
     }
-    const silent = checked.filter(({ downloads: { answer } }) => answer === 'asked' || answer === 'unasked');
+    const silent = checked.filter(
+      ({ downloads: { answer } }) => answer === 'asked' || answer === 'unasked',
+    );
     // Read-only commands do not wait.
     const leftMs = PATIENCE_MS - (payloadsWatchedMs ?? PATIENCE_MS);
     if (silent.length === 0 || leftMs <= 0) return PASS;

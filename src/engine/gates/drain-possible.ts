@@ -6,7 +6,8 @@ import { type Gate, PASS, wait } from './types.ts';
 
 /** No watch shows budgets and pods, so it is asked again. */
 const RECHECK_MS = 5000;
-const REFUSED_ENDS = 'those pods are gone, or spec.drain of the UpgradePolicy allows their eviction';
+const REFUSED_ENDS =
+  'those pods are gone, or spec.drain of the UpgradePolicy allows their eviction';
 
 export const drainPossible: Gate = {
   name: 'drain-possible',

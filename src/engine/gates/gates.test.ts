@@ -50,7 +50,9 @@ const REFUSAL = { unanswered: because('TargetRefused', 'x'), recheckMs: 1 };
 
 /** As one line: pass, or what the gate answers, its code and its sentence. */
 function said(verdict: Verdict): string {
-  return verdict.kind === 'pass' ? 'pass' : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
+  return verdict.kind === 'pass'
+    ? 'pass'
+    : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
 }
 
 const withWatched = (given: GateInput, watchedMs: number): GateInput => ({
@@ -65,7 +67,8 @@ function saying(answers: Readonly<Record<string, Answer>>, payloadsWatchedMs?: n
   const stage = buildStage('worker', Object.keys(answers));
   const checked = stage.targets.map((target) => {
     const answer = answers[target.name] ?? 'unasked';
-    const downloads = typeof answer === 'string' ? { answer } : { answer: 'impossible' as const, ...answer };
+    const downloads =
+      typeof answer === 'string' ? { answer } : { answer: 'impossible' as const, ...answer };
     return { stage, target, downloads };
   });
   return { ...input('worker'), checked, payloadsWatchedMs };
@@ -77,22 +80,45 @@ const rows: [Gate, string, GateInput, string][] = [
   [
     downloadsPossible,
     'one cannot: also when another one has not answered',
-    saying({ w1: 'asked', w2: { problem: 'http://x/file: x answered 404 Not Found' }, w3: 'possible' }, 0),
+    saying(
+      { w1: 'asked', w2: { problem: 'http://x/file: x answered 404 Not Found' }, w3: 'possible' },
+      0,
+    ),
     'wait DownloadImpossible: w2 cannot download http://x/file: x answered 404 Not Found',
   ],
-  [downloadsPossible, 'one still cannot after 5 min', saying({ w1: { problem: 'x' } }, 300_000), 'pass'],
+  [
+    downloadsPossible,
+    'one still cannot after 5 min',
+    saying({ w1: { problem: 'x' } }, 300_000),
+    'pass',
+  ],
   [
     downloadsPossible,
     'two have not answered',
     saying({ w1: 'asked', w2: 'unasked', w3: 'possible' }, 9_999),
     'wait DownloadsUnchecked: 2 agents did not say yet whether it can be downloaded',
   ],
-  [downloadsPossible, 'nobody answers in time', saying({ w1: 'asked', w2: 'unasked' }, 10_000), 'pass'],
+  [
+    downloadsPossible,
+    'nobody answers in time',
+    saying({ w1: 'asked', w2: 'unasked' }, 10_000),
+    'pass',
+  ],
   [downloadsPossible, 'a command that only reads', saying({ w1: 'unasked' }), 'pass'],
   [writeAllowed, 'nothing was refused', input('worker'), 'pass'],
-  [writeAllowed, 'a write was refused', input('worker', { refusal: REFUSAL }), 'wait TargetRefused: x'],
+  [
+    writeAllowed,
+    'a write was refused',
+    input('worker', { refusal: REFUSAL }),
+    'wait TargetRefused: x',
+  ],
   [foreignWork, 'nobody else', among('controller', []), 'pass'],
-  [foreignWork, 'only itself, told by an earlier plan', among('controller', [other('n1', 'controller')]), 'pass'],
+  [
+    foreignWork,
+    'only itself, told by an earlier plan',
+    among('controller', [other('n1', 'controller')]),
+    'pass',
+  ],
   [
     foreignWork,
     'another controller, before a controller',
@@ -111,7 +137,12 @@ const rows: [Gate, string, GateInput, string][] = [
     among('controller', [other('w1', 'worker')], 5),
     'wait ForeignWork: w1 is still at work for another plan',
   ],
-  [foreignWork, 'fewer workers than there is room', among('worker', [other('w1', 'worker')], 2), 'pass'],
+  [
+    foreignWork,
+    'fewer workers than there is room',
+    among('worker', [other('w1', 'worker')], 2),
+    'pass',
+  ],
   [
     foreignWork,
     'as many workers as there is room',
@@ -137,11 +168,19 @@ const rows: [Gate, string, GateInput, string][] = [
     input('controller', { exists: false }),
     'stop TargetMissing: controller n1 does not exist',
   ],
-  [platformSupported, 'a platform of the plan', input('worker', { platform: 'linux-arm64' }), 'pass'],
+  [
+    platformSupported,
+    'a platform of the plan',
+    input('worker', { platform: 'linux-arm64' }),
+    'pass',
+  ],
   [
     platformSupported,
     'a plan that downloads nothing, and labels that do not tell',
-    { ...input('worker', { platform: undefined }), stage: buildStage('worker', ['n1'], NO_PAYLOADS) },
+    {
+      ...input('worker', { platform: undefined }),
+      stage: buildStage('worker', ['n1'], NO_PAYLOADS),
+    },
     'pass',
   ],
   [
@@ -163,7 +202,12 @@ const rows: [Gate, string, GateInput, string][] = [
     'stop PlatformUnknown: n1 lacks the labels kubernetes.io/os and kubernetes.io/arch',
   ],
   [apiServersReady, 'a worker, whatever the API servers say', input('worker', {}, [DOWN]), 'pass'],
-  [apiServersReady, 'a controller, all API servers ready', input('controller', {}, [READY]), 'pass'],
+  [
+    apiServersReady,
+    'a controller, all API servers ready',
+    input('controller', {}, [READY]),
+    'pass',
+  ],
   [
     apiServersReady,
     'a controller, some not ready: all of them are named',
@@ -176,7 +220,12 @@ const rows: [Gate, string, GateInput, string][] = [
     input('controller'),
     'wait ControlPlaneUnknown: asking every API server',
   ],
-  [nodeReady, 'a controller, which has no such condition', input('controller', { ready: undefined }), 'pass'],
+  [
+    nodeReady,
+    'a controller, which has no such condition',
+    input('controller', { ready: undefined }),
+    'pass',
+  ],
   [
     nodeReady,
     'a controller that has one, and is not Ready',
@@ -210,7 +259,9 @@ const rows: [Gate, string, GateInput, string][] = [
     'at work still, since a moment',
     {
       ...resting(MINUTE, T0),
-      facts: buildFacts({ observation: { kind: 'working', step: 'x', attempt: later(0), since: later(0) } }),
+      facts: buildFacts({
+        observation: { kind: 'working', step: 'x', attempt: later(0), since: later(0) },
+      }),
     },
     'pass',
   ],
@@ -228,14 +279,24 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
   [restOver, 'the moment it is over', resting(MINUTE, T0 + MINUTE), 'pass'],
   [restOver, 'a time that nobody can read', resting(MINUTE, T0, 'once'), 'pass'],
-  [agentAllowed, 'nobody said anything', input('worker', { agent: { ours: false, title: 'unknown' } }), 'pass'],
+  [
+    agentAllowed,
+    'nobody said anything',
+    input('worker', { agent: { ours: false, title: 'unknown' } }),
+    'pass',
+  ],
   [
     agentAllowed,
     'a policy that requires our agent, on a node that has it',
     { ...input('worker', { agent: { ours: true, title: 'Refit 1.0.0' } }), policy: OURS_ONLY },
     'pass',
   ],
-  [agentAllowed, 'one that requires it, for plans without agents', { ...input('worker'), policy: OURS_ONLY }, 'pass'],
+  [
+    agentAllowed,
+    'one that requires it, for plans without agents',
+    { ...input('worker'), policy: OURS_ONLY },
+    'pass',
+  ],
   [
     agentAllowed,
     'one that requires it, and a node with another one',
@@ -247,7 +308,9 @@ const rows: [Gate, string, GateInput, string][] = [
     downloadsAllowed,
     'a policy that asks for https, and a plan that was changed to plain http',
     {
-      ...input('worker', {}, undefined, { 'linux-amd64': { ...PAYLOAD, url: 'http://example.com/file' } }),
+      ...input('worker', {}, undefined, {
+        'linux-amd64': { ...PAYLOAD, url: 'http://example.com/file' },
+      }),
       policy: buildPolicy({ name: 'strict', requireHttps: true }),
     },
     'wait Unverified: the download of command 0 for linux-amd64 comes over plain http, and UpgradePolicy strict requires https',
@@ -265,13 +328,19 @@ const rows: [Gate, string, GateInput, string][] = [
   [
     policyReadable,
     'a policy that cannot be read',
-    { ...input('worker'), policy: buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] }) },
+    {
+      ...input('worker'),
+      policy: buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] }),
+    },
     'wait PolicyUnreadable: spec.soak',
   ],
   [
     windowOpen,
     'a blackout',
-    { ...input('worker'), policy: buildPolicy({ name: 'xmas', blackouts: [{ from: T0 - 1, to: T0 + 1000 }] }) },
+    {
+      ...input('worker'),
+      policy: buildPolicy({ name: 'xmas', blackouts: [{ from: T0 - 1, to: T0 + 1000 }] }),
+    },
     'wait Blackout: in a blackout of UpgradePolicy xmas: nothing starts before 2026-11-20T08:00:01Z',
   ],
   [
@@ -285,12 +354,20 @@ const rows: [Gate, string, GateInput, string][] = [
     'wait TooManyUnavailable: 1 of 2 nodes is not Ready, unschedulable or at work (n2); UpgradePolicy one allows 1',
   ],
   [drainPossible, 'a target without a Node', input('worker'), 'pass'],
-  [drainPossible, 'nothing in the way', input('worker', { node: NODE, drainPreview: CLEAR }), 'pass'],
+  [
+    drainPossible,
+    'nothing in the way',
+    input('worker', { node: NODE, drainPreview: CLEAR }),
+    'pass',
+  ],
   [drainPossible, 'a Node that nobody asks about', input('worker', { node: NODE }), 'pass'],
   [
     drainPossible,
     'drain switched off',
-    { ...input('worker', { node: NODE, drainPreview: 'unasked' }), policy: buildPolicy({ drain: NO_DRAIN }) },
+    {
+      ...input('worker', { node: NODE, drainPreview: 'unasked' }),
+      policy: buildPolicy({ drain: NO_DRAIN }),
+    },
     'pass',
   ],
   [
@@ -311,7 +388,10 @@ const rows: [Gate, string, GateInput, string][] = [
   [
     apiServersReady,
     'nobody can tell',
-    { ...input('controller'), controlPlane: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 } },
+    {
+      ...input('controller'),
+      controlPlane: { unanswered: because('CannotDecide', 'no answer'), recheckMs: 2000 },
+    },
     'wait CannotDecide: no answer',
   ],
   [
@@ -366,15 +446,28 @@ const rows: [Gate, string, GateInput, string][] = [
   ],
 ];
 
-test.each(rows.map(([gate, situation, given, answer]) => ({ name: gate.name, gate, situation, given, answer })))(
-  '$name: $situation',
-  ({ gate, given, answer }) => expect(said(gate.evaluate(given))).toBe(answer),
+test.each(
+  rows.map(([gate, situation, given, answer]) => ({
+    name: gate.name,
+    gate,
+    situation,
+    given,
+    answer,
+  })),
+)('$name: $situation', ({ gate, given, answer }) =>
+  expect(said(gate.evaluate(given))).toBe(answer),
 );
 
 test('every gate of the registry has rows here, for passing and for not passing', () => {
   for (const gate of new Set([...BEFORE_ROLLOUT, ...BEFORE_TARGET, ...AFTER_TARGET])) {
-    const answers = rows.filter(([each]) => each === gate).map(([, , , answer]) => answer === 'pass');
-    expect([gate.name, answers.includes(true), answers.includes(false)]).toEqual([gate.name, true, true]);
+    const answers = rows
+      .filter(([each]) => each === gate)
+      .map(([, , , answer]) => answer === 'pass');
+    expect([gate.name, answers.includes(true), answers.includes(false)]).toEqual([
+      gate.name,
+      true,
+      true,
+    ]);
   }
 });
 
@@ -393,7 +486,11 @@ describe('the lists', () => {
 
   test.each([
     ['missing comes before not Ready', { exists: false, ready: false }, 'target-exists'],
-    ['no platform comes before not Ready', { platform: undefined, ready: false }, 'platform-supported'],
+    [
+      'no platform comes before not Ready',
+      { platform: undefined, ready: false },
+      'platform-supported',
+    ],
     ['not Ready', { ready: false }, 'node-ready'],
   ])('the first that does not pass speaks for all: %s', (_name, facts, gate) => {
     expect(evaluate(BEFORE_TARGET, input('worker', facts))).toMatchObject({ gate });
@@ -405,8 +502,9 @@ describe('the lists', () => {
   });
 
   test('after a target the same health is asked as before it', () => {
-    expect([...names(BEFORE_TARGET).filter((name) => names(AFTER_TARGET).includes(name)), 'rest-over']).toEqual(
-      names(AFTER_TARGET),
-    );
+    expect([
+      ...names(BEFORE_TARGET).filter((name) => names(AFTER_TARGET).includes(name)),
+      'rest-over',
+    ]).toEqual(names(AFTER_TARGET));
   });
 });

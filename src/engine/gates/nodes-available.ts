@@ -10,7 +10,8 @@ export const nodesAvailable = {
     const { maxUnavailable, name } = policy;
     if (!maxUnavailable || !census) return PASS;
     const early = `${target.name} would take a place of maxUnavailable, and wait for ${awaits}`;
-    if (awaits !== undefined) return wait('ForeignWork', early, `${awaits} is complete with the same version`);
+    if (awaits !== undefined)
+      return wait('ForeignWork', early, `${awaits} is complete with the same version`);
     const node = nodeNameOf(target, facts);
     const { all, unavailable, busy } = census;
     // A node that is unavailable already costs nothing more; a target that is no node takes no pods.
@@ -20,7 +21,8 @@ export const nodesAvailable = {
     if (count < limit) return PASS;
     const others = [...busy].filter((each) => each !== node).toSorted();
     const message = `${count} of ${all.size} nodes ${count === 1 ? 'is' : 'are'} not Ready, unschedulable or at work (${listed(others)}); UpgradePolicy ${name} allows ${limit}`;
-    const ends = 'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised';
+    const ends =
+      'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised';
     return wait('TooManyUnavailable', message, ends);
   },
 };

@@ -4,11 +4,17 @@ import { type GateInput, PASS, type Verdict, wait } from './types.ts';
 export const notPaused = {
   name: 'not-paused',
   ofRollout: true,
-  evaluate({ policy: { paused, name, heldBy }, controls }: Pick<GateInput, 'policy' | 'controls'>): Verdict {
-    if (heldBy !== undefined) return wait('Paused', `${heldBy} is paused: nothing new starts`, `${heldBy} is resumed`);
+  evaluate({
+    policy: { paused, name, heldBy },
+    controls,
+  }: Pick<GateInput, 'policy' | 'controls'>): Verdict {
+    if (heldBy !== undefined)
+      return wait('Paused', `${heldBy} is paused: nothing new starts`, `${heldBy} is resumed`);
     if (controls.paused) {
       const message = 'the plan is paused: nothing new starts until refit resume';
-      return wait('Paused', message, 'the plan is resumed (refit resume)', { since: controls.pausedSince });
+      return wait('Paused', message, 'the plan is resumed (refit resume)', {
+        since: controls.pausedSince,
+      });
     }
     if (!paused) return PASS;
     const message = `UpgradePolicy ${name} has spec.paused: nothing new starts`;

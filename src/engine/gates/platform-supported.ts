@@ -6,9 +6,15 @@ export const platformSupported: Gate = {
   evaluate({ facts, stage, target }) {
     if (!stage.payloads) return PASS;
     if (facts.platform === undefined)
-      return stop('PlatformUnknown', `${target.name} lacks the labels kubernetes.io/os and kubernetes.io/arch`);
+      return stop(
+        'PlatformUnknown',
+        `${target.name} lacks the labels kubernetes.io/os and kubernetes.io/arch`,
+      );
     if (stage.payloads[facts.platform]) return PASS;
     const known = Object.keys(stage.payloads).join(', ') || 'none';
-    return stop('PlatformUnsupported', `${target.name} is ${facts.platform}; the plan has platforms for ${known}`);
+    return stop(
+      'PlatformUnsupported',
+      `${target.name} is ${facts.platform}; the plan has platforms for ${known}`,
+    );
   },
 };

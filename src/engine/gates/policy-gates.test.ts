@@ -24,12 +24,16 @@ function policy(more: Partial<RolloutPolicy> = {}): RolloutPolicy {
 
 /** As one line: pass, or what the gate answers, its code and its sentence. */
 function said(verdict: Verdict): string {
-  return verdict.kind === 'pass' ? 'pass' : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
+  return verdict.kind === 'pass'
+    ? 'pass'
+    : `${verdict.kind} ${verdict.reason.code}: ${verdict.reason.message}`;
 }
 
 test('a valid policy that is not paused blocks nothing', () => {
   expect(policyReadable.evaluate({ policy: DEFAULT_POLICY })).toEqual({ kind: 'pass' });
-  expect(notPaused.evaluate({ policy: DEFAULT_POLICY, controls: NO_CONTROLS })).toEqual({ kind: 'pass' });
+  expect(notPaused.evaluate({ policy: DEFAULT_POLICY, controls: NO_CONTROLS })).toEqual({
+    kind: 'pass',
+  });
 });
 
 test('an invalid policy blocks everything and names every field', () => {
@@ -43,18 +47,26 @@ test('an invalid policy blocks everything and names every field', () => {
 });
 
 test('a paused policy is named', () => {
-  expect(said(notPaused.evaluate({ policy: policy({ paused: true }), controls: NO_CONTROLS }))).toBe(
-    'wait Paused: UpgradePolicy nightly has spec.paused: nothing new starts',
-  );
+  expect(
+    said(notPaused.evaluate({ policy: policy({ paused: true }), controls: NO_CONTROLS })),
+  ).toBe('wait Paused: UpgradePolicy nightly has spec.paused: nothing new starts');
 });
 
 test('whoever holds up the plan is named', () => {
-  const evaluated = notPaused.evaluate({ policy: policy({ heldBy: 'Machine default/m1' }), controls: NO_CONTROLS });
+  const evaluated = notPaused.evaluate({
+    policy: policy({ heldBy: 'Machine default/m1' }),
+    controls: NO_CONTROLS,
+  });
   expect(said(evaluated)).toBe('wait Paused: Machine default/m1 is paused: nothing new starts');
 });
 
 /** From 07:00 to 09:00 in UTC, an hour before and after the beginning of the test. */
-const WINDOW: MaintenanceWindow = { days: [], startMinute: 7 * 60, lengthMs: 2 * HOUR, timeZone: 'UTC' };
+const WINDOW: MaintenanceWindow = {
+  days: [],
+  startMinute: 7 * 60,
+  lengthMs: 2 * HOUR,
+  timeZone: 'UTC',
+};
 const DARK: Blackout = { from: T0 - HOUR, to: T0 + 30 * MINUTE };
 
 test.each<[string, Partial<RolloutPolicy>, number, number | undefined, string, number?]>([
@@ -143,14 +155,31 @@ test.each<[string, Partial<RolloutPolicy>, number, number | undefined, string, n
     2 * HOUR,
   ],
 ])('window-open: %s', (_, more, now, expectedMs, answer, recheckMs) => {
-  const verdict = windowOpen.evaluate({ target: buildTarget('w1'), policy: policy(more), now, expectedMs });
+  const verdict = windowOpen.evaluate({
+    target: buildTarget('w1'),
+    policy: policy(more),
+    now,
+    expectedMs,
+  });
   expect(said(verdict)).toBe(answer);
   expect(verdict.kind === 'wait' ? verdict.recheckMs : undefined).toBe(recheckMs);
 });
 
 test.each<[string, Partial<RolloutPolicy>, number, number, string]>([
-  ['a window of the policy', { windows: [WINDOW] }, T0 + HOUR, 0, 'the window opens, at 2026-11-21T07:00:00Z'],
-  ['a window of the plan', { planWindows: [WINDOW] }, T0 + HOUR, 0, 'the window opens, at 2026-11-21T07:00:00Z'],
+  [
+    'a window of the policy',
+    { windows: [WINDOW] },
+    T0 + HOUR,
+    0,
+    'the window opens, at 2026-11-21T07:00:00Z',
+  ],
+  [
+    'a window of the plan',
+    { planWindows: [WINDOW] },
+    T0 + HOUR,
+    0,
+    'the window opens, at 2026-11-21T07:00:00Z',
+  ],
   ['a blackout', { blackouts: [DARK] }, T0, 0, 'the blackout is over, at 2026-11-20T08:30:00Z'],
   [
     'a window that is too short',
@@ -160,12 +189,22 @@ test.each<[string, Partial<RolloutPolicy>, number, number, string]>([
     'a window opens that is long enough, at 2026-11-21T07:00:00Z',
   ],
 ])('what ends the wait for %s, and when', (_, more, now, expectedMs, ends) => {
-  const verdict = windowOpen.evaluate({ target: buildTarget('w1'), policy: policy(more), now, expectedMs });
+  const verdict = windowOpen.evaluate({
+    target: buildTarget('w1'),
+    policy: policy(more),
+    now,
+    expectedMs,
+  });
   expect(verdict).toMatchObject({ ends, until: ends.slice(-20) });
 });
 
 test('a node that takes longer than every window waits for a longer one, not for the end of this one', () => {
-  const given = { target: buildTarget('w1'), policy: policy({ windows: [WINDOW] }), now: T0, expectedMs: 3 * HOUR };
+  const given = {
+    target: buildTarget('w1'),
+    policy: policy({ windows: [WINDOW] }),
+    now: T0,
+    expectedMs: 3 * HOUR,
+  };
   const verdict = windowOpen.evaluate(given);
   expect(verdict).toMatchObject({ ends: 'a window of UpgradePolicy nightly is made longer' });
   expect(verdict).not.toHaveProperty('until');
@@ -178,12 +217,20 @@ interface Cluster {
   readonly inFlight?: readonly string[];
 }
 
-function census({ notReady = [], cordoned = [], inFlight = [] }: Cluster): ReturnType<typeof censusOf> {
+function census({
+  notReady = [],
+  cordoned = [],
+  inFlight = [],
+}: Cluster): ReturnType<typeof censusOf> {
   const names = Array.from({ length: 10 }, (_, index) => `w${index + 1}`);
   const nodes = names.map((name) => ({
     metadata: { name },
     spec: { unschedulable: cordoned.includes(name) },
-    status: { conditions: [{ type: 'Ready', status: notReady.includes(name) ? 'Unknown' : 'True' } as const] },
+    status: {
+      conditions: [
+        { type: 'Ready', status: notReady.includes(name) ? 'Unknown' : 'True' } as const,
+      ],
+    },
   }));
   return censusOf(nodes, inFlight);
 }
@@ -225,7 +272,13 @@ test.each<[string, NodeLimit | undefined, string, Cluster, string]>([
     'wait TooManyUnavailable: 1 of 10 nodes is not Ready, unschedulable or at work (w2); UpgradePolicy nightly allows 1',
   ],
   ['a controller that is no node', { nodes: 1 }, 'c1', { notReady: ['w1', 'w2'] }, 'pass'],
-  ['controllers in flight that are no nodes', { nodes: 1 }, 'w1', { inFlight: ['c1', 'c2'] }, 'pass'],
+  [
+    'controllers in flight that are no nodes',
+    { nodes: 1 },
+    'w1',
+    { inFlight: ['c1', 'c2'] },
+    'pass',
+  ],
   ['a share: two of ten', { percent: 29 }, 'w1', { notReady: ['w2'] }, 'pass'],
   [
     'a share that is rounded down',
@@ -281,7 +334,9 @@ test('a controller with another name than its Node counts by its Node', () => {
   const node = { name: 'w1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined };
   const input = { target: buildTarget('a'), facts: { exists: true, observation: NONE, node } };
   const given = policy({ maxUnavailable: { nodes: 1 } });
-  expect(nodesAvailable.evaluate({ ...input, policy: given, census: census({ notReady: ['w2'] }) }).kind).toBe('wait');
+  expect(
+    nodesAvailable.evaluate({ ...input, policy: given, census: census({ notReady: ['w2'] }) }).kind,
+  ).toBe('wait');
   const rollout = buildRollout([buildStage('controller', [buildTarget('a', 'intended')])]);
   const fleet = [buildNode('w1')];
   const snapshot = { ...buildSnapshot(rollout, { a: { node } }), fleet };
@@ -289,7 +344,11 @@ test('a controller with another name than its Node counts by its Node', () => {
 });
 
 test('a target whose work would only wait for another plan takes no place of a limit', () => {
-  const input = { target: buildTarget('a'), facts: { exists: true, observation: NONE }, awaits: 'Plan upgrades/b' };
+  const input = {
+    target: buildTarget('a'),
+    facts: { exists: true, observation: NONE },
+    awaits: 'Plan upgrades/b',
+  };
   const given = { ...input, census: census({}) };
   expect(said(nodesAvailable.evaluate({ ...given, policy: policy({ maxUnavailable: TWO }) }))).toBe(
     'wait ForeignWork: a would take a place of maxUnavailable, and wait for Plan upgrades/b',

@@ -12,6 +12,9 @@ export const restOver: Gate = {
     // An unreadable time must not wait forever.
     if (!(now < until)) return PASS;
     const message = `${target.name} rests for ${formatDuration(restMs)} before its slot is free`;
-    return wait('Resting', message, 'its rest is over', { recheckMs: until - now, until: rfc3339(until) });
+    return wait('Resting', message, 'its rest is over', {
+      recheckMs: until - now,
+      until: rfc3339(until),
+    });
   },
 };

@@ -12,7 +12,14 @@ test('what else a decision holds neither reaches a gate nor hides a fact', () =>
   const stage = buildStage('worker', ['n1']);
   const snapshot = buildSnapshot(buildRollout([stage]));
   const more = { plan: { metadata: { name: 'plan' } }, controls: { pause: 'of something else' } };
-  const context = { snapshot, stage, target: buildTarget('n1'), policy: buildPolicy(), now: T0, ...more };
+  const context = {
+    snapshot,
+    stage,
+    target: buildTarget('n1'),
+    policy: buildPolicy(),
+    now: T0,
+    ...more,
+  };
   const input = gateInput(context, 1);
   expect(input).not.toHaveProperty('snapshot');
   expect(input).not.toHaveProperty('plan');

@@ -10,7 +10,10 @@ import { type CheckedTarget, targetsToCheck } from './checked-targets.ts';
 
 export interface GateInput
   extends Omit<TargetContext, 'snapshot'>,
-    Pick<Snapshot, 'controlPlane' | 'apiServers' | 'foreignWork' | 'controls' | 'payloadsWatchedMs' | 'awaits'> {
+    Pick<
+      Snapshot,
+      'controlPlane' | 'apiServers' | 'foreignWork' | 'controls' | 'payloadsWatchedMs' | 'awaits'
+    > {
   readonly facts: TargetFacts;
   readonly earlier: readonly Stage[];
   /** How many targets of the stage may still start, this one included. */
@@ -57,7 +60,12 @@ export interface Gate {
 
 export const PASS: Verdict = { kind: 'pass' };
 
-export function wait(code: ReasonCode, message: string, ends: string, more: Partial<Waiting> = {}): Waiting {
+export function wait(
+  code: ReasonCode,
+  message: string,
+  ends: string,
+  more: Partial<Waiting> = {},
+): Waiting {
   return { ...more, kind: 'wait', reason: because(code, message), ends };
 }
 
@@ -91,10 +99,25 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
   const checked = targetsToCheck(snapshot)(policy);
   // A target that took longer would have failed.
   const expectedMs = paceMs && Math.min(paceMs, policy.targetDeadlineMs);
-  return { ...snapshot, stage, target, policy, now, facts, earlier, room, census, checked, expectedMs };
+  return {
+    ...snapshot,
+    stage,
+    target,
+    policy,
+    now,
+    facts,
+    earlier,
+    room,
+    census,
+    checked,
+    expectedMs,
+  };
 }
 
-export function censusFor(snapshot: Snapshot, { maxUnavailable }: RolloutPolicy): NodeCensus | undefined {
+export function censusFor(
+  snapshot: Snapshot,
+  { maxUnavailable }: RolloutPolicy,
+): NodeCensus | undefined {
   return maxUnavailable === undefined ? undefined : censusIn(snapshot);
 }
 
@@ -133,12 +156,22 @@ export interface NodeCensus {
 }
 
 /** `inFlight`: names of targets in progress; those that are no nodes do not count. `claim`: of the plan that asks. */
-export function censusOf(nodes: readonly Node[], inFlight: readonly string[], claim?: string): NodeCensus {
+export function censusOf(
+  nodes: readonly Node[],
+  inFlight: readonly string[],
+  claim?: string,
+): NodeCensus {
   const all = new Set(nodes.map(({ metadata }) => metadata.name));
-  const away = nodes.filter((node) => readyCondition(node)?.status !== 'True' || node.spec?.unschedulable === true);
+  const away = nodes.filter(
+    (node) => readyCondition(node)?.status !== 'True' || node.spec?.unschedulable === true,
+  );
   const unavailable = new Set(away.map(({ metadata }) => metadata.name));
   const taken = nodes.filter((node) => isTaken(node, claim)).map(({ metadata }) => metadata.name);
-  return { all, unavailable, busy: new Set([...unavailable, ...taken, ...inFlight.filter((name) => all.has(name))]) };
+  return {
+    all,
+    unavailable,
+    busy: new Set([...unavailable, ...taken, ...inFlight.filter((name) => all.has(name))]),
+  };
 }
 
 /** A percentage allows at least one node, or nothing could ever start. */

@@ -19,7 +19,8 @@ const NODE = { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOw
 
 const workers = (version: string, more: Partial<Stage> = {}): Stage =>
   buildStage('worker', ['n1', 'n2'], { command: 1, version, ...more });
-const controllers = (version: string): Stage => buildStage('controller', ['n1', 'c2'], { command: 1, version });
+const controllers = (version: string): Stage =>
+  buildStage('controller', ['n1', 'c2'], { command: 1, version });
 /** A stage of the command before, over since the beginning. */
 const over =
   (state: 'done' | 'failed') =>
@@ -39,7 +40,15 @@ interface Given {
   readonly allow?: readonly VersionRule[];
 }
 
-function input({ stage, has, servers = {}, earlier = [], hasNode, now = T0 + MINUTE, allow = [] }: Given): GateInput {
+function input({
+  stage,
+  has,
+  servers = {},
+  earlier = [],
+  hasNode,
+  now = T0 + MINUTE,
+  allow = [],
+}: Given): GateInput {
   const facts = buildFacts({ version: has, node: hasNode === true ? NODE : undefined });
   const named = servers === 'unchecked' ? undefined : Object.entries(servers);
   return {
@@ -64,7 +73,8 @@ function input({ stage, has, servers = {}, earlier = [], hasNode, now = T0 + MIN
 function said(verdict: Verdict): string {
   if (verdict.kind === 'pass') return 'pass';
   const kind = verdict.kind === 'stop' && verdict.ofPlan ? 'end' : verdict.kind;
-  const passing = verdict.kind === 'wait' && verdict.isPassing ? ` for ${verdict.recheckMs} ms` : '';
+  const passing =
+    verdict.kind === 'wait' && verdict.isPassing ? ` for ${verdict.recheckMs} ms` : '';
   return `${kind}${passing} ${verdict.reason.code}: ${verdict.reason.message}`;
 }
 
@@ -78,10 +88,22 @@ test.each<[string, Given, string]>([
   ['a minor version left out', { stage: workers(NEXT), has: OLD }, `end ${SKIPPED}`],
   ['an older version', { stage: workers(NOW), has: NEXT }, `end ${LOWERED}`],
   ['allowed by the policy', { stage: workers(NEXT), has: OLD, allow: ['SkippedMinor'] }, 'pass'],
-  ['another rule is allowed', { stage: workers(NEXT), has: OLD, allow: ['Downgrade'] }, `end ${SKIPPED}`],
+  [
+    'another rule is allowed',
+    { stage: workers(NEXT), has: OLD, allow: ['Downgrade'] },
+    `end ${SKIPPED}`,
+  ],
   ['forced', { stage: workers(NEXT, { forced: true }), has: OLD }, 'pass'],
-  ['nothing of the version changes', { stage: workers(NEXT, { keepsVersion: true }), has: OLD }, 'pass'],
-  ['versions that are not judged', { stage: workers(NEXT), has: OLD, servers: 'unchecked' }, 'pass'],
+  [
+    'nothing of the version changes',
+    { stage: workers(NEXT, { keepsVersion: true }), has: OLD },
+    'pass',
+  ],
+  [
+    'versions that are not judged',
+    { stage: workers(NEXT), has: OLD, servers: 'unchecked' },
+    'pass',
+  ],
   ['a controller', { stage: controllers(NEXT), has: OLD }, `end ${SKIPPED}`],
   [
     'an object that does not tell yet what an earlier command brought',
@@ -132,16 +154,28 @@ const ahead = (...behind: readonly string[]): string =>
 const MIXED = { c1: NEXT, c2: NOW };
 
 test.each<[string, Given, string]>([
-  ['API servers of the same minor version', { stage: workers(NEXT), servers: { c1: NEXT } }, 'pass'],
+  [
+    'API servers of the same minor version',
+    { stage: workers(NEXT), servers: { c1: NEXT } },
+    'pass',
+  ],
   ['one that is behind', { stage: workers(NEXT), servers: MIXED }, `wait ${ahead(`c2 (${NOW})`)}`],
   [
     'one that is behind and has the name of a worker of the stage',
     { stage: workers(NEXT), servers: { n2: NOW } },
     `wait ${ahead(`n2 (${NOW})`)}`,
   ],
-  ['allowed by the policy', { stage: workers(NEXT), servers: MIXED, allow: ['KubeletAhead'] }, 'pass'],
+  [
+    'allowed by the policy',
+    { stage: workers(NEXT), servers: MIXED, allow: ['KubeletAhead'] },
+    'pass',
+  ],
   ['forced', { stage: workers(NEXT, { forced: true }), servers: MIXED }, 'pass'],
-  ['nothing of the version changes', { stage: workers(NEXT, { keepsVersion: true }), servers: MIXED }, 'pass'],
+  [
+    'nothing of the version changes',
+    { stage: workers(NEXT, { keepsVersion: true }), servers: MIXED },
+    'pass',
+  ],
   ['versions that are not judged', { stage: workers(NEXT), servers: 'unchecked' }, 'pass'],
   ['a controller without kubelet', { stage: controllers(NEXT), servers: { c3: NOW } }, 'pass'],
   [
@@ -166,7 +200,12 @@ test.each<[string, Given, string]>([
   ],
   [
     'one that the plan never touched, beside one that does not tell yet',
-    { stage: workers(NEXT), servers: { c2: NOW, c3: NOW }, earlier: [done('controller', NEXT)], now: T0 + 1000 },
+    {
+      stage: workers(NEXT),
+      servers: { c2: NOW, c3: NOW },
+      earlier: [done('controller', NEXT)],
+      now: T0 + 1000,
+    },
     `wait ${ahead(`c2 (${NOW})`, `c3 (${NOW})`)}`,
   ],
 ])('api-servers-first: %s', (_name, given, answer) => {

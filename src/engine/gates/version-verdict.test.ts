@@ -50,12 +50,18 @@ test.each<[string, Role, boolean, string[]]>([
   ['a worker', 'worker', false, ['KubeletAhead']],
   ['a controller with a kubelet', 'controller', true, ['KubeletAhead']],
   ['a controller without one', 'controller', false, []],
-])('no kubelet may get ahead of an API server that the plan leaves out: %s', (_name, role, hasNode, codes) => {
-  const rollout = buildRollout([buildStage(role, ['n1'], { version: 'v1.36.3' })]);
-  const node = hasNode
-    ? { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined }
-    : undefined;
-  const facts = { n1: { version: 'v1.35.1', node } };
-  const snapshot = { ...buildSnapshot(rollout, facts), apiServers: [{ name: 'c9', version: 'v1.35.1' }] };
-  expect(versionVerdict(snapshot, buildPolicy()).problems.map(({ code }) => code)).toEqual(codes);
-});
+])(
+  'no kubelet may get ahead of an API server that the plan leaves out: %s',
+  (_name, role, hasNode, codes) => {
+    const rollout = buildRollout([buildStage(role, ['n1'], { version: 'v1.36.3' })]);
+    const node = hasNode
+      ? { name: 'n1', unschedulable: false, cordonOwner: undefined, taintOwner: undefined }
+      : undefined;
+    const facts = { n1: { version: 'v1.35.1', node } };
+    const snapshot = {
+      ...buildSnapshot(rollout, facts),
+      apiServers: [{ name: 'c9', version: 'v1.35.1' }],
+    };
+    expect(versionVerdict(snapshot, buildPolicy()).problems.map(({ code }) => code)).toEqual(codes);
+  },
+);

@@ -1,7 +1,11 @@
 /** Gate: checks the step from the target's version to the plan's again; both may have changed since the plan started. */
 import { judgePlan } from '../../versions/plan-rules.ts';
 import { because, type Reason } from '../model/reasons.ts';
-import { failedInEarlierStage, momentAfter, recordedUpgrade } from '../observe/recorded-versions.ts';
+import {
+  failedInEarlierStage,
+  momentAfter,
+  recordedUpgrade,
+} from '../observe/recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const versionsFollow: Gate = {
@@ -10,7 +14,8 @@ export const versionsFollow: Gate = {
   evaluate({ stage, target: { name }, facts, earlier, apiServers, policy: { allow }, now }) {
     if (!apiServers || stage.keepsVersion === true) return PASS;
     const judge = (current: string | undefined): Reason | undefined =>
-      judgePlan([{ ...stage, targets: [{ name, current, hasKubelet: false }] }], [], allow).problems[0];
+      judgePlan([{ ...stage, targets: [{ name, current, hasKubelet: false }] }], [], allow)
+        .problems[0];
     const reason = judge(facts.version);
     if (!reason) return PASS;
     const brought = recordedUpgrade(earlier, stage.role, name);
@@ -20,6 +25,11 @@ export const versionsFollow: Gate = {
     }
     const why = `${reason.message}; an earlier command upgraded it to ${brought.version}, which it does not report yet`;
     const ends = 'the node reports the version of the earlier command';
-    return { kind: 'wait', reason: because(reason.code, why), ends, ...momentAfter(brought.since, now) };
+    return {
+      kind: 'wait',
+      reason: because(reason.code, why),
+      ends,
+      ...momentAfter(brought.since, now),
+    };
   },
 };

@@ -86,7 +86,10 @@ test.each<[Gate, string, GateInput, object]>([
     },
     {
       ends: 'the plan meets the rules of the UpgradePolicy for downloads, or those are relaxed',
-      reason: { code: 'Unverified', message: expect.stringMatching(/linux-amd64.*; .*linux-arm64/) as string },
+      reason: {
+        code: 'Unverified',
+        message: expect.stringMatching(/linux-amd64.*; .*linux-arm64/) as string,
+      },
     },
   ],
   [
@@ -99,13 +102,19 @@ test.each<[Gate, string, GateInput, object]>([
     drainPossible,
     'a budget: no watch shows when it lets go',
     input('worker', { node: NODE, drainPreview: blocked }),
-    { ends: 'the budget allows the eviction: run more replicas, or change the budget', recheckMs: 5000 },
+    {
+      ends: 'the budget allows the eviction: run more replicas, or change the budget',
+      recheckMs: 5000,
+    },
   ],
   [
     drainPossible,
     'a pod that may not go: no watch shows when it is gone',
     input('worker', { node: NODE, drainPreview: refused }),
-    { ends: 'those pods are gone, or spec.drain of the UpgradePolicy allows their eviction', recheckMs: 5000 },
+    {
+      ends: 'those pods are gone, or spec.drain of the UpgradePolicy allows their eviction',
+      recheckMs: 5000,
+    },
   ],
   [
     notPaused,
@@ -124,7 +133,10 @@ test.each<[Gate, string, GateInput, object]>([
   [
     policyReadable,
     'unreadable',
-    { ...input('worker'), policy: buildPolicy({ name: 'p', problems: [because('PolicyUnreadable', 'x')] }) },
+    {
+      ...input('worker'),
+      policy: buildPolicy({ name: 'p', problems: [because('PolicyUnreadable', 'x')] }),
+    },
     { ends: 'UpgradePolicy p is corrected' },
   ],
   [
@@ -141,7 +153,9 @@ test.each<[Gate, string, GateInput, object]>([
       policy: buildPolicy({ maxUnavailable: { nodes: 1 } }),
       census: { all: new Set(['n1', 'n2']), unavailable: new Set(['n2']), busy: new Set(['n2']) },
     },
-    { ends: 'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised' },
+    {
+      ends: 'one of those nodes is available again, or maxUnavailable of the UpgradePolicy is raised',
+    },
   ],
   [
     agentAllowed,
@@ -152,7 +166,12 @@ test.each<[Gate, string, GateInput, object]>([
     },
     { ends: "Refit's agent runs on n1, or the policy does not require it any more" },
   ],
-  [apiServersFirst, 'behind', judged('v1.35.9'), { ends: 'those API servers are upgraded, or the plan is corrected' }],
+  [
+    apiServersFirst,
+    'behind',
+    judged('v1.35.9'),
+    { ends: 'those API servers are upgraded, or the plan is corrected' },
+  ],
 ])('$0.name: $1', (gate, _situation, given, wanted) => {
   expect(gate.evaluate(given)).toMatchObject({ kind: 'wait', ...wanted });
 });

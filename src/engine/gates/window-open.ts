@@ -6,7 +6,8 @@ import type { ReasonCode } from '../model/reasons.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type GateInput, PASS, type Verdict, wait } from './types.ts';
 
-type WindowInput = Pick<GateInput, 'target' | 'policy' | 'now'> & Partial<Pick<GateInput, 'expectedMs'>>;
+type WindowInput = Pick<GateInput, 'target' | 'policy' | 'now'> &
+  Partial<Pick<GateInput, 'expectedMs'>>;
 
 export const windowOpen = {
   name: 'window-open',
@@ -17,20 +18,34 @@ export const windowOpen = {
     // The plan's own window limits only when targets start.
     const own = openAt({ windows: policy.planWindows ?? [], blackouts: [] }, now);
     if (!own.open)
-      return waiting('WindowClosed', outsideOf('the plan', own.opensAt), 'the window opens', now, own.opensAt);
+      return waiting(
+        'WindowClosed',
+        outsideOf('the plan', own.opensAt),
+        'the window opens',
+        now,
+        own.opensAt,
+      );
     if (now + expectedMs <= opening.until) return PASS;
     const start = nextStart(policy, now, expectedMs);
-    const then = start === undefined ? 'no window is that long' : `it may start at ${rfc3339(start)}`;
+    const then =
+      start === undefined ? 'no window is that long' : `it may start at ${rfc3339(start)}`;
     const message = `${target.name} takes about ${formatDuration(expectedMs)}, and the window closes at ${rfc3339(opening.until)}: ${then}`;
     const longer = `a window of UpgradePolicy ${policy.name} is made longer`;
-    if (start === undefined) return wait('WindowTooShort', message, longer, { recheckMs: opening.until - now });
+    if (start === undefined)
+      return wait('WindowTooShort', message, longer, { recheckMs: opening.until - now });
     return waiting('WindowTooShort', message, 'a window opens that is long enough', now, start);
   },
 };
 
 function closed({ name, blackouts }: RolloutPolicy, now: number, opensAt: number): Verdict {
   if (!blackouts.some(({ from, to }) => from <= now && now < to))
-    return waiting('WindowClosed', outsideOf(`UpgradePolicy ${name}`, opensAt), 'the window opens', now, opensAt);
+    return waiting(
+      'WindowClosed',
+      outsideOf(`UpgradePolicy ${name}`, opensAt),
+      'the window opens',
+      now,
+      opensAt,
+    );
   const message = `in a blackout of UpgradePolicy ${name}: nothing starts before ${rfc3339(opensAt)}`;
   return waiting('Blackout', message, 'the blackout is over', now, opensAt);
 }
@@ -39,7 +54,13 @@ function outsideOf(whose: string, opensAt: number): string {
   return `outside of the maintenance windows of ${whose}: nothing starts before ${rfc3339(opensAt)}`;
 }
 
-function waiting(code: ReasonCode, message: string, ends: string, now: number, until: number): Verdict {
+function waiting(
+  code: ReasonCode,
+  message: string,
+  ends: string,
+  now: number,
+  until: number,
+): Verdict {
   const at = rfc3339(until);
   return wait(code, message, `${ends}, at ${at}`, { recheckMs: until - now, until: at });
 }

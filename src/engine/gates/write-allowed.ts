@@ -5,7 +5,8 @@ export const writeAllowed: Gate = {
   name: 'write',
   evaluate({ facts: { refusal } }) {
     if (!refusal) return PASS;
-    const ends = 'the API server allows the change: see its admission policies and webhooks, and the rights of Refit';
+    const ends =
+      'the API server allows the change: see its admission policies and webhooks, and the rights of Refit';
     return { kind: 'wait', reason: refusal.unanswered, ends, recheckMs: refusal.recheckMs };
   },
 };

@@ -20,7 +20,8 @@ import type { Observation } from './decision.ts';
 import { because } from './reasons.ts';
 import type { Stage } from './rollout.ts';
 
-const on = (annotations: Record<string, string>) => controlsOn({ metadata: { name: 'plan', annotations } });
+const on = (annotations: Record<string, string>) =>
+  controlsOn({ metadata: { name: 'plan', annotations } });
 
 test.each([
   [{}, 'it is being deleted'],
@@ -33,8 +34,16 @@ test.each([
 test.each<[string, Record<string, string>, object]>([
   ['nothing', {}, NO_CONTROLS],
   ['a pause', { [PAUSE_ANNOTATION]: 'true' }, { paused: true }],
-  ['a pause with its moment', { [PAUSE_ANNOTATION]: later(1000) }, { paused: true, pausedSince: later(1000) }],
-  ['a pause in other words is a pause', { [PAUSE_ANNOTATION]: 'please' }, { paused: true, pausedSince: undefined }],
+  [
+    'a pause with its moment',
+    { [PAUSE_ANNOTATION]: later(1000) },
+    { paused: true, pausedSince: later(1000) },
+  ],
+  [
+    'a pause in other words is a pause',
+    { [PAUSE_ANNOTATION]: 'please' },
+    { paused: true, pausedSince: undefined },
+  ],
   ['a pause by a number', { [PAUSE_ANNOTATION]: '1' }, { paused: true, pausedSince: undefined }],
   ['a pause that is over', { [PAUSE_ANNOTATION]: 'false' }, { paused: false }],
   ['an abort', { [ABORT_ANNOTATION]: 'wrong version' }, { abort: 'wrong version' }],
@@ -55,14 +64,23 @@ test.each<[string, Record<string, string>, object]>([
 });
 
 test('a retry of the same target takes the place of an earlier one', () => {
-  const text = withRetry(withRetry(withRetry(undefined, 'w1', later(0)), 'w2', later(0)), 'w1', later(1000));
+  const text = withRetry(
+    withRetry(withRetry(undefined, 'w1', later(0)), 'w2', later(0)),
+    'w1',
+    later(1000),
+  );
   expect(text).toBe(`w2@${later(0)},w1@${later(1000)}`);
 });
 
 test.each<[string, number, Observation, object]>([
   ['it goes again', MINUTE, failed('404'), { phase: 'running', state: 'pending' }],
   ['a failure after the order stays', -MINUTE, failed('404'), { phase: 'failed', state: 'failed' }],
-  ['what is still at work comes to its end first', MINUTE, working('Restart'), { phase: 'failed', state: 'failed' }],
+  [
+    'what is still at work comes to its end first',
+    MINUTE,
+    working('Restart'),
+    { phase: 'failed', state: 'failed' },
+  ],
 ])('a failed target, and an order to try it again: %s', (_name, ordered, observation, wanted) => {
   const stage = buildStage('worker', [buildTarget('w1', 'failed', { since: later(0) })]);
   const reason = because('TargetFailed', 'w1 failed');
@@ -70,7 +88,8 @@ test.each<[string, number, Observation, object]>([
     w1: { observation, ready: false },
   });
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', T0 + ordered]]) };
-  const after = decide({ ...snapshot, controls }, buildPolicy(), T0 + 2 * MINUTE).record ?? snapshot.rollout;
+  const after =
+    decide({ ...snapshot, controls }, buildPolicy(), T0 + 2 * MINUTE).record ?? snapshot.rollout;
   expect({ phase: after.phase, state: after.stages[0]?.targets[0]?.state }).toEqual(wanted);
 });
 
@@ -94,14 +113,23 @@ test('a retry in the second of the failure is a new attempt', () => {
   const decided = (state: 'failed' | 'intended', since: string, observation: Observation) => {
     const stage = buildStage('worker', [buildTarget('w1', state, { since })]);
     const reason = because('TargetFailed', 'w1 failed');
-    const rollout = buildRollout([stage], { phase: state === 'failed' ? 'failed' : 'running', reason });
-    return decide({ ...buildSnapshot(rollout, { w1: { observation } }), controls }, buildPolicy(), T0 + 10);
+    const rollout = buildRollout([stage], {
+      phase: state === 'failed' ? 'failed' : 'running',
+      reason,
+    });
+    return decide(
+      { ...buildSnapshot(rollout, { w1: { observation } }), controls },
+      buildPolicy(),
+      T0 + 10,
+    );
   };
   const again = decided('failed', later(0), failed('404')).record?.stages[0]?.targets[0];
   expect(again).toMatchObject({ state: 'intended', since: later(1000) });
   expect(decided('intended', later(1000), failed('404')).signals).toHaveLength(1);
   const attempt = later(1000);
-  expect(decided('intended', attempt, failed('404', attempt)).record?.stages[0]?.targets[0]?.state).toBe('failed');
+  expect(
+    decided('intended', attempt, failed('404', attempt)).record?.stages[0]?.targets[0]?.state,
+  ).toBe('failed');
 });
 
 test('an old intent of a retry gets a new name, not that of the failed attempt', () => {
@@ -109,14 +137,22 @@ test('an old intent of a retry gets a new name, not that of the failed attempt',
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', T0]]) };
   const snapshot = buildSnapshot(buildRollout([stage]), { w1: { observation: failed('404') } });
   const { record } = decide({ ...snapshot, controls }, buildPolicy(), T0 + 2 * MINUTE);
-  expect(record?.stages[0]?.targets[0]).toMatchObject({ state: 'intended', since: later(2 * MINUTE) });
+  expect(record?.stages[0]?.targets[0]).toMatchObject({
+    state: 'intended',
+    since: later(2 * MINUTE),
+  });
 });
 
 test('an upgraded target that is not Ready fails once, also in the second of the retry', () => {
   const stage = buildStage('worker', [buildTarget('w1', 'failed', { since: later(0) })]);
   const controls = { ...NO_CONTROLS, retries: new Map([['w1', T0]]) };
-  const facts = { w1: { observation: succeeded(later(-3 * HOUR)), ready: false, watchedMs: 3 * HOUR } };
-  const snapshot = { ...buildSnapshot(buildRollout([stage], { phase: 'failed' }), facts), controls };
+  const facts = {
+    w1: { observation: succeeded(later(-3 * HOUR)), ready: false, watchedMs: 3 * HOUR },
+  };
+  const snapshot = {
+    ...buildSnapshot(buildRollout([stage], { phase: 'failed' }), facts),
+    controls,
+  };
   expect(decide(snapshot, buildPolicy(), T0 + 10).record).toMatchObject({
     phase: 'failed',
     stages: [{ targets: [{ state: 'failed', since: later(1000) }] }],
@@ -146,7 +182,11 @@ describe('a retry of a worker that failed in the first of two commands', () => {
       buildStage('worker', [buildTarget('w1', 'done')], { command: 1 }),
       'failed',
     ],
-    ['it goes where the second has not begun', buildStage('worker', [buildTarget('w1')], { command: 1 }), 'intended'],
+    [
+      'it goes where the second has not begun',
+      buildStage('worker', [buildTarget('w1')], { command: 1 }),
+      'intended',
+    ],
   ])('%s', (_name, second, state) => {
     expect(firstStateWhile(second)).toBe(state);
   });

@@ -53,7 +53,9 @@ export function withoutControls<T extends KubeObject>(object: T): T {
 
 /** The annotation with one more retry; it replaces an earlier one of the same target. */
 export function withRetry(text: string | undefined, target: string, at: string): string {
-  const others = (text ?? '').split(',').filter((entry) => entry !== '' && !entry.startsWith(`${target}@`));
+  const others = (text ?? '')
+    .split(',')
+    .filter((entry) => entry !== '' && !entry.startsWith(`${target}@`));
   return [...others, `${target}@${at}`].join(',');
 }
 

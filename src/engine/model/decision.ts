@@ -206,9 +206,18 @@ export type NodeAction = { readonly stage: Stage; readonly target: Target } & (
     }
   | { readonly kind: 'cancel'; readonly node?: string | undefined; readonly reason: Reason }
   | { readonly kind: 'taint'; readonly node: string }
-  | { readonly kind: 'prefetch' | 'check-downloads'; readonly node?: undefined; readonly agent: AgentPolicy }
+  | {
+      readonly kind: 'prefetch' | 'check-downloads';
+      readonly node?: undefined;
+      readonly agent: AgentPolicy;
+    }
   | { readonly kind: 'end-prefetch'; readonly node?: undefined }
-  | { readonly kind: 'clean-up'; readonly node: string; readonly cordon: boolean; readonly taint: boolean }
+  | {
+      readonly kind: 'clean-up';
+      readonly node: string;
+      readonly cordon: boolean;
+      readonly taint: boolean;
+    }
 );
 
 export type Probe =

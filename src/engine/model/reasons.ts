@@ -4,12 +4,14 @@
 export const REASONS = {
   Started: 'the rollout has started: its targets are recorded',
   Completed: 'every target is done',
-  DoneWithFailures: 'the plan went on within its failure budget and is over, but some targets failed',
+  DoneWithFailures:
+    'the plan went on within its failure budget and is over, but some targets failed',
   Stopped: 'the plan ended before every target was done',
   NoTargets: 'the plan lists or selects no target',
   InvalidPlan: 'the plan is invalid',
   RecordUnread: 'part of the recorded status is missing or unreadable',
-  RecordRefused: 'the API server refuses to change the plan, so what was decided cannot be recorded',
+  RecordRefused:
+    'the API server refuses to change the plan, so what was decided cannot be recorded',
   VersionUnknown: 'the version to upgrade to is not known yet',
   ChannelUnanswered: 'the channel has not said yet to which version to upgrade; it is asked again',
   TargetMissing: 'the plan names a target that does not exist',
@@ -35,7 +37,8 @@ export const REASONS = {
   NodeNotReady: 'a node is not Ready',
   Resting: 'a node is done and keeps its slot for the rest period of the plan',
   Draining: 'pods are being evicted from a node',
-  DrainBlocked: 'a PodDisruptionBudget or a webhook refuses an eviction, or a pod does not terminate',
+  DrainBlocked:
+    'a PodDisruptionBudget or a webhook refuses an eviction, or a pod does not terminate',
   DrainRefused: 'the drain options of the policy forbid the eviction of a pod',
   DrainTooLong: 'a drain did not end within its deadline',
   CannotDecide: 'the API server did not answer a question that the next decision needs',
@@ -52,8 +55,10 @@ export const REASONS = {
   TooManyUnavailable: 'maxUnavailable nodes are not Ready or unschedulable already',
   AgentRequired: 'the policy requires the agent of Refit, and the node has another one or none',
   DownloadsUnchecked: 'agents have not said yet whether they can download what the plan names',
-  DownloadImpossible: 'a node cannot download what the plan names, or has no room for it, and no node has started',
-  Unverified: 'a download has no sha256, or comes over plain http, although the policy requires them',
+  DownloadImpossible:
+    'a node cannot download what the plan names, or has no room for it, and no node has started',
+  Unverified:
+    'a download has no sha256, or comes over plain http, although the policy requires them',
   VersionUnchecked: 'version checks were skipped: a version is unknown or unreadable',
   SkippedMinor: 'the plan would skip a minor version',
   Downgrade: 'the plan would put an older version on a node',

@@ -1,6 +1,11 @@
 /** The record of a rollout: plain data, with how to read and replace its parts. A new leader decides from it and from what it observes. */
 import { type Owner, readOwner, writeOwner } from '../../drain/cordon-marks.ts';
-import { apiVersionOf, type KubeObject, type OwnerReference, type Resource } from '../../kube/resources.ts';
+import {
+  apiVersionOf,
+  type KubeObject,
+  type OwnerReference,
+  type Resource,
+} from '../../kube/resources.ts';
 import { defined } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Reason } from './reasons.ts';
@@ -15,7 +20,14 @@ export interface Payload {
 }
 
 /** Details beyond this are read from the node when needed. */
-export const RECORDED_STATES = ['pending', 'intended', 'done', 'failed', 'missing', 'unsupported'] as const;
+export const RECORDED_STATES = [
+  'pending',
+  'intended',
+  'done',
+  'failed',
+  'missing',
+  'unsupported',
+] as const;
 export type RecordedState = (typeof RECORDED_STATES)[number];
 
 export interface Target {
@@ -60,10 +72,18 @@ export interface Stage {
  * new: nothing is recorded yet · running · done · failed: a target failed · incomplete: a target is missing or its
  * platform is · invalid: the plan cannot be carried out as written.
  */
-export const ROLLOUT_PHASES = ['new', 'running', 'done', 'failed', 'incomplete', 'invalid'] as const;
+export const ROLLOUT_PHASES = [
+  'new',
+  'running',
+  'done',
+  'failed',
+  'incomplete',
+  'invalid',
+] as const;
 export type RolloutPhase = (typeof ROLLOUT_PHASES)[number];
 
-export interface Source extends Readonly<Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>> {
+export interface Source
+  extends Readonly<Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>> {
   readonly namespace?: string;
   readonly created: string;
   /** What its cordons name instead of uid, kind and the time of the target. */
@@ -86,18 +106,25 @@ export interface Rollout {
   readonly unread?: Reason | undefined;
 }
 
-export function inState({ targets }: Pick<Stage, 'targets'>, state: RecordedState): readonly Target[] {
+export function inState(
+  { targets }: Pick<Stage, 'targets'>,
+  state: RecordedState,
+): readonly Target[] {
   return byState(targets).get(state) ?? [];
 }
 
 /** Computed once for each list: every decision asks many times. */
-const byState = onceForEach((targets: readonly Target[]) => Map.groupBy(targets, ({ state }) => state));
+const byState = onceForEach((targets: readonly Target[]) =>
+  Map.groupBy(targets, ({ state }) => state),
+);
 
 export function targetIn({ targets }: Stage, key: string): Target | undefined {
   return targets[placesOf(targets).get(key) ?? -1];
 }
 
-const placesOf = onceForEach((targets: readonly Target[]) => new Map(targets.map(({ key }, place) => [key, place])));
+const placesOf = onceForEach(
+  (targets: readonly Target[]) => new Map(targets.map(({ key }, place) => [key, place])),
+);
 
 export function hasStarted({ stages }: Rollout): boolean {
   return stages.some((stage) => inState(stage, 'pending').length < stage.targets.length);
@@ -109,7 +136,14 @@ export function isFinal(rollout: Pick<Rollout, 'phase'>): boolean {
 
 export function sourceOf<P extends KubeObject>(resource: Resource<P>, { metadata }: P): Source {
   const { name, namespace, uid = '', creationTimestamp: created = '' } = metadata;
-  return { apiVersion: apiVersionOf(resource), kind: resource.kind, name, ...defined({ namespace }), uid, created };
+  return {
+    apiVersion: apiVersionOf(resource),
+    kind: resource.kind,
+    name,
+    ...defined({ namespace }),
+    uid,
+    created,
+  };
 }
 
 /** Milliseconds: recorded times have no fractions of a second. */
@@ -133,7 +167,10 @@ export function stagesBefore({ stages }: Pick<Rollout, 'stages'>, { id }: Stage)
   return stages.slice(0, Math.max(0, own));
 }
 
-export function targetsIn({ stages }: Pick<Rollout, 'stages'>, ...states: readonly RecordedState[]): Target[] {
+export function targetsIn(
+  { stages }: Pick<Rollout, 'stages'>,
+  ...states: readonly RecordedState[]
+): Target[] {
   return states.flatMap((state) => stages.flatMap((stage) => inState(stage, state)));
 }
 
@@ -169,7 +206,10 @@ export function ownerOf(
 }
 
 /** A node that cordons itself knows the rollout's id, not the plan's uid. */
-export function isOwnedBy({ source, id }: Pick<Rollout, 'source' | 'id'>, owner: string | undefined): boolean {
+export function isOwnedBy(
+  { source, id }: Pick<Rollout, 'source' | 'id'>,
+  owner: string | undefined,
+): boolean {
   const plan = owner === undefined ? undefined : readOwner(owner)?.plan;
   return plan !== undefined && (plan === (source.mark?.plan ?? source.uid) || plan === id);
 }

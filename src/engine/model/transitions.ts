@@ -26,7 +26,9 @@ export interface Row {
   readonly effect: Effect;
 }
 
-export interface TargetEvaluation extends Row, Partial<Pick<Waiting, 'ends' | 'recheckMs' | 'until' | 'probe'>> {
+export interface TargetEvaluation
+  extends Row,
+    Partial<Pick<Waiting, 'ends' | 'recheckMs' | 'until' | 'probe'>> {
   readonly next?: RecordedState;
   readonly reason: Reason;
   readonly gate?: string;
@@ -35,7 +37,16 @@ export interface TargetEvaluation extends Row, Partial<Pick<Waiting, 'ends' | 'r
 
 const SETTLED = (phase: TargetPhase): Readonly<Record<ObservedState, Row>> => {
   const row: Row = { phase, effect: 'none' };
-  return { none: row, sent: row, working: row, asking: row, succeeded: row, failed: row, gone: row, late: row };
+  return {
+    none: row,
+    sent: row,
+    working: row,
+    asking: row,
+    succeeded: row,
+    failed: row,
+    gone: row,
+    late: row,
+  };
 };
 
 export const TRANSITIONS: Readonly<Record<RecordedState, Readonly<Record<ObservedState, Row>>>> = {

@@ -7,11 +7,13 @@ const answers: Readonly<Record<string, () => Promise<number>>> = {
   '10.0.0.1': async () => await Promise.resolve(200),
   '10.0.0.2': async () => await Promise.resolve(500),
   '10.0.0.3': async () => await Promise.resolve(302),
-  '10.0.0.4': async () => await Promise.reject(new Error('no answer', { cause: new Error('ECONNREFUSED') })),
+  '10.0.0.4': async () =>
+    await Promise.reject(new Error('no answer', { cause: new Error('ECONNREFUSED') })),
 };
 
 async function asked(host: string | undefined): Promise<EndpointHealth | undefined> {
-  const ask = async (address: string): Promise<number> => await (answers[address]?.() ?? Promise.resolve(599));
+  const ask = async (address: string): Promise<number> =>
+    await (answers[address]?.() ?? Promise.resolve(599));
   return (await askControlPlane([{ name: 'c', host }], ask))[0];
 }
 

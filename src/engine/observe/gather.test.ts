@@ -27,8 +27,16 @@ describe('the facts of a target', () => {
     ['no object', undefined, { exists: false, observation: { kind: 'none' } }],
     ['a Ready node', node, { exists: true, ready: true, platform: 'linux-amd64' }],
     ['a node that is not', buildNode('w1', {}, 'False'), { exists: true, ready: false }],
-    ['a node of which nobody knows', withConditions([{ type: 'Ready', status: 'Unknown' }]), { ready: false }],
-    ['another condition', withConditions([{ type: 'DiskPressure', status: 'True' }]), { ready: undefined }],
+    [
+      'a node of which nobody knows',
+      withConditions([{ type: 'Ready', status: 'Unknown' }]),
+      { ready: false },
+    ],
+    [
+      'another condition',
+      withConditions([{ type: 'DiskPressure', status: 'True' }]),
+      { ready: undefined },
+    ],
     [
       'since when it is Ready',
       withConditions([{ type: 'Ready', status: 'True', lastTransitionTime: later(0) }]),
@@ -58,10 +66,19 @@ test.each([
 });
 
 test.each([
-  ['counted, by whatever object their kind is given', [{ resource: { ...nodes }, isRelevant }], ['w1']],
+  [
+    'counted, by whatever object their kind is given',
+    [{ resource: { ...nodes }, isRelevant }],
+    ['w1'],
+  ],
   ['not counted where they are not watched', [], undefined],
 ])('nodes are %s', (_name, watched, names) => {
   const dialect = { ...tableDialect, watched };
-  const { fleet } = gather(dialect, buildTablePlan({ workers: ['w1'] }), buildWorld([], [node]), T0);
+  const { fleet } = gather(
+    dialect,
+    buildTablePlan({ workers: ['w1'] }),
+    buildWorld([], [node]),
+    T0,
+  );
   expect(fleet?.map(({ metadata }) => metadata.name)).toEqual(names);
 });

@@ -2,7 +2,13 @@
 import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
-import { type KubeObject, kubeletVersionOf, type Node, nodes, readyCondition } from '../../kube/resources.ts';
+import {
+  type KubeObject,
+  kubeletVersionOf,
+  type Node,
+  nodes,
+  readyCondition,
+} from '../../kube/resources.ts';
 import { claimOf, claimOn } from '../../signal/at-work.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -19,7 +25,15 @@ import type {
   Unanswered,
 } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import { hasStarted, ownerOf, type Rollout, type Stage, type Target, targetIn, withStages } from '../model/rollout.ts';
+import {
+  hasStarted,
+  ownerOf,
+  type Rollout,
+  type Stage,
+  type Target,
+  targetIn,
+  withStages,
+} from '../model/rollout.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
 
@@ -41,7 +55,13 @@ export interface Known {
   readonly refusalOf?: ((rollout: Rollout, target: Target) => Unanswered | undefined) | undefined;
 }
 
-export function gather(dialect: Dialect, plan: KubeObject, views: World, now: number, known: Known = {}): Snapshot {
+export function gather(
+  dialect: Dialect,
+  plan: KubeObject,
+  views: World,
+  now: number,
+  known: Known = {},
+): Snapshot {
   // Nothing changes meanwhile, and each target asks.
   const list = onceForEach((kind: WorldObject['resource']) => views.list(kind)) as World['list'];
   const world = { ...views, list };
@@ -77,7 +97,9 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     claim: dialect.claims && claimOf(dialect.name, scene.plan),
     awaits: dialect.awaits?.(scene.plan, world),
     controlPlane: scene.known.controlPlane,
-    foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) => freshWork(work, scene.known, now)),
+    foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) =>
+      freshWork(work, scene.known, now),
+    ),
     fleet: watchesNodes ? world.list(nodes) : undefined,
     apiServers: dialect.versions ? dialect.endpoints(world) : undefined,
     paceMs: paceOf(scene),
@@ -106,16 +128,23 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     ...ownFacts(object),
     version: dialect.versions ? dialect.versions.of(object) : kubeletVersionOf(object),
     // Not for a stage that changes no version, such as one of image bundles.
-    isThere: stage.keepsVersion || stage.forced ? undefined : dialect.versions?.runs?.(object, stage.version),
+    isThere:
+      stage.keepsVersion || stage.forced
+        ? undefined
+        : dialect.versions?.runs?.(object, stage.version),
     agent: dialect.agents?.of(object),
     occupant: () => dialect.occupantOf?.(world, target, plan),
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
     isUnclaimed: (policy) => {
       if (!node || dialect.claims?.(node, policy) !== true) return false;
-      return claimOn(node) !== claimOf(dialect.name, plan) || world.lacks?.(nodes, node.metadata.name) === true;
+      return (
+        claimOn(node) !== claimOf(dialect.name, plan) ||
+        world.lacks?.(nodes, node.metadata.name) === true
+      );
     },
-    drainPreview: node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),
+    drainPreview:
+      node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),
     drain: node && known.drainOf?.(node.metadata.name, ownerOf(rollout, target)),
     watchedMs: watched?.watchedMs,
     followedMs: watched?.followedMs,

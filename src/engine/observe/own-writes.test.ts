@@ -30,7 +30,12 @@ describe('the newest of', () => {
     ['a view that has our write', at('7'), view([at('7')], '7'), '7'],
     ['a view with a later write of somebody else', at('7'), view([at('8')], '8'), '8'],
     ['versions of other lengths', at('10'), view([at('9')], '9'), '10'],
-    ['versions beyond safe integers', at('9007199254740993'), view([at('9007199254740992')], '1'), '9007199254740993'],
+    [
+      'versions beyond safe integers',
+      at('9007199254740993'),
+      view([at('9007199254740992')], '1'),
+      '9007199254740993',
+    ],
     ['an object that the view does not have yet', at('7'), view([], '6'), '7'],
     ['an object that was deleted after our write', at('7'), view([], '8'), undefined],
     ['a view that was never filled', at('7'), view([]), '7'],
@@ -110,7 +115,9 @@ test('a list is that of the view while it lacks nothing, so that what depends on
   expect(ownWrites.latestOfAll(nodes, same)).toBe(seen);
   ownWrites.remember(nodes, at('9'));
   ownWrites.remember(nodes, at('8', 'w3'));
-  const versions = ownWrites.latestOfAll(nodes, same).map(({ metadata }) => [metadata.name, metadata.resourceVersion]);
+  const versions = ownWrites
+    .latestOfAll(nodes, same)
+    .map(({ metadata }) => [metadata.name, metadata.resourceVersion]);
   expect(versions).toEqual([
     ['w1', '9'],
     ['w2', '3'],
@@ -124,7 +131,8 @@ test('a list with our own writes stays the same too, while the view stays and we
   const seen = [at('3', 'w2')];
   const same = { ...view(seen, '7'), list: () => seen };
   const later = { ...same, list: () => [at('4', 'w2')] };
-  const named = (all: readonly Node[]) => all.map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`);
+  const named = (all: readonly Node[]) =>
+    all.map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`);
   ownWrites.remember(nodes, at('8'));
   const first = ownWrites.latestOfAll(nodes, same);
   expect(ownWrites.latestOfAll(nodes, same)).toBe(first);

@@ -14,7 +14,11 @@ const status = (more: Node['status'], conditions = node.status?.conditions): Nod
 
 test.each<[string, Node, boolean]>([
   ['nothing', structuredClone(node), false],
-  ['only the resourceVersion', { ...node, metadata: { ...node.metadata, resourceVersion: '2' } }, false],
+  [
+    'only the resourceVersion',
+    { ...node, metadata: { ...node.metadata, resourceVersion: '2' } },
+    false,
+  ],
   [
     'a heartbeat',
     status({}, [
@@ -43,13 +47,20 @@ test.each<[string, Node, boolean]>([
   ['an annotation', { ...node, metadata: { ...node.metadata, annotations: { a: '2' } } }, true],
   [
     'that its agent lives',
-    { ...node, metadata: { ...node.metadata, annotations: { a: '1', [HEARTBEAT_ANNOTATION]: '{}' } } },
+    {
+      ...node,
+      metadata: { ...node.metadata, annotations: { a: '1', [HEARTBEAT_ANNOTATION]: '{}' } },
+    },
     false,
   ],
   ['an annotation less', { ...node, metadata: { ...node.metadata, annotations: {} } }, true],
   ['a label', { ...node, metadata: { ...node.metadata, labels: { pool: 'blue' } } }, true],
   ['an address', status({ addresses: [{ type: 'InternalIP', address: '10.0.0.9' }] }), true],
-  ['another object under the same name', { ...node, metadata: { ...node.metadata, uid: 'other' } }, true],
+  [
+    'another object under the same name',
+    { ...node, metadata: { ...node.metadata, uid: 'other' } },
+    true,
+  ],
 ])('%s changed', (_name, after, wanted) => {
   expect(isRelevant(node, after)).toBe(wanted);
 });

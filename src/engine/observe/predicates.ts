@@ -1,5 +1,10 @@
 /** Informer predicates and transforms: which changes can change a decision, and what the cache keeps of a Node. */
-import { type KubeObject, type Node, readyCondition, withoutAnnotations } from '../../kube/resources.ts';
+import {
+  type KubeObject,
+  type Node,
+  readyCondition,
+  withoutAnnotations,
+} from '../../kube/resources.ts';
 import { HEARTBEAT_ANNOTATION } from '../../signal/names.ts';
 import { isRecord, sameJson } from '../../util/json.ts';
 
@@ -13,7 +18,15 @@ function decisive(object: KubeObject): unknown {
   const { addresses, nodeInfo } = status ?? {};
   const ready = readyCondition(object)?.status;
   const { unschedulable, taints } = spec ?? {};
-  return { labels, annotations, addresses, ready, unschedulable, taints, version: nodeInfo?.kubeletVersion };
+  return {
+    labels,
+    annotations,
+    addresses,
+    ready,
+    unschedulable,
+    taints,
+    version: nodeInfo?.kubeletVersion,
+  };
 }
 
 /** Without image and volume lists, most of a Node's size. It can be written back: such a write leaves the status alone. */

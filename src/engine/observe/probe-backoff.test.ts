@@ -14,7 +14,9 @@ test('until it is due, the answer stays the same', () => {
   expect(backoffs.of('a', 2000)).toBeUndefined();
 });
 
-test.each<[string, (backoffs: ProbeBackoff) => void, number, { recheckMs: number; isNew: boolean }]>([
+test.each<
+  [string, (backoffs: ProbeBackoff) => void, number, { recheckMs: number; isNew: boolean }]
+>([
   ['for the first time', () => undefined, 2000, { recheckMs: 2000, isNew: true }],
   ['once more', (it) => it.add('a', REASON, 0), 2000, { recheckMs: 4000, isNew: false }],
   [

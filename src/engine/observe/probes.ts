@@ -14,7 +14,10 @@ import type { Known } from './gather.ts';
 
 /** Probes that are the same for all dialects. */
 export interface Prober {
-  askControlPlane(endpoints: readonly Endpoint[], abort?: AbortSignal): Promise<readonly EndpointHealth[]>;
+  askControlPlane(
+    endpoints: readonly Endpoint[],
+    abort?: AbortSignal,
+  ): Promise<readonly EndpointHealth[]>;
   /** Starts drain previews on one view of the cluster; without it there are none. */
   previewDrains?(abort?: AbortSignal): Pick<DrainPreviewer, 'ahead'>;
 }
@@ -33,7 +36,12 @@ const PREVIEW_KEPT_MS = 4_000;
 /** Does not preview a blocked drain again at once, whatever woke the plan. `now` in milliseconds by the steady clock. */
 export function keptPreviews() {
   const blocked = new Map<string, { readonly drainPreview: DrainPreview; readonly at: number }>();
-  return async (previewer: Pick<DrainPreviewer, 'ahead'>, node: string, options: DrainOptions, now: number) => {
+  return async (
+    previewer: Pick<DrainPreviewer, 'ahead'>,
+    node: string,
+    options: DrainOptions,
+    now: number,
+  ) => {
     const key = `${node} ${JSON.stringify(options)}`;
     const known = blocked.get(key);
     if (known && now - known.at < PREVIEW_KEPT_MS) return known.drainPreview;
@@ -61,11 +69,17 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
   const drainPreviews = new Map<string, DrainPreview | Unanswered>();
   const known: { -readonly [Fact in keyof Known]: Known[Fact] } = {
     drainPreviews,
-    drainDelegationOf: (target: Target) => drainDelegations.has(attemptOf(target)) || delegations.get(target.key),
+    drainDelegationOf: (target: Target) =>
+      drainDelegations.has(attemptOf(target)) || delegations.get(target.key),
   };
   let previewer: Pick<DrainPreviewer, 'ahead'> | undefined;
 
-  const ask = async (probe: Probe, plan: KubeObject, options: DrainOptions, parts: ProbeParts): Promise<void> => {
+  const ask = async (
+    probe: Probe,
+    plan: KubeObject,
+    options: DrainOptions,
+    parts: ProbeParts,
+  ): Promise<void> => {
     const { dialect, client, world, prober, abort } = parts;
     switch (probe.kind) {
       case 'control-plane':
@@ -76,11 +90,18 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
         return;
       case 'drain-preview':
         previewer ??= prober.previewDrains?.(abort);
-        if (previewer) drainPreviews.set(probe.node, await preview(previewer, probe.node, options, now));
+        if (previewer)
+          drainPreviews.set(probe.node, await preview(previewer, probe.node, options, now));
         return;
       case 'drain-delegation': {
         const { stage, target } = probe;
-        const isDelegated = await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort);
+        const isDelegated = await dialect.drainDelegation?.isDelegated?.(
+          client,
+          stage,
+          target,
+          world,
+          abort,
+        );
         delegations.set(target.key, isDelegated === true);
         if (isDelegated) drainDelegations.add(attemptOf(target));
       }
@@ -95,9 +116,15 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
   };
 
   /** Resolves with a reason for each probe that newly fails; rejects only on abort. */
-  const add = async (probes: readonly Probe[], plan: KubeObject, options: DrainOptions, parts: ProbeParts) => {
+  const add = async (
+    probes: readonly Probe[],
+    plan: KubeObject,
+    options: DrainOptions,
+    parts: ProbeParts,
+  ) => {
     // A new attempt starts without backoff.
-    const keyOf = (probe: Probe) => (probe.kind === 'drain-delegation' ? attemptOf(probe.target) : questionOf(probe));
+    const keyOf = (probe: Probe) =>
+      probe.kind === 'drain-delegation' ? attemptOf(probe.target) : questionOf(probe);
     const questions = new Map(probes.map((probe) => [keyOf(probe), probe]));
     const asked = [...questions].map(async ([question, probe]): Promise<Reason[]> => {
       const key = `${plan.metadata.uid} ${question}`;
@@ -112,7 +139,10 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
         return [];
       } catch (error) {
         parts.abort?.throwIfAborted();
-        const reason = because('CannotDecide', `could not check ${questionOf(probe)}: ${messageOf(error)}`);
+        const reason = because(
+          'CannotDecide',
+          `could not check ${questionOf(probe)}: ${messageOf(error)}`,
+        );
         const { isNew, ...unanswered } = backoffs.add(key, reason, now);
         leave(probe, unanswered);
         return isNew ? [reason] : [];
@@ -145,7 +175,10 @@ function attemptOf({ key, since }: Target): string {
 export type AskReadyz = (host: string, name: string) => Promise<number>;
 
 /** Asks all at once, so that a silent server does not delay the others. Never rejects. */
-export async function askControlPlane(endpoints: readonly Endpoint[], ask: AskReadyz): Promise<EndpointHealth[]> {
+export async function askControlPlane(
+  endpoints: readonly Endpoint[],
+  ask: AskReadyz,
+): Promise<EndpointHealth[]> {
   return await Promise.all(
     endpoints.map(async ({ name, host }) => {
       if (host === undefined) return { name, ready: false, detail: 'has no InternalIP' };
@@ -168,11 +201,16 @@ export type ProbeBackoff = ReturnType<typeof probeBackoff>;
 
 /** The failed probes of one plan in one term of leadership. Times are milliseconds by the steady clock. */
 export function probeBackoff() {
-  const tries = new Map<string, { readonly reason: Reason; readonly attempt: number; readonly askAt: number }>();
+  const tries = new Map<
+    string,
+    { readonly reason: Reason; readonly attempt: number; readonly askAt: number }
+  >();
   return {
     of(probe: string, now: number): Unanswered | undefined {
       const last = tries.get(probe);
-      return last && last.askAt > now ? { unanswered: last.reason, recheckMs: last.askAt - now } : undefined;
+      return last && last.askAt > now
+        ? { unanswered: last.reason, recheckMs: last.askAt - now }
+        : undefined;
     },
     /** The probe failed. `isNew` if it did not fail before, or for another reason. */
     add(probe: string, reason: Reason, now: number) {

@@ -9,7 +9,8 @@ const MOMENT_MS = 10_000;
 /** The version from the last of these stages that upgraded the target, if any. */
 export function recordedUpgrade(stages: readonly Stage[], role: Role, name: string) {
   for (const stage of stages.toReversed()) {
-    const since = stage.role === role && stage.keepsVersion !== true ? doneIn(stage).get(name) : undefined;
+    const since =
+      stage.role === role && stage.keepsVersion !== true ? doneIn(stage).get(name) : undefined;
     if (since !== undefined) return { version: stage.version, since };
   }
   return undefined;
@@ -29,9 +30,15 @@ export function momentAfter(since: string, now: number): Partial<Waiting> {
 /** Computed once per stage: each target of a later stage needs them. */
 const doneIn = onceForEach(
   ({ targets }: Stage) =>
-    new Map(targets.filter(({ state }) => state === 'done').map(({ name, since }) => [name, since])),
+    new Map(
+      targets.filter(({ state }) => state === 'done').map(({ name, since }) => [name, since]),
+    ),
 );
 const leftIn = onceForEach(
   ({ targets }: Stage) =>
-    new Set(targets.filter((target) => isSettled(target) && target.state !== 'done').map(({ name }) => name)),
+    new Set(
+      targets
+        .filter((target) => isSettled(target) && target.state !== 'done')
+        .map(({ name }) => name),
+    ),
 );

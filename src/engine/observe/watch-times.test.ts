@@ -77,7 +77,9 @@ test.each<[string, (readonly [state: RecordedState, observation: Observation])[]
   ],
 ])('a target that %s', (_name, looks, [watched = 0, followed = 0]) => {
   const watch = targetTimes();
-  const seen = looks.map(([state, observation], index) => watch(buildTarget('w1', state), observation, index * MINUTE));
+  const seen = looks.map(([state, observation], index) =>
+    watch(buildTarget('w1', state), observation, index * MINUTE),
+  );
   expect(seen.at(-1)).toEqual({ watchedMs: watched * MINUTE, followedMs: followed * MINUTE });
 });
 
@@ -94,5 +96,9 @@ test('a plan is watched since it asks for the same payloads, whatever its nodes 
     return times.watchPayloads(rollout(url, uid), policy) / MINUTE;
   };
   expect(['a', 'a', 'a', 'b', 'b'].map((url) => watched(url))).toEqual([0, 1, 2, 0, 1]);
-  expect([watched('b', 'other'), watched('b'), watched('b', 'uid', { requireHttps: true })]).toEqual([0, 3, 0]);
+  expect([
+    watched('b', 'other'),
+    watched('b'),
+    watched('b', 'uid', { requireHttps: true }),
+  ]).toEqual([0, 3, 0]);
 });

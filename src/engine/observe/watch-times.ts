@@ -25,11 +25,18 @@ export function watchTimes(clock: Pick<Clock, 'monotonic'>) {
 /** For the targets of one plan: another may list the same node. `now`: the steady time of the decision. */
 export function targetTimes() {
   const [reports, attempts] = [lastWords(), lastWords()];
-  return ({ key, state }: Pick<Target, 'key' | 'state'>, observation: Observation, now: number): WatchFacts => {
+  return (
+    { key, state }: Pick<Target, 'key' | 'state'>,
+    observation: Observation,
+    now: number,
+  ): WatchFacts => {
     const attempt = observation.kind === 'none' ? '' : observation.attempt;
     const followedMs = attempts(key, `${state} ${attempt}`, now);
     // Time before the attempt does not count.
-    return { watchedMs: reports(key, reportOf(observation), now), followedMs: state === 'intended' ? followedMs : 0 };
+    return {
+      watchedMs: reports(key, reportOf(observation), now),
+      followedMs: state === 'intended' ? followedMs : 0,
+    };
   };
 }
 

@@ -1,5 +1,12 @@
 /** The controller's World: informer caches, corrected by this process's own writes, which they may lack. */
-import { compareResourceVersions, type KubeObject, keyAt, keyOf, pathOf, type Resource } from '../../kube/resources.ts';
+import {
+  compareResourceVersions,
+  type KubeObject,
+  keyAt,
+  keyOf,
+  pathOf,
+  type Resource,
+} from '../../kube/resources.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -18,9 +25,11 @@ export function viewsOf(entries: Iterable<readonly [Resource, View<KubeObject>]>
 
 export function freshWorld(views: Views, ownWrites: OwnWrites): World {
   return {
-    get: (resource, name, namespace) => ownWrites.latest(resource, views(resource), name, namespace),
+    get: (resource, name, namespace) =>
+      ownWrites.latest(resource, views(resource), name, namespace),
     list: (resource) => ownWrites.latestOfAll(resource, views(resource)),
-    lacks: (resource, name) => ownWrites.latest(resource, views(resource), name) !== views(resource).get(name),
+    lacks: (resource, name) =>
+      ownWrites.latest(resource, views(resource), name) !== views(resource).get(name),
   };
 }
 
@@ -28,7 +37,11 @@ export function freshWorld(views: Views, ownWrites: OwnWrites): World {
 export type View<T extends KubeObject> = Pick<Informer<T>, 'get' | 'list' | 'resourceVersion'>;
 
 /** Of a kind that cannot be read. */
-export const NOTHING: View<KubeObject> = { list: () => [], get: () => undefined, resourceVersion: () => undefined };
+export const NOTHING: View<KubeObject> = {
+  list: () => [],
+  get: () => undefined,
+  resourceVersion: () => undefined,
+};
 
 /** Longer than a watch lags; limited, as a cluster restored from a backup has lower versions. */
 const LAG_MS = 60_000;
@@ -69,12 +82,18 @@ export class OwnWrites {
   /** True if this version is our own last write, of all or to the given kind, and the server has just answered it. */
   isFresh({ metadata }: KubeObject, ofKind?: Resource): boolean {
     const last = ofKind ? this.#lastOfKind.get(kindOf(ofKind)) : this.#last;
-    if (last === undefined || last.object.metadata.resourceVersion !== metadata.resourceVersion) return false;
+    if (last === undefined || last.object.metadata.resourceVersion !== metadata.resourceVersion)
+      return false;
     return this.#clock.monotonic() - last.at < FRESH_MS;
   }
 
   /** The newest known object: the cached one, or our own last write until the cache has it. */
-  latest<T extends KubeObject>(resource: Resource<T>, view: View<T>, name: string, namespace?: string): T | undefined {
+  latest<T extends KubeObject>(
+    resource: Resource<T>,
+    view: View<T>,
+    name: string,
+    namespace?: string,
+  ): T | undefined {
     const seen = view.get(name, namespace);
     const own = this.#of(resource);
     // Fast path: usually no write is pending.
@@ -84,7 +103,8 @@ export class OwnWrites {
     if (!object) return seen;
     const version = seen?.metadata.resourceVersion ?? view.resourceVersion();
     const { resourceVersion: wanted } = object.metadata;
-    const isSeen = !wanted || (version !== undefined && compareResourceVersions(version, wanted) >= 0);
+    const isSeen =
+      !wanted || (version !== undefined && compareResourceVersions(version, wanted) >= 0);
     if (isSeen || this.#clock.monotonic() - at > LAG_MS) {
       own.delete(key);
       return seen;
@@ -110,7 +130,9 @@ export class OwnWrites {
       else added.push(newest);
     }
     const isComplete = newer.size === 0 && added.length === 0;
-    const all = isComplete ? listed : [...listed.map((object) => newer.get(object) ?? object), ...added];
+    const all = isComplete
+      ? listed
+      : [...listed.map((object) => newer.get(object) ?? object), ...added];
     this.#corrected.set(kind, { listed, all, at: now });
     return all;
   }

@@ -2,7 +2,11 @@
 import { assert, constantFrom, property, shuffledSubarray } from 'fast-check';
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
-import { DIALECT_NAMES, type UpgradePolicy, type UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import {
+  DIALECT_NAMES,
+  type UpgradePolicy,
+  type UpgradePolicySpec,
+} from '../../api/refit/upgrade-policy.ts';
 import { type PlanRef, policyOfPlan } from './choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 
@@ -17,12 +21,19 @@ const EVERY_ENTRY = buildUpgradePolicy('every-entry', { plans: [{}] });
 const DIALECT = buildUpgradePolicy('dialect', { plans: [{ dialect: ONE }] });
 const NAMESPACE = buildUpgradePolicy('namespace', { plans: [{ namespace: 'upgrades' }] });
 const NAMED = buildUpgradePolicy('named', { plans: [{ name: 'fleet' }] });
-const NAMED_EXACTLY = buildUpgradePolicy('named-exactly', { plans: [{ dialect: ONE, name: 'fleet' }] });
-const ELSEWHERE = buildUpgradePolicy('elsewhere', { plans: [{ name: 'other' }, { dialect: OTHER, namespace: 'x' }] });
+const NAMED_EXACTLY = buildUpgradePolicy('named-exactly', {
+  plans: [{ dialect: ONE, name: 'fleet' }],
+});
+const ELSEWHERE = buildUpgradePolicy('elsewhere', {
+  plans: [{ name: 'other' }, { dialect: OTHER, namespace: 'x' }],
+});
 const NONE = buildUpgradePolicy('none', { plans: [] });
 const EVERYTHING = [ALL, EVERY_ENTRY, DIALECT, NAMESPACE, NAMED, NAMED_EXACTLY, ELSEWHERE, NONE];
 
-function policyFor(policies: readonly UpgradePolicy[], { dialect, name, namespace }: PlanRef): RolloutPolicy {
+function policyFor(
+  policies: readonly UpgradePolicy[],
+  { dialect, name, namespace }: PlanRef,
+): RolloutPolicy {
   const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
   return policyOfPlan({ name: dialect }, policies, { metadata });
 }
@@ -40,7 +51,10 @@ test.each<[string, Plans, boolean]>([
   ['one entry of two', [{ name: 'other' }, { name: 'fleet' }], true],
 ])('a policy with %s covers the plan: %s', (_, plans, covers) => {
   const policy = buildUpgradePolicy('p', { ...(plans ? { plans } : {}), failureBudget: 7 });
-  expect(policyFor([policy], PLAN)).toEqual({ ...DEFAULT_POLICY, ...(covers ? { name: 'p', maxFailures: 7 } : {}) });
+  expect(policyFor([policy], PLAN)).toEqual({
+    ...DEFAULT_POLICY,
+    ...(covers ? { name: 'p', maxFailures: 7 } : {}),
+  });
 });
 
 test.each([

@@ -32,7 +32,9 @@ export function coveringPolicies(policies: readonly UpgradePolicy[], plan: PlanR
       return entry ? [{ policy, entry }] : [];
     })
     .toSorted(
-      (a, b) => rankOf(b.entry) - rankOf(a.entry) || (a.policy.metadata.name < b.policy.metadata.name ? -1 : 1),
+      (a, b) =>
+        rankOf(b.entry) - rankOf(a.entry) ||
+        (a.policy.metadata.name < b.policy.metadata.name ? -1 : 1),
     );
 }
 
@@ -49,7 +51,10 @@ export function describeEntry({ dialect, namespace, name }: PlanEntry, all: stri
 }
 
 /** Undefined if the cluster lacks the kind. Rejects without the right to list them, because they would still apply. */
-export async function listPolicies(client: KubeClient, abort: AbortSignal): Promise<UpgradePolicy[] | undefined> {
+export async function listPolicies(
+  client: KubeClient,
+  abort: AbortSignal,
+): Promise<UpgradePolicy[] | undefined> {
   return (await ifFound(client.listAll(upgradePolicies, { abort })))?.items;
 }
 

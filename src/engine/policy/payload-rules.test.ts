@@ -2,7 +2,12 @@
 import { expect, test } from 'vitest';
 import { buildStage } from '../../../test/builders/stages.ts';
 import type { Payload, Stage } from '../model/rollout.ts';
-import { DEFAULT_POLICY, payloadProblems, type RolloutPolicy, unverifiedDownloads } from './rollout-policy.ts';
+import {
+  DEFAULT_POLICY,
+  payloadProblems,
+  type RolloutPolicy,
+  unverifiedDownloads,
+} from './rollout-policy.ts';
 
 const SHA256 = 'a'.repeat(64);
 const GOOD: Payload = { url: 'https://example.com/file', sha256: SHA256 };
@@ -24,17 +29,35 @@ function policy(more: Partial<RolloutPolicy>): RolloutPolicy {
 
 const HASH = { requireSha256: true };
 const HTTPS = { requireHttps: true };
-const hashless = (where: string): string => `${where} has no sha256, and UpgradePolicy strict requires one`;
-const plain = (where: string): string => `${where} comes over plain http, and UpgradePolicy strict requires https`;
-const of = (command: number, platform = 'linux-amd64'): string => `the download of command ${command} for ${platform}`;
+const hashless = (where: string): string =>
+  `${where} has no sha256, and UpgradePolicy strict requires one`;
+const plain = (where: string): string =>
+  `${where} comes over plain http, and UpgradePolicy strict requires https`;
+const of = (command: number, platform = 'linux-amd64'): string =>
+  `the download of command ${command} for ${platform}`;
 
 test.each<[string, Partial<RolloutPolicy>, Stage[], string[]]>([
   ['nothing is asked', {}, stages({ 'linux-amd64': NEITHER }), []],
-  ['hash and https are asked and there', { ...HASH, ...HTTPS }, stages({ 'linux-amd64': GOOD }), []],
+  [
+    'hash and https are asked and there',
+    { ...HASH, ...HTTPS },
+    stages({ 'linux-amd64': GOOD }),
+    [],
+  ],
   ['a hash is missing', HASH, stages({ 'linux-amd64': UNHASHED }), [hashless(of(0))]],
-  ['a hash makes up for plain http, where only a hash is asked', HASH, stages({ 'linux-amd64': PLAIN }), []],
+  [
+    'a hash makes up for plain http, where only a hash is asked',
+    HASH,
+    stages({ 'linux-amd64': PLAIN }),
+    [],
+  ],
   ['plain http, whatever its case', HTTPS, stages({ 'linux-amd64': PLAIN }), [plain(of(0))]],
-  ['neither', { ...HASH, ...HTTPS }, stages({ 'linux-amd64': NEITHER }), [hashless(of(0)), plain(of(0))]],
+  [
+    'neither',
+    { ...HASH, ...HTTPS },
+    stages({ 'linux-amd64': NEITHER }),
+    [hashless(of(0)), plain(of(0))],
+  ],
   [
     'one platform of the second command',
     HASH,
@@ -50,7 +73,9 @@ test.each<[string, Partial<RolloutPolicy>, Stage[], string[]]>([
 
 test('each download without a hash is reported once', () => {
   expect(
-    unverifiedDownloads(stages({ 'linux-amd64': UNHASHED, 'linux-arm64': NEITHER }, { 'linux-amd64': GOOD })),
+    unverifiedDownloads(
+      stages({ 'linux-amd64': UNHASHED, 'linux-arm64': NEITHER }, { 'linux-amd64': GOOD }),
+    ),
   ).toBe(
     'no sha256, so nodes run these files unverified: the download of command 0 for linux-amd64, ' +
       'the download of command 0 for linux-arm64 (over plain http)',

@@ -28,5 +28,9 @@ test('of a covered plan: names its policy', () => {
     [COVERING],
     PLAN,
   );
-  expect([name, maxFailures, targetDeadlineMs]).toEqual(['calm', 3, DEFAULT_POLICY.targetDeadlineMs]);
+  expect([name, maxFailures, targetDeadlineMs]).toEqual([
+    'calm',
+    3,
+    DEFAULT_POLICY.targetDeadlineMs,
+  ]);
 });

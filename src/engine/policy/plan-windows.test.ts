@@ -5,7 +5,12 @@ import { DEFAULT_POLICY } from './rollout-policy.ts';
 
 const read = (value?: string) =>
   withPlanWindows(
-    { metadata: { name: 'p', annotations: value === undefined ? {} : { [PLAN_WINDOWS_ANNOTATION]: value } } },
+    {
+      metadata: {
+        name: 'p',
+        annotations: value === undefined ? {} : { [PLAN_WINDOWS_ANNOTATION]: value },
+      },
+    },
     DEFAULT_POLICY,
   );
 
@@ -30,5 +35,7 @@ test.each([
 ])('nothing starts while they are %j', (value) => {
   const { problems, planWindows } = read(value);
   expect(planWindows).toBeUndefined();
-  expect(problems[0]?.message).toContain('is no list of windows; write it as spec.windows of an UpgradePolicy');
+  expect(problems[0]?.message).toContain(
+    'is no list of windows; write it as spec.windows of an UpgradePolicy',
+  );
 });

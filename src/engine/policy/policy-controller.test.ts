@@ -15,7 +15,13 @@ import { silentLogger } from '../../util/log.ts';
 import { policyController } from './policy-controller.ts';
 
 const [ONE] = DIALECT_NAMES;
-const boats: Resource = { group: 'sea.example.com', version: 'v1', kind: 'Boat', plural: 'boats', namespaced: false };
+const boats: Resource = {
+  group: 'sea.example.com',
+  version: 'v1',
+  kind: 'Boat',
+  plural: 'boats',
+  namespaced: false,
+};
 const CALL = 'replace upgradepolicies/nightly/status';
 
 let api: MemoryApi;
@@ -56,7 +62,10 @@ beforeEach(() => {
 });
 
 async function reconcile(): Promise<unknown> {
-  return await controller.reconcile('nightly', { abort: new AbortController().signal, log: silentLogger });
+  return await controller.reconcile('nightly', {
+    abort: new AbortController().signal,
+    log: silentLogger,
+  });
 }
 
 test('created and deleted plans are listed, and nothing is written without a change', async () => {
@@ -79,7 +88,9 @@ test('a deleted plan is not reconciled, cached or not', async () => {
 });
 
 test('a lost race is reported, so that it is repeated', async () => {
-  api.before(CALL, () => api.change(upgradePolicies, 'nightly', (policy) => ({ ...policy, status: { covers: [] } })));
+  api.before(CALL, () =>
+    api.change(upgradePolicies, 'nightly', (policy) => ({ ...policy, status: { covers: [] } })),
+  );
   await expect(reconcile()).rejects.toMatchObject({ reason: 'Conflict' });
   await reconcile();
   expect(api.read(upgradePolicies, 'nightly').status?.conditions).toHaveLength(2);

@@ -6,7 +6,12 @@ import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { ifFound, isForbidden } from '../../kube/status-error.ts';
 import type { Informer } from '../../kube/watch/informer.ts';
 import { type Conditions, type ConditionUpdate, withCondition } from '../../runtime/conditions.ts';
-import { type Controller, fromMapping, generationChanged, type Predicate } from '../../runtime/controller.ts';
+import {
+  type Controller,
+  fromMapping,
+  generationChanged,
+  type Predicate,
+} from '../../runtime/controller.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
@@ -36,7 +41,9 @@ export function policyController(parts: PolicyParts): Controller {
     sources: [
       // Each policy can change which plans the others cover.
       fromMapping(policies, all, generationChanged),
-      ...Object.entries(parts.plans).map(([dialect, informer]) => fromMapping(informer, all, cameOrWent(dialect))),
+      ...Object.entries(parts.plans).map(([dialect, informer]) =>
+        fromMapping(informer, all, cameOrWent(dialect)),
+      ),
     ],
     reconcile: async (key, { abort, log }) => {
       try {
@@ -58,7 +65,11 @@ async function report(parts: PolicyParts, key: string, abort: AbortSignal): Prom
   const { policies, writer, clock } = parts;
   const policy = policies.get(key);
   if (!policy) return;
-  const cluster = { policies: policies.list(), dialects: Object.keys(parts.plans), plans: plansOf(parts) };
+  const cluster = {
+    policies: policies.list(),
+    dialects: Object.keys(parts.plans),
+    plans: plansOf(parts),
+  };
   const updated = withStatus(policy, cluster, clock.now());
   if (updated === policy) return;
   // The policy may be gone. A conflict is retried: no event may follow.
@@ -85,29 +96,49 @@ export interface PolicyContext {
 const MAX_PLANS = 100;
 
 /** `now` in ms. Returns the same object if nothing changes. */
-export function withStatus(policy: UpgradePolicy, context: PolicyContext, now: number): UpgradePolicy {
+export function withStatus(
+  policy: UpgradePolicy,
+  context: PolicyContext,
+  now: number,
+): UpgradePolicy {
   const { generation } = policy.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const updates = [readable(policy), conflicted(policy, context)].map((each) => ({ ...each, ...observed }));
+  const updates = [readable(policy), conflicted(policy, context)].map((each) => ({
+    ...each,
+    ...observed,
+  }));
   const known = policy.status?.conditions ?? [];
-  const conditions = updates.reduce<Conditions>((list, update) => withCondition(list, update, now), known);
+  const conditions = updates.reduce<Conditions>(
+    (list, update) => withCondition(list, update, now),
+    known,
+  );
   const status = { ...observed, covers: coveredBy(policy, context), conditions: [...conditions] };
   return sameJson(status, policy.status) ? policy : { ...policy, status };
 }
 
 /** Plans of other dialects stay as other processes wrote them. */
 function coveredBy(policy: UpgradePolicy, { policies, dialects, plans }: PolicyContext): string[] {
-  const first = (plan: PlanRef): string | undefined => coveringPolicies(policies, plan)[0]?.policy.metadata.name;
-  const titleOf = ({ dialect, namespace, name }: PlanRef): string => [dialect, namespace ?? [], name].flat().join('/');
+  const first = (plan: PlanRef): string | undefined =>
+    coveringPolicies(policies, plan)[0]?.policy.metadata.name;
+  const titleOf = ({ dialect, namespace, name }: PlanRef): string =>
+    [dialect, namespace ?? [], name].flat().join('/');
   const ours = plans.filter((plan) => first(plan) === policy.metadata.name).map(titleOf);
-  const others = (policy.status?.covers ?? []).filter((title) => !dialects.includes(title.split('/')[0] ?? ''));
+  const others = (policy.status?.covers ?? []).filter(
+    (title) => !dialects.includes(title.split('/')[0] ?? ''),
+  );
   return [...ours, ...others].toSorted().slice(0, MAX_PLANS);
 }
 
 function readable(policy: UpgradePolicy): ConditionUpdate {
   const { problems } = readPolicy(policy);
   const [first] = problems;
-  if (!first) return { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'every field is valid' };
+  if (!first)
+    return {
+      type: 'Accepted',
+      status: 'True',
+      reason: 'Accepted',
+      message: 'every field is valid',
+    };
   const message = problems.map((each) => each.message).join('; ');
   return { type: 'Accepted', status: 'False', reason: first.code, message };
 }
@@ -116,14 +147,23 @@ function readable(policy: UpgradePolicy): ConditionUpdate {
 function conflicted(policy: UpgradePolicy, { policies }: PolicyContext): ConditionUpdate {
   const earlier = policies.filter(({ metadata }) => metadata.name < policy.metadata.name);
   const lost = entriesOf(policy).flatMap((entry) => {
-    const first = earlier.filter((each) => entriesOf(each).includes(entry)).map(({ metadata }) => metadata.name);
+    const first = earlier
+      .filter((each) => entriesOf(each).includes(entry))
+      .map(({ metadata }) => metadata.name);
     return first.length > 0
-      ? [`ignored for ${entry}: UpgradePolicy ${first.toSorted()[0]} has the same entry and an earlier name`]
+      ? [
+          `ignored for ${entry}: UpgradePolicy ${first.toSorted()[0]} has the same entry and an earlier name`,
+        ]
       : [];
   });
   return lost.length > 0
     ? { type: 'Conflicted', status: 'True', reason: 'SameEntry', message: lost.join('; ') }
-    : { type: 'Conflicted', status: 'False', reason: 'NoConflict', message: 'no other policy has the same entry' };
+    : {
+        type: 'Conflicted',
+        status: 'False',
+        reason: 'NoConflict',
+        message: 'no other policy has the same entry',
+      };
 }
 
 function entriesOf({ spec: { plans = [{}] } }: UpgradePolicy): string[] {

@@ -18,7 +18,10 @@ const BROKEN = buildUpgradePolicy('broken', {
 });
 
 /** As a process sees it that carries both dialects out. */
-function among(policies: readonly UpgradePolicy[], more: Partial<PolicyContext> = {}): PolicyContext {
+function among(
+  policies: readonly UpgradePolicy[],
+  more: Partial<PolicyContext> = {},
+): PolicyContext {
   return { policies, dialects: [ONE, OTHER], plans: [FLEET, SERVERS], ...more };
 }
 
@@ -49,8 +52,12 @@ test('of two policies for all plans, the second by name says that it does not ap
 });
 
 test('an entry that another policy has too is named', () => {
-  const first = buildUpgradePolicy('first', { plans: [{ name: 'fleet', dialect: ONE }, { namespace: 'x' }] });
-  const second = buildUpgradePolicy('second', { plans: [{ namespace: 'y' }, { dialect: ONE, name: 'fleet' }] });
+  const first = buildUpgradePolicy('first', {
+    plans: [{ name: 'fleet', dialect: ONE }, { namespace: 'x' }],
+  });
+  const second = buildUpgradePolicy('second', {
+    plans: [{ namespace: 'y' }, { dialect: ONE, name: 'fleet' }],
+  });
   expect(told(withStatus(second, among([first, second, ALPHA]), T0))[1]).toBe(
     `Conflicted=True SameEntry: ignored for plans with dialect ${ONE}, name fleet: UpgradePolicy first has the same entry and an earlier name`,
   );
@@ -64,7 +71,9 @@ test('a less specific policy is no conflict', () => {
 
 test('an invalid policy names every field', () => {
   const [accepted] = told(withStatus(BROKEN, among([BROKEN]), T0));
-  expect(accepted).toMatch(/^Accepted=False PolicyUnreadable: .*spec\.soak .*; .*spec\.windows\[0\]\.length /);
+  expect(accepted).toMatch(
+    /^Accepted=False PolicyUnreadable: .*spec\.soak .*; .*spec\.windows\[0\]\.length /,
+  );
 });
 
 test('two processes with one dialect each keep what the other wrote', () => {
@@ -76,7 +85,9 @@ test('two processes with one dialect each keep what the other wrote', () => {
   const both = withStatus(first, among([first], theirs), T0);
   expect(both.status?.covers).toEqual([`${ONE}/fleet`, `${OTHER}/upgrades/servers`]);
   expect(withStatus(both, among([both], mine), T0)).toBe(both);
-  expect(withStatus(both, among([both], { ...theirs, plans: [] }), T0).status?.covers).toEqual([`${ONE}/fleet`]);
+  expect(withStatus(both, among([both], { ...theirs, plans: [] }), T0).status?.covers).toEqual([
+    `${ONE}/fleet`,
+  ]);
 });
 
 test('what did not change is not written', () => {
@@ -88,7 +99,10 @@ test('a condition keeps the time of its last change', () => {
   const before = withStatus(ALPHA, among([ALPHA]), T0);
   const after = withStatus(before, among([before], { plans: [SERVERS] }), T0 + HOUR);
   expect(after.status?.covers).toEqual([`${OTHER}/upgrades/servers`]);
-  expect(after.status?.conditions?.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([later(0), later(0)]);
+  expect(after.status?.conditions?.map(({ lastTransitionTime }) => lastTransitionTime)).toEqual([
+    later(0),
+    later(0),
+  ]);
 });
 
 test('status.covers lists at most a hundred plans', () => {

@@ -42,7 +42,9 @@ test('a policy that says everything', () => {
     agents: { require: 'Refit' },
     versions: { allow: ['Downgrade'] },
     payloads: { requireSha256: true, requireHttps: true, diskReserveMiB: 512 },
-    windows: [{ days: ['Monday', 'Sunday'], start: '22:05', length: '4h', timeZone: 'Europe/Berlin' }],
+    windows: [
+      { days: ['Monday', 'Sunday'], start: '22:05', length: '4h', timeZone: 'Europe/Berlin' },
+    ],
     blackouts: [{ from: '2026-12-20', to: '2026-12-21', timeZone: 'Europe/Berlin' }],
   };
   expect(read(spec)).toEqual({
@@ -69,8 +71,12 @@ test('a policy that says everything', () => {
       softTaint: false,
       uncordon: 'always',
     },
-    windows: [{ days: [1, 7], startMinute: 22 * 60 + 5, lengthMs: 4 * HOUR, timeZone: 'Europe/Berlin' }],
-    blackouts: [{ from: Date.parse('2026-12-19T23:00:00Z'), to: Date.parse('2026-12-21T23:00:00Z') }],
+    windows: [
+      { days: [1, 7], startMinute: 22 * 60 + 5, lengthMs: 4 * HOUR, timeZone: 'Europe/Berlin' },
+    ],
+    blackouts: [
+      { from: Date.parse('2026-12-19T23:00:00Z'), to: Date.parse('2026-12-21T23:00:00Z') },
+    ],
     allow: new Set(['Downgrade']),
     requireSha256: true,
     requireHttps: true,
@@ -118,13 +124,23 @@ describe('times', () => {
     expect(read({}).agent).toEqual({});
     expect(read({ soak: '0s' }).agent).toEqual({ soakMs: 0 });
     expect(read({ deadlines: { ready: '1m' } }).agent).toEqual({ readyTimeoutMs: MINUTE });
-    expect(read({ deadlines: { download: '12h' } }).agent).toEqual({ downloadTimeoutMs: 12 * HOUR });
-    expect(read({ payloads: { requireHttps: true, requireSha256: true } }).agent).toEqual({ requireHttps: true });
+    expect(read({ deadlines: { download: '12h' } }).agent).toEqual({
+      downloadTimeoutMs: 12 * HOUR,
+    });
+    expect(read({ payloads: { requireHttps: true, requireSha256: true } }).agent).toEqual({
+      requireHttps: true,
+    });
     expect(read({ payloads: { requireHttps: false } }).agent).toEqual({});
-    expect(read({ payloads: { diskReserveMiB: 2 } }).agent).toEqual({ diskReserveBytes: 2 * 1024 * 1024 });
-    expect(read({ drain: { deleteEmptyDirData: true, onDeadline: 'Skip', enabled: true } }).agent).toEqual({});
+    expect(read({ payloads: { diskReserveMiB: 2 } }).agent).toEqual({
+      diskReserveBytes: 2 * 1024 * 1024,
+    });
+    expect(
+      read({ drain: { deleteEmptyDirData: true, onDeadline: 'Skip', enabled: true } }).agent,
+    ).toEqual({});
     expect(read({ drain: { onDeadline: 'Wait' }, deadlines: { drain: '5m' } }).agent).toEqual({});
-    expect(read({ drain: { gracePeriodSeconds: 7 } }).agent).toEqual({ drain: { gracePeriodSeconds: 7 } });
+    expect(read({ drain: { gracePeriodSeconds: 7 } }).agent).toEqual({
+      drain: { gracePeriodSeconds: 7 },
+    });
   });
 
   test('the deadline of a restart leaves an agent time to roll back', () => {
@@ -133,7 +149,13 @@ describe('times', () => {
   });
 
   test.each<[string, string, string, string, string | undefined]>([
-    ['whole days, the last one too', '2026-12-20', '2026-12-20', '2026-12-20T00:00Z', '2026-12-21T00:00Z'],
+    [
+      'whole days, the last one too',
+      '2026-12-20',
+      '2026-12-20',
+      '2026-12-20T00:00Z',
+      '2026-12-21T00:00Z',
+    ],
     [
       'moments as they are',
       '2026-12-20T18:00:00Z',
@@ -141,7 +163,13 @@ describe('times', () => {
       '2026-12-20T18:00Z',
       '2027-01-06T05:00Z',
     ],
-    ['a day and a moment', '2026-12-20', '2026-12-20T06:00:00Z', '2026-12-20T00:00Z', '2026-12-20T06:00Z'],
+    [
+      'a day and a moment',
+      '2026-12-20',
+      '2026-12-20T06:00:00Z',
+      '2026-12-20T00:00Z',
+      '2026-12-20T06:00Z',
+    ],
   ])('a blackout of %s', (_, from, to, begins, ends) => {
     const { blackouts, problems } = read({ blackouts: [{ from, to }] });
     expect(problems).toEqual([]);
@@ -149,7 +177,9 @@ describe('times', () => {
   });
 
   test('a day of 25 hours is a blackout of 25 hours', () => {
-    const { blackouts } = read({ blackouts: [{ from: '2026-10-25', to: '2026-10-25', timeZone: 'Europe/Berlin' }] });
+    const { blackouts } = read({
+      blackouts: [{ from: '2026-10-25', to: '2026-10-25', timeZone: 'Europe/Berlin' }],
+    });
     expect(blackouts.map(({ from, to }) => to - from)).toEqual([25 * HOUR]);
   });
 });
@@ -165,7 +195,10 @@ test.each<[UpgradePolicySpec, string]>([
     { deadlines: { restart: '99999999h' } },
     'spec.deadlines.restart must be a time above zero and below a year, such as 90s or 1h30m; found "99999999h"',
   ],
-  [{ soak: '0h' }, 'spec.soak must be a time above zero and below a year, such as 90s or 1h30m; found "0h"'],
+  [
+    { soak: '0h' },
+    'spec.soak must be a time above zero and below a year, such as 90s or 1h30m; found "0h"',
+  ],
   [
     { windows: [WINDOW, { ...WINDOW, timeZone: 'Europe/Atlantis' }] },
     'spec.windows[1].timeZone must be a time zone such as Europe/Berlin; found "Europe/Atlantis"',
@@ -196,7 +229,10 @@ test.each<[UpgradePolicySpec, string]>([
   ],
   // What an API server with our definition refuses, but one with a newer or no definition may hold.
   [JSON.parse('{"canary":3}') as UpgradePolicySpec, 'spec Unrecognized key: "canary"'],
-  [{ windows: [{ ...WINDOW, start: '24:00' }] }, 'spec.windows[0].start Invalid string: must match pattern'],
+  [
+    { windows: [{ ...WINDOW, start: '24:00' }] },
+    'spec.windows[0].start Invalid string: must match pattern',
+  ],
   [
     { order: ['canary', 'zone in (a)'] },
     'spec.order[1] must be the key of a label such as topology.kubernetes.io/zone, or key=value',
@@ -209,7 +245,10 @@ test.each<[UpgradePolicySpec, string]>([
 });
 
 test('every invalid field is reported', () => {
-  const { problems } = read({ soak: '0h', windows: [{ start: '22:00', length: '0h', timeZone: 'Nowhere' }] });
+  const { problems } = read({
+    soak: '0h',
+    windows: [{ start: '22:00', length: '0h', timeZone: 'Nowhere' }],
+  });
   expect(problems.map(({ message }) => message.split(' ')[2])).toEqual([
     'spec.soak',
     'spec.windows[0].length',

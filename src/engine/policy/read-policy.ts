@@ -10,7 +10,11 @@ import { pathOf } from '../../util/describe-issue.ts';
 import { parseDuration } from '../../util/duration.ts';
 import { ifPossible } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
-import { type Blackout, isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';
+import {
+  type Blackout,
+  isTimeZone,
+  type MaintenanceWindow,
+} from '../../util/maintenance-windows.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import {
   DEFAULT_POLICY,
@@ -37,7 +41,9 @@ export function readPolicy({ metadata: { name }, spec }: UpgradePolicy): Rollout
     return { ...DEFAULT_POLICY, name, problems, maxFailures: Infinity, drain, heldBy };
   }
   const complain: Complain = (field, wanted, found) =>
-    problems.push(problem(name, `spec.${field}`, `must be ${wanted}; found ${JSON.stringify(found)}`));
+    problems.push(
+      problem(name, `spec.${field}`, `must be ${wanted}; found ${JSON.stringify(found)}`),
+    );
   return { ...policyOf(checked.data, complain), name, problems };
 }
 
@@ -45,11 +51,15 @@ function problem(name: string, field: string, what: string): Reason {
   return because('PolicyUnreadable', `UpgradePolicy ${name}: ${field} ${what}`);
 }
 
-function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPolicy, 'name' | 'problems'> {
+function policyOf(
+  spec: UpgradePolicySpec,
+  complain: Complain,
+): Omit<RolloutPolicy, 'name' | 'problems'> {
   const { stepDeadlines, targetDeadlineMs, agent: agentTimes } = timesOf(spec, complain);
   const { agent: agentRules, ...payloadRules } = payloadRulesOf(spec);
   const drain = drainOf(spec.drain ?? {});
-  const drainMs = spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain;
+  const drainMs =
+    spec.deadlines?.drain === undefined ? Number.POSITIVE_INFINITY : stepDeadlines.drain;
   return {
     paused: spec.paused ?? false,
     maxFailures: spec.failureBudget ?? DEFAULT_POLICY.maxFailures,
@@ -58,8 +68,12 @@ function policyOf(spec: UpgradePolicySpec, complain: Complain): Omit<RolloutPoli
     targetDeadlineMs,
     stepDeadlines,
     drain,
-    windows: (spec.windows ?? []).flatMap((window, index) => readWindow(window, `windows[${index}]`, complain) ?? []),
-    blackouts: (spec.blackouts ?? []).flatMap((one, index) => readBlackout(one, `blackouts[${index}]`, complain) ?? []),
+    windows: (spec.windows ?? []).flatMap(
+      (window, index) => readWindow(window, `windows[${index}]`, complain) ?? [],
+    ),
+    blackouts: (spec.blackouts ?? []).flatMap(
+      (one, index) => readBlackout(one, `blackouts[${index}]`, complain) ?? [],
+    ),
     allow: new Set(spec.versions?.allow),
     ...payloadRules,
     requireAgent: spec.agents?.require === 'Refit',
@@ -95,12 +109,20 @@ function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: C
     restart: restartDeadline(ready, agent),
     ready,
   };
-  return { stepDeadlines, targetDeadlineMs: read('deadlines.target', deadlines.target) ?? sumOf(stepDeadlines), agent };
+  return {
+    stepDeadlines,
+    targetDeadlineMs: read('deadlines.target', deadlines.target) ?? sumOf(stepDeadlines),
+    agent,
+  };
 }
 
 function payloadRulesOf({ payloads = {} }: UpgradePolicySpec) {
-  const { requireSha256 = DEFAULT_POLICY.requireSha256, requireHttps = DEFAULT_POLICY.requireHttps } = payloads;
-  const diskReserveBytes = payloads.diskReserveMiB === undefined ? undefined : payloads.diskReserveMiB * 1024 * 1024;
+  const {
+    requireSha256 = DEFAULT_POLICY.requireSha256,
+    requireHttps = DEFAULT_POLICY.requireHttps,
+  } = payloads;
+  const diskReserveBytes =
+    payloads.diskReserveMiB === undefined ? undefined : payloads.diskReserveMiB * 1024 * 1024;
   const agent: AgentPolicy = defined({ requireHttps: requireHttps || undefined, diskReserveBytes });
   return { requireSha256, requireHttps, agent };
 }
@@ -110,7 +132,8 @@ function limitOf(value: number | string): NodeLimit {
 }
 
 /** A choice of the policy as the engine writes it. */
-const lower = <T extends string>(choice: T | undefined) => choice?.toLowerCase() as Lowercase<T> | undefined;
+const lower = <T extends string>(choice: T | undefined) =>
+  choice?.toLowerCase() as Lowercase<T> | undefined;
 
 function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
   const { onDeadline, uncordon, ...defaults } = DEFAULT_POLICY.drain;
@@ -132,7 +155,10 @@ function drainOf(drain: NonNullable<UpgradePolicySpec['drain']>): DrainPolicy {
 const LEADER_FIRST_MS = 60_000;
 
 /** Drain options for a node that drains itself, where they differ from the agent's defaults. */
-function agentDrainOf({ enabled, uncordon, options }: DrainPolicy, deadlineMs: number): Pick<AgentPolicy, 'drain'> {
+function agentDrainOf(
+  { enabled, uncordon, options }: DrainPolicy,
+  deadlineMs: number,
+): Pick<AgentPolicy, 'drain'> {
   const { localData, unmanagedPods, gracePeriodSeconds } = options;
   const drain: AgentDrain = {
     ...(enabled ? {} : { enabled }),
@@ -152,18 +178,31 @@ type Window = NonNullable<UpgradePolicySpec['windows']>[number];
 type Stretch = NonNullable<UpgradePolicySpec['blackouts']>[number];
 
 /** Undefined if a field is invalid, which is noted. */
-export function readWindow(window: Window, at: string, complain: Complain): MaintenanceWindow | undefined {
+export function readWindow(
+  window: Window,
+  at: string,
+  complain: Complain,
+): MaintenanceWindow | undefined {
   const { days = [], start, length, timeZone } = window;
   const lengthMs = parseDuration(length);
   const isLength = lengthMs !== undefined && lengthMs <= 168 * 3_600_000;
   if (!isLength) complain(`${at}.length`, 'a time above zero and up to 168h, such as 4h', length);
   if (!isKnown(timeZone, at, complain) || !isLength) return undefined;
   const [hour = 0, minute = 0] = start.split(':').map(Number);
-  return { days: days.map((day) => WEEKDAYS.indexOf(day) + 1), startMinute: hour * 60 + minute, lengthMs, timeZone };
+  return {
+    days: days.map((day) => WEEKDAYS.indexOf(day) + 1),
+    startMinute: hour * 60 + minute,
+    lengthMs,
+    timeZone,
+  };
 }
 
 /** Undefined if a field is invalid, which is noted. */
-export function readBlackout(stretch: Stretch, at: string, complain: Complain): Blackout | undefined {
+export function readBlackout(
+  stretch: Stretch,
+  at: string,
+  complain: Complain,
+): Blackout | undefined {
   const { timeZone = 'UTC' } = stretch;
   if (!isKnown(timeZone, at, complain)) return undefined;
   const from = momentOf(stretch.from, timeZone, 0);
@@ -189,6 +228,7 @@ function isKnown(timeZone: string, at: string, complain: Complain): boolean {
 function momentOf(text: string, timeZone: string, daysAfter: number): number | undefined {
   return ifPossible(() => {
     if (text.includes('T')) return Temporal.Instant.from(text).epochMilliseconds;
-    return Temporal.PlainDate.from(text).add({ days: daysAfter }).toZonedDateTime(timeZone).epochMilliseconds;
+    return Temporal.PlainDate.from(text).add({ days: daysAfter }).toZonedDateTime(timeZone)
+      .epochMilliseconds;
   });
 }

@@ -64,7 +64,11 @@ export interface RolloutPolicy extends Timetable {
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-export const AGENT_DEFAULTS = { restartTimeoutMs: 90 * SECOND, soakMs: 5 * SECOND, readyTimeoutMs: 2 * MINUTE };
+export const AGENT_DEFAULTS = {
+  restartTimeoutMs: 90 * SECOND,
+  soakMs: 5 * SECOND,
+  readyTimeoutMs: 2 * MINUTE,
+};
 
 /** Leaves an agent time to fail at the last moment and roll back. */
 export function restartDeadline(readyMs: number, agent: AgentPolicy = {}): number {
@@ -89,7 +93,14 @@ const NEVER = Number.POSITIVE_INFINITY;
 /** For a dialect whose work has deadlines of its own. */
 export const WITHOUT_DEADLINES: Pick<RolloutPolicy, 'targetDeadlineMs' | 'stepDeadlines'> = {
   targetDeadlineMs: NEVER,
-  stepDeadlines: { answer: NEVER, download: NEVER, drain: NEVER, apply: NEVER, restart: NEVER, ready: NEVER },
+  stepDeadlines: {
+    answer: NEVER,
+    download: NEVER,
+    drain: NEVER,
+    apply: NEVER,
+    restart: NEVER,
+    ready: NEVER,
+  },
 };
 
 export function sumOf(deadlines: Readonly<Record<TimedStep, number>>): number {
@@ -102,7 +113,13 @@ export const DEFAULT_POLICY: RolloutPolicy = {
   maxFailures: 0,
   targetDeadlineMs: sumOf(STEP_DEADLINES),
   stepDeadlines: STEP_DEADLINES,
-  drain: { enabled: true, options: DEFAULT_DRAIN, onDeadline: 'stop', softTaint: true, uncordon: 'ours' },
+  drain: {
+    enabled: true,
+    options: DEFAULT_DRAIN,
+    onDeadline: 'stop',
+    softTaint: true,
+    uncordon: 'ours',
+  },
   windows: [],
   blackouts: [],
   allow: new Set(),
@@ -115,16 +132,28 @@ export const DEFAULT_POLICY: RolloutPolicy = {
 
 /** The default policy with another deadline; with Infinity no step has one either. */
 export function policyWithin(targetDeadlineMs: number): RolloutPolicy {
-  return { ...DEFAULT_POLICY, ...(targetDeadlineMs === NEVER ? WITHOUT_DEADLINES : { targetDeadlineMs }) };
+  return {
+    ...DEFAULT_POLICY,
+    ...(targetDeadlineMs === NEVER ? WITHOUT_DEADLINES : { targetDeadlineMs }),
+  };
 }
 
 /** Why the policy refuses the plan's downloads, one reason for each. */
 export function payloadProblems(stages: readonly Stage[], policy: RolloutPolicy): Reason[] {
   const { name, requireSha256, requireHttps } = policy;
   return downloadsOf(stages).flatMap(({ where, hasHash, isPlain }) => {
-    const noHash = because('Unverified', `${where} has no sha256, and UpgradePolicy ${name} requires one`);
-    const plain = because('Unverified', `${where} comes over plain http, and UpgradePolicy ${name} requires https`);
-    return [...(requireSha256 && !hasHash ? [noHash] : []), ...(requireHttps && isPlain ? [plain] : [])];
+    const noHash = because(
+      'Unverified',
+      `${where} has no sha256, and UpgradePolicy ${name} requires one`,
+    );
+    const plain = because(
+      'Unverified',
+      `${where} comes over plain http, and UpgradePolicy ${name} requires https`,
+    );
+    return [
+      ...(requireSha256 && !hasHash ? [noHash] : []),
+      ...(requireHttps && isPlain ? [plain] : []),
+    ];
   });
 }
 
@@ -132,7 +161,9 @@ export function payloadProblems(stages: readonly Stage[], policy: RolloutPolicy)
 export function unverifiedDownloads(stages: readonly Stage[]): string | undefined {
   const unverified = downloadsOf(stages).filter(({ hasHash }) => !hasHash);
   if (unverified.length === 0) return undefined;
-  const list = unverified.map(({ where, isPlain }) => (isPlain ? `${where} (over plain http)` : where));
+  const list = unverified.map(({ where, isPlain }) =>
+    isPlain ? `${where} (over plain http)` : where,
+  );
   return `no sha256, so nodes run these files unverified: ${list.join(', ')}`;
 }
 
@@ -141,7 +172,10 @@ function downloadsOf(stages: readonly Stage[]) {
   const downloads = stages.flatMap(({ command, payloads = {} }) =>
     Object.entries(payloads).map(([platform, { url, sha256 }]) => {
       const where = `the download of command ${command} for ${platform}`;
-      return [where, { where, hasHash: sha256 !== undefined, isPlain: /^http:/i.test(url) }] as const;
+      return [
+        where,
+        { where, hasHash: sha256 !== undefined, isPlain: /^http:/i.test(url) },
+      ] as const;
     }),
   );
   return [...new Map(downloads).values()];

@@ -12,11 +12,21 @@ import type { TargetFacts } from '../model/decision.ts';
 import type { RecordedState } from '../model/rollout.ts';
 import { readPolicy } from './read-policy.ts';
 
-const SPEC: UpgradePolicySpec = { failureBudget: 1, drain: { deleteEmptyDirData: false, onDeadline: 'Skip' } };
+const SPEC: UpgradePolicySpec = {
+  failureBudget: 1,
+  drain: { deleteEmptyDirData: false, onDeadline: 'Skip' },
+};
 const before = readPolicy(buildUpgradePolicy('nightly', SPEC));
-const now = readPolicy(buildUpgradePolicy('nightly', { ...SPEC, ...(JSON.parse('{"canary":3}') as object) }));
+const now = readPolicy(
+  buildUpgradePolicy('nightly', { ...SPEC, ...(JSON.parse('{"canary":3}') as object) }),
+);
 
-function decisionOn(policy: typeof now, states: RecordedState[], facts: Partial<TargetFacts> = {}, at = T0) {
+function decisionOn(
+  policy: typeof now,
+  states: RecordedState[],
+  facts: Partial<TargetFacts> = {},
+  at = T0,
+) {
   const stage = buildStage(
     'worker',
     states.map((state, index) => buildTarget(`w${index + 1}`, state)),
@@ -24,10 +34,26 @@ function decisionOn(policy: typeof now, states: RecordedState[], facts: Partial<
   return decide(buildSnapshot(buildRollout([stage]), { w1: facts }), policy, at);
 }
 
-const asking = { kind: 'working', step: 'Cordoning', waitsFor: 'drain', attempt: later(0), since: later(0) } as const;
-const node = { name: 'w1', unschedulable: true, cordonOwner: `plan-uid/${later(0)}/Plan`, taintOwner: undefined };
+const asking = {
+  kind: 'working',
+  step: 'Cordoning',
+  waitsFor: 'drain',
+  attempt: later(0),
+  since: later(0),
+} as const;
+const node = {
+  name: 'w1',
+  unschedulable: true,
+  cordonOwner: `plan-uid/${later(0)}/Plan`,
+  taintOwner: undefined,
+};
 const drain = { kind: 'draining', since: T0, left: 1, options: before.drain.options } as const;
-const drained = { observation: { ...asking, part: 'drain' }, node, drain, drainDelegation: true } as const;
+const drained = {
+  observation: { ...asking, part: 'drain' },
+  node,
+  drain,
+  drainDelegation: true,
+} as const;
 
 test('a drain does not go on with options that the policy did not have', () => {
   expect(decisionOn(before, ['intended'], drained).nodeActions).toEqual([]);

@@ -9,7 +9,13 @@ import type { Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { OwnWrites } from '../observe/world.ts';
-import { blockedEvent, CONDITIONS_ANNOTATION, conditionsIn, conditionsOf, writeConditions } from './conditions.ts';
+import {
+  blockedEvent,
+  CONDITIONS_ANNOTATION,
+  conditionsIn,
+  conditionsOf,
+  writeConditions,
+} from './conditions.ts';
 
 const RUNNING = buildRollout([buildStage('worker', ['w1'])]);
 const wait = (gate: string, code: Wait['reason']['code']): Wait => ({
@@ -19,7 +25,9 @@ const wait = (gate: string, code: Wait['reason']['code']): Wait => ({
 });
 
 function told(rollout: Rollout, waits: readonly Wait[] = []): string[] {
-  return conditionsOf(rollout, waits, [], T0).map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+  return conditionsOf(rollout, waits, [], T0).map(
+    ({ type, status, reason }) => `${type}=${status} ${reason}`,
+  );
 }
 
 test.each<[string, Rollout, readonly Wait[], string[]]>([
@@ -66,12 +74,20 @@ test('the time of a condition changes with its status, not with its message', ()
   const first = conditionsOf(RUNNING, [wait('node-ready', 'NodeNotReady')], [], T0);
   const second = conditionsOf(RUNNING, [wait('drain', 'DrainBlocked')], first, T0 + 1000);
   const third = conditionsOf(RUNNING, [], second, T0 + 2000);
-  const times = [first, second, third].map((list) => list.find(({ type }) => type === 'Blocked')?.lastTransitionTime);
+  const times = [first, second, third].map(
+    (list) => list.find(({ type }) => type === 'Blocked')?.lastTransitionTime,
+  );
   expect(times).toEqual([later(0), later(0), later(2000)]);
 });
 
 test.each<[string, boolean, Wait, Wait['reason']['code'] | undefined, string | undefined]>([
-  ['a budget holds a node that is under way', false, wait('drain', 'DrainBlocked'), undefined, 'DrainBlocked'],
+  [
+    'a budget holds a node that is under way',
+    false,
+    wait('drain', 'DrainBlocked'),
+    undefined,
+    'DrainBlocked',
+  ],
   ['pods take their time', false, wait('drain', 'Draining'), undefined, undefined],
   ['a pause in place of a window', true, wait('not-paused', 'Paused'), 'WindowClosed', 'Paused'],
   ['the same as before', true, wait('not-paused', 'Paused'), 'Paused', undefined],
@@ -81,11 +97,21 @@ test.each<[string, boolean, Wait, Wait['reason']['code'] | undefined, string | u
   expect(blockedEvent({ ...RUNNING, blocked }, [now], known, T0)?.reason.code).toBe(code);
 });
 
-const WHOLE = { type: 'Blocked', status: 'True', reason: 'Paused', message: 'why', lastTransitionTime: later(0) };
+const WHOLE = {
+  type: 'Blocked',
+  status: 'True',
+  reason: 'Paused',
+  message: 'why',
+  lastTransitionTime: later(0),
+};
 
 test.each<[string, unknown, boolean]>([
   ['a list of conditions', [WHOLE], true],
-  ['one that only later releases know more of', [{ ...WHOLE, observedGeneration: 3, more: {} }], true],
+  [
+    'one that only later releases know more of',
+    [{ ...WHOLE, observedGeneration: 3, more: {} }],
+    true,
+  ],
   ['one without words', [{ type: 'Blocked', status: 'True' }], true],
   ['nothing in the list', [null], false],
   ['no object in the list', [WHOLE, 'Blocked'], false],
@@ -94,9 +120,12 @@ test.each<[string, unknown, boolean]>([
   ['a time that is no text', [{ ...WHOLE, lastTransitionTime: 1 }], false],
   ['no list', { Blocked: true }, false],
   ['nothing', null, false],
-])('what somebody wrote into the annotation is taken or absent, never an error: %s', (_name, content, isTaken) => {
-  expect(conditionsIn(JSON.stringify(content))).toEqual(isTaken ? content : []);
-});
+])(
+  'what somebody wrote into the annotation is taken or absent, never an error: %s',
+  (_name, content, isTaken) => {
+    expect(conditionsIn(JSON.stringify(content))).toEqual(isTaken ? content : []);
+  },
+);
 
 test('what is no JSON is absent', () => {
   expect([conditionsIn('[{'), conditionsIn('')]).toEqual([[], []]);
@@ -115,22 +144,38 @@ test('an unreadable conditions annotation is replaced', async () => {
     now: T0,
   };
   await writeConditions(parts, plan, RUNNING, []);
-  const written = api.read(tableDialect.plans, 'plan').metadata.annotations?.[CONDITIONS_ANNOTATION];
-  expect(conditionsIn(written).map(({ type }) => type)).toEqual(['Blocked', 'Degraded', 'Progressing']);
+  const written = api.read(tableDialect.plans, 'plan').metadata.annotations?.[
+    CONDITIONS_ANNOTATION
+  ];
+  expect(conditionsIn(written).map(({ type }) => type)).toEqual([
+    'Blocked',
+    'Degraded',
+    'Progressing',
+  ]);
 });
 
 test('a message is written again when it names another node, at most once a minute, and not for a count', async () => {
   const api = new MemoryApi();
   api.put(tableDialect.plans, { ...buildTablePlan({}), metadata: { name: 'plan' } });
-  const parts = { client: api.client, ownWrites: new OwnWrites(), dialect: tableDialect, writtenAt: new Map() };
+  const parts = {
+    client: api.client,
+    ownWrites: new OwnWrites(),
+    dialect: tableDialect,
+    writtenAt: new Map(),
+  };
   const messages: (string | undefined)[] = [];
   const write = async (message: string, now: number): Promise<number | undefined> => {
-    const waits = [{ gate: 'drain', reason: because('DrainBlocked', message), since: later(-10_000) }];
+    const waits = [
+      { gate: 'drain', reason: because('DrainBlocked', message), since: later(-10_000) },
+    ];
     const plan = api.read(tableDialect.plans, 'plan');
     const writing = { ...parts, onEvent: () => undefined, now: T0 + now };
     const againMs = await writeConditions(writing, plan, RUNNING, waits);
     const { annotations } = api.read(tableDialect.plans, 'plan').metadata;
-    messages.push(conditionsIn(annotations?.[CONDITIONS_ANNOTATION]).find(({ type }) => type === 'Blocked')?.message);
+    messages.push(
+      conditionsIn(annotations?.[CONDITIONS_ANNOTATION]).find(({ type }) => type === 'Blocked')
+        ?.message,
+    );
     return againMs;
   };
   const times = [
@@ -141,6 +186,12 @@ test('a message is written again when it names another node, at most once a minu
     await write('w8 has 8 pods left', 140_000),
   ];
   const first = 'w1 has 12 pods left for 3m5s';
-  expect(messages).toEqual([first, first, 'w7 has 9 pods left', 'w7 has 9 pods left', 'w8 has 8 pods left']);
+  expect(messages).toEqual([
+    first,
+    first,
+    'w7 has 9 pods left',
+    'w7 has 9 pods left',
+    'w8 has 8 pods left',
+  ]);
   expect(times).toEqual([undefined, undefined, undefined, 40_000, undefined]);
 });

@@ -20,7 +20,12 @@ const REFRESH_MS = 60_000;
 const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
 
 /** Progressing: it runs. Blocked: not only by slots. Degraded: a target failed. The same list if nothing changed. */
-export function conditionsOf(rollout: Rollout, waits: readonly Wait[], known: Conditions, now: number): Conditions {
+export function conditionsOf(
+  rollout: Rollout,
+  waits: readonly Wait[],
+  known: Conditions,
+  now: number,
+): Conditions {
   const { phase, reason, source } = rollout;
   const over = isFinal(rollout);
   const wait = holdingOf(waits, now);
@@ -31,7 +36,9 @@ export function conditionsOf(rollout: Rollout, waits: readonly Wait[], known: Co
   const message = over ? (reason?.message ?? `${name} is ${phase}`) : `the plan is ${phase}`;
   const progress = { reason: over ? ended : 'InFlight', message };
   const blocked = wait ? { reason: wait.reason.code, message: wait.reason.message } : FREE;
-  const degraded = isBad ? { reason: reason?.code ?? 'TargetFailed', message: reason?.message ?? phase } : WELL;
+  const degraded = isBad
+    ? { reason: reason?.code ?? 'TargetFailed', message: reason?.message ?? phase }
+    : WELL;
   return [
     { type: 'Progressing', status: truth(!over), ...progress },
     { type: 'Blocked', status: truth(wait !== undefined), ...blocked },
@@ -44,7 +51,12 @@ function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
 }
 
 /** An Event for a wait that the record does not show, such as one of a target in flight. A slow drain gets none. */
-export function blockedEvent({ blocked }: Rollout, waits: readonly Wait[], known: Conditions, now: number) {
+export function blockedEvent(
+  { blocked }: Rollout,
+  waits: readonly Wait[],
+  known: Conditions,
+  now: number,
+) {
   const reason = holdingOf(waits, now)?.reason;
   const before = known.find(({ type, status }) => type === 'Blocked' && status === 'True')?.reason;
   if (!reason || reason.code === 'Draining' || reason.code === before) return undefined;
@@ -59,7 +71,12 @@ const FREE = { reason: 'NothingWaits', message: 'targets wait only for slots and
 const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 
 /** Writes the conditions if one changed; ignores a conflict. Returns milliseconds until there may be more to write. */
-export async function writeConditions(writing: Writing, plan: KubeObject, rollout: Rollout, waits: readonly Wait[]) {
+export async function writeConditions(
+  writing: Writing,
+  plan: KubeObject,
+  rollout: Rollout,
+  waits: readonly Wait[],
+) {
   const { dialect, client, ownWrites, abort, onEvent, writtenAt, now } = writing;
   const known = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
   const conditions = conditionsOf(rollout, waits, known, now);
@@ -82,13 +99,23 @@ export async function writeConditions(writing: Writing, plan: KubeObject, rollou
 }
 
 /** `since`: when each stall began, in ms, by its message. Ignores a conflict. Returns milliseconds until a new one may be reported. */
-export async function writeStalls(effects: Effects, plan: KubeObject, since: ReadonlyMap<string, number>, now: number) {
+export async function writeStalls(
+  effects: Effects,
+  plan: KubeObject,
+  since: ReadonlyMap<string, number>,
+  now: number,
+) {
   const { dialect, client, ownWrites, abort } = effects;
   if (!dialect.withStalls) return undefined;
-  const lasting = new Map([...since].map(([message, began]) => [message, now - began >= SETTLE_MS]));
+  const lasting = new Map(
+    [...since].map(([message, began]) => [message, now - began >= SETTLE_MS]),
+  );
   const changed = dialect.withStalls(plan, lasting, now);
   const options = { abort, subresource: 'status' };
-  const written = changed === plan ? undefined : await ifUnchanged(client.replace(dialect.plans, changed, options));
+  const written =
+    changed === plan
+      ? undefined
+      : await ifUnchanged(client.replace(dialect.plans, changed, options));
   if (written) ownWrites.remember(dialect.plans, written);
   const left = [...since.values()].map((began) => began + SETTLE_MS - now).filter((ms) => ms > 0);
   return left.length > 0 ? Math.min(...left) : undefined;
@@ -107,7 +134,9 @@ function reasonsOf(conditions: Conditions): string {
 
 /** The messages without their counts and durations, which change all the time; digits of names stay. */
 function namesOf(conditions: Conditions): string {
-  return conditions.map(({ message = '' }) => message.replaceAll(/(?<![\w.-])\d+[\dhms]*(?![\w.-])/g, '#')).join();
+  return conditions
+    .map(({ message = '' }) => message.replaceAll(/(?<![\w.-])\d+[\dhms]*(?![\w.-])/g, '#'))
+    .join();
 }
 
 /** What the leader wrote of the wait with this reason, for read-only commands. */
@@ -123,7 +152,8 @@ export function conditionsIn(text: string | undefined): Conditions {
 }
 
 function isCondition(entry: unknown): entry is Condition {
-  if (!isRecord(entry) || typeof entry['type'] !== 'string' || typeof entry['status'] !== 'string') return false;
+  if (!isRecord(entry) || typeof entry['type'] !== 'string' || typeof entry['status'] !== 'string')
+    return false;
   return ['reason', 'message', 'lastTransitionTime'].every((name) =>
     ['string', 'undefined'].includes(typeof entry[name]),
   );

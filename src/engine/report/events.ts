@@ -18,20 +18,26 @@ export type TargetEvent = ReportedEvent & OfTarget;
 /** For each target whose recorded state changed; `evaluations` are those that the record was decided on. */
 export function targetEvents(evaluations: Evaluations, after: Rollout): TargetEvent[] {
   const { snapshot } = evaluations;
-  return stateChanges(snapshot.rollout, after).flatMap(({ stage, target, before = target }): TargetEvent[] => {
-    if (target.state === 'failed')
-      return [{ type: 'Warning', reason: evaluations.of(stage, before).reason, stage, target }];
-    if (target.state !== 'done' || isLarge(snapshot.rollout)) return [];
-    return [{ type: 'Normal', reason: doneReason(snapshot, { stage, target }), stage, target }];
-  });
+  return stateChanges(snapshot.rollout, after).flatMap(
+    ({ stage, target, before = target }): TargetEvent[] => {
+      if (target.state === 'failed')
+        return [{ type: 'Warning', reason: evaluations.of(stage, before).reason, stage, target }];
+      if (target.state !== 'done' || isLarge(snapshot.rollout)) return [];
+      return [{ type: 'Normal', reason: doneReason(snapshot, { stage, target }), stage, target }];
+    },
+  );
 }
 
-function doneReason(snapshot: Snapshot, { stage: { version, keepsVersion }, target }: OfTarget): Reason {
+function doneReason(
+  snapshot: Snapshot,
+  { stage: { version, keepsVersion }, target }: OfTarget,
+): Reason {
   const { observation } = factsOf(snapshot, target);
   const { from, spent } = observation.kind === 'none' ? {} : (observation.report ?? {});
   const took = Object.values(spent ?? {}).reduce((sum, ms) => sum + ms, 0);
   const before = from === undefined ? '' : ` (from ${from})`;
-  const done = keepsVersion === true ? `Prepared for ${version}` : `Upgraded to ${version}${before}`;
+  const done =
+    keepsVersion === true ? `Prepared for ${version}` : `Upgraded to ${version}${before}`;
   return because('Completed', `${done}${took > 0 ? ` in ${formatDuration(took)}` : ''}`);
 }
 
@@ -49,7 +55,8 @@ export function signalEvents(rollout: Rollout, signals: readonly Signalling[]): 
 export function nodeActionEvents(rollout: Rollout, nodeAction: NodeAction): TargetEvent[] {
   const { kind, name } = rollout.source;
   const { stage, target } = nodeAction;
-  if (nodeAction.kind === 'cancel') return [{ type: 'Warning', reason: nodeAction.reason, stage, target }];
+  if (nodeAction.kind === 'cancel')
+    return [{ type: 'Warning', reason: nodeAction.reason, stage, target }];
   // Not the cordon: the node's own agent may have set it already.
   if (nodeAction.kind !== 'drain' || isLarge(rollout)) return [];
   const reason = because('Draining', `Draining for ${kind} ${name}: evicting pods`);
@@ -57,17 +64,25 @@ export function nodeActionEvents(rollout: Rollout, nodeAction: NodeAction): Targ
 }
 
 /** Events on Nodes whose plan is gone. Removing a taint needs none. */
-export function cleanUpEvents({ reason }: Rollout, nodeAction: NodeAction): (ReportedEvent & { node: string })[] {
+export function cleanUpEvents(
+  { reason }: Rollout,
+  nodeAction: NodeAction,
+): (ReportedEvent & { node: string })[] {
   const { node } = nodeAction;
   if (node === undefined || !reason) return [];
   if (nodeAction.kind === 'cancel') return [{ type: 'Warning', reason, node }];
-  const uncordons = (nodeAction.kind === 'clean-up' && nodeAction.cordon) || nodeAction.kind === 'acknowledge';
+  const uncordons =
+    (nodeAction.kind === 'clean-up' && nodeAction.cordon) || nodeAction.kind === 'acknowledge';
   if (!uncordons) return [];
   return [{ type: 'Normal', reason: because(reason.code, `Uncordoned: ${reason.message}`), node }];
 }
 
 /** `waits` are those of the rollout as it is recorded now. */
-export function planEvents(before: Rollout, after: Rollout, waits: readonly Wait[] = []): ReportedEvent[] {
+export function planEvents(
+  before: Rollout,
+  after: Rollout,
+  waits: readonly Wait[] = [],
+): ReportedEvent[] {
   const events: ReportedEvent[] = [];
   if (before.phase === 'new' && after.phase === 'running') {
     const stages = after.stages.filter(({ targets }) => targets.length > 0).length;
@@ -75,7 +90,8 @@ export function planEvents(before: Rollout, after: Rollout, waits: readonly Wait
     events.push({ type: 'Normal', reason: because('Started', message) });
     events.push(...emptySelectionEvents(after));
     const unverified = unverifiedDownloads(after.stages);
-    if (unverified !== undefined) events.push({ type: 'Warning', reason: because('Unverified', unverified) });
+    if (unverified !== undefined)
+      events.push({ type: 'Warning', reason: because('Unverified', unverified) });
   }
   if (after.reason && before.reason?.message !== after.reason.message)
     events.push({ type: 'Warning', reason: after.reason });
@@ -94,18 +110,32 @@ function blockedEvents(rollout: Rollout, waits: readonly Wait[]): ReportedEvent[
 
 function resumedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   const pending = new Set(targetsIn(before, 'pending').map(({ key }) => key));
-  const names = targetsIn(after, 'intended').flatMap(({ key, name }) => (pending.has(key) ? [name] : []));
+  const names = targetsIn(after, 'intended').flatMap(({ key, name }) =>
+    pending.has(key) ? [name] : [],
+  );
   if (names.length === 0) return [];
-  return [{ type: 'Normal', reason: because('Resumed', `No longer blocked: starting ${listed(names, 1)}`) }];
+  return [
+    {
+      type: 'Normal',
+      reason: because('Resumed', `No longer blocked: starting ${listed(names, 1)}`),
+    },
+  ];
 }
 
 /** None if the reason says it: of a plan that is refused, and of one that went on within its failure budget. */
 function endEvents(before: Rollout, after: Rollout): ReportedEvent[] {
   const [count, done] = [withStages(after).length, targetsIn(after, 'done').length];
-  const completed = done === count ? `all ${count} targets are done` : `${done} of ${count} targets are done`;
-  if (after.phase === 'done') return count === 0 ? [] : [{ type: 'Normal', reason: because('Completed', completed) }];
+  const completed =
+    done === count ? `all ${count} targets are done` : `${done} of ${count} targets are done`;
+  if (after.phase === 'done')
+    return count === 0 ? [] : [{ type: 'Normal', reason: because('Completed', completed) }];
   if (before.phase === 'new' || after.reason?.code === 'DoneWithFailures') return [];
-  return [{ type: 'Warning', reason: because('Stopped', `the plan ended before all were done: ${outcomeOf(after)}`) }];
+  return [
+    {
+      type: 'Warning',
+      reason: because('Stopped', `the plan ended before all were done: ${outcomeOf(after)}`),
+    },
+  ];
 }
 
 /** A selector that matches nothing is often a mistake. */

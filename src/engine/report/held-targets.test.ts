@@ -11,14 +11,32 @@ import type { TargetFacts } from '../model/decision.ts';
 import { heldMemory } from './reporter.ts';
 
 /** The names of those that are told at each of these times (ms), and since when what they say holds. */
-function toldAt(held: ReturnType<typeof heldMemory>, at: number, stalled: Readonly<Record<string, string>>) {
+function toldAt(
+  held: ReturnType<typeof heldMemory>,
+  at: number,
+  stalled: Readonly<Record<string, string>>,
+) {
   const targets = ['w-1', 'w-2'].map((name) => buildTarget(name, 'intended', { since: later(0) }));
   const facts = Object.entries(stalled).map(([name, words]): [string, Partial<TargetFacts>] => [
     name,
-    { observation: { kind: 'working', step: 'Starting', stalled: words, attempt: later(0), since: later(0) } },
+    {
+      observation: {
+        kind: 'working',
+        step: 'Starting',
+        stalled: words,
+        attempt: later(0),
+        since: later(0),
+      },
+    },
   ]);
-  const snapshot = buildSnapshot(buildRollout([buildStage('worker', targets)]), Object.fromEntries(facts));
-  const { stalled: told, stalls } = held.at('plan', evaluationsFor(snapshot, buildPolicy(), T0 + at));
+  const snapshot = buildSnapshot(
+    buildRollout([buildStage('worker', targets)]),
+    Object.fromEntries(facts),
+  );
+  const { stalled: told, stalls } = held.at(
+    'plan',
+    evaluationsFor(snapshot, buildPolicy(), T0 + at),
+  );
   return [told.map(({ target }) => target.name), [...stalls.values()].map((since) => since - T0)];
 }
 
@@ -26,7 +44,10 @@ test('once, and again only in other words', () => {
   const held = heldMemory();
   expect(toldAt(held, 0, { 'w-1': '0/9 nodes are available: 2 are full' })).toEqual([['w-1'], [0]]);
   expect(toldAt(held, 10, { 'w-1': '0/9 nodes are available: 3 are full' })).toEqual([[], [0]]);
-  const both = { 'w-1': '0/9 nodes are available: 4 are full', 'w-2': '0/9 nodes are available: 4 are full' };
+  const both = {
+    'w-1': '0/9 nodes are available: 4 are full',
+    'w-2': '0/9 nodes are available: 4 are full',
+  };
   expect(toldAt(held, 20, both)).toEqual([['w-2'], [0, 20]]);
   expect(toldAt(held, 30, { ...both, 'w-1': 'ErrImagePull' })).toEqual([['w-1'], [30, 20]]);
   expect(toldAt(held, 40, { 'w-2': both['w-2'] })).toEqual([[], [20]]);

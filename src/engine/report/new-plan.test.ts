@@ -16,7 +16,9 @@ import { viewsOf } from '../observe/world.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn } from './conditions.ts';
 import { createReporter } from './reporter.ts';
 
-const policy = buildPolicy({ problems: [because('PolicyUnreadable', 'spec.windows[0].timeZone is none')] });
+const policy = buildPolicy({
+  problems: [because('PolicyUnreadable', 'spec.windows[0].timeZone is none')],
+});
 
 test('a new plan under a policy that cannot be read', async () => {
   const api = new MemoryApi();
@@ -29,7 +31,8 @@ test('a new plan under a policy that cannot be read', async () => {
     ...knowledgeOf(viewsOf([])),
     log: buildLog([], 'info'),
     metrics: createMetrics(),
-    recordEvent: (_object, { type, reason }) => events.push(`${type} ${reason.code}: ${reason.message}`),
+    recordEvent: (_object, { type, reason }) =>
+      events.push(`${type} ${reason.code}: ${reason.message}`),
   });
   const blocked: (string | undefined)[] = [];
   const again: (number | undefined)[] = [];
@@ -38,12 +41,17 @@ test('a new plan under a policy that cannot be read', async () => {
     const { spec } = plan;
     // Nothing is recorded, so the targets always wait since now.
     const targets = withStages(spec).map(({ target }) => ({ ...target, since: later(ms) }));
-    const rollout = withTargets({ ...spec, source: { ...spec.source, created: later(0) } }, targets);
+    const rollout = withTargets(
+      { ...spec, source: { ...spec.source, created: later(0) } },
+      targets,
+    );
     const turn = { plan, ...evaluationsFor(buildSnapshot(rollout), policy, T0 + ms) };
     again.push(await reporter.decided(turn, decideOn(turn)));
     const text = api.read(dialect.plans, 'plan').metadata.annotations?.[CONDITIONS_ANNOTATION];
     blocked.push(
-      conditionsIn(text).map(({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`)[0],
+      conditionsIn(text).map(
+        ({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`,
+      )[0],
     );
   }
   expect(blocked[1]).toBe('Blocked=True PolicyUnreadable: spec.windows[0].timeZone is none');

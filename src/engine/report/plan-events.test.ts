@@ -8,7 +8,9 @@ import { planEvents } from './events.ts';
 
 const reason = { code: 'TargetFailed', message: 'w1: 404' } as const;
 const begun = buildRollout([buildStage('controller', ['c1']), buildStage('worker', ['w1', 'w2'])]);
-const over = buildRollout([buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w2', 'done')])]);
+const over = buildRollout([
+  buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w2', 'done')]),
+]);
 const half = buildRollout([
   buildStage('worker', [
     buildTarget('w1', 'failed'),
@@ -23,7 +25,10 @@ test.each<[string, Rollout, Rollout, string[]]>([
   [
     'it begins, and one of its selectors matches nothing',
     { ...begun, phase: 'new' },
-    { ...begun, stages: [...begun.stages, { ...buildStage('worker', []), selection: 'labels "zone=mars"' }] },
+    {
+      ...begun,
+      stages: [...begun.stages, { ...buildStage('worker', []), selection: 'labels "zone=mars"' }],
+    },
     [
       'Normal Started: 3 targets in 2 stages',
       'Warning NoTargets: command 0 has no workers: nothing matches labels "zone=mars"',
@@ -33,22 +38,34 @@ test.each<[string, Rollout, Rollout, string[]]>([
   [
     'what held targets back is over, and somebody starts',
     { ...begun, blocked: true },
-    buildRollout([buildStage('controller', [buildTarget('c1', 'intended')]), buildStage('worker', ['w1', 'w2'])]),
+    buildRollout([
+      buildStage('controller', [buildTarget('c1', 'intended')]),
+      buildStage('worker', ['w1', 'w2']),
+    ]),
     ['Normal Resumed: No longer blocked: starting c1'],
   ],
   [
     'several start',
     { ...buildRollout([buildStage('worker', ['w1', 'w2', 'w3'])]), blocked: true },
-    buildRollout([buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended'), 'w3'])]),
+    buildRollout([
+      buildStage('worker', [buildTarget('w1', 'intended'), buildTarget('w2', 'intended'), 'w3']),
+    ]),
     ['Normal Resumed: No longer blocked: starting w1 and 1 more'],
   ],
-  ['what held targets back is over, and nobody is left to start', { ...begun, blocked: true }, begun, []],
+  [
+    'what held targets back is over, and nobody is left to start',
+    { ...begun, blocked: true },
+    begun,
+    [],
+  ],
   ['a target fails', begun, { ...begun, reason }, ['Warning TargetFailed: w1: 404']],
   [
     'it ends for a reason that was told already',
     { ...begun, reason },
     { ...begun, reason, phase: 'failed' },
-    ['Warning Stopped: the plan ended before all were done: 0 of 3 targets done; not started: c1, w1, w2'],
+    [
+      'Warning Stopped: the plan ended before all were done: 0 of 3 targets done; not started: c1, w1, w2',
+    ],
   ],
   [
     'it ends badly at once',
@@ -69,17 +86,27 @@ test.each<[string, Rollout, Rollout, string[]]>([
   [
     'it went on within its failure budget, and is over',
     { ...half, reason },
-    { ...half, phase: 'failed', reason: { code: 'DoneWithFailures', message: '1 of 2 targets done; failed: w1' } },
+    {
+      ...half,
+      phase: 'failed',
+      reason: { code: 'DoneWithFailures', message: '1 of 2 targets done; failed: w1' },
+    },
     ['Warning DoneWithFailures: 1 of 2 targets done; failed: w1'],
   ],
   [
     'it ends without having had anything to do: somebody chose wrongly, and hears of it',
     { ...buildRollout([]), phase: 'new' },
-    { ...buildRollout([]), phase: 'done', reason: { code: 'NoTargets', message: 'there was no target' } },
+    {
+      ...buildRollout([]),
+      phase: 'done',
+      reason: { code: 'NoTargets', message: 'there was no target' },
+    },
     ['Warning NoTargets: there was no target'],
   ],
 ])('%s', (_name, before, after, story) => {
-  const told = planEvents(before, after).map(({ type, reason: { code, message } }) => `${type} ${code}: ${message}`);
+  const told = planEvents(before, after).map(
+    ({ type, reason: { code, message } }) => `${type} ${code}: ${message}`,
+  );
   expect(told).toEqual(story);
 });
 
@@ -87,10 +114,17 @@ test('a gate that blocks a free slot is reported once, in its own words', () => 
   const since = '2026-11-20T08:00:00Z';
   const waits = [
     { gate: 'slots', reason: { code: 'NoFreeSlot', message: 'x' }, since },
-    { gate: 'node-ready', target: 'w1', reason: { code: 'NodeNotReady', message: 'node w1 is not Ready' }, since },
+    {
+      gate: 'node-ready',
+      target: 'w1',
+      reason: { code: 'NodeNotReady', message: 'node w1 is not Ready' },
+      since,
+    },
   ] as const;
   const blocked = { ...begun, blocked: true };
-  const told = [{ type: 'Warning', reason: { code: 'NodeNotReady', message: 'node w1 is not Ready' } }];
+  const told = [
+    { type: 'Warning', reason: { code: 'NodeNotReady', message: 'node w1 is not Ready' } },
+  ];
   expect(planEvents(begun, blocked, waits)).toEqual(told);
   expect(planEvents(blocked, blocked, waits)).toEqual([]);
 });

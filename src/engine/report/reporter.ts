@@ -10,7 +10,14 @@ import type { Decision, NodeAction, Snapshot, TargetPhase, Wait } from '../model
 import { isUnasked, type Reason, type ReportedEvent } from '../model/reasons.ts';
 import * as model from '../model/rollout.ts';
 import { writeConditions, writeStalls } from './conditions.ts';
-import { cleanUpEvents, nodeActionEvents, planEvents, signalEvents, type TargetEvent, targetEvents } from './events.ts';
+import {
+  cleanUpEvents,
+  nodeActionEvents,
+  planEvents,
+  signalEvents,
+  type TargetEvent,
+  targetEvents,
+} from './events.ts';
 
 /** One decision on a plan. Each target is evaluated once. */
 export interface Turn extends Evaluations {
@@ -29,7 +36,10 @@ export interface ReporterParts extends Pick<Effects, 'dialect' | 'client' | 'wor
 export function createReporter(parts: ReporterParts) {
   const { dialect, world, metrics } = parts;
   const log = ({ type, reason }: ReportedEvent, fields: LogFields): void =>
-    parts.log[type === 'Warning' ? 'warn' : 'info'](reason.message, { ...fields, reason: reason.code });
+    parts.log[type === 'Warning' ? 'warn' : 'info'](reason.message, {
+      ...fields,
+      reason: reason.code,
+    });
   const onPlan = (plan: KubeObject, event: ReportedEvent): void => {
     log(event, { plan: keyOf(plan) });
     parts.recordEvent(plan, event);
@@ -59,11 +69,17 @@ export function createReporter(parts: ReporterParts) {
       parts.log[level]('plan ended', { plan: keyOf(plan), phase: after.phase });
     },
     sent(turn: Turn, sent: readonly Sent[]): void {
-      const written = sent.filter(({ result }) => result === 'written').map(({ signalling }) => signalling);
-      if (!dialect.planEvents) onTargets(keyOf(turn.plan), signalEvents(turn.snapshot.rollout, written));
+      const written = sent
+        .filter(({ result }) => result === 'written')
+        .map(({ signalling }) => signalling);
+      if (!dialect.planEvents)
+        onTargets(keyOf(turn.plan), signalEvents(turn.snapshot.rollout, written));
     },
     ran(turn: Turn, nodeAction: NodeAction): void {
-      parts.log.info(actionMessage(turn, nodeAction), { node: nodeAction.target.name, plan: keyOf(turn.plan) });
+      parts.log.info(actionMessage(turn, nodeAction), {
+        node: nodeAction.target.name,
+        plan: keyOf(turn.plan),
+      });
       onTargets(keyOf(turn.plan), nodeActionEvents(turn.snapshot.rollout, nodeAction));
     },
     /** Nothing is left to do now. Resolves with the milliseconds after which there may be more to report. */
@@ -71,15 +87,25 @@ export function createReporter(parts: ReporterParts) {
       const { plan, snapshot, now } = turn;
       const { stalled, rests, stalls } = held.at(keyOf(plan), turn);
       onTargets(keyOf(plan), stalled);
-      for (const event of dialect.planEvents?.(plan, plan, snapshot.rollout, rests) ?? []) onPlan(plan, event);
+      for (const event of dialect.planEvents?.(plan, plan, snapshot.rollout, rests) ?? [])
+        onPlan(plan, event);
       const stalledMs = await writeStalls(parts, plan, stalls, now);
       measurePlan(metrics, dialect.name, turn, decision);
       if (dialect.statusRecord !== 'without-conditions') return stalledMs;
-      const writing = { ...parts, onEvent: (event: ReportedEvent) => onPlan(plan, event), writtenAt, now };
+      const writing = {
+        ...parts,
+        onEvent: (event: ReportedEvent) => onPlan(plan, event),
+        writtenAt,
+        now,
+      };
       return await writeConditions(writing, plan, snapshot.rollout, decision.waits);
     },
     /** The API server refuses to change the object of a target. */
-    refused({ source }: model.Rollout, { stage, target }: Pick<NodeAction, 'stage' | 'target'>, reason: Reason): void {
+    refused(
+      { source }: model.Rollout,
+      { stage, target }: Pick<NodeAction, 'stage' | 'target'>,
+      reason: Reason,
+    ): void {
       onTargets(keyOf({ metadata: source }), [{ type: 'Warning', reason, stage, target }]);
     },
     cleared(rollout: model.Rollout, nodeAction: NodeAction): void {
@@ -109,7 +135,8 @@ const MESSAGES = {
 };
 
 function actionMessage(evaluations: Evaluations, nodeAction: NodeAction): string {
-  if (nodeAction.kind === 'clean-up') return nodeAction.cordon ? 'node uncordoned' : 'taint removed from node';
+  if (nodeAction.kind === 'clean-up')
+    return nodeAction.cordon ? 'node uncordoned' : 'taint removed from node';
   if (nodeAction.kind !== 'acknowledge') return MESSAGES[nodeAction.kind];
   const { stage, target } = nodeAction;
   return `${evaluations.of(stage, target).reason.message}; its agent may continue`;
@@ -120,20 +147,32 @@ const none = <P extends string>(phases: readonly P[]) =>
 
 function measurePlan(metrics: Metrics, dialect: string, turn: Turn, decision: Decision): void {
   const { rollout } = turn.snapshot;
-  const targets = none<TargetPhase>([...model.RECORDED_STATES, 'signalled', 'working', 'verifying']);
-  for (const stage of rollout.stages) for (const target of stage.targets) targets[phaseOf(turn, stage, target)]++;
+  const targets = none<TargetPhase>([
+    ...model.RECORDED_STATES,
+    'signalled',
+    'working',
+    'verifying',
+  ]);
+  for (const stage of rollout.stages)
+    for (const target of stage.targets) targets[phaseOf(turn, stage, target)]++;
   const held = decision.waits.filter(({ reason }) => !isUnasked(reason));
   const waits = held.map(({ gate, reason }) => ({ gate, reason: reason.code }));
   const phases = { ...none(model.ROLLOUT_PHASES), [rollout.phase]: 1 };
   metrics.plan({ dialect, plan: keyOf(turn.plan), phases, targets, waits });
 }
 
-function measureSteps(metrics: Metrics, dialect: string, snapshot: Snapshot, after: model.Rollout): void {
+function measureSteps(
+  metrics: Metrics,
+  dialect: string,
+  snapshot: Snapshot,
+  after: model.Rollout,
+): void {
   for (const { target } of model.stateChanges(snapshot.rollout, after)) {
     if (target.state !== 'done') continue;
     const { observation } = factsOf(snapshot, target);
     const spent = observation.kind === 'none' ? undefined : observation.report?.spent;
-    for (const [step, ms] of Object.entries(spent ?? {})) metrics.stepDone(dialect, step, ms / 1000);
+    for (const [step, ms] of Object.entries(spent ?? {}))
+      metrics.stepDone(dialect, step, ms / 1000);
   }
 }
 
@@ -170,7 +209,8 @@ function heldTargets(evaluations: Evaluations): TargetEvent[] {
   return model.inState(stage, 'intended').flatMap((target): TargetEvent[] => {
     const { reason, gate } = evaluations.of(stage, target);
     // A refused write has its Event already.
-    if (reason.code === 'Stalled' || gate === 'write') return [{ type: 'Warning', reason, stage, target }];
+    if (reason.code === 'Stalled' || gate === 'write')
+      return [{ type: 'Warning', reason, stage, target }];
     return reason.code === 'Resting' ? [{ type: 'Normal', reason, stage, target }] : [];
   });
 }

@@ -14,9 +14,13 @@ import type { RecordedState } from '../model/rollout.ts';
 import { nodeActionEvents, signalEvents, type TargetEvent, targetEvents } from './events.ts';
 
 const rolloutOf = (state: RecordedState) =>
-  buildRollout([buildStage('worker', [buildTarget('w1', state, { since: later(0) })], { version: 'v2' })]);
+  buildRollout([
+    buildStage('worker', [buildTarget('w1', state, { since: later(0) })], { version: 'v2' }),
+  ]);
 const said = (announcements: readonly TargetEvent[]): string[] =>
-  announcements.map(({ type, target, reason }) => `${type} ${target.name} ${reason.code}: ${reason.message}`);
+  announcements.map(
+    ({ type, target, reason }) => `${type} ${target.name} ${reason.code}: ${reason.message}`,
+  );
 
 const REPORTED: Observation = {
   kind: 'succeeded',
@@ -30,7 +34,13 @@ test.each<[string, Observation, RecordedState, string[]]>([
   ['done without a report', succeeded(), 'done', ['Normal w1 Completed: Upgraded to v2']],
   [
     'failed, and back at what it had',
-    { kind: 'failed', attempt: later(0), since: later(0), message: 'crash loop', report: { rolledBack: true } },
+    {
+      kind: 'failed',
+      attempt: later(0),
+      since: later(0),
+      message: 'crash loop',
+      report: { rolledBack: true },
+    },
     'failed',
     ['Warning w1 TargetFailed: w1: crash loop (its previous version runs again)'],
   ],
@@ -43,11 +53,18 @@ test.each<[string, Observation, RecordedState, string[]]>([
 });
 
 test('a stage after which nodes have the version that they had, such as one of image bundles, upgrades nothing', () => {
-  const stage = { ...buildStage('worker', [buildTarget('w1', 'intended')], { version: 'v2' }), keepsVersion: true };
+  const stage = {
+    ...buildStage('worker', [buildTarget('w1', 'intended')], { version: 'v2' }),
+    keepsVersion: true,
+  };
   const [target = buildTarget('w1')] = stage.targets;
   const rollout = buildRollout([stage]);
   const after = buildRollout([{ ...stage, targets: [{ ...target, state: 'done' }] }]);
-  const evaluations = evaluationsFor(buildSnapshot(rollout, { w1: { observation: REPORTED } }), buildPolicy(), T0);
+  const evaluations = evaluationsFor(
+    buildSnapshot(rollout, { w1: { observation: REPORTED } }),
+    buildPolicy(),
+    T0,
+  );
   expect([
     ...said(signalEvents(rollout, [{ stage, target, agent: {} }])),
     ...said(targetEvents(evaluations, after)),
@@ -69,7 +86,13 @@ test('a signal, a cordon and a cancel before the service is touched', () => {
       (
         [
           { kind: 'cordon', stage, target, node: 'w1', owner: 'o' },
-          { kind: 'drain', stage, target, node: 'w1', options: { localData: 'evict', unmanagedPods: 'evict' } },
+          {
+            kind: 'drain',
+            stage,
+            target,
+            node: 'w1',
+            options: { localData: 'evict', unmanagedPods: 'evict' },
+          },
           { kind: 'cancel', stage, target, reason },
         ] as const
       ).flatMap((nodeAction) => nodeActionEvents(rollout, nodeAction)),

@@ -16,12 +16,20 @@ export const candidatesIn = onceForEach((stage: Stage): readonly Target[] => {
 
 /** The pending targets that are recorded ahead, in the order in which they start. */
 export const nextIn = onceForEach((stage: Stage): readonly Target[] =>
-  [...new Set(stage.next)].flatMap((key) => targetIn(stage, key) ?? []).filter(({ state }) => state === 'pending'),
+  [...new Set(stage.next)]
+    .flatMap((key) => targetIn(stage, key) ?? [])
+    .filter(({ state }) => state === 'pending'),
 );
 
 /** Which of them may start without another record, which claims. Only in their order: then two leaders never start more than there are slots. */
-export function startableAhead(context: DecisionContext, stage: Stage, slots: number): readonly Target[] {
-  const next = nextIn(stage).filter((target) => factsOf(context.snapshot, target).observation.kind === 'none');
+export function startableAhead(
+  context: DecisionContext,
+  stage: Stage,
+  slots: number,
+): readonly Target[] {
+  const next = nextIn(stage).filter(
+    (target) => factsOf(context.snapshot, target).observation.kind === 'none',
+  );
   const { chosen } = chooseTargets(context, stage, next.slice(0, slots), slots);
   const isUnclaimed = (target: Target): boolean =>
     factsOf(context.snapshot, target).isUnclaimed?.(context.policy) === true;
@@ -42,7 +50,14 @@ export function nextAfter(
 }
 
 /** The same object if nothing changes. */
-export function withNext(rollout: Rollout, { id, next: before = [] }: Stage, next: readonly string[]): Rollout {
+export function withNext(
+  rollout: Rollout,
+  { id, next: before = [] }: Stage,
+  next: readonly string[],
+): Rollout {
   if (sameJson(before, next)) return rollout;
-  return { ...rollout, stages: rollout.stages.map((stage) => (stage.id === id ? { ...stage, next } : stage)) };
+  return {
+    ...rollout,
+    stages: rollout.stages.map((stage) => (stage.id === id ? { ...stage, next } : stage)),
+  };
 }

@@ -20,8 +20,18 @@ test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
   ['in the order of the list', 2, {}, { chosen: ['w3', 'w1'] }],
   ['no more than there are', 9, {}, { chosen: ['w3', 'w1', 'w2'] }],
   ['nobody without a slot, and nobody is judged either', 0, { w3: gone }, {}],
-  ['the ones behind who waits', 2, { w3: sick }, { chosen: ['w1', 'w2'], waiting: ['w3 node-ready'] }],
-  ['the ones behind who cannot start', 1, { w3: gone }, { chosen: ['w1'], stopped: ['w3 target-exists'] }],
+  [
+    'the ones behind who waits',
+    2,
+    { w3: sick },
+    { chosen: ['w1', 'w2'], waiting: ['w3 node-ready'] },
+  ],
+  [
+    'the ones behind who cannot start',
+    1,
+    { w3: gone },
+    { chosen: ['w1'], stopped: ['w3 target-exists'] },
+  ],
   ['those behind the last slot are not judged', 1, { w2: gone }, { chosen: ['w3'] }],
   [
     'nobody where all wait',
@@ -37,7 +47,8 @@ test.each<[string, number, Record<string, Partial<TargetFacts>>, object]>([
     stage.targets,
     slots,
   );
-  const refused = (list: typeof choice.waiting): string[] => list.map(({ target, gate }) => `${target.name} ${gate}`);
+  const refused = (list: typeof choice.waiting): string[] =>
+    list.map(({ target, gate }) => `${target.name} ${gate}`);
   expect({
     chosen: choice.chosen.map(({ name }) => name),
     waiting: refused(choice.waiting),
@@ -66,7 +77,10 @@ test('a waiting controller blocks the ones behind it', () => {
     stage.targets,
     1,
   );
-  expect({ chosen, waiting: waiting.map(({ target }) => target.name) }).toEqual({ chosen: [], waiting: ['c1'] });
+  expect({ chosen, waiting: waiting.map(({ target }) => target.name) }).toEqual({
+    chosen: [],
+    waiting: ['c1'],
+  });
 });
 
 /** The last gate until the test ends. */
@@ -77,7 +91,12 @@ function askLast(gate: Pick<Gate, 'evaluate'> & Partial<Gate>): void {
   onTestFinished(() => void list.splice(list.indexOf(added), 1));
 }
 
-function choose(role: Role, names: readonly string[], slots: number, facts: Record<string, Partial<TargetFacts>> = {}) {
+function choose(
+  role: Role,
+  names: readonly string[],
+  slots: number,
+  facts: Record<string, Partial<TargetFacts>> = {},
+) {
   const stage = buildStage(role, names, { maxInFlight: slots });
   const snapshot = buildSnapshot(buildRollout([stage]), facts);
   return chooseTargets({ snapshot, policy: buildPolicy(), now: T0 }, stage, stage.targets, slots);
@@ -93,16 +112,32 @@ test('a controller that cannot start does not block the others', () => {
 
 test('each chosen target takes room that foreign work leaves', () => {
   const stage = buildStage('worker', ['w1', 'w2', 'w3'], { maxInFlight: 2 });
-  const foreign = { name: 'w9', role: 'worker', attempt: later(0), since: later(0), leftMs: 60_000 } as const;
+  const foreign = {
+    name: 'w9',
+    role: 'worker',
+    attempt: later(0),
+    since: later(0),
+    leftMs: 60_000,
+  } as const;
   const snapshot = { ...buildSnapshot(buildRollout([stage])), foreignWork: [foreign] };
-  const choice = chooseTargets({ snapshot, policy: buildPolicy(), now: T0 }, stage, stage.targets, 2);
+  const choice = chooseTargets(
+    { snapshot, policy: buildPolicy(), now: T0 },
+    stage,
+    stage.targets,
+    2,
+  );
   expect(choice.chosen.map(({ name }) => name)).toEqual(['w1']);
   expect(namesOf(choice.waiting)).toEqual(['w2', 'w3']);
 });
 
 test('targets that wait without a probe hide no target behind them', () => {
   const names = crowd(60);
-  const { chosen } = choose('worker', [...names, 'last'], 1, Object.fromEntries(names.map((name) => [name, sick])));
+  const { chosen } = choose(
+    'worker',
+    [...names, 'last'],
+    1,
+    Object.fromEntries(names.map((name) => [name, sick])),
+  );
   expect(chosen.map(({ name }) => name)).toEqual(['last']);
 });
 
@@ -119,7 +154,11 @@ test('an invalid plan starts nothing, even when the target that shows it waits f
     evaluate: ({ facts }) => (facts.version === 'old' ? { ...refusal(why), ofPlan: true } : PASS),
   });
   const choice = choose('worker', ['w1', 'w2'], 2, { w2: { version: 'old', ready: false } });
-  const ofRollout = { gate: 'toy', ends: 'the nodes in progress have ended; the plan ends then', ofRollout: true };
+  const ofRollout = {
+    gate: 'toy',
+    ends: 'the nodes in progress have ended; the plan ends then',
+    ofRollout: true,
+  };
   expect(choice).toMatchObject({ chosen: [], stopped: [], refusal: { message: why } });
   expect(choice.waiting).toEqual([expect.objectContaining(ofRollout)]);
 });
@@ -142,7 +181,11 @@ test('a plan is judged once for each version, not for each target', () => {
       return PASS;
     },
   });
-  choose('worker', ['w1', 'w2', 'w3', 'w4'], 1, { w2: { version: 'b' }, w3: { version: 'b' }, w4: { version: 'c' } });
+  choose('worker', ['w1', 'w2', 'w3', 'w4'], 1, {
+    w2: { version: 'b' },
+    w3: { version: 'b' },
+    w4: { version: 'c' },
+  });
   // w1 first as a candidate; then each version of the plan.
   expect(judged).toEqual(['w1', 'w1', 'w2', 'w4']);
 });

@@ -12,13 +12,31 @@ import { failedInFlightIn, freeSlots, freeWithin, limitOf } from './slots.ts';
 
 test.each<[string, Role, number, RecordedState[], { limit: number; free: number }]>([
   ['workers, none in flight', 'worker', 5, ['pending', 'done'], { limit: 5, free: 5 }],
-  ['workers, some in flight', 'worker', 5, ['intended', 'intended', 'pending'], { limit: 5, free: 3 }],
+  [
+    'workers, some in flight',
+    'worker',
+    5,
+    ['intended', 'intended', 'pending'],
+    { limit: 5, free: 3 },
+  ],
   ['workers, all in flight', 'worker', 1, ['intended'], { limit: 1, free: 0 }],
   ['more in flight than the limit', 'worker', 1, ['intended', 'intended'], { limit: 1, free: 0 }],
-  ['what has ended holds no slot', 'worker', 2, ['failed', 'missing', 'unsupported', 'done'], { limit: 2, free: 2 }],
+  [
+    'what has ended holds no slot',
+    'worker',
+    2,
+    ['failed', 'missing', 'unsupported', 'done'],
+    { limit: 2, free: 2 },
+  ],
   ['controllers, one at a time', 'controller', 1, ['done', 'pending'], { limit: 1, free: 1 }],
   ['controllers, one in flight', 'controller', 1, ['intended', 'pending'], { limit: 1, free: 0 }],
-  ['controllers, whatever is asked for', 'controller', 3, ['pending', 'pending'], { limit: 1, free: 1 }],
+  [
+    'controllers, whatever is asked for',
+    'controller',
+    3,
+    ['pending', 'pending'],
+    { limit: 1, free: 1 },
+  ],
   ['a limit of none', 'controller', 0, ['pending'], { limit: 0, free: 0 }],
 ])('%s', (_name, role, maxInFlight, states, wanted) => {
   const targets = states.map((state, index) => buildTarget(`n${index}`, state));
@@ -27,7 +45,9 @@ test.each<[string, Role, number, RecordedState[], { limit: number; free: number 
 });
 
 test('a failed node at work takes one slot, also when failures hold their slots', () => {
-  const stage = buildStage('worker', [buildTarget('w1', 'failed'), buildTarget('w2', 'failed')], { maxInFlight: 2 });
+  const stage = buildStage('worker', [buildTarget('w1', 'failed'), buildTarget('w2', 'failed')], {
+    maxInFlight: 2,
+  });
   const extra = (failedHoldSlots: boolean): number => {
     const snapshot = buildSnapshot(buildRollout([{ ...stage, failedHoldSlots }]), {
       w1: { observation: working('UpdatingConfig') },
@@ -38,8 +58,13 @@ test('a failed node at work takes one slot, also when failures hold their slots'
 });
 
 test('failed nodes that hold their slots give them up within a failure budget; beyond it nothing starts', () => {
-  const targets = [buildTarget('w1', 'failed'), buildTarget('w2', 'failed'), buildTarget('w3', 'pending')];
+  const targets = [
+    buildTarget('w1', 'failed'),
+    buildTarget('w2', 'failed'),
+    buildTarget('w3', 'pending'),
+  ];
   const stage = { ...buildStage('worker', targets, { maxInFlight: 1 }), failedHoldSlots: true };
-  const free = (maxFailures: number): number => freeWithin(stage, { ...DEFAULT_POLICY, maxFailures });
+  const free = (maxFailures: number): number =>
+    freeWithin(stage, { ...DEFAULT_POLICY, maxFailures });
   expect([free(0), free(1), free(2)]).toEqual([0, 0, 1]);
 });

@@ -26,7 +26,9 @@ export function openSlots({ snapshot, policy, now }: gating.DecisionContext, sta
 /** Where failed targets hold their slots, a failure budget frees them, up to its end: then nothing starts. */
 export function freeWithin(stage: Stage, { maxFailures }: RolloutPolicy): number {
   if (stage.failedHoldSlots !== true || maxFailures === 0) return freeSlots(stage);
-  return inState(stage, 'failed').length > maxFailures ? 0 : freeSlots({ ...stage, failedHoldSlots: false });
+  return inState(stage, 'failed').length > maxFailures
+    ? 0
+    : freeSlots({ ...stage, failedHoldSlots: false });
 }
 
 /** Of all stages but those whose failed targets hold their slots. Nodes that are not Ready do not work any more. */
@@ -49,7 +51,9 @@ export function failedInFlightIn(snapshot: Snapshot, now: number) {
 }
 
 /** A target that a gate does not let start. With `ofRollout` the other targets were not asked. */
-export interface GatedTarget extends Partial<Omit<gating.Waiting, 'kind' | 'reason'>>, Pick<gating.Gate, 'ofRollout'> {
+export interface GatedTarget
+  extends Partial<Omit<gating.Waiting, 'kind' | 'reason'>>,
+    Pick<gating.Gate, 'ofRollout'> {
   readonly target: Target;
   readonly gate: string;
   readonly reason: Reason;
@@ -87,7 +91,10 @@ export function chooseTargets(
     if (chosen.length >= slots) break;
     const verdict =
       waitOf(target) ??
-      evaluate(BEFORE_TARGET, gating.gateInput({ ...context, stage, target }, slots - chosen.length, census));
+      evaluate(
+        BEFORE_TARGET,
+        gating.gateInput({ ...context, stage, target }, slots - chosen.length, census),
+      );
     if (verdict.kind === 'pass') {
       chosen.push(target);
       const node = gating.nodeNameOf(target, gating.factsOf(snapshot, target));
@@ -120,7 +127,11 @@ function planRefusal(context: gating.DecisionContext, stage: Stage, candidates: 
   return undefined;
 }
 
-function refused(target: Target, { gate, reason }: Refusal, stopped: readonly GatedTarget[]): Choice {
+function refused(
+  target: Target,
+  { gate, reason }: Refusal,
+  stopped: readonly GatedTarget[],
+): Choice {
   const why = because('FinishingInFlight', `Refit starts nothing new: ${reason.message}`);
   const waiting = [{ target, gate, reason: why, ends: FINISHING_ENDS, ofRollout: true }];
   return { chosen: [], waiting, stopped, refusal: reason };

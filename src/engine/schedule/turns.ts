@@ -10,20 +10,28 @@ const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 const ENDS = 'those nodes are done; for a failed one run refit retry NODE';
 
 /** Targets of one group stay in the order of the list. */
-export function groupsOf(context: Context, targets: readonly Target[]): readonly (readonly Target[])[] {
+export function groupsOf(
+  context: Context,
+  targets: readonly Target[],
+): readonly (readonly Target[])[] {
   if (!context.policy.order) return [targets];
   const groups = [...Map.groupBy(targets, groupIn(context))];
   return groups.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
 }
 
 /** Says why it is not the turn of a target; undefined if it is. */
-export function turnsOf(context: Context, { targets }: Stage): (target: Target) => Refusal | undefined {
+export function turnsOf(
+  context: Context,
+  { targets }: Stage,
+): (target: Target) => Refusal | undefined {
   const { order, name, maxFailures } = context.policy;
   if (!order) return () => undefined;
   const groupOf = groupIn(context);
   // No node follows a failed one of the control plane.
   const mayFail = (target: Target): boolean => maxFailures > 0 && groupOf(target).startsWith(REST);
-  const open = targets.filter((each) => each.state !== 'done' && !(isSettled(each) && mayFail(each)));
+  const open = targets.filter(
+    (each) => each.state !== 'done' && !(isSettled(each) && mayFail(each)),
+  );
   const [first = ''] = open.map(groupOf).toSorted();
   // They started before the order, the labels or the targets changed, or before a retry.
   const ahead = open.filter((each) => each.state === 'intended' && groupOf(each) > first);
@@ -35,7 +43,11 @@ export function turnsOf(context: Context, { targets }: Stage): (target: Target) 
     const does = group > first ? 'comes after' : 'waits for the later';
     const message = `${target.name} ${does} ${listed(names)} in the order of UpgradePolicy ${name}`;
     const isPassing = before.some(({ state }) => state === 'intended');
-    return { ...wait('EarlierNodes', message, ENDS, isPassing ? { isPassing } : {}), gate: 'order', ofRollout: true };
+    return {
+      ...wait('EarlierNodes', message, ENDS, isPassing ? { isPassing } : {}),
+      gate: 'order',
+      ofRollout: true,
+    };
   };
 }
 
@@ -51,6 +63,8 @@ function groupIn({ snapshot, policy: { order = [] } }: Context): (target: Target
       if (wanted !== undefined) return value === wanted ? FIRST : REST;
       return value === undefined ? REST : `${FIRST}${value}`;
     });
-    return (labels[CONTROL_PLANE] === undefined ? [REST, ...places] : [FIRST, ...places, target.name]).join('\n');
+    return (
+      labels[CONTROL_PLANE] === undefined ? [REST, ...places] : [FIRST, ...places, target.name]
+    ).join('\n');
   };
 }

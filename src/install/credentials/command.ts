@@ -25,7 +25,11 @@ const [LEAST_MS, MOST_MS] = [600_000, 596_523 * 3_600_000];
 const USED_PART = 0.8;
 
 /** Prints the credentials; the rights are applied first. */
-export async function controlNodeCredentials(name: string, flags: CredentialsFlags, cli: Cli): Promise<void> {
+export async function controlNodeCredentials(
+  name: string,
+  flags: CredentialsFlags,
+  cli: Cli,
+): Promise<void> {
   const bad = [name, flags.node ?? name].find((text) => !NAME.test(text) || text.length > 253);
   const wanted = 'is not a name of a ControlNode or Node: use lower-case letters, digits, - and .';
   if (bad !== undefined) throw new RefitError('REFIT_USAGE', `${JSON.stringify(bad)} ${wanted}`);
@@ -34,9 +38,13 @@ export async function controlNodeCredentials(name: string, flags: CredentialsFla
   const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
   const issued = await inCluster(flags, { ...cli, write: () => undefined }, async (run) => {
     await applyObjects(objectsIn(controlNodeRoles(name, flags.node)), run);
-    return await issueCertificate(`refit:controlnode:${name}`, Math.floor(flags.duration / 1000), { ...run, clock });
+    return await issueCertificate(`refit:controlnode:${name}`, Math.floor(flags.duration / 1000), {
+      ...run,
+      clock,
+    });
   });
-  if (flags.output === 'kubeconfig') cli.write(await kubeconfigWith(config, withCertificate(issued)));
+  if (flags.output === 'kubeconfig')
+    cli.write(await kubeconfigWith(config, withCertificate(issued)));
   else {
     // Counted from now: signers date the beginning back.
     const left = new X509Certificate(issued.certificate).validToDate.getTime() - clock.now();

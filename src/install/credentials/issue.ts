@@ -22,7 +22,11 @@ const POLL_MS = 200;
 export type IssueParts = Reading & { readonly clock: Clock };
 
 /** The request is deleted again. The signer may choose a shorter time than `seconds`. */
-export async function issueCertificate(user: string, seconds: number, parts: IssueParts): Promise<ClientCertificate> {
+export async function issueCertificate(
+  user: string,
+  seconds: number,
+  parts: IssueParts,
+): Promise<ClientCertificate> {
   const { client, clock, abort } = parts;
   const { key, request } = requestFor(user);
   const name = `refit-${randomUUID()}`;
@@ -50,7 +54,10 @@ async function certificateOf(name: string, { client, clock, abort }: IssueParts)
     const failed = status?.conditions?.find(({ type }) => type === 'Failed' || type === 'Denied');
     if (failed === undefined && clock.monotonic() < end) continue;
     const why = failed?.message ?? `no certificate after ${PATIENCE_MS / 1000} s`;
-    throw new RefitError('REFIT_INSTALL', `the cluster did not sign certificatesigningrequest ${name}: ${why}`);
+    throw new RefitError(
+      'REFIT_INSTALL',
+      `the cluster did not sign certificatesigningrequest ${name}: ${why}`,
+    );
   }
 }
 
@@ -61,14 +68,27 @@ const [COMMON_NAME, ECDSA_WITH_SHA256] = ['2.5.4.3', '1.2.840.10045.4.3.2'];
 function requestFor(user: string): { readonly key: string; readonly request: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const value = new x509.AttributeValue({ utf8String: user });
-  const name = new x509.RelativeDistinguishedName([new x509.AttributeTypeAndValue({ type: COMMON_NAME, value })]);
+  const name = new x509.RelativeDistinguishedName([
+    new x509.AttributeTypeAndValue({ type: COMMON_NAME, value }),
+  ]);
   const certificationRequestInfo = new CertificationRequestInfo({
     subject: new x509.Name([name]),
-    subjectPKInfo: AsnConvert.parse(publicKey.export({ type: 'spki', format: 'der' }), x509.SubjectPublicKeyInfo),
+    subjectPKInfo: AsnConvert.parse(
+      publicKey.export({ type: 'spki', format: 'der' }),
+      x509.SubjectPublicKeyInfo,
+    ),
   });
-  const signature = sign('sha256', Buffer.from(AsnConvert.serialize(certificationRequestInfo)), privateKey);
+  const signature = sign(
+    'sha256',
+    Buffer.from(AsnConvert.serialize(certificationRequestInfo)),
+    privateKey,
+  );
   const signatureAlgorithm = new x509.AlgorithmIdentifier({ algorithm: ECDSA_WITH_SHA256 });
-  const whole = { certificationRequestInfo, signatureAlgorithm, signature: new Uint8Array(signature).buffer };
+  const whole = {
+    certificationRequestInfo,
+    signatureAlgorithm,
+    signature: new Uint8Array(signature).buffer,
+  };
   const der = Buffer.from(AsnConvert.serialize(new CertificationRequest(whole)));
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   const request = `-----BEGIN CERTIFICATE REQUEST-----\n${lines.join('\n')}\n-----END CERTIFICATE REQUEST-----\n`;

@@ -13,7 +13,10 @@ const USERS = [
   ['files', 'client-certificate: pki/agent.crt, client-key: ../agent.key'],
   ['full paths', 'client-certificate: /pki/agent.crt, client-key: /pki/agent.key'],
   ['a token file', 'tokenFile: token'],
-  ['a command', 'exec: {apiVersion: client.authentication.k8s.io/v1, command: ./bin/get, args: [./a]}'],
+  [
+    'a command',
+    'exec: {apiVersion: client.authentication.k8s.io/v1, command: ./bin/get, args: [./a]}',
+  ],
   ['a command of PATH', 'exec: {apiVersion: client.authentication.k8s.io/v1, command: get}'],
 ] as const;
 

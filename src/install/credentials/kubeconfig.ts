@@ -24,7 +24,8 @@ const PATHS = new Set(['certificate-authority', 'client-certificate', 'client-ke
 /** The kubeconfig `text` as JSON for another folder: relative paths, which start at `folder`, become full ones. */
 export function withFullPaths(text: string, folder: string): string {
   return JSON.stringify(parse(text), (key, value: unknown) => {
-    const isPath = (it: string): boolean => (key === 'command' ? it.includes('/') : PATHS.has(key) && it !== '');
+    const isPath = (it: string): boolean =>
+      key === 'command' ? it.includes('/') : PATHS.has(key) && it !== '';
     return typeof value === 'string' && isPath(value) ? resolve(folder, value) : value;
   });
 }
@@ -43,6 +44,10 @@ const EXEC_VERSION = 'client.authentication.k8s.io/v1';
 
 /** What such a command prints: valid until `expires`, in RFC 3339. */
 export function execCredential({ certificate, key }: ClientCertificate, expires: string): string {
-  const status = { clientCertificateData: certificate, clientKeyData: key, expirationTimestamp: expires };
+  const status = {
+    clientCertificateData: certificate,
+    clientKeyData: key,
+    expirationTimestamp: expires,
+  };
   return `${JSON.stringify({ apiVersion: EXEC_VERSION, kind: 'ExecCredential', status })}\n`;
 }

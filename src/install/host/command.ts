@@ -7,9 +7,18 @@ import { controlNodeName, kubeletName } from '../../agent/registration/host-name
 import { createCommands } from '../../agent/service/commands.ts';
 import { type FoundService, findServices } from '../../agent/service/find-services.ts';
 import { allPids, executableOf } from '../../agent/service/processes.ts';
-import { askService, STATUS_TIMEOUT_MS, type TrustedAnswer } from '../../agent/service/trusted-service.ts';
+import {
+  askService,
+  STATUS_TIMEOUT_MS,
+  type TrustedAnswer,
+} from '../../agent/service/trusted-service.ts';
 import { loadJournal } from '../../agent/state/journal-file.ts';
-import { assertFree, pathsBeside, pathsIn, removeState } from '../../agent/state/state-directory.ts';
+import {
+  assertFree,
+  pathsBeside,
+  pathsIn,
+  removeState,
+} from '../../agent/state/state-directory.ts';
 import { assertTrustedConfig } from '../../agent/state/trusted-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { systemClock } from '../../util/clock.ts';
@@ -29,52 +38,66 @@ const refuse = failing('REFIT_INSTALL');
 const CONFIG = '/etc/refit';
 const CREDENTIALS = join(CONFIG, 'agent.kubeconfig');
 const FLAGS = join(CONFIG, 'agent.yaml');
-const USUAL = { name: undefined, binary: undefined, stateDirectory: '/var/lib/refit', runDirectory: '/run/refit' };
+const USUAL = {
+  name: undefined,
+  binary: undefined,
+  stateDirectory: '/var/lib/refit',
+  runDirectory: '/run/refit',
+};
 /** How long a certificate of the agent is valid; the next one is fetched when most of that is over. */
 const VALIDITY = '168h';
 
-export const installAgent = onHost(async ({ credentials, procedure }: AgentInstallFlags, write: Write) => {
-  const service = ownService();
-  const k0s = procedure === 'kubeadm' ? undefined : await findK0s();
-  const program = await ownProgram();
-  const source = await credentialsFor(k0s, program.refit, credentials);
-  const { stateDirectory, runDirectory } = await ownOptions(procedure);
-  const isMarked = await hasMark(service.file);
-  // Only one runs on a host: the service's would start again and again.
-  if (!isMarked) for (const directory of [stateDirectory, runDirectory]) await assertUnused(directory);
-  const isPlaced = !program.isOneFile || (await isOwnBinary());
-  const foreign = [
-    ...(isMarked === false ? [service.file] : []),
-    ...(source.text !== undefined && (await hasMark(CREDENTIALS)) === false ? [CREDENTIALS] : []),
-    ...(isPlaced === false && isMarked !== true ? [BINARY] : []),
-  ];
-  if (foreign.length > 0) {
-    const hint = `move that away, put settings of the service into ${service.dropIn}, and run this again`;
-    failing('REFIT_INSTALL', 'refit install did not make what is in its way: ', { hint })(foreign.join(', '));
-  }
-  if (k0s) write(`found k0s ${k0s.version}, a ${k0s.role} (PID ${k0s.pid}, data in ${k0s.dataDirectory})\n`);
-  if (k0s?.ownAgent) write('k0s runs its own agent, so this one only watches: docs/guides/k0s.md says more\n');
-  if (!isPlaced) {
-    await placeBinary();
-    write(`copied this program to ${BINARY}\n`);
-  }
-  for (const directory of [CONFIG, stateDirectory]) {
-    await mkdir(directory, { mode: 0o700, recursive: true });
-    await assertOwnedByRoot(directory);
-  }
-  if (source.text !== undefined) {
-    await placeText(CREDENTIALS, 0o600, source.text);
-    write(`wrote ${CREDENTIALS}: ${source.what}\n`);
-  }
-  const kubeconfig = source.file ?? CREDENTIALS;
-  const object = k0s?.role === 'controller' ? ['--object', 'controlnode'] : [];
-  const flags = k0s ? object : ['--procedure', 'kubeadm'];
-  const command = [...program.agent, 'agent', ...flags, '--kubeconfig', kubeconfig];
-  await placeText(service.file, service.mode, service.textFor(command));
-  await run(service.start);
-  write(`wrote ${service.file}\n`);
-  write(`started ${service.title}, now and at each boot; its state is in ${stateDirectory}\n`);
-});
+export const installAgent = onHost(
+  async ({ credentials, procedure }: AgentInstallFlags, write: Write) => {
+    const service = ownService();
+    const k0s = procedure === 'kubeadm' ? undefined : await findK0s();
+    const program = await ownProgram();
+    const source = await credentialsFor(k0s, program.refit, credentials);
+    const { stateDirectory, runDirectory } = await ownOptions(procedure);
+    const isMarked = await hasMark(service.file);
+    // Only one runs on a host: the service's would start again and again.
+    if (!isMarked)
+      for (const directory of [stateDirectory, runDirectory]) await assertUnused(directory);
+    const isPlaced = !program.isOneFile || (await isOwnBinary());
+    const foreign = [
+      ...(isMarked === false ? [service.file] : []),
+      ...(source.text !== undefined && (await hasMark(CREDENTIALS)) === false ? [CREDENTIALS] : []),
+      ...(isPlaced === false && isMarked !== true ? [BINARY] : []),
+    ];
+    if (foreign.length > 0) {
+      const hint = `move that away, put settings of the service into ${service.dropIn}, and run this again`;
+      failing('REFIT_INSTALL', 'refit install did not make what is in its way: ', { hint })(
+        foreign.join(', '),
+      );
+    }
+    if (k0s)
+      write(
+        `found k0s ${k0s.version}, a ${k0s.role} (PID ${k0s.pid}, data in ${k0s.dataDirectory})\n`,
+      );
+    if (k0s?.ownAgent)
+      write('k0s runs its own agent, so this one only watches: docs/guides/k0s.md says more\n');
+    if (!isPlaced) {
+      await placeBinary();
+      write(`copied this program to ${BINARY}\n`);
+    }
+    for (const directory of [CONFIG, stateDirectory]) {
+      await mkdir(directory, { mode: 0o700, recursive: true });
+      await assertOwnedByRoot(directory);
+    }
+    if (source.text !== undefined) {
+      await placeText(CREDENTIALS, 0o600, source.text);
+      write(`wrote ${CREDENTIALS}: ${source.what}\n`);
+    }
+    const kubeconfig = source.file ?? CREDENTIALS;
+    const object = k0s?.role === 'controller' ? ['--object', 'controlnode'] : [];
+    const flags = k0s ? object : ['--procedure', 'kubeadm'];
+    const command = [...program.agent, 'agent', ...flags, '--kubeconfig', kubeconfig];
+    await placeText(service.file, service.mode, service.textFor(command));
+    await run(service.start);
+    write(`wrote ${service.file}\n`);
+    write(`started ${service.title}, now and at each boot; its state is in ${stateDirectory}\n`);
+  },
+);
 
 function ownService() {
   if (process.getuid?.() !== 0) refuse('the agent runs as root: run this as root, too');
@@ -85,15 +108,24 @@ async function run(lines: readonly string[]): Promise<void> {
   const { ask } = createCommands(process.env, systemClock);
   for (const line of lines) {
     const [program = '', ...args] = line.split(' ');
-    await ask(program, ...args).catch((cause: unknown) => hostFault('cannot change the service', cause));
+    await ask(program, ...args).catch((cause: unknown) =>
+      hostFault('cannot change the service', cause),
+    );
   }
 }
 
 /** The kubelet's own, except on a controller of k0s: a file that was given, or a command that gets them. */
-async function credentialsFor(k0s: RunningK0s | undefined, refit: readonly string[], given?: string) {
+async function credentialsFor(
+  k0s: RunningK0s | undefined,
+  refit: readonly string[],
+  given?: string,
+) {
   if (given !== undefined) {
     await loadTrustedConfig(given);
-    return { text: withFullPaths(await readFile(given, 'utf8'), dirname(given)), what: `a copy of ${given}` };
+    return {
+      text: withFullPaths(await readFile(given, 'utf8'), dirname(given)),
+      what: `a copy of ${given}`,
+    };
   }
   if (k0s?.role !== 'controller') {
     const file = k0s ? join(k0s.dataDirectory, 'kubelet.conf') : '/etc/kubernetes/kubelet.conf';
@@ -111,7 +143,10 @@ async function credentialsFor(k0s: RunningK0s | undefined, refit: readonly strin
   const options = ['--duration', VALIDITY, '--output', 'exec-credential', '--kubeconfig', admin];
   const command = [...refit, 'credentials', 'controlnode', name, ...node, ...options];
   const text = await kubeconfigWith(config, withCommand(command));
-  return { text, what: `gets a certificate for controlnode ${name} with ${admin} whenever one is due` };
+  return {
+    text,
+    what: `gets a certificate for controlnode ${name} with ${admin} whenever one is due`,
+  };
 }
 
 async function loadTrustedConfig(path: string) {
@@ -124,14 +159,18 @@ async function assertIdle(state: string): Promise<void> {
   const { journal, airgapJournal, configurationJournal } = pathsIn(state);
   for (const path of [journal, airgapJournal]) {
     const { phase } = await loadJournal(path);
-    if (phase !== 'idle') refuse(`the agent is upgrading this node (${phase}): wait until that has ended`);
+    if (phase !== 'idle')
+      refuse(`the agent is upgrading this node (${phase}): wait until that has ended`);
   }
-  if (existsSync(configurationJournal)) refuse('the agent is changing files of this host: wait until that has ended');
+  if (existsSync(configurationJournal))
+    refuse('the agent is changing files of this host: wait until that has ended');
   await assertUnused(state);
 }
 
 async function assertUnused(directory: string): Promise<void> {
-  const fail = failing('REFIT_INSTALL', '', { hint: 'end that agent and whatever starts it, then run this again' });
+  const fail = failing('REFIT_INSTALL', '', {
+    hint: 'end that agent and whatever starts it, then run this again',
+  });
   for (const name of globSync('*.lock.*', { cwd: directory }))
     await assertFree(join(directory, name)).catch(({ message }: Error) => fail(message));
 }
@@ -187,10 +226,14 @@ export const uninstallAgent = onHost(async (write: Write) => {
     write(`removed ${service.title}\n`);
   }
   const foreign = 'refit install did not put it there';
-  const rights = (await hasMark(CREDENTIALS)) ? deleteCommands(rightsIn(await readFile(CREDENTIALS, 'utf8'))) : [];
+  const rights = (await hasMark(CREDENTIALS))
+    ? deleteCommands(rightsIn(await readFile(CREDENTIALS, 'utf8')))
+    : [];
   const isUsed = allPids().some((pid) => pid !== process.pid && executableOf(pid) === BINARY);
   const whyForeign = isMarked || (await isOwnBinary()) ? undefined : foreign;
-  const whySource = (await ownProgram()).isOneFile ? whyForeign : 'only the one-file program removes it';
+  const whySource = (await ownProgram()).isOneFile
+    ? whyForeign
+    : 'only the one-file program removes it';
   const whyLeft = new Map([
     [BINARY, isUsed ? 'another process runs it' : whySource],
     [CREDENTIALS, rights.length > 0 ? undefined : foreign],
@@ -206,16 +249,22 @@ export const uninstallAgent = onHost(async (write: Write) => {
     const problem = await assertIdle(path)
       .then(async () => await removeState(path))
       .catch(messageOf);
-    write(existsSync(path) ? `left ${path}: ${problem ?? 'it has other files'}\n` : `removed ${path}\n`);
+    write(
+      existsSync(path) ? `left ${path}: ${problem ?? 'it has other files'}\n` : `removed ${path}\n`,
+    );
   }
-  if (rights.length > 0) write(`left in the cluster what this agent had there; to remove it:\n${rights.join('\n')}\n`);
+  if (rights.length > 0)
+    write(`left in the cluster what this agent had there; to remove it:\n${rights.join('\n')}\n`);
 });
 
 /** What the agent of a controller has in the cluster. Only a kubeconfig that gets certificates has names. */
 function rightsIn(kubeconfig: string) {
   const valueOf = (word: string) => new RegExp(`${word}\\W+([\\w.-]+)`).exec(kubeconfig)?.[1];
   const name = valueOf('controlnode') ?? 'NAME';
-  return [{ kind: 'ControlNode', metadata: { name } }, ...objectsIn(controlNodeRoles(name, valueOf('--node')))];
+  return [
+    { kind: 'ControlNode', metadata: { name } },
+    ...objectsIn(controlNodeRoles(name, valueOf('--node'))),
+  ];
 }
 
 type RunningK0s = FoundService & ReturnType<typeof describe>;
@@ -224,15 +273,18 @@ type RunningK0s = FoundService & ReturnType<typeof describe>;
 async function findK0s(): Promise<RunningK0s> {
   const [found, faults]: [RunningK0s[], string[]] = [[], []];
   for (const service of findServices()) {
-    const answer = await askService(service.statusSocket, STATUS_TIMEOUT_MS).catch((error: unknown) => {
-      faults.push(`PID ${service.pid}: ${messageOf(error)}`);
-    });
+    const answer = await askService(service.statusSocket, STATUS_TIMEOUT_MS).catch(
+      (error: unknown) => {
+        faults.push(`PID ${service.pid}: ${messageOf(error)}`);
+      },
+    );
     if (answer?.pid === service.pid) found.push({ ...service, ...describe(answer) });
   }
   const [only, ...more] = found;
   if (only === undefined) {
     if (faults.length > 0) hostFault('cannot ask k0s', faults.join(', '));
-    const hint = 'start it, and install the agent again; on a kubeadm host pass --procedure kubeadm';
+    const hint =
+      'start it, and install the agent again; on a kubeadm host pass --procedure kubeadm';
     throw new RefitError('REFIT_INSTALL', 'no k0s runs on this host', { hint });
   }
   if (more.length === 0) return only;

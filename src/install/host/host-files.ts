@@ -5,7 +5,8 @@ import { syncPath } from '../../agent/state/durable-files.ts';
 import { unless } from '../../agent/state/trusted-path.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 
-const MARK = '# `refit install agent` wrote this file, and writes it anew: put changes into a drop-in.\n';
+const MARK =
+  '# `refit install agent` wrote this file, and writes it anew: put changes into a drop-in.\n';
 
 /** Undefined where there is no such file; a masked unit is somebody else's. */
 export async function hasMark(path: string): Promise<boolean | undefined> {
@@ -19,7 +20,11 @@ export async function placeText(path: string, mode: number, text: string): Promi
 }
 
 /** `fill` writes to the path that it gets. Leaves nothing behind when that fails. */
-export async function placeFile(path: string, mode: number, fill: (next: string) => Promise<void>): Promise<void> {
+export async function placeFile(
+  path: string,
+  mode: number,
+  fill: (next: string) => Promise<void>,
+): Promise<void> {
   const next = `${path}.new`;
   try {
     await rm(next, { force: true });
@@ -35,7 +40,9 @@ export async function placeFile(path: string, mode: number, fill: (next: string)
 }
 
 /** A system call that fails in `work` is no bug of Refit. */
-export function onHost<T extends readonly unknown[]>(work: (...args: T) => Promise<void>): typeof work {
+export function onHost<T extends readonly unknown[]>(
+  work: (...args: T) => Promise<void>,
+): typeof work {
   return async (...args) =>
     await work(...args).catch((error: NodeJS.ErrnoException) => {
       if (error.syscall === undefined) throw error;

@@ -23,7 +23,12 @@ export const BINARY = '/usr/local/bin/refit';
 
 /** How to run it: as it is, and as an agent, which is as small as it can be. What is one file, `placeBinary` copies. */
 export async function ownProgram() {
-  if (isSea()) return { refit: [BINARY], agent: [BINARY, `--node-options=${AGENT_FLAGS.join(' ')}`], isOneFile: true };
+  if (isSea())
+    return {
+      refit: [BINARY],
+      agent: [BINARY, `--node-options=${AGENT_FLAGS.join(' ')}`],
+      isOneFile: true,
+    };
   const [node, script] = [await realpath(process.execPath), await realpath(process.argv[1] ?? '')];
   await assertOwnedByRoot(node);
   await assertOwnedByRoot(script);
@@ -37,13 +42,19 @@ const SELF = '/proc/self/exe';
 
 /** Undefined where there is none; true when it is a copy of this one. */
 export async function isOwnBinary(): Promise<boolean | undefined> {
-  const there = await hashFile(BINARY, { open }).catch((cause: unknown) => hostFault(`cannot read ${BINARY}`, cause));
+  const there = await hashFile(BINARY, { open }).catch((cause: unknown) =>
+    hostFault(`cannot read ${BINARY}`, cause),
+  );
   return there === undefined ? undefined : there === (await hashFile(SELF, { open }));
 }
 
 export async function placeBinary(): Promise<void> {
   await assertOwnedByRoot(dirname(BINARY));
-  await placeFile(BINARY, 0o755, async (next) => await copyFile(SELF, next, constants.COPYFILE_EXCL));
+  await placeFile(
+    BINARY,
+    0o755,
+    async (next) => await copyFile(SELF, next, constants.COPYFILE_EXCL),
+  );
 }
 
 /** Root runs it, or the commands that it names: nobody else may be able to change it. */

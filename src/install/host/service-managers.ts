@@ -39,13 +39,16 @@ const MANAGERS = [
 
 /** Of the running system. Throws REFIT_INSTALL when there is none. */
 export function serviceManager() {
-  const message = 'neither systemd nor OpenRC runs this host: run `refit agent` under your supervisor';
+  const message =
+    'neither systemd nor OpenRC runs this host: run `refit agent` under your supervisor';
   return MANAGERS.find(({ sign }) => existsSync(sign)) ?? failing('REFIT_INSTALL')(message);
 }
 
 export function systemdUnit(command: readonly string[]): string {
   // systemd expands both in arguments.
-  const words = command.map((word) => JSON.stringify(word).replaceAll('%', '%%').replaceAll('$', '$$$$'));
+  const words = command.map((word) =>
+    JSON.stringify(word).replaceAll('%', '%%').replaceAll('$', '$$$$'),
+  );
   const unit = withValue(deployFile('host/refit-agent.service'), 'ExecStart', words.join(' '));
   // A step of kubeadm goes on when the agent ends.
   return command.includes('kubeadm') ? unit.replace('UMask=', 'KillMode=process\nUMask=') : unit;

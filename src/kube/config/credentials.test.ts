@@ -5,7 +5,12 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { type Script, sendJson, sendStatus, startStubServer } from '../../../test/faults/stub-server.ts';
+import {
+  type Script,
+  sendJson,
+  sendStatus,
+  startStubServer,
+} from '../../../test/faults/stub-server.ts';
 import { createAuthority, issueClient, issueServer } from '../../../tools/controlplane/certs.ts';
 import { messageOf } from '../../util/errors.ts';
 import { nodes } from '../resources.ts';
@@ -71,9 +76,18 @@ test('a token file is read again when it changes, and not for every request', as
 });
 
 test.each([
-  [{ tokenFile: '/nowhere/token' }, /^cannot read the file of tokenFile: ENOENT: .*'\/nowhere\/token'$/],
-  [{ clientKey: { file: '/nowhere/key' } }, /^cannot read the file of client-key: ENOENT: .*'\/nowhere\/key'$/],
-  [{ token: 'secret\npart' }, /^the token has a line break, or a character that no token has; write it in one line$/],
+  [
+    { tokenFile: '/nowhere/token' },
+    /^cannot read the file of tokenFile: ENOENT: .*'\/nowhere\/token'$/,
+  ],
+  [
+    { clientKey: { file: '/nowhere/key' } },
+    /^cannot read the file of client-key: ENOENT: .*'\/nowhere\/key'$/,
+  ],
+  [
+    { token: 'secret\npart' },
+    /^the token has a line break, or a character that no token has; write it in one line$/,
+  ],
 ])('a mistake in the kubeconfig is none of the connection: %j', async (user, message) => {
   await using server = await startStubServer(ok);
   using client = createClient({ ...server.config, user });
@@ -96,8 +110,12 @@ test('after a 401 the token file is read at once, and the request sent once more
 });
 
 test('a plain token that is refused is not tried again', async () => {
-  await using server = await startStubServer((_request, response) => sendStatus(response, 401, 'Unauthorized'));
-  const error = await failure(createClient({ ...server.config, user: { token: 't' } }).get(nodes, 'n1'));
+  await using server = await startStubServer((_request, response) =>
+    sendStatus(response, 401, 'Unauthorized'),
+  );
+  const error = await failure(
+    createClient({ ...server.config, user: { token: 't' } }).get(nodes, 'n1'),
+  );
   expect(server.requests).toHaveLength(1);
   expect(describeProblem(error)).toMatchObject({
     code: 'REFIT_UNAUTHORIZED',
@@ -106,11 +124,18 @@ test('a plain token that is refused is not tried again', async () => {
 });
 
 test('impersonation goes into headers, each value on its own', async () => {
-  const impersonate = { user: 'eve', uid: '7', groups: ['a', 'b'], extra: { 'example.org/Team (1)': ['x', 'y'] } };
+  const impersonate = {
+    user: 'eve',
+    uid: '7',
+    groups: ['a', 'b'],
+    extra: { 'example.org/Team (1)': ['x', 'y'] },
+  };
   await using server = await startStubServer(ok);
   await createClient({ ...server.config, user: { impersonate } }).get(nodes, 'n1');
   const raw = server.requests[0]?.rawHeaders ?? [];
-  const pairs = raw.flatMap((name, index) => (name.startsWith('impersonate') ? [`${name}: ${raw[index + 1]}`] : []));
+  const pairs = raw.flatMap((name, index) =>
+    name.startsWith('impersonate') ? [`${name}: ${raw[index + 1]}`] : [],
+  );
   expect(pairs).toEqual([
     'impersonate-user: eve',
     'impersonate-uid: 7',
@@ -149,11 +174,17 @@ async function plugin(
 test('a plugin runs once for many callers, and hears of the cluster', async () => {
   const { exec, runs, info } = await plugin('once', '{"token":"t$N"}');
   await using server = await startStubServer(ok);
-  const cluster = { tlsServerName: 'api.test', proxyUrl: 'http://p', certificateAuthority: { text: 'CA' } };
+  const cluster = {
+    tlsServerName: 'api.test',
+    proxyUrl: 'http://p',
+    certificateAuthority: { text: 'CA' },
+  };
   const client = createClient({ ...server.config, ...cluster, user: { exec } });
   await Promise.all(Array.from({ length: 20 }, async () => await client.get(nodes, 'n1')));
   expect(await runs()).toBe(1);
-  expect(new Set(server.requests.map(({ headers }) => headers.authorization))).toEqual(new Set(['Bearer t1']));
+  expect(new Set(server.requests.map(({ headers }) => headers.authorization))).toEqual(
+    new Set(['Bearer t1']),
+  );
   expect(await info()).toEqual({
     apiVersion: 'client.authentication.k8s.io/v1',
     kind: 'ExecCredential',
@@ -171,7 +202,10 @@ test('a plugin runs once for many callers, and hears of the cluster', async () =
 
 test('a plugin runs again after its credential expired, and once after a 401', async () => {
   const clock = new FakeClock(Date.UTC(2026, 0, 1));
-  const { exec, runs } = await plugin('expiring', '{"token":"t$N","expirationTimestamp":"2026-01-01T00:01:00Z"}');
+  const { exec, runs } = await plugin(
+    'expiring',
+    '{"token":"t$N","expirationTimestamp":"2026-01-01T00:01:00Z"}',
+  );
   await using server = await startStubServer((request, response) => {
     if (request.headers.authorization === 'Bearer t1') sendStatus(response, 401, 'Unauthorized');
     else ok(request, response);
@@ -188,20 +222,35 @@ test('a plugin runs again after its credential expired, and once after a 401', a
 
 test.each([
   ['no JSON', 'oops', 'printed no ExecCredential'],
-  ['nothing of use', '{"expirationTimestamp":"2026-01-01T00:01:00Z"}', 'printed neither token nor certificate'],
+  [
+    'nothing of use',
+    '{"expirationTimestamp":"2026-01-01T00:01:00Z"}',
+    'printed neither token nor certificate',
+  ],
 ])('a plugin with %s', async (name, status, message) => {
   const { exec } = await plugin(name.replaceAll(' ', '-'), status);
   await using server = await startStubServer(ok);
-  const error = describeProblem(await failure(createClient({ ...server.config, user: { exec } }).get(nodes, 'n1')));
-  expect(error).toMatchObject({ code: 'REFIT_KUBECONFIG', message: expect.stringContaining(message) });
+  const error = describeProblem(
+    await failure(createClient({ ...server.config, user: { exec } }).get(nodes, 'n1')),
+  );
+  expect(error).toMatchObject({
+    code: 'REFIT_KUBECONFIG',
+    message: expect.stringContaining(message),
+  });
 });
 
 test('a plugin that is missing: its own hint is shown', async () => {
   const { exec } = await plugin('missing', '{}');
-  const user = { exec: { ...exec, command: '/nowhere/plugin', installHint: 'install it with care' } };
+  const user = {
+    exec: { ...exec, command: '/nowhere/plugin', installHint: 'install it with care' },
+  };
   await using server = await startStubServer(ok);
-  const error = describeProblem(await failure(createClient({ ...server.config, user }).get(nodes, 'n1')));
-  expect(error.message).toMatch(/plugin \/nowhere\/plugin failed: .*ENOENT.*; install it with care/);
+  const error = describeProblem(
+    await failure(createClient({ ...server.config, user }).get(nodes, 'n1')),
+  );
+  expect(error.message).toMatch(
+    /plugin \/nowhere\/plugin failed: .*ENOENT.*; install it with care/,
+  );
 });
 
 test('a plugin that fails without a word: its arguments, which may hold a token, are not shown', async () => {
@@ -220,7 +269,9 @@ test('a plugin that takes too long is blamed itself, not the server, which nobod
   using client = createClient({ ...server.config, user });
   const thrown = await failure(client.get(nodes, 'n1', { deadlineMs: 100 }));
   const { line } = describeProblem(thrown);
-  expect(line).toMatch(/^REFIT_KUBECONFIG: exec plugin sh gave no credential within .*run the plugin by hand/);
+  expect(line).toMatch(
+    /^REFIT_KUBECONFIG: exec plugin sh gave no credential within .*run the plugin by hand/,
+  );
   expect(thrown).toMatchObject({ maybeApplied: false });
 });
 
@@ -264,7 +315,9 @@ test('client certificates are presented, and connections made anew when the file
   expect(server.connections()).toBe(2);
 });
 
-test.each<[string, Partial<ClusterConfig>, { certificate: string; key: string }, RegExp | undefined]>([
+test.each<
+  [string, Partial<ClusterConfig>, { certificate: string; key: string }, RegExp | undefined]
+>([
   ['a known authority', trust, serverPair, undefined],
   ['no check at all', { insecureSkipTlsVerify: true }, serverPair, undefined],
   ['an unknown authority', {}, serverPair, /unable to verify the first certificate/],
@@ -280,7 +333,12 @@ test.each<[string, Partial<ClusterConfig>, { certificate: string; key: string },
     issueServer(issuer, { dns: ['else'], addresses: [] }, lasting),
     undefined,
   ],
-  ['an expired certificate', trust, issueServer(issuer, names, expired), /its certificate has expired/],
+  [
+    'an expired certificate',
+    trust,
+    issueServer(issuer, names, expired),
+    /its certificate has expired/,
+  ],
 ])('a server with %s', async (_name, config, pair, problem) => {
   await using server = await startStubServer(ok, { cert: pair.certificate, key: pair.key });
   const asked = createClient({ ...server.config, ...config }).get(nodes, 'n1');
@@ -294,22 +352,35 @@ test.each<[string, Partial<ClusterConfig>, { certificate: string; key: string },
 });
 
 test('a key that does not fit its certificate, as between two rotations, leaves no connection open', async () => {
-  const [one, two] = ['one', 'two'].map((commonName) => issueClient(issuer, { commonName }, lasting));
-  const user = { clientCertificate: { text: one?.certificate ?? '' }, clientKey: { text: two?.key ?? '' } };
+  const [one, two] = ['one', 'two'].map((commonName) =>
+    issueClient(issuer, { commonName }, lasting),
+  );
+  const user = {
+    clientCertificate: { text: one?.certificate ?? '' },
+    clientKey: { text: two?.key ?? '' },
+  };
   await using server = await startStubServer(ok, tls);
   const client = createClient({ ...server.config, ...trust, user });
-  const sockets = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+  const sockets = (): number =>
+    process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
   const before = sockets();
   for (let round = 0; round < 3; round++)
-    expect(describeProblem(await failure(client.get(nodes, 'n1')))).toMatchObject({ code: 'REFIT_TLS' });
+    expect(describeProblem(await failure(client.get(nodes, 'n1')))).toMatchObject({
+      code: 'REFIT_TLS',
+    });
   await expect.poll(sockets).toBeLessThanOrEqual(before);
 });
 
 test('an expired client certificate is named as the reason of a 401', async () => {
   const { certificate, key } = issueClient(issuer, { commonName: 'late' }, expired);
-  await using server = await startStubServer((_request, response) => sendStatus(response, 401, 'Unauthorized'), tls);
+  await using server = await startStubServer(
+    (_request, response) => sendStatus(response, 401, 'Unauthorized'),
+    tls,
+  );
   const user = { clientCertificate: { text: certificate }, clientKey: { text: key } };
-  const error = describeProblem(await failure(createClient({ ...server.config, ...trust, user }).get(nodes, 'n1')));
+  const error = describeProblem(
+    await failure(createClient({ ...server.config, ...trust, user }).get(nodes, 'n1')),
+  );
   expect(error.code).toBe('REFIT_TLS');
   expect(error.message).toMatch(/refused the client certificate: it expired on \d{4}-/);
 });
@@ -317,14 +388,20 @@ test('an expired client certificate is named as the reason of a 401', async () =
 test.each([
   ['https', { cert: serverPair.certificate, key: serverPair.key }],
   ['http', undefined],
-])('a write over %s that is given up is cut off: nothing of it may arrive later', async (_name, secure) => {
-  const clock = new FakeClock();
-  const broken = Promise.withResolvers<unknown>();
-  await using server = await startStubServer(({ socket }) => void socket.once('error', broken.resolve), secure);
-  const client = createClient({ ...server.config, ...trust }, { clock, deadlineMs: 1_000 });
-  const failed = failure(client.replace(nodes, { metadata: { name: 'n1' } }));
-  await expect.poll(() => server.requests.length).toBe(1);
-  await clock.advance(1_000);
-  expect(await failed).toMatchObject({ maybeApplied: true });
-  expect(await broken.promise).toMatchObject({ code: 'ECONNRESET' });
-});
+])(
+  'a write over %s that is given up is cut off: nothing of it may arrive later',
+  async (_name, secure) => {
+    const clock = new FakeClock();
+    const broken = Promise.withResolvers<unknown>();
+    await using server = await startStubServer(
+      ({ socket }) => void socket.once('error', broken.resolve),
+      secure,
+    );
+    const client = createClient({ ...server.config, ...trust }, { clock, deadlineMs: 1_000 });
+    const failed = failure(client.replace(nodes, { metadata: { name: 'n1' } }));
+    await expect.poll(() => server.requests.length).toBe(1);
+    await clock.advance(1_000);
+    expect(await failed).toMatchObject({ maybeApplied: true });
+    expect(await broken.promise).toMatchObject({ code: 'ECONNRESET' });
+  },
+);

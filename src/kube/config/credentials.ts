@@ -38,9 +38,14 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
     if (user.exec) plugin ??= execPlugin(user.exec, config, ca, clock);
     const exec = await plugin?.credential(closed);
     const token =
-      exec?.token ?? (user.tokenFile === undefined ? user.token : (await textOf('tokenFile', user.tokenFile)).trim());
+      exec?.token ??
+      (user.tokenFile === undefined
+        ? user.token
+        : (await textOf('tokenFile', user.tokenFile)).trim());
     if (/[^\x20-\x7e]/.test(token ?? ''))
-      failing('REFIT_KUBECONFIG')('the token has a line break, or a character that no token has; write it in one line');
+      failing('REFIT_KUBECONFIG')(
+        'the token has a line break, or a character that no token has; write it in one line',
+      );
     return {
       headers: {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -69,7 +74,9 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
       const { validFromDate, validToDate } = new X509Certificate(cert);
       const now = clock.now();
       if (now > validToDate.getTime()) return `it expired on ${validToDate.toISOString()}`;
-      return now < validFromDate.getTime() ? `it is valid only from ${validFromDate.toISOString()}` : undefined;
+      return now < validFromDate.getTime()
+        ? `it is valid only from ${validFromDate.toISOString()}`
+        : undefined;
     },
   };
 }
@@ -81,7 +88,8 @@ function impersonationHeaders({ user, uid, groups, extra }: Impersonation): Outg
   const headers: OutgoingHttpHeaders = { 'impersonate-user': user };
   if (uid !== undefined) headers['impersonate-uid'] = uid;
   if (groups.length > 0) headers['impersonate-group'] = [...groups];
-  for (const [key, values] of Object.entries(extra)) headers[`impersonate-extra-${escapeKey(key)}`] = [...values];
+  for (const [key, values] of Object.entries(extra))
+    headers[`impersonate-extra-${escapeKey(key)}`] = [...values];
   return headers;
 }
 
@@ -96,7 +104,8 @@ function rotatingFile(field: string, path: string, clock: Clock) {
     /** Reads again only when size, inode or modification time changed; rejects with REFIT_KUBECONFIG. */
     async read() {
       if (clock.monotonic() - checkedAt < CHECK_INTERVAL_MS) return text;
-      const fail = ({ message }: Error) => failing('REFIT_KUBECONFIG')(`cannot read the file of ${field}: ${message}`);
+      const fail = ({ message }: Error) =>
+        failing('REFIT_KUBECONFIG')(`cannot read the file of ${field}: ${message}`);
       const { mtimeMs, size, ino } = await stat(path).catch(fail);
       const found = `${mtimeMs}:${size}:${ino}`;
       if (found !== stamp) text = await readFile(path, 'utf8').catch(fail);

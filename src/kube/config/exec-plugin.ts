@@ -12,7 +12,12 @@ const PLUGIN_TIMEOUT_MS = 60_000;
 
 export type ExecPlugin = ReturnType<typeof execPlugin>;
 
-export function execPlugin(config: ExecConfig, cluster: ClusterConfig, caText: string | undefined, clock: Clock) {
+export function execPlugin(
+  config: ExecConfig,
+  cluster: ClusterConfig,
+  caText: string | undefined,
+  clock: Clock,
+) {
   const told = { ...clusterEntry(cluster, caText), 'proxy-url': cluster.proxyUrl };
   const spec = { interactive: false, ...(config.provideClusterInfo && { cluster: told }) };
   const info = JSON.stringify({ apiVersion: config.apiVersion, kind: 'ExecCredential', spec });
@@ -33,7 +38,11 @@ export function execPlugin(config: ExecConfig, cluster: ClusterConfig, caText: s
   };
 }
 
-async function run(config: ExecConfig, info: string, signal: AbortSignal | undefined): Promise<ExecCredential> {
+async function run(
+  config: ExecConfig,
+  info: string,
+  signal: AbortSignal | undefined,
+): Promise<ExecCredential> {
   const { command, args, env, installHint } = config;
   const stdout = await new Promise<string>((resolve, reject) => {
     const variables = { ...process.env, ...env, KUBERNETES_EXEC_INFO: info };
@@ -66,7 +75,11 @@ function readCredential(stdout: string, command: string) {
   const status = isRecord(answer) ? answer['status'] : undefined;
   if (!isRecord(status)) throw pluginError(command, 'printed no ExecCredential with a status');
   const text = (field: string) => (isText(status[field]) ? status[field] : undefined);
-  const [token, certificate, key] = [text('token'), text('clientCertificateData'), text('clientKeyData')];
+  const [token, certificate, key] = [
+    text('token'),
+    text('clientCertificateData'),
+    text('clientKeyData'),
+  ];
   if (!token && !certificate) throw pluginError(command, 'printed neither token nor certificate');
   const expiresAt = Date.parse(text('expirationTimestamp') ?? '');
   return {

@@ -11,8 +11,15 @@ export function readCluster(entry: Entry) {
   if (!/^https?:/.test(server) || !URL.canParse(server))
     throw complaint(entry, 'server', `is not an http or https URL: ${printableUrl(server)}`);
   const proxyUrl = textField(entry, 'proxy-url');
-  if (proxyUrl !== undefined && !(URL.parse(proxyUrl)?.protocol === 'http:' && server.startsWith('https:')))
-    throw complaint(entry, 'proxy-url', 'must be an http URL, for a server of https: other proxies are not supported');
+  if (
+    proxyUrl !== undefined &&
+    !(URL.parse(proxyUrl)?.protocol === 'http:' && server.startsWith('https:'))
+  )
+    throw complaint(
+      entry,
+      'proxy-url',
+      'must be an http URL, for a server of https: other proxies are not supported',
+    );
   return defined({
     server: server.replace(/\/+$/, ''),
     proxyUrl,
@@ -24,7 +31,8 @@ export function readCluster(entry: Entry) {
 
 export function readUser(entry: Entry): UserConfig {
   const field = ['auth-provider', 'username'].find((name) => entry.fields[name]);
-  if (field) throw complaint(entry, field, 'is set, but only certificates, tokens and exec are supported');
+  if (field)
+    throw complaint(entry, field, 'is set, but only certificates, tokens and exec are supported');
   const user = defined({
     clientCertificate: pemField(entry, 'client-certificate'),
     clientKey: pemField(entry, 'client-key'),
@@ -39,13 +47,23 @@ export function readUser(entry: Entry): UserConfig {
 }
 
 /** Each would read a file of this process, run a command, or trust any server. */
-const OUTSIDE = /^(exec|tokenFile|client-certificate|client-key|certificate-authority|insecure-skip-tls-verify)$/;
+const OUTSIDE =
+  /^(exec|tokenFile|client-certificate|client-key|certificate-authority|insecure-skip-tls-verify)$/;
 
 export function refuseOutside(entry: Entry): void {
   const [field] = Object.keys(entry.fields).filter((key) => OUTSIDE.test(key) && entry.fields[key]);
-  if (field) throw complaint(entry, field, 'is not allowed here: only data that the kubeconfig itself holds');
+  if (field)
+    throw complaint(
+      entry,
+      field,
+      'is not allowed here: only data that the kubeconfig itself holds',
+    );
   if (textField(entry, 'server')?.startsWith('http:'))
-    throw complaint(entry, 'server', 'is an http URL, and over http anybody could answer and read the credentials');
+    throw complaint(
+      entry,
+      'server',
+      'is an http URL, and over http anybody could answer and read the credentials',
+    );
 }
 
 function readExec(user: Entry): ExecConfig | undefined {
@@ -115,13 +133,15 @@ export function section(
 ): Map<string, Entry> {
   const entries = new Map<string, Entry>();
   const found = config[list] ?? [];
-  if (!Array.isArray(found)) throw new RefitError('REFIT_KUBECONFIG', `${file}: ${list} must be a list`);
+  if (!Array.isArray(found))
+    throw new RefitError('REFIT_KUBECONFIG', `${file}: ${list} must be a list`);
   for (const [index, item] of found.entries()) {
     if (!isRecord(item) || typeof item['name'] !== 'string')
       throw new RefitError('REFIT_KUBECONFIG', `${file}: ${list}[${index}] has no name`);
     const fields = item[member] ?? {};
     const name = `${member} "${item['name']}"`;
-    if (!isRecord(fields)) throw new RefitError('REFIT_KUBECONFIG', `${file}: ${name} must be a mapping`);
+    if (!isRecord(fields))
+      throw new RefitError('REFIT_KUBECONFIG', `${file}: ${name} must be a mapping`);
     entries.getOrInsert(item['name'], { file, directory, name, fields });
   }
   return entries;

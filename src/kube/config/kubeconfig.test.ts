@@ -45,7 +45,8 @@ async function file(name: string, content: object | string): Promise<string> {
 async function problem(content: object | string): Promise<string> {
   const path = await file('wrong', content);
   const error = await loadClusterConfig({ path }).catch((thrown: unknown) => thrown);
-  if (!(error instanceof RefitError)) throw new Error('a RefitError was expected', { cause: error });
+  if (!(error instanceof RefitError))
+    throw new Error('a RefitError was expected', { cause: error });
   expect(error.code).toBe('REFIT_KUBECONFIG');
   expect(error.message).toContain(path);
   return error.message;
@@ -53,7 +54,11 @@ async function problem(content: object | string): Promise<string> {
 
 test('JSON, with everything inline', async () => {
   const user = { 'client-certificate-data': DATA, 'client-key-data': DATA };
-  const cluster = { 'certificate-authority-data': DATA, 'tls-server-name': 'api', 'proxy-url': 'http://p' };
+  const cluster = {
+    'certificate-authority-data': DATA,
+    'tls-server-name': 'api',
+    'proxy-url': 'http://p',
+  };
   const path = await file('full', kubeconfig({ user, cluster, context: { namespace: 'ships' } }));
   expect(await loadClusterConfig({ path })).toEqual({
     server: 'https://127.0.0.1:6443',
@@ -109,7 +114,12 @@ test('impersonation and a plugin', async () => {
   };
   const path = await file('exec', kubeconfig({ user }));
   expect((await loadClusterConfig({ path })).user).toEqual({
-    impersonate: { user: 'eve', uid: '7', groups: ['a', 'b'], extra: { 'example.org/Team': ['x'] } },
+    impersonate: {
+      user: 'eve',
+      uid: '7',
+      groups: ['a', 'b'],
+      extra: { 'example.org/Team': ['x'] },
+    },
     exec: {
       apiVersion: 'client.authentication.k8s.io/v1',
       command: join(directory, 'plugin'),
@@ -129,7 +139,11 @@ test('of several files, the first that sets something wins; missing and empty on
   const late = await file('late', kubeconfig({ current: 'other' }));
   const env = { KUBECONFIG: [join(directory, 'nowhere'), empty, early, late].join(delimiter) };
   const config = await loadClusterConfig({ env });
-  expect(config).toMatchObject({ server: 'https://early', files: [empty, early, late], user: { token: 'secret' } });
+  expect(config).toMatchObject({
+    server: 'https://early',
+    files: [empty, early, late],
+    user: { token: 'secret' },
+  });
 });
 
 test('without KUBECONFIG, the file of the home directory', async () => {
@@ -142,17 +156,35 @@ test('without KUBECONFIG, the file of the home directory', async () => {
 
 test('another context by name', async () => {
   const path = await file('contexts', kubeconfig({ current: 'nothing' }));
-  expect(await loadClusterConfig({ path, context: 'main' })).toMatchObject({ namespace: 'default' });
+  expect(await loadClusterConfig({ path, context: 'main' })).toMatchObject({
+    namespace: 'default',
+  });
 });
 
 test.each([
   ['no current context', kubeconfig({ current: '' }), 'current-context is not set'],
-  ['an unknown context', kubeconfig({ current: 'x' }), 'context "x" is not defined (defined: main)'],
-  ['an unknown user', kubeconfig({ context: { user: 'eve' } }), 'user "eve" is not defined (defined: u)'],
-  ['an unknown cluster', kubeconfig({ context: { cluster: 'd' } }), 'cluster "d" is not defined (defined: c)'],
+  [
+    'an unknown context',
+    kubeconfig({ current: 'x' }),
+    'context "x" is not defined (defined: main)',
+  ],
+  [
+    'an unknown user',
+    kubeconfig({ context: { user: 'eve' } }),
+    'user "eve" is not defined (defined: u)',
+  ],
+  [
+    'an unknown cluster',
+    kubeconfig({ context: { cluster: 'd' } }),
+    'cluster "d" is not defined (defined: c)',
+  ],
   ['no user', kubeconfig({ context: { user: '' } }), 'context "main" has no user'],
   ['no server', kubeconfig({ cluster: { server: '' } }), 'server of cluster "c" is not set'],
-  ['no URL', kubeconfig({ cluster: { server: '127.0.0.1' } }), 'server of cluster "c" is not an http or https URL'],
+  [
+    'no URL',
+    kubeconfig({ cluster: { server: '127.0.0.1' } }),
+    'server of cluster "c" is not an http or https URL',
+  ],
   [
     'a proxy of SOCKS',
     kubeconfig({ cluster: { 'proxy-url': 'socks5://me:s3cr3t@p' } }),
@@ -178,9 +210,21 @@ test.each([
     kubeconfig({ cluster: { server: 'ftp://me:s3cr3t@c' } }),
     'is not an http or https URL: ftp://***@c',
   ],
-  ['a number for a token', kubeconfig({ user: { token: 5 } }), 'token of user "u" must be a string'],
-  ['a password', kubeconfig({ user: { username: 'u', password: 'p' } }), 'username of user "u" is set, but only'],
-  ['a plugin without command', kubeconfig({ user: { exec: {} } }), 'command of exec of user "u" is not set'],
+  [
+    'a number for a token',
+    kubeconfig({ user: { token: 5 } }),
+    'token of user "u" must be a string',
+  ],
+  [
+    'a password',
+    kubeconfig({ user: { username: 'u', password: 'p' } }),
+    'username of user "u" is set, but only',
+  ],
+  [
+    'a plugin without command',
+    kubeconfig({ user: { exec: {} } }),
+    'command of exec of user "u" is not set',
+  ],
   ['a list that is none', { ...kubeconfig(), users: {} }, 'users must be a list'],
   ['an entry without name', { ...kubeconfig(), users: [{}] }, 'users[0] has no name'],
   ['no mapping', 'just a text', 'its content must be a mapping'],
@@ -191,13 +235,21 @@ test.each([
 });
 
 test('a terminal for a plugin is refused', async () => {
-  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'x', interactiveMode: 'Always' };
+  const exec = {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    command: 'x',
+    interactiveMode: 'Always',
+  };
   expect(await problem(kubeconfig({ user: { exec } }))).toContain('plugins run without a terminal');
 });
 
 test.each([
   ['a file', { path: '/nowhere/at/all' }, 'cannot read /nowhere/at/all: ENOENT'],
-  ['all files of KUBECONFIG', { env: { KUBECONFIG: '/nowhere/at/all' } }, 'no file of KUBECONFIG exists'],
+  [
+    'all files of KUBECONFIG',
+    { env: { KUBECONFIG: '/nowhere/at/all' } },
+    'no file of KUBECONFIG exists',
+  ],
 ])('%s that is missing', async (_name, options, message) => {
   await expect(loadClusterConfig(options)).rejects.toThrow(message);
 });

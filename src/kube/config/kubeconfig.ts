@@ -6,7 +6,14 @@ import { readNamed } from '../../util/bounded-file.ts';
 import { failing, RefitError, unlessError } from '../../util/errors.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import type { ClusterConfig } from './cluster-config.ts';
-import { type Entry, readCluster, readUser, refuseOutside, section, textField } from './kubeconfig-entries.ts';
+import {
+  type Entry,
+  readCluster,
+  readUser,
+  refuseOutside,
+  section,
+  textField,
+} from './kubeconfig-entries.ts';
 
 export interface LoadOptions {
   /** One kubeconfig file; otherwise KUBECONFIG, the pod's service account or ~/.kube/config, in this order. */
@@ -22,18 +29,24 @@ const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 /** Throws REFIT_KUBECONFIG with file and field when there is no usable connection. */
 export async function loadClusterConfig(options: LoadOptions = {}): Promise<ClusterConfig> {
   const env = options.env ?? process.env;
-  if (options.path !== undefined) return resolve([await readEntries(options.path)], options.context);
+  if (options.path !== undefined)
+    return resolve([await readEntries(options.path)], options.context);
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
   if (listed.length > 0) return resolve(await readPresent(listed), options.context);
   const pod = await inCluster(env);
-  return pod ?? resolve([await readEntries(join(env['HOME'] ?? homedir(), '.kube', 'config'))], options.context);
+  return (
+    pod ??
+    resolve([await readEntries(join(env['HOME'] ?? homedir(), '.kube', 'config'))], options.context)
+  );
 }
 
 /** Of a text that somebody else may have written, which `name` names. Throws for one that holds more than data. */
 export async function parseClusterConfig(text: string, name: string): Promise<ClusterConfig> {
-  if (text.length > MOST_FOREIGN) throw new RefitError('REFIT_KUBECONFIG', `${name} is larger than 64 KiB`);
+  if (text.length > MOST_FOREIGN)
+    throw new RefitError('REFIT_KUBECONFIG', `${name} is larger than 64 KiB`);
   const entries = await readEntries(name, text);
-  for (const entry of [...entries.clusters.values(), ...entries.users.values()]) refuseOutside(entry);
+  for (const entry of [...entries.clusters.values(), ...entries.users.values()])
+    refuseOutside(entry);
   return resolve([entries], undefined);
 }
 
@@ -42,12 +55,16 @@ type Merged = Awaited<ReturnType<typeof readEntries>>;
 /** Reads the files of KUBECONFIG that exist; kubectl ignores missing ones too. */
 async function readPresent(paths: readonly string[]): Promise<Merged[]> {
   const ifThere = unlessError(
-    (error) => error instanceof RefitError && isRecord(error.cause) && error.cause['code'] === 'ENOENT',
+    (error) =>
+      error instanceof RefitError && isRecord(error.cause) && error.cause['code'] === 'ENOENT',
   );
   const read = await Promise.all(paths.map(async (path) => await ifThere(readEntries(path))));
   const present = read.filter((file) => file !== undefined);
   if (present.length > 0) return present;
-  throw new RefitError('REFIT_KUBECONFIG', `no file of KUBECONFIG exists: ${paths.join(delimiter)}`);
+  throw new RefitError(
+    'REFIT_KUBECONFIG',
+    `no file of KUBECONFIG exists: ${paths.join(delimiter)}`,
+  );
 }
 
 async function readEntries(path: string, text?: string) {
@@ -70,7 +87,10 @@ async function parse(path: string, given?: string): Promise<Record<string, unkno
     ? (parseJson(text) ?? fail('a brace, a quote or a comma is missing or too many'))
     : ((await parseFirst(text, fail)) ?? {});
   if (isRecord(value)) return value;
-  throw new RefitError('REFIT_KUBECONFIG', `${path} is not a kubeconfig: its content must be a mapping`);
+  throw new RefitError(
+    'REFIT_KUBECONFIG',
+    `${path} is not a kubeconfig: its content must be a mapping`,
+  );
 }
 
 /** What a sentence of the YAML parser quotes. */
@@ -116,15 +136,29 @@ function referenced(context: Entry, field: 'cluster' | 'user'): string {
   throw new RefitError('REFIT_KUBECONFIG', `${context.file}: ${context.name} has no ${field}`);
 }
 
-function entryNamed(entries: ReadonlyMap<string, Entry>, kind: string, name: string, files: string): Entry {
+function entryNamed(
+  entries: ReadonlyMap<string, Entry>,
+  kind: string,
+  name: string,
+  files: string,
+): Entry {
   const entry = entries.get(name);
   if (entry) return entry;
   const known = [...entries.keys()].join(', ') || 'none';
-  const hint = kind === 'context' ? 'choose another with --context, or correct current-context' : 'correct the context';
-  throw new RefitError('REFIT_KUBECONFIG', `${files}: ${kind} "${name}" is not defined (defined: ${known})`, { hint });
+  const hint =
+    kind === 'context'
+      ? 'choose another with --context, or correct current-context'
+      : 'correct the context';
+  throw new RefitError(
+    'REFIT_KUBECONFIG',
+    `${files}: ${kind} "${name}" is not defined (defined: ${known})`,
+    { hint },
+  );
 }
 
-async function inCluster(env: Readonly<Record<string, string | undefined>>): Promise<ClusterConfig | undefined> {
+async function inCluster(
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<ClusterConfig | undefined> {
   const [host, port] = [env['KUBERNETES_SERVICE_HOST'], env['KUBERNETES_SERVICE_PORT']];
   if (!host || !port) return undefined;
   const namespace = await readFile(`${SERVICE_ACCOUNT}/namespace`, 'utf8').catch(() => undefined);

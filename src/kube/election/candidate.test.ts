@@ -13,8 +13,17 @@ import { guardedClient, leadershipTerm } from './write-guard.ts';
 /** Each line as `level msg rest`, where rest is what the line adds. */
 function logInto(lines: string[]): Logger {
   const write = (line: string): void => {
-    const { time: _, level, msg, lease, identity, ...rest } = JSON.parse(line) as Record<string, unknown>;
-    lines.push(`${lease as string}/${identity as string} ${level as string} ${msg as string} ${JSON.stringify(rest)}`);
+    const {
+      time: _,
+      level,
+      msg,
+      lease,
+      identity,
+      ...rest
+    } = JSON.parse(line) as Record<string, unknown>;
+    lines.push(
+      `${lease as string}/${identity as string} ${level as string} ${msg as string} ${JSON.stringify(rest)}`,
+    );
   };
   return jsonLogger(write, () => 0, 'debug');
 }
@@ -35,7 +44,11 @@ const held = (more: Partial<NonNullable<Lease['spec']>> = {}): Lease => ({
 });
 
 test('renewal has two thirds of the duration, and five tries in that', () => {
-  expect(timesOf(15_000)).toEqual({ leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 });
+  expect(timesOf(15_000)).toEqual({
+    leaseDurationMs: 15_000,
+    renewDeadlineMs: 10_000,
+    retryPeriodMs: 2_000,
+  });
 });
 
 test('a lease counts for as long as its holder wrote, not for as long as ours would', async () => {
@@ -75,7 +88,9 @@ test('a first claim that arrived, but whose answer was lost, is not claimed a se
   cut(undefined);
   await clock.advance(20_000);
   expect(heard).toEqual([0]);
-  expect(server.written.map(({ spec }) => spec?.leaseTransitions)).toEqual(server.written.map(() => 0));
+  expect(server.written.map(({ spec }) => spec?.leaseTransitions)).toEqual(
+    server.written.map(() => 0),
+  );
 });
 
 test('a leader whose lease was deleted ends its term, and makes a new lease with nothing of the old one', async () => {
@@ -187,7 +202,9 @@ test('a leader tries again sooner the less time is left, but at most ten times a
   isBroken = true;
   await clock.advance(15_000);
   const times = asked.slice(2).map(({ at }) => Math.round(at));
-  expect(times).toEqual([5_000, 7_500, 9_375, 10_781, 11_836, 12_627, 13_220, 13_720, 14_220, 14_720]);
+  expect(times).toEqual([
+    5_000, 7_500, 9_375, 10_781, 11_836, 12_627, 13_220, 13_720, 14_220, 14_720,
+  ]);
 });
 
 test('a conflict is answered by one read and one more claim; other failures by none', async () => {
@@ -231,7 +248,10 @@ test('releasing the lease is limited in time like any other request', async () =
   await clock.advance(0);
   await one.stop();
   expect(server.read().spec?.holderIdentity).toBe('');
-  expect(asked.at(-1)).toMatchObject({ mutating: true, options: { namespace: PLACE.namespace, deadlineMs: 5_000 } });
+  expect(asked.at(-1)).toMatchObject({
+    mutating: true,
+    options: { namespace: PLACE.namespace, deadlineMs: 5_000 },
+  });
 });
 
 test('the log says when it leads, and why it no longer does', async () => {
@@ -239,14 +259,20 @@ test('the log says when it leads, and why it no longer does', async () => {
   const server = new LeaseServer();
   const clock = new FakeClock();
   const { link, cut } = cuttable(clock);
-  const one = stand(server, clock, 'one', { client: leaseClient(server, link), log: logInto(lines) });
+  const one = stand(server, clock, 'one', {
+    client: leaseClient(server, link),
+    log: logInto(lines),
+  });
   await clock.advance(0);
   cut('request');
   await clock.advance(15_000);
   cut(undefined);
   await clock.advance(10_000);
   const lease = server.read();
-  server.replace({ ...lease, spec: { ...lease.spec, holderIdentity: 'thief', leaseDurationSeconds: 1 } });
+  server.replace({
+    ...lease,
+    spec: { ...lease.spec, holderIdentity: 'thief', leaseDurationSeconds: 1 },
+  });
   await clock.advance(20_000);
   server.remove();
   await clock.advance(20_000);
@@ -302,7 +328,9 @@ test('one who listens no more hears nothing, and one who fails keeps nothing fro
   stopListening();
   await clock.advance(100);
   expect(heard).toEqual(['last']);
-  expect(lines).toContain(`${PLACE.name}/one error a listener of the election failed {"problem":"broken"}`);
+  expect(lines).toContain(
+    `${PLACE.name}/one error a listener of the election failed {"problem":"broken"}`,
+  );
 });
 
 test('a term ends by the clock alone, also where no timer ran, as on a machine that was halted', () => {

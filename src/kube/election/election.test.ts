@@ -14,10 +14,18 @@ const LABEL = 'autopilot.k0sproject.io/central-cordoning';
 test('the first lease carries everything that others read', async () => {
   const server = new LeaseServer();
   const clock = new FakeClock(Date.UTC(2026, 10, 20, 4, 51, 46, 657));
-  const { election } = stand(server, clock, 'one', { labels: (identity) => ({ [LABEL]: identity }) });
+  const { election } = stand(server, clock, 'one', {
+    labels: (identity) => ({ [LABEL]: identity }),
+  });
   await clock.advance(0);
   const at = '2026-11-20T04:51:46.657000Z';
-  const spec = { holderIdentity: 'one', leaseDurationSeconds: 60, leaseTransitions: 0, acquireTime: at, renewTime: at };
+  const spec = {
+    holderIdentity: 'one',
+    leaseDurationSeconds: 60,
+    leaseTransitions: 0,
+    acquireTime: at,
+    renewTime: at,
+  };
   expect(server.lease).toMatchObject({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' });
   expect(server.lease).toMatchObject({ metadata: { ...PLACE, labels: { [LABEL]: 'one' } }, spec });
   expect(election.term()).toEqual({ number: 0 });
@@ -59,14 +67,21 @@ test('a graceful stop leaves the lease as the recorded original does, and the ne
   });
   expect(released.metadata.labels).toEqual({ [LABEL]: 'one' });
   await clock.advance(6_000);
-  expect(server.lease?.spec).toMatchObject({ holderIdentity: 'two', leaseTransitions: 1, leaseDurationSeconds: 60 });
+  expect(server.lease?.spec).toMatchObject({
+    holderIdentity: 'two',
+    leaseTransitions: 1,
+    leaseDurationSeconds: 60,
+  });
   expect([one.heard, two.heard]).toEqual([[0, 'end'], [1]]);
 });
 
 test('a silent holder keeps the lease for its whole duration as we saw it, whatever the times in it say', async () => {
   const server = new LeaseServer();
   const clock = new FakeClock();
-  const times = { acquireTime: '2001-01-01T00:00:00.000000Z', renewTime: '2001-01-01T00:00:00.000000Z' };
+  const times = {
+    acquireTime: '2001-01-01T00:00:00.000000Z',
+    renewTime: '2001-01-01T00:00:00.000000Z',
+  };
   const spec = { holderIdentity: 'gone', leaseDurationSeconds: 60, leaseTransitions: 7, ...times };
   server.create({ metadata: { ...PLACE }, spec });
   const { heard } = stand(server, clock, 'one');
@@ -81,7 +96,8 @@ test('a holder that gives signs of life keeps it, even with a clock far ahead of
   const [here, there] = [new FakeClock(), new FakeClock(Date.UTC(1999, 0, 1))];
   stand(server, there, 'other');
   const { heard } = stand(server, here, 'one');
-  for (let round = 0; round < 60; round++) await Promise.all([there.advance(5_000), here.advance(5_000)]);
+  for (let round = 0; round < 60; round++)
+    await Promise.all([there.advance(5_000), here.advance(5_000)]);
   expect(heard).toEqual([]);
 });
 
@@ -149,7 +165,10 @@ test('a lease that another took ends the term at the next read', async () => {
   const one = stand(server, clock, 'one');
   await clock.advance(0);
   const lease = server.read();
-  server.replace({ ...lease, spec: { ...lease.spec, holderIdentity: 'thief', leaseTransitions: 4 } });
+  server.replace({
+    ...lease,
+    spec: { ...lease.spec, holderIdentity: 'thief', leaseTransitions: 4 },
+  });
   await clock.advance(5_000);
   expect(one.heard).toEqual([0, 'end']);
   expect(one.election.leader()).toBe('thief');
@@ -194,7 +213,9 @@ test('writes pass the guard only in a term, and end before the lease can be take
   expect(deadlines).toEqual([54_000, 40_000, 1_000]);
   await clock.advance(1_000);
   await expect(write()).rejects.toMatchObject({
-    message: expect.stringMatching(/refused: this process does not hold the leader lease$/) as string,
+    message: expect.stringMatching(
+      /refused: this process does not hold the leader lease$/,
+    ) as string,
     maybeApplied: false,
   });
   expect(await client.get(leases, 'any')).toMatchObject({ spec: { holderIdentity: 'one' } });
@@ -222,8 +243,10 @@ test('the lease is released only after the last write ended, and not at all wher
     expect(one.election.term()).toBeUndefined();
     expect(server.lease?.spec?.holderIdentity).toBe('one');
     if (ending === 'an answer') pending.resolve(server.read());
-    else if (ending === 'a refusal') pending.reject(new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' }));
-    else if (ending === 'no connection') pending.reject(new TransportError('refused', { maybeApplied: false }));
+    else if (ending === 'a refusal')
+      pending.reject(new StatusError({ kind: 'Status', code: 409, reason: 'Conflict' }));
+    else if (ending === 'no connection')
+      pending.reject(new TransportError('refused', { maybeApplied: false }));
     else pending.reject(new TransportError('lost'));
     await Promise.all([write, stopped]);
     expect(server.lease?.spec?.holderIdentity).toBe(holder);
@@ -247,7 +270,9 @@ test.each([
     return await apply();
   };
   const client = guardedClient(leaseClient(server, slow), one.election, clock);
-  const write = client.replace(leases, server.read(), { abort: stop.signal }).catch((thrown: unknown) => thrown);
+  const write = client
+    .replace(leases, server.read(), { abort: stop.signal })
+    .catch((thrown: unknown) => thrown);
   await clock.advance(100);
   stop.abort();
   const stopped = one.stop();
@@ -262,24 +287,31 @@ test.each([
   ['is kept', 30_000, 'one'],
   ['is kept to its end', 59_999, 'one'],
   ['is released', 60_000, ''],
-])('a lease %s by a leader that stops %i ms after a write whose fate is unknown', async (_what, ms, holder) => {
-  const server = new LeaseServer();
-  const clock = new FakeClock();
-  const one = stand(server, clock, 'one');
-  await clock.advance(0);
-  const lost = leaseClient(server, async () => await Promise.reject(new TransportError('lost')));
-  await expect(guardedClient(lost, one.election).replace(leases, server.read())).rejects.toThrow('lost');
-  await clock.advance(ms);
-  expect(one.election.term()).toEqual({ number: 0 });
-  await one.stop();
-  expect(server.lease?.spec?.holderIdentity).toBe(holder);
-});
+])(
+  'a lease %s by a leader that stops %i ms after a write whose fate is unknown',
+  async (_what, ms, holder) => {
+    const server = new LeaseServer();
+    const clock = new FakeClock();
+    const one = stand(server, clock, 'one');
+    await clock.advance(0);
+    const lost = leaseClient(server, async () => await Promise.reject(new TransportError('lost')));
+    await expect(guardedClient(lost, one.election).replace(leases, server.read())).rejects.toThrow(
+      'lost',
+    );
+    await clock.advance(ms);
+    expect(one.election.term()).toEqual({ number: 0 });
+    await one.stop();
+    expect(server.lease?.spec?.holderIdentity).toBe(holder);
+  },
+);
 
 test('times that could overlap are refused', () => {
   const options = { client: leaseClient(new LeaseServer(), direct), ...PLACE, identity: 'one' };
   expect(() => createElection({ ...options, leaseDurationMs: 10_000 })).toThrow(RangeError);
   expect(() => createElection({ ...options, retryPeriodMs: 10_000 })).toThrow(RangeError);
   const atTheEdge = { leaseDurationMs: 10_000, renewDeadlineMs: 9_000 };
-  expect(() => createElection({ ...options, ...atTheEdge })).toThrow('renewDeadlineMs < 0.9 * leaseDurationMs');
+  expect(() => createElection({ ...options, ...atTheEdge })).toThrow(
+    'renewDeadlineMs < 0.9 * leaseDurationMs',
+  );
   expect(createElection({ ...options, ...timesOf(15_000) }).name).toBe(PLACE.name);
 });

@@ -5,8 +5,23 @@ import type { Logger } from '../../util/log.ts';
 import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import type { KubeClient } from '../client.ts';
 import { type Lease, leases } from '../resources.ts';
-import { ifFound, isAlreadyExists, isConflict, isNotFound, isVerdict, type StatusError } from '../status-error.ts';
-import { type Claim, holderOf, released, renewalOf, renewed, taken, transitionsOf } from './lease-record.ts';
+import {
+  ifFound,
+  isAlreadyExists,
+  isConflict,
+  isNotFound,
+  isVerdict,
+  type StatusError,
+} from '../status-error.ts';
+import {
+  type Claim,
+  holderOf,
+  released,
+  renewalOf,
+  renewed,
+  taken,
+  transitionsOf,
+} from './lease-record.ts';
 import { type LeadershipTerm, leadershipTerm, type TermTimes } from './write-guard.ts';
 
 /** Times are in whole seconds: the Lease has no finer unit. Defaults as in client-go: 15 s, 10 s and 2 s. */
@@ -33,9 +48,20 @@ export type Election = ReturnType<typeof createElection>;
 
 export function createElection(options: ElectionOptions) {
   const all = { ...DEFAULT_TOOLS, ...timesOf(15_000), ...options };
-  const { name, namespace, identity, clock, random, leaseDurationMs, renewDeadlineMs, retryPeriodMs } = all;
+  const {
+    name,
+    namespace,
+    identity,
+    clock,
+    random,
+    leaseDurationMs,
+    renewDeadlineMs,
+    retryPeriodMs,
+  } = all;
   if (!(retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs * 0.9))
-    throw new RangeError('an election needs retryPeriodMs < renewDeadlineMs < 0.9 * leaseDurationMs');
+    throw new RangeError(
+      'an election needs retryPeriodMs < renewDeadlineMs < 0.9 * leaseDurationMs',
+    );
   const log = all.log.child({ lease: name, identity });
   const lease = leaseOnServer(all);
   const leadership = leadershipTerm(clock, all, log);
@@ -112,11 +138,17 @@ export function createElection(options: ElectionOptions) {
   };
 }
 
-async function resign(lease: ReturnType<typeof leaseOnServer>, leadership: LeadershipTerm, log: Logger): Promise<void> {
+async function resign(
+  lease: ReturnType<typeof leaseOnServer>,
+  leadership: LeadershipTerm,
+  log: Logger,
+): Promise<void> {
   await leadership.settled();
   if (!lease.ours()) return;
   if (leadership.mayHaveLateWrite())
-    return log.warn('the lease is not released but expires: a write of ours may still reach the server');
+    return log.warn(
+      'the lease is not released but expires: a write of ours may still reach the server',
+    );
   try {
     await lease.read();
     await lease.release();
@@ -127,10 +159,13 @@ async function resign(lease: ReturnType<typeof leaseOnServer>, leadership: Leade
 
 /** The lease as last read, and when we first read this renewal: the holder's own clock is ignored. */
 function leaseOnServer(options: ElectionOptions & TermTimes & Pick<Tools, 'clock'>) {
-  const { client, namespace, name, identity, labels, clock, leaseDurationMs, renewDeadlineMs } = options;
+  const { client, namespace, name, identity, labels, clock, leaseDurationMs, renewDeadlineMs } =
+    options;
   // A third of the renewal time, so that one lost answer leaves room for a pause and a second attempt.
   const limits = { namespace, deadlineMs: renewDeadlineMs / 3 };
-  let observed: { readonly lease: Lease; readonly renewal: string; readonly at: number } | undefined;
+  let observed:
+    | { readonly lease: Lease; readonly renewal: string; readonly at: number }
+    | undefined;
   const observe = (lease: Lease): Lease => {
     const renewal = renewalOf(lease);
     const at = observed?.renewal === renewal ? observed.at : clock.monotonic();
@@ -159,7 +194,8 @@ function leaseOnServer(options: ElectionOptions & TermTimes & Pick<Tools, 'clock
       return observed.at + durationMs - clock.monotonic();
     },
     /** Routine: somebody else wrote. A lease that cannot be created because its namespace is missing is not. */
-    hasChanged: (thrown: unknown) => isConflict(thrown) || isAlreadyExists(thrown) || (exists() && isNotFound(thrown)),
+    hasChanged: (thrown: unknown) =>
+      isConflict(thrown) || isAlreadyExists(thrown) || (exists() && isNotFound(thrown)),
     async read(abort?: AbortSignal): Promise<void> {
       const lease = await ifFound(client.get(leases, name, { ...limits, abort }));
       if (lease) observe(lease);
@@ -168,9 +204,18 @@ function leaseOnServer(options: ElectionOptions & TermTimes & Pick<Tools, 'clock
     /** Takes no `abort`: an abandoned claim could leave a lease that nobody renews. */
     async write(next: (claim: Claim) => Lease): Promise<Lease> {
       const durationSeconds = Math.ceil(leaseDurationMs / 1000);
-      const lease = next({ identity, now: clock.now(), durationSeconds, labels: labels?.(identity) ?? {} });
+      const lease = next({
+        identity,
+        now: clock.now(),
+        durationSeconds,
+        labels: labels?.(identity) ?? {},
+      });
       const isThere = lease.metadata.uid !== undefined;
-      return observe(await (isThere ? client.replace(leases, lease, limits) : client.create(leases, lease, limits)));
+      return observe(
+        await (isThere
+          ? client.replace(leases, lease, limits)
+          : client.create(leases, lease, limits)),
+      );
     },
     async release(): Promise<void> {
       const lease = ours();

@@ -21,7 +21,10 @@ export function taken(lease: Lease | undefined, place: Lease['metadata'], claim:
 /** Held by nobody, as client-go writes it, so that any implementation takes it at once. */
 export function released(lease: Lease, now: number): Lease {
   const times = { acquireTime: microTime(now), renewTime: microTime(now) };
-  return { ...lease, spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, ...times } };
+  return {
+    ...lease,
+    spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, ...times },
+  };
 }
 
 export function holderOf(lease: Lease): string {
@@ -34,15 +37,27 @@ export function transitionsOf(lease: Lease): number {
 
 /** Changes with every renewal; labels and other fields that people edit don't count. */
 export function renewalOf({ spec }: Lease): string {
-  return JSON.stringify([spec?.holderIdentity, spec?.renewTime, spec?.acquireTime, spec?.leaseTransitions]);
+  return JSON.stringify([
+    spec?.holderIdentity,
+    spec?.renewTime,
+    spec?.acquireTime,
+    spec?.leaseTransitions,
+  ]);
 }
 
 /** With the same holder only `renewTime` moves; `more` wins over the rest. */
 export function renewed(lease: Lease, claim: Claim, more: Lease['spec'] = {}): Lease {
   const { identity, now, durationSeconds, labels } = claim;
   const merged = { ...lease.metadata.labels, ...labels };
-  const metadata = { ...lease.metadata, ...(Object.keys(merged).length > 0 ? { labels: merged } : {}) };
-  const own = { holderIdentity: identity, leaseDurationSeconds: durationSeconds, renewTime: microTime(now) };
+  const metadata = {
+    ...lease.metadata,
+    ...(Object.keys(merged).length > 0 ? { labels: merged } : {}),
+  };
+  const own = {
+    holderIdentity: identity,
+    leaseDurationSeconds: durationSeconds,
+    renewTime: microTime(now),
+  };
   const spec = { acquireTime: own.renewTime, leaseTransitions: 0, ...lease.spec, ...own, ...more };
   return { ...lease, metadata, spec };
 }

@@ -29,18 +29,28 @@ export interface WriteGuard {
 const LAST_ANSWER_MS = 3_000;
 
 /** Reads pass. Writes need the lease, and end before another can take it. A late one must fail: give each a precondition. */
-export function guardedClient(client: KubeClient, guard: WriteGuard, clock: Clock = systemClock): KubeClient {
+export function guardedClient(
+  client: KubeClient,
+  guard: WriteGuard,
+  clock: Clock = systemClock,
+): KubeClient {
   return aroundRequests(client, async (what, options, send) => {
     if (what === undefined) return await send(options);
     options?.abort?.throwIfAborted();
     const write = guard.beginWrite();
     // A TransportError, so that callers need no further case.
     if (!write)
-      throw new TransportError(`${what} refused: this process does not hold the leader lease`, { maybeApplied: false });
+      throw new TransportError(`${what} refused: this process does not hold the leader lease`, {
+        maybeApplied: false,
+      });
     const abort = options?.abort;
     const late = new AbortController();
     using ends = new DisposableStack();
-    ends.use(onAbort(abort, () => ends.defer(clock.schedule(LAST_ANSWER_MS, () => late.abort(abort?.reason)))));
+    ends.use(
+      onAbort(abort, () =>
+        ends.defer(clock.schedule(LAST_ANSWER_MS, () => late.abort(abort?.reason))),
+      ),
+    );
     const deadlineMs = Math.min(options?.deadlineMs ?? Number.POSITIVE_INFINITY, write.deadlineMs);
     try {
       const result = await send({ ...options, deadlineMs, abort: late.signal });
@@ -66,7 +76,11 @@ const USABLE_PART = 0.9;
 export type LeadershipTerm = ReturnType<typeof leadershipTerm>;
 
 /** Times are monotonic and count from *before* a renewal was sent: others can only see it later. */
-export function leadershipTerm(clock: Clock, { leaseDurationMs, renewDeadlineMs }: TermTimes, log: Logger) {
+export function leadershipTerm(
+  clock: Clock,
+  { leaseDurationMs, renewDeadlineMs }: TermTimes,
+  log: Logger,
+) {
   const listeners = new Set<(term: Term | undefined) => void>();
   const running = new Set<Promise<void>>();
   let current: Term | undefined;

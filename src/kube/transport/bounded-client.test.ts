@@ -28,7 +28,9 @@ function slowClient(): { client: KubeClient; asked: string[]; answer: (name: str
 test('a request waits until another has its answer; a watch does not', async () => {
   const { client, asked, answer } = slowClient();
   const bounded = boundedClient(client, 2);
-  const answers = ['a', 'b', 'c', 'd'].map(async (name) => (await bounded.get(nodes, name)).metadata.name);
+  const answers = ['a', 'b', 'c', 'd'].map(
+    async (name) => (await bounded.get(nodes, name)).metadata.name,
+  );
   bounded.watch(nodes);
   await Promise.resolve();
   expect(asked).toEqual(['a', 'b', 'watch']);

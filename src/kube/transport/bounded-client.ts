@@ -12,7 +12,10 @@ type Around = <O extends RequestOptions | undefined, T>(
 /** Requests beyond `most` wait in order, and their deadlines start with their turn. Watches do not count, because they last. */
 export function boundedClient(client: KubeClient, most: number): KubeClient {
   const inTurn = semaphore(most);
-  return aroundRequests(client, async (_write, options, send) => await inTurn(async () => await send(options)));
+  return aroundRequests(
+    client,
+    async (_write, options, send) => await inTurn(async () => await send(options)),
+  );
 }
 
 /** A client that sends each request through `around`. Watches pass. */
@@ -20,20 +23,39 @@ export function aroundRequests(client: KubeClient, around: Around): KubeClient {
   return {
     get: async (resource, name, options) =>
       await around(undefined, options, async (o) => await client.get(resource, name, o)),
-    list: async (resource, options) => await around(undefined, options, async (o) => await client.list(resource, o)),
+    list: async (resource, options) =>
+      await around(undefined, options, async (o) => await client.list(resource, o)),
     listAll: async (resource, options) =>
       await around(undefined, options, async (o) => await client.listAll(resource, o)),
     watch: (resource, options) => client.watch(resource, options),
     create: async (resource, object, options) =>
-      await around(`create ${resource.plural}`, options, async (o) => await client.create(resource, object, o)),
+      await around(
+        `create ${resource.plural}`,
+        options,
+        async (o) => await client.create(resource, object, o),
+      ),
     replace: async (resource, object, options) =>
-      await around(`update ${resource.plural}`, options, async (o) => await client.replace(resource, object, o)),
+      await around(
+        `update ${resource.plural}`,
+        options,
+        async (o) => await client.replace(resource, object, o),
+      ),
     patch: async (resource, name, patch, options) =>
-      await around(`patch ${resource.plural}`, options, async (o) => await client.patch(resource, name, patch, o)),
+      await around(
+        `patch ${resource.plural}`,
+        options,
+        async (o) => await client.patch(resource, name, patch, o),
+      ),
     delete: async (resource, name, options) =>
-      await around(`delete ${resource.plural}`, options, async (o) => await client.delete(resource, name, o)),
-    evict: async (pod, options) => await around('evict', options, async (o) => await client.evict(pod, o)),
-    raw: async (path, options) => await around(undefined, options, async (o) => await client.raw(path, o)),
+      await around(
+        `delete ${resource.plural}`,
+        options,
+        async (o) => await client.delete(resource, name, o),
+      ),
+    evict: async (pod, options) =>
+      await around('evict', options, async (o) => await client.evict(pod, o)),
+    raw: async (path, options) =>
+      await around(undefined, options, async (o) => await client.raw(path, o)),
     close: () => client.close(),
   };
 }

@@ -3,7 +3,12 @@ import { access } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { type SeenRequest, sendJson, sendStatus, startStubServer } from '../../../test/faults/stub-server.ts';
+import {
+  type SeenRequest,
+  sendJson,
+  sendStatus,
+  startStubServer,
+} from '../../../test/faults/stub-server.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { KubeClient } from '../client.ts';
 import { leases, type Node, nodes, pods } from '../resources.ts';
@@ -24,7 +29,9 @@ async function failure(work: Promise<unknown>): Promise<unknown> {
   );
 }
 
-test.each<[string, (client: KubeClient) => Promise<unknown>, Partial<SeenRequest> & { type?: string }]>([
+test.each<
+  [string, (client: KubeClient) => Promise<unknown>, Partial<SeenRequest> & { type?: string }]
+>([
   ['get', async (c) => await c.get(nodes, 'n1'), { method: 'GET', url: '/api/v1/nodes/n1' }],
   [
     'get in a namespace, with odd characters',
@@ -33,7 +40,8 @@ test.each<[string, (client: KubeClient) => Promise<unknown>, Partial<SeenRequest
   ],
   [
     'list',
-    async (c) => await c.list(pods, { labelSelector: 'a=b,c', fieldSelector: 'spec.nodeName=w1', limit: 5 }),
+    async (c) =>
+      await c.list(pods, { labelSelector: 'a=b,c', fieldSelector: 'spec.nodeName=w1', limit: 5 }),
     { url: '/api/v1/pods?labelSelector=a%3Db%2Cc&fieldSelector=spec.nodeName%3Dw1&limit=5' },
   ],
   [
@@ -48,8 +56,17 @@ test.each<[string, (client: KubeClient) => Promise<unknown>, Partial<SeenRequest
   ],
   [
     'replace, of a subresource',
-    async (c) => await c.replace(nodes, { metadata: { name: 'n1' } }, { subresource: 'status', fieldManager: 'me' }),
-    { method: 'PUT', url: '/api/v1/nodes/n1/status?fieldManager=me', body: '{"metadata":{"name":"n1"}}' },
+    async (c) =>
+      await c.replace(
+        nodes,
+        { metadata: { name: 'n1' } },
+        { subresource: 'status', fieldManager: 'me' },
+      ),
+    {
+      method: 'PUT',
+      url: '/api/v1/nodes/n1/status?fieldManager=me',
+      body: '{"metadata":{"name":"n1"}}',
+    },
   ],
   [
     'a merge patch',
@@ -73,7 +90,8 @@ test.each<[string, (client: KubeClient) => Promise<unknown>, Partial<SeenRequest
   ],
   [
     'delete with preconditions',
-    async (c) => await c.delete(leases, 'l', { namespace: 'ns', uid: 'u', propagationPolicy: 'Background' }),
+    async (c) =>
+      await c.delete(leases, 'l', { namespace: 'ns', uid: 'u', propagationPolicy: 'Background' }),
     {
       method: 'DELETE',
       url: '/apis/coordination.k8s.io/v1/namespaces/ns/leases/l',
@@ -90,7 +108,9 @@ test.each<[string, (client: KubeClient) => Promise<unknown>, Partial<SeenRequest
     },
   ],
 ])('%s', async (_name, act, { type, ...expected }) => {
-  await using server = await startStubServer((_request, response) => sendJson(response, 200, OBJECT));
+  await using server = await startStubServer((_request, response) =>
+    sendJson(response, 200, OBJECT),
+  );
   const client = createClient(server.config, { userAgent: 'refit-test' });
   await act(client);
   client.close();
@@ -109,7 +129,8 @@ test('a watch asks for bookmarks and gives events until the server ends it', asy
   });
   const client = createClient(server.config);
   const seen: unknown[] = [];
-  for await (const event of client.watch(nodes, { sendInitialEvents: true, timeoutSeconds: 9 })) seen.push(event);
+  for await (const event of client.watch(nodes, { sendInitialEvents: true, timeoutSeconds: 9 }))
+    seen.push(event);
   expect(seen).toEqual(events);
   const query = Object.fromEntries(new URL(server.requests[0]?.url ?? '', 'http://x').searchParams);
   expect(query).toEqual({
@@ -135,7 +156,10 @@ test('listAll follows the pages of one list, whose version only the first may na
     const metadata = { resourceVersion: '7', ...(page < 2 ? { continue: String(page + 1) } : {}) };
     sendJson(response, 200, { metadata, items: [{ metadata: { name: `n${page}` } }] });
   });
-  const list = await createClient(server.config).listAll(nodes, { labelSelector: 'a', resourceVersion: '0' });
+  const list = await createClient(server.config).listAll(nodes, {
+    labelSelector: 'a',
+    resourceVersion: '0',
+  });
   expect(list.items.map(({ metadata }) => metadata.name)).toEqual(['n0', 'n1', 'n2']);
   expect(server.requests.map(({ url }) => url.split('?')[1])).toEqual([
     'labelSelector=a&limit=500&resourceVersion=0',
@@ -149,14 +173,18 @@ test('listAll changes the objects of each page', async () => {
     const isFirst = !url.includes('continue');
     sendJson(response, 200, { metadata: isFirst ? { continue: '1' } : {}, items: [OBJECT] });
   });
-  const transform = ({ metadata: { name } }: Node): Node => ({ metadata: { name: `${name}-small` } });
+  const transform = ({ metadata: { name } }: Node): Node => ({
+    metadata: { name: `${name}-small` },
+  });
   const { items } = await createClient(server.config).listAll(nodes, { transform });
   const small = { metadata: { name: `${OBJECT.metadata.name}-small` } };
   expect(items).toEqual([small, small]);
 });
 
 test('200 requests need one connection', async () => {
-  await using server = await startStubServer((_request, response) => sendJson(response, 200, OBJECT));
+  await using server = await startStubServer((_request, response) =>
+    sendJson(response, 200, OBJECT),
+  );
   const client = createClient(server.config);
   for (let count = 0; count < 200; count++) await client.get(nodes, 'n1');
   expect(server.requests).toHaveLength(200);
@@ -176,10 +204,25 @@ test('a burst of requests uses the connections of the one before', async () => {
 });
 
 test.each<[string, (response: ServerResponse) => void, object, string]>([
-  ['a Status', (r) => sendStatus(r, 409, 'Conflict'), { code: 409, reason: 'Conflict' }, 'Conflict as scripted'],
-  ['a page', (r) => r.writeHead(404).end('404 page'), { code: 404, reason: 'NotFound' }, `${PATH}: 404 404 page`],
+  [
+    'a Status',
+    (r) => sendStatus(r, 409, 'Conflict'),
+    { code: 409, reason: 'Conflict' },
+    'Conflict as scripted',
+  ],
+  [
+    'a page',
+    (r) => r.writeHead(404).end('404 page'),
+    { code: 404, reason: 'NotFound' },
+    `${PATH}: 404 404 page`,
+  ],
   ['nothing', (r) => r.writeHead(502).end(), { code: 502, reason: '' }, `${PATH}: 502 Bad Gateway`],
-  ['a time', (r) => sendStatus(r, 500, '', { 'retry-after': '3' }), { code: 500, retryAfterMs: 3_000 }, ' as scripted'],
+  [
+    'a time',
+    (r) => sendStatus(r, 500, '', { 'retry-after': '3' }),
+    { code: 500, retryAfterMs: 3_000 },
+    ' as scripted',
+  ],
 ])('a refusal with %s', async (_name, respond, expected, message) => {
   await using server = await startStubServer((_request, response) => respond(response));
   const error = await failure(createClient(server.config).get(nodes, 'n1'));
@@ -191,31 +234,40 @@ test('an overloaded server is asked again when it says, and only for what may be
   const clock = new FakeClock();
   let refusals = 2;
   await using server = await startStubServer(({ method }, response) => {
-    if (method === 'POST' || refusals-- > 0) sendStatus(response, 429, 'TooManyRequests', { 'retry-after': '1' });
+    if (method === 'POST' || refusals-- > 0)
+      sendStatus(response, 429, 'TooManyRequests', { 'retry-after': '1' });
     else sendJson(response, 200, OBJECT);
   });
   const client = createClient(server.config, { clock });
   const got = client.get(nodes, 'n1');
   await expect.poll(async () => (await clock.advance(1_000), server.requests.length)).toBe(3);
   expect(await got).toEqual(OBJECT);
-  await expect(client.create(leases, lease)).rejects.toMatchObject({ code: 429, retryAfterMs: 1_000 });
+  await expect(client.create(leases, lease)).rejects.toMatchObject({
+    code: 429,
+    retryAfterMs: 1_000,
+  });
   expect(server.requests).toHaveLength(4);
 });
 
-test.each(['0', '-1'])('a server that asks to come back at once (%s) is not asked without pause', async (seconds) => {
-  const clock = new FakeClock();
-  await using server = await startStubServer((_request, response) =>
-    sendStatus(response, 429, 'TooManyRequests', { 'retry-after': seconds }),
-  );
-  const failed = failure(createClient(server.config, { clock, deadlineMs: 300 }).get(nodes, 'n1'));
-  for (const count of [1, 2, 3]) {
-    await expect.poll(() => server.requests.length).toBe(count);
-    await expect.poll(() => clock.pending).toBe(2);
-    await clock.advance(100);
-  }
-  expect(await failed).toBeInstanceOf(TransportError);
-  expect(server.requests).toHaveLength(3);
-});
+test.each(['0', '-1'])(
+  'a server that asks to come back at once (%s) is not asked without pause',
+  async (seconds) => {
+    const clock = new FakeClock();
+    await using server = await startStubServer((_request, response) =>
+      sendStatus(response, 429, 'TooManyRequests', { 'retry-after': seconds }),
+    );
+    const failed = failure(
+      createClient(server.config, { clock, deadlineMs: 300 }).get(nodes, 'n1'),
+    );
+    for (const count of [1, 2, 3]) {
+      await expect.poll(() => server.requests.length).toBe(count);
+      await expect.poll(() => clock.pending).toBe(2);
+      await clock.advance(100);
+    }
+    expect(await failed).toBeInstanceOf(TransportError);
+    expect(server.requests).toHaveLength(3);
+  },
+);
 
 test('a wait beyond the deadline is not begun', async () => {
   await using server = await startStubServer((_request, response) =>
@@ -228,27 +280,35 @@ test('a wait beyond the deadline is not begun', async () => {
 test.each([
   ['GET', false, async (client: KubeClient) => await client.get(nodes, 'n1')],
   ['PUT', true, async (client: KubeClient) => await client.replace(leases, lease)],
-])('a %s without an answer ends with its deadline; it may have been applied: %s', async (_m, maybeApplied, act) => {
-  const clock = new FakeClock();
-  await using server = await startStubServer(() => undefined);
-  const client = createClient(server.config, { clock, deadlineMs: 5_000 });
-  const failed = failure(act(client));
-  await expect.poll(() => server.requests.length).toBe(1);
-  await clock.advance(5_000);
-  const error = await failed;
-  expect(error).toBeInstanceOf(TransportError);
-  expect(error).toMatchObject({ maybeApplied, cause: { message: 'no answer within 5 s' } });
-});
+])(
+  'a %s without an answer ends with its deadline; it may have been applied: %s',
+  async (_m, maybeApplied, act) => {
+    const clock = new FakeClock();
+    await using server = await startStubServer(() => undefined);
+    const client = createClient(server.config, { clock, deadlineMs: 5_000 });
+    const failed = failure(act(client));
+    await expect.poll(() => server.requests.length).toBe(1);
+    await clock.advance(5_000);
+    const error = await failed;
+    expect(error).toBeInstanceOf(TransportError);
+    expect(error).toMatchObject({ maybeApplied, cause: { message: 'no answer within 5 s' } });
+  },
+);
 
 test('the deadline covers the body too', async () => {
   const clock = new FakeClock();
-  await using server = await startStubServer((_request, response) => void response.writeHead(200).write('{'));
+  await using server = await startStubServer(
+    (_request, response) => void response.writeHead(200).write('{'),
+  );
   const heads: RequestRecord[] = [];
   const client = createClient(server.config, { clock, onRequest: (record) => heads.push(record) });
   const failed = failure(client.get(nodes, 'n1'));
   await expect.poll(() => heads.length).toBe(1);
   await clock.advance(30_000);
-  expect(await failed).toMatchObject({ name: 'TransportError', cause: { message: 'no answer within 30 s' } });
+  expect(await failed).toMatchObject({
+    name: 'TransportError',
+    cause: { message: 'no answer within 30 s' },
+  });
 });
 
 test('a watch that falls silent is given up', async () => {
@@ -271,7 +331,11 @@ test('nothing is sent where nobody listens, and the error says so', async () => 
   const server = await startStubServer(() => undefined);
   await server[Symbol.asyncDispose]();
   const error = await failure(createClient(server.config).create(leases, lease));
-  expect(error).toMatchObject({ maybeApplied: false, cause: { code: 'ECONNREFUSED' }, server: server.config.server });
+  expect(error).toMatchObject({
+    maybeApplied: false,
+    cause: { code: 'ECONNREFUSED' },
+    server: server.config.server,
+  });
 });
 
 test('a connection that the server closed in the meantime costs a read nothing', async () => {
@@ -302,11 +366,16 @@ test('a caller who gives up is told so', async () => {
   const failed = failure(createClient(server.config).get(nodes, 'n1', { abort: stop.signal }));
   await expect.poll(() => server.requests.length).toBe(1);
   stop.abort(new Error('no longer needed'));
-  expect(await failed).toMatchObject({ name: 'TransportError', cause: { message: 'aborted by the caller' } });
+  expect(await failed).toMatchObject({
+    name: 'TransportError',
+    cause: { message: 'aborted by the caller' },
+  });
 });
 
 test('closing ends what is under way, watches too', async () => {
-  await using server = await startStubServer((_request, response) => response.writeHead(200).flushHeaders());
+  await using server = await startStubServer((_request, response) =>
+    response.writeHead(200).flushHeaders(),
+  );
   const client = createClient(server.config);
   const events = client.watch(nodes)[Symbol.asyncIterator]();
   const watch = failure(events.next());
@@ -314,12 +383,17 @@ test('closing ends what is under way, watches too', async () => {
   await expect.poll(() => server.requests.length).toBe(2);
   client.close();
   for (const error of [await watch, await got]) {
-    expect(error).toMatchObject({ name: 'TransportError', cause: { message: 'the client was closed' } });
+    expect(error).toMatchObject({
+      name: 'TransportError',
+      cause: { message: 'the client was closed' },
+    });
   }
 });
 
 test('a closed client sends nothing more', async () => {
-  await using server = await startStubServer((_request, response) => sendJson(response, 200, OBJECT));
+  await using server = await startStubServer((_request, response) =>
+    sendJson(response, 200, OBJECT),
+  );
   const client = createClient(server.config);
   client.close();
   expect(await failure(client.create(leases, lease))).toMatchObject({
@@ -332,16 +406,26 @@ test('a closed client sends nothing more', async () => {
 test('each attempt is reported', async () => {
   const clock = new FakeClock();
   await using server = await startStubServer((_request, response) => {
-    if (server.requests.length === 1) sendStatus(response, 503, 'ServiceUnavailable', { 'retry-after': '1' });
+    if (server.requests.length === 1)
+      sendStatus(response, 503, 'ServiceUnavailable', { 'retry-after': '1' });
     else sendJson(response, 200, OBJECT);
   });
   const records: RequestRecord[] = [];
-  const client = createClient(server.config, { clock, onRequest: (record) => records.push(record) });
+  const client = createClient(server.config, {
+    clock,
+    onRequest: (record) => records.push(record),
+  });
   const done = client.replace(nodes, { metadata: { name: 'n1' } }, { subresource: 'status' });
   await expect.poll(async () => (await clock.advance(1_000), records.length)).toBe(2);
   await done;
   const { host } = new URL(server.config.server);
-  const shared = { verb: 'update', method: 'PUT', host, resource: 'nodes/status', ms: expect.any(Number) };
+  const shared = {
+    verb: 'update',
+    method: 'PUT',
+    host,
+    resource: 'nodes/status',
+    ms: expect.any(Number),
+  };
   expect(records).toEqual([
     { ...shared, code: 503 },
     { ...shared, code: 200 },
@@ -350,7 +434,9 @@ test('each attempt is reported', async () => {
 
 test('errors know what they are', async () => {
   await using server = await startStubServer(({ method }, response) =>
-    method === 'GET' ? sendStatus(response, 404, 'NotFound') : sendStatus(response, 409, 'Conflict'),
+    method === 'GET'
+      ? sendStatus(response, 404, 'NotFound')
+      : sendStatus(response, 409, 'Conflict'),
   );
   const client = createClient(server.config);
   await expect(client.get(nodes, 'n1')).rejects.toSatisfy(isNotFound);

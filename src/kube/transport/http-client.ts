@@ -1,7 +1,15 @@
 /** The KubeClient over HTTP: each method is one call, and objects stay plain JSON. */
 import { systemClock } from '../../util/clock.ts';
 import { isRecord } from '../../util/json.ts';
-import type { Call, Caller, KubeClient, ListOptions, PatchType, RequestOptions, WriteOptions } from '../client.ts';
+import type {
+  Call,
+  Caller,
+  KubeClient,
+  ListOptions,
+  PatchType,
+  RequestOptions,
+  WriteOptions,
+} from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import { credentialsOf } from '../config/credentials.ts';
 import type { Address, KubeList, KubeObject, Resource } from '../resources.ts';
@@ -36,13 +44,21 @@ const MOST_READYZ_BYTES = 1024 * 1024;
 
 const same = <T>(object: T): T => object;
 
-export function createClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient & Disposable {
+export function createClient(
+  config: ClusterConfig,
+  options: ClientOptions = {},
+): KubeClient & Disposable {
   return clientOver(requesterTo(config, options), options);
 }
 
 export function clientOver(caller: Caller, options: ClientOptions = {}): KubeClient & Disposable {
   const close = (): void => caller.close();
-  return { ...readsOver(caller, options), ...writesOver(caller, options), close, [Symbol.dispose]: close };
+  return {
+    ...readsOver(caller, options),
+    ...writesOver(caller, options),
+    close,
+    [Symbol.dispose]: close,
+  };
 }
 
 /** Makes calls that read, which only `method` and content turn into others. */
@@ -51,22 +67,46 @@ function callsOf({ deadlineMs: usual = 30_000 }: ClientOptions) {
     const { abort, deadlineMs = usual } = options;
     return { verb, resource, method: 'GET', path, abort, deadlineMs };
   };
-  const callFor = (verb: string, resource: Resource, options: RequestOptions, place: Address = {}): Call =>
-    callAt(verb, resource.plural, kube.pathOf(resource, { namespace: options.namespace, ...place }), options);
+  const callFor = (
+    verb: string,
+    resource: Resource,
+    options: RequestOptions,
+    place: Address = {},
+  ): Call =>
+    callAt(
+      verb,
+      resource.plural,
+      kube.pathOf(resource, { namespace: options.namespace, ...place }),
+      options,
+    );
   return { callAt, callFor };
 }
 
-function readsOver(caller: Caller, own: ClientOptions): Pick<KubeClient, 'get' | 'list' | 'listAll' | 'watch' | 'raw'> {
+function readsOver(
+  caller: Caller,
+  own: ClientOptions,
+): Pick<KubeClient, 'get' | 'list' | 'listAll' | 'watch' | 'raw'> {
   const { mostItems = 1_000_000, watchIdleMs = 180_000 } = own;
   const { callAt, callFor } = callsOf(own);
-  const list = async <T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<KubeList<T>> => {
+  const list = async <T extends KubeObject>(
+    resource: Resource<T>,
+    options: ListOptions = {},
+  ): Promise<KubeList<T>> => {
     const { labelSelector, fieldSelector, limit, resourceVersion } = options;
-    const query = { labelSelector, fieldSelector, limit, resourceVersion, continue: options.continue };
+    const query = {
+      labelSelector,
+      fieldSelector,
+      limit,
+      resourceVersion,
+      continue: options.continue,
+    };
     const call = { ...callFor('list', resource, options), query, check: listCheck(resource.kind) };
     const found = await caller.json<KubeList<T>>(call);
     // Servers omit both in the items of built-in lists, but not in watch events. This gives both one form.
     const form = { apiVersion: kube.apiVersionOf(resource), kind: resource.kind };
-    const items = (found.items ?? []).map((item) => (item.kind === undefined ? { ...form, ...item } : item));
+    const items = (found.items ?? []).map((item) =>
+      item.kind === undefined ? { ...form, ...item } : item,
+    );
     return { ...found, items };
   };
   return {
@@ -77,7 +117,9 @@ function readsOver(caller: Caller, own: ClientOptions): Pick<KubeClient, 'get' |
       for (let pages = 1; page.metadata.continue; pages++) {
         // Many more pages than objects: nobody pages like that but to keep us busy.
         if (items.length > mostItems || pages > items.length + MOST_EMPTY_PAGES)
-          throw new TransportError(`the list of ${resource.plural} does not end: ${items.length} in ${pages} pages`);
+          throw new TransportError(
+            `the list of ${resource.plural} does not end: ${items.length} in ${pages} pages`,
+          );
         const rest = { ...options, continue: page.metadata.continue, resourceVersion: undefined };
         page = await list(resource, { limit: PAGE_SIZE, ...rest });
         items.push(...page.items.map(transform));
@@ -85,16 +127,33 @@ function readsOver(caller: Caller, own: ClientOptions): Pick<KubeClient, 'get' |
       return { ...page, items };
     },
     get: async (resource, name, options = {}) =>
-      await caller.json({ ...callFor('get', resource, options, { name }), check: objectCheck(resource.kind) }),
+      await caller.json({
+        ...callFor('get', resource, options, { name }),
+        check: objectCheck(resource.kind),
+      }),
     watch(resource, options = {}) {
-      const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, sendInitialEvents } = options;
-      const initial = sendInitialEvents ? { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' } : {};
-      const selected = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, ...initial };
+      const { labelSelector, fieldSelector, resourceVersion, timeoutSeconds, sendInitialEvents } =
+        options;
+      const initial = sendInitialEvents
+        ? { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' }
+        : {};
+      const selected = {
+        labelSelector,
+        fieldSelector,
+        resourceVersion,
+        timeoutSeconds,
+        ...initial,
+      };
       const query = { ...selected, watch: true, allowWatchBookmarks: true };
-      const call = { ...callFor('watch', resource, options), query, check: eventCheck(resource.kind) };
+      const call = {
+        ...callFor('watch', resource, options),
+        query,
+        check: eventCheck(resource.kind),
+      };
       return caller.stream(call, watchIdleMs);
     },
-    raw: async (path, options = {}) => await caller.text(callAt('get', path.split('?')[0] ?? path, path, options)),
+    raw: async (path, options = {}) =>
+      await caller.text(callAt('get', path.split('?')[0] ?? path, path, options)),
   };
 }
 
@@ -113,13 +172,23 @@ function writesOver(
     options: WriteOptions,
     content: Pick<Call, 'body' | 'contentType' | 'query'>,
   ) => {
-    const { subresource, namespace = place.namespace, fieldManager = own.fieldManager ?? 'refit' } = options;
+    const {
+      subresource,
+      namespace = place.namespace,
+      fieldManager = own.fieldManager ?? 'refit',
+    } = options;
     const path = kube.pathOf(resource, { namespace, name: place.name, subresource });
     const label = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
     // A subresource may answer with a kind of its own.
     const check = objectCheck(subresource === undefined ? resource.kind : undefined);
     const query = { fieldManager, ...content.query };
-    return { ...callAt(verb, label, path, options), method: METHODS[verb], check, ...content, query };
+    return {
+      ...callAt(verb, label, path, options),
+      method: METHODS[verb],
+      check,
+      ...content,
+      query,
+    };
   };
   return {
     async create(resource, object, options = {}) {
@@ -132,21 +201,48 @@ function writesOver(
     async patch(resource, name, patch, options) {
       const force = options.type === 'apply' ? options.force : undefined;
       const dryRun = options.dryRun ? 'All' : undefined;
-      const content = { body: patch, contentType: CONTENT_TYPES[options.type], query: { force, dryRun } };
+      const content = {
+        body: patch,
+        contentType: CONTENT_TYPES[options.type],
+        query: { force, dryRun },
+      };
       return await caller.json(writeCall('patch', resource, { name }, options, content));
     },
     async delete(resource, name, options = {}) {
       const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds } = options;
-      const preconditions = uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
-      const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, gracePeriodSeconds, preconditions };
-      await caller.json({ ...callFor('delete', resource, options, { name }), method: 'DELETE', body });
+      const preconditions =
+        uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion };
+      const body = {
+        apiVersion: 'v1',
+        kind: 'DeleteOptions',
+        propagationPolicy,
+        gracePeriodSeconds,
+        preconditions,
+      };
+      await caller.json({
+        ...callFor('delete', resource, options, { name }),
+        method: 'DELETE',
+        body,
+      });
     },
     async evict({ name, namespace, uid }, options = {}) {
       const { gracePeriodSeconds } = options;
       const path = kube.pathOf(kube.pods, { namespace, name, subresource: 'eviction' });
-      const deleteOptions = { gracePeriodSeconds, ...(uid === undefined ? {} : { preconditions: { uid } }) };
-      const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace }, deleteOptions };
-      await caller.json({ ...callAt('create', 'pods/eviction', path, options), method: 'POST', body });
+      const deleteOptions = {
+        gracePeriodSeconds,
+        ...(uid === undefined ? {} : { preconditions: { uid } }),
+      };
+      const body = {
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { name, namespace },
+        deleteOptions,
+      };
+      await caller.json({
+        ...callAt('create', 'pods/eviction', path, options),
+        method: 'POST',
+        body,
+      });
     },
   };
 }
@@ -154,7 +250,8 @@ function writesOver(
 /** Complains about an answer that is no object of the kind; without `kind` any kind is good. */
 function objectCheck(kind: string | undefined): (answer: unknown) => string | undefined {
   return (answer) => {
-    if (!isRecord(answer)) return `it answered with ${JSON.stringify(answer).slice(0, 60)}, not with an object`;
+    if (!isRecord(answer))
+      return `it answered with ${JSON.stringify(answer).slice(0, 60)}, not with an object`;
     const found = answer['kind'];
     if (kind !== undefined && found !== undefined && found !== kind)
       return `it answered with kind ${JSON.stringify(found)}, not with a ${kind}`;
@@ -201,7 +298,10 @@ export function askerOf(config: ClusterConfig) {
     // Addresses come from Nodes: one that no certificate proves gets no credentials.
     const credentials = isProven || server === origin ? known : unknown;
     // A new connection: an old one does not prove that the server accepts clients.
-    using client = createClient({ ...config, server }, { credentials, mostBytes: MOST_READYZ_BYTES });
+    using client = createClient(
+      { ...config, server },
+      { credentials, mostBytes: MOST_READYZ_BYTES },
+    );
     return (await client.raw('/readyz', options)).status;
   };
 }

@@ -19,14 +19,18 @@ test('every way to cut the bytes gives the same values', async () => {
       let start = 0;
       for (const size of sizes) chunks.push(bytes.subarray(start, (start += size)));
       chunks.push(bytes.subarray(start));
-      expect(await read(chunks)).toEqual(values.map((value) => JSON.parse(JSON.stringify(value)) as unknown));
+      expect(await read(chunks)).toEqual(
+        values.map((value) => JSON.parse(JSON.stringify(value)) as unknown),
+      );
     }),
   );
 });
 
 test('a character may be cut in two', async () => {
   const bytes = Buffer.from('{"name":"Überfällig 🚢"}\n');
-  expect(await read([...bytes].map((byte) => Buffer.from([byte])))).toEqual([{ name: 'Überfällig 🚢' }]);
+  expect(await read([...bytes].map((byte) => Buffer.from([byte])))).toEqual([
+    { name: 'Überfällig 🚢' },
+  ]);
 });
 
 test.each([

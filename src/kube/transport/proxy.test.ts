@@ -1,19 +1,28 @@
 /** Shows the way to an API server through the proxy of a kubeconfig, and what is said when the proxy does not help. */
 import { expect, onTestFinished, test } from 'vitest';
 import { startHttpsMirror } from '../../../test/agent/https-mirror.ts';
-import { type LoopbackProxy, type ProxyTraits, startLoopbackProxy } from '../../../test/agent/loopback-proxy.ts';
+import {
+  type LoopbackProxy,
+  type ProxyTraits,
+  startLoopbackProxy,
+} from '../../../test/agent/loopback-proxy.ts';
 import { sendJson } from '../../../test/faults/stub-server.ts';
 import type { KubeClient } from '../client.ts';
 import { nodes } from '../resources.ts';
 import { createClient } from './http-client.ts';
 
 /** An API server that only the proxy knows, as the only one with a certificate for its name. */
-async function behindProxy(traits: Partial<ProxyTraits> = {}): Promise<{ client: KubeClient; proxy: LoopbackProxy }> {
+async function behindProxy(
+  traits: Partial<ProxyTraits> = {},
+): Promise<{ client: KubeClient; proxy: LoopbackProxy }> {
   const mirror = await startHttpsMirror(
     (_request, response) => sendJson(response, 200, { metadata: { name: 'n1' } }),
     ['cluster.example'],
   );
-  const proxy = await startLoopbackProxy({ names: { 'cluster.example:6443': mirror.server.port }, ...traits });
+  const proxy = await startLoopbackProxy({
+    names: { 'cluster.example:6443': mirror.server.port },
+    ...traits,
+  });
   const client = createClient({
     server: 'https://cluster.example:6443',
     certificateAuthority: { file: mirror.trust.SSL_CERT_FILE },
@@ -56,6 +65,9 @@ test('a client that is closed waits for no proxy', async () => {
   const asked = client.get(nodes, 'n1').catch((error: unknown) => error);
   await expect.poll(() => proxy.open()).toBe(1);
   client.close();
-  expect(await asked).toMatchObject({ name: 'TransportError', cause: { message: 'the client was closed' } });
+  expect(await asked).toMatchObject({
+    name: 'TransportError',
+    cause: { message: 'the client was closed' },
+  });
   await expect.poll(() => proxy.open()).toBe(0);
 });

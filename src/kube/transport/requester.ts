@@ -105,10 +105,20 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
   const transport = transportTo(config, options.addresses);
   const server = printableUrl(config.server);
   const { host } = new URL(server);
-  const failure = (call: Call, limit: TimeLimit, error: unknown, maybeApplied = call.method !== 'GET'): unknown => {
+  const failure = (
+    call: Call,
+    limit: TimeLimit,
+    error: unknown,
+    maybeApplied = call.method !== 'GET',
+  ): unknown => {
     if (error instanceof StatusError || error instanceof TransportError) return error;
-    const cause: unknown = limit.abort.aborted && !(error instanceof RefitError) ? limit.abort.reason : error;
-    return new TransportError(`${call.method} ${server}${call.path}`, { cause, server, maybeApplied });
+    const cause: unknown =
+      limit.abort.aborted && !(error instanceof RefitError) ? limit.abort.reason : error;
+    return new TransportError(`${call.method} ${server}${call.path}`, {
+      cause,
+      server,
+      maybeApplied,
+    });
   };
   const identify = async (call: Call, limit: TimeLimit): Promise<Identity> => {
     try {
@@ -119,10 +129,19 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
     } catch (error) {
       const { exec } = config.user;
       const why = `gave no credential within ${formatDuration(call.deadlineMs)}`;
-      throw failure(call, limit, exec && limit.isOver() ? pluginError(exec.command, why) : error, false);
+      throw failure(
+        call,
+        limit,
+        exec && limit.isOver() ? pluginError(exec.command, why) : error,
+        false,
+      );
     }
   };
-  const attempt = async (call: Call, { headers, tls }: Identity, { abort }: TimeLimit): Promise<IncomingMessage> => {
+  const attempt = async (
+    call: Call,
+    { headers, tls }: Identity,
+    { abort }: TimeLimit,
+  ): Promise<IncomingMessage> => {
     const { verb, method, resource, query = {}, contentType = 'application/json' } = call;
     const body = call.body === undefined ? undefined : JSON.stringify(call.body);
     const type = body === undefined ? {} : { 'content-type': contentType };
@@ -131,7 +150,14 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
     let code = 0;
     try {
       const path = call.path + queryText(query);
-      const response = await transport.open({ method, path, headers: allHeaders, tls, body, abort });
+      const response = await transport.open({
+        method,
+        path,
+        headers: allHeaders,
+        tls,
+        body,
+        abort,
+      });
       code = response.statusCode ?? 0;
       return response;
     } finally {
@@ -145,12 +171,14 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
       const identity = await identify(call, limit);
       const response = await attempt(call, identity, limit);
       const waitMs = retryAfterMs(response);
-      const mayWait = IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
+      const mayWait =
+        IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
       const isOverload = response.statusCode === 429 || response.statusCode === 503;
       const isRefused = response.statusCode === 401 && !refreshed && credentials.refresh(identity);
       if (!isRefused && !(isOverload && mayWait)) return response;
       // A short answer that is read frees the connection for the next request; a long one costs more than a connection.
-      if (Number(response.headers['content-length'] ?? Infinity) <= MOST_REFUSAL_BYTES) response.resume();
+      if (Number(response.headers['content-length'] ?? Infinity) <= MOST_REFUSAL_BYTES)
+        response.resume();
       else response.destroy();
       if (isRefused) refreshed = true;
       else await sleep(clock, Math.max(waitMs ?? 0, SHORTEST_PAUSE_MS), limit.abort);
@@ -175,7 +203,12 @@ function senderTo(config: ClusterConfig, options: RequesterOptions, closed: Abor
 
 /** A server must not fill our memory. */
 async function readText(response: IncomingMessage, mostBytes: number): Promise<string> {
-  return await textIn(response, mostBytes, `the answer has more than ${mostBytes} bytes`, AnswerError);
+  return await textIn(
+    response,
+    mostBytes,
+    `the answer has more than ${mostBytes} bytes`,
+    AnswerError,
+  );
 }
 
 function parseAnswer(response: IncomingMessage, body: string): unknown {
@@ -194,7 +227,11 @@ function assertExpected({ check }: Call, answer: unknown): void {
   if (problem !== undefined) throw new AnswerError(problem);
 }
 
-async function* alive(response: IncomingMessage, limit: TimeLimit, idleMs: number): AsyncGenerator<Buffer> {
+async function* alive(
+  response: IncomingMessage,
+  limit: TimeLimit,
+  idleMs: number,
+): AsyncGenerator<Buffer> {
   const whenIdle = `the watch sent nothing for ${formatDuration(idleMs)}`;
   const onChunk = (): void => limit.allow(idleMs, whenIdle);
   onChunk();
@@ -216,18 +253,27 @@ function toStatus(call: Call, response: IncomingMessage, body: string): Status {
   const waitMs = retryAfterMs(response);
   const details = waitMs === undefined ? {} : { retryAfterSeconds: waitMs / 1000 };
   const value = parseJson(body);
-  const given = isRecord(value) && value['kind'] === 'Status' ? (value as unknown as Status) : undefined;
+  const given =
+    isRecord(value) && value['kind'] === 'Status' ? (value as unknown as Status) : undefined;
   if (given) return { ...given, code, details: { ...details, ...given.details } };
   const text = body.trim().slice(0, 200) || response.statusMessage || 'no text';
   const message = `${call.method} ${call.path}: ${code} ${text}`;
-  return { kind: 'Status', status: 'Failure', code, reason: code === 404 ? 'NotFound' : '', details, message };
+  return {
+    kind: 'Status',
+    status: 'Failure',
+    code,
+    reason: code === 404 ? 'NotFound' : '',
+    details,
+    message,
+  };
 }
 
 /** Aborts when the time is over, the caller aborts, or the client was closed. Dispose of it when the request is over. */
 export function timeLimit(clock: Clock, outer: AbortSignal | undefined, closed?: AbortSignal) {
   const controller = new AbortController();
   const listening = new DisposableStack();
-  const byCaller = (): void => controller.abort(new Error('aborted by the caller', { cause: outer?.reason }));
+  const byCaller = (): void =>
+    controller.abort(new Error('aborted by the caller', { cause: outer?.reason }));
   listening.use(onAbort(outer, byCaller));
   listening.use(onAbort(closed, () => controller.abort(new Error('the client was closed'))));
   let stopTimer = (): void => undefined;
@@ -257,7 +303,8 @@ export function timeLimit(clock: Clock, outer: AbortSignal | undefined, closed?:
     },
     /** Throws after the limit, even when its timer has not fired yet. */
     enforce(): void {
-      if (this.remaining <= 0) controller.abort(new Error('the deadline passed before the request was sent'));
+      if (this.remaining <= 0)
+        controller.abort(new Error('the deadline passed before the request was sent'));
       controller.signal.throwIfAborted();
     },
     [Symbol.dispose](): void {
@@ -272,7 +319,10 @@ export type TimeLimit = ReturnType<typeof timeLimit>;
 const NEWLINE = 10;
 
 /** Reads and copies each byte once. Throws a SyntaxError for a line that is not JSON, too long, or cut off by the end. */
-export async function* jsonLines(chunks: AsyncIterable<Buffer>, mostBytes = Infinity): AsyncGenerator {
+export async function* jsonLines(
+  chunks: AsyncIterable<Buffer>,
+  mostBytes = Infinity,
+): AsyncGenerator {
   let parts: Buffer[] = [];
   let held = 0;
   for await (const chunk of chunks) {
@@ -280,7 +330,9 @@ export async function* jsonLines(chunks: AsyncIterable<Buffer>, mostBytes = Infi
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       parts.push(chunk.subarray(start, end));
       const [only] = parts;
-      const line = (parts.length === 1 && only ? only : Buffer.concat(parts)).toString('utf8').trim();
+      const line = (parts.length === 1 && only ? only : Buffer.concat(parts))
+        .toString('utf8')
+        .trim();
       parts = [];
       held = 0;
       start = end + 1;

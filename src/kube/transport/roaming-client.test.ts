@@ -32,9 +32,18 @@ interface Served {
 class Servers {
   readonly all: StubServer[] = [];
 
-  async add({ name = NAME, authority = ca, mayLearn = true, script }: Served = {}): Promise<StubServer> {
+  async add({
+    name = NAME,
+    authority = ca,
+    mayLearn = true,
+    script,
+  }: Served = {}): Promise<StubServer> {
     const names = { dns: [name], addresses: [] };
-    const { certificate, key } = issueServer({ subject: SUBJECT, key: authority.key }, names, VALIDITY);
+    const { certificate, key } = issueServer(
+      { subject: SUBJECT, key: authority.key },
+      names,
+      VALIDITY,
+    );
     const number = this.all.length;
     const server = await startStubServer(
       (request, response) => {
@@ -62,7 +71,11 @@ class Servers {
 }
 
 function clientOf({ config }: StubServer, more: Partial<ClusterConfig> = {}): KubeClient {
-  const trusting = { ...config, certificateAuthority: { text: ca.certificate }, tlsServerName: NAME };
+  const trusting = {
+    ...config,
+    certificateAuthority: { text: ca.certificate },
+    tlsServerName: NAME,
+  };
   const client = createRoamingClient({ ...trusting, ...more });
   onTestFinished(() => client.close());
   return client;
@@ -134,7 +147,9 @@ test('a write that was sent is never sent to another server', async () => {
   const client = clientOf(first);
   await askedOf(client);
   await vi.waitFor(() => expect(servers.learned()).toBe(1), 60_000);
-  await expect(client.replace(nodes, { metadata: { name: 'n' } })).rejects.toMatchObject({ maybeApplied: true });
+  await expect(client.replace(nodes, { metadata: { name: 'n' } })).rejects.toMatchObject({
+    maybeApplied: true,
+  });
   expect(other.requests).toEqual([]);
 });
 

@@ -15,10 +15,14 @@ const LEARN_EVERY_MS = 30 * 60_000;
 const LEARN_AFTER_FAILURE_MS = 5_000;
 
 /** Learns the others from the endpoints of the Service `kubernetes`. */
-export function createRoamingClient(config: ClusterConfig, options: ClientOptions = {}): KubeClient & Disposable {
+export function createRoamingClient(
+  config: ClusterConfig,
+  options: ClientOptions = {},
+): KubeClient & Disposable {
   const { protocol, hostname, port } = new URL(config.server);
   // They are only addresses: a certificate must be valid for the configured name there, too. A proxy knows its way.
-  if (protocol !== 'https:' || config.insecureSkipTlsVerify || config.proxyUrl) return createClient(config, options);
+  if (protocol !== 'https:' || config.insecureSkipTlsVerify || config.proxyUrl)
+    return createClient(config, options);
   const { clock = systemClock, onRequest } = options;
   const host = hostname.replace(/^\[|\]$/g, '');
   let learnAt = -Infinity;
@@ -34,7 +38,8 @@ export function createRoamingClient(config: ClusterConfig, options: ClientOption
     addresses,
     onRequest(record) {
       onRequest?.(record);
-      if (record.code === 0) learnAt = Math.min(learnAt, clock.monotonic() + LEARN_AFTER_FAILURE_MS);
+      if (record.code === 0)
+        learnAt = Math.min(learnAt, clock.monotonic() + LEARN_AFTER_FAILURE_MS);
       else if (clock.monotonic() >= learnAt) void learn();
     },
   });

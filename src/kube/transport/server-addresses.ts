@@ -25,7 +25,9 @@ export function serverAddresses(own: ServerAddress, clock: Clock) {
     next(): ServerAddress {
       const before = clock.monotonic() - AVOID_MS;
       const good = all.find((address) => failedAt(address) < before);
-      return good ?? all.reduce((oldest, each) => (failedAt(each) < failedAt(oldest) ? each : oldest));
+      return (
+        good ?? all.reduce((oldest, each) => (failedAt(each) < failedAt(oldest) ? each : oldest))
+      );
     },
     failed: (address: ServerAddress) => void failures.set(keyOf(address), clock.monotonic()),
     /** Those that are missing in `peers` stay, behind the others: an API server that restarts is missing for a while. */

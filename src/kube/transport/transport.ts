@@ -39,7 +39,11 @@ class TlsAgent extends https.Agent {
   /** Certificates are parsed once for all connections, which may be many at once. */
   #context: SecureContext | undefined;
 
-  constructor(options: https.AgentOptions, config: ClusterConfig, addresses: ServerAddresses | undefined) {
+  constructor(
+    options: https.AgentOptions,
+    config: ClusterConfig,
+    addresses: ServerAddresses | undefined,
+  ) {
     super(options);
     this.#config = config;
     this.#addresses = addresses;
@@ -53,19 +57,34 @@ class TlsAgent extends https.Agent {
     const { server, proxyUrl } = this.#config;
     if (proxyUrl === undefined) {
       const address = this.#addresses?.next();
-      return this.#secure(options, connect({ ...options, ...address } as TcpNetConnectOpts), address);
+      return this.#secure(
+        options,
+        connect({ ...options, ...address } as TcpNetConnectOpts),
+        address,
+      );
     }
     const secured = async (): Promise<Duplex> =>
-      this.#secure(options, await openTunnel(new URL(proxyUrl), new URL(server), options.abort)) as Duplex;
+      this.#secure(
+        options,
+        await openTunnel(new URL(proxyUrl), new URL(server), options.abort),
+      ) as Duplex;
     if (callback) callbackify(secured)(callback);
     return undefined;
   }
 
-  #secure(options: ClientRequestArgs, wire: Socket, address?: ServerAddress): Duplex | null | undefined {
+  #secure(
+    options: ClientRequestArgs,
+    wire: Socket,
+    address?: ServerAddress,
+  ): Duplex | null | undefined {
     try {
       const secureContext = (this.#context ??= createSecureContext(this.options));
       // In `options` TLS finds the configured name, with which it compares the certificate.
-      const socket = super.createConnection({ ...options, socket: wire, secureContext } as ClientRequestArgs);
+      const socket = super.createConnection({
+        ...options,
+        socket: wire,
+        secureContext,
+      } as ClientRequestArgs);
       if (socket) wires.set(socket, wire);
       if (socket && address) this.#judge(address, wire, socket);
       return socket;
@@ -84,7 +103,9 @@ class TlsAgent extends https.Agent {
       wire.setTimeout(0);
     });
     if (this.#addresses !== undefined && this.#addresses.count > 1)
-      wire.setTimeout(CONNECT_MS, () => wire.destroy(new Error(`no connection within ${CONNECT_MS / 1000} s`)));
+      wire.setTimeout(CONNECT_MS, () =>
+        wire.destroy(new Error(`no connection within ${CONNECT_MS / 1000} s`)),
+      );
   }
 }
 
@@ -100,14 +121,19 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
     if (agent) {
       // Running requests end on their connections, but none follows them.
       agent.maxFreeSockets = 0;
-      for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+      for (const sockets of Object.values(agent.freeSockets))
+        for (const socket of sockets ?? []) socket.destroy();
     }
     known = material;
-    agent = isSecure ? new TlsAgent(tlsOptions(config, material), config, addresses) : new http.Agent(CONNECTIONS);
+    agent = isSecure
+      ? new TlsAgent(tlsOptions(config, material), config, addresses)
+      : new http.Agent(CONNECTIONS);
     return agent;
   };
   const send = (request: WireRequest) => {
-    const length = request.body !== undefined && { 'content-length': Buffer.byteLength(request.body) };
+    const length = request.body !== undefined && {
+      'content-length': Buffer.byteLength(request.body),
+    };
     const outgoing = (isSecure ? https : http).request({
       protocol: base.protocol,
       hostname: base.hostname.replace(/^\[|\]$/g, ''),
@@ -132,10 +158,16 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
           if (!attempt.wasStale()) failures.push(error);
           const hasOther = !attempt.wasSent() && failures.length < (addresses?.count ?? 1);
           if (!request.abort.aborted && (attempt.wasStale() || hasOther)) continue;
-          const cause: unknown = request.abort.aborted ? request.abort.reason : (failures[0] ?? error);
+          const cause: unknown = request.abort.aborted
+            ? request.abort.reason
+            : (failures[0] ?? error);
           const maybeApplied = attempt.wasSent() && request.method !== 'GET';
           const server = printableUrl(config.server);
-          throw new TransportError(`${request.method} ${server}${request.path}`, { cause, maybeApplied, server });
+          throw new TransportError(`${request.method} ${server}${request.path}`, {
+            cause,
+            maybeApplied,
+            server,
+          });
         }
       }
     },
@@ -152,7 +184,10 @@ const CONNECTIONS = {
   scheduling: 'lifo',
 } as const;
 
-function tlsOptions({ tlsServerName, insecureSkipTlsVerify }: ClusterConfig, { ca, cert, key }: TlsMaterial) {
+function tlsOptions(
+  { tlsServerName, insecureSkipTlsVerify }: ClusterConfig,
+  { ca, cert, key }: TlsMaterial,
+) {
   return {
     ...CONNECTIONS,
     ...(ca === undefined ? {} : { ca }),
@@ -170,7 +205,8 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
     const listening = onAbort(request.abort, () => {
       const { socket } = outgoing;
       // Resets the connection: an orderly close could still deliver a write that its sender gave up long ago.
-      if (request.method !== 'GET' && sent && socket) (wires.get(socket) ?? socket).resetAndDestroy();
+      if (request.method !== 'GET' && sent && socket)
+        (wires.get(socket) ?? socket).resetAndDestroy();
       outgoing.destroy(request.abort.reason instanceof Error ? request.abort.reason : undefined);
     });
     outgoing.once('response', resolve);

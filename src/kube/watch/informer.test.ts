@@ -32,7 +32,8 @@ function start(scripts: Scripts, options: InformerOptions<KubeObject> = {}): Rig
   const told: string[] = [];
   informer.addHandler({
     added: ({ metadata: { name, uid } }) => told.push(`+${name}/${uid}`),
-    updated: ({ metadata: { name, uid, resourceVersion } }) => told.push(`~${name}/${uid}:${resourceVersion}`),
+    updated: ({ metadata: { name, uid, resourceVersion } }) =>
+      told.push(`~${name}/${uid}:${resourceVersion}`),
     deleted: ({ metadata: { name, uid } }) => told.push(`-${name}/${uid}`),
   });
   const stop = new AbortController();
@@ -86,12 +87,15 @@ test.each([
   ['refuses the parameter', [[refusal(422, 'Invalid')]]],
   ['calls it a bad request', [[refusal(400, 'BadRequest')]]],
   ['does not know it', [[event('ADDED', 'a', 'u1', 1), bookmark(3), 'nothing']]],
-] as [string, Scripts['watches'] & object][])('a server that %s is asked for pages', async (_name, watches) => {
-  const rig = start({ watches, lists: [list(5, object('a', 'u1', 1))] });
-  await rig.clock.advance(1_000);
-  expect(versions(rig)).toEqual(['stream', 'list', '5']);
-  expect(rig.told).toEqual(['+a/u1']);
-});
+] as [string, Scripts['watches'] & object][])(
+  'a server that %s is asked for pages',
+  async (_name, watches) => {
+    const rig = start({ watches, lists: [list(5, object('a', 'u1', 1))] });
+    await rig.clock.advance(1_000);
+    expect(versions(rig)).toEqual(['stream', 'list', '5']);
+    expect(rig.told).toEqual(['+a/u1']);
+  },
+);
 
 test.each([
   ['a reset', [new TransportError('reset')]],
@@ -99,7 +103,12 @@ test.each([
   ['an error event', [errorEvent(500, 'InternalError')]],
   ['an early end', []],
 ])('after %s the watch goes on from the last version', async (_name, ending) => {
-  const first = [event('ADDED', 'a', 'u1', 1), initialEnd(5), event('MODIFIED', 'a', 'u1', 6), ...ending];
+  const first = [
+    event('ADDED', 'a', 'u1', 1),
+    initialEnd(5),
+    event('MODIFIED', 'a', 'u1', 6),
+    ...ending,
+  ];
   const rig = start({ watches: [first, [event('MODIFIED', 'a', 'u1', 7), 'nothing']] });
   await rig.clock.advance(1_000);
   expect(versions(rig)).toEqual(['stream', '6']);
@@ -112,8 +121,18 @@ test.each([
   ['an error event with code 410', [errorEvent(410, 'Gone')]],
   ['an error event with reason Expired', [errorEvent(0, 'Expired')]],
 ])('%s: the list is read anew, and what vanished meanwhile is told', async (_name, ending) => {
-  const first = [event('ADDED', 'a', 'u1', 1), event('ADDED', 'b', 'u2', 2), initialEnd(5), bookmark(6)];
-  const second = [event('ADDED', 'b', 'u2', 9), event('ADDED', 'c', 'u3', 8), initialEnd(20), 'nothing' as const];
+  const first = [
+    event('ADDED', 'a', 'u1', 1),
+    event('ADDED', 'b', 'u2', 2),
+    initialEnd(5),
+    bookmark(6),
+  ];
+  const second = [
+    event('ADDED', 'b', 'u2', 9),
+    event('ADDED', 'c', 'u3', 8),
+    initialEnd(20),
+    'nothing' as const,
+  ];
   const rig = start({ watches: [first, ending, second] });
   await rig.clock.advance(10_000);
   expect(versions(rig)).toEqual(['stream', '6', 'stream']);
@@ -121,15 +140,24 @@ test.each([
 });
 
 test('delete and recreate under one name is never an update', async () => {
-  const first = [event('ADDED', 'a', 'u1', 1), initialEnd(5), event('MODIFIED', 'a', 'u2', 6), refusal(410, 'Gone')];
-  const rig = start({ watches: [first, [event('ADDED', 'a', 'u3', 9), initialEnd(20), 'nothing']] });
+  const first = [
+    event('ADDED', 'a', 'u1', 1),
+    initialEnd(5),
+    event('MODIFIED', 'a', 'u2', 6),
+    refusal(410, 'Gone'),
+  ];
+  const rig = start({
+    watches: [first, [event('ADDED', 'a', 'u3', 9), initialEnd(20), 'nothing']],
+  });
   await rig.clock.advance(1_000);
   expect(rig.told).toEqual(['+a/u1', '-a/u1', '+a/u2', '-a/u2', '+a/u3']);
 });
 
 test('a deletion of an earlier object of that name changes nothing', async () => {
   const rig = start({
-    watches: [[event('ADDED', 'a', 'u2', 4), initialEnd(5), event('DELETED', 'a', 'u1', 6), 'nothing']],
+    watches: [
+      [event('ADDED', 'a', 'u2', 4), initialEnd(5), event('DELETED', 'a', 'u1', 6), 'nothing'],
+    ],
   });
   await rig.clock.advance(0);
   expect(rig.told).toEqual(['+a/u2']);
@@ -163,7 +191,12 @@ test('a server restored from a backup, which knows only lower versions, is liste
     watches: [
       [event('ADDED', 'a', 'u1', 900), event('ADDED', 'b', 'u2', 901), initialEnd(950)],
       [quiet.promise, new TransportError('the watch sent nothing for 3 min')],
-      [event('ADDED', 'a', 'u1', 300), initialEnd(400), event('MODIFIED', 'a', 'u1', 401), 'nothing'],
+      [
+        event('ADDED', 'a', 'u1', 300),
+        initialEnd(400),
+        event('MODIFIED', 'a', 'u1', 401),
+        'nothing',
+      ],
     ],
   });
   await rig.clock.advance(180_000);
@@ -191,7 +224,9 @@ test('a server that is away is asked often, one that says no is not', async () =
 });
 
 test('one that says no after it was away is starting: asked soon, but not for ever', async () => {
-  const rig = start({ watches: [[initialEnd(5)], ...[...many(away, 20), ...many(forbidden)].map((each) => [each])] });
+  const rig = start({
+    watches: [[initialEnd(5)], ...[...many(away, 20), ...many(forbidden)].map((each) => [each])],
+  });
   while (rig.asked.length < 22) await rig.clock.advance(50);
   const [first, at] = [rig.asked.length, rig.clock.monotonic()];
   while (rig.asked.length < first + 3) await rig.clock.advance(50);
@@ -216,18 +251,28 @@ test.each<[string, unknown, number, number]>([
   ['an hour, which is too long to see nothing', 3_600, 1, 2],
   ['no number', 'x', 1, 30],
   ['more than any number', Number.POSITIVE_INFINITY, 1, 2],
-])('a server that asks for %s is asked again all the same, but not at once', async (_what, seconds, least, most) => {
-  const busy = refusal(503, 'ServiceUnavailable');
-  busy.status.details = { retryAfterSeconds: seconds as number };
-  const rig = start({ watches: Array.from({ length: 200 }, () => [busy]) });
-  await rig.clock.advance(30_000);
-  expect(rig.asked.length).toBeGreaterThan(least);
-  expect(rig.asked.length).toBeLessThanOrEqual(most);
-});
+])(
+  'a server that asks for %s is asked again all the same, but not at once',
+  async (_what, seconds, least, most) => {
+    const busy = refusal(503, 'ServiceUnavailable');
+    busy.status.details = { retryAfterSeconds: seconds as number };
+    const rig = start({ watches: Array.from({ length: 200 }, () => [busy]) });
+    await rig.clock.advance(30_000);
+    expect(rig.asked.length).toBeGreaterThan(least);
+    expect(rig.asked.length).toBeLessThanOrEqual(most);
+  },
+);
 
 test('a handler that throws keeps neither others nor later events from being told', async () => {
   const error = vi.fn<() => void>();
-  const watches = [[event('ADDED', 'a', 'u1', 1), initialEnd(5), event('MODIFIED', 'a', 'u1', 6), 'nothing' as const]];
+  const watches = [
+    [
+      event('ADDED', 'a', 'u1', 1),
+      initialEnd(5),
+      event('MODIFIED', 'a', 'u1', 6),
+      'nothing' as const,
+    ],
+  ];
   const clock = new FakeClock();
   const informer = createInformer(scriptedClient({ watches }).client, nodes, {
     clock,
@@ -258,7 +303,10 @@ test('a handler that comes late hears of what is there, one that left hears noth
 });
 
 test('managed fields are dropped, all else is kept', async () => {
-  const full = { metadata: { ...object('a', 'u1', 1).metadata, managedFields: [{ manager: 'x' }] }, future: 1 };
+  const full = {
+    metadata: { ...object('a', 'u1', 1).metadata, managedFields: [{ manager: 'x' }] },
+    future: 1,
+  };
   const rig = start({ watches: [[{ type: 'ADDED', object: full }, initialEnd(5), 'nothing']] });
   await rig.informer.whenSynced();
   expect(rig.informer.get('a')).toEqual({ ...object('a', 'u1', 1), future: 1 });

@@ -50,14 +50,19 @@ export function createInformer<T extends KubeObject>(
     synced: () => store.resourceVersion() !== undefined,
     whenSynced: store.whenSynced,
     resourceVersion: store.resourceVersion,
-    run: async (abort) => await reflect(client, resource, { ...own, firstList, transform, log }, store, abort),
+    run: async (abort) =>
+      await reflect(client, resource, { ...own, firstList, transform, log }, store, abort),
   };
 }
 
 /** Reads nothing, and looks empty, until `isDue`, which is asked every `everyMs` milliseconds. Nobody waits for it after the first answer. */
 export function lateInformer<T extends KubeObject>(
   informer: Informer<T>,
-  { isDue, everyMs, clock }: { isDue: (abort: AbortSignal) => Promise<boolean>; everyMs: number; clock: Clock },
+  {
+    isDue,
+    everyMs,
+    clock,
+  }: { isDue: (abort: AbortSignal) => Promise<boolean>; everyMs: number; clock: Clock },
 ): Informer<T> {
   const looked = Promise.withResolvers<void>();
   let isLate = false;

@@ -15,8 +15,13 @@ test('an object that is no longer named is told as deleted', async () => {
   const named = { metadata: { name: 'a', namespace: 'kube-system' } };
   await client.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', ...named });
   const owners = createInformer(client, configMaps, { namespace: 'default' });
-  const namesIn = ({ data }: { data?: Record<string, string> }): string[] => (data?.['name'] ? [data['name']] : []);
-  const informer = createNamedInformer(client, configMaps, { namespace: 'kube-system', owners, namesIn });
+  const namesIn = ({ data }: { data?: Record<string, string> }): string[] =>
+    data?.['name'] ? [data['name']] : [];
+  const informer = createNamedInformer(client, configMaps, {
+    namespace: 'kube-system',
+    owners,
+    namesIn,
+  });
   const told: string[] = [];
   informer.addHandler({ deleted: ({ metadata }) => told.push(metadata.name) });
   const running = [owners.run(stop.signal), informer.run(stop.signal)];
@@ -27,7 +32,12 @@ test('an object that is no longer named is told as deleted', async () => {
   });
   await informer.whenSynced();
   await vi.waitFor(() => expect(informer.list()).toHaveLength(1), 60_000);
-  await client.patch(configMaps, 'owner', { data: { name: null } }, { type: 'merge', namespace: 'default' });
+  await client.patch(
+    configMaps,
+    'owner',
+    { data: { name: null } },
+    { type: 'merge', namespace: 'default' },
+  );
   await vi.waitFor(() => expect(told).toEqual(['a']), 60_000);
   expect(informer.list()).toEqual([]);
 });

@@ -29,7 +29,10 @@ export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
   let isSynced = false;
 
   const follow = (name: string, abort: AbortSignal) => {
-    const informer = createInformer(client, resource, { ...options, fieldSelector: `metadata.name=${name}` });
+    const informer = createInformer(client, resource, {
+      ...options,
+      fieldSelector: `metadata.name=${name}`,
+    });
     const ending = new AbortController();
     const until = AbortSignal.any([abort, ending.signal]);
     const stopForwarding = informer.addHandler({

@@ -33,7 +33,16 @@ export interface ReflectorOptions<T extends KubeObject> extends Selection, Tools
 export async function reflect<T extends KubeObject>(
   client: KubeClient,
   resource: Resource<T>,
-  { namespace, labelSelector, fieldSelector, firstList, transform, clock, random, log }: ReflectorOptions<T>,
+  {
+    namespace,
+    labelSelector,
+    fieldSelector,
+    firstList,
+    transform,
+    clock,
+    random,
+    log,
+  }: ReflectorOptions<T>,
   sink: Store<T>,
   abort: AbortSignal,
 ): Promise<void> {
@@ -54,8 +63,15 @@ export async function reflect<T extends KubeObject>(
   /** Without a version also lists: the server sends the objects, a marked bookmark, and then the changes. */
   const watch = async (): Promise<void> => {
     let found = resourceVersion === undefined ? new Map<string, T>() : undefined;
-    const timeoutSeconds = Math.round(WATCH_SECONDS.least + random() * (WATCH_SECONDS.most - WATCH_SECONDS.least));
-    const options = { ...selection, resourceVersion, sendInitialEvents: found !== undefined, timeoutSeconds };
+    const timeoutSeconds = Math.round(
+      WATCH_SECONDS.least + random() * (WATCH_SECONDS.most - WATCH_SECONDS.least),
+    );
+    const options = {
+      ...selection,
+      resourceVersion,
+      sendInitialEvents: found !== undefined,
+      timeoutSeconds,
+    };
     for await (const event of client.watch(resource, options)) {
       // The server reports problems inside a stream as an event, above all an expired version.
       if (event.type === 'ERROR') throw new status.StatusError(event.object);
@@ -80,11 +96,13 @@ export async function reflect<T extends KubeObject>(
     const [before, startedAt] = [resourceVersion, clock.monotonic()];
     await watch();
     const lasted = clock.monotonic() - startedAt;
-    if (lasted < SHORTEST_WATCH_MS && before === resourceVersion) throw new Error(`the watch ended after ${lasted} ms`);
+    if (lasted < SHORTEST_WATCH_MS && before === resourceVersion)
+      throw new Error(`the watch ended after ${lasted} ms`);
   };
   const recover = async (thrown: unknown): Promise<void> => {
     // Servers without the feature answer Invalid; older proxies and aggregated servers BadRequest.
-    const isRefused = status.isInvalid(thrown) || (thrown instanceof status.StatusError && thrown.code === 400);
+    const isRefused =
+      status.isInvalid(thrown) || (thrown instanceof status.StatusError && thrown.code === 400);
     if (resourceVersion === undefined && isRefused) isPaged = true;
     if (status.isGone(thrown) || pace.isSuspect(thrown)) resourceVersion = undefined;
     const { pauseMs, isRoutine } = pace.failed(thrown);
@@ -94,7 +112,9 @@ export async function reflect<T extends KubeObject>(
     await sleep(clock, pauseMs, abort).catch(() => undefined);
   };
   while (!abort.aborted)
-    await follow().catch(async (error: unknown) => (abort.aborted ? undefined : await recover(error)));
+    await follow().catch(async (error: unknown) =>
+      abort.aborted ? undefined : await recover(error),
+    );
 }
 
 /** Counts failures in a row: the more of them, the longer the pause. */
@@ -116,7 +136,8 @@ function retryPace(clock: Clock, random: () => number) {
       if (isAway) awayAt = now;
       else if (wasAway) failures = 0;
       wasAway = isAway;
-      const isDenied = status.isForbidden(thrown) || status.isUnauthorized(thrown) || status.isNotFound(thrown);
+      const isDenied =
+        status.isForbidden(thrown) || status.isUnauthorized(thrown) || status.isNotFound(thrown);
       const cap = isDenied && now - awayAt >= STARTING_MS ? RETRY.denialCap : RETRY.cap;
       const asked = thrown instanceof status.StatusError ? (thrown.retryAfterMs ?? 0) : 0;
       const pauseMs = Math.max(asked, backoffDelay(failures++, { base: RETRY.base, cap, random }));

@@ -1,6 +1,16 @@
 /** Proves that a directory of releases has whole files only, changes at once, and survives the way into an air gap. */
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from 'tar';
@@ -37,7 +47,10 @@ async function publish({
   return await bundle({ file: join(at, 'bundle.yaml') });
 }
 
-async function bundle(flags: Parameters<typeof runBundle>[1], directory = 'out'): Promise<string | undefined> {
+async function bundle(
+  flags: Parameters<typeof runBundle>[1],
+  directory = 'out',
+): Promise<string | undefined> {
   return await runBundle(join(at, directory), flags, { write: () => undefined, abort: NEVER }).then(
     () => undefined,
     messageOf,
@@ -48,7 +61,9 @@ test('a file of this machine lies under its hash', async () => {
   expect(await publish()).toBeUndefined();
   expect((await readFile(join(at, 'out', 'files', SHA))).equals(BYTES)).toBe(true);
   expect(await readCatalog(join(at, 'out'))).toEqual({
-    releases: { [VERSION]: [{ platform: 'linux-amd64', kind: 'k0s', sha256: SHA, size: BYTES.length }] },
+    releases: {
+      [VERSION]: [{ platform: 'linux-amd64', kind: 'k0s', sha256: SHA, size: BYTES.length }],
+    },
     channels: { stable: [{ version: VERSION }] },
   });
 });
@@ -63,19 +78,27 @@ test.each([
     ],
     VERSION,
   ],
-  ['file', [{ version: VERSION, files: [ONE, { ...ONE, k0s: 'other' }] }], `${VERSION} linux-amd64 k0s`],
-])('two of one %s would give clusters different binaries: refused', async (_what, releases, twice) => {
-  const channels = { stable: [{ version: VERSION }] };
-  await writeFile(join(at, 'bundle.yaml'), JSON.stringify({ releases, channels }));
-  const problem = `releases: ${twice} is there twice; keep one`;
-  expect(await bundle({ file: join(at, 'bundle.yaml') }, 'twice')).toContain(problem);
-});
+  [
+    'file',
+    [{ version: VERSION, files: [ONE, { ...ONE, k0s: 'other' }] }],
+    `${VERSION} linux-amd64 k0s`,
+  ],
+])(
+  'two of one %s would give clusters different binaries: refused',
+  async (_what, releases, twice) => {
+    const channels = { stable: [{ version: VERSION }] };
+    await writeFile(join(at, 'bundle.yaml'), JSON.stringify({ releases, channels }));
+    const problem = `releases: ${twice} is there twice; keep one`;
+    expect(await bundle({ file: join(at, 'bundle.yaml') }, 'twice')).toContain(problem);
+  },
+);
 
 test('whatever mode a file had, all may read it and nobody may run it', async () => {
   await writeFile(join(at, 'k0s'), '');
   await chmod(join(at, 'k0s'), 0o4700);
   expect(await publish()).toBeUndefined();
-  const modeOf = async (...path: string[]): Promise<number> => (await stat(join(at, ...path))).mode & 0o7777;
+  const modeOf = async (...path: string[]): Promise<number> =>
+    (await stat(join(at, ...path))).mode & 0o7777;
   expect(await modeOf('out', 'files', SHA)).toBe(0o644);
   await chmod(join(at, 'out', 'files', SHA), 0o700);
   expect(await bundle({ pack: join(at, 'all.tar') })).toBeUndefined();
@@ -90,7 +113,10 @@ test('a download that breaks off is resumed, and one that is there is not fetche
     ranges.push(headers.range);
     const from = Number(/\d+/.exec(headers.range ?? '')?.[0] ?? 0);
     const head = { etag: '"1"', 'content-length': BYTES.length - from };
-    const part = from > 0 ? { ...head, 'content-range': `bytes ${from}-${BYTES.length - 1}/${BYTES.length}` } : head;
+    const part =
+      from > 0
+        ? { ...head, 'content-range': `bytes ${from}-${BYTES.length - 1}/${BYTES.length}` }
+        : head;
     response.writeHead(from > 0 ? 206 : 200, part);
     if (from > 0) response.end(BYTES.subarray(from));
     else response.write(BYTES.subarray(0, 1_000_000), () => response.destroy());
@@ -104,8 +130,16 @@ test('a download that breaks off is resumed, and one that is there is not fetche
 });
 
 test.each<readonly [string, Wanted, string]>([
-  ['a wrong hash', { file: { k0s: 'k0s', k0sSha256: 'ab'.repeat(32) } }, `its sha256 is ${SHA}, wanted abab`],
-  ['no such file', { file: { k0s: 'none' } }, 'release v1.36.4+k0s.0: cannot get the file for linux-amd64'],
+  [
+    'a wrong hash',
+    { file: { k0s: 'k0s', k0sSha256: 'ab'.repeat(32) } },
+    `its sha256 is ${SHA}, wanted abab`,
+  ],
+  [
+    'no such file',
+    { file: { k0s: 'none' } },
+    'release v1.36.4+k0s.0: cannot get the file for linux-amd64',
+  ],
   [
     'a URL without a hash',
     { file: { k0s: 'https://example.com/k0s' } },
@@ -121,11 +155,13 @@ test.each<readonly [string, Wanted, string]>([
     { channels: { stable: [{ version: 'v1.36.5+k0s.0' }] } },
     'v1.36.5+k0s.0 is not among the releases',
   ],
-  ...[{ percent: 10 }, { hold: true }, { withdrawn: 'loses data' }].map((entry): readonly [string, Wanted, string] => [
-    `a channel with nothing but ${JSON.stringify(entry)}`,
-    { channels: { stable: [{ version: VERSION, ...entry }] } },
-    'channels.stable: no release is for every cluster',
-  ]),
+  ...[{ percent: 10 }, { hold: true }, { withdrawn: 'loses data' }].map(
+    (entry): readonly [string, Wanted, string] => [
+      `a channel with nothing but ${JSON.stringify(entry)}`,
+      { channels: { stable: [{ version: VERSION, ...entry }] } },
+      'channels.stable: no release is for every cluster',
+    ],
+  ),
   [
     'a channel that clients could not ask for',
     { channels: { Stable: [{ version: VERSION }] } },
@@ -155,7 +191,10 @@ test('a damaged file is neither packed nor unpacked', async () => {
   const damage = async (): Promise<void> => await writeFile(join(at, 'out', 'files', SHA), 'other');
   await damage();
   expect(await bundle({ pack: join(at, 'a.tar') })).toContain('is missing or damaged');
-  await create({ file: join(at, 'bad.tar'), cwd: join(at, 'out') }, ['catalog.json', `files/${SHA}`]);
+  await create({ file: join(at, 'bad.tar'), cwd: join(at, 'out') }, [
+    'catalog.json',
+    `files/${SHA}`,
+  ]);
   expect(await bundle({ unpack: join(at, 'bad.tar') }, 'gap')).toContain(
     'is missing or damaged; nothing was published',
   );
@@ -183,7 +222,10 @@ test('a place that cannot be written is no bug of Refit', async () => {
   await publish();
   const [out, plain] = [join(at, 'out'), join(at, 'plain')];
   await writeFile(plain, '');
-  const lineOf = async (directory: string, flags: Parameters<typeof runBundle>[1]): Promise<unknown> =>
+  const lineOf = async (
+    directory: string,
+    flags: Parameters<typeof runBundle>[1],
+  ): Promise<unknown> =>
     await runBundle(directory, flags, { write: () => undefined, abort: NEVER }).catch(
       (error: RefitError) => error.line,
     );

@@ -26,7 +26,9 @@ export async function publishBundle(publishing: Publishing): Promise<void> {
   const { file, directory, say } = publishing;
   const wanted = await readBundleFile(file);
   await mkdir(join(directory, 'files'), { recursive: true });
-  const releases: catalogs.Catalog['releases'] = Object.fromEntries(wanted.versions.map((version) => [version, []]));
+  const releases: catalogs.Catalog['releases'] = Object.fromEntries(
+    wanted.versions.map((version) => [version, []]),
+  );
   for (const each of wanted.files) {
     const { version, platform, kind } = each;
     const found = await gather(each, publishing);
@@ -36,7 +38,8 @@ export async function publishBundle(publishing: Publishing): Promise<void> {
   await publish(directory, { releases, channels: wanted.channels });
 }
 
-const titleOf = ({ version, platform, kind }: WantedFile): string => `${version} ${platform} ${kind}`;
+const titleOf = ({ version, platform, kind }: WantedFile): string =>
+  `${version} ${platform} ${kind}`;
 
 /** One file with the catalog and all that it names, to carry into an air gap. */
 export async function packBundle(directory: string, archive: string): Promise<void> {
@@ -53,7 +56,8 @@ export async function unpackBundle(archive: string, directory: string): Promise<
   const incoming = join(directory, 'incoming');
   await rm(incoming, { recursive: true, force: true });
   await mkdir(join(incoming, 'files'), { recursive: true });
-  const isOurs = (path: string): boolean => path === catalogs.CATALOG_FILE || /^files\/[0-9a-f]{64}$/.test(path);
+  const isOurs = (path: string): boolean =>
+    path === catalogs.CATALOG_FILE || /^files\/[0-9a-f]{64}$/.test(path);
   try {
     await extract({
       file: archive,
@@ -74,7 +78,9 @@ export async function unpackBundle(archive: string, directory: string): Promise<
 }
 
 function hashesOf({ releases }: Pick<catalogs.Catalog, 'releases'>): string[] {
-  return [...new Set(Object.values(releases).flatMap((files) => files.map(({ sha256 }) => sha256)))];
+  return [
+    ...new Set(Object.values(releases).flatMap((files) => files.map(({ sha256 }) => sha256))),
+  ];
 }
 
 async function gather(wanted: WantedFile, { file, directory, download }: Publishing) {
@@ -86,12 +92,16 @@ async function gather(wanted: WantedFile, { file, directory, download }: Publish
       if (/^https?:/i.test(source)) await download(source, sha256 ?? '', part);
       else await copyFile(resolve(dirname(file), source), part);
       found = await hashOf(part);
-      if (sha256 !== undefined && found !== sha256) throw new Error(`its sha256 is ${found}, wanted ${sha256}`);
+      if (sha256 !== undefined && found !== sha256)
+        throw new Error(`its sha256 is ${found}, wanted ${sha256}`);
       await settle(part, catalogs.pathOfFile(directory, found));
     }
     return { sha256: found, size: (await stat(catalogs.pathOfFile(directory, found))).size };
   } catch (error) {
-    throw problem(`release ${version}: cannot get the file for ${platform}: ${messageOf(error)}`, error);
+    throw problem(
+      `release ${version}: cannot get the file for ${platform}: ${messageOf(error)}`,
+      error,
+    );
   }
 }
 
@@ -100,7 +110,8 @@ async function isWhole(path: string, sha256: string): Promise<boolean> {
 }
 
 async function verify(path: string, sha256: string): Promise<void> {
-  if (!(await isWhole(path, sha256))) throw problem(`${path} is missing or damaged; nothing was published`);
+  if (!(await isWhole(path, sha256)))
+    throw problem(`${path} is missing or damaged; nothing was published`);
 }
 
 async function hashOf(path: string): Promise<string> {
@@ -126,13 +137,18 @@ async function settle(path: string, target: string): Promise<void> {
 }
 
 export function problem(message: string, cause?: unknown): RefitError {
-  return new RefitError('REFIT_FILE', message, { cause, hint: 'correct that and run the command again' });
+  return new RefitError('REFIT_FILE', message, {
+    cause,
+    hint: 'correct that and run the command again',
+  });
 }
 
 const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/, 'is no SHA-256: use 64 hexadecimal digits');
 
 const sourceSchema = z.strictObject({
-  platform: z.string().regex(/^[a-z0-9]+-[a-z0-9]+$/, 'is no platform: use for example linux-amd64'),
+  platform: z
+    .string()
+    .regex(/^[a-z0-9]+-[a-z0-9]+$/, 'is no platform: use for example linux-amd64'),
   k0s: z.string().optional(),
   k0sSha256: sha256.optional(),
   airgapBundle: z.string().optional(),
@@ -140,7 +156,9 @@ const sourceSchema = z.strictObject({
 });
 
 const bundleSchema = z.strictObject({
-  releases: z.array(z.strictObject({ version: catalogs.versionSchema, files: z.array(sourceSchema) })),
+  releases: z.array(
+    z.strictObject({ version: catalogs.versionSchema, files: z.array(sourceSchema) }),
+  ),
   channels: catalogs.channelsSchema,
 });
 
@@ -153,31 +171,65 @@ export interface WantedFile extends Pick<catalogs.CatalogFile, 'platform' | 'kin
 
 /** Rejects with REFIT_FILE: the field, what was found, and what would be right. */
 export async function readBundleFile(path: string) {
-  const fail = failing('REFIT_FILE', `${path}: `, { hint: 'docs/guides/updates.md has an example' });
-  const text = await readBounded(path).catch((error: unknown) => fail(`cannot be read: ${messageOf(error)}`));
+  const fail = failing('REFIT_FILE', `${path}: `, {
+    hint: 'docs/guides/updates.md has an example',
+  });
+  const text = await readBounded(path).catch((error: unknown) =>
+    fail(`cannot be read: ${messageOf(error)}`),
+  );
   const [document] = parseYaml(text, fail);
   const { data, error } = bundleSchema.safeParse(document, { reportInput: true });
   if (!data) return fail(describeIssues(error, 'the file'));
   const versions = data.releases.map(({ version }) => version);
   const files = data.releases.flatMap(({ version, files: listed }) =>
     listed.flatMap(({ platform, k0s, k0sSha256, airgapBundle, airgapSha256 }): WantedFile[] => [
-      ...(k0s ? [{ version, platform, kind: 'k0s' as const, source: k0s, sha256: k0sSha256?.toLowerCase() }] : []),
+      ...(k0s
+        ? [
+            {
+              version,
+              platform,
+              kind: 'k0s' as const,
+              source: k0s,
+              sha256: k0sSha256?.toLowerCase(),
+            },
+          ]
+        : []),
       ...(airgapBundle
-        ? [{ version, platform, kind: 'airgap' as const, source: airgapBundle, sha256: airgapSha256?.toLowerCase() }]
+        ? [
+            {
+              version,
+              platform,
+              kind: 'airgap' as const,
+              source: airgapBundle,
+              sha256: airgapSha256?.toLowerCase(),
+            },
+          ]
         : []),
     ]),
   );
   // Clusters would get the one or the other.
   const twice = firstRepeated(versions) ?? firstRepeated(files.map((each) => titleOf(each)));
   if (twice !== undefined) return fail(`releases: ${twice} is there twice; keep one`);
-  const unproven = files.find(({ source, sha256: known }) => /^https?:/i.test(source) && known === undefined);
-  if (unproven) fail(`release ${titleOf(unproven)}: comes from a URL without a SHA-256; add ${unproven.kind}Sha256`);
+  const unproven = files.find(
+    ({ source, sha256: known }) => /^https?:/i.test(source) && known === undefined,
+  );
+  if (unproven)
+    fail(
+      `release ${titleOf(unproven)}: comes from a URL without a SHA-256; add ${unproven.kind}Sha256`,
+    );
   for (const [channel, entries] of Object.entries(data.channels)) {
     for (const { version } of entries)
-      if (!versions.includes(version)) fail(`channels.${channel}: ${version} is not among the releases; add it there`);
+      if (!versions.includes(version))
+        fail(`channels.${channel}: ${version} is not among the releases; add it there`);
     // Without an index no cluster would hear what was withdrawn.
-    if (!entries.some(({ percent = 100, hold, withdrawn }) => percent === 100 && !hold && withdrawn === undefined))
-      fail(`channels.${channel}: no release is for every cluster; keep one without percent, hold and withdrawn`);
+    if (
+      !entries.some(
+        ({ percent = 100, hold, withdrawn }) => percent === 100 && !hold && withdrawn === undefined,
+      )
+    )
+      fail(
+        `channels.${channel}: no release is for every cluster; keep one without percent, hold and withdrawn`,
+      );
   }
   return { versions, files, channels: data.channels };
 }

@@ -13,7 +13,12 @@ async function ask(
   question: ServerQuestion,
   clock: Clock = systemClock,
 ): Promise<Awaited<ReturnType<typeof askServer>>> {
-  return await askServer(question, { clock, environment: {}, userAgent: 'refit-test', abort: NEVER });
+  return await askServer(question, {
+    clock,
+    environment: {},
+    userAgent: 'refit-test',
+    abort: NEVER,
+  });
 }
 
 async function problemWith(listener: Listener): Promise<string> {
@@ -23,35 +28,56 @@ async function problemWith(listener: Listener): Promise<string> {
 }
 
 test.each<readonly [string, Listener, string]>([
-  ['nothing there', (_, response) => response.writeHead(404).end(), '127.0.0.1:PORT answered 404 Not Found'],
+  [
+    'nothing there',
+    (_, response) => response.writeHead(404).end(),
+    '127.0.0.1:PORT answered 404 Not Found',
+  ],
   [
     'a part only',
     (_, response) => response.writeHead(206).end('x'),
     '127.0.0.1:PORT answered 206 instead of the index',
   ],
-  ['not modified, unasked', (_, response) => response.writeHead(304).end(), 'answered 304 instead of the index'],
+  [
+    'not modified, unasked',
+    (_, response) => response.writeHead(304).end(),
+    'answered 304 instead of the index',
+  ],
   ['too much', (_, response) => response.end('x'.repeat(1024 * 1024 + 1)), 'is larger than 1 MiB'],
-  ['redirects in a circle', ({ url }, response) => response.writeHead(302, { location: url }).end(), 'more than 10'],
-  ['less than it says', (_, response) => response.writeHead(200, { 'content-length': 9 }).end('x'), 'broke off'],
+  [
+    'redirects in a circle',
+    ({ url }, response) => response.writeHead(302, { location: url }).end(),
+    'more than 10',
+  ],
+  [
+    'less than it says',
+    (_, response) => response.writeHead(200, { 'content-length': 9 }).end('x'),
+    'broke off',
+  ],
 ])('a server with %s', async (_name, listener, problem) => {
   expect(await problemWith(listener)).toContain(problem);
 });
 
-test.each(['x', ''])('an answer that comes too slowly is given up: %j each second', async (each) => {
-  const clock = new FakeClock();
-  await using server = await startStubServer((_, response) => {
-    const next = (): void => void clock.schedule(1_000, () => response.write(each) && next());
-    response.writeHead(200, { 'content-length': 1_000 });
-    next();
-  });
-  const asked = clock.runUntil(ask({ url: `${server.config.server}/` }, clock));
-  await expect(asked).rejects.toThrow('the update server did not finish its answer within 10 s');
-  expect(clock.monotonic()).toBe(10_000);
-});
+test.each(['x', ''])(
+  'an answer that comes too slowly is given up: %j each second',
+  async (each) => {
+    const clock = new FakeClock();
+    await using server = await startStubServer((_, response) => {
+      const next = (): void => void clock.schedule(1_000, () => response.write(each) && next());
+      response.writeHead(200, { 'content-length': 1_000 });
+      next();
+    });
+    const asked = clock.runUntil(ask({ url: `${server.config.server}/` }, clock));
+    await expect(asked).rejects.toThrow('the update server did not finish its answer within 10 s');
+    expect(clock.monotonic()).toBe(10_000);
+  },
+);
 
 test('an unreachable server is named, without password and token', async () => {
   const url = 'http://me:secret@127.0.0.1:1/stable/index.yaml';
-  const problem = await ask({ url, secretHeaders: { authorization: 'Bearer t0k3n' } }).catch(messageOf);
+  const problem = await ask({ url, secretHeaders: { authorization: 'Bearer t0k3n' } }).catch(
+    messageOf,
+  );
   expect(problem).toContain('no answer from 127.0.0.1:1');
   expect(problem).not.toMatch(/secret|t0k3n/);
 });
@@ -75,7 +101,12 @@ test('a token is told to the host of the URL, and to no host behind a redirect',
   });
   const question = { url: `${server.config.server}/`, headers: { K0s_arch: 'amd64' } };
   await ask({ ...question, secretHeaders: { authorization: 'Bearer t0k3n' } });
-  const tokens = [...server.requests, ...other.requests].map(({ headers }) => headers['authorization']);
+  const tokens = [...server.requests, ...other.requests].map(
+    ({ headers }) => headers['authorization'],
+  );
   expect(tokens).toEqual(['Bearer t0k3n', 'Bearer t0k3n', undefined]);
-  expect(other.requests[0]?.headers).toMatchObject({ k0s_arch: 'amd64', 'user-agent': 'refit-test' });
+  expect(other.requests[0]?.headers).toMatchObject({
+    k0s_arch: 'amd64',
+    'user-agent': 'refit-test',
+  });
 });

@@ -19,7 +19,11 @@ export async function clusterIdOf({ client, abort }: Reading): Promise<string> {
 }
 
 /** Spelt as Go sends them, underscores included. */
-export async function clusterHeaders({ client, abort }: Reading, { storage, network }: ClusterInfo, version: string) {
+export async function clusterHeaders(
+  { client, abort }: Reading,
+  { storage, network }: ClusterInfo,
+  version: string,
+) {
   const [clusterId, controllers, workers] = await Promise.all([
     clusterIdOf({ client, abort }),
     client.listAll(controlNodes, { abort }),

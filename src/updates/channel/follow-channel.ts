@@ -23,10 +23,18 @@ export type Channels = ReturnType<typeof channelMemory>;
 /** One for each term: the answers of the last one may be outdated. */
 export function channelMemory(tools: ChannelTools) {
   const { client, clusterInfo } = tools;
-  const answers = new Map<string, { readonly etag: string | undefined; readonly release: Release }>();
+  const answers = new Map<
+    string,
+    { readonly etag: string | undefined; readonly release: Release }
+  >();
   const headersFor = async ({ version }: Current, abort: AbortSignal): Promise<Texts> =>
     clusterInfo ? await clusterHeaders({ client, abort }, clusterInfo, version) : {};
-  const read = async (url: string, headers: Texts, secretHeaders: Texts, abort: AbortSignal): Promise<Release> => {
+  const read = async (
+    url: string,
+    headers: Texts,
+    secretHeaders: Texts,
+    abort: AbortSignal,
+  ): Promise<Release> => {
     const known = answers.get(url);
     const question = { url, headers, secretHeaders, known: known?.etag };
     const { text, etag } = await askServer(question, { ...tools, abort });
@@ -38,7 +46,12 @@ export function channelMemory(tools: ChannelTools) {
   };
   return {
     /** `current` is what runs. With `minor`, such as `v1.37`, the newest release of that minor version. Rejects with one sentence. */
-    async ask(settings: UpdateSettings, current: Current, abort: AbortSignal, minor?: string): Promise<Release> {
+    async ask(
+      settings: UpdateSettings,
+      current: Current,
+      abort: AbortSignal,
+      minor?: string,
+    ): Promise<Release> {
       const url = await addressOf({ client, abort }, settings, current, minor);
       const headers = settings.schedule.kind === 'cron' ? {} : await headersFor(current, abort);
       return await read(url, headers, await tokenOf({ client, abort }), abort);
@@ -51,7 +64,12 @@ export function channelMemory(tools: ChannelTools) {
   };
 }
 
-async function addressOf(asking: Reading, settings: UpdateSettings, { version, planState }: Current, minor?: string) {
+async function addressOf(
+  asking: Reading,
+  settings: UpdateSettings,
+  { version, planState }: Current,
+  minor?: string,
+) {
   const { server, channel, schedule } = settings;
   if (schedule.kind === 'periodic' || minor !== undefined)
     return `${server}/${channel}${minor === undefined ? '' : `/${minor}`}/index.yaml`;
@@ -64,7 +82,9 @@ async function addressOf(asking: Reading, settings: UpdateSettings, { version, p
 }
 
 async function tokenOf({ client, abort }: Reading): Promise<Texts> {
-  const secret = await ifFound(client.get(secrets, TOKEN.name, { namespace: TOKEN.namespace, abort }));
+  const secret = await ifFound(
+    client.get(secrets, TOKEN.name, { namespace: TOKEN.namespace, abort }),
+  );
   const token = String(Buffer.from(secret?.data?.['token'] ?? '', 'base64')).trim();
   return token === '' ? {} : { authorization: `Bearer ${token}` };
 }

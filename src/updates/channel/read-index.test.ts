@@ -46,12 +46,22 @@ test('what has no value is not there, as for k0s', () => {
   );
   expect(listed.k0s['linux-riscv64']).toEqual({ url: 'https://example.com/k' });
   const mapped = readIndex(MAPPED.replace(/airgap:.*/, 'airgap:\nwithdrawn:'));
-  expect([Object.keys(mapped.k0s), mapped.airgap, mapped.withdrawn]).toEqual([['linux-amd64'], {}, {}]);
+  expect([Object.keys(mapped.k0s), mapped.airgap, mapped.withdrawn]).toEqual([
+    ['linux-amd64'],
+    {},
+    {},
+  ]);
 });
 
 test('keys in any case, JSON, and releases that were withdrawn', () => {
-  const index = { VERSION: 'v1.2.3', DownloadURLs: [], Withdrawn: { '1.2.2': 'loses\u001b[2J data' } };
-  expect(readIndex(JSON.stringify(index)).withdrawn).toEqual({ 'v1.2.2': expect.stringMatching(/^loses.*data$/) });
+  const index = {
+    VERSION: 'v1.2.3',
+    DownloadURLs: [],
+    Withdrawn: { '1.2.2': 'loses\u001b[2J data' },
+  };
+  expect(readIndex(JSON.stringify(index)).withdrawn).toEqual({
+    'v1.2.2': expect.stringMatching(/^loses.*data$/),
+  });
   expect(JSON.stringify(readIndex(JSON.stringify(index)))).not.toContain('u001b');
 });
 
@@ -62,9 +72,17 @@ test.each([
   ['no version', 'downloadURLs: []', 'no valid version'],
   ['no downloads', 'version: v1.2.3', 'no valid downloadurls'],
   ['a number as version', 'version: 1.36\ndownloadURLs: []', 'no valid version'],
-  ['a word as version', 'version: latest\ndownloadURLs: []', 'version "latest"; expected one such as v1.36.3+k0s.0'],
+  [
+    'a word as version',
+    'version: latest\ndownloadURLs: []',
+    'version "latest"; expected one such as v1.36.3+k0s.0',
+  ],
   ['a path', LISTED.replace('https://example.com/k0s', '/k0s'), 'a download that is no URL'],
-  ['a file', LISTED.replace('https://example.com/k0s', 'file:///etc/shadow'), 'a download that is no URL'],
+  [
+    'a file',
+    LISTED.replace('https://example.com/k0s', 'file:///etc/shadow'),
+    'a download that is no URL',
+  ],
   ['half a hash', LISTED.replace(SHA.toUpperCase(), 'abab'), 'a sha256 that is not 64'],
 ])('%s is refused', (_name, body, problem) => {
   expect(() => readIndex(body)).toThrow(problem);

@@ -6,7 +6,9 @@ import { parseVersion } from '../../util/version.ts';
 import { parseYaml } from '../../util/yaml.ts';
 
 /** By platform, `<os>-<architecture>`. */
-export type Downloads = Readonly<Record<string, { readonly url: string; readonly sha256?: string }>>;
+export type Downloads = Readonly<
+  Record<string, { readonly url: string; readonly sha256?: string }>
+>;
 
 export interface Release {
   /** With `v`: nodes report it so. */
@@ -38,43 +40,56 @@ const indexSchema = z.object({
 
 /** Throws an error with one sentence: what the index has, and what would be right. */
 export function readIndex(body: string): Release {
-  if (/^\s*</.test(body)) throw new Error('the update server sent HTML instead of an index; is it a login page?');
+  if (/^\s*</.test(body))
+    throw new Error('the update server sent HTML instead of an index; is it a login page?');
   const [document] = parseYaml(body, (why) => {
     throw new Error(`the index is not YAML: ${why}`);
   });
-  if (!isRecord(document)) throw new Error('the index is no object; it needs version and downloadURLs');
+  if (!isRecord(document))
+    throw new Error('the index is no object; it needs version and downloadURLs');
   const { data, error } = indexSchema.safeParse(withLowerKeys(document));
   if (error) {
     const [issue] = error.issues;
-    throw new Error(`the index has no valid ${issue?.path.map(String).join('.')}; it needs version and downloadURLs`);
+    throw new Error(
+      `the index has no valid ${issue?.path.map(String).join('.')}; it needs version and downloadURLs`,
+    );
   }
   const { downloadurls: listed, withdrawn } = data;
   const downloads = Array.isArray(listed)
     ? { k0s: listedFiles(listed, 'k0s'), airgap: listedFiles(listed, 'airgap') }
     : { k0s: mappedFiles(listed.k0s ?? {}), airgap: mappedFiles(listed.airgap ?? {}) };
   const briefly = (why: string): string => printable(why.slice(0, 200));
-  const reasons = Object.entries(withdrawn ?? {}).map(([version, why]) => [versionOf(version), briefly(why)] as const);
+  const reasons = Object.entries(withdrawn ?? {}).map(
+    ([version, why]) => [versionOf(version), briefly(why)] as const,
+  );
   return { version: versionOf(data.version), ...downloads, withdrawn: Object.fromEntries(reasons) };
 }
 
-function listedFiles(entries: readonly z.infer<typeof entrySchema>[], kind: 'k0s' | 'airgap'): Downloads {
+function listedFiles(
+  entries: readonly z.infer<typeof entrySchema>[],
+  kind: 'k0s' | 'airgap',
+): Downloads {
   return Object.fromEntries(
     entries.flatMap(({ os, arch, k0s, url: older, k0ssha256, airgapbundle, airgapsha256 }) => {
-      const [url, sha256] = kind === 'k0s' ? [k0s ?? older, k0ssha256] : [airgapbundle, airgapsha256];
+      const [url, sha256] =
+        kind === 'k0s' ? [k0s ?? older, k0ssha256] : [airgapbundle, airgapsha256];
       return url ? [[`${os}-${arch}`, checked(url, sha256)]] : [];
     }),
   );
 }
 
 function mappedFiles(files: Readonly<Record<string, string>>): Downloads {
-  return Object.fromEntries(Object.entries(files).map(([platform, url]) => [platform, checked(url)]));
+  return Object.fromEntries(
+    Object.entries(files).map(([platform, url]) => [platform, checked(url)]),
+  );
 }
 
 function checked(url: string, sha256?: string | null): Downloads[string] {
   if (!/^https?:\/\/[^\s/]\S*$/i.test(url) || !URL.canParse(url))
     throw new Error('the index has a download that is no URL with http or https');
   if (!sha256) return { url };
-  if (!/^[0-9a-f]{64}$/i.test(sha256)) throw new Error('the index has a sha256 that is not 64 hexadecimal digits');
+  if (!/^[0-9a-f]{64}$/i.test(sha256))
+    throw new Error('the index has a sha256 that is not 64 hexadecimal digits');
   return { url, sha256: sha256.toLowerCase() };
 }
 
@@ -82,7 +97,9 @@ function checked(url: string, sha256?: string | null): Downloads[string] {
 function versionOf(found: string): string {
   const version = found.trim();
   if (!parseVersion(version) || version.length > 64)
-    throw new Error(`the index has version "${printable(found.slice(0, 64))}"; expected one such as v1.36.3+k0s.0`);
+    throw new Error(
+      `the index has version "${printable(found.slice(0, 64))}"; expected one such as v1.36.3+k0s.0`,
+    );
   return version.startsWith('v') ? version : `v${version}`;
 }
 
@@ -90,5 +107,7 @@ function withLowerKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withLowerKeys);
   if (!isRecord(value)) return value;
   // Versions and platforms are lower-case anyway.
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key.toLowerCase(), withLowerKeys(inner)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key.toLowerCase(), withLowerKeys(inner)]),
+  );
 }

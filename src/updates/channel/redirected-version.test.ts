@@ -37,7 +37,9 @@ test.each([
   expect(() => versionIn('https://example.com/stable', response)).toThrow(message);
 });
 
-async function serve(listener: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+async function serve(
+  listener: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<string> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
@@ -48,7 +50,12 @@ async function serve(listener: (request: IncomingMessage, response: ServerRespon
 }
 
 function channels(clock = new FakeClock(0)): ReturnType<typeof redirectChannels> {
-  return redirectChannels({ clock, environment: {}, userAgent: 'suc', abort: new AbortController().signal });
+  return redirectChannels({
+    clock,
+    environment: {},
+    userAgent: 'suc',
+    abort: new AbortController().signal,
+  });
 }
 
 test('the question names the cluster, and the version where one is known, in the letters of the original', async () => {
@@ -72,7 +79,8 @@ test('an answer that has not changed need not be sent again; a 304 that nobody a
     known.push(headers['if-none-match']);
     if (known.length === 2 || known.length === 5) response.writeHead(304).end();
     else if (known.length === 3) response.writeHead(503).end();
-    else response.writeHead(302, { location: '/v2', ...(known.length < 4 && { etag: '"a"' }) }).end();
+    else
+      response.writeHead(302, { location: '/v2', ...(known.length < 4 && { etag: '"a"' }) }).end();
   });
   const asked = channels();
   const ask = async (): Promise<string> => await asked(channel, 'uid', '');
@@ -97,7 +105,11 @@ test.each([301, 303, 307, 308])(
 );
 
 test.each<[string, string | undefined, string]>([
-  ['leads in a circle', '/stable', 'more than 5 redirects; use the URL that the channel has moved to'],
+  [
+    'leads in a circle',
+    '/stable',
+    'more than 5 redirects; use the URL that the channel has moved to',
+  ],
   ['leads nowhere', undefined, '301 response missing Location header'],
 ])('a channel that has moved and %s has no version', async (_name, location, message) => {
   const channel = await serve((_request, response) => {
@@ -110,7 +122,9 @@ test('a silent server is given up', async () => {
   const clock = new FakeClock(0);
   let isAsked = false;
   const channel = await serve(() => void (isAsked = true));
-  const answer = expect(channels(clock)(channel, 'uid', '')).rejects.toThrow('did not finish its answer within 10 s');
+  const answer = expect(channels(clock)(channel, 'uid', '')).rejects.toThrow(
+    'did not finish its answer within 10 s',
+  );
   await vi.waitFor(() => expect(isAsked).toBe(true), 60_000);
   await clock.advance(10_000);
   await answer;

@@ -10,7 +10,10 @@ const MOST_MOVES = 5;
 
 /** The returned function resolves with the version as the channel writes it. `latestVersion`: empty if none is known yet. */
 export function redirectChannels(tools: ServerTools) {
-  const answers = new Map<string, { readonly etag: string | undefined; readonly version: string }>();
+  const answers = new Map<
+    string,
+    { readonly etag: string | undefined; readonly version: string }
+  >();
   return async (channel: string, clusterId: string, latestVersion: string): Promise<string> => {
     const told = latestVersion === '' ? {} : { 'X-SUC-Latest-Version': latestVersion };
     const known = answers.get(channel);
@@ -18,7 +21,10 @@ export function redirectChannels(tools: ServerTools) {
     let url = channel;
     for (let moves = 0; moves <= MOST_MOVES; moves++) {
       const isFirst = url === channel;
-      const response = await askHead({ url, headers, known: isFirst ? known?.etag : undefined }, tools);
+      const response = await askHead(
+        { url, headers, known: isFirst ? known?.etag : undefined },
+        tools,
+      );
       const moved = movedTo(url, response);
       if (moved !== undefined) {
         url = moved;
@@ -35,7 +41,10 @@ export function redirectChannels(tools: ServerTools) {
   };
 }
 
-function movedTo(url: string, { statusCode = 0, headers: { location } }: IncomingMessage): string | undefined {
+function movedTo(
+  url: string,
+  { statusCode = 0, headers: { location } }: IncomingMessage,
+): string | undefined {
   if (!MOVED.includes(statusCode)) return undefined;
   if (location === undefined) throw new Error(`${statusCode} response missing Location header`);
   const next = new URL(location, url);
@@ -55,7 +64,9 @@ export function versionIn(channel: string, response: Head): string {
     return lastPart(decodeURIComponent(new URL(location, channel).pathname));
   }
   if (statusCode >= 200 && statusCode < 400) return lastPart(channel);
-  throw new Error(`unexpected response: HTTP/${httpVersion} ${statusCode} ${statusMessage}`.trimEnd());
+  throw new Error(
+    `unexpected response: HTTP/${httpVersion} ${statusCode} ${statusMessage}`.trimEnd(),
+  );
 }
 
 function lastPart(path: string): string {

@@ -22,13 +22,20 @@ export const CATCH_UP_MS = 10 * 60_000;
 const RETRY_MS = 30_000;
 
 /** Milliseconds since the Unix epoch; in the past when a check is due. */
-export function nextCheck(schedule: Schedule, history: CheckHistory, pace: CheckPace, now: number): number {
+export function nextCheck(
+  schedule: Schedule,
+  history: CheckHistory,
+  pace: CheckPace,
+  now: number,
+): number {
   const { last: recorded, failures, created } = history;
   const { periodMs, random } = pace;
   // The clock of another leader may have been ahead.
   const last = recorded !== undefined && recorded > now ? undefined : recorded;
   const retry =
-    failures === 0 ? undefined : (last ?? now) + backoffDelay(failures - 1, { base: RETRY_MS, cap: periodMs, random });
+    failures === 0
+      ? undefined
+      : (last ?? now) + backoffDelay(failures - 1, { base: RETRY_MS, cap: periodMs, random });
   if (schedule.kind === 'cron') {
     const from = Math.max(last ?? created, now - CATCH_UP_MS);
     const tick = schedule.cron.next(Math.min(from, now)) ?? Number.POSITIVE_INFINITY;

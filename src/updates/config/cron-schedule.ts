@@ -35,7 +35,8 @@ export function readCron(text: string, timeZone: string): CronSchedule {
 
 function everyDuration(text: string, every: string): CronSchedule {
   const ms = (parseGoDuration(every) ?? 0) / 1e6;
-  if (ms < 1_000) throw new Error(`"${text}" is no cron schedule; use at least a second, such as "@every 6h"`);
+  if (ms < 1_000)
+    throw new Error(`"${text}" is no cron schedule; use at least a second, such as "@every 6h"`);
   // From the epoch on, so that every leader has the same moments.
   return { next: (time) => (Math.floor(time / ms) + 1) * ms };
 }

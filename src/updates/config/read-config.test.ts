@@ -7,11 +7,17 @@ import { readUpdateConfig } from './read-config.ts';
 type Spec = UpdateConfig['spec'];
 const PERIODIC: Spec = {
   updateServer: 'https://example.com/base/',
-  upgradeStrategy: { type: 'periodic', periodic: { days: ['Monday', 'Sunday'], startTime: '9:30', length: '1.5h' } },
+  upgradeStrategy: {
+    type: 'periodic',
+    periodic: { days: ['Monday', 'Sunday'], startTime: '9:30', length: '1.5h' },
+  },
 };
 
 const read = (spec: Spec, annotations: Record<string, string> = {}, allowInsecure = false) =>
-  readUpdateConfig({ metadata: { name: 'u', annotations }, spec }, { targetProblems, allowInsecure });
+  readUpdateConfig(
+    { metadata: { name: 'u', annotations }, spec },
+    { targetProblems, allowInsecure },
+  );
 const periodic = (fields: Record<string, unknown>): Spec => ({
   upgradeStrategy: { type: 'periodic', periodic: { startTime: '22:00', length: '2h', ...fields } },
 });
@@ -26,13 +32,21 @@ test('a window, in the zone of the annotation', () => {
     afterFailure: 'Wait',
     schedule: {
       window: { days: [1, 7], startMinute: 570, lengthMs: 5_400_000, timeZone: 'Europe/Berlin' },
-      written: { days: ['Monday', 'Sunday'], start: '09:30', length: '5400000ms', timeZone: 'Europe/Berlin' },
+      written: {
+        days: ['Monday', 'Sunday'],
+        start: '09:30',
+        length: '5400000ms',
+        timeZone: 'Europe/Berlin',
+      },
     },
   });
 });
 
 test('a misspelt annotation is a problem, and those of Refit itself are none', () => {
-  const { problems } = read(PERIODIC, { 'upgrade.refit.dev/timezone': 'Europe/Berlin', 'example.com/timezone': 'x' });
+  const { problems } = read(PERIODIC, {
+    'upgrade.refit.dev/timezone': 'Europe/Berlin',
+    'example.com/timezone': 'x',
+  });
   expect(problems).toEqual([
     'metadata.annotations[upgrade.refit.dev/timezone]: is unknown; use upgrade.refit.dev/time-zone, upgrade.refit.dev/after-failure, upgrade.refit.dev/lead-time',
   ]);
@@ -49,12 +63,28 @@ test('a server without a scheme is asked over https, and windows are in UTC', ()
 });
 
 test.each<readonly [string, Spec, string]>([
-  ['Tuesdsay of the documentation', periodic({ days: ['Tuesdsay'] }), 'days[0]: "Tuesdsay" is no weekday; use Tuesday'],
-  ['a plural', periodic({ days: ['Monday', 'Tuesdays'] }), 'days[1]: "Tuesdays" is no weekday; use Tuesday'],
+  [
+    'Tuesdsay of the documentation',
+    periodic({ days: ['Tuesdsay'] }),
+    'days[0]: "Tuesdsay" is no weekday; use Tuesday',
+  ],
+  [
+    'a plural',
+    periodic({ days: ['Monday', 'Tuesdays'] }),
+    'days[1]: "Tuesdays" is no weekday; use Tuesday',
+  ],
   ['a day of nowhere', periodic({ days: ['Caturday'] }), 'is no weekday; use Monday, Tuesday,'],
-  ['no start', periodic({ startTime: undefined }), 'startTime: "" is no time of day; use for example 22:00'],
+  [
+    'no start',
+    periodic({ startTime: undefined }),
+    'startTime: "" is no time of day; use for example 22:00',
+  ],
   ['25 hours', periodic({ startTime: '25:00' }), 'startTime: "25:00" is no time of day'],
-  ['no length', periodic({ length: undefined }), 'length: "" is no length up to 168h; use for example 2h30m'],
+  [
+    'no length',
+    periodic({ length: undefined }),
+    'length: "" is no length up to 168h; use for example 2h30m',
+  ],
   ['a month', periodic({ length: '720h' }), 'length: "720h" is no length up to 168h'],
   ['no strategy', {}, 'spec.upgradeStrategy.type: nothing is no strategy; use periodic or cron'],
   [
@@ -63,15 +93,33 @@ test.each<readonly [string, Spec, string]>([
     '"0 3 * * *" has two readings: k0s takes the first field as seconds (2026-01-01T00:03',
   ],
   ['no day of any month', cron('0 0 0 31 2 *'), 'is no cron schedule; use six fields'],
-  ['plain http', { ...PERIODIC, updateServer: 'http://example.com' }, 'is plain http, so anybody on the way decides'],
-  ['no server', { ...PERIODIC, updateServer: 'ftp://me:secret@example.com' }, '"ftp://***@example.com" is no server'],
-  ['a channel elsewhere', { ...PERIODIC, channel: '../../admin' }, 'spec.channel: "../../admin" is no channel'],
-  ['an empty command', { ...PERIODIC, planSpec: { commands: [{}] } }, 'spec.planSpec.commands[0]: {} has no update'],
+  [
+    'plain http',
+    { ...PERIODIC, updateServer: 'http://example.com' },
+    'is plain http, so anybody on the way decides',
+  ],
+  [
+    'no server',
+    { ...PERIODIC, updateServer: 'ftp://me:secret@example.com' },
+    '"ftp://***@example.com" is no server',
+  ],
+  [
+    'a channel elsewhere',
+    { ...PERIODIC, channel: '../../admin' },
+    'spec.channel: "../../admin" is no channel',
+  ],
+  [
+    'an empty command',
+    { ...PERIODIC, planSpec: { commands: [{}] } },
+    'spec.planSpec.commands[0]: {} has no update',
+  ],
   [
     'no node at a time',
     {
       ...PERIODIC,
-      planSpec: { commands: [{ airgapupdate: { workers: { discovery: {}, limits: { concurrent: 0 } } } }] },
+      planSpec: {
+        commands: [{ airgapupdate: { workers: { discovery: {}, limits: { concurrent: 0 } } } }],
+      },
     },
     'spec.planSpec.commands[0].airgapupdate.workers.limits.concurrent: 0 is less than 1; use 1 or more',
   ],
@@ -82,7 +130,10 @@ test.each<readonly [string, Spec, string]>([
 });
 
 test('unknown annotations of ours are refused, too', () => {
-  const annotations = { 'upgrade.refit.dev/time-zone': 'Mars/Base', 'upgrade.refit.dev/after-failure': 'newer' };
+  const annotations = {
+    'upgrade.refit.dev/time-zone': 'Mars/Base',
+    'upgrade.refit.dev/after-failure': 'newer',
+  };
   expect(read(PERIODIC, annotations).problems).toEqual([
     'metadata.annotations[upgrade.refit.dev/time-zone]: "Mars/Base" is no time zone; use for example Europe/Berlin',
     'metadata.annotations[upgrade.refit.dev/after-failure]: "newer" is unknown; use Wait or Newer',
@@ -90,7 +141,9 @@ test('unknown annotations of ours are refused, too', () => {
 });
 
 test('plain http only when it is allowed', () => {
-  expect(read({ ...PERIODIC, updateServer: 'http://10.0.0.1:8080' }, {}, true).problems).toEqual([]);
+  expect(read({ ...PERIODIC, updateServer: 'http://10.0.0.1:8080' }, {}, true).problems).toEqual(
+    [],
+  );
 });
 
 const AFTER = Date.UTC(2026, 2, 28, 12);

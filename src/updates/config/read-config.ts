@@ -50,7 +50,11 @@ type Strategy = NonNullable<UpdateConfig['spec']['upgradeStrategy']>;
 
 export interface UpdateRules {
   /** What is wrong with targets that a Plan will have. */
-  readonly targetProblems: (spec: TargetSpec | undefined, role: Role, at: string) => readonly Reason[];
+  readonly targetProblems: (
+    spec: TargetSpec | undefined,
+    role: Role,
+    at: string,
+  ) => readonly Reason[];
   /** As the original: plain http, and downloads with neither https nor a sha256. */
   readonly allowInsecure: boolean;
 }
@@ -70,10 +74,18 @@ export function readUpdateConfig(
   const zone = annotations[TIME_ZONE_ANNOTATION] ?? 'UTC';
   const timeZone = isTimeZone(zone) ? zone : 'UTC';
   if (zone !== timeZone)
-    fail(`metadata.annotations[${TIME_ZONE_ANNOTATION}]`, zone, 'is no time zone; use for example Europe/Berlin');
+    fail(
+      `metadata.annotations[${TIME_ZONE_ANNOTATION}]`,
+      zone,
+      'is no time zone; use for example Europe/Berlin',
+    );
   const afterFailure = annotations[AFTER_FAILURE_ANNOTATION] ?? 'Wait';
   if (afterFailure !== 'Wait' && afterFailure !== 'Newer')
-    fail(`metadata.annotations[${AFTER_FAILURE_ANNOTATION}]`, afterFailure, 'is unknown; use Wait or Newer');
+    fail(
+      `metadata.annotations[${AFTER_FAILURE_ANNOTATION}]`,
+      afterFailure,
+      'is unknown; use Wait or Newer',
+    );
   const { channel = 'stable', updateServer = 'https://updates.k0sproject.io', planSpec } = spec;
   if (!/^[\w][\w.-]*(?:\/[\w][\w.-]*)*$/.test(channel))
     fail('spec.channel', channel, 'is no channel; use for example stable');
@@ -96,7 +108,13 @@ export function readUpdateConfig(
   const commands = planSpec?.commands.length ? planSpec.commands : undefined;
   return {
     problems,
-    settings: { channel, server, schedule, afterFailure: afterFailure === 'Newer' ? 'Newer' : 'Wait', commands },
+    settings: {
+      channel,
+      server,
+      schedule,
+      afterFailure: afterFailure === 'Newer' ? 'Newer' : 'Wait',
+      commands,
+    },
   };
 }
 
@@ -107,14 +125,19 @@ function leadOf(text: string | undefined, fail: Fail): Lead {
   return text === undefined || ms === undefined ? undefined : { text, ms };
 }
 
-export const withScheme = (server: string): string => (server.includes('://') ? server : `https://${server}`);
+export const withScheme = (server: string): string =>
+  server.includes('://') ? server : `https://${server}`;
 
 function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefined {
   const address = withScheme(text);
   const shown = printableUrl(text);
   const { protocol = '', search = '', hash = '' } = URL.parse(address) ?? {};
   if (!/^https?:$/.test(protocol) || search !== '' || hash !== '')
-    return fail('spec.updateServer', shown, 'is no server; use for example https://updates.k0sproject.io');
+    return fail(
+      'spec.updateServer',
+      shown,
+      'is no server; use for example https://updates.k0sproject.io',
+    );
   if (protocol === 'http:' && !allowHttp) {
     const why = 'is plain http, so anybody on the way decides what runs on every node; use https';
     fail('spec.updateServer', shown, `${why}, or start the controller with --insecure-updates`);
@@ -122,10 +145,16 @@ function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefi
   return address.replace(/\/+$/, '');
 }
 
-function scheduleOf(strategy: Strategy = {}, timeZone: string, lead: Lead, fail: Fail): Schedule | undefined {
+function scheduleOf(
+  strategy: Strategy = {},
+  timeZone: string,
+  lead: Lead,
+  fail: Fail,
+): Schedule | undefined {
   const { type, cron = '' } = strategy;
   if (type === 'periodic') return periodicOf(strategy, timeZone, lead, fail);
-  if (type !== 'cron') return fail('spec.upgradeStrategy.type', type, 'is no strategy; use periodic or cron');
+  if (type !== 'cron')
+    return fail('spec.upgradeStrategy.type', type, 'is no strategy; use periodic or cron');
   try {
     return { kind: 'cron', cron: readCron(cron || '@hourly', timeZone) };
   } catch (error) {
@@ -135,21 +164,37 @@ function scheduleOf(strategy: Strategy = {}, timeZone: string, lead: Lead, fail:
 
 const AT = 'spec.upgradeStrategy.periodic';
 
-function periodicOf(strategy: Strategy, timeZone: string, lead: Lead, fail: Fail): PeriodicSchedule | undefined {
+function periodicOf(
+  strategy: Strategy,
+  timeZone: string,
+  lead: Lead,
+  fail: Fail,
+): PeriodicSchedule | undefined {
   const { days = [], startTime = '', length = '' } = strategy.periodic ?? {};
   const known = days.flatMap((day, index) => {
     const found = WEEKDAYS.find((each) => each === day);
     // For `Tuesdays`, `tue`, or `Tuesdsay`, as documents of the original have it.
-    const likely = WEEKDAYS.find((each) => each.slice(0, 3).toLowerCase() === day.trim().slice(0, 3).toLowerCase());
-    if (!found) fail(`${AT}.days[${index}]`, day, `is no weekday; use ${likely ?? WEEKDAYS.join(', ')}`);
+    const likely = WEEKDAYS.find(
+      (each) => each.slice(0, 3).toLowerCase() === day.trim().slice(0, 3).toLowerCase(),
+    );
+    if (!found)
+      fail(`${AT}.days[${index}]`, day, `is no weekday; use ${likely ?? WEEKDAYS.join(', ')}`);
     return found ?? [];
   });
   const isTime = /^([01]?\d|2[0-3]):[0-5]\d$/.test(startTime);
   if (!isTime) fail(`${AT}.startTime`, startTime, 'is no time of day; use for example 22:00');
   const lengthMs = (parseGoDuration(length) ?? 0) / 1e6;
   const start = startTime.padStart(5, '0');
-  const written = { days: [...new Set(known)], start, length: `${Math.floor(lengthMs)}ms`, timeZone };
-  const complain = (): void => fail(`${AT}.length`, length, 'is no length up to 168h; use for example 2h30m');
+  const written = {
+    days: [...new Set(known)],
+    start,
+    length: `${Math.floor(lengthMs)}ms`,
+    timeZone,
+  };
+  const complain = (): void =>
+    fail(`${AT}.length`, length, 'is no length up to 168h; use for example 2h30m');
   const window = readWindow(written, '', complain);
-  return window && isTime && known.length === days.length ? { kind: 'periodic', window, written, lead } : undefined;
+  return window && isTime && known.length === days.length
+    ? { kind: 'periodic', window, written, lead }
+    : undefined;
 }

@@ -13,14 +13,20 @@ import { makePlan, originOf } from './make-plan.ts';
 const SHA = 'ab'.repeat(32);
 const MONDAY = Date.UTC(2026, 10, 23, 22, 30);
 
-function config(spec: Partial<UpdateConfig['spec']> = {}, annotations: Record<string, string> = {}): UpdateConfig {
+function config(
+  spec: Partial<UpdateConfig['spec']> = {},
+  annotations: Record<string, string> = {},
+): UpdateConfig {
   const periodic = { days: ['Monday'], startTime: '22:00', length: '2h' };
   const upgradeStrategy = { type: 'periodic', periodic } as const;
   return { metadata: { name: 'u', uid: 'uid-u', annotations }, spec: { upgradeStrategy, ...spec } };
 }
 
 function settingsOf(from: UpdateConfig): UpdateSettings {
-  const { settings, problems } = readUpdateConfig(from, { targetProblems: () => [], allowInsecure: false });
+  const { settings, problems } = readUpdateConfig(from, {
+    targetProblems: () => [],
+    allowInsecure: false,
+  });
   if (!settings) throw new Error(problems.join());
   return settings;
 }
@@ -36,7 +42,11 @@ function planFor(version: string, state?: string): Plan {
   return { ...made, ...(state ? { status: { state, commands: [] } } : {}) };
 }
 
-function decide(version: string, facts: Partial<UpdateFacts> = {}, more: Partial<Release> = {}): UpdateDecision {
+function decide(
+  version: string,
+  facts: Partial<UpdateFacts> = {},
+  more: Partial<Release> = {},
+): UpdateDecision {
   return decideUpdate({
     settings: settingsOf(config()),
     release: release(version, more),
@@ -55,10 +65,14 @@ const http = { 'linux-amd64': { url: 'http://example.com/k0s' } };
 const https = { 'linux-amd64': { url: 'https://example.com/k0s' } };
 const discovery = { selector: { labels: 'pool=a' } };
 const someWorkers = {
-  settings: settingsOf(config({ planSpec: { commands: [{ k0supdate: { targets: { workers: { discovery } } } }] } })),
+  settings: settingsOf(
+    config({ planSpec: { commands: [{ k0supdate: { targets: { workers: { discovery } } } }] } }),
+  ),
 };
 const airgap = {
-  settings: settingsOf(config({ planSpec: { commands: [{ airgapupdate: { workers: { discovery: {} } } }] } })),
+  settings: settingsOf(
+    config({ planSpec: { commands: [{ airgapupdate: { workers: { discovery: {} } } }] } }),
+  ),
 };
 
 test.each<readonly [string, UpdateDecision, string, string]>([
@@ -66,7 +80,12 @@ test.each<readonly [string, UpdateDecision, string, string]>([
   ['a newer build', decide('v1.36.3+k0s.10'), 'create', 'UpdateStarted'],
   ['the next minor version', decide('v1.37.0+k0s.0'), 'create', 'UpdateStarted'],
   ['the running version', decide('v1.36.3+k0s.0'), 'none', 'UpToDate'],
-  ['a worker behind', decide('v1.36.3+k0s.0', { kubelets: ['v1.36.3+k0s', 'v1.36.2+k0s'] }), 'create', 'UpdateStarted'],
+  [
+    'a worker behind',
+    decide('v1.36.3+k0s.0', { kubelets: ['v1.36.3+k0s', 'v1.36.2+k0s'] }),
+    'create',
+    'UpdateStarted',
+  ],
   [
     'a worker behind that is not planned',
     decide('v1.36.3+k0s.0', { ...someWorkers, kubelets: ['v1.36.2+k0s'] }),
@@ -89,10 +108,25 @@ test.each<readonly [string, UpdateDecision, string, string]>([
   ['no controller', decide('v1.36.4+k0s.0', { versions: [] }), 'none', 'VersionUnknown'],
   ['two minor versions ahead', decide('v1.38.1+k0s.0'), 'ask', 'SkippedMinor'],
   ['another major version', decide('v2.0.0+k0s.0'), 'ask', 'SkippedMinor'],
-  ['outside of the window', decide('v1.36.4+k0s.0', { now: MONDAY + 2 * 3_600_000 }), 'none', 'WindowClosed'],
-  ['withdrawn', decide('v1.36.4+k0s.0', {}, { withdrawn: { 'v1.36.4+k0s.0': 'loses data' } }), 'none', 'Withdrawn'],
+  [
+    'outside of the window',
+    decide('v1.36.4+k0s.0', { now: MONDAY + 2 * 3_600_000 }),
+    'none',
+    'WindowClosed',
+  ],
+  [
+    'withdrawn',
+    decide('v1.36.4+k0s.0', {}, { withdrawn: { 'v1.36.4+k0s.0': 'loses data' } }),
+    'none',
+    'Withdrawn',
+  ],
   ['neither https nor a hash', decide('v1.36.4+k0s.0', {}, { k0s: http }), 'none', 'Unverified'],
-  ['neither, allowed', decide('v1.36.4+k0s.0', { allowUnverified: true }, { k0s: http }), 'create', 'UpdateStarted'],
+  [
+    'neither, allowed',
+    decide('v1.36.4+k0s.0', { allowUnverified: true }, { k0s: http }),
+    'create',
+    'UpdateStarted',
+  ],
   ['https without a hash', decide('v1.36.4+k0s.0', {}, { k0s: https }), 'create', 'UpdateStarted'],
   ['no binary', decide('v1.36.4+k0s.0', {}, { k0s: {} }), 'none', 'NoDownload'],
   ['no bundle, but one is planned', decide('v1.36.4+k0s.0', airgap), 'none', 'NoDownload'],
@@ -133,8 +167,20 @@ test.each<readonly [string, Plan, Partial<UpdateFacts>, string, string]>([
     'UpdateStarted',
   ],
   ['our newer Plan, failed', planFor('v1.36.6+k0s.0', 'ApplyFailed'), newer, 'none', 'PlanFailed'],
-  ['our Plan for this release, failed', planFor('v1.36.5+k0s.0', 'IncompleteTargets'), newer, 'none', 'PlanFailed'],
-  ['our Plan for this release, done', planFor('v1.36.5+k0s.0', 'Completed'), {}, 'none', 'UpToDate'],
+  [
+    'our Plan for this release, failed',
+    planFor('v1.36.5+k0s.0', 'IncompleteTargets'),
+    newer,
+    'none',
+    'PlanFailed',
+  ],
+  [
+    'our Plan for this release, done',
+    planFor('v1.36.5+k0s.0', 'Completed'),
+    {},
+    'none',
+    'UpToDate',
+  ],
 ])('beside %s', (_name, plan, facts, action, reason) => {
   const decision = decide('v1.36.5+k0s.0', { plan, ...facts });
   expect([decision.action, decision.reason]).toEqual([action, reason]);
@@ -142,7 +188,10 @@ test.each<readonly [string, Plan, Partial<UpdateFacts>, string, string]>([
 
 test.each([
   ['SchedulableWait', 'Plan autopilot upgrades to v1.37.0+k0s.0'],
-  ['ApplyFailed', 'the Plan for v1.37.0+k0s.0 ended as ApplyFailed; correct the cause and run `refit retry` for'],
+  [
+    'ApplyFailed',
+    'the Plan for v1.37.0+k0s.0 ended as ApplyFailed; correct the cause and run `refit retry` for',
+  ],
 ])('a channel that went back does not hide a Plan that is half done: %s', (state, message) => {
   const versions = ['v1.37.0+k0s.0', 'v1.36.3+k0s.0'];
   const decision = decide('v1.36.3+k0s.0', { versions, plan: planFor('v1.37.0+k0s.0', state) });
@@ -152,9 +201,20 @@ test.each([
 
 test('a running Plan of a release that was withdrawn is stopped, and the next release may follow it', () => {
   const withdrawn = { 'v1.36.4+k0s.0': 'loses data' };
-  const running = decide('v1.36.3+k0s.0', { plan: planFor('v1.36.4+k0s.0', 'Schedulable') }, { withdrawn });
-  expect(running).toMatchObject({ action: 'abort', message: 'release v1.36.4+k0s.0 was withdrawn: loses data' });
-  const over = decide('v1.36.5+k0s.0', { plan: planFor('v1.36.4+k0s.0', 'ApplyFailed') }, { withdrawn });
+  const running = decide(
+    'v1.36.3+k0s.0',
+    { plan: planFor('v1.36.4+k0s.0', 'Schedulable') },
+    { withdrawn },
+  );
+  expect(running).toMatchObject({
+    action: 'abort',
+    message: 'release v1.36.4+k0s.0 was withdrawn: loses data',
+  });
+  const over = decide(
+    'v1.36.5+k0s.0',
+    { plan: planFor('v1.36.4+k0s.0', 'ApplyFailed') },
+    { withdrawn },
+  );
   expect(over.action).toBe('create');
 });
 
@@ -174,8 +234,12 @@ test('what waits says what ends the wait', () => {
 test('in the lead time the Plan is there before its window, and says so to the leader', () => {
   const from = config({}, { 'upgrade.refit.dev/lead-time': '2h' });
   const settings = settingsOf(from);
-  const before = (ms: number): UpdateDecision => decide('v1.36.4+k0s.0', { settings, now: MONDAY - 1_800_000 - ms });
-  expect(before(7_200_001)).toMatchObject({ reason: 'WindowClosed', until: MONDAY - 1_800_000 - 7_200_000 });
+  const before = (ms: number): UpdateDecision =>
+    decide('v1.36.4+k0s.0', { settings, now: MONDAY - 1_800_000 - ms });
+  expect(before(7_200_001)).toMatchObject({
+    reason: 'WindowClosed',
+    until: MONDAY - 1_800_000 - 7_200_000,
+  });
   expect(before(7_200_000).action).toBe('create');
   const { annotations } = makePlan(from, settings, release('v1.36.4+k0s.0')).metadata;
   expect(annotations?.['upgrade.refit.dev/lead-time']).toBe('2h');
@@ -205,7 +269,19 @@ test('commands of the UpdateConfig are filled in', () => {
   const from = config({ planSpec: { commands } });
   const plan = makePlan(from, settingsOf(from), release('v1.36.4+k0s.0', { airgap: https }));
   expect(plan.spec.commands).toMatchObject([
-    { k0supdate: { forceupdate: true, version: 'v1.36.4+k0s.0', platforms: { 'linux-amd64': { sha256: SHA } } } },
-    { airgapupdate: { version: 'v1.36.4+k0s.0', platforms: https, workers: { limits: { concurrent: 2 } } } },
+    {
+      k0supdate: {
+        forceupdate: true,
+        version: 'v1.36.4+k0s.0',
+        platforms: { 'linux-amd64': { sha256: SHA } },
+      },
+    },
+    {
+      airgapupdate: {
+        version: 'v1.36.4+k0s.0',
+        platforms: https,
+        workers: { limits: { concurrent: 2 } },
+      },
+    },
   ]);
 });

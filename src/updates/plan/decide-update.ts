@@ -3,7 +3,12 @@ import type { Plan } from '../../api/autopilot/plan.ts';
 import type { RolloutPhase } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
-import { compareVersions, compareVersionTexts, parseVersion, type Version } from '../../util/version.ts';
+import {
+  compareVersions,
+  compareVersionTexts,
+  parseVersion,
+  type Version,
+} from '../../util/version.ts';
 import { brokenStep } from '../../versions/kubeadm-rules.ts';
 import type { Release } from '../channel/read-index.ts';
 import type { UpdateSettings } from '../config/read-config.ts';
@@ -53,13 +58,18 @@ export interface UpdateFacts {
 export function decideUpdate(facts: UpdateFacts): UpdateDecision {
   const { release, plan, phaseOf } = facts;
   const [wanted, lowest] = [parseVersion(release.version), lowestOf(facts.versions)];
-  if (!wanted || !lowest) return none('VersionUnknown', 'the controllers report no version that Refit can read');
+  if (!wanted || !lowest)
+    return none('VersionUnknown', 'the controllers report no version that Refit can read');
   const origin = plan && originOf(plan);
   const phase = plan && phaseOf(plan.status?.state);
   const isRunning = phase === 'new' || phase === 'running';
   const withdrawn = origin && release.withdrawn[origin.version];
   if (isRunning && withdrawn !== undefined)
-    return { action: 'abort', reason: 'Withdrawn', message: `release ${origin?.version} was withdrawn: ${withdrawn}` };
+    return {
+      action: 'abort',
+      reason: 'Withdrawn',
+      message: `release ${origin?.version} was withdrawn: ${withdrawn}`,
+    };
   // A channel that went back does not hide what the Plan left half done.
   const ahead = compareVersionTexts(origin?.version, release.version);
   const isHalfDone = ahead > 0 && phase !== 'done' && withdrawn === undefined;
@@ -68,11 +78,15 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
   const order = compareVersions(wanted, lowest.version);
   const behind = order === 0 ? workerBehind(facts, wanted) : lowest.text;
   if (behind === undefined)
-    return none('UpToDate', `the controllers run ${lowest.text}, the newest release of the channel`);
+    return none(
+      'UpToDate',
+      `the controllers run ${lowest.text}, the newest release of the channel`,
+    );
   const back = `the channel offers ${release.version}, and the controllers run ${lowest.text}: Refit never goes back by itself`;
   if (order < 0) return none('Downgrade', back);
   const gone = release.withdrawn[release.version];
-  if (gone !== undefined) return none('Withdrawn', `release ${release.version} was withdrawn: ${gone}`);
+  if (gone !== undefined)
+    return none('Withdrawn', `release ${release.version} was withdrawn: ${gone}`);
   return (
     (plan && planVerdict(facts, plan)) ??
     stepVerdict(lowest.version, wanted) ??
@@ -86,11 +100,18 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
 }
 
 /** A worker that a Plan left behind when somebody deleted it: its version. Only where all workers follow the channel. */
-function workerBehind({ kubelets, plan, settings: { commands } }: UpdateFacts, wanted: Version): string | undefined {
-  const selectors = commands?.map(({ k0supdate }) => k0supdate?.targets.workers?.discovery.selector) ?? [{}];
+function workerBehind(
+  { kubelets, plan, settings: { commands } }: UpdateFacts,
+  wanted: Version,
+): string | undefined {
+  const selectors = commands?.map(
+    ({ k0supdate }) => k0supdate?.targets.workers?.discovery.selector,
+  ) ?? [{}];
   if (plan || !selectors.some((each) => each && !each.labels && !each.fields)) return undefined;
   const read = kubelets.map((text) => ({ text, version: parseVersion(text) }));
-  return read.find(({ version }) => version && compareVersions(version, { ...wanted, build: '' }) < 0)?.text;
+  return read.find(
+    ({ version }) => version && compareVersions(version, { ...wanted, build: '' }) < 0,
+  )?.text;
 }
 
 /** What the Plan that is there forbids. */
@@ -107,12 +128,15 @@ function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined
     return none('PlanRunning', `Plan ${name} upgrades to ${origin.version}${later}`);
   }
   if (phase === 'done')
-    return order === 0 ? none('UpToDate', `Plan ${name} has installed ${release.version}`) : undefined;
+    return order === 0
+      ? none('UpToDate', `Plan ${name} has installed ${release.version}`)
+      : undefined;
   const failed = `the Plan for ${origin.version} ended as ${plan.status?.state}`;
   const retry = 'run `refit retry` for each failed node';
   const twice = `${failed}, and the same release is never tried twice; correct the cause and ${retry}, or delete Plan ${name}`;
   if (order === 0) return none('PlanFailed', twice);
-  const mayFollow = settings.afterFailure === 'Newer' || release.withdrawn[origin.version] !== undefined;
+  const mayFollow =
+    settings.afterFailure === 'Newer' || release.withdrawn[origin.version] !== undefined;
   if (order > 0 && mayFollow) return undefined;
   const then = order > 0 ? `delete Plan ${name} to let ${release.version} start` : retry;
   return none('PlanFailed', `${failed}; correct the cause and ${then}`);
@@ -124,16 +148,31 @@ function stepVerdict(from: Version, to: Version): UpdateDecision | undefined {
   if (!broken) return undefined;
   const minor = `v${from.major}.${from.minor + 1}`;
   const message = `the controllers ${broken.message}: the channel would have to offer a release of ${minor} first`;
-  return { action: 'ask', reason: 'SkippedMinor', message, ...(to.major === from.major ? { minor } : {}) };
+  return {
+    action: 'ask',
+    reason: 'SkippedMinor',
+    message,
+    ...(to.major === from.major ? { minor } : {}),
+  };
 }
 
-function downloadVerdict({ release, settings, allowUnverified }: UpdateFacts): UpdateDecision | undefined {
+function downloadVerdict({
+  release,
+  settings,
+  allowUnverified,
+}: UpdateFacts): UpdateDecision | undefined {
   const { commands = [{ k0supdate: {} }] } = settings;
   for (const kind of ['k0s', 'airgap'] as const) {
-    if (!commands.some((command) => (kind === 'k0s' ? 'k0supdate' in command : 'airgapupdate' in command))) continue;
+    if (
+      !commands.some((command) =>
+        kind === 'k0s' ? 'k0supdate' in command : 'airgapupdate' in command,
+      )
+    )
+      continue;
     const files = Object.entries(release[kind]);
     const what = kind === 'k0s' ? 'k0s binary' : 'image bundle';
-    if (files.length === 0) return none('NoDownload', `the index has no ${what} of ${release.version}`);
+    if (files.length === 0)
+      return none('NoDownload', `the index has no ${what} of ${release.version}`);
     const bad = files.find(([, { url, sha256 }]) => sha256 === undefined && !/^https:/i.test(url));
     const unproven = `the ${what} of ${release.version} for ${bad?.[0]} has neither https nor a sha256 in the index`;
     if (bad && !allowUnverified) return none('Unverified', unproven);
@@ -141,7 +180,11 @@ function downloadVerdict({ release, settings, allowUnverified }: UpdateFacts): U
   return undefined;
 }
 
-function windowVerdict({ settings: { schedule }, release, now }: UpdateFacts): UpdateDecision | undefined {
+function windowVerdict({
+  settings: { schedule },
+  release,
+  now,
+}: UpdateFacts): UpdateDecision | undefined {
   if (schedule.kind === 'cron') return undefined;
   const opening = openAt({ windows: [schedule.window], blackouts: [] }, now);
   // In the lead time nodes download; the Plan itself waits for the window.

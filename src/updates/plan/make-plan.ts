@@ -18,7 +18,12 @@ export function originOf({ metadata }: Plan) {
 }
 
 /** `previous` is the Plan that this one replaces. */
-export function makePlan(config: UpdateConfig, settings: UpdateSettings, release: Release, previous?: Plan): Plan {
+export function makePlan(
+  config: UpdateConfig,
+  settings: UpdateSettings,
+  release: Release,
+  previous?: Plan,
+): Plan {
   const { name, uid = '' } = config.metadata;
   const { schedule } = settings;
   const parts = [uid, release.version, previous?.metadata.uid ?? ''];
@@ -31,15 +36,27 @@ export function makePlan(config: UpdateConfig, settings: UpdateSettings, release
   return {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',
     kind: 'Plan',
-    metadata: { name: PLAN_NAME, annotations: { [ORIGIN_ANNOTATION]: JSON.stringify(origin), ...window, ...ahead } },
-    spec: { id, timestamp: id, commands: (settings.commands ?? EVERYTHING).map((command) => filled(command, release)) },
+    metadata: {
+      name: PLAN_NAME,
+      annotations: { [ORIGIN_ANNOTATION]: JSON.stringify(origin), ...window, ...ahead },
+    },
+    spec: {
+      id,
+      timestamp: id,
+      commands: (settings.commands ?? EVERYTHING).map((command) => filled(command, release)),
+    },
   };
 }
 
 const ALL = { discovery: { selector: {} } };
-const EVERYTHING: readonly PlannedCommand[] = [{ k0supdate: { targets: { controllers: ALL, workers: ALL } } }];
+const EVERYTHING: readonly PlannedCommand[] = [
+  { k0supdate: { targets: { controllers: ALL, workers: ALL } } },
+];
 
-function filled({ k0supdate, airgapupdate }: PlannedCommand, { version, k0s, airgap }: Release): PlanCommand {
+function filled(
+  { k0supdate, airgapupdate }: PlannedCommand,
+  { version, k0s, airgap }: Release,
+): PlanCommand {
   return {
     ...(k0supdate && { k0supdate: { ...k0supdate, version, platforms: k0s } }),
     ...(airgapupdate && { airgapupdate: { ...airgapupdate, version, platforms: airgap } }),

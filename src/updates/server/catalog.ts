@@ -13,7 +13,10 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 export const versionSchema = z
   .string()
-  .refine((text) => parseVersion(text) !== undefined && text.startsWith('v'), 'is no version such as v1.36.3+k0s.0');
+  .refine(
+    (text) => parseVersion(text) !== undefined && text.startsWith('v'),
+    'is no version such as v1.36.3+k0s.0',
+  );
 
 const fileSchema = z.strictObject({
   /** `<os>-<architecture>`. */
@@ -33,10 +36,18 @@ export const entrySchema = z.strictObject({
   withdrawn: z.string().min(1).optional(),
 });
 
-export const channelsSchema = z.record(z.string().regex(/^[a-z][a-z0-9-]*$/), z.array(entrySchema), {
-  error: ({ code }) => (code === 'invalid_key' ? 'is no channel: use lower-case letters, digits and -' : undefined),
+export const channelsSchema = z.record(
+  z.string().regex(/^[a-z][a-z0-9-]*$/),
+  z.array(entrySchema),
+  {
+    error: ({ code }) =>
+      code === 'invalid_key' ? 'is no channel: use lower-case letters, digits and -' : undefined,
+  },
+);
+const catalogSchema = z.strictObject({
+  releases: z.record(z.string(), z.array(fileSchema)),
+  channels: channelsSchema,
 });
-const catalogSchema = z.strictObject({ releases: z.record(z.string(), z.array(fileSchema)), channels: channelsSchema });
 
 export type CatalogFile = z.infer<typeof fileSchema>;
 export type Catalog = z.infer<typeof catalogSchema>;
@@ -70,12 +81,18 @@ export function followCatalog(directory: string): () => Promise<Catalog> {
 }
 
 /** The newest version that the channel has for a cluster; `minor` such as `v1.37` limits the choice. */
-export function versionFor(catalog: Catalog, channel: string, clusterId: string, minor?: string): string | undefined {
+export function versionFor(
+  catalog: Catalog,
+  channel: string,
+  clusterId: string,
+  minor?: string,
+): string | undefined {
   // The name comes from the request, and may be that of an inherited property.
   const entries = Object.hasOwn(catalog.channels, channel) ? catalog.channels[channel] : undefined;
   const offered = (entries ?? []).flatMap((entry) => {
     const version = parseVersion(entry.version);
-    const isOffered = entry.hold !== true && entry.withdrawn === undefined && isIncluded(clusterId, entry);
+    const isOffered =
+      entry.hold !== true && entry.withdrawn === undefined && isIncluded(clusterId, entry);
     const fits = minor === undefined || `v${version?.major}.${version?.minor}` === minor;
     return version && isOffered && fits ? [{ text: entry.version, version }] : [];
   });
@@ -83,9 +100,14 @@ export function versionFor(catalog: Catalog, channel: string, clusterId: string,
 }
 
 /** A cluster without an id gets a release when all do. */
-function isIncluded(clusterId: string, { version, percent = 100 }: z.infer<typeof entrySchema>): boolean {
+function isIncluded(
+  clusterId: string,
+  { version, percent = 100 }: z.infer<typeof entrySchema>,
+): boolean {
   if (percent === 100 || clusterId === '') return percent === 100;
-  return createHash('sha256').update(`${version} ${clusterId}`).digest().readUInt32BE() % 100 < percent;
+  return (
+    createHash('sha256').update(`${version} ${clusterId}`).digest().readUInt32BE() % 100 < percent
+  );
 }
 
 export function withdrawnOf(catalog: Catalog, channel: string): Record<string, string> {

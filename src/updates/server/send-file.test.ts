@@ -24,7 +24,11 @@ test('others have their turn after each block, however fast the client reads', a
     end: () => response,
   };
   const file = { path: 'f', size: BLOCKS * BLOCK_BYTES, etag: '"e"', cache: new Cached() };
-  const sent = await sendFile({ headers: {} } as IncomingMessage, response as unknown as ServerResponse, file);
+  const sent = await sendFile(
+    { headers: {} } as IncomingMessage,
+    response as unknown as ServerResponse,
+    file,
+  );
   clearImmediate(next);
   expect(sent).toBe(file.size);
   expect(turns).toBeGreaterThanOrEqual(BLOCKS - 1);

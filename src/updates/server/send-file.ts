@@ -39,10 +39,21 @@ export interface ServedFile {
 }
 
 /** Resolves with the number of bytes that were sent, also when the client leaves. */
-export async function sendFile(request: IncomingMessage, response: ServerResponse, file: ServedFile): Promise<number> {
+export async function sendFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  file: ServedFile,
+): Promise<number> {
   const { size, etag } = file;
-  const head = { etag, 'accept-ranges': 'bytes', 'cache-control': 'public, max-age=31536000, immutable' };
-  const sendHead = (status: number, more: Readonly<Record<string, string | number>> = {}): number => {
+  const head = {
+    etag,
+    'accept-ranges': 'bytes',
+    'cache-control': 'public, max-age=31536000, immutable',
+  };
+  const sendHead = (
+    status: number,
+    more: Readonly<Record<string, string | number>> = {},
+  ): number => {
     response.writeHead(status, { ...head, ...more }).end();
     return 0;
   };
@@ -71,7 +82,12 @@ function rangeOf({ headers }: IncomingMessage, size: number, etag: string) {
   return from > to ? 'unsatisfiable' : { from, to };
 }
 
-async function sendBytes(response: ServerResponse, { path, cache }: ServedFile, from: number, to: number) {
+async function sendBytes(
+  response: ServerResponse,
+  { path, cache }: ServedFile,
+  from: number,
+  to: number,
+) {
   // A listener for each piece would cost more than the piece.
   let wake = (): void => undefined;
   response.once('close', () => wake());

@@ -16,7 +16,9 @@ import { readIndex } from '../channel/read-index.ts';
 import { redirectChannels } from '../channel/redirected-version.ts';
 import type { UpdateServerOptions } from './update-server.ts';
 
-const BYTES = Buffer.from(Array.from({ length: 2_500_000 }, (_, index) => (index * 7 + (index >> 8)) % 256));
+const BYTES = Buffer.from(
+  Array.from({ length: 2_500_000 }, (_, index) => (index * 7 + (index >> 8)) % 256),
+);
 const SHA = createHash('sha256').update(BYTES).digest('hex');
 const [OLD, NEW] = ['v1.36.3+k0s.0', 'v1.37.1+k0s.0'];
 const OLDER: Published = { version: OLD, bytes: Buffer.from('older') };
@@ -37,14 +39,18 @@ async function serve(
   return server;
 }
 
-const index = async ({ url }: RunningServer, headers: Record<string, string> = {}): Promise<string | number> => {
+const index = async (
+  { url }: RunningServer,
+  headers: Record<string, string> = {},
+): Promise<string | number> => {
   const response = await fetch(`${url}/stable/index.yaml`, { headers });
   return response.ok ? readIndex(await response.text()).version : response.status;
 };
 
 test('a channel in both formats and as the redirect of system-upgrade-controller', async () => {
   const server = await serve([OLDER, { version: NEW, bytes: BYTES }]);
-  const text = async (path: string): Promise<string> => await (await fetch(server.url + path)).text();
+  const text = async (path: string): Promise<string> =>
+    await (await fetch(server.url + path)).text();
   const listed = readIndex(await text('/stable/index.yaml'));
   const path = `/files/${SHA}/k0s-v1.37.1%2Bk0s.0-linux-amd64`;
   expect(listed).toEqual({
@@ -53,9 +59,16 @@ test('a channel in both formats and as the redirect of system-upgrade-controller
     airgap: {},
     withdrawn: {},
   });
-  expect(readIndex(await text('/stable?clusterID=c1')).k0s).toEqual({ 'linux-amd64': { url: server.url + path } });
+  expect(readIndex(await text('/stable?clusterID=c1')).k0s).toEqual({
+    'linux-amd64': { url: server.url + path },
+  });
   expect(readIndex(await text('/stable/v1.36/index.yaml')).version).toBe(OLD);
-  const tools = { clock: systemClock, environment: {}, userAgent: 'suc', abort: new AbortController().signal };
+  const tools = {
+    clock: systemClock,
+    environment: {},
+    userAgent: 'suc',
+    abort: new AbortController().signal,
+  };
   expect(await redirectChannels(tools)(`${server.url}/stable`, 'c1', '')).toBe(NEW);
   const missing = [
     '/other/index.yaml',
@@ -71,17 +84,32 @@ test('a channel in both formats and as the redirect of system-upgrade-controller
 
 test.each([
   ['a part', 'bytes=10-19', 206, 'bytes 10-19/2500000', BYTES.subarray(10, 20)],
-  ['over blocks', 'bytes=1000000-2200000', 206, 'bytes 1000000-2200000/2500000', BYTES.subarray(1_000_000, 2_200_001)],
+  [
+    'over blocks',
+    'bytes=1000000-2200000',
+    206,
+    'bytes 1000000-2200000/2500000',
+    BYTES.subarray(1_000_000, 2_200_001),
+  ],
   ['the rest', 'bytes=2499990-', 206, 'bytes 2499990-2499999/2500000', BYTES.subarray(2_499_990)],
   ['the end', 'bytes=-5', 206, 'bytes 2499995-2499999/2500000', BYTES.subarray(-5)],
-  ['more than there is', 'bytes=2499999-9999999', 206, 'bytes 2499999-2499999/2500000', BYTES.subarray(-1)],
+  [
+    'more than there is',
+    'bytes=2499999-9999999',
+    206,
+    'bytes 2499999-2499999/2500000',
+    BYTES.subarray(-1),
+  ],
   ['behind the end', 'bytes=2500000-', 416, 'bytes */2500000', Buffer.alloc(0)],
   ['backwards', 'bytes=9-5', 200, undefined, BYTES],
   ['two ranges', 'bytes=0-1,4-5', 200, undefined, BYTES],
 ])('range: %s', async (_name, range, status, contentRange, bytes) => {
   const { url } = await serve([{ version: NEW, bytes: BYTES }]);
   const response = await fetch(`${url}/files/${SHA}/k0s`, { headers: { range } });
-  expect([response.status, response.headers.get('content-range') ?? undefined]).toEqual([status, contentRange]);
+  expect([response.status, response.headers.get('content-range') ?? undefined]).toEqual([
+    status,
+    contentRange,
+  ]);
   expect(Buffer.from(await response.arrayBuffer()).equals(bytes)).toBe(true);
 });
 
@@ -90,12 +118,20 @@ test('a copy that is known is not sent again, and a range of another file is voi
   const get = async (path: string, headers: Record<string, string>): Promise<Response> =>
     await fetch(url + path, { headers });
   expect((await get(`/files/${SHA}/k0s`, { 'if-none-match': `"${SHA}"` })).status).toBe(304);
-  expect((await get(`/files/${SHA}/k0s`, { range: 'bytes=5-', 'if-range': '"other"' })).status).toBe(200);
-  expect((await get(`/files/${SHA}/k0s`, { range: 'bytes=5-', 'if-range': `"${SHA}"` })).status).toBe(206);
+  expect(
+    (await get(`/files/${SHA}/k0s`, { range: 'bytes=5-', 'if-range': '"other"' })).status,
+  ).toBe(200);
+  expect(
+    (await get(`/files/${SHA}/k0s`, { range: 'bytes=5-', 'if-range': `"${SHA}"` })).status,
+  ).toBe(206);
   const etag = (await get('/stable/index.yaml', {})).headers.get('etag') ?? '';
   expect((await get('/stable/index.yaml', { 'if-none-match': etag })).status).toBe(304);
   const head = await fetch(`${url}/files/${SHA}/k0s`, { method: 'HEAD' });
-  expect([head.status, head.headers.get('content-length'), (await head.text()).length]).toEqual([200, '2500000', 0]);
+  expect([head.status, head.headers.get('content-length'), (await head.text()).length]).toEqual([
+    200,
+    '2500000',
+    0,
+  ]);
 });
 
 test('channels need a token of the file, which may change; a download needs none', async () => {
@@ -104,7 +140,12 @@ test('channels need a token of the file, which may change; a download needs none
   const server = await serve([{ version: NEW, bytes: BYTES }], { tokenFile });
   const by = async (token: string): Promise<string | number> =>
     await index(server, { authorization: `Bearer ${token}` });
-  expect([await index(server), await by(''), await by('third'), await by('second')]).toEqual([401, 401, 401, NEW]);
+  expect([await index(server), await by(''), await by('third'), await by('second')]).toEqual([
+    401,
+    401,
+    401,
+    NEW,
+  ]);
   await writeFile(tokenFile, 'third\n');
   expect([await by('second'), await by('third')]).toEqual([401, NEW]);
   await writeFile(tokenFile, '');
@@ -114,7 +155,9 @@ test('channels need a token of the file, which may change; a download needs none
 
 test('a token file that is missing, or without a token, is told before anything is served', async () => {
   const tokenFile = join(directory, 'tokens');
-  await expect(serve([OLDER], { tokenFile })).rejects.toThrow(`cannot use the tokens in ${tokenFile}: ENOENT`);
+  await expect(serve([OLDER], { tokenFile })).rejects.toThrow(
+    `cannot use the tokens in ${tokenFile}: ENOENT`,
+  );
   await writeFile(tokenFile, '\n');
   await expect(serve([OLDER], { tokenFile })).rejects.toThrow('it has no token; write one a line');
 });
@@ -132,14 +175,21 @@ test('a staged release goes to its share of clusters, the same ones each time', 
   expect(await index(server)).toBe(OLD);
   await publishReleases(directory, [OLDER, { version: NEW, bytes: BYTES, percent: 60 }]);
   const later = await ask();
-  expect(later.filter((_, each) => first[each] === NEW).every((version) => version === NEW)).toBe(true);
+  expect(later.filter((_, each) => first[each] === NEW).every((version) => version === NEW)).toBe(
+    true,
+  );
 });
 
 test('a release on hold waits, and one that is withdrawn says so', async () => {
   const server = await serve([OLDER, { version: NEW, bytes: BYTES, hold: true }]);
   expect(await index(server)).toBe(OLD);
-  await publishReleases(directory, [OLDER, { version: NEW, bytes: BYTES, withdrawn: 'loses data' }]);
-  const { version, withdrawn } = readIndex(await (await fetch(`${server.url}/stable/index.yaml`)).text());
+  await publishReleases(directory, [
+    OLDER,
+    { version: NEW, bytes: BYTES, withdrawn: 'loses data' },
+  ]);
+  const { version, withdrawn } = readIndex(
+    await (await fetch(`${server.url}/stable/index.yaml`)).text(),
+  );
   expect([version, withdrawn]).toEqual([OLD, { [NEW]: 'loses data' }]);
 });
 
@@ -154,10 +204,14 @@ test('a running Plan gets the files of a release that the bundle has dropped', a
 test('a Host that is none decides no URL', async () => {
   const { url } = await serve([OLDER]);
   const status = await new Promise((resolve, reject) => {
-    const asked = send(`${url}/stable/index.yaml`, { headers: { host: 'evil"/><x' } }, (response) => {
-      response.resume();
-      resolve(response.statusCode);
-    });
+    const asked = send(
+      `${url}/stable/index.yaml`,
+      { headers: { host: 'evil"/><x' } },
+      (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      },
+    );
     asked.once('error', reject).end();
   });
   expect(status).toBe(400);

@@ -1,10 +1,20 @@
 /** The update server: channels in both formats of k0s, as the redirect of system-upgrade-controller, and the files. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { type CertificateFiles, followCertificate, readCertificate } from '../../runtime/certificate.ts';
+import {
+  type CertificateFiles,
+  followCertificate,
+  readCertificate,
+} from '../../runtime/certificate.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { failing, messageOf } from '../../util/errors.ts';
 import { closeOnAbort, listen } from '../../util/listen.ts';
@@ -34,7 +44,10 @@ const MOST_CONNECTIONS = 4_000;
 const MOST_OF_ONE = 1_000;
 
 /** Serves until `abort`. Rejects at once with REFIT_FILE or REFIT_USAGE. */
-export async function runUpdateServer(options: UpdateServerOptions, abort: AbortSignal): Promise<void> {
+export async function runUpdateServer(
+  options: UpdateServerOptions,
+  abort: AbortSignal,
+): Promise<void> {
   const { directory, certificate, log } = options;
   await catalogs.readCatalog(directory);
   const fail = failing('REFIT_FILE', `cannot use the tokens in ${options.tokenFile}: `);
@@ -43,20 +56,25 @@ export async function runUpdateServer(options: UpdateServerOptions, abort: Abort
   const answer = updateRequests(options);
   const listener: RequestListener = (request, response) => void answer(request, response);
   const limits = { ...LIMITS, highWaterMark: BLOCK_BYTES };
-  const tls = certificate && createTlsServer({ ...limits, ...(await readCertificate(certificate)) }, listener);
+  const tls =
+    certificate &&
+    createTlsServer({ ...limits, ...(await readCertificate(certificate)) }, listener);
   const listening: Server = tls ?? createServer(limits, listener);
   listening.maxConnections = MOST_CONNECTIONS;
   limitEachClient(listening, MOST_OF_ONE);
   listening.setTimeout(IDLE_MS);
   const { port } = await listen(listening, options.address);
   await using things = new AsyncDisposableStack();
-  if (tls && certificate) things.use(followCertificate(certificate, (renewed) => tls.setSecureContext(renewed), log));
+  if (tls && certificate)
+    things.use(followCertificate(certificate, (renewed) => tls.setSecureContext(renewed), log));
   log.info('serving', { directory, port, tls: tls !== undefined });
   await closeOnAbort(listening, abort);
 }
 
 /** Without a token file: none is needed. */
-async function tokensOf({ tokenFile }: Pick<UpdateServerOptions, 'tokenFile'>): Promise<string[] | undefined> {
+async function tokensOf({
+  tokenFile,
+}: Pick<UpdateServerOptions, 'tokenFile'>): Promise<string[] | undefined> {
   if (tokenFile === undefined) return undefined;
   const lines = (await readFile(tokenFile, 'utf8')).split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '');
@@ -68,12 +86,21 @@ function updateRequests(options: UpdateServerOptions) {
   const cache = new BlockCache();
   const latestCatalog = catalogs.followCatalog(directory);
   /** The path is as hard to guess as the content, so agents need no token. */
-  const sendContent = async (sha256: string, request: IncomingMessage, response: ServerResponse): Promise<number> => {
+  const sendContent = async (
+    sha256: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<number> => {
     const path = catalogs.pathOfFile(directory, sha256);
     // Running Plans need the files of releases that the catalog has dropped, too.
     const found = await stat(path, { throwIfNoEntry: false });
     if (!found?.isFile()) return refuse(response, 404);
-    return await sendFile(request, response, { path, size: found.size, etag: `"${sha256}"`, cache });
+    return await sendFile(request, response, {
+      path,
+      size: found.size,
+      etag: `"${sha256}"`,
+      cache,
+    });
   };
   const route = async (request: IncomingMessage, response: ServerResponse): Promise<number> => {
     const { method = '', headers } = request;
@@ -91,7 +118,8 @@ function updateRequests(options: UpdateServerOptions) {
     if (version === undefined) return refuse(response, 404);
     const base = baseOf(options, headers.host);
     if (base === undefined) return refuse(response, 400);
-    if (index === '/index.yaml') return sendIndex(request, response, listedIndex(catalog, channel, version, base));
+    if (index === '/index.yaml')
+      return sendIndex(request, response, listedIndex(catalog, channel, version, base));
     if (searchParams.has('clusterID'))
       return sendIndex(request, response, mappedIndex(catalog, channel, version, base));
     return refuse(response, 302, { location: `${base}/releases/${encodeURIComponent(version)}` });
@@ -110,7 +138,15 @@ function updateRequests(options: UpdateServerOptions) {
     const ms = Math.round(clock.monotonic() - started);
     const status = response.statusCode;
     metrics.served(status, bytes);
-    log.info('request', { from: socket.remoteAddress, method, path, status, bytes, ms, cluster: clusterOf(request) });
+    log.info('request', {
+      from: socket.remoteAddress,
+      method,
+      path,
+      status,
+      bytes,
+      ms,
+      cluster: clusterOf(request),
+    });
   };
 }
 
@@ -141,15 +177,25 @@ function addressOf({ url = '/' }: IncomingMessage): URL {
   return URL.parse(url, 'http://localhost') ?? new URL('http://localhost');
 }
 
-function sendIndex({ headers, method }: IncomingMessage, response: ServerResponse, body: string): number {
+function sendIndex(
+  { headers, method }: IncomingMessage,
+  response: ServerResponse,
+  body: string,
+): number {
   const etag = `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"`;
   const head = { etag, 'cache-control': 'no-cache', 'content-type': 'application/yaml' };
   if (headers['if-none-match'] === etag) return refuse(response, 304, head);
-  response.writeHead(200, { ...head, 'content-length': Buffer.byteLength(body) }).end(method === 'HEAD' ? '' : body);
+  response
+    .writeHead(200, { ...head, 'content-length': Buffer.byteLength(body) })
+    .end(method === 'HEAD' ? '' : body);
   return Buffer.byteLength(body);
 }
 
-function refuse(response: ServerResponse, code: number, headers: Readonly<Record<string, string>> = {}): number {
+function refuse(
+  response: ServerResponse,
+  code: number,
+  headers: Readonly<Record<string, string>> = {},
+): number {
   response.writeHead(code, { ...headers, 'content-length': 0 }).end();
   return 0;
 }
@@ -178,11 +224,18 @@ export function clientOf(address: string): string {
 }
 
 /** JSON, which is YAML too. `base` is the address of this server, without a slash at its end. */
-export function listedIndex(catalog: catalogs.Catalog, channel: string, version: string, base: string): string {
+export function listedIndex(
+  catalog: catalogs.Catalog,
+  channel: string,
+  version: string,
+  base: string,
+): string {
   const byPlatform = Map.groupBy(catalog.releases[version] ?? [], ({ platform }) => platform);
   const downloadURLs = [...byPlatform].map(([platform, files]) => {
     const [os, arch] = platform.split('-');
-    const [k0s, airgap] = (['k0s', 'airgap'] as const).map((kind) => files.find((file) => file.kind === kind));
+    const [k0s, airgap] = (['k0s', 'airgap'] as const).map((kind) =>
+      files.find((file) => file.kind === kind),
+    );
     return {
       os,
       arch,
@@ -194,15 +247,28 @@ export function listedIndex(catalog: catalogs.Catalog, channel: string, version:
 }
 
 /** Has no hashes: serve it over TLS. */
-export function mappedIndex(catalog: catalogs.Catalog, channel: string, version: string, base: string): string {
-  const downloadURLs: Record<catalogs.CatalogFile['kind'], Record<string, string>> = { k0s: {}, airgap: {} };
+export function mappedIndex(
+  catalog: catalogs.Catalog,
+  channel: string,
+  version: string,
+  base: string,
+): string {
+  const downloadURLs: Record<catalogs.CatalogFile['kind'], Record<string, string>> = {
+    k0s: {},
+    airgap: {},
+  };
   for (const file of catalog.releases[version] ?? [])
     downloadURLs[file.kind][file.platform] = urlOf(base, version, file);
   return `${JSON.stringify({ version, downloadURLs, withdrawn: catalogs.withdrawnOf(catalog, channel) })}\n`;
 }
 
 /** Nodes name image bundles by the last segment. */
-function urlOf(base: string, version: string, { kind, platform, sha256 }: catalogs.CatalogFile): string {
-  const name = kind === 'k0s' ? `k0s-${version}-${platform}` : `k0s-airgap-bundle-${version}-${platform}`;
+function urlOf(
+  base: string,
+  version: string,
+  { kind, platform, sha256 }: catalogs.CatalogFile,
+): string {
+  const name =
+    kind === 'k0s' ? `k0s-${version}-${platform}` : `k0s-airgap-bundle-${version}-${platform}`;
   return `${base}/files/${sha256}/${encodeURIComponent(name)}`;
 }

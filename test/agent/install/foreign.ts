@@ -1,6 +1,16 @@
 /** Inside a jail: what install and uninstall say and do where files of others, or the disk, are in the way. */
 import { execFileSync } from 'node:child_process';
-import { copyFile, mkdir, readdir, readFile, readlink, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
+import {
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  rmdir,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { takeLock } from '../../../src/agent/state/state-directory.ts';
 
@@ -43,7 +53,8 @@ export async function tryForeign(
   const files = [service, BINARY, CREDENTIALS];
   const changed: string[] = [];
   const check = async (...paths: string[]): Promise<void> => {
-    for (const path of paths) if ((await readFile(path, 'utf8').catch(String)) !== TEXT) changed.push(path);
+    for (const path of paths)
+      if ((await readFile(path, 'utf8').catch(String)) !== TEXT) changed.push(path);
   };
   await mkdir(dirname(CREDENTIALS), { recursive: true });
   for (const path of files) await writeFile(path, TEXT, { mode: 0o600 });
@@ -53,14 +64,18 @@ export async function tryForeign(
   await rm(service);
   await symlink('/dev/null', service);
   const masked = refit('install', 'agent');
-  if ((await readlink(service).catch(String)) !== '/dev/null') changed.push(`the mask of ${service}`);
+  if ((await readlink(service).catch(String)) !== '/dev/null')
+    changed.push(`the mask of ${service}`);
   await rm(service);
   await mkdir(service);
   const directory = refit('install', 'agent') + refit('uninstall', 'agent');
   await rmdir(service);
   await mkdir(state, { recursive: true, mode: 0o700 });
   await takeLock(join(state, 'agent.lock'), process.pid);
-  const used = (refit('install', 'agent') + refit('uninstall', 'agent')).replaceAll(String(process.pid), 'PID');
+  const used = (refit('install', 'agent') + refit('uninstall', 'agent')).replaceAll(
+    String(process.pid),
+    'PID',
+  );
   await rm(join(state, 'agent.lock.1'));
   await writeFile(join(state, 'journal-configuration.json'), '[]', { mode: 0o600 });
   const changing = refit('uninstall', 'agent');

@@ -86,7 +86,11 @@ async function startK0s(): Promise<void> {
 const k0s = async () => await askStatus(SOCKET, 1_000).catch(() => undefined);
 
 async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  for (const end = performance.now() + 90_000; performance.now() < end; await sleep(systemClock, 250)) {
+  for (
+    const end = performance.now() + 90_000;
+    performance.now() < end;
+    await sleep(systemClock, 250)
+  ) {
     const found = await look();
     if (found !== undefined) return found;
   }
@@ -99,20 +103,27 @@ function refit(...args: string[]): string {
 }
 
 const agentPid = (): string =>
-  spawnSync('pgrep', ['-f', '^/usr/local/bin/refit .*agent --kubeconfig'], { encoding: 'utf8' }).stdout.trim();
+  spawnSync('pgrep', ['-f', '^/usr/local/bin/refit .*agent --kubeconfig'], {
+    encoding: 'utf8',
+  }).stdout.trim();
 
 async function configure(url: string): Promise<void> {
   // As an agent of before leaves it.
   await rm(USUAL_STATE, { recursive: true, force: true });
   await mkdir(USUAL_STATE);
-  for (const name of ['agent.lock.1', 'journal.json.spare']) await writeFile(join(USUAL_STATE, name), '');
-  for (const directory of ['/run/k0s', '/var/lib/k0s', '/etc/refit']) await mkdir(directory, { recursive: true });
+  for (const name of ['agent.lock.1', 'journal.json.spare'])
+    await writeFile(join(USUAL_STATE, name), '');
+  for (const directory of ['/run/k0s', '/var/lib/k0s', '/etc/refit'])
+    await mkdir(directory, { recursive: true });
   const lists = {
     clusters: [{ name: 'jail', cluster: { server: url } }],
     users: [{ name: 'anybody', user: {} }],
     contexts: [{ name: 'jail', context: { cluster: 'jail', user: 'anybody' } }],
   };
-  await writeFile(KUBELET, JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'jail', ...lists }));
+  await writeFile(
+    KUBELET,
+    JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'jail', ...lists }),
+  );
   // The process of a script tells its interpreter only; and this download server has no TLS.
   await writeFile(
     '/etc/refit/agent.yaml',
@@ -123,7 +134,10 @@ async function configure(url: string): Promise<void> {
 /** Calls `work` while the pod of the DaemonSet runs; the result is what it said where that fails. */
 async function inPod(work: () => Promise<[string, string]>): Promise<[string, string]> {
   const pod = new AgentPod(join(exchange, 'pod'), REFIT);
-  const result = await work().catch((error: unknown): [string, string] => [String(error), pod.output.join('\n')]);
+  const result = await work().catch((error: unknown): [string, string] => [
+    String(error),
+    pod.output.join('\n'),
+  ]);
   await pod.stop();
   return result;
 }
@@ -139,7 +153,11 @@ async function installWhileOpen(path: string, mode: number): Promise<string> {
 async function run(): Promise<Seen> {
   const tooEarly = refit('install', 'agent');
   const server = await startApiServer();
-  const files = { '/new': join(exchange, 'new'), '/bad': join(exchange, 'bad'), '/next': join(exchange, 'next') };
+  const files = {
+    '/new': join(exchange, 'new'),
+    '/bad': join(exchange, 'bad'),
+    '/next': join(exchange, 'next'),
+  };
   await buildStandIn({ version: OLD, path: K0S });
   await buildStandIn({ version: NEW, path: files['/new'] });
   await buildStandIn({ version: BAD, path: files['/bad'], broken: 'crashes' });
@@ -167,11 +185,16 @@ async function run(): Promise<Seen> {
     } as const;
     const annotations = encodeSignal({ planId: version, created, command });
     await admin.patch(nodes, NODE, { metadata: { annotations } }, { type: 'merge' });
-    return await until(`the end of the upgrade to ${version}; install said ${installed}`, async () => {
-      const found = (await admin.get(nodes, NODE)).metadata.annotations;
-      const status = decodeSignal(found)?.status?.status ?? '';
-      return TERMINAL.includes(status) ? [status, JSON.stringify(decodeReport(found, created))] : undefined;
-    });
+    return await until(
+      `the end of the upgrade to ${version}; install said ${installed}`,
+      async () => {
+        const found = (await admin.get(nodes, NODE)).metadata.annotations;
+        const status = decodeSignal(found)?.status?.status ?? '';
+        return TERMINAL.includes(status)
+          ? [status, JSON.stringify(decodeReport(found, created))]
+          : undefined;
+      },
+    );
   };
   const began = performance.now();
   const good = await upgrade('/new', NEW);
@@ -187,14 +210,30 @@ async function run(): Promise<Seen> {
     return pid !== '' && pid !== before ? pid : undefined;
   });
   const command = { id: 0, kind: 'k0supdate', url: `${downloads.url}/new`, version: OLD } as const;
-  const prefetch = { rollout: 'ahead', command: { ...command, sha256: downloads.sha256('/new') }, policy: {} };
-  await admin.patch(nodes, NODE, { metadata: { annotations: encodePrefetch(prefetch) } }, { type: 'merge' });
-  await until('what is fetched ahead', async () => await Promise.resolve(existsSync(`${STAGED}/staged`) || undefined));
+  const prefetch = {
+    rollout: 'ahead',
+    command: { ...command, sha256: downloads.sha256('/new') },
+    policy: {},
+  };
+  await admin.patch(
+    nodes,
+    NODE,
+    { metadata: { annotations: encodePrefetch(prefetch) } },
+    { type: 'merge' },
+  );
+  await until(
+    'what is fetched ahead',
+    async () => await Promise.resolve(existsSync(`${STAGED}/staged`) || undefined),
+  );
   const wasThere = [STATE, STAGED, `${K0S}.previous`].filter((path) => existsSync(path));
   const removed = refit('uninstall', 'agent');
-  const left = [...PLACES.filter((path) => existsSync(path)), ...(agentPid() === '' ? [] : ['its process'])];
+  const left = [
+    ...PLACES.filter((path) => existsSync(path)),
+    ...(agentPid() === '' ? [] : ['its process']),
+  ];
   const still = await k0s();
-  const byPod = isPodWanted === 'pod' ? await inPod(async () => await upgrade('/next', NEXT)) : undefined;
+  const byPod =
+    isPodWanted === 'pod' ? await inPod(async () => await upgrade('/next', NEXT)) : undefined;
   const fourth = await k0s();
   admin.close();
   return {
@@ -212,11 +251,19 @@ async function run(): Promise<Seen> {
     bad,
     upgradeMs,
     respawnMs: RESPAWN_S * 1000,
-    versions: [first.version, second.version, third.version, still?.version ?? 'gone', fourth?.version ?? 'gone'],
+    versions: [
+      first.version,
+      second.version,
+      third.version,
+      still?.version ?? 'gone',
+      fourth?.version ?? 'gone',
+    ],
     config: await readFile('/etc/refit/agent.yaml', 'utf8').catch(() => ''),
   };
 }
 
-const seen = await run().catch((error: unknown) => ({ error: error instanceof Error ? error.stack : String(error) }));
+const seen = await run().catch((error: unknown) => ({
+  error: error instanceof Error ? error.stack : String(error),
+}));
 await writeFile(join(exchange, 'seen.json'), JSON.stringify(seen));
 process.exit(0);

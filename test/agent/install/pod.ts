@@ -28,7 +28,10 @@ interface PodSpec {
       }[];
     },
   ];
-  readonly volumes: readonly { readonly name: string; readonly hostPath?: { readonly path: string } }[];
+  readonly volumes: readonly {
+    readonly name: string;
+    readonly hostPath?: { readonly path: string };
+  }[];
 }
 
 /** What a distribution's image for the launcher has: here this machine's /usr. */
@@ -38,12 +41,26 @@ function makeLauncher(root: string): void {
   for (const name of ['bin', 'sbin', 'lib', 'lib64']) symlinkSync(`usr/${name}`, join(root, name));
 }
 
-function specOf({ hostPID, hostNetwork, containers: [container], volumes }: PodSpec, root: string, image: string) {
+function specOf(
+  { hostPID, hostNetwork, containers: [container], volumes }: PodSpec,
+  root: string,
+  image: string,
+) {
   const { command, args, securityContext, volumeMounts } = container;
   // All that this process may do itself.
-  const bits = BigInt(`0x${/^CapEff:\s+(\w+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`);
-  const all = CAPABILITIES.filter((_name, bit) => ((bits >> BigInt(bit)) & 1n) === 1n).map((name) => `CAP_${name}`);
-  const own = ['mount', 'ipc', 'uts', ...(hostPID ? [] : ['pid']), ...(hostNetwork ? [] : ['network'])];
+  const bits = BigInt(
+    `0x${/^CapEff:\s+(\w+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`,
+  );
+  const all = CAPABILITIES.filter((_name, bit) => ((bits >> BigInt(bit)) & 1n) === 1n).map(
+    (name) => `CAP_${name}`,
+  );
+  const own = [
+    'mount',
+    'ipc',
+    'uts',
+    ...(hostPID ? [] : ['pid']),
+    ...(hostNetwork ? [] : ['network']),
+  ];
   return {
     ociVersion: '1.0.2',
     root: { path: root, readonly: true },
@@ -52,7 +69,9 @@ function specOf({ hostPID, hostNetwork, containers: [container], volumes }: PodS
       args: [...command, ...args],
       env: ['PATH=/usr/sbin:/usr/bin'],
       cwd: '/',
-      capabilities: securityContext.privileged ? { bounding: all, effective: all, permitted: all } : {},
+      capabilities: securityContext.privileged
+        ? { bounding: all, effective: all, permitted: all }
+        : {},
     },
     mounts: [
       { destination: '/usr', type: 'bind', source: '/usr', options: ['rbind', 'ro'] },
@@ -90,11 +109,26 @@ export class AgentPod {
     makeLauncher(root);
     mkdirSync(join(image, 'usr/bin'), { recursive: true });
     copyFileSync(binary, join(image, 'usr/bin/refit'));
-    const { spec } = parse(readFileSync(MANIFEST, 'utf8')) as { spec: { template: { spec: PodSpec } } };
-    writeFileSync(join(directory, 'config.json'), JSON.stringify(specOf(spec.template.spec, root, image)));
-    const runc = [findRunc(), '--root', join(directory, 'runc'), 'run', '--bundle', directory, 'refit-agent'];
+    const { spec } = parse(readFileSync(MANIFEST, 'utf8')) as {
+      spec: { template: { spec: PodSpec } };
+    };
+    writeFileSync(
+      join(directory, 'config.json'),
+      JSON.stringify(specOf(spec.template.spec, root, image)),
+    );
+    const runc = [
+      findRunc(),
+      '--root',
+      join(directory, 'runc'),
+      'run',
+      '--bundle',
+      directory,
+      'refit-agent',
+    ];
     const inOwnMounts = ['--mount', '--propagation', 'private', 'sh', '-ec', WITH_CGROUPS, 'sh'];
-    this.#child = spawn('unshare', [...inOwnMounts, ...runc], { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = spawn('unshare', [...inOwnMounts, ...runc], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     for (const stream of [this.#child.stdout, this.#child.stderr])
       if (stream) createInterface({ input: stream }).on('line', (line) => this.output.push(line));
     this.#ended = once(this.#child, 'close');

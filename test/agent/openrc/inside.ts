@@ -33,11 +33,15 @@ const restarter = serviceRestarter([systemd(commands), openRc(commands)], log);
 
 async function addService(name: string, lines: readonly string[]): Promise<void> {
   const path = `/etc/init.d/${name}`;
-  await writeFile(path, ['#!/sbin/openrc-run', 'supervisor=supervise-daemon', ...lines, ''].join('\n'));
+  await writeFile(
+    path,
+    ['#!/sbin/openrc-run', 'supervisor=supervise-daemon', ...lines, ''].join('\n'),
+  );
   await chmod(path, 0o755);
 }
 
-const rcService = (...args: string[]): void => void execFileSync('rc-service', args, { stdio: 'ignore' });
+const rcService = (...args: string[]): void =>
+  void execFileSync('rc-service', args, { stdio: 'ignore' });
 
 /** The process that answers, once it is another than `former`. */
 async function nextAfter(former: ProcessId | undefined): Promise<ProcessId> {
@@ -62,9 +66,14 @@ await addService('k0sworker', [
   'retry="SIGTERM/90/SIGKILL/5"',
   'supervise_daemon_args="--stdout /dev/null --stderr /dev/null"',
 ]);
-await addService('refit', ['command=/bin/sleep', 'command_args=100000', 'depend() { need k0sworker; }']);
+await addService('refit', [
+  'command=/bin/sleep',
+  'command_args=100000',
+  'depend() { need k0sworker; }',
+]);
 rcService('refit', 'start');
-const dependent = (): string => execFileSync('pgrep', ['-f', '^/bin/sleep 100000'], { encoding: 'utf8' }).trim();
+const dependent = (): string =>
+  execFileSync('pgrep', ['-f', '^/bin/sleep 100000'], { encoding: 'utf8' }).trim();
 
 const first = await nextAfter(undefined);
 const beside = dependent();

@@ -8,14 +8,21 @@ const ROOT = join(import.meta.dirname, '..', '..', '..');
 const NAMESPACES = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child'];
 
 /** Where `.ci/run` unpacks them. */
-export const OPENRC = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'refit', 'openrc');
+export const OPENRC = join(
+  process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'),
+  'refit',
+  'openrc',
+);
 
 /** Why it cannot be; undefined where it can. */
 export function whyNoOpenRc(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root may make namespaces';
-  if (!existsSync(join(OPENRC, 'usr/sbin/supervise-daemon'))) return `${OPENRC} does not hold Debian's package openrc`;
+  if (!existsSync(join(OPENRC, 'usr/sbin/supervise-daemon')))
+    return `${OPENRC} does not hold Debian's package openrc`;
   const { status, stderr, error } = runInJail(['true'], 60_000);
-  return status === 0 ? undefined : `the jail cannot be made: ${error?.message ?? stderr.trim().split('\n').at(-1)}`;
+  return status === 0
+    ? undefined
+    : `the jail cannot be made: ${error?.message ?? stderr.trim().split('\n').at(-1)}`;
 }
 
 /** Everything that the program started is gone when this returns. It may write to the folder `exchange` only. */
@@ -29,7 +36,12 @@ export function runInJail(
   try {
     const args = [...NAMESPACES, 'sh', enter, OPENRC, directory, ROOT, ...program];
     const env = { ...process.env, EXCHANGE: exchange };
-    return spawnSync('unshare', args, { encoding: 'utf8', timeout: timeoutMs, killSignal: 'SIGKILL', env });
+    return spawnSync('unshare', args, {
+      encoding: 'utf8',
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+      env,
+    });
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -14,7 +14,8 @@ const HIERARCHIES = ['/sys/fs/cgroup/unified', '/sys/fs/cgroup'];
 /** Why it cannot be; undefined where it can. */
 export async function whyNoSystemd(): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return 'only root may make namespaces';
-  if (!existsSync('/lib/systemd/systemd')) return 'this machine has no systemd: on Debian, apt-get install systemd';
+  if (!existsSync('/lib/systemd/systemd'))
+    return 'this machine has no systemd: on Debian, apt-get install systemd';
   if (hierarchy() === undefined) return 'this machine has no cgroups of version 2';
   const exchange = mkdtempSync(join(tmpdir(), 'refit-exchange-'));
   try {
@@ -27,7 +28,8 @@ export async function whyNoSystemd(): Promise<string | undefined> {
 
 function hierarchy(): string | undefined {
   return HIERARCHIES.find(
-    (path) => existsSync(join(path, 'cgroup.procs')) && existsSync(join(path, 'cgroup.controllers')),
+    (path) =>
+      existsSync(join(path, 'cgroup.procs')) && existsSync(join(path, 'cgroup.controllers')),
   );
 }
 
@@ -37,12 +39,20 @@ interface JailResult {
 }
 
 /** Everything that the program started is gone when this resolves. */
-export async function bootInJail(program: readonly string[], exchange: string, timeoutMs: number): Promise<JailResult> {
+export async function bootInJail(
+  program: readonly string[],
+  exchange: string,
+  timeoutMs: number,
+): Promise<JailResult> {
   return await boot(NETWORK, program, exchange, timeoutMs);
 }
 
 /** The same in the network of this process, as one of several hosts. */
-export async function bootAsHost(program: readonly string[], exchange: string, timeoutMs: number): Promise<JailResult> {
+export async function bootAsHost(
+  program: readonly string[],
+  exchange: string,
+  timeoutMs: number,
+): Promise<JailResult> {
   return await boot([], program, exchange, timeoutMs);
 }
 

@@ -54,9 +54,16 @@ export interface UntilStep {
 
 export type Step = RequestStep | WatchStep | EventsStep | EndStep | UntilStep;
 
-type More = Partial<Pick<RequestStep, 'as' | 'anyMessage' | 'contentType' | 'accept' | 'managedFields'>>;
+type More = Partial<
+  Pick<RequestStep, 'as' | 'anyMessage' | 'contentType' | 'accept' | 'managedFields'>
+>;
 
-export const get = (path: string, more: More = {}): RequestStep => ({ do: 'request', method: 'GET', path, ...more });
+export const get = (path: string, more: More = {}): RequestStep => ({
+  do: 'request',
+  method: 'GET',
+  path,
+  ...more,
+});
 
 export const post = (path: string, body: unknown, more: More = {}): RequestStep => ({
   do: 'request',

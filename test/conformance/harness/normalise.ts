@@ -15,7 +15,10 @@ const UNCOMPARED = ['storageVersionHash'];
 /** Numbers in messages that count revisions of the whole server. */
 const REVISIONS_IN_MESSAGES: readonly [RegExp, string][] = [
   [/too old resource version: (\d+) \(\d+\)/g, 'too old resource version: $1 (…)'],
-  [/Too large resource version: (\d+), current: \d+/g, 'Too large resource version: $1, current: …'],
+  [
+    /Too large resource version: (\d+), current: \d+/g,
+    'Too large resource version: $1, current: …',
+  ],
 ];
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
@@ -57,7 +60,9 @@ function withoutNoise(observation: Observation, context: Context): unknown {
 function withoutMessages(status: Record<string, unknown>): unknown {
   const { message: _message, details, ...rest } = status;
   if (!isRecord(details) || !Array.isArray(details['causes'])) return { ...rest, details };
-  const texts = details['causes'].map((cause) => JSON.stringify({ ...asRecord(cause), message: undefined }));
+  const texts = details['causes'].map((cause) =>
+    JSON.stringify({ ...asRecord(cause), message: undefined }),
+  );
   const causes = texts.toSorted().map((text) => JSON.parse(text) as unknown);
   return { ...rest, details: { ...details, causes } };
 }
@@ -67,7 +72,11 @@ function clean(value: unknown, context: Context): unknown {
   if (typeof value === 'string') return cleanText(value);
   if (!isRecord(value)) return value;
   const isStatus = value['kind'] === 'Status';
-  const prepared = isStatus ? orderCauses(value) : isRecord(value['metadata']) ? cleanObject(value, context) : value;
+  const prepared = isStatus
+    ? orderCauses(value)
+    : isRecord(value['metadata'])
+      ? cleanObject(value, context)
+      : value;
   const compared = Object.entries(prepared).filter(([key]) => !UNCOMPARED.includes(key));
   return Object.fromEntries(compared.map(([key, item]) => [key, clean(item, context)]));
 }
@@ -80,16 +89,26 @@ function cleanText(text: string): string {
   );
 }
 
-function cleanObject(object: Record<string, unknown>, { revisions, managed }: Context): Record<string, unknown> {
-  const { managedFields, resourceVersion, ...metadata } = object['metadata'] as Record<string, unknown>;
+function cleanObject(
+  object: Record<string, unknown>,
+  { revisions, managed }: Context,
+): Record<string, unknown> {
+  const { managedFields, resourceVersion, ...metadata } = object['metadata'] as Record<
+    string,
+    unknown
+  >;
   const result: Record<string, unknown> = { ...metadata };
   if (managed) result['managedFields'] = managedFields;
   if (typeof resourceVersion === 'string') {
     const seen = revisions.filter((revision) => revision <= Number(resourceVersion)).length;
-    result['resourceVersion'] = isObject(object) ? `<revision ${seen}>` : `<revision ${seen} or later>`;
+    result['resourceVersion'] = isObject(object)
+      ? `<revision ${seen}>`
+      : `<revision ${seen} or later>`;
   }
-  if (metadata['generateName'] !== undefined) result['name'] = String(metadata['name']).replace(/.{5}$/, '*****');
-  if (metadata['continue'] !== undefined && metadata['continue'] !== '') result['continue'] = '<continue>';
+  if (metadata['generateName'] !== undefined)
+    result['name'] = String(metadata['name']).replace(/.{5}$/, '*****');
+  if (metadata['continue'] !== undefined && metadata['continue'] !== '')
+    result['continue'] = '<continue>';
   const cleaned = { ...object, metadata: result };
   return 'daemonEndpoints' in asRecord(object['status']) ? withoutControllers(cleaned) : cleaned;
 }
@@ -106,7 +125,9 @@ function withoutControllers(node: Record<string, unknown>): Record<string, unkno
   delete metadata['annotations'];
   if (own.length > 0) metadata['annotations'] = Object.fromEntries(own);
   const taints = Array.isArray(spec['taints']) ? spec['taints'] : [];
-  const ownTaints = taints.filter((taint) => !CONTROLLERS_TAINTS.includes(String(asRecord(taint)['key'])));
+  const ownTaints = taints.filter(
+    (taint) => !CONTROLLERS_TAINTS.includes(String(asRecord(taint)['key'])),
+  );
   delete spec['taints'];
   if (ownTaints.length > 0) spec['taints'] = ownTaints;
   return { ...node, metadata, spec };
@@ -126,7 +147,8 @@ function orderCauses(status: Record<string, unknown>): Record<string, unknown> {
 }
 
 /** Lists and bookmarks have a revision of the whole server, objects their own. */
-const isObject = (object: Record<string, unknown>): boolean => asRecord(object['metadata'])['name'] !== undefined;
+const isObject = (object: Record<string, unknown>): boolean =>
+  asRecord(object['metadata'])['name'] !== undefined;
 
 function objectRevisions(observations: readonly Observation[]): number[] {
   const found = new Set<number>();
@@ -137,6 +159,7 @@ function objectRevisions(observations: readonly Observation[]): number[] {
     if (typeof resourceVersion === 'string' && isObject(value)) found.add(Number(resourceVersion));
     for (const item of Object.values(value)) visit(item);
   };
-  for (const observation of observations) visit('events' in observation ? observation.events : observation.body);
+  for (const observation of observations)
+    visit('events' in observation ? observation.events : observation.body);
   return [...found].sort((a, b) => a - b);
 }

@@ -20,7 +20,12 @@ export const node = (metadata: object = {}, more: object = {}): object => ({
   ...more,
 });
 
-export const widget = (name: string, spec: object = {}, metadata: object = {}, more: object = {}): object => ({
+export const widget = (
+  name: string,
+  spec: object = {},
+  metadata: object = {},
+  more: object = {},
+): object => ({
   apiVersion: '$group/v1',
   kind: 'Widget',
   metadata: { name, ...metadata },
@@ -31,7 +36,11 @@ export const widget = (name: string, spec: object = {}, metadata: object = {}, m
 /** A definition of Widgets in the file's group; `spec` and `status` are the schemas of these members. */
 export const widgetDefinition = (
   spec: object,
-  { status, version = {}, scope = 'Namespaced' }: { status?: object; version?: object; scope?: string } = {},
+  {
+    status,
+    version = {},
+    scope = 'Namespaced',
+  }: { status?: object; version?: object; scope?: string } = {},
 ): object => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -45,7 +54,9 @@ export const widgetDefinition = (
         name: 'v1',
         served: true,
         storage: true,
-        schema: { openAPIV3Schema: { type: 'object', properties: { spec, ...(status && { status }) } } },
+        schema: {
+          openAPIV3Schema: { type: 'object', properties: { spec, ...(status && { status }) } },
+        },
         ...(status && { subresources: { status: {} } }),
         ...version,
       },
@@ -54,7 +65,9 @@ export const widgetDefinition = (
 });
 
 /** The definition as something that all cases of a file share. */
-export const widgetFixture = (definition: object): { path: string; object: object; ready: string } => ({
+export const widgetFixture = (
+  definition: object,
+): { path: string; object: object; ready: string } => ({
   path: DEFINITIONS,
   object: definition,
   ready: '/apis/$group/v1/widgets',

@@ -7,7 +7,11 @@ import type { Answer, Stream, Wire } from './wire.ts';
 
 /** The result of one step: an answer, or the events of a watch. */
 export type Observation =
-  | ({ readonly step: string; readonly anyMessage: boolean; readonly managedFields: boolean } & Answer)
+  | ({
+      readonly step: string;
+      readonly anyMessage: boolean;
+      readonly managedFields: boolean;
+    } & Answer)
   | { readonly step: string; readonly events: readonly unknown[]; readonly ended: boolean };
 
 /** The names that belong to the case alone. */
@@ -38,7 +42,10 @@ class Run {
       case 'request':
         return await this.#request(step, label);
       case 'watch':
-        this.#streams.set(step.as, { stream: await this.#wire.stream(this.#fill(step.path)), seen: 0 });
+        this.#streams.set(step.as, {
+          stream: await this.#wire.stream(this.#fill(step.path)),
+          seen: 0,
+        });
         return undefined;
       case 'events':
         return await this.#collect(step.of, label, step.count);
@@ -53,9 +60,11 @@ class Run {
     const { method, contentType, accept } = step;
     const path = this.#fill(step.path);
     const filled = this.#fillAll(step.body);
-    const body = filled === undefined || typeof filled === 'string' ? filled : JSON.stringify(filled);
+    const body =
+      filled === undefined || typeof filled === 'string' ? filled : JSON.stringify(filled);
     const answer = await this.#wire.send({ method, path, body, contentType, accept });
-    if (answer.code === 201 && !path.includes('dryRun')) this.#created.push(addressOf(path, answer.body));
+    if (answer.code === 201 && !path.includes('dryRun'))
+      this.#created.push(addressOf(path, answer.body));
     if (step.as !== undefined) this.#answers.set(step.as, answer.body);
     const { anyMessage = false, managedFields = false } = step;
     this.observations.push({ step: label, anyMessage, managedFields, ...answer });
@@ -65,13 +74,18 @@ class Run {
     const watch = this.#streams.get(name);
     if (!watch) throw new Error(`no watch ${name}`);
     const { stream } = watch;
-    const counted = (): unknown[] => stream.lines.slice(watch.seen).filter((line) => !isHeartbeat(line));
+    const counted = (): unknown[] =>
+      stream.lines.slice(watch.seen).filter((line) => !isHeartbeat(line));
     await vi.waitFor(() => {
       if (stream.ended || (count !== undefined && counted().length >= count)) return;
       throw new Error(`${label}: ${this.#wire.name} sent only ${JSON.stringify(counted())}`);
     }, PATIENCE);
     const found = counted();
-    this.observations.push({ step: label, events: found, ended: count === undefined && stream.ended });
+    this.observations.push({
+      step: label,
+      events: found,
+      ended: count === undefined && stream.ended,
+    });
     watch.seen = stream.lines.length;
   }
 
@@ -79,7 +93,8 @@ class Run {
     await vi.waitFor(async () => {
       const { body } = await this.#wire.send({ method: 'GET', path: this.#fill(path) });
       const value = memberAt(body, member.split('.'));
-      if (!isDeepStrictEqual(value, equals)) throw new Error(`${member} of ${path} is ${JSON.stringify(value)}`);
+      if (!isDeepStrictEqual(value, equals))
+        throw new Error(`${member} of ${path} is ${JSON.stringify(value)}`);
     }, PATIENCE);
   }
 
@@ -87,10 +102,20 @@ class Run {
   async clean(): Promise<void> {
     for (const { stream } of this.#streams.values()) stream.close();
     for (const path of this.#created.toReversed()) {
-      const { code, body } = await this.#wire.send({ method: 'DELETE', path: `${path}?gracePeriodSeconds=0` });
-      const held = code === 200 && isRecord(body) && memberAt(body, ['metadata', 'finalizers']) !== undefined;
+      const { code, body } = await this.#wire.send({
+        method: 'DELETE',
+        path: `${path}?gracePeriodSeconds=0`,
+      });
+      const held =
+        code === 200 && isRecord(body) && memberAt(body, ['metadata', 'finalizers']) !== undefined;
       const contentType = 'application/merge-patch+json';
-      if (held) await this.#wire.send({ method: 'PATCH', path, contentType, body: '{"metadata":{"finalizers":null}}' });
+      if (held)
+        await this.#wire.send({
+          method: 'PATCH',
+          path,
+          contentType,
+          body: '{"metadata":{"finalizers":null}}',
+        });
     }
   }
 
@@ -99,7 +124,9 @@ class Run {
       return /^\{[\w-]+(\.[\w-]+)+\}$/.test(value) ? this.#lookUp(value) : this.#fill(value);
     if (Array.isArray(value)) return value.map((item) => this.#fillAll(item));
     if (!isRecord(value)) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [this.#fill(key), this.#fillAll(item)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [this.#fill(key), this.#fillAll(item)]),
+    );
   }
 
   #fill(text: string): string {
@@ -119,14 +146,18 @@ class Run {
 
 /** A bookmark with nothing but a revision: servers may send any number of them. */
 function isHeartbeat(line: unknown): boolean {
-  return isRecord(line) && line['type'] === 'BOOKMARK' && !JSON.stringify(line).includes('annotations');
+  return (
+    isRecord(line) && line['type'] === 'BOOKMARK' && !JSON.stringify(line).includes('annotations')
+  );
 }
 
 /** Where an object that was just created can be deleted. */
 function addressOf(path: string, body: unknown): string {
   const [collection = ''] = path.split('?');
   const name = memberAt(body, ['metadata', 'name']);
-  return typeof name === 'string' && !collection.endsWith(`/${name}`) ? `${collection}/${name}` : collection;
+  return typeof name === 'string' && !collection.endsWith(`/${name}`)
+    ? `${collection}/${name}`
+    : collection;
 }
 
 function memberAt(value: unknown, path: readonly string[]): unknown {
@@ -137,7 +168,11 @@ function memberAt(value: unknown, path: readonly string[]): unknown {
 }
 
 /** Runs all steps, then removes what they created. */
-export async function runCase(steps: readonly Step[], wire: Wire, names: Names): Promise<readonly Observation[]> {
+export async function runCase(
+  steps: readonly Step[],
+  wire: Wire,
+  names: Names,
+): Promise<readonly Observation[]> {
   const run = new Run(wire, names);
   try {
     for (const [index, step] of steps.entries()) await run.take(step, labelOf(step, index));
@@ -149,6 +184,8 @@ export async function runCase(steps: readonly Step[], wire: Wire, names: Names):
 
 function labelOf(step: Step, index: number): string {
   const what =
-    step.do === 'request' ? `${step.method} ${step.path}` : `${step.do} ${'of' in step ? step.of : step.path}`;
+    step.do === 'request'
+      ? `${step.method} ${step.path}`
+      : `${step.do} ${'of' in step ? step.of : step.path}`;
   return `${index + 1}. ${what}`;
 }

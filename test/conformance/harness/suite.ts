@@ -54,7 +54,9 @@ export function conformance(subject: string, fixtures: readonly Fixture[] = []):
       // What an attempt has created stays, so the next one needs names of its own.
       const own = attempts++ === 0 ? id : `${id}-${attempts}`;
       const names = { ns: own, id: own, group };
-      const [found, wanted] = await Promise.all(wires.map(async (wire) => await inNamespace(wire, names, steps)));
+      const [found, wanted] = await Promise.all(
+        wires.map(async (wire) => await inNamespace(wire, names, steps)),
+      );
       expect(found).toEqual(wanted);
       expect(wanted?.length).toBeGreaterThan(0);
     });
@@ -76,12 +78,17 @@ async function inNamespace(wire: Wire, names: Names, steps: readonly Step[]): Pr
 
 async function addServiceAccount(wire: Wire, namespace: string): Promise<void> {
   const path = `${NAMESPACES}/${namespace}/serviceaccounts`;
-  await wire.send({ method: 'POST', path, body: JSON.stringify({ metadata: { name: 'default' } }) });
+  await wire.send({
+    method: 'POST',
+    path,
+    body: JSON.stringify({ metadata: { name: 'default' } }),
+  });
 }
 
 async function create(wire: Wire, path: string, object: unknown): Promise<void> {
   const { code, body } = await wire.send({ method: 'POST', path, body: JSON.stringify(object) });
-  if (code !== 201) throw new Error(`${wire.name} answers ${code} to POST ${path}: ${JSON.stringify(body)}`);
+  if (code !== 201)
+    throw new Error(`${wire.name} answers ${code} to POST ${path}: ${JSON.stringify(body)}`);
 }
 
 async function furnish(wire: Wire, fixtures: readonly Fixture[], group: string): Promise<void> {
@@ -89,7 +96,10 @@ async function furnish(wire: Wire, fixtures: readonly Fixture[], group: string):
     await create(wire, path, JSON.parse(JSON.stringify(object).replaceAll('$group', group)));
     const probe = ready?.replaceAll('$group', group);
     if (probe === undefined) continue;
-    await vi.waitFor(async () => expect((await wire.send({ method: 'GET', path: probe })).code).toBe(200), PATIENCE);
+    await vi.waitFor(
+      async () => expect((await wire.send({ method: 'GET', path: probe })).code).toBe(200),
+      PATIENCE,
+    );
   }
 }
 

@@ -42,8 +42,16 @@ export interface Wire {
 
 export function connect(name: string, url: string, credentials?: Credentials): Wire {
   const options = { keepAlive: true, maxSockets: 200 };
-  const agent = credentials ? new HttpsAgent({ ...options, ...credentials }) : new HttpAgent(options);
-  const open = async ({ method, path, body, contentType, accept }: Outgoing): Promise<IncomingMessage> =>
+  const agent = credentials
+    ? new HttpsAgent({ ...options, ...credentials })
+    : new HttpAgent(options);
+  const open = async ({
+    method,
+    path,
+    body,
+    contentType,
+    accept,
+  }: Outgoing): Promise<IncomingMessage> =>
     await new Promise((resolve, reject) => {
       const headers = {
         accept: accept ?? 'application/json',

@@ -35,7 +35,11 @@ export function airgapControllers(parts: AgentParts): Controller[] {
           userAgent: machine.userAgent,
           stallMs: parts.times.stall,
         };
-        const status = await downloadPayload({ ...request, command: signal.command, abort: parts.abort }).then(
+        const status = await downloadPayload({
+          ...request,
+          command: signal.command,
+          abort: parts.abort,
+        }).then(
           () => 'Completed' as const,
           (error: unknown) => {
             log.warn('download failed', { problem: messageOf(error) });

@@ -29,7 +29,11 @@ export async function setUpControlNode(client: KubeClient, facts: ControlNodeFac
 }
 
 function freshControlNode(name: string, mode: ControlNodeFacts['mode']): ControlNode {
-  const labels = { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
+  const labels = {
+    'kubernetes.io/hostname': name,
+    'kubernetes.io/os': 'linux',
+    'kubernetes.io/arch': 'amd64',
+  };
   return {
     apiVersion: 'autopilot.k0sproject.io/v1beta2',
     kind: 'ControlNode',

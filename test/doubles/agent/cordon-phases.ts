@@ -1,8 +1,19 @@
 /** Cordoning, draining and uncordoning, which the leader does for all nodes or each node for itself. */
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { type KubeObject, leases, type Node, nodes, type Resource } from '../../../src/kube/resources.ts';
+import {
+  type KubeObject,
+  leases,
+  type Node,
+  nodes,
+  type Resource,
+} from '../../../src/kube/resources.ts';
 import type { SignalData } from '../../../src/signal/annotations.ts';
-import { CENTRAL_CORDONING_LABEL, type ControlNode, controlNodes, MODE_ANNOTATION } from '../../../src/signal/names.ts';
+import {
+  CENTRAL_CORDONING_LABEL,
+  type ControlNode,
+  controlNodes,
+  MODE_ANNOTATION,
+} from '../../../src/signal/names.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { LEADER_LEASE } from '../runtime/lease-election.ts';
 import type { Cache, Controller } from '../runtime/manager.ts';
@@ -27,7 +38,11 @@ export interface CordonParts {
 export function cordonControllers(parts: CordonParts, resource: Resource): Controller[] {
   const { client, cache, clock, owns, acts } = parts;
   const common = { resource, kind: 'k0supdate', triggers: ON_CHANGE, owns } as const;
-  const step = async (object: KubeObject, signal: SignalData, turn: 'cordon' | 'uncordon'): Promise<void> => {
+  const step = async (
+    object: KubeObject,
+    signal: SignalData,
+    turn: 'cordon' | 'uncordon',
+  ): Promise<void> => {
     if (!(await acts(resource, object))) return;
     const node = nodeNameOf(resource, object);
     if (node !== undefined)
@@ -37,7 +52,12 @@ export function cordonControllers(parts: CordonParts, resource: Resource): Contr
   };
   return [
     controllerOf(
-      { ...common, name: 'cordoning', status: 'Cordoning', act: async (...given) => await step(...given, 'cordon') },
+      {
+        ...common,
+        name: 'cordoning',
+        status: 'Cordoning',
+        act: async (...given) => await step(...given, 'cordon'),
+      },
       cache,
     ),
     controllerOf(
@@ -66,7 +86,11 @@ async function cordonAndDrain(parts: CordonParts, node: string): Promise<void> {
 }
 
 /** Whether somebody else had cordoned it before is not remembered. */
-async function setUnschedulable({ client, cache }: CordonParts, name: string, wanted: true | null): Promise<void> {
+async function setUnschedulable(
+  { client, cache }: CordonParts,
+  name: string,
+  wanted: true | null,
+): Promise<void> {
   const node: Node | undefined = cache.get(nodes, name);
   if (node === undefined) throw new Error(`there is no Node ${name}`);
   if ((node.spec?.unschedulable ?? null) === wanted) return;
@@ -78,7 +102,8 @@ export function leaderActs(client: KubeClient, own: string | undefined): CordonP
   return async (resource, object) => {
     const { name, annotations } = object.metadata;
     if (name === own) return true;
-    if (resource.kind === controlNodes.kind && annotations?.[MODE_ANNOTATION] === 'controller') return true;
+    if (resource.kind === controlNodes.kind && annotations?.[MODE_ANNOTATION] === 'controller')
+      return true;
     const lease = await client.get(leases, name, { namespace: 'kube-node-lease' });
     return lease.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined;
   };

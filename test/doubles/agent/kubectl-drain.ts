@@ -45,7 +45,9 @@ export async function drain(node: string, parts: DrainParts): Promise<void> {
   const leaving: Pod[] = [];
   for (const pod of items) if (await mustGo(client, pod)) leaving.push(pod);
   const limit = new AbortController();
-  const cancel = clock.schedule(times.drain, () => limit.abort(new Error(`${node} was not drained in time`)));
+  const cancel = clock.schedule(times.drain, () =>
+    limit.abort(new Error(`${node} was not drained in time`)),
+  );
   const abort = AbortSignal.any([parts.abort, limit.signal]);
   try {
     await Promise.all(leaving.map(async (pod) => await remove(pod, { ...parts, abort })));

@@ -13,14 +13,21 @@ export async function stampNodeLease(client: KubeClient, name: string): Promise<
     kind: 'Lease',
     metadata: { name, namespace: NAMESPACE, labels: { [CENTRAL_CORDONING_LABEL]: '' } },
   };
-  const apply = { namespace: NAMESPACE, type: 'apply', fieldManager: 'k0s/autopilot', force: true } as const;
+  const apply = {
+    namespace: NAMESPACE,
+    type: 'apply',
+    fieldManager: 'k0s/autopilot',
+    force: true,
+  } as const;
   await client.patch(leases, name, own, apply);
   const path = '/spec/holderIdentity';
   const holder = [
     { op: 'test', path, value: null },
     { op: 'add', path, value: name },
   ];
-  await client.patch(leases, name, holder, { namespace: NAMESPACE, type: 'json' }).catch((error: unknown) => {
-    if (!isInvalid(error)) throw error;
-  });
+  await client
+    .patch(leases, name, holder, { namespace: NAMESPACE, type: 'json' })
+    .catch((error: unknown) => {
+      if (!isInvalid(error)) throw error;
+    });
 }

@@ -23,7 +23,10 @@ export async function downloadPayload(request: PayloadRequest): Promise<string> 
   const { command, directory, abort } = request;
   if (command.sha256 !== undefined && !/^(?:[0-9a-f]{2})*$/i.test(command.sha256))
     throw new Error('the hash is no hex');
-  const staging = join(directory, `.${request.name ?? 'download'}.${randomBytes(5).toString('hex')}.tmp`);
+  const staging = join(
+    directory,
+    `.${request.name ?? 'download'}.${randomBytes(5).toString('hex')}.tmp`,
+  );
   const file = await open(staging, 'wx', 0o600);
   try {
     const response = await requestOnce(request);
@@ -52,7 +55,12 @@ export async function downloadPayload(request: PayloadRequest): Promise<string> 
 /** The reason with which a signal aborts where the process had no time for anything. */
 export const KILLED = new Error('killed');
 
-async function requestOnce({ command, userAgent, stallMs, abort }: PayloadRequest): Promise<IncomingMessage> {
+async function requestOnce({
+  command,
+  userAgent,
+  stallMs,
+  abort,
+}: PayloadRequest): Promise<IncomingMessage> {
   const headers = { 'user-agent': userAgent, 'accept-encoding': 'gzip', connection: 'close' };
   const outgoing = get(command.url, { headers, agent: false, signal: abort, timeout: stallMs });
   outgoing.once('timeout', () => outgoing.destroy(new Error('the server was silent')));
@@ -64,7 +72,8 @@ async function requestOnce({ command, userAgent, stallMs, abort }: PayloadReques
 
 /** From the one Content-Disposition header, else the last segment of the URL; what could leave the directory is refused. */
 function nameOf({ headers }: IncomingMessage, url: string): string {
-  const [, quoted, bare] = /filename=(?:"([^"]*)"|([^;\s]*))/.exec(headers['content-disposition'] ?? '') ?? [];
+  const [, quoted, bare] =
+    /filename=(?:"([^"]*)"|([^;\s]*))/.exec(headers['content-disposition'] ?? '') ?? [];
   const found = quoted ?? bare ?? decodeURIComponent(basename(new URL(url).pathname));
   const name = found.normalize('NFC').replaceAll(/[/\\:*?"<>|\p{Cc}]/gu, '_');
   if (name === '' || name === '.' || name === '..' || Buffer.byteLength(name) > 255)

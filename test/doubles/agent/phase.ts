@@ -30,7 +30,11 @@ export function controllerOf(phase: Phase, cache: Cache): Controller {
     triggers,
     admits: (object) => {
       const signal = decodeSignal(object.metadata.annotations);
-      return owns(object.metadata.name) && signal?.command.kind === kind && signal.status?.status === status;
+      return (
+        owns(object.metadata.name) &&
+        signal?.command.kind === kind &&
+        signal.status?.status === status
+      );
     },
     async reconcile(name) {
       const object = cache.get(resource, name);
@@ -45,7 +49,12 @@ export function controllerOf(phase: Phase, cache: Cache): Controller {
 }
 
 /** The whole object as it was read, with the signal in it; a conflict where it has changed since. */
-export async function writeSignal(client: KubeClient, resource: Resource, object: KubeObject, signal: SignalData) {
+export async function writeSignal(
+  client: KubeClient,
+  resource: Resource,
+  object: KubeObject,
+  signal: SignalData,
+) {
   await client.replace(resource, withSignal(object, signal));
 }
 

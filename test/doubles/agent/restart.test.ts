@@ -19,8 +19,20 @@ type Outcome = 'UnCordoning' | 'SIGTERM' | 'nothing';
 type Place = 'restart' | 'restarted';
 
 /** Reconciles one node in `Restart` once; `pending`: this process wrote it. */
-async function reconcile(place: Place, release: string, pending: boolean, forced: boolean, running: string) {
-  const command = { id: 0, kind: 'k0supdate', url: 'http://x/k0s', version: WANTED, forceupdate: forced } as const;
+async function reconcile(
+  place: Place,
+  release: string,
+  pending: boolean,
+  forced: boolean,
+  running: string,
+) {
+  const command = {
+    id: 0,
+    kind: 'k0supdate',
+    url: 'http://x/k0s',
+    version: WANTED,
+    forceupdate: forced,
+  } as const;
   const status = { status: 'Restart', timestamp: '2026-01-01T00:00:01Z' };
   const signal: SignalData = { planId: 'p', created: '2026-01-01T00:00:00Z', command, status };
   const api = new MemoryApi();
@@ -38,16 +50,34 @@ async function reconcile(place: Place, release: string, pending: boolean, forced
       return Promise.resolve();
     },
   };
-  const parts = { tracker, machine, quirks: quirksOf(release), times: timesOf(1), clock: systemClock };
+  const parts = {
+    tracker,
+    machine,
+    quirks: quirksOf(release),
+    times: timesOf(1),
+    clock: systemClock,
+  };
   const more = { log: silentLogger, random: Math.random, abort: new AbortController().signal };
   const cache = { get: () => node, list: () => [] } as never;
-  const controllers = updateControllers({ name: 'w1', client: api.client, cache, ...parts, ...more }, nodes);
+  const controllers = updateControllers(
+    { name: 'w1', client: api.client, cache, ...parts, ...more },
+    nodes,
+  );
   await controllers.find(({ name }) => name === place)?.reconcile('w1');
   const now = decodeSignal(api.read(nodes, 'w1').metadata.annotations)?.status?.status;
   return now === 'Restart' ? outcome : now;
 }
 
-test.each<[place: Place, release: string, pending: boolean, forced: boolean, runs: 'wanted' | 'another', Outcome]>([
+test.each<
+  [
+    place: Place,
+    release: string,
+    pending: boolean,
+    forced: boolean,
+    runs: 'wanted' | 'another',
+    Outcome,
+  ]
+>([
   ['restart', WITH_TRACKER, true, false, 'wanted', 'UnCordoning'],
   // Forced or not: the same text of version means no restart at all.
   ['restart', WITH_TRACKER, true, true, 'wanted', 'UnCordoning'],
@@ -67,6 +97,11 @@ test.each<[place: Place, release: string, pending: boolean, forced: boolean, run
   ['restart', WITHOUT, false, true, 'another', 'SIGTERM'],
   ['restarted', WITHOUT, true, true, 'another', 'UnCordoning'],
   ['restarted', WITHOUT, false, false, 'another', 'nothing'],
-])('%s in %s, ordered here: %s, forced: %s, %s version: %s', async (place, release, pending, forced, runs, outcome) => {
-  expect(await reconcile(place, release, pending, forced, runs === 'wanted' ? WANTED : 'v0')).toBe(outcome);
-});
+])(
+  '%s in %s, ordered here: %s, forced: %s, %s version: %s',
+  async (place, release, pending, forced, runs, outcome) => {
+    expect(
+      await reconcile(place, release, pending, forced, runs === 'wanted' ? WANTED : 'v0'),
+    ).toBe(outcome);
+  },
+);

@@ -12,7 +12,11 @@ import { controllerOf, ON_CHANGE, type Phase, withStatus, writeSignal } from './
 
 /** Of the object that carries the node's k0supdate. */
 export function updateControllers(parts: AgentParts, resource: Resource): Controller[] {
-  const common = { resource, kind: 'k0supdate', owns: (name: string) => name === parts.name } as const;
+  const common = {
+    resource,
+    kind: 'k0supdate',
+    owns: (name: string) => name === parts.name,
+  } as const;
   const steps: Omit<Phase, keyof typeof common>[] = [
     {
       name: 'signal',
@@ -47,7 +51,12 @@ export function updateControllers(parts: AgentParts, resource: Resource): Contro
   return steps.map((step) => controllerOf({ ...common, ...step }, parts.cache));
 }
 
-type Step = (parts: AgentParts, resource: Resource, object: KubeObject, signal: SignalData) => Promise<void>;
+type Step = (
+  parts: AgentParts,
+  resource: Resource,
+  object: KubeObject,
+  signal: SignalData,
+) => Promise<void>;
 
 async function advance(
   { client, clock }: AgentParts,
@@ -72,7 +81,11 @@ const STAGED = 'k0s.tmp';
 /** The status is written to the object as it was before the download: whatever changed it meanwhile costs another one. */
 const download: Step = async (parts, resource, object, signal) => {
   const { machine, times } = parts;
-  const request = { directory: machine.binaryDirectory, userAgent: machine.userAgent, stallMs: times.stall };
+  const request = {
+    directory: machine.binaryDirectory,
+    userAgent: machine.userAgent,
+    stallMs: times.stall,
+  };
   const status = await downloadPayload({
     ...request,
     command: signal.command,
@@ -131,5 +144,6 @@ const comeBack: Step = async (parts, resource, object, signal) => {
   const { machine, quirks, tracker } = parts;
   if (quirks.restartTracker && tracker.isPending(signal)) return;
   const isWanted = (await machine.version()) === signal.command.version;
-  if (isWanted || signal.command.forceupdate === true) await advance(parts, resource, object, signal, 'UnCordoning');
+  if (isWanted || signal.command.forceupdate === true)
+    await advance(parts, resource, object, signal, 'UnCordoning');
 };

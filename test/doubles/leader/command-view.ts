@@ -1,5 +1,10 @@
 /** One look at both kinds of commands: what they want, their groups of targets, and the status entries of these. */
-import type { CommandStatus, PlanCommand, TargetSpec, TargetStatus } from '../../../src/api/autopilot/plan.ts';
+import type {
+  CommandStatus,
+  PlanCommand,
+  TargetSpec,
+  TargetStatus,
+} from '../../../src/api/autopilot/plan.ts';
 import { type KubeObject, nodes, type Resource } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
 
@@ -49,7 +54,9 @@ function group(
 
 /** Puts the targets that were found into the status; a group without any is left out. */
 export function recordTargets({ kind, groups, status }: CommandView): void {
-  const found = groups.filter(({ entries }) => entries.length > 0).map(({ role, entries }) => [role, entries]);
+  const found = groups
+    .filter(({ entries }) => entries.length > 0)
+    .map(({ role, entries }) => [role, entries]);
   const lists = Object.fromEntries(found) as Record<Group['role'], TargetStatus[]>;
   if (kind === 'k0supdate') status.k0supdate = lists;
   else status.airgapupdate = lists;

@@ -19,5 +19,9 @@ export function leadingControllers(parts: LeadingParts): Controller[] {
   const plans = planControllers(parts);
   if (!parts.quirks.centralCordoning) return plans;
   const cordons = { ...parts, owns: () => true, acts: leaderActs(parts.client, parts.own) };
-  return [...plans, ...cordonControllers(cordons, controlNodes), ...cordonControllers(cordons, nodes)];
+  return [
+    ...plans,
+    ...cordonControllers(cordons, controlNodes),
+    ...cordonControllers(cordons, nodes),
+  ];
 }

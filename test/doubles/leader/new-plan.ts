@@ -1,7 +1,12 @@
 /** The first pass over a command: what stands in its way, its targets, and which of them are missing. */
 import type { TargetSpec, TargetStatus } from '../../../src/api/autopilot/plan.ts';
 import type { KubeObject, Resource } from '../../../src/kube/resources.ts';
-import { objectFields, parseFieldSelector, parseLabelSelector, SelectorError } from '../../../src/kube/selectors.ts';
+import {
+  objectFields,
+  parseFieldSelector,
+  parseLabelSelector,
+  SelectorError,
+} from '../../../src/kube/selectors.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { messageOf } from '../../../src/util/errors.ts';
@@ -20,18 +25,29 @@ export const newPlan: Pass = async (parts, view) => {
   const now = rfc3339(parts.clock.now());
   for (const { role, resource, target, entries } of view.groups) {
     for (const name of discover(parts.cache, resource, target)) {
-      if (view.kind === 'k0supdate' && role === 'workers' && isController(parts.cache, name, view.platforms)) continue;
+      if (
+        view.kind === 'k0supdate' &&
+        role === 'workers' &&
+        isController(parts.cache, name, view.platforms)
+      )
+        continue;
       entries.push({ name, state: 'SignalPending', lastUpdatedTimestamp: now });
     }
-    for (const entry of entries) entry.state = stateOf(parts.cache.get(resource, entry.name), view.platforms);
+    for (const entry of entries)
+      entry.state = stateOf(parts.cache.get(resource, entry.name), view.platforms);
   }
   recordTargets(view);
   const entries = view.groups.flatMap((group) => group.entries);
-  return entries.every(({ state }) => state === 'SignalPending') ? 'SchedulableWait' : 'IncompleteTargets';
+  return entries.every(({ state }) => state === 'SignalPending')
+    ? 'SchedulableWait'
+    : 'IncompleteTargets';
 };
 
 /** Whatever goes wrong with the check stands in the way, too. */
-async function removedApis(parts: LeaderParts, { kind, forceupdate, version }: Parameters<Pass>[1]) {
+async function removedApis(
+  parts: LeaderParts,
+  { kind, forceupdate, version }: Parameters<Pass>[1],
+) {
   if (kind === 'k0supdate' && forceupdate) return undefined;
   return await parts.findRemovedApis(version).catch((error: unknown) => messageOf(error));
 }
@@ -76,5 +92,7 @@ function isController(cache: Cache, name: string, platforms: Platforms): boolean
 function stateOf(object: KubeObject | undefined, platforms: Platforms): TargetStatus['state'] {
   if (object === undefined) return 'SignalMissingNode';
   const platform = platformOf(object);
-  return platform !== undefined && platforms[platform] !== undefined ? 'SignalPending' : 'SignalMissingPlatform';
+  return platform !== undefined && platforms[platform] !== undefined
+    ? 'SignalPending'
+    : 'SignalMissingPlatform';
 }

@@ -15,7 +15,12 @@ export function planControllers(parts: LeaderParts): Controller[] {
   const anyChange = { create: true, update: 'any' } as const;
   const states = [
     { name: 'newplan', state: '', triggers: { create: true }, handle: start },
-    { name: 'schedulablewait', state: 'SchedulableWait', triggers: anyChange, handle: step(schedulableWait) },
+    {
+      name: 'schedulablewait',
+      state: 'SchedulableWait',
+      triggers: anyChange,
+      handle: step(schedulableWait),
+    },
     { name: 'schedulable', state: 'Schedulable', triggers: anyChange, handle: step(schedulable) },
   ];
   return states.map(({ name, state, triggers, handle }) => ({
@@ -30,7 +35,11 @@ export function planControllers(parts: LeaderParts): Controller[] {
 type Handler = (parts: LeaderParts, plan: Plan) => Promise<'write' | 'again'>;
 
 /** The state of the plan is not looked at again: a repeated item is handled whatever has become of the plan. */
-async function reconcile(parts: LeaderParts, name: string, handle: Handler): Promise<number | undefined> {
+async function reconcile(
+  parts: LeaderParts,
+  name: string,
+  handle: Handler,
+): Promise<number | undefined> {
   const cached = parts.cache.get(plans, name);
   if (cached === undefined) return undefined;
   const plan = structuredClone(cached);
@@ -75,7 +84,8 @@ function step(pass: Pass): Handler {
     for (const [id, command] of plan.spec.commands.entries()) {
       const entry = status.commands[id];
       const view = entry && viewOf(command, entry);
-      if (entry === undefined || view === undefined) throw new Error(`command ${id} is of no known kind`);
+      if (entry === undefined || view === undefined)
+        throw new Error(`command ${id} is of no known kind`);
       if (entry.state === 'Completed') continue;
       const outcome: Outcome = await pass(parts, view, plan);
       if (outcome === 'again') return 'again';

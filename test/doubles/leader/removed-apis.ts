@@ -17,7 +17,13 @@ const FLOW_CONTROL = 'flowcontrol.apiserver.k8s.io';
 
 /** The original's fixed table; the last entry is there for its tests. */
 const REMOVED: readonly RemovedApi[] = [
-  { group: FLOW_CONTROL, version: 'v1beta2', kind: 'FlowSchema', removedIn: 'v1.29.0', successor: 'v1beta3' },
+  {
+    group: FLOW_CONTROL,
+    version: 'v1beta2',
+    kind: 'FlowSchema',
+    removedIn: 'v1.29.0',
+    successor: 'v1beta3',
+  },
   {
     group: FLOW_CONTROL,
     version: 'v1beta2',
@@ -25,7 +31,13 @@ const REMOVED: readonly RemovedApi[] = [
     removedIn: 'v1.29.0',
     successor: 'v1',
   },
-  { group: FLOW_CONTROL, version: 'v1beta3', kind: 'FlowSchema', removedIn: 'v1.32.0', successor: 'v1' },
+  {
+    group: FLOW_CONTROL,
+    version: 'v1beta3',
+    kind: 'FlowSchema',
+    removedIn: 'v1.32.0',
+    successor: 'v1',
+  },
   {
     group: FLOW_CONTROL,
     version: 'v1beta3',
@@ -33,7 +45,12 @@ const REMOVED: readonly RemovedApi[] = [
     removedIn: 'v1.32.0',
     successor: 'v1',
   },
-  { group: 'k0s.k0sproject.example.com', version: 'v1beta1', kind: 'RemovedCRD', removedIn: 'v99.99.99' },
+  {
+    group: 'k0s.k0sproject.example.com',
+    version: 'v1beta1',
+    kind: 'RemovedCRD',
+    removedIn: 'v99.99.99',
+  },
 ];
 
 /** One for each process: what it has once asked of the API server's discovery, it believes for ever. */
@@ -46,7 +63,8 @@ export class RemovedApiCheck {
     for (const api of REMOVED) {
       const removedIn = parseVersion(api.removedIn);
       // As versions, not as texts: whatever is none counts as older than everything.
-      if (wanted === undefined || removedIn === undefined || compareVersions(wanted, removedIn) < 0) continue;
+      if (wanted === undefined || removedIn === undefined || compareVersions(wanted, removedIn) < 0)
+        continue;
       const resource = await this.#find(client, api);
       const count = resource === undefined ? 0 : await countOutdated(client, resource, api);
       if (resource === undefined || count === 0) continue;
@@ -56,7 +74,10 @@ export class RemovedApiCheck {
     return undefined;
   }
 
-  async #find(client: KubeClient, { group, version, kind }: RemovedApi): Promise<Resource | undefined> {
+  async #find(
+    client: KubeClient,
+    { group, version, kind }: RemovedApi,
+  ): Promise<Resource | undefined> {
     const path = `/apis/${group}/${version}`;
     let resources = this.#served.get(path);
     if (resources === undefined) {
@@ -69,14 +90,20 @@ export class RemovedApiCheck {
 }
 
 function readResources(body: string, group: string, version: string): Resource[] {
-  const { resources } = JSON.parse(body) as { resources: { name: string; kind: string; namespaced: boolean }[] };
+  const { resources } = JSON.parse(body) as {
+    resources: { name: string; kind: string; namespaced: boolean }[];
+  };
   return resources
     .filter(({ name }) => !name.includes('/'))
     .map(({ name, kind, namespaced }) => ({ group, version, kind, plural: name, namespaced }));
 }
 
 /** How many there are in all, once one of them is of no use in the wanted version; 0 where each has its successor. */
-async function countOutdated(client: KubeClient, resource: Resource, { successor }: RemovedApi): Promise<number> {
+async function countOutdated(
+  client: KubeClient,
+  resource: Resource,
+  { successor }: RemovedApi,
+): Promise<number> {
   const { items } = await client.listAll(resource);
   if (successor === undefined) return items.length;
   for (const { metadata } of items) {

@@ -11,16 +11,24 @@ export const schedulableWait: Pass = (parts, view, plan) => {
 function verdict({ groups }: CommandView): Awaited<ReturnType<Pass>> {
   const entries = groups.flatMap((group) => group.entries);
   if (entries.some(({ state }) => state === 'SignalApplyFailed')) return 'ApplyFailed';
-  const active = groups.find((group) => group.entries.some(({ state }) => state !== 'SignalCompleted'));
+  const active = groups.find((group) =>
+    group.entries.some(({ state }) => state !== 'SignalCompleted'),
+  );
   if (active === undefined) return 'Completed';
-  const count = (state: string): number => active.entries.filter((entry) => entry.state === state).length;
+  const count = (state: string): number =>
+    active.entries.filter((entry) => entry.state === state).length;
   // What a plan says about controllers is never read: one at a time.
   const slots = active.role === 'controllers' ? 1 : (active.target?.limits?.concurrent ?? 1);
   return count('SignalPending') > 0 && count('SignalSent') < slots ? 'Schedulable' : 'again';
 }
 
 /** Which command the signal was for is not compared, only its kind: an earlier command's end counts for this one. */
-function readBack({ cache, log }: LeaderParts, { kind }: CommandView, { resource, entries }: Group, planId: string) {
+function readBack(
+  { cache, log }: LeaderParts,
+  { kind }: CommandView,
+  { resource, entries }: Group,
+  planId: string,
+) {
   for (const entry of entries) {
     if (entry.state === 'SignalCompleted') continue;
     const object = cache.get(resource, entry.name);

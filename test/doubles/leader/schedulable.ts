@@ -65,13 +65,21 @@ function signalFor(
 type Readiness = 'ready' | 'unready' | 'gone';
 
 /** Of a worker its own condition; of a controller the API servers of all controllers in the command, and of no other. */
-async function look(parts: LeaderParts, { resource, entries }: Group, object: KubeObject): Promise<Readiness> {
+async function look(
+  parts: LeaderParts,
+  { resource, entries }: Group,
+  object: KubeObject,
+): Promise<Readiness> {
   if (resource.kind === nodes.kind) {
     const { conditions = [] } = (object as Node).status ?? {};
-    return conditions.some(({ type, status }) => type === 'Ready' && status === 'True') ? 'ready' : 'unready';
+    return conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
+      ? 'ready'
+      : 'unready';
   }
   const found = await Promise.all(entries.map(async ({ name }) => await probe(parts, name)));
-  return found.find((each) => each === 'gone') ?? found.find((each) => each === 'unready') ?? 'ready';
+  return (
+    found.find((each) => each === 'gone') ?? found.find((each) => each === 'unready') ?? 'ready'
+  );
 }
 
 async function probe({ client, askReadyz, log }: LeaderParts, name: string): Promise<Readiness> {

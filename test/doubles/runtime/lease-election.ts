@@ -55,7 +55,13 @@ export class Candidate {
     const lease = this.#seen?.lease;
     if (!this.#leads || lease?.spec?.holderIdentity !== identity) return;
     const now = microTime(clock.now());
-    const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
+    const spec = {
+      ...lease.spec,
+      holderIdentity: '',
+      leaseDurationSeconds: 1,
+      acquireTime: now,
+      renewTime: now,
+    };
     await client.replace(leases, { ...lease, spec });
   }
 
@@ -77,7 +83,8 @@ export class Candidate {
       this.#see(lease);
       const { holderIdentity = '', leaseDurationSeconds = 0 } = lease.spec ?? {};
       const runsUntil = (this.#seen?.at ?? 0) + leaseDurationSeconds * 1_000;
-      if (holderIdentity !== '' && holderIdentity !== identity && runsUntil > clock.monotonic()) return false;
+      if (holderIdentity !== '' && holderIdentity !== identity && runsUntil > clock.monotonic())
+        return false;
       this.#see(await client.replace(leases, this.#claim(lease)));
       return true;
     } catch (error) {
@@ -104,7 +111,10 @@ export class Candidate {
     const { identity, centralCordoning, times, clock } = this.#parts;
     const now = microTime(clock.now());
     const isOurs = lease?.spec?.holderIdentity === identity;
-    const labels = { ...lease?.metadata.labels, ...(centralCordoning ? { [CENTRAL_CORDONING_LABEL]: identity } : {}) };
+    const labels = {
+      ...lease?.metadata.labels,
+      ...(centralCordoning ? { [CENTRAL_CORDONING_LABEL]: identity } : {}),
+    };
     const transitions = lease?.spec?.leaseTransitions ?? 0;
     return {
       apiVersion: 'coordination.k8s.io/v1',

@@ -50,7 +50,11 @@ export class Manager implements Cache {
       this.#runs.push(informer.run(abort));
     }
     const loops = controllers(this).map((controller) => {
-      const loop = new WorkLoop(controller.reconcile, abort, log.child({ controller: controller.name }));
+      const loop = new WorkLoop(
+        controller.reconcile,
+        abort,
+        log.child({ controller: controller.name }),
+      );
       return { controller, loop };
     });
     this.#loops.push(...loops.map(({ loop }) => loop));
@@ -77,7 +81,9 @@ export class Manager implements Cache {
 
   /** No controller begins before everything is there. */
   async #whenSynced(abort: AbortSignal): Promise<void> {
-    await Promise.all([...this.#informers.values()].map(async (informer) => await informer.whenSynced(abort)));
+    await Promise.all(
+      [...this.#informers.values()].map(async (informer) => await informer.whenSynced(abort)),
+    );
   }
 
   /** Resolves, after its signal has aborted, once nothing of it is under way. */

@@ -1,5 +1,10 @@
 /** The record of what doubles wrote: each call with who made it, what was answered, and what the object then said. */
-import type { KubeClient, PatchOptions, RequestOptions, WriteOptions } from '../../../src/kube/client.ts';
+import type {
+  KubeClient,
+  PatchOptions,
+  RequestOptions,
+  WriteOptions,
+} from '../../../src/kube/client.ts';
 import { type KubeObject, pods, type Resource } from '../../../src/kube/resources.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 
@@ -43,7 +48,8 @@ export class Recorder {
     this.#writes.push(entry);
     try {
       const answer = await call();
-      entry.code = write.verb === 'create' || (write.verb === 'patch' && isFirst(answer)) ? 201 : 200;
+      entry.code =
+        write.verb === 'create' || (write.verb === 'patch' && isFirst(answer)) ? 201 : 200;
       return answer;
     } catch (error) {
       if (error instanceof StatusError) entry.code = error.code;
@@ -56,7 +62,12 @@ export class Recorder {
  * A client of `author` whose writes are recorded, and whose reads end when `abort` does. A write that was sent stays sent:
  * the API server has it, whatever becomes of the process, and the record says what it answered.
  */
-export function recorded(client: KubeClient, author: Author, recorder: Recorder, abort: AbortSignal): KubeClient {
+export function recorded(
+  client: KubeClient,
+  author: Author,
+  recorder: Recorder,
+  abort: AbortSignal,
+): KubeClient {
   const until = (options: RequestOptions | undefined) => ({
     ...options,
     abort: options?.abort === undefined ? abort : AbortSignal.any([abort, options.abort]),
@@ -78,7 +89,11 @@ export function recorded(client: KubeClient, author: Author, recorder: Recorder,
     listAll: async (resource, options) => await client.listAll(resource, until(options)),
     watch: (resource, options) => client.watch(resource, until(options)),
     raw: async (path, options) => await client.raw(path, until(options)),
-    create: async <T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions) =>
+    create: async <T extends KubeObject>(
+      resource: Resource<T>,
+      object: T,
+      options?: WriteOptions,
+    ) =>
       await note(
         'create',
         labelOf(resource, options),
@@ -86,7 +101,11 @@ export function recorded(client: KubeClient, author: Author, recorder: Recorder,
         object,
         async () => await client.create(resource, object, options),
       ),
-    replace: async <T extends KubeObject>(resource: Resource<T>, object: T, options?: WriteOptions) =>
+    replace: async <T extends KubeObject>(
+      resource: Resource<T>,
+      object: T,
+      options?: WriteOptions,
+    ) =>
       await note(
         'update',
         labelOf(resource, options),
@@ -94,7 +113,12 @@ export function recorded(client: KubeClient, author: Author, recorder: Recorder,
         object,
         async () => await client.replace(resource, object, options),
       ),
-    patch: async <T extends KubeObject>(resource: Resource<T>, name: string, patch: unknown, options: PatchOptions) =>
+    patch: async <T extends KubeObject>(
+      resource: Resource<T>,
+      name: string,
+      patch: unknown,
+      options: PatchOptions,
+    ) =>
       await note(
         'patch',
         labelOf(resource, options),
@@ -103,7 +127,13 @@ export function recorded(client: KubeClient, author: Author, recorder: Recorder,
         async () => await client.patch(resource, name, patch, options),
       ),
     delete: async (resource, name, options) =>
-      await note('delete', resource.plural, name, undefined, async () => await client.delete(resource, name, options)),
+      await note(
+        'delete',
+        resource.plural,
+        name,
+        undefined,
+        async () => await client.delete(resource, name, options),
+      ),
     evict: async (pod, options) =>
       await note(
         'create',
@@ -120,7 +150,10 @@ function labelOf({ plural }: Resource, options: WriteOptions | undefined): strin
   return options?.subresource === undefined ? plural : `${plural}/${options.subresource}`;
 }
 
-function contentOf(verb: Write['verb'], body: unknown): Pick<Write, 'annotations' | 'status' | 'body'> {
+function contentOf(
+  verb: Write['verb'],
+  body: unknown,
+): Pick<Write, 'annotations' | 'status' | 'body'> {
   if (verb === 'patch') return { body };
   const { metadata, status } = (body ?? { metadata: {} }) as KubeObject & { status?: unknown };
   return { annotations: metadata.annotations, status };
@@ -128,5 +161,8 @@ function contentOf(verb: Write['verb'], body: unknown): Pick<Write, 'annotations
 
 /** A server-side apply that makes the object answers 201; the client doesn't tell, but nobody else has a field then. */
 function isFirst(answer: unknown): boolean {
-  return (answer as { metadata?: { managedFields?: unknown[] } } | undefined)?.metadata?.managedFields?.length === 1;
+  return (
+    (answer as { metadata?: { managedFields?: unknown[] } } | undefined)?.metadata?.managedFields
+      ?.length === 1
+  );
 }

@@ -11,7 +11,9 @@ export class Turns {
   readonly #build: Build;
   readonly #abort: AbortSignal;
   readonly #candidate: Candidate;
-  #current: { readonly stop: AbortController; readonly manager: Manager; readonly leads: boolean } | undefined;
+  #current:
+    | { readonly stop: AbortController; readonly manager: Manager; readonly leads: boolean }
+    | undefined;
   #changes: Promise<void> = Promise.resolve();
   #standing: Promise<void> = Promise.resolve();
 

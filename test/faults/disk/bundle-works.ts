@@ -2,7 +2,17 @@
 import { dirname, join } from 'node:path';
 import type { PlacedBundle } from '../../../src/agent/download/place-bundle.ts';
 import { pathsIn } from '../../../src/agent/state/state-directory.ts';
-import { BINARY, bytesOf, type DiskWork, IMAGES, NEW, OLD, STATE, sha256Of, versionAt } from './disk-works.ts';
+import {
+  BINARY,
+  bytesOf,
+  type DiskWork,
+  IMAGES,
+  NEW,
+  OLD,
+  STATE,
+  sha256Of,
+  versionAt,
+} from './disk-works.ts';
 import type { SunkenFiles } from './sunken-files.ts';
 
 const BUNDLE = 'bundle.tar';
@@ -64,7 +74,12 @@ function wrongNow(disk: SunkenFiles, { ours, theirs }: Before): string[] {
   ];
 }
 
-function wrongAtEnd(disk: SunkenFiles, { ours, theirs }: Before, end: string, runs: string | undefined): string[] {
+function wrongAtEnd(
+  disk: SunkenFiles,
+  { ours, theirs }: Before,
+  end: string,
+  runs: string | undefined,
+): string[] {
   const found = namesIn(disk);
   const wanted = [BUNDLE, ...theirs, ...ours.slice(-1).map(({ name }) => name)].toSorted();
   const isRight = end !== 'Completed' || found.join() === wanted.join();
@@ -78,11 +93,15 @@ function wrongAtEnd(disk: SunkenFiles, { ours, theirs }: Before, end: string, ru
 }
 
 function namesIn(disk: SunkenFiles): string[] {
-  return disk.paths.filter((path) => dirname(path) === IMAGES).map((path) => path.slice(IMAGES.length + 1));
+  return disk.paths
+    .filter((path) => dirname(path) === IMAGES)
+    .map((path) => path.slice(IMAGES.length + 1));
 }
 
 function listed(disk: SunkenFiles): string[] {
-  const { bundles } = JSON.parse(disk.peek(LIST)?.toString() ?? '{"bundles":[]}') as { bundles: PlacedBundle[] };
+  const { bundles } = JSON.parse(disk.peek(LIST)?.toString() ?? '{"bundles":[]}') as {
+    bundles: PlacedBundle[];
+  };
   return bundles.map(({ name }) => name);
 }
 

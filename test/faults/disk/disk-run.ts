@@ -15,7 +15,16 @@ import { silentLogger } from '../../../src/util/log.ts';
 import { MemoryStore, viewOf } from '../../agent/memory-object.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { hurriedClock } from '../hurried-clock.ts';
-import { BINARY, bytesOf, type DiskWork, IMAGES, NEW, OLD, STATE, versionAt } from './disk-works.ts';
+import {
+  BINARY,
+  bytesOf,
+  type DiskWork,
+  IMAGES,
+  NEW,
+  OLD,
+  STATE,
+  versionAt,
+} from './disk-works.ts';
 import type { PayloadServer } from './payload-server.ts';
 import { failure, type Loss, SunkenFiles } from './sunken-files.ts';
 
@@ -108,7 +117,10 @@ class DiskRun {
 
   constructor(options: DiskRunOptions) {
     this.#options = options;
-    this.#disk = new SunkenFiles(async (operation, path) => await this.#before(operation, path), options.lies);
+    this.#disk = new SunkenFiles(
+      async (operation, path) => await this.#before(operation, path),
+      options.lies,
+    );
     this.#disk.put(BINARY, bytesOf(OLD));
     options.work.prepare(this.#disk);
   }
@@ -143,7 +155,10 @@ class DiskRun {
   #judge(end: string): void {
     const { work } = this.#options;
     const judge = (when: string): void => {
-      const wrong = [...work.wrongNow(this.#disk), ...work.wrongAtEnd(this.#disk, end, this.#service?.version)];
+      const wrong = [
+        ...work.wrongNow(this.#disk),
+        ...work.wrongAtEnd(this.#disk, end, this.#service?.version),
+      ];
       for (const each of wrong) this.#violations.add(`${each}${when}`);
     };
     judge('');
@@ -164,7 +179,11 @@ class DiskRun {
   async #before(operation: string, path: string): Promise<void> {
     await this.#alive();
     for (const wrong of this.#options.work.wrongNow(this.#disk)) this.#violations.add(wrong);
-    const nth = this.#points.push({ nth: this.#points.length + 1, operation, file: basename(path) });
+    const nth = this.#points.push({
+      nth: this.#points.length + 1,
+      operation,
+      file: basename(path),
+    });
     const { fault } = this.#options;
     if (fault?.nth !== nth) return;
     if (fault.kind === 'ENOSPC' || fault.kind === 'EIO') throw failure(fault.kind, path);
@@ -233,7 +252,9 @@ class DiskRun {
       ageOf: async () => await Promise.resolve(0),
     });
     // Its supervisor starts it again.
-    void agent.run(stop.signal).catch(() => this.#clock.schedule(PACE_MS, () => this.#startAgent()));
+    void agent
+      .run(stop.signal)
+      .catch(() => this.#clock.schedule(PACE_MS, () => this.#startAgent()));
   }
 
   #facts(): ServiceFacts {
@@ -273,6 +294,8 @@ class DiskRun {
 
   async #death(): Promise<void> {
     const { signal: abort } = this.#stop;
-    await new Promise<void>((resolve) => abort.addEventListener('abort', () => resolve(), { once: true }));
+    await new Promise<void>((resolve) =>
+      abort.addEventListener('abort', () => resolve(), { once: true }),
+    );
   }
 }

@@ -63,7 +63,9 @@ function update(name: string, isDead: boolean): DiskWork {
     wrongAtEnd: (disk, end, runs) => {
       const wanted = end === 'Completed' ? NEW : OLD;
       return [
-        ...(versionAt(disk.peek(BINARY)) === wanted ? [] : [`${end}, and not ${wanted} at ${basename(BINARY)}`]),
+        ...(versionAt(disk.peek(BINARY)) === wanted
+          ? []
+          : [`${end}, and not ${wanted} at ${basename(BINARY)}`]),
         ...(runs === wanted ? [] : [`${end}, and not ${wanted} that runs`]),
       ];
     },

@@ -4,7 +4,14 @@ import { WHOLE } from '../../whole.ts';
 import { seededRandom } from '../random.ts';
 import { runDisk } from './disk-run.ts';
 import { bytesOf, NEW, UPDATE } from './disk-works.ts';
-import { type FileTrial, fileTrials, isFineOnDisk, nameOfTrial, tryFile, WORKS } from './file-sweep.ts';
+import {
+  type FileTrial,
+  fileTrials,
+  isFineOnDisk,
+  nameOfTrial,
+  tryFile,
+  WORKS,
+} from './file-sweep.ts';
 import { servePayload } from './payload-server.ts';
 
 const SEED = Number(process.env['REFIT_SEED'] ?? 1);
@@ -12,27 +19,38 @@ const SEED = Number(process.env['REFIT_SEED'] ?? 1);
 const [SHARE, SHARE_OF_SWAP] = WHOLE ? [8, 1] : [16, 3];
 
 const BINARIES = ['k0s', 'k0s.new', 'k0s.previous', 'k0s.previous.new', 'bin'];
-const BUNDLES = ['images', 'bundle.tar', 'v1.35.1+k0s.0.tar', 'airgap-bundles.json', 'airgap-bundles.json.new'];
+const BUNDLES = [
+  'images',
+  'bundle.tar',
+  'v1.35.1+k0s.0.tar',
+  'airgap-bundles.json',
+  'airgap-bundles.json.new',
+];
 
 /** What changes the names of binaries and bundles, and what makes that last. */
 function isOfSwap({ point: { file } }: FileTrial): boolean {
   return [...BINARIES, ...BUNDLES].includes(file);
 }
 
-test.each(WORKS)('$name leaves what is whole, and comes to an end, whatever the disk does', async (work) => {
-  await using server = await servePayload(bytesOf(NEW));
-  const random = seededRandom(SEED);
-  const trials = (await fileTrials(work, server)).filter(
-    (trial) => random() < 1 / (isOfSwap(trial) ? SHARE_OF_SWAP : SHARE),
-  );
-  expect(trials.filter(isOfSwap).length).toBeGreaterThan(20);
-  for (const trial of trials) {
-    const verdict = await tryFile(trial, server);
-    expect(isFineOnDisk(verdict) ? '' : `${nameOfTrial(trial)}: ${JSON.stringify({ ...verdict, points: [] })}`).toBe(
-      '',
+test.each(WORKS)(
+  '$name leaves what is whole, and comes to an end, whatever the disk does',
+  async (work) => {
+    await using server = await servePayload(bytesOf(NEW));
+    const random = seededRandom(SEED);
+    const trials = (await fileTrials(work, server)).filter(
+      (trial) => random() < 1 / (isOfSwap(trial) ? SHARE_OF_SWAP : SHARE),
     );
-  }
-});
+    expect(trials.filter(isOfSwap).length).toBeGreaterThan(20);
+    for (const trial of trials) {
+      const verdict = await tryFile(trial, server);
+      expect(
+        isFineOnDisk(verdict)
+          ? ''
+          : `${nameOfTrial(trial)}: ${JSON.stringify({ ...verdict, points: [] })}`,
+      ).toBe('');
+    }
+  },
+);
 
 test('on a disk that syncs nothing, a loss of power is the end of a host', async () => {
   await using server = await servePayload(bytesOf(NEW));

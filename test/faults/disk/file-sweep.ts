@@ -18,14 +18,18 @@ const READS = ['open r', 'read', 'readFile', 'lstat', 'stat', 'rm'];
 /** No disk is too full to be read, or to lose a name. */
 export async function fileTrials(work: DiskWork, server: PayloadServer): Promise<FileTrial[]> {
   const { points, end, violations } = await runDisk({ work, server });
-  if (end !== work.end || violations.length > 0) throw new Error(`without faults: ${end} ${violations.join(', ')}`);
+  if (end !== work.end || violations.length > 0)
+    throw new Error(`without faults: ${end} ${violations.join(', ')}`);
   return points.flatMap((point) => {
     const full: readonly DiskFault[] = READS.includes(point.operation) ? [] : ['ENOSPC'];
     return (['crash', ...full, 'EIO', ...LOSSES] as const).map((fault) => ({ work, point, fault }));
   });
 }
 
-export async function tryFile({ work, point, fault }: FileTrial, server: PayloadServer): Promise<DiskVerdict> {
+export async function tryFile(
+  { work, point, fault }: FileTrial,
+  server: PayloadServer,
+): Promise<DiskVerdict> {
   return await runDisk({ work, server, fault: { nth: point.nth, kind: fault } });
 }
 

@@ -20,7 +20,9 @@ export async function servePayload(payload: Buffer): Promise<PayloadServer> {
     }
     const rest = payload.subarray(from);
     const part = { 'content-range': `bytes ${from}-${payload.length - 1}/${payload.length}` };
-    response.writeHead(from > 0 ? 206 : 200, { 'content-length': rest.length, ...(from > 0 ? part : {}) }).end(rest);
+    response
+      .writeHead(from > 0 ? 206 : 200, { 'content-length': rest.length, ...(from > 0 ? part : {}) })
+      .end(rest);
   });
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);

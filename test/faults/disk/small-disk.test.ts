@@ -14,7 +14,8 @@ test.skipIf(!isRoot)(
   async () => {
     await using disk = await SmallDisk.mount(16);
     const path = join(disk.path, 'journal.json');
-    const spare = async (): Promise<number | undefined> => (await lstat(`${path}.spare`).catch(() => undefined))?.size;
+    const spare = async (): Promise<number | undefined> =>
+      (await lstat(`${path}.spare`).catch(() => undefined))?.size;
     await keepSpare(path);
     expect(await spare()).toBe(64 * 1024);
     const empty = await disk.fill(0);
@@ -28,6 +29,10 @@ test.skipIf(!isRoot)(
     await empty();
     await saveJournal(path, journalAt('kept'));
     expect(await spare()).toBe(64 * 1024);
-    expect((await readdir(disk.path)).toSorted()).toEqual(['journal.json', 'journal.json.spare', 'lost+found']);
+    expect((await readdir(disk.path)).toSorted()).toEqual([
+      'journal.json',
+      'journal.json.spare',
+      'lost+found',
+    ]);
   },
 );

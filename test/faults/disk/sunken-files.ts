@@ -19,7 +19,11 @@ export type BeforeOperation = (operation: string, path: string) => Promise<void>
 /** What a loss of power leaves of unsynced data: everything, nothing, or names without contents. */
 export type Loss = 'nothing is lost' | 'all that was not synced' | 'contents, but not names';
 
-export const LOSSES: readonly Loss[] = ['nothing is lost', 'all that was not synced', 'contents, but not names'];
+export const LOSSES: readonly Loss[] = [
+  'nothing is lost',
+  'all that was not synced',
+  'contents, but not names',
+];
 
 export class SunkenFiles {
   readonly #before: BeforeOperation;
@@ -60,7 +64,9 @@ export class SunkenFiles {
 
   /** Of all files, in order. */
   get paths(): string[] {
-    return [...this.#names].flatMap(([path, { isDirectory }]) => (isDirectory === true ? [] : [path])).toSorted();
+    return [...this.#names]
+      .flatMap(([path, { isDirectory }]) => (isDirectory === true ? [] : [path]))
+      .toSorted();
   }
 
   losePower(loss: Loss): void {
@@ -71,16 +77,20 @@ export class SunkenFiles {
       inode.synced = inode.data;
     }
     // What lies in a directory that is gone is gone as well.
-    const kept = [...names].filter(([path]) => !this.#made.has(dirname(path)) || names.has(dirname(path)));
+    const kept = [...names].filter(
+      ([path]) => !this.#made.has(dirname(path)) || names.has(dirname(path)),
+    );
     [this.#names, this.#syncedNames] = [new Map(kept), new Map(kept)];
   }
 
   async open(path: string, flags: string | number = 'r', mode = 0o666) {
     await this.#before(`open ${describe(flags)}`, path);
-    const mayCreate = flags === 'w' || (typeof flags === 'number' && (flags & constants.O_CREAT) !== 0);
+    const mayCreate =
+      flags === 'w' || (typeof flags === 'number' && (flags & constants.O_CREAT) !== 0);
     const isDirectory = this.#isDirectory(path);
     if (!mayCreate && !isDirectory) this.#inode(path);
-    if (mayCreate && !this.#names.has(path)) this.#names.set(path, { data: Buffer.alloc(0), synced: undefined, mode });
+    if (mayCreate && !this.#names.has(path))
+      this.#names.set(path, { data: Buffer.alloc(0), synced: undefined, mode });
     const inode = isDirectory ? undefined : this.#names.get(path);
     if (inode && flags === 'w') inode.data = Buffer.alloc(0);
     return this.#handle(path, inode);
@@ -116,7 +126,12 @@ export class SunkenFiles {
     await this.#before('mkdir', path);
     if (this.#isDirectory(path)) throw failure('EEXIST', path);
     if (!this.#isDirectory(dirname(path))) throw failure('ENOENT', path);
-    this.#names.set(path, { data: Buffer.alloc(0), synced: Buffer.alloc(0), mode, isDirectory: true });
+    this.#names.set(path, {
+      data: Buffer.alloc(0),
+      synced: Buffer.alloc(0),
+      mode,
+      isDirectory: true,
+    });
     this.#made.add(path);
   }
 
@@ -161,9 +176,12 @@ export class SunkenFiles {
       else this.#syncNamesIn(path);
     };
     return {
-      appendFile: async (chunk: Buffer) => await change('append', (data) => Buffer.concat([data, chunk])),
-      writeFile: async (text: string) => await change('write', (data) => Buffer.concat([data, Buffer.from(text)])),
-      truncate: async (length: number) => await change('truncate', (data) => data.subarray(0, length)),
+      appendFile: async (chunk: Buffer) =>
+        await change('append', (data) => Buffer.concat([data, chunk])),
+      writeFile: async (text: string) =>
+        await change('write', (data) => Buffer.concat([data, Buffer.from(text)])),
+      truncate: async (length: number) =>
+        await change('truncate', (data) => data.subarray(0, length)),
       chmod: async (mode: number) => {
         await this.#before('chmod', path);
         held().mode = mode;
@@ -182,13 +200,16 @@ export class SunkenFiles {
   }
 
   #syncNamesIn(directory: string): void {
-    for (const path of this.#syncedNames.keys()) if (dirname(path) === directory) this.#syncedNames.delete(path);
-    for (const [path, inode] of this.#names) if (dirname(path) === directory) this.#syncedNames.set(path, inode);
+    for (const path of this.#syncedNames.keys())
+      if (dirname(path) === directory) this.#syncedNames.delete(path);
+    for (const [path, inode] of this.#names)
+      if (dirname(path) === directory) this.#syncedNames.set(path, inode);
   }
 
   #isDirectory(path: string): boolean {
     return (
-      this.#names.get(path)?.isDirectory === true || [...this.#names.keys()].some((name) => dirname(name) === path)
+      this.#names.get(path)?.isDirectory === true ||
+      [...this.#names.keys()].some((name) => dirname(name) === path)
     );
   }
 

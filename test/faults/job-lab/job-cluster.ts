@@ -5,7 +5,13 @@ import { channelController } from '../../../src/dialects/cattle/channel-controll
 import { DEFAULT_JOB_SETTINGS } from '../../../src/dialects/cattle/config.ts';
 import { cattle } from '../../../src/dialects/cattle/dialect.ts';
 import type { Caller, KubeClient } from '../../../src/kube/client.ts';
-import { jobs, type KubeObject, namespaces, nodes, type Resource } from '../../../src/kube/resources.ts';
+import {
+  jobs,
+  type KubeObject,
+  namespaces,
+  nodes,
+  type Resource,
+} from '../../../src/kube/resources.ts';
 import { clientOver } from '../../../src/kube/transport/http-client.ts';
 import { createInformer, type Informer } from '../../../src/kube/watch/informer.ts';
 import type { Handler } from '../../../src/kube/watch/store.ts';
@@ -118,7 +124,11 @@ class Run implements JobLab {
       updated: (node, before) => this.#observer.lookAtNode(node, before),
       deleted: () => undefined,
     });
-    this.#watch(cattlePlans, { added: () => undefined, updated: () => undefined, deleted: () => undefined });
+    this.#watch(cattlePlans, {
+      added: () => undefined,
+      updated: () => undefined,
+      deleted: () => undefined,
+    });
     await this.#clock.advance(0);
     this.#startControllers();
     await this.#applyPlans();
@@ -168,7 +178,12 @@ class Run implements JobLab {
     const { cordons, ttlS, hasStandby } = this.#options;
     const ttlSecondsAfterFinish = ttlS ?? DEFAULT_JOB_SETTINGS.ttlSecondsAfterFinish;
     const drainInJob = cordons !== 'the leader';
-    const job = { ...DEFAULT_JOB_SETTINGS, activeDeadlineSeconds: 100, ttlSecondsAfterFinish, drainInJob };
+    const job = {
+      ...DEFAULT_JOB_SETTINGS,
+      activeDeadlineSeconds: 100,
+      ttlSecondsAfterFinish,
+      drainInJob,
+    };
     const config = { name: 'system-upgrade-controller', namespace: NAMESPACE, job };
     const ask = async (): Promise<string> => await Promise.resolve(this.world.version);
     let terms = 0;

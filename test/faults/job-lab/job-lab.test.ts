@@ -19,30 +19,59 @@ test.each(JOB_SWEEPS)(`${TRIALS} faults: $name`, async ({ trials }) => {
   for (const trial of some) expect((await tryJobs(trial, SEED)).wrong).toBe('');
 });
 
-test.each(Array.from({ length: MIXTURES }, (_, index) => SEED + index))('mixture %i', async (seed) => {
-  expect((await tryJobs(await throwJobDice(seed), seed)).wrong).toBe('');
-});
+test.each(Array.from({ length: MIXTURES }, (_, index) => SEED + index))(
+  'mixture %i',
+  async (seed) => {
+    expect((await tryJobs(await throwJobDice(seed), seed)).wrong).toBe('');
+  },
+);
 
 describe('found by the lab', () => {
-  const versionChangesIn = (second: number) => ({ kind: 'interference', second, what: 'the version changes' }) as const;
-  const failsAt = (point: string, fault: Fault) => ({ kind: 'call', point: `controller: ${point}`, fault }) as const;
-  const setBack = { kind: 'trouble', actor: 'controller', second: 22, trouble: { kind: 'jump', hours: -1 } } as const;
-  const notReady = { kind: 'interference', second: 2, what: 'a node is not Ready for a while' } as const;
+  const versionChangesIn = (second: number) =>
+    ({ kind: 'interference', second, what: 'the version changes' }) as const;
+  const failsAt = (point: string, fault: Fault) =>
+    ({ kind: 'call', point: `controller: ${point}`, fault }) as const;
+  const setBack = {
+    kind: 'trouble',
+    actor: 'controller',
+    second: 22,
+    trouble: { kind: 'jump', hours: -1 },
+  } as const;
+  const notReady = {
+    kind: 'interference',
+    second: 2,
+    what: 'a node is not Ready for a while',
+  } as const;
   const lateNodes = failsAt('watch nodes #1', 'stale');
 
   test.each([
-    ['an end that is not recorded before the version changes leaves no cordon', CORDONS, versionChangesIn(4)],
+    [
+      'an end that is not recorded before the version changes leaves no cordon',
+      CORDONS,
+      versionChangesIn(4),
+    ],
     ['so while the node is not the next one', FIXED, versionChangesIn(14)],
     ['what claims a node is not undone because its record comes later', CORDONS, lateNodes],
     ['so when the template changes', FIXED, lateNodes],
     ['nor by another Plan', { scene: { ...CORDONS.scene, hasOther: true } }, lateNodes],
     [
       'a clock that is set back lets no failed node be tried without end',
-      { scene: { ...FIXED.scene, nodes: ['n1', 'n2', 'n3'], failsOn: ['n3'], ttlS: 4 }, course: [setBack] },
+      {
+        scene: { ...FIXED.scene, nodes: ['n1', 'n2', 'n3'], failsOn: ['n3'], ttlS: 4 },
+        course: [setBack],
+      },
       versionChangesIn(28),
     ],
-    ['a node that is not Ready until its Job is deleted keeps its claim, and no cordon at the end', CORDONS, notReady],
-    ['a drain ends whose watch begins as it ends', SCENARIOS['Jobs after drains'], failsAt('watch pods #4', '410')],
+    [
+      'a node that is not Ready until its Job is deleted keeps its claim, and no cordon at the end',
+      CORDONS,
+      notReady,
+    ],
+    [
+      'a drain ends whose watch begins as it ends',
+      SCENARIOS['Jobs after drains'],
+      failsAt('watch pods #4', '410'),
+    ],
   ])('%s', async (_name, { scene, course = [] }: JobScenario, mishap) => {
     expect((await tryJobs({ scene, mishaps: [...course, mishap] }, 1)).wrong).toBe('');
   });
@@ -72,9 +101,16 @@ describe('what is wrong is found out', () => {
   let count = 0;
   const renamed = (body: Body): object =>
     ++count > 1 ? body : { ...body, metadata: { ...body.metadata, name: 'unknown' } };
-  const cordoned = (body: Body): object => ({ ...body, spec: { ...body.spec, unschedulable: true } });
+  const cordoned = (body: Body): object => ({
+    ...body,
+    spec: { ...body.spec, unschedulable: true },
+  });
   test.each([
-    ['a Job whose name nobody knows', { tamper: tampering('POST', 'jobs', renamed) }, 'doubled Job: n'],
+    [
+      'a Job whose name nobody knows',
+      { tamper: tampering('POST', 'jobs', renamed) },
+      'doubled Job: n',
+    ],
     ['a cordon that stays', { tamper: tampering('PUT', 'nodes', cordoned) }, 'cordon on n'],
     ['a node more than an onlooker allows', { allowed: 1 }, 'more than concurrency'],
   ])('%s', async (_name, change, words) => {

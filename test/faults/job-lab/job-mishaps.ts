@@ -15,14 +15,21 @@ export interface Played {
 }
 
 /** One run in which exactly these things go wrong. */
-export async function playJobs(scene: JobScene, seed: number, mishaps: readonly JobMishap[]): Promise<Played> {
-  const faults = new Map(mishaps.flatMap((each) => (each.kind === 'call' ? [[each.point, each.fault] as const] : [])));
+export async function playJobs(
+  scene: JobScene,
+  seed: number,
+  mishaps: readonly JobMishap[],
+): Promise<Played> {
+  const faults = new Map(
+    mishaps.flatMap((each) => (each.kind === 'call' ? [[each.point, each.fault] as const] : [])),
+  );
   const tape = new Tape((point) => faults.get(nameOf(point)));
   const last = Math.max(0, ...mishaps.map(endOf));
   const everySecond = async (run: JobLab, second: number): Promise<boolean> => {
     for (const mishap of mishaps) {
       if (mishap.kind === 'trouble') makeTrouble(run.processes, second, mishap);
-      if (mishap.kind === 'interference' && mishap.second === second) await run.world.interfere(mishap.what);
+      if (mishap.kind === 'interference' && mishap.second === second)
+        await run.world.interfere(mishap.what);
     }
     return second >= last;
   };
@@ -38,7 +45,9 @@ function endOf(mishap: JobMishap): number {
 
 /** For people, and short enough for one line. */
 export function tell(mishap: JobMishap): string {
-  return mishap.kind === 'interference' ? `${mishap.what} in second ${mishap.second}` : describe(mishap);
+  return mishap.kind === 'interference'
+    ? `${mishap.what} in second ${mishap.second}`
+    : describe(mishap);
 }
 
 /** Empty where the run ended as it may. */

@@ -70,7 +70,9 @@ export class JobObserver {
     const before = this.#living.get(uid);
     if (!before) {
       this.#lookAtNewJob(job);
-      const node = this.#observed.world.nodes.find(({ metadata }) => metadata.name === nodeNameOf(job));
+      const node = this.#observed.world.nodes.find(
+        ({ metadata }) => metadata.name === nodeNameOf(job),
+      );
       this.#nodeUids.set(uid, node?.metadata.uid);
     }
     const starts = isAtWork(job) && !(before && isAtWork(before));
@@ -89,15 +91,22 @@ export class JobObserver {
     const { world } = this.#observed;
     const isOurs = world.removed.has(uid);
     if (isOurs && isAtWork(job)) this.#unfinished.add(placeOf(job));
-    if (world.plans.every(({ metadata }) => metadata.uid !== ownerOf(job))) this.#abandoned.add(nodeNameOf(job));
+    if (world.plans.every(({ metadata }) => metadata.uid !== ownerOf(job)))
+      this.#abandoned.add(nodeNameOf(job));
     // As the original, the controller deletes the Job of a node that is gone.
     const node = world.nodes.find(({ metadata }) => metadata.name === nodeNameOf(job));
     const isForLostNode = this.#nodeUids.get(uid) !== node?.metadata.uid;
-    this.#hold(isOurs || isForLostNode || !isAtWork(job), `running Job deleted: ${job.metadata.name}`);
+    this.#hold(
+      isOurs || isForLostNode || !isAtWork(job),
+      `running Job deleted: ${job.metadata.name}`,
+    );
     // One makes room where another came after it, and the Plan goes back.
     const isLast = (this.#ran.get(placeOf(job)) ?? hashOf(job)) === hashOf(job);
     const makesRoom = isForLostNode || !isLast;
-    this.#hold(isOurs || makesRoom || !holds(job, 'Complete'), `completed Job deleted: ${job.metadata.name}`);
+    this.#hold(
+      isOurs || makesRoom || !holds(job, 'Complete'),
+      `completed Job deleted: ${job.metadata.name}`,
+    );
     // Nobody can know that it completed: the next one repeats it.
     if (!isOurs || this.#labelOn(nodeNameOf(job), job) === hashOf(job)) return;
     this.#succeeded.delete(keyOf(job));
@@ -107,13 +116,18 @@ export class JobObserver {
 
   lookAtNode(node: Node, before: Node | undefined): void {
     const { name, labels = {} } = node.metadata;
-    if (this.#observed.world.replaced.has(name) && before?.metadata.uid !== node.metadata.uid) this.#forget(name);
+    if (this.#observed.world.replaced.has(name) && before?.metadata.uid !== node.metadata.uid)
+      this.#forget(name);
     for (const plan of PLANS) {
       const hash = labels[hashLabelOf(plan)];
       const isNew = hash !== undefined && hash !== before?.metadata.labels?.[hashLabelOf(plan)];
       // Whoever removes it wants another upgrade.
-      if (hash === undefined && before?.metadata.labels?.[hashLabelOf(plan)] !== undefined) this.#mayRepeat(name);
-      this.#hold(!isNew || this.#everSucceeded.has(`${plan} ${name} ${hash}`), `done without a Job: ${name}`);
+      if (hash === undefined && before?.metadata.labels?.[hashLabelOf(plan)] !== undefined)
+        this.#mayRepeat(name);
+      this.#hold(
+        !isNew || this.#everSucceeded.has(`${plan} ${name} ${hash}`),
+        `done without a Job: ${name}`,
+      );
     }
   }
 
@@ -130,7 +144,10 @@ export class JobObserver {
       this.#listed.set(uid, listed);
       const mostBefore = this.#most.get(uid) ?? 0;
       const here = this.#atWorkFor(uid);
-      this.#hold(here <= Math.max(mostBefore, listed, ...(this.#limits.get(uid) ?? [])), 'more than concurrency');
+      this.#hold(
+        here <= Math.max(mostBefore, listed, ...(this.#limits.get(uid) ?? [])),
+        'more than concurrency',
+      );
       this.#most.set(uid, here);
       for (const { metadata } of this.#observed.world.nodes) {
         const key = `${uid} ${metadata.name}`;
@@ -138,7 +155,9 @@ export class JobObserver {
         const hasJob = [...this.#living.values()].some(
           (job) => nodeNameOf(job) === metadata.name && planOf(job) === name,
         );
-        const isTold = /^(?:JobFailed|NotReady|Waiting)$/.test(conditionOf(plan, 'Complete')?.reason ?? '');
+        const isTold = /^(?:JobFailed|NotReady|Waiting)$/.test(
+          conditionOf(plan, 'Complete')?.reason ?? '',
+        );
         const seconds = isListed && !hasJob && !isTold ? (this.#jobless.get(key) ?? 0) + 1 : 0;
         this.#jobless.set(key, seconds);
         this.#hold(seconds < PATIENCE_S, `no Job and no reason: ${metadata.name}`);
@@ -150,7 +169,10 @@ export class JobObserver {
   get end(): string {
     const ends = this.#observed.world.plans.map(endOf);
     return (
-      ends.find((end) => end.startsWith('stuck')) ?? ends.find((end) => end === 'JobFailed') ?? ends[0] ?? 'no Plan'
+      ends.find((end) => end.startsWith('stuck')) ??
+      ends.find((end) => end === 'JobFailed') ??
+      ends[0] ??
+      'no Plan'
     );
   }
 
@@ -161,9 +183,12 @@ export class JobObserver {
     for (const node of world.nodes) {
       const { name } = node.metadata;
       const isCordoned = node.spec?.unschedulable === true;
-      const wasCordoned = (cordoned.includes(name) || world.cordoned.has(name)) && !world.replaced.has(name);
+      const wasCordoned =
+        (cordoned.includes(name) || world.cordoned.has(name)) && !world.replaced.has(name);
       if (wasCordoned && !isCordoned) left.push(`somebody's cordon is gone: ${name}`);
-      const isLeft = world.plans.some(({ metadata }) => this.#unfinished.has(`${metadata.name} ${name}`));
+      const isLeft = world.plans.some(({ metadata }) =>
+        this.#unfinished.has(`${metadata.name} ${name}`),
+      );
       const isExcused = isLeft || this.#abandoned.has(name);
       if (!wasCordoned && isCordoned && !isExcused) left.push(`cordon on ${name}`);
       if (cordonOwner(node) !== undefined) left.push(`mark of a cordon on ${name}`);
@@ -175,9 +200,13 @@ export class JobObserver {
     const { world } = this.#observed;
     const { name, uid = '' } = plan.metadata;
     const { latestHash, latestVersion } = plan.status ?? {};
-    const undone = world.nodes.filter(({ metadata }) => metadata.labels?.[hashLabelOf(name)] !== latestHash);
+    const undone = world.nodes.filter(
+      ({ metadata }) => metadata.labels?.[hashLabelOf(name)] !== latestHash,
+    );
     // Its label may be that of before.
-    const failed = world.nodes.filter(({ metadata }) => this.#failed.has(`${name} ${metadata.name}`));
+    const failed = world.nodes.filter(({ metadata }) =>
+      this.#failed.has(`${name} ${metadata.name}`),
+    );
     const isHeldUp = failed.length >= (this.#limits.get(uid)?.[0] ?? 0);
     const missing = isHeldUp ? failed.slice(0, 0) : undone.filter((node) => !failed.includes(node));
     const wanted = plan.spec?.version ?? world.version;
@@ -187,13 +216,19 @@ export class JobObserver {
       return ran !== undefined && ran !== latestHash;
     });
     return [
-      ...outdated.map(({ metadata }) => `${name}: ${metadata.name} has another version than its label says`),
+      ...outdated.map(
+        ({ metadata }) => `${name}: ${metadata.name} has another version than its label says`,
+      ),
       ...missing.map(({ metadata }) => `${name}: ${metadata.name} is not done`),
-      ...(endOf(plan) === 'JobFailed' && failed.length === 0 ? [`${name}: failed without a failed Job`] : []),
+      ...(endOf(plan) === 'JobFailed' && failed.length === 0
+        ? [`${name}: failed without a failed Job`]
+        : []),
       ...(endOf(plan) === 'Complete' && undone.length > 0
         ? [`${name}: complete, but ${undone.length} are not done`]
         : []),
-      ...(latestVersion === wanted ? [] : [`${name}: version ${latestVersion} instead of ${wanted}`]),
+      ...(latestVersion === wanted
+        ? []
+        : [`${name}: version ${latestVersion} instead of ${wanted}`]),
     ];
   }
 
@@ -209,23 +244,36 @@ export class JobObserver {
   }
 
   #lookAtStart(job: Job): void {
-    const here = [...this.#living.values()].filter((other) => isAtWork(other) && nodeNameOf(other) === nodeNameOf(job));
+    const here = [...this.#living.values()].filter(
+      (other) => isAtWork(other) && nodeNameOf(other) === nodeNameOf(job),
+    );
     this.#hold(here.length === 1, `two Jobs at work: ${nodeNameOf(job)}`);
     this.#ran.set(placeOf(job), hashOf(job));
     // Going back to an earlier version is another upgrade.
     const others = `${ownerOf(job)} ${nodeNameOf(job)} `;
-    for (const key of this.#succeeded) if (key.startsWith(others) && key !== keyOf(job)) this.#succeeded.delete(key);
+    for (const key of this.#succeeded)
+      if (key.startsWith(others) && key !== keyOf(job)) this.#succeeded.delete(key);
     const { allowed, world } = this.#observed;
-    const { spec, status } = world.plans.find(({ metadata }) => metadata.uid === ownerOf(job)) ?? {};
+    const { spec, status } =
+      world.plans.find(({ metadata }) => metadata.uid === ownerOf(job)) ?? {};
     // Whoever was recorded before the limit shrank keeps its place.
-    const limits = [spec?.concurrency ?? 0, status?.applying?.length ?? 0, ...(this.#limits.get(ownerOf(job)) ?? [])];
-    this.#hold(this.#atWorkFor(ownerOf(job)) <= (allowed ?? Math.max(...limits)), 'more than concurrency');
+    const limits = [
+      spec?.concurrency ?? 0,
+      status?.applying?.length ?? 0,
+      ...(this.#limits.get(ownerOf(job)) ?? []),
+    ];
+    this.#hold(
+      this.#atWorkFor(ownerOf(job)) <= (allowed ?? Math.max(...limits)),
+      'more than concurrency',
+    );
   }
 
   /** A Job whose node is gone does nothing. */
   #atWorkFor(owner: string): number {
     const present = new Set(this.#observed.world.nodes.map(({ metadata }) => metadata.name));
-    const atWork = [...this.#living.values()].filter((job) => isAtWork(job) && ownerOf(job) === owner);
+    const atWork = [...this.#living.values()].filter(
+      (job) => isAtWork(job) && ownerOf(job) === owner,
+    );
     return new Set(atWork.map(nodeNameOf).filter((name) => present.has(name))).size;
   }
 

@@ -28,7 +28,9 @@ export const SCENARIOS = {
     scene: { ...BASE, concurrency: 1, cordons: 'the Job', failsOn: ['n1', 'n2', 'n3'] },
     course: [{ kind: 'interference', second: 6, what: 'the template changes' }],
   },
-  'two Plans and a channel': { scene: { ...BASE, cordons: 'nobody', hasOther: true, hasChannel: true, restS: 4 } },
+  'two Plans and a channel': {
+    scene: { ...BASE, cordons: 'nobody', hasOther: true, hasChannel: true, restS: 4 },
+  },
   'a Plan that goes back': {
     scene: { ...BASE, cordons: 'the Job', cordoned: ['n1'] },
     course: [
@@ -101,7 +103,10 @@ export async function tryJobs(
 ): Promise<{ end: string; wrong: string }> {
   const { verdict } = await playJobs(scene, seed, mishaps);
   const wrong = wrongIn(verdict);
-  return { end: verdict.end, wrong: wrong === '' ? '' : `${mishaps.map(tell).join(' → ')}: ${verdict.end}: ${wrong}` };
+  return {
+    end: verdict.end,
+    wrong: wrong === '' ? '' : `${mishaps.map(tell).join(' → ')}: ${verdict.end}: ${wrong}`,
+  };
 }
 
 /** The most mishaps in one run. */

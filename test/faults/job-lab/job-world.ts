@@ -7,7 +7,14 @@ import { isHeld } from '../../../src/dialects/cattle/leader-drain.ts';
 import { hashLabelOf, NODE_LABEL } from '../../../src/dialects/cattle/names.ts';
 import { isPaused } from '../../../src/dialects/cattle/signal.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { type Condition, type Job, jobs, type KubeObject, type Node, nodes } from '../../../src/kube/resources.ts';
+import {
+  type Condition,
+  type Job,
+  jobs,
+  type KubeObject,
+  type Node,
+  nodes,
+} from '../../../src/kube/resources.ts';
 import { type Clock, rfc3339 } from '../../../src/util/clock.ts';
 import { buildCattlePlan, type CattleSpec } from '../../builders/cattle-plans.ts';
 import { addNode } from '../lab/lab-objects.ts';
@@ -103,8 +110,14 @@ export class JobWorld {
   async apply(name: string, wanted: Partial<CattleSpec>, hasChannel: boolean): Promise<void> {
     const { spec: { version: _v, ...spec } = {}, ...plan } = buildCattlePlan(name, wanted);
     const { uid: _, creationTimestamp: __, ...metadata } = plan.metadata;
-    const source = hasChannel ? { channel: 'https://example.com/latest' } : { version: this.version };
-    await this.#parts.admin.create(cattlePlans, { ...plan, metadata, spec: { ...spec, ...source } as CattleSpec });
+    const source = hasChannel
+      ? { channel: 'https://example.com/latest' }
+      : { version: this.version };
+    await this.#parts.admin.create(cattlePlans, {
+      ...plan,
+      metadata,
+      spec: { ...spec, ...source } as CattleSpec,
+    });
   }
 
   async tick(): Promise<void> {
@@ -129,7 +142,8 @@ export class JobWorld {
     const next = `n${this.nodes.length + 10}`;
     const acts: Record<Interference, () => Promise<void>> = {
       'a Job is deleted': async () => await this.#remove(some(random, open)),
-      'a finished Job is deleted': async () => await this.#remove(some(random, this.jobs.filter(isOver))),
+      'a finished Job is deleted': async () =>
+        await this.#remove(some(random, this.jobs.filter(isOver))),
       'a Job fails': async () => {
         await Promise.resolve(this.#doomed.add(some(random, open)?.metadata.uid ?? ''));
       },
@@ -144,16 +158,20 @@ export class JobWorld {
         this.version = FIRST_VERSION;
         if (version !== undefined) await this.#edit(plan, { version: this.version });
       },
-      'somebody cordons a node that is done': async () => await this.#cordon(some(random, this.#done(plan))),
+      'somebody cordons a node that is done': async () =>
+        await this.#cordon(some(random, this.#done(plan))),
       'the label of a node that is done is removed': async () => {
         const node = some(random, this.#done(plan));
         const labels = { [hashLabelOf(plan?.metadata.name ?? '')]: null };
         if (node) await this.#patch(nodes, node, { metadata: { labels } });
       },
       'the template changes': async () =>
-        await this.#edit(plan, { upgrade: { image: 'img', ...upgrade, args: [`again-${plan?.metadata.generation}`] } }),
+        await this.#edit(plan, {
+          upgrade: { image: 'img', ...upgrade, args: [`again-${plan?.metadata.generation}`] },
+        }),
       'concurrency grows': async () => await this.#edit(plan, { concurrency: concurrency + 1 }),
-      'concurrency shrinks': async () => await this.#edit(plan, { concurrency: Math.max(1, concurrency - 1) }),
+      'concurrency shrinks': async () =>
+        await this.#edit(plan, { concurrency: Math.max(1, concurrency - 1) }),
       'the Plan is replaced': async () => await this.#replacePlan(plan),
       'the history of the API server is lost': async () => await Promise.resolve(server.compact()),
     };
@@ -171,7 +189,11 @@ export class JobWorld {
     subresource?: string,
   ): Promise<void> {
     const { name, namespace } = metadata;
-    await this.#parts.admin.patch<KubeObject>(resource, name, change, { namespace, type: 'merge', subresource });
+    await this.#parts.admin.patch<KubeObject>(resource, name, change, {
+      namespace,
+      type: 'merge',
+      subresource,
+    });
   }
 
   /** A Job that works starts, ends, or is too late. */
@@ -180,8 +202,14 @@ export class JobWorld {
     const now = this.#parts.clock.now();
     const node = this.nodes.find(({ metadata }) => metadata.name === nodeNameOf(job));
     if (startTime === undefined) {
-      if (node && cordonsItself(job)) await this.#patch(nodes, node, { spec: { unschedulable: true } });
-      return await this.#patch(jobs, job, { status: { startTime: rfc3339(now), active: 1 } }, 'status');
+      if (node && cordonsItself(job))
+        await this.#patch(nodes, node, { spec: { unschedulable: true } });
+      return await this.#patch(
+        jobs,
+        job,
+        { status: { startTime: rfc3339(now), active: 1 } },
+        'status',
+      );
     }
     const age = (now - Date.parse(startTime)) / 1000;
     const deadline = Number(job.spec?.['activeDeadlineSeconds'] ?? Number.POSITIVE_INFINITY);
@@ -193,19 +221,35 @@ export class JobWorld {
 
   async #finish(job: Job, type: 'Complete' | 'Failed', reason: string): Promise<void> {
     const time = rfc3339(this.#parts.clock.now());
-    const condition: Condition = { type, status: 'True', reason, message: '', lastTransitionTime: time };
+    const condition: Condition = {
+      type,
+      status: 'True',
+      reason,
+      message: '',
+      lastTransitionTime: time,
+    };
     const completion = type === 'Complete' ? { completionTime: time } : {};
-    await this.#patch(jobs, job, { status: { ...completion, active: null, conditions: [condition] } }, 'status');
+    await this.#patch(
+      jobs,
+      job,
+      { status: { ...completion, active: null, conditions: [condition] } },
+      'status',
+    );
   }
 
   #isFailing(job: Job): boolean {
-    return this.#parts.failsOn.includes(nodeNameOf(job)) && JSON.stringify(job.spec).includes(FAILURE);
+    return (
+      this.#parts.failsOn.includes(nodeNameOf(job)) && JSON.stringify(job.spec).includes(FAILURE)
+    );
   }
 
   #isExpired(job: Job): boolean {
     const { lastTransitionTime } = holds(job, 'Complete') ?? holds(job, 'Failed') ?? {};
     const ttl = Number(job.spec?.['ttlSecondsAfterFinished'] ?? 0);
-    return lastTransitionTime !== undefined && this.#parts.clock.now() >= Date.parse(lastTransitionTime) + ttl * 1000;
+    return (
+      lastTransitionTime !== undefined &&
+      this.#parts.clock.now() >= Date.parse(lastTransitionTime) + ttl * 1000
+    );
   }
 
   async #remove(job: Job | undefined): Promise<void> {
@@ -217,9 +261,14 @@ export class JobWorld {
 
   /** Schedulable nodes of a Plan that is complete: nothing is under way there. */
   #done(plan: CattlePlan | undefined): Node[] {
-    const isComplete = plan?.status?.conditions?.some(({ type, status }) => type === 'Complete' && status === 'True');
-    const isAsked = plan?.spec?.version === undefined || plan.spec.version === plan.status?.latestVersion;
-    return isComplete === true && isAsked ? this.nodes.filter(({ spec }) => spec?.unschedulable !== true) : [];
+    const isComplete = plan?.status?.conditions?.some(
+      ({ type, status }) => type === 'Complete' && status === 'True',
+    );
+    const isAsked =
+      plan?.spec?.version === undefined || plan.spec.version === plan.status?.latestVersion;
+    return isComplete === true && isAsked
+      ? this.nodes.filter(({ spec }) => spec?.unschedulable !== true)
+      : [];
   }
 
   async #cordon(node: Node | undefined): Promise<void> {
@@ -240,7 +289,9 @@ export class JobWorld {
     if (!node) return;
     const tell = async (status: 'True' | 'False'): Promise<void> => {
       const isThere = this.nodes.some(({ metadata }) => metadata.uid === node.metadata.uid);
-      const conditions = [{ type: 'Ready', status, lastTransitionTime: rfc3339(this.#parts.clock.now()) }];
+      const conditions = [
+        { type: 'Ready', status, lastTransitionTime: rfc3339(this.#parts.clock.now()) },
+      ];
       if (isThere) await this.#patch(nodes, node, { status: { conditions } }, 'status');
     };
     await tell('False');
@@ -251,7 +302,9 @@ export class JobWorld {
     if (!plan) return;
     const { name, namespace } = plan.metadata;
     await this.#parts.admin.delete(cattlePlans, name, { namespace });
-    this.#later(async () => await this.apply(name, plan.spec ?? {}, plan.spec?.channel !== undefined));
+    this.#later(
+      async () => await this.apply(name, plan.spec ?? {}, plan.spec?.channel !== undefined),
+    );
   }
 
   #later(act: () => Promise<void>): void {
@@ -263,7 +316,9 @@ export class JobWorld {
   }
 }
 
-export const labelsFor = (name: string): Record<string, string> => ({ 'kubernetes.io/hostname': hostnameFor(name) });
+export const labelsFor = (name: string): Record<string, string> => ({
+  'kubernetes.io/hostname': hostnameFor(name),
+});
 
 /** Until the template changes, the payload of such a Plan fails where the scene says. */
 export const FAILING: Pick<CattleSpec, 'upgrade'> = { upgrade: { image: 'img', args: [FAILURE] } };

@@ -6,7 +6,16 @@ import type { Call } from '../../../src/kube/client.ts';
  * server does it, and answers that it was too late · another number: it answers that, and does nothing · lost answer: the
  * server does it, and no answer comes · stale: what is read is as old as what was read there first, or comes late.
  */
-export type Fault = 'crash before' | 'crash after' | '409' | '410' | '429' | '500' | '504' | 'lost answer' | 'stale';
+export type Fault =
+  | 'crash before'
+  | 'crash after'
+  | '409'
+  | '410'
+  | '429'
+  | '500'
+  | '504'
+  | 'lost answer'
+  | 'stale';
 
 export const FAULTS: readonly Fault[] = [
   'crash before',

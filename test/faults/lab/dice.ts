@@ -25,16 +25,24 @@ export async function throwDice(seed: number): Promise<Throw> {
   // Mishaps make a run longer, so it has more calls than one without faults.
   const seconds = verdict.seconds * 3;
   const mishaps = Array.from({ length: count }, () => mishapFor(random, points, seconds));
-  const abort: readonly Mishap[] = random() < 0.15 ? [{ kind: 'abort', second: Math.floor(random() * seconds) }] : [];
+  const abort: readonly Mishap[] =
+    random() < 0.15 ? [{ kind: 'abort', second: Math.floor(random() * seconds) }] : [];
   return { scene, mishaps: [...mishaps, ...abort] };
 }
 
 function sceneFor(random: () => number): Scene {
   const names = (role: string, most: number): string[] =>
     Array.from({ length: 1 + Math.floor(random() * most) }, (_, index) => `${role}${index + 1}`);
-  const payload: Quality = random() < 0.8 ? 'good' : pick(random, ['dead', 'garbage', 'impostor', 'brief']);
+  const payload: Quality =
+    random() < 0.8 ? 'good' : pick(random, ['dead', 'garbage', 'impostor', 'brief']);
   const concurrent = 1 + Math.floor(random() * 3);
-  const scene = { controllers: names('c', 3), workers: names('w', 4), concurrent, payload, hasStandby: random() < 0.5 };
+  const scene = {
+    controllers: names('c', 3),
+    workers: names('w', 4),
+    concurrent,
+    payload,
+    hasStandby: random() < 0.5,
+  };
   const hasBundles = random() < 0.3;
   return random() < 0.3 ? { ...scene, hasBundles, shards: SMALL_SHARDS } : { ...scene, hasBundles };
 }
@@ -60,7 +68,10 @@ export function troubleFor(random: () => number): Trouble {
 }
 
 /** Leaves out one mishap after the other for as long as the run fails without it. */
-export async function shortest({ scene, mishaps }: Throw, seed: number): Promise<readonly Mishap[]> {
+export async function shortest(
+  { scene, mishaps }: Throw,
+  seed: number,
+): Promise<readonly Mishap[]> {
   for (const mishap of mishaps) {
     const fewer = mishaps.filter((each) => each !== mishap);
     const { verdict } = await play(scene, seed, fewer);

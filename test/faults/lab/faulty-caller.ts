@@ -79,7 +79,8 @@ export class FaultyCaller implements Caller {
     if (isCut?.('back') === true) return await this.#noAnswer(call);
     const answer = await asked;
     if (fault === '504') throw refusal(call, 504, 'Timeout');
-    if (fault === 'lost answer') throw new TransportError('no answer came', { maybeApplied: call.method !== 'GET' });
+    if (fault === 'lost answer')
+      throw new TransportError('no answer came', { maybeApplied: call.method !== 'GET' });
     return this.#remembered(call, answer, fault);
   }
 
@@ -114,5 +115,11 @@ export class FaultyCaller implements Caller {
 
 function refusal({ path }: Call, code: number, reason: string): StatusError {
   const details = code === 429 ? { details: { retryAfterSeconds: 1 } } : {};
-  return new StatusError({ kind: 'Status', code, reason, message: `made up at ${path}`, ...details });
+  return new StatusError({
+    kind: 'Status',
+    code,
+    reason,
+    message: `made up at ${path}`,
+    ...details,
+  });
 }

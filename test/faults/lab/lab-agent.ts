@@ -2,7 +2,10 @@
 import { Agent } from '../../../src/agent/agent.ts';
 import { type ActiveJournal, IDLE, type Journal } from '../../../src/agent/journal.ts';
 import { keepDelegated, leaseDelegation } from '../../../src/agent/maintenance/lease-delegation.ts';
-import { type Maintenance, nodeMaintenance } from '../../../src/agent/maintenance/node-maintenance.ts';
+import {
+  type Maintenance,
+  nodeMaintenance,
+} from '../../../src/agent/maintenance/node-maintenance.ts';
 import { ownObject } from '../../../src/agent/object/own-object.ts';
 import { keepRegistered } from '../../../src/agent/registration/keep-registered.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
@@ -42,7 +45,12 @@ export class LabAgent {
     const { host, role, random } = this.#parts;
     const tools = { clock, random, log: silentLogger };
     const { name } = host;
-    const object = ownObject({ ...tools, client, name, resource: role === 'worker' ? nodes : controlNodes });
+    const object = ownObject({
+      ...tools,
+      client,
+      name,
+      resource: role === 'worker' ? nodes : controlNodes,
+    });
     const delegation = leaseDelegation(client);
     const maintenance = nodeMaintenance({
       ...tools,
@@ -62,13 +70,18 @@ export class LabAgent {
       observe: async (journal) => await Promise.resolve(host.observe(journal)),
       searchService: () => undefined,
       ageOf: async () => await Promise.resolve(host.ageMs),
-      perform: async (step, journal, abort) => await this.#perform(maintenance, step, journal, abort, stop),
+      perform: async (step, journal, abort) =>
+        await this.#perform(maintenance, step, journal, abort, stop),
       times: TIMES,
       accepts: ['k0supdate', 'airgapupdate'],
     });
     void agent.run(stop);
     if (role === 'worker') void keepDelegated({ ...tools, node: object, delegation }, stop);
-    else void keepRegistered({ ...tools, object, describe: async () => await Promise.resolve(this.#describe()) }, stop);
+    else
+      void keepRegistered(
+        { ...tools, object, describe: async () => await Promise.resolve(this.#describe()) },
+        stop,
+      );
   }
 
   async #perform(
@@ -97,7 +110,15 @@ export class LabAgent {
     const { host, address } = this.#parts;
     const { name, state } = host;
     const version = state.service?.life === 'up' ? { version: state.service.file } : {};
-    return { name, nodeName: name, mode: 'controller', os: 'linux', arch: 'amd64', address, ...version } as const;
+    return {
+      name,
+      nodeName: name,
+      mode: 'controller',
+      os: 'linux',
+      arch: 'amd64',
+      address,
+      ...version,
+    } as const;
   }
 
   #read(): Journal {

@@ -18,7 +18,14 @@ import type { Tape } from './call-points.ts';
 import { LabAgent } from './lab-agent.ts';
 import { runLabController } from './lab-controller.ts';
 import { LabHost } from './lab-host.ts';
-import { addNode, addPod, applyPlan, installKinds, tellVersion, type Wanted } from './lab-objects.ts';
+import {
+  addNode,
+  addPod,
+  applyPlan,
+  installKinds,
+  tellVersion,
+  type Wanted,
+} from './lab-objects.ts';
 import { LabObserver } from './lab-observer.ts';
 import { LabProcesses } from './lab-processes.ts';
 
@@ -85,7 +92,8 @@ class Run implements Lab {
     this.#options = options;
     this.#random = seededRandom(options.seed);
     const { tape, tamper } = options;
-    const callerFor = (actor: string): Caller => tamper?.(actor, this.#serverCaller()) ?? this.#serverCaller();
+    const callerFor = (actor: string): Caller =>
+      tamper?.(actor, this.#serverCaller()) ?? this.#serverCaller();
     this.processes = new LabProcesses({ clock: this.clock, tape, callerFor });
   }
 
@@ -115,7 +123,8 @@ class Run implements Lab {
       everySecond?.(this, seconds);
       await this.clock.advance(1_000);
     }
-    const isRestless = (): boolean => observer.leftovers().length > 0 || agents.some(({ isIdle }) => !isIdle);
+    const isRestless = (): boolean =>
+      observer.leftovers().length > 0 || agents.some(({ isIdle }) => !isIdle);
     for (let waited = 0; waited < REST_S && isRestless(); waited++) {
       everySecond?.(this, seconds + waited);
       await this.clock.advance(1_000);
@@ -139,7 +148,14 @@ class Run implements Lab {
 
   /** Registers the processes of the run; none runs yet. */
   #build(server: Awaited<ReturnType<typeof startApiServer>>, admin: KubeClient) {
-    const { controllers, workers, concurrent, allowed = concurrent, payload = 'good', shards } = this.#options;
+    const {
+      controllers,
+      workers,
+      concurrent,
+      allowed = concurrent,
+      payload = 'good',
+      shards,
+    } = this.#options;
     const { payloadOf, maxFailures } = this.#options;
     const random = this.#random;
     const hosts: { host: LabHost; agent: LabAgent; address: string }[] = [];
@@ -161,7 +177,9 @@ class Run implements Lab {
       const address = `10.0.0.${hosts.length + 1}`;
       const agent = new LabAgent({ host, role, address, random });
       hosts.push({ host, agent, address });
-      this.processes.register(`agent ${name}`, (client, stop, clock) => agent.start(client, stop, clock));
+      this.processes.register(`agent ${name}`, (client, stop, clock) =>
+        agent.start(client, stop, clock),
+      );
       return host;
     };
     const observer = new LabObserver({
@@ -175,11 +193,16 @@ class Run implements Lab {
     let terms = 0;
     const isReady = (address: string): boolean =>
       hosts.some((each) => each.address === address && each.host.state.service?.life === 'up');
-    for (const actor of this.#options.hasStandby === true ? ['controller', 'standby'] : ['controller']) {
+    for (const actor of this.#options.hasStandby === true
+      ? ['controller', 'standby']
+      : ['controller']) {
       this.processes.register(actor, (client, stop, clock) => {
         const identity = `${actor}-${++terms}`;
         // A process that fails ends, and is started again.
-        const running = runLabController({ dialect, client, identity, clock, random, isReady, maxFailures }, stop);
+        const running = runLabController(
+          { dialect, client, identity, clock, random, isReady, maxFailures },
+          stop,
+        );
         running.catch(() => stop.aborted || this.processes.crash(actor));
       });
     }

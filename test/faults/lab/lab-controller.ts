@@ -30,14 +30,27 @@ export interface LabControllerParts {
   readonly controllers?: (tools: LabTools, plans: Informer) => readonly Controller[];
 }
 
-export type LabTools = Pick<RolloutParts, 'writer' | 'clock' | 'log'> & { readonly events: EventRecorder };
+export type LabTools = Pick<RolloutParts, 'writer' | 'clock' | 'log'> & {
+  readonly events: EventRecorder;
+};
 
 const LEASE = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
 const LEASE_DURATION_MS = 15_000;
 
 /** Works until `stop` aborts. */
-export async function runLabController(parts: LabControllerParts, stop: AbortSignal): Promise<void> {
-  const { dialect, client, identity, clock, random, isReady, maxFailures = DEFAULT_POLICY.maxFailures } = parts;
+export async function runLabController(
+  parts: LabControllerParts,
+  stop: AbortSignal,
+): Promise<void> {
+  const {
+    dialect,
+    client,
+    identity,
+    clock,
+    random,
+    isReady,
+    maxFailures = DEFAULT_POLICY.maxFailures,
+  } = parts;
   const election = createElection({
     client,
     ...LEASE,
@@ -61,7 +74,9 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
     drains,
     prober: {
       askControlPlane: async (endpoints) =>
-        await Promise.resolve(endpoints.map(({ name, host = '' }) => ({ name, ready: isReady(host) }))),
+        await Promise.resolve(
+          endpoints.map(({ name, host = '' }) => ({ name, ready: isReady(host) })),
+        ),
       previewDrains: (abort = stop) => drainPreviewer(client, abort),
     },
     clock,
@@ -71,6 +86,7 @@ export async function runLabController(parts: LabControllerParts, stop: AbortSig
   });
   manager.addController(controller);
   const tools = { writer, events, clock, log };
-  for (const each of parts.controllers?.(tools, controller.plans) ?? []) manager.addController(each);
+  for (const each of parts.controllers?.(tools, controller.plans) ?? [])
+    manager.addController(each);
   await manager.run(stop);
 }

@@ -4,7 +4,15 @@ import type { ActiveJournal, Journal } from '../../../src/agent/journal.ts';
 import type { ServiceFacts } from '../../../src/agent/service/host.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import type { Clock } from '../../../src/util/clock.ts';
-import { afterStep, factsOf, freshHost, type Host, lifeOf, type Qualities, UNSEEN } from '../../model/host.ts';
+import {
+  afterStep,
+  factsOf,
+  freshHost,
+  type Host,
+  lifeOf,
+  type Qualities,
+  UNSEEN,
+} from '../../model/host.ts';
 
 /** Milliseconds between two events of the host: a process ends, starts, answers. */
 const PACE_MS = 200;
@@ -21,7 +29,13 @@ export class LabHost {
   #startedAt = 0;
   #isMoving = false;
 
-  constructor(name: string, file: string, clock: Clock, qualityOf: Qualities, onChange: (host: Host) => void) {
+  constructor(
+    name: string,
+    file: string,
+    clock: Clock,
+    qualityOf: Qualities,
+    onChange: (host: Host) => void,
+  ) {
     this.name = name;
     this.#clock = clock;
     this.#qualityOf = qualityOf;
@@ -55,7 +69,8 @@ export class LabHost {
     const { service } = host;
     const isNew = service?.id === UNSEEN;
     if (isNew) this.#startedAt = this.#clock.monotonic();
-    this.#host = service && isNew ? { ...host, service: { ...service, id: ++this.#processes } } : host;
+    this.#host =
+      service && isNew ? { ...host, service: { ...service, id: ++this.#processes } } : host;
     this.#onChange(this.#host);
     this.#live();
   }

@@ -23,12 +23,17 @@ const DEFINITIONS = globSync('deploy/crds/*.yaml').map(
 );
 
 export async function installKinds(admin: KubeClient): Promise<void> {
-  for (const definition of DEFINITIONS) await admin.create(customResourceDefinitions, structuredClone(definition));
+  for (const definition of DEFINITIONS)
+    await admin.create(customResourceDefinitions, structuredClone(definition));
   await admin.create(namespaces, { metadata: { name: 'k0s-autopilot' } });
 }
 
 /** A Ready Node of the old version. */
-export async function addNode(admin: KubeClient, name: string, labels: Record<string, string> = {}): Promise<void> {
+export async function addNode(
+  admin: KubeClient,
+  name: string,
+  labels: Record<string, string> = {},
+): Promise<void> {
   const { uid: _, resourceVersion: __, ...metadata } = buildNode(name, { labels }).metadata;
   await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata });
   await tellVersion(admin, name, OLD, '2026-01-01T00:00:00Z');
@@ -39,7 +44,9 @@ export async function addPod(admin: KubeClient, name: string): Promise<void> {
   const { spec, ...pod } = buildPod(`on-${name}`, { node: name });
   const { uid: ___, ...podMetadata } = pod.metadata;
   const containers = [{ name: 'main', image: 'example.com/app' }];
-  const body = { ...spec, containers, terminationGracePeriodSeconds: 0 } as NonNullable<Pod['spec']>;
+  const body = { ...spec, containers, terminationGracePeriodSeconds: 0 } as NonNullable<
+    Pod['spec']
+  >;
   await admin.create(pods, { ...pod, metadata: podMetadata, spec: body }, { namespace: 'default' });
 }
 
@@ -71,9 +78,13 @@ export interface Wanted {
 /** One command that brings the new version to all. */
 export async function applyPlan(admin: KubeClient, wanted: Wanted): Promise<Plan> {
   const workers = { ...listed(...wanted.workers), limits: { concurrent: wanted.concurrent } };
-  const k0supdate = buildUpdate({ version: V2, targets: { controllers: listed(...wanted.controllers), workers } });
+  const k0supdate = buildUpdate({
+    version: V2,
+    targets: { controllers: listed(...wanted.controllers), workers },
+  });
   const { version, platforms } = k0supdate;
-  const bundles = wanted.hasBundles === true ? { airgapupdate: { version, platforms, workers } } : {};
+  const bundles =
+    wanted.hasBundles === true ? { airgapupdate: { version, platforms, workers } } : {};
   const plan = buildPlan({ commands: [{ k0supdate, ...bundles }] });
   const { uid: _, resourceVersion: __, creationTimestamp: ___, ...metadata } = plan.metadata;
   return await admin.create(plans, { ...plan, metadata });

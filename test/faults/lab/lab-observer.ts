@@ -43,7 +43,8 @@ export class LabObserver {
   /** Call at each change of a host. */
   lookAtHosts(): void {
     const { controllers, workers, concurrent, hasBundles } = this.#watched;
-    const moving = (hosts: readonly LabHost[]): LabHost[] => hosts.filter(({ state }) => isInMotion(state));
+    const moving = (hosts: readonly LabHost[]): LabHost[] =>
+      hosts.filter(({ state }) => isInMotion(state));
     this.#hold(moving(controllers).length <= 1, 'one-controller-in-motion');
     this.#hold(moving(workers).length <= concurrent, 'concurrent-workers');
     const areDone = controllers.every(({ state }) => state.service?.file === V2);
@@ -53,7 +54,10 @@ export class LabObserver {
       this.#hold(!hasBundles || isFirst, `bundle-before-update: ${name}`);
       const isSwapped = state.service !== undefined && state.service.file !== state.target;
       this.#hold(!isSwapped || this.#podsOn(name) === 0, `emptied-before-swap: ${name}`);
-      this.#hold(!isSwapped || this.#nodeOf(name)?.spec?.unschedulable === true, `closed-while-swapped: ${name}`);
+      this.#hold(
+        !isSwapped || this.#nodeOf(name)?.spec?.unschedulable === true,
+        `closed-while-swapped: ${name}`,
+      );
     }
     for (const { name, state } of [...controllers, ...workers]) {
       this.#hold(new Set(state.fetched).size === state.fetched.length, `downloaded-once: ${name}`);
@@ -67,7 +71,10 @@ export class LabObserver {
     if (!signal) return;
     const { kind } = signal.command;
     const target = toldBy(this.plan).find((told) => told.name === name && told.kind === kind);
-    this.#hold(target !== undefined && target.state !== 'SignalPending', `intent-before-signal: ${name}`);
+    this.#hold(
+      target !== undefined && target.state !== 'SignalPending',
+      `intent-before-signal: ${name}`,
+    );
     const attempts = this.#attempts.get(`${name} ${kind}`) ?? new Set();
     this.#attempts.set(`${name} ${kind}`, attempts.add(signal.created));
     this.#hold(attempts.size === 1, `signalled-once: ${name} ${kind}`);
@@ -86,14 +93,19 @@ export class LabObserver {
   }
 
   get reason(): string {
-    const told = (this.plan?.status?.commands ?? []).flatMap(({ description }) => description ?? []);
+    const told = (this.plan?.status?.commands ?? []).flatMap(
+      ({ description }) => description ?? [],
+    );
     return told.join('; ');
   }
 
   /** What is left over; empty once everything is idle. */
   leftovers(): string[] {
     const { controllers, workers, server, hasBundles } = this.#watched;
-    const objects = [...server.objects('autopilot.k0sproject.io', 'controlnodes'), ...server.objects('', 'nodes')];
+    const objects = [
+      ...server.objects('autopilot.k0sproject.io', 'controlnodes'),
+      ...server.objects('', 'nodes'),
+    ];
     const left: string[] = [];
     for (const object of objects) {
       const { name, annotations } = object.metadata;
@@ -104,7 +116,8 @@ export class LabObserver {
     }
     for (const { name, state } of [...controllers, ...workers]) {
       if (isInMotion(state)) left.push(`${name} in motion`);
-      if (this.end === 'Completed' && state.service?.file !== V2) left.push(`${name} runs ${state.service?.file}`);
+      if (this.end === 'Completed' && state.service?.file !== V2)
+        left.push(`${name} runs ${state.service?.file}`);
     }
     const told = toldBy(this.plan);
     left.push(...untruths(told, 'k0supdate', [...controllers, ...workers]));
@@ -118,7 +131,9 @@ export class LabObserver {
 
   #podsOn(name: string): number {
     const pods = this.#watched.server.objects('', 'pods') as readonly Pod[];
-    return pods.filter(({ spec, metadata }) => spec?.nodeName === name && !metadata.deletionTimestamp).length;
+    return pods.filter(
+      ({ spec, metadata }) => spec?.nodeName === name && !metadata.deletionTimestamp,
+    ).length;
   }
 
   #hold(holds: boolean, invariant: string): void {

@@ -32,11 +32,16 @@ test.each(SWEEPS)(`${TRIALS} faults: $name`, async (sweep) => {
   expect(ends.filter((end) => end === 'not reached').length).toBeLessThan(TRIALS / 5);
 });
 
-test.each(Array.from({ length: MIXTURES }, (_, index) => SEED + index))('mixture %i', async (seed) => {
-  const { scene, mishaps } = await throwDice(seed);
-  const { verdict } = await play(scene, seed, mishaps);
-  expect(isFine(verdict) ? '' : [...mishaps.map(tell), JSON.stringify(verdict)].join('\n')).toBe('');
-});
+test.each(Array.from({ length: MIXTURES }, (_, index) => SEED + index))(
+  'mixture %i',
+  async (seed) => {
+    const { scene, mishaps } = await throwDice(seed);
+    const { verdict } = await play(scene, seed, mishaps);
+    expect(isFine(verdict) ? '' : [...mishaps.map(tell), JSON.stringify(verdict)].join('\n')).toBe(
+      '',
+    );
+  },
+);
 
 test('a plan that goes on within its failure budget never ends as Completed, and names who failed', async () => {
   const scene = { ...SCENE, payload: 'dead', payloadOf: ['w1'], maxFailures: 1 } as const;
@@ -84,7 +89,11 @@ test('status shards that call more done than is are found out', async () => {
     const { writes, ...rest } = shards.spread(...asked);
     return { ...rest, writes: writes.map(hasty) };
   };
-  const { verdict } = await play({ ...SHARDS, concurrent: 1, shards: { ...shards, spread } }, SEED, []);
+  const { verdict } = await play(
+    { ...SHARDS, concurrent: 1, shards: { ...shards, spread } },
+    SEED,
+    [],
+  );
   expect(verdict.violations).toContain('k0supdate of w3 is not done, and told as SignalCompleted');
 });
 
@@ -95,7 +104,8 @@ test('a leader that writes whatever others wrote since is found out', async () =
   };
   let wrong = '';
   for (const trial of await callTrials('', SCENE, SEED)) {
-    if (trial.what === 'stale' && wrong === '') wrong = (await tryOut({ ...trial, scene }, SEED)).wrong;
+    if (trial.what === 'stale' && wrong === '')
+      wrong = (await tryOut({ ...trial, scene }, SEED)).wrong;
   }
   expect(wrong).not.toBe('');
 });

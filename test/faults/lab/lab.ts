@@ -47,7 +47,9 @@ async function sweepFiles(outcomes: Outcomes): Promise<void> {
     for (const trial of await fileTrials(work, server)) {
       const verdict = await tryFile(trial, server);
       const { end, reason, violations } = verdict;
-      const wrong = isFineOnDisk(verdict) ? '' : `${nameOfTrial(trial)}: ${end} ${reason} ${violations.join('; ')}`;
+      const wrong = isFineOnDisk(verdict)
+        ? ''
+        : `${nameOfTrial(trial)}: ${end} ${reason} ${violations.join('; ')}`;
       outcomes.count(where, trial.fault, end, wrong);
     }
   }
@@ -67,7 +69,10 @@ async function playDice(outcomes: Outcomes, first: number, minutes: number): Pro
     }
     const few = await shortest(thrown, seed);
     const { verdict: last } = await play(thrown.scene, seed, few);
-    const trail = [...few.map(describe), `${last.end} ${last.reason} ${last.violations.join('; ')}`];
+    const trail = [
+      ...few.map(describe),
+      `${last.end} ${last.reason} ${last.violations.join('; ')}`,
+    ];
     outcomes.count('by chance', what, verdict.end, `seed ${seed}: ${trail.join(' → ')}`);
     console.error(outcomes.wrong.at(-1));
   }

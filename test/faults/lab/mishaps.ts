@@ -12,7 +12,12 @@ export type Trouble =
 
 export type Mishap =
   | { readonly kind: 'call'; readonly point: string; readonly fault: Fault }
-  | { readonly kind: 'trouble'; readonly actor: string; readonly second: number; readonly trouble: Trouble }
+  | {
+      readonly kind: 'trouble';
+      readonly actor: string;
+      readonly second: number;
+      readonly trouble: Trouble;
+    }
   | { readonly kind: 'abort'; readonly second: number };
 
 export type Scene = Omit<RunOptions, 'tape' | 'seed' | 'everySecond'>;
@@ -24,8 +29,14 @@ export interface Played {
 }
 
 /** One run in which exactly these things go wrong. */
-export async function play(scene: Scene, seed: number, mishaps: readonly Mishap[]): Promise<Played> {
-  const faults = new Map(mishaps.flatMap((each) => (each.kind === 'call' ? [[each.point, each.fault] as const] : [])));
+export async function play(
+  scene: Scene,
+  seed: number,
+  mishaps: readonly Mishap[],
+): Promise<Played> {
+  const faults = new Map(
+    mishaps.flatMap((each) => (each.kind === 'call' ? [[each.point, each.fault] as const] : [])),
+  );
   const tape = new Tape((point) => faults.get(nameOf(point)));
   const everySecond = (lab: Lab, second: number): void => {
     for (const mishap of mishaps) happen(lab, second, mishap);
@@ -40,7 +51,11 @@ function happen(lab: Lab, second: number, mishap: Mishap): void {
 }
 
 /** Call each second. */
-export function makeTrouble(processes: LabProcesses, second: number, mishap: Mishap & { kind: 'trouble' }): void {
+export function makeTrouble(
+  processes: LabProcesses,
+  second: number,
+  mishap: Mishap & { kind: 'trouble' },
+): void {
   const { actor, trouble } = mishap;
   const age = second - mishap.second;
   if (age === 0) begin(processes, actor, trouble);

@@ -29,10 +29,16 @@ export class Outcomes {
     const rows = [...this.#rows.values()];
     const places = [...new Set(rows.map(({ where }) => where))];
     const lines = places.flatMap((place) => {
-      const own = rows.filter(({ where }) => where === place).toSorted(place === 'by chance' ? compare : () => 0);
+      const own = rows
+        .filter(({ where }) => where === place)
+        .toSorted(place === 'by chance' ? compare : () => 0);
       return [...Map.groupBy(own, groupOf).values()].map(lineOf);
     });
-    return ['| where | what goes wrong, and in how many runs | how they ended |', '|---|---|---|', ...lines];
+    return [
+      '| where | what goes wrong, and in how many runs | how they ended |',
+      '|---|---|---|',
+      ...lines,
+    ];
   }
 }
 
@@ -55,7 +61,9 @@ function compare({ what: a }: Row, { what: b }: Row): number {
 /** Without a number if all runs ended so. */
 function endsOf({ ends }: Row): string[] {
   if (ends.size === 1) return [...ends.keys()];
-  return [...ends].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([end, count]) => `${end}: ${count}`);
+  return [...ends]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([end, count]) => `${end}: ${count}`);
 }
 
 function runsIn({ ends }: Row): number {

@@ -1,7 +1,15 @@
 /** The sweeps: one run for each single thing that can go wrong, at each place or moment of a run without faults. */
 import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/spread.ts';
 import { type CallPoint, type Fault, faultsAt, nameOf } from './call-points.ts';
-import { describe, isFine, type Mishap, nameOfTrouble, play, type Scene, type Trouble } from './mishaps.ts';
+import {
+  describe,
+  isFine,
+  type Mishap,
+  nameOfTrouble,
+  play,
+  type Scene,
+  type Trouble,
+} from './mishaps.ts';
 
 /** Two of each, so that order and limits can be broken. */
 export const SCENE: Scene = { controllers: ['c1', 'c2'], workers: ['w1', 'w2'], concurrent: 2 };
@@ -20,7 +28,12 @@ const CALL_SCENES: Readonly<Record<string, Scene>> = {
   'a roll-back': { ...SCENE, payload: 'dead' },
   'bundles and an update': { ...SCENE, hasBundles: true },
   'an update with status shards': SHARDS,
-  'a roll-back with status shards': { ...SHARDS, controllers: [], workers: ['w1', 'w2', 'w3', 'w4'], payload: 'dead' },
+  'a roll-back with status shards': {
+    ...SHARDS,
+    controllers: [],
+    workers: ['w1', 'w2', 'w3', 'w4'],
+    payload: 'dead',
+  },
 };
 
 export interface Trial {
@@ -43,7 +56,8 @@ async function undisturbed(scene: Scene, seed: number): Promise<Whole> {
   const { verdict, points } = await play(scene, seed, []);
   const wanted = scene.payload === undefined ? 'Completed' : 'ApplyFailed';
   const { end, reason, violations } = verdict;
-  if (end !== wanted || !isFine(verdict)) throw new Error(`without faults: ${end} ${reason} ${violations.join(', ')}`);
+  if (end !== wanted || !isFine(verdict))
+    throw new Error(`without faults: ${end} ${reason} ${violations.join(', ')}`);
   return { points, seconds: verdict.seconds };
 }
 
@@ -64,7 +78,9 @@ export async function callTrials(name: string, scene: Scene, seed: number): Prom
 const DURATIONS_S = [5, 40];
 export const TROUBLES: readonly Trouble[] = [
   ...DURATIONS_S.flatMap((forS) =>
-    (['there', 'back', 'both'] as const).map((direction) => ({ kind: 'cut', direction, forS }) as const),
+    (['there', 'back', 'both'] as const).map(
+      (direction) => ({ kind: 'cut', direction, forS }) as const,
+    ),
   ),
   ...DURATIONS_S.map((forS) => ({ kind: 'halt', forS }) as const),
   { kind: 'jump', hours: 1 },
@@ -72,7 +88,12 @@ export const TROUBLES: readonly Trouble[] = [
 ];
 
 /** Every trouble of every process in every second, with a second controller that takes over where it can. */
-async function troubleTrials(name: string, plain: Scene, actors: readonly string[], seed: number): Promise<Trial[]> {
+async function troubleTrials(
+  name: string,
+  plain: Scene,
+  actors: readonly string[],
+  seed: number,
+): Promise<Trial[]> {
   const scene = { ...plain, hasStandby: true };
   const { seconds } = await undisturbed(scene, seed);
   return actors.flatMap((actor) =>
@@ -101,7 +122,8 @@ export const SWEEPS: readonly Sweep[] = [
   },
   {
     name: 'leaders with status shards that are cut off, halted, or lose the time',
-    trials: async (seed) => await troubleTrials('processes, with status shards', SHARDS, ['controller'], seed),
+    trials: async (seed) =>
+      await troubleTrials('processes, with status shards', SHARDS, ['controller'], seed),
   },
 ];
 
@@ -115,8 +137,11 @@ export interface Tried {
 export async function tryOut(trial: Trial, seed: number): Promise<Tried> {
   const { verdict, points } = await play(trial.scene, seed, [trial.mishap]);
   const { mishap } = trial;
-  const isReached = mishap.kind !== 'call' || points.some((point) => nameOf(point) === mishap.point);
+  const isReached =
+    mishap.kind !== 'call' || points.some((point) => nameOf(point) === mishap.point);
   const { end, reason, violations } = verdict;
-  const wrong = isFine(verdict) ? '' : `${describe(mishap)}: ${end} ${reason} ${violations.join('; ')}`;
+  const wrong = isFine(verdict)
+    ? ''
+    : `${describe(mishap)}: ${end} ${reason} ${violations.join('; ')}`;
   return { trial, end: isReached ? end : 'not reached', wrong };
 }

@@ -44,7 +44,9 @@ test.each([
 test('a bundle counts where it was placed', () => {
   const hosts = [host('w1', OLD), host('w2', V2)];
   hosts[0]?.bundles.add(V2);
-  const record = ['w1', 'w2'].map((name): Told => ({ kind: 'airgapupdate', name, state: 'SignalCompleted' }));
+  const record = ['w1', 'w2'].map(
+    (name): Told => ({ kind: 'airgapupdate', name, state: 'SignalCompleted' }),
+  );
   expect(untruths(record, 'airgapupdate', hosts)).toEqual([
     'airgapupdate of w2 is not done, and told as SignalCompleted',
   ]);

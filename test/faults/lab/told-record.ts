@@ -39,7 +39,11 @@ export function toldBy(plan: Plan | undefined): Told[] {
 }
 
 /** Of a plan that is over: who is told not once, and who is told to be done and is not, or the other way round. */
-export function untruths(told: readonly Told[], kind: Told['kind'], hosts: readonly LabHost[]): string[] {
+export function untruths(
+  told: readonly Told[],
+  kind: Told['kind'],
+  hosts: readonly LabHost[],
+): string[] {
   const own = told.filter((each) => each.kind === kind);
   const foreignTargets = own.filter(({ name }) => !hosts.some((host) => host.name === name));
   return [
@@ -48,7 +52,11 @@ export function untruths(told: readonly Told[], kind: Told['kind'], hosts: reado
       const states = own.filter((each) => each.name === name).map((each) => each.state);
       const isDone = kind === 'airgapupdate' ? bundles.has(V2) : state.service?.file === V2;
       const isRight = states.length === 1 && states.includes('SignalCompleted') === isDone;
-      return isRight ? [] : [`${kind} of ${name} is ${isDone ? '' : 'not '}done, and told as ${states.join(' and ')}`];
+      return isRight
+        ? []
+        : [
+            `${kind} of ${name} is ${isDone ? '' : 'not '}done, and told as ${states.join(' and ')}`,
+          ];
     }),
   ];
 }

@@ -8,7 +8,12 @@ export interface NamedShardConfiguration extends ShardConfiguration {
   readonly name: string;
 }
 
-export function configureShards(targets: string, slots: number, faults: number, leaders = 2): NamedShardConfiguration {
+export function configureShards(
+  targets: string,
+  slots: number,
+  faults: number,
+  leaders = 2,
+): NamedShardConfiguration {
   const workers = qualitiesOf(targets);
   const name = `${countOf(workers, 'workers')}, ${slots} at once, ${leaders} leaders`;
   return { name, workers, slots, faults, leaders };
@@ -29,8 +34,14 @@ export const LARGE_SHARD_CONFIGURATIONS: readonly NamedShardConfiguration[] = [
   configureShards('w1 w2:bad w3', 2, 0),
 ];
 
-export const SHARD_HEAD = ['| plan with status shards | faults | states | transitions |', '|---|---|---|---|'];
+export const SHARD_HEAD = [
+  '| plan with status shards | faults | states | transitions |',
+  '|---|---|---|---|',
+];
 
-export function shardRow({ name, faults }: NamedShardConfiguration, { states, transitions }: Exploration): string {
+export function shardRow(
+  { name, faults }: NamedShardConfiguration,
+  { states, transitions }: Exploration,
+): string {
   return row(name, faults, ...[states, transitions].map((count) => count.toLocaleString('en')));
 }

@@ -5,7 +5,13 @@ import { TARGET_STATES } from '../../../src/dialects/autopilot/states.ts';
 import { withLists } from '../../../src/dialects/autopilot/status-shards/target-lists.ts';
 import type { StatusSharding } from '../../../src/engine/dialect.ts';
 import { configureShards, type NamedShardConfiguration } from './configurations.ts';
-import { type Objects, realShardLeader, type ShardLeader, SMALL_SHARDS, shardLeaderWith } from './shard-leader.ts';
+import {
+  type Objects,
+  realShardLeader,
+  type ShardLeader,
+  SMALL_SHARDS,
+  shardLeaderWith,
+} from './shard-leader.ts';
 import { PLAN } from './shards-world.ts';
 
 export interface ShardMistake {
@@ -19,7 +25,10 @@ export interface ShardMistake {
 const takesBack = withShards({
   spread: (plan, record, world, now) => {
     const told = SMALL_SHARDS.spread(plan, record, world, now);
-    return { ...told, writes: SMALL_SHARDS.spread(plan, withNobodyInFlight(record), world, now).writes };
+    return {
+      ...told,
+      writes: SMALL_SHARDS.spread(plan, withNobodyInFlight(record), world, now).writes,
+    };
   },
 });
 
@@ -38,7 +47,9 @@ const asksNoShard = withShards({ holding: () => [] });
 const planFirst: ShardLeader = async (view) => {
   const { first, next } = await realShardLeader(view);
   const isFirstRecord = first.some(({ object }) => object.metadata.resourceVersion === undefined);
-  return next.length === 0 || isFirstRecord ? { first, next } : { first: [], next: [...next, ...first] };
+  return next.length === 0 || isFirstRecord
+    ? { first, next }
+    : { first: [], next: [...next, ...first] };
 };
 
 /** Signals as soon as it decides to, beside the write that records it. */
@@ -47,7 +58,10 @@ const ahead: ShardLeader = async (view) => {
   const record = next.at(-1);
   if (!record) return { first, next };
   const recorded = (objects: Objects): Objects => new Map([...objects, [PLAN, record.object]]);
-  const early = await realShardLeader({ seen: recorded(view.seen), current: recorded(view.current) });
+  const early = await realShardLeader({
+    seen: recorded(view.seen),
+    current: recorded(view.current),
+  });
   return { first: [...first, ...early.first], next };
 };
 
@@ -56,7 +70,10 @@ const withoutLimit = shardLeaderWith({
   shards: SMALL_SHARDS,
   resolve: (...given) => {
     const rollout = autopilot.resolve(...given);
-    return { ...rollout, stages: rollout.stages.map((stage) => ({ ...stage, maxInFlight: Infinity })) };
+    return {
+      ...rollout,
+      stages: rollout.stages.map((stage) => ({ ...stage, maxInFlight: Infinity })),
+    };
   },
 });
 
@@ -82,16 +99,46 @@ const together = configureShards('w1 w2', 2, 0);
 const failing = configureShards('w1 w2:bad', 2, 0);
 
 export const SHARD_MISTAKES: readonly ShardMistake[] = [
-  { name: 'an end is reverted', configuration: together, leader: takesBack, breaks: 'nothing-reverted' },
-  { name: 'no status shard is asked for', configuration: oneByOne, leader: asksNoShard, breaks: 'started-once' },
-  { name: 'the plan before its status shards', configuration: oneByOne, leader: planFirst, breaks: 'started-once' },
-  { name: 'a signal before its intent', configuration: oneByOne, leader: ahead, breaks: 'intent-before-signal' },
-  { name: 'no limit on workers', configuration: oneByOne, leader: withoutLimit, breaks: 'signals-within-slots' },
+  {
+    name: 'an end is reverted',
+    configuration: together,
+    leader: takesBack,
+    breaks: 'nothing-reverted',
+  },
+  {
+    name: 'no status shard is asked for',
+    configuration: oneByOne,
+    leader: asksNoShard,
+    breaks: 'started-once',
+  },
+  {
+    name: 'the plan before its status shards',
+    configuration: oneByOne,
+    leader: planFirst,
+    breaks: 'started-once',
+  },
+  {
+    name: 'a signal before its intent',
+    configuration: oneByOne,
+    leader: ahead,
+    breaks: 'intent-before-signal',
+  },
+  {
+    name: 'no limit on workers',
+    configuration: oneByOne,
+    leader: withoutLimit,
+    breaks: 'signals-within-slots',
+  },
   {
     name: 'a signal is taken for its end',
     configuration: failing,
     leader: tooEarly,
     breaks: 'no-signal-for-what-is-done',
   },
-  { name: 'a signal is taken for its end', configuration: failing, leader: tooEarly, breaks: 'told-as-it-is' },
+  {
+    name: 'a signal is taken for its end',
+    configuration: failing,
+    leader: tooEarly,
+    breaks: 'told-as-it-is',
+  },
 ];

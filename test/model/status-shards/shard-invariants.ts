@@ -26,7 +26,10 @@ interface ShardInvariant {
 const isOpen = (signal: SignalData | undefined): boolean => signal !== undefined && !signal.status;
 
 /** Of each node: what the record says of it, once for each place where it does, and what it bears. */
-function everyNode({ plan, signals }: ShardGlance, holds: (states: string[], signal?: SignalData) => boolean): boolean {
+function everyNode(
+  { plan, signals }: ShardGlance,
+  holds: (states: string[], signal?: SignalData) => boolean,
+): boolean {
   const entries = listsOf(plan).flatMap((list) => list.entries);
   return [...signals].every(([node, all]) => {
     const states = entries.filter(({ name }) => name === node).map(({ state }) => state);
@@ -64,19 +67,26 @@ function takesNothingBack(versions: readonly StatusShard[]): boolean {
 export const SHARD_INVARIANTS: readonly ShardInvariant[] = [
   {
     name: 'signals-within-slots',
-    holds: ({ signals }, slots) => [...signals.values()].filter((all) => isOpen(all.at(-1))).length <= slots,
+    holds: ({ signals }, slots) =>
+      [...signals.values()].filter((all) => isOpen(all.at(-1))).length <= slots,
   },
   {
     name: 'intent-before-signal',
-    holds: (glance) => everyNode(glance, (states, signal) => !signal || !states.includes(TARGET_STATES.pending)),
+    holds: (glance) =>
+      everyNode(glance, (states, signal) => !signal || !states.includes(TARGET_STATES.pending)),
   },
   {
     name: 'no-signal-for-what-is-done',
-    holds: (glance) => everyNode(glance, (states, signal) => !isOpen(signal) || !states.includes(TARGET_STATES.done)),
+    holds: (glance) =>
+      everyNode(
+        glance,
+        (states, signal) => !isOpen(signal) || !states.includes(TARGET_STATES.done),
+      ),
   },
   {
     name: 'started-once',
-    holds: ({ listed, signals }) => [...signals.keys()].every((name) => startsOf(listed, name) <= 1),
+    holds: ({ listed, signals }) =>
+      [...signals.keys()].every((name) => startsOf(listed, name) <= 1),
   },
   {
     name: 'nothing-reverted',

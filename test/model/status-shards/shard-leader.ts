@@ -55,7 +55,9 @@ export function shardLeaderWith(dialect: Dialect<Plan>): ShardLeader {
       client: catching(current, round, () => over.abort()),
       plans: viewOf<Plan>(seen, plans.plural),
       ...knowledgeOf(
-        viewsOf([controlNodes, nodes, statusShards].map((kind) => [kind, viewOf(seen, kind.plural)])),
+        viewsOf(
+          [controlNodes, nodes, statusShards].map((kind) => [kind, viewOf(seen, kind.plural)]),
+        ),
         new NoMemory(),
       ),
       policyFor: () => ({ ...DEFAULT_POLICY, targetDeadlineMs: Infinity }),
@@ -77,12 +79,15 @@ function catching(
   { first, next }: { first: Request[]; next: Request[] },
   endRound: () => void,
 ): KubeClient {
-  const refusal = (code: number, reason: string): StatusError => new StatusError({ kind: 'Status', code, reason });
+  const refusal = (code: number, reason: string): StatusError =>
+    new StatusError({ kind: 'Status', code, reason });
   const client: Pick<KubeClient, 'get' | 'create' | 'replace' | 'raw'> = {
     raw: async () => await Promise.resolve({ status: 404, body: '' }),
     get: async <T extends KubeObject>({ plural }: { plural: string }, name: string) => {
       const found = current.get(`${plural}/${name}`);
-      return found ? await Promise.resolve(found as T) : await Promise.reject(refusal(404, 'NotFound'));
+      return found
+        ? await Promise.resolve(found as T)
+        : await Promise.reject(refusal(404, 'NotFound'));
     },
     create: async ({ plural }, object) => {
       first.push({ key: `${plural}/${object.metadata.name}`, part: 'all', object });
@@ -104,14 +109,19 @@ function catching(
       if (sameJson(rest, object)) return await Promise.resolve(object);
       next.push({ key, part: 'rest', object });
       const resourceVersion = String(Number(object.metadata.resourceVersion) + 1);
-      return await Promise.resolve({ ...object, metadata: { ...object.metadata, resourceVersion } });
+      return await Promise.resolve({
+        ...object,
+        metadata: { ...object.metadata, resourceVersion },
+      });
     },
   };
   return client as KubeClient;
 }
 
 function viewOf<T extends KubeObject>(objects: Objects, plural: string): View<T> {
-  const own = [...objects].flatMap(([key, object]) => (key.startsWith(`${plural}/`) ? [object as T] : []));
+  const own = [...objects].flatMap(([key, object]) =>
+    key.startsWith(`${plural}/`) ? [object as T] : [],
+  );
   return {
     get: (name) => own.find(({ metadata }) => metadata.name === name),
     list: () => own,

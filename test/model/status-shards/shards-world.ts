@@ -90,7 +90,11 @@ export class ShardsWorld implements Model {
 
   async next(text: string): Promise<Edge[]> {
     const state = this.#stateOf(text);
-    const edges = [...(await this.#leaderEdges(state)), ...this.#flightEdges(state), ...this.#agentEdges(state)];
+    const edges = [
+      ...(await this.#leaderEdges(state)),
+      ...this.#flightEdges(state),
+      ...this.#agentEdges(state),
+    ];
     if (state.faults > 0) {
       const after = { ...state, faults: state.faults - 1 };
       const to = this.#written(after, PLAN, state.objects[PLAN]?.at(-1) ?? 0);
@@ -103,7 +107,11 @@ export class ShardsWorld implements Model {
   async #leaderEdges(state: State): Promise<Edge[]> {
     const { objects, flights } = state;
     if (flights.length >= this.#configuration.leaders) return [];
-    const starts = await once(this.#starts, JSON.stringify(objects), async () => await this.#startsAt(objects));
+    const starts = await once(
+      this.#starts,
+      JSON.stringify(objects),
+      async () => await this.#startsAt(objects),
+    );
     return starts.map(({ flight, label, fair }) => {
       return { label, fair, to: this.#textOf({ ...state, flights: [...flights, flight] }) };
     });
@@ -117,7 +125,9 @@ export class ShardsWorld implements Model {
       if (starts.get(key)?.fair !== true) starts.set(key, { flight, label, fair });
     };
     const keys = Object.keys(objects);
-    for (const seen of product(Object.entries(objects).map(([key, versions]) => seenVersions(key, versions)))) {
+    for (const seen of product(
+      Object.entries(objects).map(([key, versions]) => seenVersions(key, versions)),
+    )) {
       const flight = standing(this.#flightOf(await this.#roundFor(objects, seen)), objects);
       if (!flight) continue;
       const isFresh = keys.every((key, at) => seen[at] === objects[key]?.length);
@@ -159,7 +169,11 @@ export class ShardsWorld implements Model {
       const others = state.flights.filter((_, index) => index !== at);
       return arrivalsOf(flight).map(({ request, left }): Edge => {
         const label = `arrives: ${request.part} of ${request.key}`;
-        return { label, fair: true, to: this.#arrived({ ...state, flights: [...others, left] }, request) };
+        return {
+          label,
+          fair: true,
+          to: this.#arrived({ ...state, flights: [...others, left] }, request),
+        };
       });
     });
   }
@@ -169,7 +183,11 @@ export class ShardsWorld implements Model {
     const object = this.#contents.valueOf(content) as Plan;
     const now = this.#contents.valueOf(state.objects[key]?.at(-1) ?? 0) as Plan;
     const [rest, { status }] = part === 'status' ? [now, object] : [object, now];
-    return this.#written(state, key, contentOf(this.#contents, { ...rest, ...(status && { status }) }));
+    return this.#written(
+      state,
+      key,
+      contentOf(this.#contents, { ...rest, ...(status && { status }) }),
+    );
   }
 
   #agentEdges(state: State): Edge[] {
@@ -181,13 +199,21 @@ export class ShardsWorld implements Model {
       const status = quality === 'good' ? 'Completed' : 'Failed';
       const answer = encodeSignal({ ...signal, status: { status, timestamp: rfc3339(NOW) } });
       const annotations = { ...object.metadata.annotations, ...answer };
-      const content = contentOf(this.#contents, { ...object, metadata: { ...object.metadata, annotations } });
-      return [{ label: `${name} says ${status}`, fair: true, to: this.#written(state, key, content) }];
+      const content = contentOf(this.#contents, {
+        ...object,
+        metadata: { ...object.metadata, annotations },
+      });
+      return [
+        { label: `${name} says ${status}`, fair: true, to: this.#written(state, key, content) },
+      ];
     });
   }
 
   #written(state: State, key: string, content: number): string {
-    return this.#textOf({ ...state, objects: { ...state.objects, [key]: [...(state.objects[key] ?? []), content] } });
+    return this.#textOf({
+      ...state,
+      objects: { ...state.objects, [key]: [...(state.objects[key] ?? []), content] },
+    });
   }
 
   #objectAt(objects: Versions, key: string, version?: number): KubeObject {

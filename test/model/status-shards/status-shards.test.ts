@@ -23,7 +23,9 @@ test('docs/internals/safety.md names every invariant of plans with status shards
   const [, section = ''] = page.split('The same for [plans with status shards]');
   expect(SHARD_INVARIANTS.filter(({ name }) => !section.includes(`\`${name}\``))).toEqual([]);
   expect(namesIn(page, 'status-shards')).toEqual(SHARD_CONFIGURATIONS.map(({ name }) => name));
-  expect(namesIn(page, 'large-status-shards')).toEqual(LARGE_SHARD_CONFIGURATIONS.map(({ name }) => name));
+  expect(namesIn(page, 'large-status-shards')).toEqual(
+    LARGE_SHARD_CONFIGURATIONS.map(({ name }) => name),
+  );
 });
 
 test.each(SHARD_MISTAKES)('$name: found by $breaks', async ({ configuration, leader, breaks }) => {

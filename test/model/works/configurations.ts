@@ -26,7 +26,12 @@ export function countOf(qualities: Qualities, noun: string): string {
   return `${all.length} ${noun}${bad === 0 ? '' : `, ${bad} ${bad === 1 ? 'fails' : 'fail'}`}`;
 }
 
-export function configureWorks(family: WorkFamily, targets: string, slots: number, faults = 1): NamedWorkConfiguration {
+export function configureWorks(
+  family: WorkFamily,
+  targets: string,
+  slots: number,
+  faults = 1,
+): NamedWorkConfiguration {
   const qualities = qualitiesOf(targets);
   const name = `${family.name}: ${countOf(qualities, 'targets')}, ${slots} at once`;
   return { name, family, targets: qualities, slots, faults };
@@ -44,6 +49,9 @@ export const WORK_CONFIGURATIONS: readonly NamedWorkConfiguration[] = [
 
 export const WORK_HEAD = ['| work | faults | states | transitions |', '|---|---|---|---|'];
 
-export function workRow({ name, faults }: NamedWorkConfiguration, { states, transitions }: Exploration): string {
+export function workRow(
+  { name, faults }: NamedWorkConfiguration,
+  { states, transitions }: Exploration,
+): string {
   return row(name, faults, ...[states, transitions].map((count) => count.toLocaleString('en')));
 }

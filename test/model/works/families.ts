@@ -59,7 +59,8 @@ export const JOBS: WorkFamily = {
   name: 'Jobs; those that failed hold their slots',
   answers: jobs,
   failedHoldSlots: true,
-  answerOf: (target, work) => (work === 'none' ? undefined : telling({ metadata: { name: target } }, work)),
+  answerOf: (target, work) =>
+    work === 'none' ? undefined : telling({ metadata: { name: target } }, work),
   dialect: () => ({
     ...base('jobs'),
     signal: {
@@ -88,9 +89,16 @@ export const ELSEWHERE: WorkFamily = {
   }),
 };
 
-export function buildWorkPlan(targets: readonly string[], maxInFlight: number, failedHoldSlots: boolean): WorkPlan {
+export function buildWorkPlan(
+  targets: readonly string[],
+  maxInFlight: number,
+  failedHoldSlots: boolean,
+): WorkPlan {
   const { payloads: _, ...stage } = buildStage('worker', targets, { maxInFlight, failedHoldSlots });
-  return { metadata: { name: 'plan', uid: 'plan-uid' }, spec: buildRollout([stage], { phase: 'new' }) };
+  return {
+    metadata: { name: 'plan', uid: 'plan-uid' },
+    spec: buildRollout([stage], { phase: 'new' }),
+  };
 }
 
 function telling(object: KubeObject, work: Work): KubeObject {

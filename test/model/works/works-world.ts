@@ -39,7 +39,11 @@ interface State {
 
 interface WorkInvariant {
   readonly name: string;
-  readonly holds: (rollout: Rollout, places: ReadonlyMap<string, Place>, configuration: WorkConfiguration) => boolean;
+  readonly holds: (
+    rollout: Rollout,
+    places: ReadonlyMap<string, Place>,
+    configuration: WorkConfiguration,
+  ) => boolean;
 }
 
 const UNDER_WAY = (place: Place | undefined): boolean => place?.work === 'begun';
@@ -49,7 +53,9 @@ const WORK_INVARIANTS: readonly WorkInvariant[] = [
   {
     name: 'concurrent-workers',
     holds: ({ stages }, places, { slots, family }) => {
-      const failed = stages.flatMap(({ targets }) => targets).filter(({ state }) => state === 'failed');
+      const failed = stages
+        .flatMap(({ targets }) => targets)
+        .filter(({ state }) => state === 'failed');
       const holding = family.failedHoldSlots ? failed.length : 0;
       return [...places.values()].filter(UNDER_WAY).length + holding <= slots;
     },
@@ -57,17 +63,23 @@ const WORK_INVARIANTS: readonly WorkInvariant[] = [
   {
     name: 'intent-before-signal',
     holds: (rollout, places) =>
-      targetsOf(rollout).every(({ name, state }) => state !== 'pending' || places.get(name)?.work === 'none'),
+      targetsOf(rollout).every(
+        ({ name, state }) => state !== 'pending' || places.get(name)?.work === 'none',
+      ),
   },
   {
     name: 'no-signal-for-what-is-done',
     holds: (rollout, places) =>
-      targetsOf(rollout).every(({ name, state }) => state !== 'done' || !UNDER_WAY(places.get(name))),
+      targetsOf(rollout).every(
+        ({ name, state }) => state !== 'done' || !UNDER_WAY(places.get(name)),
+      ),
   },
   {
     name: 'done-runs-it',
     holds: (rollout, places) =>
-      targetsOf(rollout).every(({ name, state }) => state !== 'done' || places.get(name)?.work === 'done'),
+      targetsOf(rollout).every(
+        ({ name, state }) => state !== 'done' || places.get(name)?.work === 'done',
+      ),
   },
 ];
 
@@ -106,13 +118,18 @@ export class WorksWorld implements Model {
     if (rollout.phase !== 'new' && rollout.phase !== 'running') return true;
     const states = targetsOf(rollout).map(({ state }) => state);
     const failed = states.filter((state) => state === 'failed').length;
-    if (!this.#configuration.family.failedHoldSlots || failed === 0 || states.includes('intended')) return false;
+    if (!this.#configuration.family.failedHoldSlots || failed === 0 || states.includes('intended'))
+      return false;
     return failed >= this.#configuration.slots || !states.includes('pending');
   }
 
   async next(text: string): Promise<Edge[]> {
     const state = this.#stateOf(text);
-    const edges = [...(await this.#leaderEdges(state)), ...this.#workEdges(state), ...this.#faultEdges(state)];
+    const edges = [
+      ...(await this.#leaderEdges(state)),
+      ...this.#workEdges(state),
+      ...this.#faultEdges(state),
+    ];
     return edges.filter(({ to }) => to !== text);
   }
 
@@ -122,9 +139,12 @@ export class WorksWorld implements Model {
     for (const version of state.plan.keys()) {
       for (const seen of views) {
         const isFresh =
-          version === state.plan.length - 1 && seen.every((index, at) => index + 1 === state.places[at]?.told.length);
+          version === state.plan.length - 1 &&
+          seen.every((index, at) => index + 1 === state.places[at]?.told.length);
         const { recorded, asked } = await this.#decide(state, version, seen);
-        const lag = isFresh ? '' : `, seeing plan ${version + 1} and ${seen.map((index) => index + 1).join(' ')}`;
+        const lag = isFresh
+          ? ''
+          : `, seeing plan ${version + 1} and ${seen.map((index) => index + 1).join(' ')}`;
         const edge = (label: string, to: State): unknown =>
           edges.push({ label: `a leader ${label}${lag}`, fair: isFresh, to: this.#textOf(to) });
         if (recorded) {
@@ -145,9 +165,17 @@ export class WorksWorld implements Model {
   async #decide(state: State, version: number, seen: readonly number[]): Promise<WorkDeeds> {
     const { family } = this.#configuration;
     const told = seen.map((index, at) => state.places[at]?.told[index] ?? 'none');
-    const key = [state.plan.length, version, state.plan[version], state.plan.at(-1), ...told].join();
+    const key = [
+      state.plan.length,
+      version,
+      state.plan[version],
+      state.plan.at(-1),
+      ...told,
+    ].join();
     return await once(this.#decisions, key, async () => {
-      const answers = told.flatMap((work, at) => family.answerOf(this.#names[at] ?? '', work) ?? []);
+      const answers = told.flatMap(
+        (work, at) => family.answerOf(this.#names[at] ?? '', work) ?? [],
+      );
       const plan = objectAt(this.#contents, state.plan, version + 1) as WorkPlan;
       const current = objectAt(this.#contents, state.plan) as WorkPlan;
       return await this.#leader(family, { plan, current, targets: this.#names, answers });
@@ -160,7 +188,12 @@ export class WorksWorld implements Model {
       const name = this.#names[at] ?? '';
       const to = (change: Partial<Place>): string => this.#textOf(this.#with(state, at, change));
       const edges: Edge[] = [];
-      if (place.asked) edges.push({ label: `${name}: what was asked for arrives`, fair: true, to: to(arrival(place)) });
+      if (place.asked)
+        edges.push({
+          label: `${name}: what was asked for arrives`,
+          fair: true,
+          to: to(arrival(place)),
+        });
       if (place.work === 'begun') {
         const work = this.#configuration.targets[name] === 'bad' ? 'failed' : 'done';
         edges.push({ label: `${name}: the work is ${work}`, fair: true, to: to({ work }) });
@@ -180,11 +213,20 @@ export class WorksWorld implements Model {
     if (state.faults === 0) return [];
     const faults = state.faults - 1;
     const plan = [...state.plan, state.plan.at(-1) ?? 0];
-    return [{ label: 'somebody else writes the plan', fair: false, to: this.#textOf({ ...state, faults, plan }) }];
+    return [
+      {
+        label: 'somebody else writes the plan',
+        fair: false,
+        to: this.#textOf({ ...state, faults, plan }),
+      },
+    ];
   }
 
   #with(state: State, at: number, change: Partial<Place>): State {
-    return { ...state, places: state.places.map((place, index) => (index === at ? { ...place, ...change } : place)) };
+    return {
+      ...state,
+      places: state.places.map((place, index) => (index === at ? { ...place, ...change } : place)),
+    };
   }
 
   #rolloutIn(plan: readonly number[]): Rollout {

@@ -48,13 +48,18 @@ try {
   const scene = await openScene({ ...options, checks, log, abort }, started);
   await schema(scene, types);
   await register(scene);
-  await checks.check('a cluster of 3 + 2 Machines is there, with Nodes on the real API server', async () => {
-    await makeCluster(scene);
-    return [];
-  });
+  await checks.check(
+    'a cluster of 3 + 2 Machines is there, with Nodes on the real API server',
+    async () => {
+      await makeCluster(scene);
+      return [];
+    },
+  );
   for (const part of parts) {
     log(`part ${part}, after ${Math.round((systemClock.monotonic() - begun) / 1000)} s`);
-    await PARTS[part]?.(scene).catch(async (error: unknown) => await checks.check(part, () => [messageOf(error)]));
+    await PARTS[part]?.(scene).catch(
+      async (error: unknown) => await checks.check(part, () => [messageOf(error)]),
+    );
   }
 } catch (error) {
   await checks.check('the proof comes to its end', () => [messageOf(error)]);

@@ -30,10 +30,15 @@ export class Middleman implements AsyncDisposable {
   /** By default before the extension; `spoil` may put another answer in the place of the real one. */
   static async start(
     { extension, options: { directory } }: Scene,
-    { url = extension.url, spoil = (): undefined => undefined }: { url?: string; spoil?: Spoil } = {},
+    {
+      url = extension.url,
+      spoil = (): undefined => undefined,
+    }: { url?: string; spoil?: Spoil } = {},
   ): Promise<Middleman> {
     const [cert, key, ca] = await Promise.all(
-      ['tls.crt', 'tls.key', 'ca.crt'].map(async (file) => await readFile(join(directory, 'hooks', file), 'utf8')),
+      ['tls.crt', 'tls.key', 'ca.crt'].map(
+        async (file) => await readFile(join(directory, 'hooks', file), 'utf8'),
+      ),
     );
     const { authority, client } = extension;
     // The example of an updater speaks nothing newer.
@@ -41,18 +46,26 @@ export class Middleman implements AsyncDisposable {
     const caller: CallerOptions = { url, authority, client, protocol };
     const heard: Message[] = [];
     const mutual = { requestCert: true, rejectUnauthorized: true };
-    const server = createSecureServer({ allowHTTP1: true, cert, key, ca, ...mutual }, (request, response) => {
-      pass({ caller, heard, spoil }, request, response).catch(() => response.writeHead(502).end());
-    });
+    const server = createSecureServer(
+      { allowHTTP1: true, cert, key, ca, ...mutual },
+      (request, response) => {
+        pass({ caller, heard, spoil }, request, response).catch(() =>
+          response.writeHead(502).end(),
+        );
+      },
+    );
     const { port }: AddressInfo = await listen(server, '127.0.0.1:0');
-    const close = async (): Promise<void> => await new Promise((resolve) => server.close(() => resolve()));
+    const close = async (): Promise<void> =>
+      await new Promise((resolve) => server.close(() => resolve()));
     return new Middleman(`https://127.0.0.1:${port}`, heard, close);
   }
 
   /** How many messages of each kind there were. */
   counts(): Record<string, number> {
     const kinds = Object.groupBy(this.heard, ({ kind }) => kind);
-    return Object.fromEntries(Object.entries(kinds).map(([kind, messages = []]) => [kind, messages.length]));
+    return Object.fromEntries(
+      Object.entries(kinds).map(([kind, messages = []]) => [kind, messages.length]),
+    );
   }
 
   problems(): string[] {
@@ -74,6 +87,7 @@ async function pass(
   heard.push({ kind: asked.kind, body: asked });
   const real = await post(caller, request.url, given);
   const { status, body } = spoil(asked.kind, real) ?? real;
-  if (status === 200) heard.push({ kind: asked.kind.replace('Request', 'Response'), body: JSON.parse(body) });
+  if (status === 200)
+    heard.push({ kind: asked.kind.replace('Request', 'Response'), body: JSON.parse(body) });
   response.writeHead(status, { 'content-type': 'application/json' }).end(body);
 }

@@ -58,7 +58,11 @@ function parseCommand(args: string[]): Command | undefined {
   if (release !== undefined && minor === undefined)
     throw usage(`--release wants one of ${MINORS.join(', ')}, found "${release}"`);
   const releases = minor === undefined ? MINORS : [minor];
-  return { releases, ...(wanted !== undefined && { only: wanted }), ...(logs !== undefined && { logs }) };
+  return {
+    releases,
+    ...(wanted !== undefined && { only: wanted }),
+    ...(logs !== undefined && { logs }),
+  };
 }
 
 function usage(message: string): RefitError {
@@ -97,7 +101,9 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
     const inside: InsideOptions = {
       directory: own,
       programs: await gatherManagers(minor, building),
-      ...(command.only?.includes(NEEDS_CERT_MANAGER) && { certManager: await gatherCertManager(building) }),
+      ...(command.only?.includes(NEEDS_CERT_MANAGER) && {
+        certManager: await gatherCertManager(building),
+      }),
       types: await hookTypesOf(minor, building),
       parts: command.only ?? (minor === NEWEST ? USUAL_PARTS : PARTS_OF_EARLIER),
       refit,
@@ -118,17 +124,22 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
 }
 
 async function keepLogs(directory: string, to: string): Promise<void> {
-  if (existsSync(join(directory, 'logs'))) await cp(join(directory, 'logs'), to, { recursive: true });
+  if (existsSync(join(directory, 'logs')))
+    await cp(join(directory, 'logs'), to, { recursive: true });
 }
 
 /** When the first process of the namespaces ends, so do all others. */
 async function enter(options: InsideOptions, abort: AbortSignal): Promise<void> {
   const file = join(options.directory, 'inside.json');
   await writeFile(file, JSON.stringify(options));
-  const child = spawn('unshare', [...NAMESPACES, process.execPath, join(import.meta.dirname, 'inside.ts'), file], {
-    env: { ...process.env, TMPDIR: options.directory },
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
+  const child = spawn(
+    'unshare',
+    [...NAMESPACES, process.execPath, join(import.meta.dirname, 'inside.ts'), file],
+    {
+      env: { ...process.env, TMPDIR: options.directory },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    },
+  );
   const end = (): void => void child.kill('SIGKILL');
   abort.addEventListener('abort', end, { once: true });
   if (abort.aborted) end();

@@ -12,7 +12,14 @@ import type { Process } from '../../../tools/controlplane/process.ts';
 import type { Checks } from '../checks.ts';
 import { until } from '../wait.ts';
 import { MachineNodes } from './machines/machine-nodes.ts';
-import { CLUSTER, capiMachines, clusterObjects, listOf, NAMESPACE, type ProofMachine } from './machines/objects.ts';
+import {
+  CLUSTER,
+  capiMachines,
+  clusterObjects,
+  listOf,
+  NAMESPACE,
+  type ProofMachine,
+} from './machines/objects.ts';
 import { inWords, isSettled } from './machines/settled.ts';
 import type { CertManager } from './managers/cert-manager.ts';
 import { Managers } from './managers/managers.ts';
@@ -81,13 +88,16 @@ export class Scene {
   nextVersion(): string {
     this.#version++;
     const version = WORKER_VERSIONS[this.#version];
-    if (version === undefined) throw new Error('the download server has no newer version: add one to WORKER_VERSIONS');
+    if (version === undefined)
+      throw new Error('the download server has no newer version: add one to WORKER_VERSIONS');
     return version;
   }
 
   async until(what: string, condition: () => Promise<boolean>): Promise<void> {
     await until(what, PATIENCE_S, condition, this.options.abort).catch(async (error: unknown) => {
-      throw new Error([messageOf(error), ...(await this.#machinesInWords())].join('; '), { cause: error });
+      throw new Error([messageOf(error), ...(await this.#machinesInWords())].join('; '), {
+        cause: error,
+      });
     });
   }
 
@@ -97,7 +107,10 @@ export class Scene {
 
   async machines(role: Role, cluster = CLUSTER): Promise<ProofMachine[]> {
     const labelSelector = `cluster.x-k8s.io/cluster-name=${cluster}${role === 'workers' ? ',!' : ','}${CONTROL_PLANE_LABEL}`;
-    const { items } = await this.cluster.client.listAll(capiMachines, { namespace: NAMESPACE, labelSelector });
+    const { items } = await this.cluster.client.listAll(capiMachines, {
+      namespace: NAMESPACE,
+      labelSelector,
+    });
     return items;
   }
 
@@ -120,7 +133,12 @@ export class Scene {
   }
 
   /** Waits until all Machines of the role have this version, and nothing is going on. */
-  async settled(role: Role, version: string, count = role === 'workers' ? 2 : 3, cluster = CLUSTER): Promise<void> {
+  async settled(
+    role: Role,
+    version: string,
+    count = role === 'workers' ? 2 : 3,
+    cluster = CLUSTER,
+  ): Promise<void> {
     await this.until(`${count} Machines of the ${role} of ${cluster} at ${version}`, async () => {
       const machines = await this.machines(role, cluster);
       return machines.length === count && machines.every((machine) => isSettled(machine, version));
@@ -128,10 +146,16 @@ export class Scene {
   }
 
   /** What is wrong with the Machines and Nodes after an update in place; `before` it they were these. */
-  async wrongAfter(role: Role, version: string, before: ReadonlyMap<string, Identity>): Promise<string[]> {
+  async wrongAfter(
+    role: Role,
+    version: string,
+    before: ReadonlyMap<string, Identity>,
+  ): Promise<string[]> {
     const after = await this.identities(role);
     const moved = [...before].flatMap(([name, was]) =>
-      JSON.stringify(after.get(name)) === JSON.stringify(was) ? [] : [`Machine ${name} or its Node is not the same`],
+      JSON.stringify(after.get(name)) === JSON.stringify(was)
+        ? []
+        : [`Machine ${name} or its Node is not the same`],
     );
     const states = [...after].map(async ([name, { node }]) => {
       const { spec, status } = await this.cluster.client.get(nodes, node);
@@ -148,7 +172,9 @@ export class Scene {
 
   /** Of Machines, how often each service was started. */
   starts(machines: Iterable<string>): Record<string, number> {
-    return Object.fromEntries([...machines].map((name) => [name, this.machineNodes.host(name).starts]));
+    return Object.fromEntries(
+      [...machines].map((name) => [name, this.machineNodes.host(name).starts]),
+    );
   }
 
   async startExtension(name: string): Promise<void> {
@@ -156,7 +182,9 @@ export class Scene {
   }
 
   async #machinesInWords(): Promise<string[]> {
-    const all = await Promise.all([this.machines('control plane'), this.machines('workers')]).catch(() => []);
+    const all = await Promise.all([this.machines('control plane'), this.machines('workers')]).catch(
+      () => [],
+    );
     return inWords(all.flat());
   }
 }
@@ -173,7 +201,10 @@ interface Built {
 }
 
 /** Everything that is started ends with `started`. Resolves when the extension listens; no cluster of Cluster API is there yet. */
-export async function openScene(options: SceneOptions, started: AsyncDisposableStack): Promise<Scene> {
+export async function openScene(
+  options: SceneOptions,
+  started: AsyncDisposableStack,
+): Promise<Scene> {
   const { directory, programs, refit, log, abort } = options;
   const plane = await startControlPlane({ audit: true, log, abort });
   started.defer(async () => await plane.stop());
@@ -194,19 +225,42 @@ export async function openScene(options: SceneOptions, started: AsyncDisposableS
     kubeconfig,
     listOf([
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'capi-system' } },
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE, labels: { 'in-place': 'yes' } } },
+      {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: NAMESPACE, labels: { 'in-place': 'yes' } },
+      },
     ]),
   );
   await mkdir(join(directory, 'updater-certs'));
   const extensionKubeconfig = await plane.kubeconfig('capi');
   const extension = await prepareExtension({ cluster, directory, kubeconfig: extensionKubeconfig });
-  const managers = new Managers({ programs, directory, kubeconfig, client: extension.client, abort });
+  const managers = new Managers({
+    programs,
+    directory,
+    kubeconfig,
+    client: extension.client,
+    abort,
+  });
   started.defer(async () => await managers.stop());
   await managers.open();
   const running = await extension.start('extension');
-  const machineNodes = new MachineNodes({ cluster, management: cluster.client, name: CLUSTER, log });
+  const machineNodes = new MachineNodes({
+    cluster,
+    management: cluster.client,
+    name: CLUSTER,
+    log,
+  });
   started.defer(async () => await machineNodes.stop());
-  return new Scene(options, { kubeconfig, extensionKubeconfig, cluster, managers, machineNodes, extension, running });
+  return new Scene(options, {
+    kubeconfig,
+    extensionKubeconfig,
+    cluster,
+    managers,
+    machineNodes,
+    extension,
+    running,
+  });
 }
 
 /** Its Nodes are on the API server that all else is on. */
@@ -227,6 +281,9 @@ export async function makeCluster(scene: Scene): Promise<void> {
 
 /** Proves that this API server knows Cluster API's own definition of a Machine, not a stand-in's. */
 export async function isRealDefinition(scene: Scene): Promise<boolean> {
-  const { metadata } = await scene.cluster.client.get(customResourceDefinitions, 'machines.cluster.x-k8s.io');
+  const { metadata } = await scene.cluster.client.get(
+    customResourceDefinitions,
+    'machines.cluster.x-k8s.io',
+  );
   return metadata.annotations?.['controller-gen.kubebuilder.io/version'] !== undefined;
 }

@@ -38,7 +38,13 @@ export class Balancer implements AsyncDisposable {
   async #probe(): Promise<void> {
     await Promise.all(
       this.#backends.map(async (backend) => {
-        if (await isReady({ host: backend, port: this.#ports.backend, localAddress: this.#localAddress }))
+        if (
+          await isReady({
+            host: backend,
+            port: this.#ports.backend,
+            localAddress: this.#localAddress,
+          })
+        )
           this.#ready.add(backend);
         else this.#ready.delete(backend);
       }),

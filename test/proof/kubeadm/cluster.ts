@@ -58,7 +58,10 @@ export interface Cluster {
 }
 
 const numbered = (name: string, count: number, first: number) =>
-  Array.from({ length: count }, (_, index) => ({ name: `${name}${index + 1}`, number: first + index }));
+  Array.from({ length: count }, (_, index) => ({
+    name: `${name}${index + 1}`,
+    number: first + index,
+  }));
 
 /** The machines, running, with all that kubeadm needs. */
 export async function startMachines(options: ClusterOptions): Promise<Cluster> {
@@ -72,7 +75,9 @@ export async function startMachines(options: ClusterOptions): Promise<Cluster> {
   await must('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', identity]);
   const hosts = machines.map(({ address, name }) => `${address} ${name}\n`).join('') + way.names;
   const versions = [options.from, ...options.offers];
-  const images = [...new Set((await Promise.all(versions.map((each) => imageNames(parts, each)))).flat())];
+  const images = [
+    ...new Set((await Promise.all(versions.map((each) => imageNames(parts, each)))).flat()),
+  ];
   const start = async (machine: Machine): Promise<void> => {
     const hostKey = join(directory, `host-key-${machine.name}`);
     await must('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', hostKey]);
@@ -97,16 +102,30 @@ export async function startMachines(options: ClusterOptions): Promise<Cluster> {
     options.log(`${machine.name} runs`);
   };
   const replace = async (machine: Machine): Promise<void> => {
-    for (const name of [machine.name, `host-key-${machine.name}`]) await rm(join(directory, name), { recursive: true });
+    for (const name of [machine.name, `host-key-${machine.name}`])
+      await rm(join(directory, name), { recursive: true });
     await start(machine);
   };
   for (const machine of machines) await start(machine);
-  return { controlPlanes, workers, machines, identity, kubeconfig: join(directory, 'admin.conf'), way, replace };
+  return {
+    controlPlanes,
+    workers,
+    machines,
+    identity,
+    kubeconfig: join(directory, 'admin.conf'),
+    way,
+    replace,
+  };
 }
 
 async function importImages(machine: Machine, names: readonly string[]): Promise<void> {
-  await until(`containerd on ${machine.name}`, 60, async () => (await machine.run('ctr version')).ok);
-  for (const name of names) await machine.must(`ctr -n k8s.io images import /opt/parts/images/${archiveOf(name)}`);
+  await until(
+    `containerd on ${machine.name}`,
+    60,
+    async () => (await machine.run('ctr version')).ok,
+  );
+  for (const name of names)
+    await machine.must(`ctr -n k8s.io images import /opt/parts/images/${archiveOf(name)}`);
 }
 
 /** As the documentation of kubeadm has it. */
@@ -127,7 +146,9 @@ async function makeCluster(cluster: Cluster, { from, log }: ClusterOptions): Pro
   await first.must('kubeadm init --config /etc/kubeadm.yaml --upload-certs');
   log(`${first.name} is a control plane`);
   await cp(join(first.root, 'etc/kubernetes/admin.conf'), cluster.kubeconfig);
-  const key = (await first.must('kubeadm init phase upload-certs --upload-certs --config /etc/kubeadm.yaml'))
+  const key = (
+    await first.must('kubeadm init phase upload-certs --upload-certs --config /etc/kubeadm.yaml')
+  )
     .trim()
     .split('\n')
     .at(-1);
@@ -177,7 +198,8 @@ export const PROXY_CONFIGURATION = {
   conntrack: { maxPerCore: 0, min: 0 },
 };
 
-export const documents = (all: readonly object[]): string => all.map((each) => stringify(each)).join('---\n');
+export const documents = (all: readonly object[]): string =>
+  all.map((each) => stringify(each)).join('---\n');
 
 export const KUBEADM = 'kubeadm.k8s.io/v1beta4';
 
@@ -199,7 +221,11 @@ function configuration(version: string, address: string): string {
       networking: { podSubnet: '10.244.0.0/16' },
     },
     // They ask the cluster for a certificate to serve with.
-    { ...KUBELET_CONFIGURATION, serverTLSBootstrap: true, ...(onVersion1() ? { failCgroupV1: false } : {}) },
+    {
+      ...KUBELET_CONFIGURATION,
+      serverTLSBootstrap: true,
+      ...(onVersion1() ? { failCgroupV1: false } : {}),
+    },
     PROXY_CONFIGURATION,
   ]);
 }

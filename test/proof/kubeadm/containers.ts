@@ -20,7 +20,9 @@ interface Pod {
 }
 
 interface NodeWithImages extends Node {
-  readonly status: Node['status'] & { readonly images?: readonly { readonly names: readonly string[] }[] };
+  readonly status: Node['status'] & {
+    readonly images?: readonly { readonly names: readonly string[] }[];
+  };
 }
 
 const LABELS = { app: 'lasting' };
@@ -31,11 +33,17 @@ export async function startLasting(operator: Operator, directory: string): Promi
   const names = items.flatMap(({ status }) => status.images ?? []).flatMap((image) => image.names);
   const image = names.find((name) => /\/pause:/.test(name));
   const containers = [{ name: 'pause', image, imagePullPolicy: 'Never' }];
-  const template = { metadata: { labels: LABELS }, spec: { containers, tolerations: [{ operator: 'Exists' }] } };
+  const template = {
+    metadata: { labels: LABELS },
+    spec: { containers, tolerations: [{ operator: 'Exists' }] },
+  };
   const metadata = { name: 'lasting', namespace: 'kube-system' };
   const spec = { selector: { matchLabels: LABELS }, template };
   const file = join(directory, 'lasting.json');
-  await writeFile(file, JSON.stringify({ apiVersion: 'apps/v1', kind: 'DaemonSet', metadata, spec }));
+  await writeFile(
+    file,
+    JSON.stringify({ apiVersion: 'apps/v1', kind: 'DaemonSet', metadata, spec }),
+  );
   await operator.administer('apply', '-f', file);
   await until('the lasting pods to run', 120, async () => {
     const found = Object.values(await lastingContainers(operator));
@@ -49,12 +57,18 @@ export async function lastingContainers(operator: Operator): Promise<Record<stri
   const entries = items.map(({ metadata, status }): [string, string] => {
     const [container] = status.containerStatuses ?? [];
     const since = container?.state.running ? ` since ${container.state.running.startedAt}` : '';
-    return [metadata.name, `${container?.containerID}${since}, ${container?.restartCount} restarts`];
+    return [
+      metadata.name,
+      `${container?.containerID}${since}, ${container?.restartCount} restarts`,
+    ];
   });
   return Object.fromEntries(entries);
 }
 
-export function changed(before: Readonly<Record<string, string>>, after: Readonly<Record<string, string>>): string[] {
+export function changed(
+  before: Readonly<Record<string, string>>,
+  after: Readonly<Record<string, string>>,
+): string[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return names.flatMap((name) =>
     before[name] === after[name] ? [] : [`${name}: ${before[name]} became ${after[name]}`],
@@ -71,13 +85,18 @@ export async function runtimes({ machines }: Cluster, operator: Operator): Promi
   const wrong = differing(found, `containerd://${CONTAINERD.to.slice(1)}`);
   for (const machine of machines) {
     const installed = await machine.must('containerd --version');
-    if (!installed.includes(` ${CONTAINERD.to} `)) wrong.push(`${machine.name} has ${installed.trim()}`);
+    if (!installed.includes(` ${CONTAINERD.to} `))
+      wrong.push(`${machine.name} has ${installed.trim()}`);
   }
   return wrong;
 }
 
 export async function servingCertificates({ machines }: Cluster): Promise<string[]> {
   const file = '/var/lib/kubelet/pki/kubelet-server-current.pem';
-  const found = await Promise.all(machines.map(async (machine) => await machine.run(`test -s ${file}`)));
-  return machines.flatMap(({ name }, index) => (found[index]?.ok ? [] : [`${name} has no ${file}`]));
+  const found = await Promise.all(
+    machines.map(async (machine) => await machine.run(`test -s ${file}`)),
+  );
+  return machines.flatMap(({ name }, index) =>
+    found[index]?.ok ? [] : [`${name} has no ${file}`],
+  );
 }

@@ -24,10 +24,21 @@ export const etcdStatus = async (machine: Machine): Promise<Status> =>
 async function ask(machine: Machine, path: string): Promise<unknown> {
   const pki = join(machine.root, 'etc/kubernetes/pki/etcd');
   const [ca, cert, key] = await Promise.all(
-    ['ca.crt', 'healthcheck-client.crt', 'healthcheck-client.key'].map(async (name) => await readFile(join(pki, name))),
+    ['ca.crt', 'healthcheck-client.crt', 'healthcheck-client.key'].map(
+      async (name) => await readFile(join(pki, name)),
+    ),
   );
   return await new Promise((resolve, reject) => {
-    const options = { host: machine.address, port: 2379, path, method: 'POST', ca, cert, key, timeout: 10_000 };
+    const options = {
+      host: machine.address,
+      port: 2379,
+      path,
+      method: 'POST',
+      ca,
+      cert,
+      key,
+      timeout: 10_000,
+    };
     const call = request(options, (response) => {
       let text = '';
       response.on('data', (chunk) => (text += String(chunk)));

@@ -34,7 +34,8 @@ function log(line: string): void {
 async function makeSwitch(): Promise<void> {
   await must('ip', ['link', 'set', 'lo', 'up']);
   await must('ip', ['link', 'add', 'machines', 'type', 'bridge']);
-  for (const address of [OPERATOR, BALANCER]) await must('ip', ['addr', 'add', `${address}/24`, 'dev', 'machines']);
+  for (const address of [OPERATOR, BALANCER])
+    await must('ip', ['addr', 'add', `${address}/24`, 'dev', 'machines']);
   await must('ip', ['link', 'set', 'machines', 'up']);
 }
 
@@ -81,7 +82,8 @@ const PARTS: Readonly<Record<Part, () => Promise<void>>> = {
   'another-way': async () => await withCluster('another', options, upgradeAnotherWay, anotherWay),
   agents: async () => await withCluster('agents', options, upgradeByAgents),
   managers: async () => {
-    const work = async (scene: Scene): Promise<void> => await upgradeByManagers(scene, options.managers);
+    const work = async (scene: Scene): Promise<void> =>
+      await upgradeByManagers(scene, options.managers);
     await withCluster('managed', options, work, madeByOthers);
   },
   recordings: async () => await withCluster('recorded', options, recordKubeadm),

@@ -38,7 +38,9 @@ export class Operator {
   /** Where the machines have those of a version. */
   binaries(version: string): object {
     const names = ['kubeadm', 'kubelet', 'kubectl'];
-    return Object.fromEntries(names.map((name) => [name, { path: `/opt/kubernetes/${version}/${name}` }]));
+    return Object.fromEntries(
+      names.map((name) => [name, { path: `/opt/kubernetes/${version}/${name}` }]),
+    );
   }
 
   /** Collects host keys and writes the manifest, as the guide tells; `more`: what the guide calls optional. */
@@ -99,6 +101,8 @@ export class Operator {
 
   /** An object of kube-system, or all Nodes. */
   async get<T>(...what: readonly string[]): Promise<T> {
-    return JSON.parse(await this.administer('-n', 'kube-system', 'get', ...what, '-o', 'json')) as T;
+    return JSON.parse(
+      await this.administer('-n', 'kube-system', 'get', ...what, '-o', 'json'),
+    ) as T;
   }
 }

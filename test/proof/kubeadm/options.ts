@@ -27,4 +27,5 @@ export interface InsideOptions extends Omit<ClusterOptions, 'log' | 'way'> {
 }
 
 /** File for the outcome. */
-export const resultOf = ({ directory }: Pick<InsideOptions, 'directory'>): string => join(directory, 'result.json');
+export const resultOf = ({ directory }: Pick<InsideOptions, 'directory'>): string =>
+  join(directory, 'result.json');

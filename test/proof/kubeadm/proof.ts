@@ -73,8 +73,16 @@ interface Command {
 const isSmall = (only?: string): boolean => only === 'hops' || only === 'skipped-minors';
 
 function parseCommand(args: string[]): Command | undefined {
-  const options = { size: { type: 'string' }, only: { type: 'string' }, help: { type: 'boolean' } } as const;
-  const { only, size = isSmall(only) ? '1+1' : '3+2', help } = parsed(() => parseArgs({ args, options })).values;
+  const options = {
+    size: { type: 'string' },
+    only: { type: 'string' },
+    help: { type: 'boolean' },
+  } as const;
+  const {
+    only,
+    size = isSmall(only) ? '1+1' : '3+2',
+    help,
+  } = parsed(() => parseArgs({ args, options })).values;
   if (help === true) return undefined;
   const [, controlPlanes, workers] = /^([1-5])\+([1-3])$/.exec(size) ?? [];
   if (controlPlanes === undefined)
@@ -85,7 +93,11 @@ function parseCommand(args: string[]): Command | undefined {
   const part = PARTS.find((each) => each === only);
   if (only !== undefined && part === undefined)
     throw new RefitError('REFIT_USAGE', `--only wants one of ${PARTS.join(', ')}, found "${only}"`);
-  return { controlPlanes: Number(controlPlanes), workers: Number(workers), chosen: part ? [part] : USUAL };
+  return {
+    controlPlanes: Number(controlPlanes),
+    workers: Number(workers),
+    chosen: part ? [part] : USUAL,
+  };
 }
 
 async function prove(command: Command, directory: string, abort: AbortSignal): Promise<Outcome> {
@@ -105,7 +117,15 @@ async function prove(command: Command, directory: string, abort: AbortSignal): P
   await cp(programs.etcd, join(parts, 'etcd'));
   await makeImages({ archives: join(parts, 'images'), versions, parts, ...programs });
   const refit = await buildRefit(join(directory, 'refit'), 'readable');
-  const shared = { ...command, managers, parts, from, offers, refit, logs: join(directory, 'logs') };
+  const shared = {
+    ...command,
+    managers,
+    parts,
+    from,
+    offers,
+    refit,
+    logs: join(directory, 'logs'),
+  };
   const outcomes: Outcome[] = [];
   const enterPart = async (part: Part): Promise<void> => {
     const own = { part, directory: join(directory, part), group: groupOf(directory, part) };
@@ -150,7 +170,8 @@ async function enter(options: InsideOptions, abort: AbortSignal): Promise<Outcom
   await once(child, 'close');
   abort.throwIfAborted();
   const result = resultOf(options);
-  if (!existsSync(result)) throw new RefitError('REFIT_TESTENV', `${options.part} ended early: see above`);
+  if (!existsSync(result))
+    throw new RefitError('REFIT_TESTENV', `${options.part} ended early: see above`);
   return JSON.parse(await readFile(result, 'utf8')) as Outcome;
 }
 
@@ -172,7 +193,10 @@ await runMain(async (args, abort) => {
     await rm(directory, { recursive: true });
   }
   const left = command.chosen.flatMap((part) => cgroupsOf(groupOf(directory, part)));
-  const failed = [...outcome.failed, ...(left.length > 0 ? [`cgroups are left: ${left.join(', ')}`] : [])];
+  const failed = [
+    ...outcome.failed,
+    ...(left.length > 0 ? [`cgroups are left: ${left.join(', ')}`] : []),
+  ];
   const passed = outcome.passed + (left.length > 0 ? 0 : 1);
   return conclude({ passed, failed }, started);
 });

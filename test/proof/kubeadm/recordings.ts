@@ -1,5 +1,11 @@
 /** Records what kubeadm itself does, without Refit, for the stand-in of the ordinary tests. */
-import { facts, type KubeadmHosts, readRecorded, record, writeRecorded } from '../../kubeadm/recording.ts';
+import {
+  facts,
+  type KubeadmHosts,
+  readRecorded,
+  record,
+  writeRecorded,
+} from '../../kubeadm/recording.ts';
 import type { Machine } from './machine/machine.ts';
 import type { Scene } from './upgrade.ts';
 import { settled } from './verify.ts';
@@ -8,7 +14,8 @@ import { settled } from './verify.ts';
 export async function recordKubeadm({ cluster, operator, checks, from, to }: Scene): Promise<void> {
   const machineOf = (host: string): Machine => {
     const found = cluster.machines.find(({ name }) => name === host);
-    if (found === undefined) throw new Error(`recordings need a machine ${host}: use --size 2+1 or more`);
+    if (found === undefined)
+      throw new Error(`recordings need a machine ${host}: use --size 2+1 or more`);
     return found;
   };
   const hosts: KubeadmHosts = {
@@ -24,7 +31,13 @@ export async function recordKubeadm({ cluster, operator, checks, from, to }: Sce
     const now = await record(hosts);
     await writeRecorded(now);
     return now
-      .filter((each, index) => JSON.stringify(facts(each)) !== JSON.stringify(before[index] && facts(before[index])))
-      .map(({ host, command }) => `${host}: ${command} is another than in test/fixtures/kubeadm/recorded.json`);
+      .filter(
+        (each, index) =>
+          JSON.stringify(facts(each)) !== JSON.stringify(before[index] && facts(before[index])),
+      )
+      .map(
+        ({ host, command }) =>
+          `${host}: ${command} is another than in test/fixtures/kubeadm/recorded.json`,
+      );
   });
 }

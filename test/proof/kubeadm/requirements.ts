@@ -24,12 +24,18 @@ const NEEDED_GIB = 20;
 
 export async function demandHost(): Promise<void> {
   if (process.getuid?.() !== 0)
-    throw new RefitError('REFIT_TESTENV', 'only root can make machines of namespaces: run this as root');
+    throw new RefitError(
+      'REFIT_TESTENV',
+      'only root can make machines of namespaces: run this as root',
+    );
   const missing: string[] = existsSync('/usr/sbin/sshd') ? [] : ['/usr/sbin/sshd (openssh-server)'];
   for (const [tool, from] of Object.entries(TOOLS))
     if (!(await run('sh', ['-c', `command -v ${tool}`])).ok) missing.push(`${tool} (${from})`);
   if (missing.length > 0)
-    throw new RefitError('REFIT_TESTENV', `missing: ${missing.join(', ')}: install Debian's packages in brackets`);
+    throw new RefitError(
+      'REFIT_TESTENV',
+      `missing: ${missing.join(', ')}: install Debian's packages in brackets`,
+    );
   if (!(await run('unshare', ['--mount', '--net', '--pid', '--cgroup', '--fork', 'true'])).ok)
     throw new RefitError(
       'REFIT_TESTENV',

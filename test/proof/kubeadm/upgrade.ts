@@ -3,7 +3,13 @@ import { dirname } from 'node:path';
 import { lastLines } from '../../../tools/controlplane/run.ts';
 import type { Checks } from '../checks.ts';
 import type { Cluster } from './cluster.ts';
-import { changed, lastingContainers, runtimes, servingCertificates, startLasting } from './containers.ts';
+import {
+  changed,
+  lastingContainers,
+  runtimes,
+  servingCertificates,
+  startLasting,
+} from './containers.ts';
 import type { Operator } from './operator.ts';
 import { CONTAINERD, RUNTIME } from './parts/programs.ts';
 import { rolledOut, settled, verify } from './verify.ts';
@@ -38,13 +44,24 @@ export async function upgrade(scene: Scene): Promise<void> {
   await checks.check(`a cluster of ${from} is there`, async () => await rolledOut(operator, from));
   await checks.check('plan: names each host, and changes nothing', async () => {
     const { ok, stdout, stderr } = await operator.kubeadm('plan');
-    const missing = cluster.machines.filter(({ name }) => !new RegExp(`^${name} .*${from} → ${to}`, 'm').test(stdout));
-    return [...(ok ? [] : [lastLines(stdout + stderr)]), ...missing.map(({ name }) => `${name} is not in the plan`)];
+    const missing = cluster.machines.filter(
+      ({ name }) => !new RegExp(`^${name} .*${from} → ${to}`, 'm').test(stdout),
+    );
+    return [
+      ...(ok ? [] : [lastLines(stdout + stderr)]),
+      ...missing.map(({ name }) => `${name} is not in the plan`),
+    ];
   });
   const before = await lastingContainers(operator);
-  await checks.check('apply: ends with exit code 0', async () => await operator.succeeds('apply', '--yes'));
+  await checks.check(
+    'apply: ends with exit code 0',
+    async () => await operator.succeeds('apply', '--yes'),
+  );
   await verify('after apply', checks, cluster, operator, to);
-  await checks.check(`every Node runs containerd ${CONTAINERD.to}`, async () => await runtimes(cluster, operator));
+  await checks.check(
+    `every Node runs containerd ${CONTAINERD.to}`,
+    async () => await runtimes(cluster, operator),
+  );
   await checks.check('no container was restarted by that', async () =>
     changed(before, await lastingContainers(operator)),
   );

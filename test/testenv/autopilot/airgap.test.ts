@@ -26,7 +26,8 @@ async function expectBundleOn(at: Scene, name: string): Promise<void> {
   expect(found.equals(BUNDLE)).toBe(true);
 }
 
-const fetches = (at: Scene): number => at.downloads.requests.filter(({ path }) => path === PATH).length;
+const fetches = (at: Scene): number =>
+  at.downloads.requests.filter(({ path }) => path === PATH).length;
 
 describe.each(pairsWith(1))('%s', (_name, combination) => {
   const isOurs = combination.agents === 'refit';
@@ -40,7 +41,9 @@ describe.each(pairsWith(1))('%s', (_name, combination) => {
       const update = at.forced({ controllers: listed('controller1'), workers: listed('worker1') });
       await at.create('airgap', bundleFor(at, 'worker1'), update);
       const plan = await at.ends('Completed');
-      expect(targetsIn(plan)).toEqual(['worker1', 'controller1', 'worker1'].map((name) => `${name} SignalCompleted`));
+      expect(targetsIn(plan)).toEqual(
+        ['worker1', 'controller1', 'worker1'].map((name) => `${name} SignalCompleted`),
+      );
       expect(plan.status?.commands.map(({ id, state }) => [id, state])).toEqual([
         [0, 'Completed'],
         [1, 'Completed'],
@@ -61,14 +64,22 @@ describe.each(pairsWith(1))('%s', (_name, combination) => {
   });
 
   describe('ap-airgap on a controller that is a worker too', () => {
-    const scene = useScene(combination, { controllers: 1, workers: 0, files, serviceFlags: ['--enable-worker'] });
+    const scene = useScene(combination, {
+      controllers: 1,
+      workers: 0,
+      files,
+      serviceFlags: ['--enable-worker'],
+    });
 
     test('the controller takes the signal on its Node, and nothing is restarted', async () => {
       const at = scene();
       await at.create('airgap', bundleFor(at, 'controller1'));
       expect(targetsIn(await at.ends('Completed'))).toEqual(['controller1 SignalCompleted']);
       await expectBundleOn(at, 'controller1');
-      expect([at.host('controller1').starts, await at.host('controller1').version()]).toEqual([1, FROM]);
+      expect([at.host('controller1').starts, await at.host('controller1').version()]).toEqual([
+        1,
+        FROM,
+      ]);
       expect(forbiddenIn(await at.audited('"forbid"'))).toEqual([]);
     });
   });

@@ -36,7 +36,9 @@ describe('kubeletcertrotate: our leader, our agents', () => {
       controllers: 1,
       workers: 1,
       kubeconfig: async (user) =>
-        typeof user === 'object' && !('controlNode' in user) ? certificate.kubeconfig : await kubeconfigFor(user),
+        typeof user === 'object' && !('controlNode' in user)
+          ? certificate.kubeconfig
+          : await kubeconfigFor(user),
     },
   );
 
@@ -47,8 +49,13 @@ describe('kubeletcertrotate: our leader, our agents', () => {
       expect(metadata.labels).toHaveProperty([CENTRAL_CORDONING_LABEL]);
     });
     await certificate.rotate(SECOND_MS);
-    await at.until(async () => await expect(first.get(nodes, WORKER)).rejects.toSatisfy(isUnauthorized));
-    await at.create('rotation', at.forced({ controllers: listed('controller1'), workers: listed(WORKER) }));
+    await at.until(
+      async () => await expect(first.get(nodes, WORKER)).rejects.toSatisfy(isUnauthorized),
+    );
+    await at.create(
+      'rotation',
+      at.forced({ controllers: listed('controller1'), workers: listed(WORKER) }),
+    );
     const plan = await at.ends('Completed');
     expect(targetsIn(plan)).toEqual(['controller1 SignalCompleted', `${WORKER} SignalCompleted`]);
     expect(at.host(WORKER).starts).toBe(2);

@@ -20,7 +20,12 @@ describe.each(pairsWith(2))('ap-controllerworker: %s', (_name, combination) => {
   const names = [1, 2, 3].map((index) => `${prefix}controller${index}`);
   const service = { serviceFlags: ['--enable-worker'], played: true, prefix };
   const versions = { version: OLD, offers: [OLD, NEW] };
-  const scene = useScene(combination, { controllers: names.length, workers: 0, ...service, ...versions });
+  const scene = useScene(combination, {
+    controllers: names.length,
+    workers: 0,
+    ...service,
+    ...versions,
+  });
 
   test('no node passes Cordoning before the budget is gone, and no status goes back', async () => {
     const at = scene();
@@ -34,7 +39,9 @@ describe.each(pairsWith(2))('ap-controllerworker: %s', (_name, combination) => {
     expect(['Schedulable', 'SchedulableWait']).toContain((await at.plan()).status?.state);
 
     await blocker.liftBudget();
-    expect(targetsIn(await at.ends('Completed'))).toEqual(names.map((name) => `${name} SignalCompleted`));
+    expect(targetsIn(await at.ends('Completed'))).toEqual(
+      names.map((name) => `${name} SignalCompleted`),
+    );
     for (const name of names) {
       expectForwardOnly(history, name);
       expect(await at.host(name).version()).toBe(NEW);
@@ -51,22 +58,32 @@ function rewriteAnnotations({ client }: Scene, names: readonly string[]): Dispos
   let count = 0;
   const write = (): void => {
     const patch = { metadata: { annotations: { 'example.com/count': String(count++) } } };
-    for (const name of names) void client.patch(controlNodes, name, patch, { type: 'merge' }).catch(() => undefined);
+    for (const name of names)
+      void client.patch(controlNodes, name, patch, { type: 'merge' }).catch(() => undefined);
   };
   const timer = setInterval(write, REWRITE_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** Our leader previews that the drain would not end. The original's leader and nodes that drain themselves retry. */
-async function expectBlocked(at: Scene, { versions }: History, { leader }: Combination): Promise<void> {
+async function expectBlocked(
+  at: Scene,
+  { versions }: History,
+  { leader }: Combination,
+): Promise<void> {
   for (const seen of versions.values()) expect(seen.length).toBeGreaterThan(1);
   if (leader === 'refit') {
     expect(at.seen.states.at(-1)).toBe('Schedulable');
-    for (const name of versions.keys()) expect((await at.client.get(nodes, name)).spec?.unschedulable).toBeUndefined();
+    for (const name of versions.keys())
+      expect((await at.client.get(nodes, name)).spec?.unschedulable).toBeUndefined();
     return;
   }
-  const evictions = (await at.audited('/eviction')).filter(({ requestURI }) => requestURI.includes('/eviction'));
-  expect(evictions.filter(({ responseStatus }) => responseStatus?.code === 429).length).toBeGreaterThan(1);
+  const evictions = (await at.audited('/eviction')).filter(({ requestURI }) =>
+    requestURI.includes('/eviction'),
+  );
+  expect(
+    evictions.filter(({ responseStatus }) => responseStatus?.code === 429).length,
+  ).toBeGreaterThan(1);
 }
 
 /** For all nodes. */
@@ -80,14 +97,18 @@ function expectForwardOnly({ versions }: History, name: string): void {
   expect(stages).toEqual(stages.toSorted((a, b) => a - b));
   expect(Math.min(...stages)).toBeGreaterThanOrEqual(0);
   expect(own.at(-1)?.status).toBe('Completed');
-  const times = own.map(({ timestamp }) => Date.parse(timestamp)).filter((time) => !Number.isNaN(time));
+  const times = own
+    .map(({ timestamp }) => Date.parse(timestamp))
+    .filter((time) => !Number.isNaN(time));
   expect(times).toEqual(times.toSorted((a, b) => a - b));
 }
 
 async function expectWell(at: Scene, name: string): Promise<void> {
   const { spec, status } = await at.client.get(nodes, name);
   expect(spec?.unschedulable).toBeUndefined();
-  expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+  expect(status?.conditions).toContainEqual(
+    expect.objectContaining({ type: 'Ready', status: 'True' }),
+  );
   expect(status?.nodeInfo?.kubeletVersion).toBe(NEW);
 }
 

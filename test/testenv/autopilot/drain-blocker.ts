@@ -1,7 +1,13 @@
 /** The workload of ap-controllerworker: a pod on each node, and a budget that allows no eviction. */
 import { expect, vi } from 'vitest';
 import type { KubeClient } from '../../../src/kube/client.ts';
-import { namespaces, nodes, type Pod, podDisruptionBudgets, pods } from '../../../src/kube/resources.ts';
+import {
+  namespaces,
+  nodes,
+  type Pod,
+  podDisruptionBudgets,
+  pods,
+} from '../../../src/kube/resources.ts';
 import { apply } from '../control-plane.ts';
 import { PATIENCE } from '../drain-stage.ts';
 import { Workloads } from '../drain-workloads.ts';
@@ -21,7 +27,11 @@ export class DrainBlocker implements AsyncDisposable {
 
   /** Resolves when a pod runs on each node and the budget's status blocks all of them. */
   static async start(admin: KubeClient, names: readonly string[]): Promise<DrainBlocker> {
-    const generated = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: '', generateName: `${NAME}-` } };
+    const generated = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: '', generateName: `${NAME}-` },
+    };
     const { metadata } = await admin.create(namespaces, generated);
     const blocker = new DrainBlocker(admin, metadata.name, names);
     await blocker.#deploy();
@@ -54,8 +64,13 @@ export class DrainBlocker implements AsyncDisposable {
   async #deploy(): Promise<void> {
     const labels = { metadata: { labels: { stage: NAME } } };
     for (const name of this.#names) await this.#admin.patch(nodes, name, labels, { type: 'merge' });
-    const apart = { labelSelector: { matchLabels: { app: NAME } }, topologyKey: 'kubernetes.io/hostname' };
-    const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] } };
+    const apart = {
+      labelSelector: { matchLabels: { app: NAME } },
+      topologyKey: 'kubernetes.io/hostname',
+    };
+    const affinity = {
+      podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] },
+    };
     // Without their nodes, pods would never end their grace period.
     const spec = { affinity, terminationGracePeriodSeconds: 0 };
     const set = new Workloads(this.#namespace, NAME);
@@ -67,13 +82,17 @@ export class DrainBlocker implements AsyncDisposable {
     await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
     await this.untilEverywhere();
     await vi.waitFor(async () => {
-      const { status } = await this.#admin.get(podDisruptionBudgets, NAME, { namespace: this.#namespace });
+      const { status } = await this.#admin.get(podDisruptionBudgets, NAME, {
+        namespace: this.#namespace,
+      });
       expect(status).toMatchObject({ currentHealthy: count, disruptionsAllowed: 0 });
     }, PATIENCE);
   }
 
   async #running(): Promise<Pod[]> {
     const { items } = await this.#admin.list(pods, { namespace: this.#namespace });
-    return items.filter(({ metadata, status }) => status?.phase === 'Running' && !metadata.deletionTimestamp);
+    return items.filter(
+      ({ metadata, status }) => status?.phase === 'Running' && !metadata.deletionTimestamp,
+    );
   }
 }

@@ -32,7 +32,10 @@ test.skipIf(ADDRESS === undefined)(
     things.defer(async () => await rm(directory, { recursive: true }));
     const [prefix, apiPort] = [uniquePrefix(), await freePort()];
     const url = `https://${controllerAddress(1)}:${apiPort}`;
-    const names = Array.from({ length: CONTROLLERS }, (_, index) => `${prefix}controller${index + 1}`);
+    const names = Array.from(
+      { length: CONTROLLERS },
+      (_, index) => `${prefix}controller${index + 1}`,
+    );
     const peers = things.use(await Peers.create(ADDRESS ?? '', controlPlane().port, names));
     const outages = new Motion();
     const admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
@@ -65,16 +68,23 @@ test.skipIf(ADDRESS === undefined)(
     lease.addHandler({ updated: () => renewals.push(performance.now()) });
     void lease.run(stop.signal);
     await lease.whenSynced();
-    await cluster.client.create(plans, cluster.plan({ id: 'failover', version: TO, concurrent: 1 }));
+    await cluster.client.create(
+      plans,
+      cluster.plan({ id: 'failover', version: TO, concurrent: 1 }),
+    );
     await mixed.until(async () =>
       expect((await cluster.client.get(plans, 'autopilot')).status?.state).toBe('Completed'),
     );
     for (const host of cluster.hosts) expect(await host.version()).toBe(TO);
     const outage = outages.intervals().find(({ name }) => name === names[0]);
-    const during = renewals.filter((at) => outage !== undefined && at > outage.from + LEASE_MS && at < outage.to);
+    const during = renewals.filter(
+      (at) => outage !== undefined && at > outage.from + LEASE_MS && at < outage.to,
+    );
     expect(during).not.toEqual([]);
     // It goes on at another server before its lease runs out, or another leader could take over.
-    const gaps = renewals.map((at, index) => (at > (outage?.from ?? 0) ? at - (renewals[index - 1] ?? at) : 0));
+    const gaps = renewals.map((at, index) =>
+      at > (outage?.from ?? 0) ? at - (renewals[index - 1] ?? at) : 0,
+    );
     const longest = Math.max(...gaps);
     console.log(`longest time without a renewal: ${Math.round(longest)} ms`);
     expect(longest).toBeLessThan(LEASE_MS);

@@ -30,9 +30,13 @@ test('the agent on k0s-CONTROLLER registers k0s-controller', async () => {
   onTestFinished(async () => await host.stop());
   const all = agentArguments(host, await kubeconfigFor({ controlNode: NAME }));
   const args = all.filter((word, index) => word !== '--name' && all[index - 1] !== '--name');
-  const agent = startAgentProcess([process.execPath, REFIT], [...args, '--api-address', '127.0.0.11'], {
-    AUTOPILOT_HOSTNAME: HOSTNAME,
-  });
+  const agent = startAgentProcess(
+    [process.execPath, REFIT],
+    [...args, '--api-address', '127.0.0.11'],
+    {
+      AUTOPILOT_HOSTNAME: HOSTNAME,
+    },
+  );
   onTestFinished(async () => {
     await agent.stop('SIGKILL');
     await admin.delete(controlNodes, NAME);

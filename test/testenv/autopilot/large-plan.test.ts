@@ -27,7 +27,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await controller.stop('SIGTERM');
-  for (const { metadata } of (await admin.list(plans)).items) await admin.delete(plans, metadata.name);
+  for (const { metadata } of (await admin.list(plans)).items)
+    await admin.delete(plans, metadata.name);
   admin.close();
 });
 
@@ -49,8 +50,12 @@ test('5,001 targets are recorded in status shards, the first failures in the pla
   });
   expect(command?.k0supdate?.workers).toHaveLength(1_000);
   // A record that was refused leaves its shards to the plan's deletion.
-  const { statusShards: record } = JSON.parse(command?.description ?? '') as { statusShards: { prefix: string } };
-  const shards = (await shardsNow()).filter(({ metadata: { name } }) => name.startsWith(record.prefix));
+  const { statusShards: record } = JSON.parse(command?.description ?? '') as {
+    statusShards: { prefix: string };
+  };
+  const shards = (await shardsNow()).filter(({ metadata: { name } }) =>
+    name.startsWith(record.prefix),
+  );
   expect(shards).toHaveLength(26);
   const held = shards.flatMap(({ settled = [], pending }) => [
     ...pending,
@@ -61,7 +66,9 @@ test('5,001 targets are recorded in status shards, the first failures in the pla
   const viewer = ['--kubeconfig', await kubeconfigFor('viewer')];
   const { code, stdout } = await runRefit('status', '-o', 'json', ...viewer);
   expect(code).toBe(0);
-  const { plans: seen } = JSON.parse(stdout.join('\n')) as { plans: { stages: { targets: unknown[] }[] }[] };
+  const { plans: seen } = JSON.parse(stdout.join('\n')) as {
+    plans: { stages: { targets: unknown[] }[] }[];
+  };
   expect(seen[0]?.stages[1]?.targets).toHaveLength(NAMES.length);
 
   await admin.delete(plans, 'autopilot');

@@ -46,9 +46,17 @@ const BINDING = {
 
 /** Whether a mark would be refused now: policies take effect some time after they were written. */
 async function isMarkRefused(): Promise<boolean> {
-  const metadata = { name: `${PREFIX}probe`, ...NODE_LEASES, labels: { [CENTRAL_CORDONING_LABEL]: '' } };
+  const metadata = {
+    name: `${PREFIX}probe`,
+    ...NODE_LEASES,
+    labels: { [CENTRAL_CORDONING_LABEL]: '' },
+  };
   const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata };
-  const { ok } = await kubectlAs('admin', ['create', '--dry-run=server', '-f', '-'], JSON.stringify(lease));
+  const { ok } = await kubectlAs(
+    'admin',
+    ['create', '--dry-run=server', '-f', '-'],
+    JSON.stringify(lease),
+  );
   return !ok;
 }
 
@@ -62,10 +70,14 @@ async function deletionsOf(at: Scene): Promise<string> {
   const events = (await at.audited('/pods')).filter(
     ({ verb, requestURI }) => requestURI.includes('/pods') && /create|delete/.test(verb),
   );
-  return events.map((each) => `${each.responseStatus?.code} ${each.user.username} ${each.requestURI}`).join('\n');
+  return events
+    .map((each) => `${each.responseStatus?.code} ${each.user.username} ${each.requestURI}`)
+    .join('\n');
 }
 
-const CORDONING = PAIRS.filter(([, { leader, agents }]) => agents === 'refit' && leader !== '<=1.34');
+const CORDONING = PAIRS.filter(
+  ([, { leader, agents }]) => agents === 'refit' && leader !== '<=1.34',
+);
 
 describe.each(CORDONING)('%s', (_name, combination) => {
   beforeAll(async () => {
@@ -78,9 +90,13 @@ describe.each(CORDONING)('%s', (_name, combination) => {
   const scene = useScene(combination, { controllers: 1, workers: 1, played: true, prefix });
 
   const markOf = async (): Promise<string | undefined> =>
-    (await scene().client.get(leases, name, NODE_LEASES)).metadata.labels?.[CENTRAL_CORDONING_LABEL];
+    (await scene().client.get(leases, name, NODE_LEASES)).metadata.labels?.[
+      CENTRAL_CORDONING_LABEL
+    ];
   const drainers = async (): Promise<string[]> => {
-    const evictions = (await scene().audited('/eviction')).filter(({ requestURI }) => requestURI.includes('/eviction'));
+    const evictions = (await scene().audited('/eviction')).filter(({ requestURI }) =>
+      requestURI.includes('/eviction'),
+    );
     // 504: done, though nobody waited for the answer.
     return evictions
       .filter(({ responseStatus }) => [201, 504].includes(responseStatus?.code ?? 0))
@@ -97,7 +113,12 @@ describe.each(CORDONING)('%s', (_name, combination) => {
       await using things = new AsyncDisposableStack();
       const metadata = { name: 'no-drains' };
       const [apiVersion, spec] = ['upgrade.refit.dev/v1alpha1', { drain: { enabled: false } }];
-      await at.client.create(upgradePolicies, { apiVersion, kind: 'UpgradePolicy', metadata, spec });
+      await at.client.create(upgradePolicies, {
+        apiVersion,
+        kind: 'UpgradePolicy',
+        metadata,
+        spec,
+      });
       things.defer(async () => await at.client.delete(upgradePolicies, metadata.name));
       await at.until(async () => {
         const { status } = await at.client.get(upgradePolicies, metadata.name);

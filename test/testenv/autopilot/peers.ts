@@ -33,12 +33,22 @@ export class Peers implements AsyncDisposable {
   /** As the API servers keep it; the returned thing deletes it. */
   async publish(client: KubeClient): Promise<AsyncDisposable> {
     const name = 'kubernetes';
-    const ports = [...this.#ports.values()].map((port, index) => ({ name: `https-${index}`, port, protocol: 'TCP' }));
+    const ports = [...this.#ports.values()].map((port, index) => ({
+      name: `https-${index}`,
+      port,
+      protocol: 'TCP',
+    }));
     const endpoints = [{ addresses: [this.#address], conditions: { ready: true } }];
-    const slice = { metadata: { name, namespace: 'default' }, addressType: 'IPv4', endpoints, ports };
+    const slice = {
+      metadata: { name, namespace: 'default' },
+      addressType: 'IPv4',
+      endpoints,
+      ports,
+    };
     await client.create(endpointSlices, slice);
     return {
-      [Symbol.asyncDispose]: async () => await client.delete(endpointSlices, name, { namespace: 'default' }),
+      [Symbol.asyncDispose]: async () =>
+        await client.delete(endpointSlices, name, { namespace: 'default' }),
     };
   }
 

@@ -7,7 +7,10 @@ import { createInformer } from '../../../src/kube/watch/informer.ts';
 export const DELETED = 'deleted';
 
 /** In order, without repetitions; '' for a plan without a state. Follows until `abort` aborts. */
-export async function watchStates(client: KubeClient, abort: AbortSignal): Promise<readonly string[]> {
+export async function watchStates(
+  client: KubeClient,
+  abort: AbortSignal,
+): Promise<readonly string[]> {
   const states: string[] = [];
   const note = (state: string): void => {
     if (states.at(-1) !== state) states.push(state);

@@ -34,7 +34,8 @@ test('one worker ahead of the turn, none while paused, none of a deleted plan', 
   const stop = new AbortController();
   things.defer(() => stop.abort());
   const informer = createInformer(client, nodes, {});
-  const asked = (): Node[] => informer.list().filter(({ metadata }) => metadata.annotations?.[PREFETCH_ANNOTATION]);
+  const asked = (): Node[] =>
+    informer.list().filter(({ metadata }) => metadata.annotations?.[PREFETCH_ANNOTATION]);
   const namesAsked = (): string[] => asked().map(({ metadata }) => metadata.name);
   const most: number[] = [0];
   informer.addHandler({ updated: () => most.push(asked().length) });
@@ -58,13 +59,17 @@ test('one worker ahead of the turn, none while paused, none of a deleted plan', 
   ]);
 
   await refit('pause');
-  await mixed.until(async () => expect([namesAsked(), await filesOf(second)]).toEqual([[], ['k0s']]));
+  await mixed.until(async () =>
+    expect([namesAsked(), await filesOf(second)]).toEqual([[], ['k0s']]),
+  );
   await refit('resume');
   await mixed.until(async () => await Promise.resolve(expect(namesAsked()).toEqual([third.name])));
   expect(statusOf(first)).toBe('Completed');
 
   await client.delete(plans, 'autopilot');
-  await mixed.until(async () => expect([namesAsked(), await filesOf(third)]).toEqual([[], ['k0s']]));
+  await mixed.until(async () =>
+    expect([namesAsked(), await filesOf(third)]).toEqual([[], ['k0s']]),
+  );
   expect(Math.max(...most)).toBe(1);
 });
 

@@ -4,10 +4,21 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { payloadPath } from '../../../sandbox/cluster/cluster.ts';
 import type { DownloadServer } from '../../../sandbox/hosts/download-server.ts';
 import type { Host } from '../../../sandbox/hosts/host.ts';
-import { type Plan, type PlanCommand, plans, type TargetStatus } from '../../../src/api/autopilot/plan.ts';
+import {
+  type Plan,
+  type PlanCommand,
+  plans,
+  type TargetStatus,
+} from '../../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
-import { COMBINATIONS, type Combination, type Mixed, type MixedOptions, startMixed } from '../../doubles/mixed.ts';
+import {
+  COMBINATIONS,
+  type Combination,
+  type Mixed,
+  type MixedOptions,
+  startMixed,
+} from '../../doubles/mixed.ts';
 import { Motion } from '../../expectations/motion.ts';
 import { type Sighting, watchSignals } from '../../expectations/signal-watch.ts';
 import { WHOLE } from '../../whole.ts';
@@ -25,7 +36,8 @@ const PLAYED: Readonly<Record<string, Combination>> = {
   ...COMBINATIONS,
 };
 /** For `describe.each`: the combinations in which a scenario is played. */
-export const PAIRS: readonly (readonly [name: string, combination: Combination])[] = Object.entries(PLAYED);
+export const PAIRS: readonly (readonly [name: string, combination: Combination])[] =
+  Object.entries(PLAYED);
 
 /** Refit alone and the n-th other pair: each scenario takes another one, and quorum.test.ts plays all that they share. */
 export function pairsWith(nth: 1 | 2 | 3): typeof PAIRS {
@@ -111,7 +123,12 @@ export class Scene implements AsyncDisposable {
 
   async create(id: string, ...commands: PlanCommand[]): Promise<void> {
     const [apiVersion, metadata] = ['autopilot.k0sproject.io/v1beta2', { name: 'autopilot' }];
-    const plan: Plan = { apiVersion, kind: 'Plan', metadata, spec: { id, timestamp: 'now', commands } };
+    const plan: Plan = {
+      apiVersion,
+      kind: 'Plan',
+      metadata,
+      spec: { id, timestamp: 'now', commands },
+    };
     await this.client.create(plans, plan);
   }
 

@@ -3,7 +3,11 @@ import type { KubeClient } from '../../../src/kube/client.ts';
 import { type KubeObject, type Lease, leases } from '../../../src/kube/resources.ts';
 import { createInformer } from '../../../src/kube/watch/informer.ts';
 import { decodeSignal } from '../../../src/signal/annotations.ts';
-import { CENTRAL_CORDONING_LABEL, controlNodes, SIGNAL_STATUSES } from '../../../src/signal/names.ts';
+import {
+  CENTRAL_CORDONING_LABEL,
+  controlNodes,
+  SIGNAL_STATUSES,
+} from '../../../src/signal/names.ts';
 
 /** The status in one version of an object; 'none' without a signal, 'sent' for a signal without a status. */
 interface Version {

@@ -8,7 +8,14 @@ const prefix = uniquePrefix();
 const [first, second] = [`${prefix}worker1`, `${prefix}worker2`];
 const scene = useScene(
   { leader: 'refit', agents: 'refit' },
-  { controllers: 0, workers: 2, prefix, played: true, mute: TO, agentFlags: ['--soak', '0', '--ready-timeout', '3s'] },
+  {
+    controllers: 0,
+    workers: 2,
+    prefix,
+    played: true,
+    mute: TO,
+    agentFlags: ['--soak', '0', '--ready-timeout', '3s'],
+  },
 );
 
 test('the plan fails with the first node, which is rolled back, and touches no other', async () => {
@@ -16,7 +23,9 @@ test('the plan fails with the first node, which is rolled back, and touches no o
   // Heartbeats have whole seconds: one in the second of the restart may have come after it.
   await at.until(async () => expect(Date.now() - (await lastHeard(at))).toBeGreaterThan(2_000));
   const platforms = { 'linux-amd64': { url: at.url(TO) } };
-  await at.create('silent', { k0supdate: { version: TO, platforms, targets: { workers: listed(first, second) } } });
+  await at.create('silent', {
+    k0supdate: { version: TO, platforms, targets: { workers: listed(first, second) } },
+  });
   const plan = await at.ends('ApplyFailed');
   expect(targetsIn(plan)).toEqual([`${first} SignalApplyFailed`, `${second} SignalPending`]);
   expect(plan.status?.commands[0]?.description).toContain('no kubelet heartbeat within');
@@ -27,7 +36,9 @@ test('the plan fails with the first node, which is rolled back, and touches no o
   await at.until(async () => {
     const { spec, status } = await at.client.get(nodes, first);
     expect(spec?.unschedulable).toBeUndefined();
-    expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+    expect(status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Ready', status: 'True' }),
+    );
     expect(status?.nodeInfo?.kubeletVersion).toBe(FROM);
   });
 });
@@ -35,5 +46,7 @@ test('the plan fails with the first node, which is rolled back, and touches no o
 /** The last heartbeat of the first node's kubelet; NaN before the first. */
 async function lastHeard({ client }: Scene): Promise<number> {
   const { status } = await client.get(nodes, first);
-  return Date.parse(status?.conditions?.find(({ type }) => type === 'Ready')?.lastHeartbeatTime ?? '');
+  return Date.parse(
+    status?.conditions?.find(({ type }) => type === 'Ready')?.lastHeartbeatTime ?? '',
+  );
 }

@@ -12,7 +12,13 @@ const TOO_NEW = 'v99.99.99';
 describe.each(pairsWith(3))('%s', (_name, combination) => {
   const prefix = uniquePrefix();
   const name = `${prefix}controller1`;
-  const scene = useScene(combination, { controllers: 1, workers: 0, serviceFlags: ['--single'], played: true, prefix });
+  const scene = useScene(combination, {
+    controllers: 1,
+    workers: 0,
+    serviceFlags: ['--single'],
+    played: true,
+    prefix,
+  });
 
   test('ap-removedapis: an object of a kind that is gone in the version ends the plan with a Warning', async () => {
     const at = scene();
@@ -22,7 +28,9 @@ describe.each(pairsWith(3))('%s', (_name, combination) => {
     const targets = { controllers: listed(name) };
     await at.create('removedapis', { k0supdate: { version: TOO_NEW, platforms, targets } });
     const { status } = await at.ends('Warning');
-    expect(status?.commands).toMatchObject([{ id: 0, state: 'Warning', description: REMOVED_KIND_FOUND }]);
+    expect(status?.commands).toMatchObject([
+      { id: 0, state: 'Warning', description: REMOVED_KIND_FOUND },
+    ]);
     expect(at.statusesOf(name, 'removedapis')).toEqual([]);
   });
 

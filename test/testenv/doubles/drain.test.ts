@@ -29,7 +29,11 @@ const labels = { app: 'web' };
 let admin: KubeClient;
 beforeAll(async () => {
   admin = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-  await admin.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+  await admin.create(namespaces, {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: NAMESPACE },
+  });
 });
 afterAll(async () => {
   await admin.delete(namespaces, NAMESPACE);
@@ -42,7 +46,11 @@ async function deploy(
   until: (condition: () => Promise<void>) => Promise<void>,
 ): Promise<AsyncDisposable> {
   const metadata = { name: 'web', namespace: NAMESPACE };
-  const spread = { maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' };
+  const spread = {
+    maxSkew: 1,
+    topologyKey: 'kubernetes.io/hostname',
+    whenUnsatisfiable: 'ScheduleAnyway',
+  };
   const template = {
     metadata: { labels },
     spec: {
@@ -59,7 +67,10 @@ async function deploy(
   });
   return {
     async [Symbol.asyncDispose]() {
-      await admin.delete(deployments, 'web', { namespace: NAMESPACE, propagationPolicy: 'Background' });
+      await admin.delete(deployments, 'web', {
+        namespace: NAMESPACE,
+        propagationPolicy: 'Background',
+      });
       await until(async () => expect(await podsThere()).toEqual([]));
     },
   };
@@ -70,7 +81,9 @@ async function forbidEvictions(): Promise<AsyncDisposable> {
   const spec = { minAvailable: '100%', selector: { matchLabels: labels } };
   const budget = { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata, spec };
   await admin.create(budgets, budget);
-  return { [Symbol.asyncDispose]: async () => await admin.delete(budgets, 'web', { namespace: NAMESPACE }) };
+  return {
+    [Symbol.asyncDispose]: async () => await admin.delete(budgets, 'web', { namespace: NAMESPACE }),
+  };
 }
 
 async function podsThere(): Promise<Pod[]> {
@@ -97,7 +110,8 @@ test('#46: three workers at once: drained one after the other, and none goes on 
     await stage.until(async () => expect(await stage.status(name)).toBe('Cordoning'));
   // As recorded: in this order, and all before the first cordon.
   stage.recorder.hold = async ({ name, annotations = {}, body }) => {
-    if (name === 'w1' && JSON.stringify(body) === '{"spec":{"unschedulable":true}}') return await cordoning('w3');
+    if (name === 'w1' && JSON.stringify(body) === '{"spec":{"unschedulable":true}}')
+      return await cordoning('w3');
     const before = workers[workers.indexOf(name) - 1];
     if (before !== undefined && statusOf(annotations) === 'Cordoning') await cordoning(before);
   };
@@ -117,7 +131,9 @@ test('#47: a budget that allows nothing is asked without a pause', async () => {
   const recording = loadRecording('06-two-k0supdates');
   await stage.create(recording.plan(stage.downloads));
   const refused = (): number =>
-    stage.recorder.writes.filter(({ resource, code }) => resource === 'pods/eviction' && code === 429).length;
+    stage.recorder.writes.filter(
+      ({ resource, code }) => resource === 'pods/eviction' && code === 429,
+    ).length;
   await stage.until(() => expect(refused()).toBeGreaterThan(50));
   expect(await stage.isCordoned('w1')).toBe(true);
   await budget[Symbol.asyncDispose]();
@@ -125,7 +141,11 @@ test('#47: a budget that allows nothing is asked without a pause', async () => {
 });
 
 test('#28: a drain that takes too long is begun again and again, and the node stays cordoned', async () => {
-  await using stage = await startStage({ controllers: ['c1'], workers: ['w1'], times: { drain: 100 } });
+  await using stage = await startStage({
+    controllers: ['c1'],
+    workers: ['w1'],
+    times: { drain: 100 },
+  });
   await using _ = await deploy(1, async (condition) => await stage.until(condition));
   await using things = new AsyncDisposableStack();
   things.use(await forbidEvictions());

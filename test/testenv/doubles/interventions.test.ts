@@ -18,13 +18,17 @@ const C3 = { controllers: ['c3'] };
 
 test('03a: one failed download ends the plan at once, though another worker might have started', async () => {
   const faults = [{ node: 'w1', status: 404 }];
-  await using run = await runRecorded('03a-download-404', { ...C3, workers: ['w1', 'w2', 'w3'], faults }, (stage) => {
-    // In the recording, w1 failed before the leader chose the next worker.
-    stage.recorder.hold = async ({ resource, status }) => {
-      if (resource !== 'plans/status' || !JSON.stringify(status).includes('SignalSent')) return;
-      await stage.until(async () => expect(await stage.status('w1')).toBe('FailedDownload'));
-    };
-  });
+  await using run = await runRecorded(
+    '03a-download-404',
+    { ...C3, workers: ['w1', 'w2', 'w3'], faults },
+    (stage) => {
+      // In the recording, w1 failed before the leader chose the next worker.
+      stage.recorder.hold = async ({ resource, status }) => {
+        if (resource !== 'plans/status' || !JSON.stringify(status).includes('SignalSent')) return;
+        await stage.until(async () => expect(await stage.status('w1')).toBe('FailedDownload'));
+      };
+    },
+  );
   await run.stage.untilPlan('ApplyFailed');
   await run.untilAsRecorded();
   expect(run.stage.downloads.requests).toMatchObject([{ node: 'w1', status: 404 }]);
@@ -38,11 +42,9 @@ test('04: a build of another version than the plan names is a dead end, which no
   await stage.client.patch(plans, 'autopilot', version, { type: 'json' });
   await run.untilAsRecorded();
   expect(await stage.host('w3').version()).toBe(NEW);
-  expect([await stage.status('w3'), await stage.isCordoned('w3'), await stage.planState()]).toEqual([
-    'Restart',
-    true,
-    'SchedulableWait',
-  ]);
+  expect([await stage.status('w3'), await stage.isCordoned('w3'), await stage.planState()]).toEqual(
+    ['Restart', true, 'SchedulableWait'],
+  );
 });
 
 test('05c: a download of a bundle that a restart interrupts is never taken up again', async () => {
@@ -50,7 +52,10 @@ test('05c: a download of a bundle that a restart interrupts is never taken up ag
   await using run = await runRecorded('05c-airgap-restart-mid-download', cast);
   const { stage } = run;
   await stage.until(async () => {
-    expect([await stage.status('w1'), await stage.status('w2')]).toEqual(['Downloading', 'Downloading']);
+    expect([await stage.status('w1'), await stage.status('w2')]).toEqual([
+      'Downloading',
+      'Downloading',
+    ]);
     expect(stage.downloads.requests).toHaveLength(2);
   });
   stage.double('w1').terminate();
@@ -79,7 +84,9 @@ test('07b: a failed download fails the next plan of the same id, too', async () 
   const { stage, recording } = run;
   await stage.untilPlan('ApplyFailed');
   await stage.deletePlan();
-  const plan: Plan = JSON.parse(JSON.stringify(recording.plan(stage.downloads)).replace('/404/x', '/b/k0s-old'));
+  const plan: Plan = JSON.parse(
+    JSON.stringify(recording.plan(stage.downloads)).replace('/404/x', '/b/k0s-old'),
+  );
   await stage.create(plan);
   await stage.untilPlan('ApplyFailed');
   await run.untilAsRecorded();
@@ -90,9 +97,16 @@ test('09: a node that an administrator had cordoned is schedulable afterwards', 
     '09-admin-cordoned',
     { ...C3, workers: ['w1'], versions: { w1: NEW } },
     async (stage) => {
-      await stage.client.patch(nodes, 'w1', { spec: { unschedulable: true } }, { type: 'strategic' });
+      await stage.client.patch(
+        nodes,
+        'w1',
+        { spec: { unschedulable: true } },
+        { type: 'strategic' },
+      );
       // The controller manager's write would conflict with the first status.
-      await stage.until(async () => expect((await stage.client.get(nodes, 'w1')).spec?.taints).toHaveLength(1));
+      await stage.until(async () =>
+        expect((await stage.client.get(nodes, 'w1')).spec?.taints).toHaveLength(1),
+      );
     },
   );
   await run.stage.untilPlan('Completed');
@@ -101,19 +115,27 @@ test('09: a node that an administrator had cordoned is schedulable afterwards', 
 });
 
 test('14d: a conflict after the binary was put in place wedges the node for ever', async () => {
-  await using run = await runRecorded('14d-conflict-after-rename', { ...C3, workers: ['w1', 'w2'] }, (stage) => {
-    stage.holdStatus('w2', 'Restart', async () => {
-      const annotations = { 'example.com/x': 'y' };
-      await stage.client.patch(nodes, 'w2', { metadata: { annotations } }, { type: 'merge' });
-    });
-  });
+  await using run = await runRecorded(
+    '14d-conflict-after-rename',
+    { ...C3, workers: ['w1', 'w2'] },
+    (stage) => {
+      stage.holdStatus('w2', 'Restart', async () => {
+        const annotations = { 'example.com/x': 'y' };
+        await stage.client.patch(nodes, 'w2', { metadata: { annotations } }, { type: 'merge' });
+      });
+    },
+  );
   const { stage } = run;
   await run.untilAsRecorded();
   await stage.until(async () => expect(await stage.status('w1')).toBe('Completed'));
   const wedged = stage.host('w2');
   expect(await readFile(wedged.binary)).toEqual(await readFile(join(stage.directory, 'k0s-new')));
   await expect(readFile(join(dirname(wedged.binary), 'k0s.tmp'))).rejects.toThrow('ENOENT');
-  expect([await wedged.version(), wedged.starts, await stage.isCordoned('w2')]).toEqual(['v1.36.3+k0s.0', 1, true]);
+  expect([await wedged.version(), wedged.starts, await stage.isCordoned('w2')]).toEqual([
+    'v1.36.3+k0s.0',
+    1,
+    true,
+  ]);
   stage.double('w2').terminate();
   await stage.until(async () => expect(await wedged.version()).toBe(NEW));
   // After a restart it runs the wanted build and still cannot continue.
@@ -138,7 +160,8 @@ test('19: a node that is deleted while it downloads is waited for in vain', asyn
   await using run = await runRecorded(
     '19-node-deleted-while-sent',
     { ...C3, workers: ['w3'], versions: { w3: NEW } },
-    (stage) => stage.holdStatus('w3', 'Cordoning', async () => await stage.client.delete(nodes, 'w3')),
+    (stage) =>
+      stage.holdStatus('w3', 'Cordoning', async () => await stage.client.delete(nodes, 'w3')),
   );
   const { stage } = run;
   await stage.until(async () => {
@@ -154,11 +177,14 @@ test('19: a node that is deleted while it downloads is waited for in vain', asyn
 test('12a: a leader that is killed is replaced when its lease has run out, and its successor takes everything up', async () => {
   const cast = { controllers: ['c3', 'c1', 'c2'], reluctant: ['c1'], workers: ['w2', 'w3'] };
   const times = { leaseDuration: 2_000, renewDeadline: 1_500 };
-  await using run = await runRecorded('12a-leader-kill9', { ...cast, versions: { w2: NEW, w3: NEW }, times }, (stage) =>
-    stage.holdStatus('w3', 'Cordoning', async () => {
-      stage.double('c3').crash();
-      await stage.until(() => expect(stage.double('c3').isAtWork).toBe(false));
-    }),
+  await using run = await runRecorded(
+    '12a-leader-kill9',
+    { ...cast, versions: { w2: NEW, w3: NEW }, times },
+    (stage) =>
+      stage.holdStatus('w3', 'Cordoning', async () => {
+        stage.double('c3').crash();
+        await stage.until(() => expect(stage.double('c3').isAtWork).toBe(false));
+      }),
   );
   await run.stage.untilPlan('Completed');
   await run.untilAsRecorded();

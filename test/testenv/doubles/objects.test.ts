@@ -36,7 +36,9 @@ test('a held lease, a released one, and the one of its next holder', async () =>
   };
   stage.double('c3').terminate();
   await stage.until(() => expect(stage.double('c1').leads).toBe(true));
-  expect(shapeOf(released ?? held)).toEqual(shapeOf(recordedObject('lease-just-after-graceful-release')));
+  expect(shapeOf(released ?? held)).toEqual(
+    shapeOf(recordedObject('lease-just-after-graceful-release')),
+  );
   expect(released?.metadata.labels?.[CENTRAL_CORDONING_LABEL]).toBe(held.spec?.holderIdentity);
   const next = await leaderLease(stage);
   expect(next.spec?.leaseTransitions).toBe((held.spec?.leaseTransitions ?? 0) + 1);
@@ -55,6 +57,9 @@ test('the ControlNode of a controller', async () => {
   const { metadata, ...recorded } = recordedObject('controlnode');
   // The recorded one has a signal.
   const mode = Object.entries(metadata.annotations ?? {}).filter(([key]) => key.endsWith('/mode'));
-  const expected = { ...recorded, metadata: { ...metadata, annotations: Object.fromEntries(mode) } };
+  const expected = {
+    ...recorded,
+    metadata: { ...metadata, annotations: Object.fromEntries(mode) },
+  };
   expect(shapeOf(await stage.client.get(controlNodes, 'c1'))).toEqual(shapeOf(expected));
 });

@@ -9,7 +9,8 @@ const THREE = { controllers: ['c1', 'c2', 'c3'], reluctant: ['c2'] };
 const LED_BY_C3 = { controllers: ['c3', 'c1', 'c2'], reluctant: ['c2'] };
 const ALONE = { controllers: ['c3'] };
 
-const allAt = (...names: string[]): Record<string, string> => Object.fromEntries(names.map((name) => [name, NEW]));
+const allAt = (...names: string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name) => [name, NEW]));
 
 const RECORDINGS: readonly [recording: string, state: string, cast: Cast][] = [
   ['plan-3c3w-concurrent1', 'Completed', { ...THREE, workers: ['w1', 'w2', 'w3'] }],
@@ -21,7 +22,11 @@ const RECORDINGS: readonly [recording: string, state: string, cast: Cast][] = [
     { ...LED_BY_C3, workers: ['w1', 'w2'], versions: allAt('c1', 'c2', 'c3', 'w1', 'w2') },
   ],
   ['03b-wrong-sha', 'ApplyFailed', { ...ALONE, workers: ['w3'] }],
-  ['05a-airgap-double', 'Completed', { ...ALONE, workers: ['w1', 'w2', 'w3'], faults: [{ paceMs: 2, times: 9 }] }],
+  [
+    '05a-airgap-double',
+    'Completed',
+    { ...ALONE, workers: ['w1', 'w2', 'w3'], faults: [{ paceMs: 2, times: 9 }] },
+  ],
   ['06-two-k0supdates', 'Completed', { ...ALONE, workers: ['w1'] }],
   [
     '08a-unparsable-label-selector',
@@ -42,8 +47,11 @@ const RECORDINGS: readonly [recording: string, state: string, cast: Cast][] = [
 /** The longest, each with a shorter one of its kind. */
 const LONG = ['02a-forced-same-old', '02c-forced-same-new'];
 
-test.each(RECORDINGS.filter(([name]) => WHOLE || !LONG.includes(name)))('%s', async (name, state, cast) => {
-  await using run = await runRecorded(name, cast);
-  await run.stage.untilPlan(state);
-  await run.untilAsRecorded();
-});
+test.each(RECORDINGS.filter(([name]) => WHOLE || !LONG.includes(name)))(
+  '%s',
+  async (name, state, cast) => {
+    await using run = await runRecorded(name, cast);
+    await run.stage.untilPlan(state);
+    await run.untilAsRecorded();
+  },
+);

@@ -20,7 +20,10 @@ function planFor(stage: Stage, controllers: readonly string[], workers: readonly
   const platforms = { 'linux-amd64': { url: `${stage.downloads.url}/b/k0s-new` } };
   const listed = (names: readonly string[]) => ({ discovery: { static: { nodes: [...names] } } });
   const targets = { controllers: listed(controllers), workers: listed(workers) };
-  return { ...plan, spec: { ...plan.spec, commands: [{ k0supdate: { version: NEW, platforms, targets } }] } };
+  return {
+    ...plan,
+    spec: { ...plan.spec, commands: [{ k0supdate: { version: NEW, platforms, targets } }] },
+  };
 }
 
 /**
@@ -28,14 +31,18 @@ function planFor(stage: Stage, controllers: readonly string[], workers: readonly
  * Whether that or a conflict happens depends on timing.
  */
 function staleAs409({ by, resource, verb, code }: Write): number {
-  return by.startsWith('system:node:') && resource === 'nodes' && verb === 'update' && code === 403 ? 409 : code;
+  return by.startsWith('system:node:') && resource === 'nodes' && verb === 'update' && code === 403
+    ? 409
+    : code;
 }
 
 async function update(stage: Stage, controllers: readonly string[], workers: readonly string[]) {
   const start = stage.recorder.writes.length;
   await stage.create(planFor(stage, controllers, workers));
   await stage.untilPlan('Completed');
-  const writes = stage.recorder.writes.slice(start).map((write) => ({ ...write, code: staleAs409(write) }));
+  const writes = stage.recorder.writes
+    .slice(start)
+    .map((write) => ({ ...write, code: staleAs409(write) }));
   return linesByObject(writes);
 }
 
@@ -60,23 +67,41 @@ const workerLines = (cordons: string): string[] => [
 ];
 
 test('under a leader of 1.35 a worker of 1.34 cordons itself, and leaves the uncordoning to the leader once it is newer', async () => {
-  await using stage = await startStage({ controllers: ['c3'], workers: ['w1'], versions: { c3: NEWER, w1: OLDER } });
+  await using stage = await startStage({
+    controllers: ['c3'],
+    workers: ['w1'],
+    versions: { c3: NEWER, w1: OLDER },
+  });
   expect((await update(stage, [], ['w1']))['w1']).toEqual(workerLines('node'));
 });
 
 test('a worker of 1.35 leaves both to its leader', async () => {
-  await using stage = await startStage({ controllers: ['c3'], workers: ['w1'], versions: { c3: NEWER, w1: NEWER } });
+  await using stage = await startStage({
+    controllers: ['c3'],
+    workers: ['w1'],
+    versions: { c3: NEWER, w1: NEWER },
+  });
   expect((await update(stage, [], ['w1']))['w1']).toEqual(workerLines('leader'));
-  const lease = await stage.client.get(leases, LEADER_LEASE.name, { namespace: LEADER_LEASE.namespace });
+  const lease = await stage.client.get(leases, LEADER_LEASE.name, {
+    namespace: LEADER_LEASE.namespace,
+  });
   expect(lease.metadata.labels?.[CENTRAL_CORDONING_LABEL]).toBe(lease.spec?.holderIdentity);
 });
 
 test('under a leader of 1.34 everybody does it alone, and no lease says anything', async () => {
-  await using stage = await startStage({ controllers: ['c3'], workers: ['w1'], versions: { c3: OLDER, w1: OLDER } });
+  await using stage = await startStage({
+    controllers: ['c3'],
+    workers: ['w1'],
+    versions: { c3: OLDER, w1: OLDER },
+  });
   const lines = await update(stage, [], ['w1']);
-  const own = workerLines('node').map((line) => line.replace(/^leader (?!update 200 none)/, 'node '));
+  const own = workerLines('node').map((line) =>
+    line.replace(/^leader (?!update 200 none)/, 'node '),
+  );
   expect(lines['w1']).toEqual(own);
-  const lease = await stage.client.get(leases, LEADER_LEASE.name, { namespace: LEADER_LEASE.namespace });
+  const lease = await stage.client.get(leases, LEADER_LEASE.name, {
+    namespace: LEADER_LEASE.namespace,
+  });
   expect(lease.metadata.labels ?? {}).not.toHaveProperty(CENTRAL_CORDONING_LABEL);
 });
 
@@ -109,20 +134,33 @@ test('a controller that is a worker, too, is updated through its ControlNode, an
 test.each([
   ['v1.35.2+k0s.0', 'SchedulableWait', 0],
   [NEWER, 'Completed', 2],
-])('%s on a controller that is a worker, too: a plan with a bundle for it is %s', async (version, state, downloads) => {
-  const cast = { controllers: ['c3', 'c1'], workloads: ['c1'], versions: { c1: version }, picks: ['c1', 'c1'] };
-  await using stage = await startStage({ ...cast, faults: [{ paceMs: 2, times: 2 }] });
-  const plan = loadRecording('05b-airgap-content-disposition').plan(stage.downloads);
-  const text = JSON.stringify(plan.spec.commands).replace('"w3"', '"c1"');
-  plan.spec.commands = JSON.parse(text) as Plan['spec']['commands'];
-  await stage.create(plan);
-  await stage.until(async () => expect((await stage.client.get(nodes, 'c1')).metadata.annotations).toBeDefined());
-  await stage.untilPlan(state);
-  await stage.until(() => expect(stage.downloads.requests).toHaveLength(downloads));
-});
+])(
+  '%s on a controller that is a worker, too: a plan with a bundle for it is %s',
+  async (version, state, downloads) => {
+    const cast = {
+      controllers: ['c3', 'c1'],
+      workloads: ['c1'],
+      versions: { c1: version },
+      picks: ['c1', 'c1'],
+    };
+    await using stage = await startStage({ ...cast, faults: [{ paceMs: 2, times: 2 }] });
+    const plan = loadRecording('05b-airgap-content-disposition').plan(stage.downloads);
+    const text = JSON.stringify(plan.spec.commands).replace('"w3"', '"c1"');
+    plan.spec.commands = JSON.parse(text) as Plan['spec']['commands'];
+    await stage.create(plan);
+    await stage.until(async () =>
+      expect((await stage.client.get(nodes, 'c1')).metadata.annotations).toBeDefined(),
+    );
+    await stage.untilPlan(state);
+    await stage.until(() => expect(stage.downloads.requests).toHaveLength(downloads));
+  },
+);
 
 test('a leader of 1.34 ends a plan for a controller that is not ready', async () => {
-  await using stage = await startStage({ controllers: ['c3', 'c1'], versions: { c3: OLDER, c1: OLDER } });
+  await using stage = await startStage({
+    controllers: ['c3', 'c1'],
+    versions: { c3: OLDER, c1: OLDER },
+  });
   await stage.host('c1').powerOff();
   await stage.create(planFor(stage, ['c1'], []));
   await stage.untilPlan('InconsistentTargets');

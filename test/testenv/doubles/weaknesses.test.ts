@@ -27,7 +27,12 @@ async function touch(stage: Stage, resource: Resource, name: string): Promise<vo
 function conflictWhenSent(stage: Stage, times: number): void {
   let left = times;
   stage.recorder.hold = async ({ resource, status }) => {
-    if (resource !== 'plans/status' || !JSON.stringify(status).includes('SignalSent') || left-- <= 0) return;
+    if (
+      resource !== 'plans/status' ||
+      !JSON.stringify(status).includes('SignalSent') ||
+      left-- <= 0
+    )
+      return;
     await touch(stage, plans, 'autopilot');
   };
 }
@@ -37,10 +42,16 @@ test('#3: a conflict after the signal makes the leader signal another worker, th
   // As recorded: three workers are in progress with `concurrent: 1`.
   expect(new Set(signalled(recording.writes))).toEqual(new Set(['w1', 'w2', 'w3']));
   const workers = ['w1', 'w2', 'w3'];
-  await using stage = await startStage({ ...C3, workers, picks: workers, faults: [{ paceMs: 60_000, times: 3 }] });
+  await using stage = await startStage({
+    ...C3,
+    workers,
+    picks: workers,
+    faults: [{ paceMs: 60_000, times: 3 }],
+  });
   conflictWhenSent(stage, 2);
   await stage.create(recording.plan(stage.downloads));
-  for (const name of workers) await stage.until(async () => expect(await stage.status(name)).toBe('Downloading'));
+  for (const name of workers)
+    await stage.until(async () => expect(await stage.status(name)).toBe('Downloading'));
   await stage.until(() => expect(stage.downloads.requests).toHaveLength(3));
 });
 
@@ -48,20 +59,27 @@ test('#3: in the same way all controllers restart together', async () => {
   const recording = loadRecording('03z-plan-status-conflict-controllers');
   const controllers = ['c3', 'c1', 'c2'];
   expect(new Set(signalled(recording.writes))).toEqual(new Set(controllers));
-  await using stage = await startStage({ controllers, picks: controllers, versions: { c1: NEW, c2: NEW, c3: NEW } });
+  await using stage = await startStage({
+    controllers,
+    picks: controllers,
+    versions: { c1: NEW, c2: NEW, c3: NEW },
+  });
   conflictWhenSent(stage, 2);
   // Each delays its restart until all are ready to restart: the original does not prevent that.
   const ready = new Set<string>();
   const { hold } = stage.recorder;
   stage.recorder.hold = async (write) => {
     await hold(write);
-    if (write.resource !== 'controlnodes' || statusOf(write.annotations ?? {}) !== 'Restart') return;
+    if (write.resource !== 'controlnodes' || statusOf(write.annotations ?? {}) !== 'Restart')
+      return;
     ready.add(write.via);
     await stage.until(() => expect(ready.size).toBe(controllers.length));
   };
   await stage.create(recording.plan(stage.downloads));
   await stage.until(() =>
-    expect(controllers.map((name) => stage.host(name).pid)).toEqual(controllers.map(() => undefined)),
+    expect(controllers.map((name) => stage.host(name).pid)).toEqual(
+      controllers.map(() => undefined),
+    ),
   );
 });
 
@@ -84,9 +102,17 @@ test('#20: an edit of a plan that has failed does nothing', async () => {
   await stage.untilPlan('ApplyFailed');
   const { commands } = recording.plan(stage.downloads).spec;
   const right = JSON.parse(
-    JSON.stringify(commands).replace(stage.downloads.sha256('/b/k0s-old'), stage.downloads.sha256('/b/k0s-new')),
+    JSON.stringify(commands).replace(
+      stage.downloads.sha256('/b/k0s-old'),
+      stage.downloads.sha256('/b/k0s-new'),
+    ),
   );
-  await stage.client.patch(plans, 'autopilot', { spec: { id: 'corrected', commands: right } }, { type: 'merge' });
+  await stage.client.patch(
+    plans,
+    'autopilot',
+    { spec: { id: 'corrected', commands: right } },
+    { type: 'merge' },
+  );
   await run.untilAsRecorded();
   // #19: nothing visible says why.
   const { status } = await stage.client.get(plans, 'autopilot');
@@ -97,7 +123,9 @@ test('#20: an edit of a plan that has failed does nothing', async () => {
 
 test('#32: a command of no known kind leaves the plan without any status', async () => {
   await using run = await runRecorded('10c-item-with-neither', C3);
-  await run.stage.until(() => expect(run.stage.logs.get('c3')?.join('')).toContain('of no known kind'));
+  await run.stage.until(() =>
+    expect(run.stage.logs.get('c3')?.join('')).toContain('of no known kind'),
+  );
   await run.untilAsRecorded();
   expect(await run.stage.client.get(plans, 'autopilot')).not.toHaveProperty('status');
 });
@@ -105,7 +133,9 @@ test('#32: a command of no known kind leaves the plan without any status', async
 test('a plan without commands is refused by the API server again and again', async () => {
   await using run = await runRecorded('10e-no-commands', C3);
   const refused = () =>
-    run.stage.recorder.writes.filter(({ resource, code }) => resource === 'plans/status' && code === 422);
+    run.stage.recorder.writes.filter(
+      ({ resource, code }) => resource === 'plans/status' && code === 422,
+    );
   await run.stage.until(() => expect(refused().length).toBeGreaterThan(5));
 });
 
@@ -113,13 +143,15 @@ test('#38: each conflict at the end of a download costs another download', async
   await using stage = await startStage({ ...C3, workers: ['w1'] });
   let left = 3;
   stage.recorder.hold = async ({ via, annotations = {} }) => {
-    if (via === 'w1' && statusOf(annotations) === 'Cordoning' && left-- > 0) await touch(stage, nodes, 'w1');
+    if (via === 'w1' && statusOf(annotations) === 'Cordoning' && left-- > 0)
+      await touch(stage, nodes, 'w1');
   };
   await stage.create(loadRecording('06-two-k0supdates').plan(stage.downloads));
   await stage.until(async () => expect(await stage.status('w1')).toBe('Completed'));
   // At least the three that the test causes: any other write of the Node adds one.
   const conflicts = stage.recorder.writes.filter(
-    ({ via, code, annotations = {} }) => via === 'w1' && code === 409 && statusOf(annotations) === 'Cordoning',
+    ({ via, code, annotations = {} }) =>
+      via === 'w1' && code === 409 && statusOf(annotations) === 'Cordoning',
   ).length;
   expect(conflicts).toBeGreaterThanOrEqual(3);
   // A stale cache starts one, too.
@@ -133,7 +165,9 @@ test('#41: a killed download leaves its file behind for good', async () => {
   await stage.until(() => expect(stage.downloads.requests).toHaveLength(1));
   stage.double('w1').crash();
   await stage.until(async () => expect(await stage.status('w1')).toBe('Completed'));
-  const left = (await readdir(dirname(stage.host('w1').binary))).filter((name) => name.startsWith('.k0s.tmp.'));
+  const left = (await readdir(dirname(stage.host('w1').binary))).filter((name) =>
+    name.startsWith('.k0s.tmp.'),
+  );
   expect(left).toHaveLength(1);
   expect(stage.downloads.requests.map(({ from }) => from)).toEqual([0, 0]);
 });
@@ -142,7 +176,11 @@ test('#63: what the original does not know in a signal is gone after the next st
   await using stage = await startStage({ ...C3, workers: ['w1'], versions: { w1: OLD } });
   const command = { id: 0, k0supdate: { url: `${stage.downloads.url}/x`, version: OLD, later: 1 } };
   const data = JSON.stringify({ planId: 'p', created: 'now', command, extra: true });
-  const annotations = { [SIGNAL_DATA_ANNOTATION]: data, 'k0sproject.io/autopilot-signal-version': 'v2', mine: 'kept' };
+  const annotations = {
+    [SIGNAL_DATA_ANNOTATION]: data,
+    'k0sproject.io/autopilot-signal-version': 'v2',
+    mine: 'kept',
+  };
   await stage.client.patch(nodes, 'w1', { metadata: { annotations } }, { type: 'merge' });
   await stage.until(async () => expect(await stage.status('w1')).toBe('Completed'));
   const { metadata } = await stage.client.get(nodes, 'w1');
@@ -151,7 +189,11 @@ test('#63: what the original does not know in a signal is gone after the next st
 });
 
 test('#64: after the dead end a plan with the right version completes, and leaves the node cordoned', async () => {
-  await using run = await runRecorded('04-wrong-version', { ...C3, workers: ['w3'], picks: ['w3', 'w3'] });
+  await using run = await runRecorded('04-wrong-version', {
+    ...C3,
+    workers: ['w3'],
+    picks: ['w3', 'w3'],
+  });
   const { stage } = run;
   await run.untilAsRecorded();
   await stage.deletePlan();
@@ -196,7 +238,9 @@ test('#24: one worker that is not ready holds the plan, and the failure of anoth
 
 test('airgap: a bundle is called what the server calls it, made harmless', async () => {
   const server = createServer((_, response) => {
-    response.writeHead(200, { 'content-disposition': 'attachment; filename="my na:me.tar"' }).end('bundle');
+    response
+      .writeHead(200, { 'content-disposition': 'attachment; filename="my na:me.tar"' })
+      .end('bundle');
   });
   await using things = new AsyncDisposableStack();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -217,6 +261,8 @@ test('#22 and #34: a worker whose Node has another name gives up after 120 refus
   await stage.until(() => expect(stage.logs.get('w4')?.join('')).toContain('given up'));
   const refused = stage.recorder.writes.filter(({ via }) => via === 'w4');
   expect(refused).toHaveLength(120);
-  expect(new Set(refused.map(({ resource, code }) => `${resource} ${code}`))).toEqual(new Set(['leases 403']));
+  expect(new Set(refused.map(({ resource, code }) => `${resource} ${code}`))).toEqual(
+    new Set(['leases 403']),
+  );
   expect(stray.isAtWork).toBe(false);
 });

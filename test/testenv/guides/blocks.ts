@@ -15,13 +15,16 @@ export interface Block {
 /** Blocks without such a word are examples. */
 export function blocksOf(page: string): Block[] {
   const text = readFileSync(page, 'utf8');
-  const found = text.matchAll(/^(?:#+ (?<heading>[^\n]*)|```[a-z]+ (?<use>\S+)\n(?<body>.*?)^```)$/gms);
+  const found = text.matchAll(
+    /^(?:#+ (?<heading>[^\n]*)|```[a-z]+ (?<use>\S+)\n(?<body>.*?)^```)$/gms,
+  );
   let heading = '';
   const blocks: Block[] = [];
   for (const { groups = {} } of found) {
     heading = groups['heading'] ?? heading;
     const { use, body = '' } = groups;
-    if (use !== undefined) blocks.push({ title: `${heading}: ${body.split('\n')[0]}`, text: body, use });
+    if (use !== undefined)
+      blocks.push({ title: `${heading}: ${body.split('\n')[0]}`, text: body, use });
   }
   return blocks;
 }

@@ -6,7 +6,11 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Cluster, payloadPath, startCluster } from '../../../sandbox/cluster/cluster.ts';
 import { callHook } from '../../../sandbox/cluster/hook-caller.ts';
 import { type Extension, prepareExtension } from '../../../sandbox/cluster/hook-extension.ts';
-import { askCanUpdate, driveUpdate, writeDesired } from '../../../sandbox/cluster/machine-manager.ts';
+import {
+  askCanUpdate,
+  driveUpdate,
+  writeDesired,
+} from '../../../sandbox/cluster/machine-manager.ts';
 import { createMachine, installMachines, joinNode } from '../../../sandbox/cluster/machines.ts';
 import { agentArguments, type Host } from '../../../sandbox/hosts/host.ts';
 import { nodes } from '../../../src/kube/resources.ts';
@@ -28,13 +32,25 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-guide-'));
   const plane = { url: controlPlane().url, kubeconfig: kubeconfigFor };
   const hosts = { controllers: 0, workers: 1, agents: [], restartDelayMs: 300 };
-  cluster = await startCluster({ plane, directory: join(directory, 'cluster'), ...hosts, version: FROM, offers: [TO] });
+  cluster = await startCluster({
+    plane,
+    directory: join(directory, 'cluster'),
+    ...hosts,
+    version: FROM,
+    offers: [TO],
+  });
   await installMachines(cluster.client, systemClock);
   const machine = { name: WANTED.machine, version: FROM, node: 'worker1', controlPlane: false };
   await joinNode(cluster.client, machine);
   await createMachine(cluster.client, machine);
-  extension = await prepareExtension({ cluster, directory, kubeconfig: await kubeconfigFor('capi') });
-  shell = await ReaderShell.open(join(directory, 'reader'), { KUBECONFIG: await kubeconfigFor('admin') });
+  extension = await prepareExtension({
+    cluster,
+    directory,
+    kubeconfig: await kubeconfigFor('capi'),
+  });
+  shell = await ReaderShell.open(join(directory, 'reader'), {
+    KUBECONFIG: await kubeconfigFor('admin'),
+  });
   await shell.command('kubectl', `exec ${controlPlane().kubectl} "$@"`);
 });
 
@@ -50,13 +66,21 @@ afterAll(async () => {
 async function adapted({ text }: Block): Promise<string> {
   const host = cluster.hosts[0] as Host;
   const kubelet = await kubeconfigFor({ node: host.name });
-  const found = agentArguments(host, '').filter((it) => !['', '--kubeconfig', '--object', 'node'].includes(it));
+  const found = agentArguments(host, '').filter(
+    (it) => !['', '--kubeconfig', '--object', 'node'].includes(it),
+  );
   const replaced: readonly (readonly [string, string])[] = [
     ['/var/lib/k0s/kubelet.conf', `${kubelet} ${found.join(' ')} --unverified-downloads allow`],
-    ['--address :9443', `--address ${new URL(extension.url).host} --kubeconfig ${await kubeconfigFor('capi')}`],
+    [
+      '--address :9443',
+      `--address ${new URL(extension.url).host} --kubeconfig ${await kubeconfigFor('capi')}`,
+    ],
     ['/certs/managers.crt', join(directory, 'hooks', 'ca.crt')],
     ['/certs', join(directory, 'hooks')],
-    ['https://mirror.example.com/{version}/{os}-{arch}/k0s', `${cluster.downloads.url}${payloadPath('{version}')}`],
+    [
+      'https://mirror.example.com/{version}/{os}-{arch}/k0s',
+      `${cluster.downloads.url}${payloadPath('{version}')}`,
+    ],
   ];
   return replaced.reduce((all, [from, to]) => all.replaceAll(from, to), text);
 }
@@ -84,7 +108,10 @@ test('then the version of a Machine is changed, and status follows it to its end
   await vi.waitFor(discover, { timeout: 150_000, interval: 250 });
   expect(await askCanUpdate(manager(), WANTED)).toEqual([]);
   await writeDesired(manager(), WANTED);
-  const [, status] = await Promise.all([driveUpdate(manager(), WANTED), shell.run(blocks.at(-1)?.text ?? '')]);
+  const [, status] = await Promise.all([
+    driveUpdate(manager(), WANTED),
+    shell.run(blocks.at(-1)?.text ?? ''),
+  ]);
   expect(status).toMatchObject({ code: 0 });
   expect(await cluster.hosts[0]?.version()).toBe(TO);
   expect(shell.ended).toEqual([]);

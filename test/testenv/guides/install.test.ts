@@ -16,7 +16,9 @@ let shell: ReaderShell;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-guide-'));
-  shell = await ReaderShell.open(join(directory, 'reader'), { KUBECONFIG: await kubeconfigFor('admin') });
+  shell = await ReaderShell.open(join(directory, 'reader'), {
+    KUBECONFIG: await kubeconfigFor('admin'),
+  });
   await shell.command('kubectl', `exec ${controlPlane().kubectl} "$@"`);
   await shell.command('helm', `exec ${await buildTool('helm')} "$@"`);
   // As in a cluster that has nothing of Refit yet; the Namespace of the Lease may be there already.
@@ -39,7 +41,8 @@ test.each(blocks)('$title', async (block) => {
 
 test('then nothing of the release is left', async () => {
   expect(blocks.filter(({ use }) => use === 'run').length).toBeGreaterThan(3);
-  const kinds = 'deployments,services,networkpolicies,poddisruptionbudgets,clusterroles,clusterrolebindings';
+  const kinds =
+    'deployments,services,networkpolicies,poddisruptionbudgets,clusterroles,clusterrolebindings';
   const { stdout } = await kubectlAs('admin', [
     'get',
     kinds,

@@ -36,7 +36,9 @@ beforeAll(async () => {
     agents: [],
   });
   healthPort = await freePort();
-  shell = await ReaderShell.open(join(directory, 'reader'), { KUBECONFIG: await kubeconfigFor('admin') });
+  shell = await ReaderShell.open(join(directory, 'reader'), {
+    KUBECONFIG: await kubeconfigFor('admin'),
+  });
   await shell.command('kubectl', `exec ${controlPlane().kubectl} "$@"`);
   await issueKubeconfigs();
 });
@@ -50,12 +52,18 @@ afterAll(async () => {
 
 /** What `k0s kubeconfig create USER` prints: a client certificate from the authority of the cluster. */
 async function issueKubeconfigs(): Promise<void> {
-  const users = ['refit-controller', ...cluster.hosts.map(({ name }) => `refit:controlnode:${name}`)];
+  const users = [
+    'refit-controller',
+    ...cluster.hosts.map(({ name }) => `refit:controlnode:${name}`),
+  ];
   for (const commonName of users) {
     const path = join(directory, 'reader', `${commonName.replaceAll(':', '-')}.issued`);
     await writeKubeconfig(controlPlane(), path, { commonName }, validFrom(Date.now()));
   }
-  await shell.command('k0s', `[ "$1 $2" = "kubeconfig create" ] && cat "${directory}/reader/\${3//:/-}.issued"`);
+  await shell.command(
+    'k0s',
+    `[ "$1 $2" = "kubeconfig create" ] && cat "${directory}/reader/\${3//:/-}.issued"`,
+  );
 }
 
 /** The reader's own names and addresses in place of those of the page. */
@@ -85,7 +93,8 @@ async function adapted(text: string, host?: Host): Promise<string> {
 
 async function follow(block: Block): Promise<void> {
   const { use, text, title } = block;
-  if (use !== 'worker' && use !== 'controller') return await shell.follow({ ...block, text: await adapted(text) });
+  if (use !== 'worker' && use !== 'controller')
+    return await shell.follow({ ...block, text: await adapted(text) });
   for (const host of cluster.hosts.filter(({ role }) => role === use))
     shell.start(`${title} on ${host.name}`, await adapted(text, host));
 }

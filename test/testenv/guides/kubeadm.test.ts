@@ -49,12 +49,21 @@ async function filesOf(name: 'identityFile' | 'knownHostsFile'): Promise<string>
 
 /** The reader's own hosts, keys and files in place of those of the page. */
 async function adapted({ use, text }: Block): Promise<string> {
-  const unasked = text.replace(/(?<=refit kubeadm (plan|apply))/g, ` --api-port ${scene.cluster.apiPort}`);
+  const unasked = text.replace(
+    /(?<=refit kubeadm (plan|apply))/g,
+    ` --api-port ${scene.cluster.apiPort}`,
+  );
   if (use !== 'cluster.yaml') return unasked.replace(/(?<=refit kubeadm apply)/g, ' --yes');
   const own = parse(await readFile(await scene.cluster.manifest(TO), 'utf8')) as Manifest;
   const ssh = { identityFile: await filesOf('identityFile'), knownHostsFile: './known_hosts' };
   const kubeconfig = await kubeconfigFor('kubeadm');
-  return stringify({ ...(parse(text) as object), kubeconfig, hosts: own.hosts, binaries: own.binaries, ssh });
+  return stringify({
+    ...(parse(text) as object),
+    kubeconfig,
+    hosts: own.hosts,
+    binaries: own.binaries,
+    ssh,
+  });
 }
 
 test('the page can be followed', () => {
@@ -67,6 +76,8 @@ test.each(blocks)('$title', async (block) => {
 
 test('then every node runs the new version', async () => {
   const names = scene.cluster.hosts.map(({ name }) => name);
-  const found = await Promise.all(names.map(async (name) => await scene.cluster.client.get(nodes, name)));
+  const found = await Promise.all(
+    names.map(async (name) => await scene.cluster.client.get(nodes, name)),
+  );
   expect(found.map(({ status }) => status?.nodeInfo?.kubeletVersion)).toEqual(names.map(() => TO));
 });

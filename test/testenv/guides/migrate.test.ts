@@ -35,12 +35,16 @@ const original = {
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-guide-'));
-  shell = await ReaderShell.open(join(directory, 'reader'), { KUBECONFIG: await kubeconfigFor('admin') });
+  shell = await ReaderShell.open(join(directory, 'reader'), {
+    KUBECONFIG: await kubeconfigFor('admin'),
+  });
   await shell.command('kubectl', `exec ${controlPlane().kubectl} "$@"`);
   await shell.command('helm', `exec ${await buildTool('helm')} "$@"`);
   for (const file of ROLES) {
     const documents = parseAllDocuments(await readFile(`deploy/${file}`, 'utf8'));
-    const roles = documents.filter((each) => !['Namespace', 'ServiceAccount'].includes(String(each.get('kind'))));
+    const roles = documents.filter(
+      (each) => !['Namespace', 'ServiceAccount'].includes(String(each.get('kind'))),
+    );
     await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', '-'], roles.join(''));
   }
   await apply(await readFile('deploy/crds/upgrade.cattle.io_plans.yaml', 'utf8'));
@@ -52,7 +56,13 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await shell[Symbol.asyncDispose]();
-  await kubectlAs('admin', ['delete', 'plans.upgrade.cattle.io,deployments', '--all', '-n', NAMESPACE]);
+  await kubectlAs('admin', [
+    'delete',
+    'plans.upgrade.cattle.io,deployments',
+    '--all',
+    '-n',
+    NAMESPACE,
+  ]);
   await kubectlAs('admin', ['delete', 'namespace', 'refit-system', '--ignore-not-found']);
   await restoreRoles();
   await rm(directory, { recursive: true });
@@ -91,5 +101,8 @@ describe('from system-upgrade-controller, and back', () => {
 });
 
 describe('from KubeOne', () => {
-  test.each(blocksOf('docs/guides/migrate-from-kubeone.md'))('$title', async (block) => await shell.follow(block));
+  test.each(blocksOf('docs/guides/migrate-from-kubeone.md'))(
+    '$title',
+    async (block) => await shell.follow(block),
+  );
 });

@@ -21,14 +21,25 @@ export class ReaderShell implements AsyncDisposable {
   readonly #services: { readonly title: string; readonly child: ChildProcess; said: string }[] = [];
 
   /** `directory` must not exist yet; `deploy/` is there, as in a release. */
-  static async open(directory: string, environment: Readonly<Record<string, string>>): Promise<ReaderShell> {
+  static async open(
+    directory: string,
+    environment: Readonly<Record<string, string>>,
+  ): Promise<ReaderShell> {
     const bin = join(directory, 'bin');
     await mkdir(bin, { recursive: true });
     await symlink(join(ROOT, 'deploy'), join(directory, 'deploy'));
     const path = `${bin}:${process.env['PATH']}`;
-    const shell = new ReaderShell(directory, { ...process.env, HOME: directory, PATH: path, ...environment });
+    const shell = new ReaderShell(directory, {
+      ...process.env,
+      HOME: directory,
+      PATH: path,
+      ...environment,
+    });
     // Options for Node, as the one-file binary takes them. Without its compilers Node does not read TypeScript.
-    await shell.command('refit', `case "$1" in --node-options=*) shift;; esac\nexec ${process.execPath} ${REFIT} "$@"`);
+    await shell.command(
+      'refit',
+      `case "$1" in --node-options=*) shift;; esac\nexec ${process.execPath} ${REFIT} "$@"`,
+    );
     return shell;
   }
 
@@ -52,7 +63,8 @@ export class ReaderShell implements AsyncDisposable {
   async run(text: string): Promise<ShellResult> {
     const child = this.#spawn(text);
     let said = '';
-    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (said += String(chunk)));
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk) => (said += String(chunk)));
     const [code] = (await once(child, 'close')) as [number | null];
     return { code, said };
   }
@@ -61,7 +73,8 @@ export class ReaderShell implements AsyncDisposable {
   start(title: string, text: string): void {
     const child = this.#spawn(text);
     const service = { title, child, said: '' };
-    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (service.said += String(chunk)));
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk) => (service.said += String(chunk)));
     this.#services.push(service);
   }
 

@@ -24,7 +24,9 @@ beforeAll(async () => {
     metadata: { ...metadata, labels: { ...metadata.labels, ...label } },
   }));
   for (const object of [...nodes, original()]) await apply(JSON.stringify(object));
-  shell = await ReaderShell.open(join(directory, 'reader'), { KUBECONFIG: await kubeconfigFor('admin') });
+  shell = await ReaderShell.open(join(directory, 'reader'), {
+    KUBECONFIG: await kubeconfigFor('admin'),
+  });
   await shell.command('kubectl', `exec ${controlPlane().kubectl} "$@"`);
   await writeAccount();
 });
@@ -48,7 +50,10 @@ function original(): object {
     spec: {
       replicas: 1,
       selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: { containers: [container], nodeSelector: { guide: 'none' } } },
+      template: {
+        metadata: { labels },
+        spec: { containers: [container], nodeSelector: { guide: 'none' } },
+      },
     },
   };
 }
@@ -56,7 +61,11 @@ function original(): object {
 /** The kubeconfig at the place that the page names, with the rights of the account and no others. */
 async function writeAccount(): Promise<void> {
   await mkdir(join(shell.directory, '.kube'));
-  await writeAccountKubeconfig(join(shell.directory, '.kube', 'config'), NAMESPACE, 'system-upgrade');
+  await writeAccountKubeconfig(
+    join(shell.directory, '.kube', 'config'),
+    NAMESPACE,
+    'system-upgrade',
+  );
 }
 
 test('the page can be followed', () => {
@@ -71,12 +80,16 @@ test.each(blocks)('$title', async (block) => {
 test('then the original is stopped, and all nodes are done', async () => {
   const shown = async (...args: readonly string[]): Promise<string> =>
     (await kubectlAs('admin', ['get', ...args])).stdout;
-  expect(await shown('deployment', '-n', NAMESPACE, '-o', 'jsonpath={.items[*].spec.replicas}')).toBe('0');
+  expect(
+    await shown('deployment', '-n', NAMESPACE, '-o', 'jsonpath={.items[*].spec.replicas}'),
+  ).toBe('0');
   const complete = '-o=jsonpath={.items[*].status.conditions[?(@.type=="Complete")].status}';
   const isComplete = async (): Promise<void> =>
     expect(await shown('plans.upgrade.cattle.io', '-n', NAMESPACE, complete)).toBe('True');
   await vi.waitFor(isComplete, { timeout: 60_000, interval: 250 });
   const hash = '-o=jsonpath={.items[*].metadata.labels.plan\\.upgrade\\.cattle\\.io/k3s-server}';
-  const hashes = (await shown('nodes', '-l', 'node-role.kubernetes.io/control-plane', hash)).split(' ');
+  const hashes = (await shown('nodes', '-l', 'node-role.kubernetes.io/control-plane', hash)).split(
+    ' ',
+  );
   expect(hashes).toEqual([expect.stringMatching(/^[0-9a-f]{56}$/), hashes[0]]);
 });

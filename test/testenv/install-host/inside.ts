@@ -32,7 +32,11 @@ const ADMIN = '/var/lib/k0s/pki/admin.conf';
 const AGENT_KUBECONFIG = '/etc/refit/agent.kubeconfig';
 /** Of certificates: the agent gets the next one after four fifths of it. */
 const LIFE = '15s';
-const selfReviews = clusterScoped('authentication.k8s.io/v1', 'SelfSubjectReview', 'selfsubjectreviews');
+const selfReviews = clusterScoped(
+  'authentication.k8s.io/v1',
+  'SelfSubjectReview',
+  'selfsubjectreviews',
+);
 const PLACES = [
   '/etc/systemd/system/refit-agent.service',
   '/var/lib/refit',
@@ -51,7 +55,11 @@ StandardInput=file:${STDIN}
 `;
 
 async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  for (const end = performance.now() + 90_000; performance.now() < end; await sleep(systemClock, 250)) {
+  for (
+    const end = performance.now() + 90_000;
+    performance.now() < end;
+    await sleep(systemClock, 250)
+  ) {
     const found = await look();
     if (found !== undefined) return found;
   }
@@ -76,10 +84,13 @@ async function startK0s(): Promise<void> {
 }
 
 /** For which Node the credentials are asked. */
-const nodeOf = (credentials: string): string => /--node\W+([\w.-]+)/.exec(credentials)?.[1] ?? 'none';
+const nodeOf = (credentials: string): string =>
+  /--node\W+([\w.-]+)/.exec(credentials)?.[1] ?? 'none';
 
 const agentPid = (): string =>
-  execFileSync('systemctl', ['show', '--property=MainPID', '--value', 'refit-agent.service'], { encoding: 'utf8' });
+  execFileSync('systemctl', ['show', '--property=MainPID', '--value', 'refit-agent.service'], {
+    encoding: 'utf8',
+  });
 
 /** False once the API server refuses the certificate. */
 async function isAccepted(path: string): Promise<boolean> {
@@ -103,13 +114,19 @@ async function untilExpired(name: string): Promise<void> {
 
 async function run(): Promise<SeenController> {
   await using started = new AsyncDisposableStack();
-  const plane = await startControlPlane({ components: ['kube-controller-manager'], certificateLife: LIFE });
+  const plane = await startControlPlane({
+    components: ['kube-controller-manager'],
+    certificateLife: LIFE,
+  });
   started.defer(async () => await plane.stop());
   const admin = await plane.kubeconfig('admin');
   const ask = async (kubeconfig: string, ...args: string[]): Promise<string> =>
     (await kubectl(plane.kubectl, kubeconfig, args)).stdout.trim();
   for (const kind of ['plans', 'controlnodes'])
-    await applyManifest(admin, await readFile(join(DEPLOY, 'crds', `autopilot.k0sproject.io_${kind}.yaml`), 'utf8'));
+    await applyManifest(
+      admin,
+      await readFile(join(DEPLOY, 'crds', `autopilot.k0sproject.io_${kind}.yaml`), 'utf8'),
+    );
   // A copy of this machine's, where others may have worked.
   await rm('/var/lib/refit', { recursive: true, force: true });
   await mkdir('/var/lib/k0s/pki', { recursive: true });
@@ -122,14 +139,30 @@ async function run(): Promise<SeenController> {
     async () => (await client.list(controlNodes)).items[0],
   );
   const controlNode = await ask(admin, 'get', 'controlnodes', '-o', 'name');
-  const user = await ask(AGENT_KUBECONFIG, 'auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}');
+  const user = await ask(
+    AGENT_KUBECONFIG,
+    'auth',
+    'whoami',
+    '-o',
+    'jsonpath={.status.userInfo.username}',
+  );
   const credentials = await readFile(AGENT_KUBECONFIG, 'utf8');
   const pid = agentPid();
   await untilExpired(NAME);
   // Refused, because nothing verifies the download; the agent has to write that.
-  const command = { id: 0, kind: 'k0supdate', url: 'http://127.0.0.1:9/k0s', version: 'v1.36.4+k0s.0' } as const;
+  const command = {
+    id: 0,
+    kind: 'k0supdate',
+    url: 'http://127.0.0.1:9/k0s',
+    version: 'v1.36.4+k0s.0',
+  } as const;
   const annotations = encodeSignal({ planId: 'plan', created: rfc3339(Date.now()), command });
-  await client.patch(controlNodes, registered.name, { metadata: { annotations } }, { type: 'merge' });
+  await client.patch(
+    controlNodes,
+    registered.name,
+    { metadata: { annotations } },
+    { type: 'merge' },
+  );
   const answered = await until('an answer to the signal', async () => {
     const { metadata } = await client.get(controlNodes, registered.name);
     return decodeSignal(metadata.annotations)?.status?.status;
@@ -158,6 +191,8 @@ async function run(): Promise<SeenController> {
   };
 }
 
-const seen = await run().catch((error: unknown) => ({ error: error instanceof Error ? error.stack : String(error) }));
+const seen = await run().catch((error: unknown) => ({
+  error: error instanceof Error ? error.stack : String(error),
+}));
 await writeFile(join(exchange, 'seen.json'), JSON.stringify(seen));
 process.exit(0);

@@ -16,7 +16,9 @@ import { rfc3339, sleep, systemClock } from '../../../src/util/clock.ts';
 import { CREDENTIALS, FINISH, type HostJob, type SeenHost } from './seen.ts';
 
 const [exchange = ''] = process.argv.slice(2);
-const { name, version, apiServer } = JSON.parse(await readFile(join(exchange, 'host.json'), 'utf8')) as HostJob;
+const { name, version, apiServer } = JSON.parse(
+  await readFile(join(exchange, 'host.json'), 'utf8'),
+) as HostJob;
 const K0S = '/usr/local/bin/k0s';
 const SOCKET = '/run/k0s/status.sock';
 /** k0s ends with whoever holds its standard input. */
@@ -47,12 +49,19 @@ async function startK0s(): Promise<void> {
   await writeFile('/etc/systemd/system/k0s.service', unit);
   execFileSync('systemctl', ['daemon-reload']);
   execFileSync('systemctl', ['start', 'k0s.service']);
-  for (const end = performance.now() + 60_000; (await k0s()) === undefined; await sleep(systemClock, 50))
+  for (
+    const end = performance.now() + 60_000;
+    (await k0s()) === undefined;
+    await sleep(systemClock, 50)
+  )
     if (performance.now() > end) throw new Error('k0s never answered');
 }
 
 function refit(...args: string[]): string {
-  const { status, stdout, stderr } = spawnSync(join(exchange, 'refit'), args, { encoding: 'utf8', cwd: '/root' });
+  const { status, stdout, stderr } = spawnSync(join(exchange, 'refit'), args, {
+    encoding: 'utf8',
+    cwd: '/root',
+  });
   return `${stdout}${stderr}${status === 0 ? '' : `exit code ${status}\n`}`;
 }
 
@@ -60,11 +69,13 @@ function refit(...args: string[]): string {
 async function furnish(): Promise<void> {
   execFileSync('hostname', [name]);
   for (const place of PLACES) await rm(place, { recursive: true, force: true });
-  for (const directory of ['/run/k0s', '/var/lib/k0s', '/etc/refit']) await mkdir(directory, { recursive: true });
+  for (const directory of ['/run/k0s', '/var/lib/k0s', '/etc/refit'])
+    await mkdir(directory, { recursive: true });
   // The process of a script tells its interpreter only; and several hosts share the machine's addresses.
   const address = apiServer === undefined ? '' : `api-address: ${apiServer.listen.split(':')[0]}\n`;
   await writeFile('/etc/refit/agent.yaml', `binary: ${K0S}\nsoak: 1s\n${address}`);
-  if (apiServer === undefined) await copyFile(join(exchange, 'kubelet.conf'), '/var/lib/k0s/kubelet.conf');
+  if (apiServer === undefined)
+    await copyFile(join(exchange, 'kubelet.conf'), '/var/lib/k0s/kubelet.conf');
   else await cp(join(exchange, CREDENTIALS), join('/root', CREDENTIALS), { recursive: true });
 }
 
@@ -92,6 +103,8 @@ async function run(): Promise<SeenHost> {
   return { installed, removed, left, version: (await k0s())?.version ?? 'gone' };
 }
 
-const seen = await run().catch((error: unknown) => ({ error: error instanceof Error ? error.stack : String(error) }));
+const seen = await run().catch((error: unknown) => ({
+  error: error instanceof Error ? error.stack : String(error),
+}));
 await writeFile(join(exchange, 'seen.json'), JSON.stringify(seen));
 process.exit(0);

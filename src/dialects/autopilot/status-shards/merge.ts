@@ -28,11 +28,18 @@ function countedAt({ metadata }: Plan): number | undefined {
 }
 
 /** The plan with new counts if the old ones are outdated or the rollout is over. Has no status: that is another write. */
-export function counted(plan: Plan, counts: Progress, isOver: boolean, now: number): Plan | undefined {
+export function counted(
+  plan: Plan,
+  counts: Progress,
+  isOver: boolean,
+  now: number,
+): Plan | undefined {
   const age = now - (countedAt(plan) || 0);
   if (age >= 0 && age < COUNTED_EVERY_MS && !isOver) return undefined;
   const { status: _, ...rest } = plan;
-  return annotated(rest, { [PROGRESS_ANNOTATION]: JSON.stringify({ ...counts, at: rfc3339(now) }) });
+  return annotated(rest, {
+    [PROGRESS_ANNOTATION]: JSON.stringify({ ...counts, at: rfc3339(now) }),
+  });
 }
 
 const count = z.int().min(0);
@@ -58,12 +65,20 @@ export function withoutReference(command: CommandStatus): CommandStatus {
   return found.message === undefined ? rest : { ...rest, description: found.message };
 }
 
-export function withShardReference(plan: Plan, statusShards: ShardReference, targets: Counts): Plan {
+export function withShardReference(
+  plan: Plan,
+  statusShards: ShardReference,
+  targets: Counts,
+): Plan {
   const { total, done, failed } = targets;
   return withCommands(plan, (command, index) => {
     if (index > 0) return command;
     const { description: message } = withoutReference(command);
-    const found = { ...(message === undefined ? {} : { message }), targets: { total, done, failed }, statusShards };
+    const found = {
+      ...(message === undefined ? {} : { message }),
+      targets: { total, done, failed },
+      statusShards,
+    };
     return { ...command, description: JSON.stringify(found satisfies ShortStatus) };
   });
 }
@@ -77,7 +92,10 @@ function shortStatusIn(description: string | undefined): ShortStatus | undefined
 }
 
 /** Returns the same plan if its status holds all targets. With `unread`, a StatusShard is missing: then nothing may start. */
-export function mergeShards(plan: Plan, world: World): { readonly plan: Plan; readonly unread?: Reason } {
+export function mergeShards(
+  plan: Plan,
+  world: World,
+): { readonly plan: Plan; readonly unread?: Reason } {
   const reference = shardReferenceOf(plan);
   if (!reference) {
     const at = countedAt(plan);
@@ -100,14 +118,18 @@ export function mergeShards(plan: Plan, world: World): { readonly plan: Plan; re
 /** A leader that knows no StatusShards completes the Plan when the listed targets are done. Ours then continues with the rest. */
 function withRetries(whole: Plan): Plan {
   if (phaseOfPlan(whole.status?.state) !== 'done') return whole;
-  const isOpen = listsOf(whole).some(({ entries }) => entries.some(({ state }) => state === TARGET_STATES.pending));
+  const isOpen = listsOf(whole).some(({ entries }) =>
+    entries.some(({ state }) => state === TARGET_STATES.pending),
+  );
   if (!isOpen || !whole.status) return whole;
   return { ...whole, status: { ...whole.status, state: PLAN_STATES.schedulableWait } };
 }
 
 /** In order; undefined for each that the world does not show. */
 export function shardsOf(reference: ShardReference, world: World): (StatusShard | undefined)[] {
-  return Array.from({ length: reference.count }, (_, index) => world.get(statusShards, shardName(reference, index)));
+  return Array.from({ length: reference.count }, (_, index) =>
+    world.get(statusShards, shardName(reference, index)),
+  );
 }
 
 /** An entry in the Plan wins over the one in its StatusShard: the StatusShard is written first, the Plan completes the record. */
@@ -122,7 +144,11 @@ function withTargets(plan: Plan, shards: readonly StatusShard[]): Plan {
 export function entriesOf({ settled = [], pending, since }: StatusShard): TargetStatus[] {
   return [
     ...settled.flatMap((group) =>
-      group.targets.map((name) => ({ name, state: group.state, lastUpdatedTimestamp: group.since })),
+      group.targets.map((name) => ({
+        name,
+        state: group.state,
+        lastUpdatedTimestamp: group.since,
+      })),
     ),
     ...pending.map((name) => ({ name, state: TARGET_STATES.pending, lastUpdatedTimestamp: since })),
   ];

@@ -22,7 +22,12 @@ const entry = (name: string, state = 'SignalPending', at = 0): TargetStatus => (
 
 /** A plan at work on one command, with those workers in its status. */
 function recordOf(workers: readonly TargetStatus[], more: Partial<CommandStatus> = {}): Plan {
-  const command = { id: 0, state: 'SchedulableWait', k0supdate: { workers: [...workers] }, ...more };
+  const command = {
+    id: 0,
+    state: 'SchedulableWait',
+    k0supdate: { workers: [...workers] },
+    ...more,
+  };
   return buildPlan({}, { state: 'SchedulableWait', commands: [command] });
 }
 
@@ -36,7 +41,9 @@ function worldAfter(before: World, result: ShardedRecord<Plan>): World {
   return buildWorldOf([statusShards, [...known.values()]]);
 }
 
-const begun = (workers: readonly TargetStatus[]): { plan: Plan; world: World; result: ShardedRecord<Plan> } => {
+const begun = (
+  workers: readonly TargetStatus[],
+): { plan: Plan; world: World; result: ShardedRecord<Plan> } => {
   const result = small.spread(buildPlan(), recordOf(workers), NOTHING, T0);
   return { plan: result.plan, world: worldAfter(NOTHING, result), result };
 };
@@ -59,7 +66,9 @@ describe('the first record', () => {
   });
 
   test('fewer with names that leave no room for more: just so', () => {
-    const record = recordOf(Array.from({ length: 2_000 }, (_, index) => entry(String(index).padStart(253, 'w'))));
+    const record = recordOf(
+      Array.from({ length: 2_000 }, (_, index) => entry(String(index).padStart(253, 'w'))),
+    );
     const { plan, writes } = shards.spread(buildPlan(), record, NOTHING, T0);
     expect(writes).toHaveLength(10);
     expect(listsOf(plan)[1]?.entries).toEqual([]);
@@ -72,7 +81,12 @@ describe('the first record', () => {
       [0, 'k0supdate.workers', ['w1', 'w2']],
       [0, 'k0supdate.workers', ['w3', 'w4']],
     ]);
-    const owner = { apiVersion: 'autopilot.k0sproject.io/v1beta2', kind: 'Plan', name: 'autopilot', uid: 'plan-uid' };
+    const owner = {
+      apiVersion: 'autopilot.k0sproject.io/v1beta2',
+      kind: 'Plan',
+      name: 'autopilot',
+      uid: 'plan-uid',
+    };
     expect(written(result)[0]?.metadata.ownerReferences).toEqual([owner]);
   });
 
@@ -106,11 +120,18 @@ describe('the first record', () => {
 
 describe('a later record', () => {
   const { plan, world } = begun(FOUR);
-  const next = (workers: readonly TargetStatus[], more: Partial<CommandStatus> = {}, now = T0): ShardedRecord<Plan> =>
-    small.spread(plan, recordOf(workers, more), world, now);
+  const next = (
+    workers: readonly TargetStatus[],
+    more: Partial<CommandStatus> = {},
+    now = T0,
+  ): ShardedRecord<Plan> => small.spread(plan, recordOf(workers, more), world, now);
 
   test('writes the status shard of what is done, and no other', () => {
-    const result = next([entry('w1', 'SignalCompleted', 9), entry('w2', 'SignalSent', 9), ...FOUR.slice(2)]);
+    const result = next([
+      entry('w1', 'SignalCompleted', 9),
+      entry('w2', 'SignalSent', 9),
+      ...FOUR.slice(2),
+    ]);
     expect(result.writes.map(({ kind }) => kind)).toEqual(['replace']);
     expect(written(result)[0]).toMatchObject({
       pending: ['w2'],
@@ -120,7 +141,9 @@ describe('a later record', () => {
   });
 
   test('of what merely starts writes none', () => {
-    expect(next([FOUR[0] ?? entry('w1'), entry('w2', 'SignalSent'), ...FOUR.slice(2)]).writes).toEqual([]);
+    expect(
+      next([FOUR[0] ?? entry('w1'), entry('w2', 'SignalSent'), ...FOUR.slice(2)]).writes,
+    ).toEqual([]);
   });
 
   test('takes nothing back of what a status shard says of the end of a target that was seen in flight', () => {
@@ -129,14 +152,18 @@ describe('a later record', () => {
     expect(small.spread(plan, recordOf(FOUR), after, T0).writes).toEqual([]);
     // One that is to be tried again waits for its turn, and is told to.
     const again = small.spread(ended.plan, recordOf([entry('w1'), ...FOUR.slice(1)]), after, T0);
-    expect(written(again).map(({ pending, settled }) => [pending, settled])).toEqual([[['w1', 'w2'], []]]);
+    expect(written(again).map(({ pending, settled }) => [pending, settled])).toEqual([
+      [['w1', 'w2'], []],
+    ]);
   });
 
   test('lists what failed, but not more than anybody reads', () => {
     const failed = FOUR.map(({ name }) => entry(name, 'SignalApplyFailed', 7));
     const result = next(failed);
     expect(listsOf(result.plan)[1]?.entries.map(({ name }) => name)).toEqual(['w1', 'w2']);
-    expect(written(result).flatMap(({ settled }) => settled?.map(({ targets }) => targets))).toEqual([
+    expect(
+      written(result).flatMap(({ settled }) => settled?.map(({ targets }) => targets)),
+    ).toEqual([
       ['w1', 'w2'],
       ['w3', 'w4'],
     ]);
@@ -153,9 +180,16 @@ describe('a later record', () => {
   });
 
   test('makes the plan another one whenever a target comes to an end, so that no old decision fits it', () => {
-    const failed = [...FOUR, entry('w5'), entry('w6')].map(({ name }) => entry(name, 'SignalApplyFailed'));
+    const failed = [...FOUR, entry('w5'), entry('w6')].map(({ name }) =>
+      entry(name, 'SignalApplyFailed'),
+    );
     const many = begun(failed);
-    const again = small.spread(many.plan, recordOf([...failed.slice(0, 5), entry('w6')]), many.world, T0);
+    const again = small.spread(
+      many.plan,
+      recordOf([...failed.slice(0, 5), entry('w6')]),
+      many.world,
+      T0,
+    );
     expect(listsOf(again.plan)).toEqual(listsOf(many.plan));
     expect(again.plan).not.toEqual(many.plan);
   });
@@ -172,8 +206,16 @@ describe('a later record', () => {
     const { counted } = small.spread(annotated, recordOf(FOUR), world, now);
     expect(counted !== undefined).toBe(due);
     if (!counted) return;
-    const { 'upgrade.refit.dev/progress': text = '', ...others } = counted.metadata.annotations ?? {};
-    expect(JSON.parse(text)).toEqual({ total: 4, done: 0, inFlight: 1, pending: 3, failed: 0, at: later(now - T0) });
+    const { 'upgrade.refit.dev/progress': text = '', ...others } =
+      counted.metadata.annotations ?? {};
+    expect(JSON.parse(text)).toEqual({
+      total: 4,
+      done: 0,
+      inFlight: 1,
+      pending: 3,
+      failed: 0,
+      at: later(now - T0),
+    });
     expect([others, counted.status]).toEqual([{ other: 'stays' }, undefined]);
   });
 
@@ -181,7 +223,10 @@ describe('a later record', () => {
     const annotations = { 'upgrade.refit.dev/progress': JSON.stringify({ at: later(0) }) };
     const annotated = { ...plan, metadata: { ...plan.metadata, annotations } };
     const record = recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted')));
-    const end = { ...record, status: { state: 'Completed', commands: record.status?.commands ?? [] } };
+    const end = {
+      ...record,
+      status: { state: 'Completed', commands: record.status?.commands ?? [] },
+    };
     expect(small.spread(annotated, end, world, T0).counted).toBeDefined();
   });
 });
@@ -189,7 +234,12 @@ describe('a later record', () => {
 describe('reading', () => {
   test('what the plan lists counts, whatever its status shard says: a status shard is written first', () => {
     const { plan, world } = begun(FOUR);
-    const ahead = small.spread(plan, recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted'))), world, T0);
+    const ahead = small.spread(
+      plan,
+      recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted'))),
+      world,
+      T0,
+    );
     const seen = mergeShards(plan, worldAfter(world, ahead));
     expect(listsOf(seen.plan)[1]?.entries.map(({ state }) => state)).toEqual([
       'SignalSent',
@@ -211,7 +261,9 @@ describe('reading', () => {
     const { counted } = small.spread(plan, recordOf(FOUR), world, T0);
     const lost = { ...recordOf([]), metadata: counted?.metadata ?? plan.metadata };
     expect(mergeShards(lost, world).unread?.code).toBe('RecordUnread');
-    expect(mergeShards({ ...lost, status: { state: '', commands: [] } }, world).unread).toBeUndefined();
+    expect(
+      mergeShards({ ...lost, status: { state: '', commands: [] } }, world).unread,
+    ).toBeUndefined();
   });
 
   test('counts older than the plan are of the one that it was copied from: its own record is whole', () => {
@@ -236,7 +288,10 @@ describe('reading', () => {
 
   test('a leader that knows no status shards calls the plan completed: it is not', () => {
     const { plan, world } = begun(FOUR);
-    const called = (state: string): Plan => ({ ...plan, status: { state, commands: plan.status?.commands ?? [] } });
+    const called = (state: string): Plan => ({
+      ...plan,
+      status: { state, commands: plan.status?.commands ?? [] },
+    });
     expect(mergeShards(called('Completed'), world).plan.status?.state).toBe('SchedulableWait');
     expect(mergeShards(called('ApplyFailed'), world).plan.status?.state).toBe('ApplyFailed');
   });
@@ -244,8 +299,15 @@ describe('reading', () => {
   test('the status shards of targets are those in which they stand', () => {
     const { plan, world } = begun(FOUR);
     const target = { key: '0/worker/w3', name: 'w3', state: 'pending' as const, since: later(0) };
-    expect(small.holding(plan, [target], world).map(({ object }) => object.metadata.name.at(-1))).toEqual(['1']);
-    const done = small.spread(plan, recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted'))), world, T0);
+    expect(
+      small.holding(plan, [target], world).map(({ object }) => object.metadata.name.at(-1)),
+    ).toEqual(['1']);
+    const done = small.spread(
+      plan,
+      recordOf(FOUR.map(({ name }) => entry(name, 'SignalCompleted'))),
+      world,
+      T0,
+    );
     const then = small.holding(plan, [target], worldAfter(world, done));
     expect(then.map(({ object }) => object.metadata.name.at(-1))).toEqual(['1']);
     expect(small.holding(plan, [], world)).toEqual([]);
@@ -254,11 +316,19 @@ describe('reading', () => {
 });
 
 test('whatever is recorded one after the other is read back as it was recorded last', () => {
-  const states = constantFrom('SignalPending', 'SignalSent', 'SignalCompleted', 'SignalApplyFailed');
-  const records = listOf(listOf(tuple(states, integer({ min: 0, max: 3 })), { minLength: 7, maxLength: 7 }), {
-    minLength: 1,
-    maxLength: 6,
-  });
+  const states = constantFrom(
+    'SignalPending',
+    'SignalSent',
+    'SignalCompleted',
+    'SignalApplyFailed',
+  );
+  const records = listOf(
+    listOf(tuple(states, integer({ min: 0, max: 3 })), { minLength: 7, maxLength: 7 }),
+    {
+      minLength: 1,
+      maxLength: 6,
+    },
+  );
   assert(
     property(records, (all) => {
       let plan = buildPlan();

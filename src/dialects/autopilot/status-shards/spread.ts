@@ -35,7 +35,11 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
       const isOver = phaseOfPlan(record.status?.state) !== 'running';
       // The names of the StatusShards contain the version of the plan: the first record allows no other write in between.
       const summary = known && shardRecords.counted(plan, counts, isOver, now);
-      const short = shardRecords.withShardReference(shortened(record, sizes.failures), reference, counts);
+      const short = shardRecords.withShardReference(
+        shortened(record, sizes.failures),
+        reference,
+        counts,
+      );
       return { plan: short, writes, ...(summary ? { counted: summary } : {}) };
     },
 
@@ -44,7 +48,8 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
       if (!reference || targets.length === 0) return [];
       const names = new Set(targets.map(({ name }) => name));
       return shardRecords.shardsOf(reference, world).flatMap((object) => {
-        const isHolder = object && shardRecords.entriesOf(object).some(({ name }) => names.has(name));
+        const isHolder =
+          object && shardRecords.entriesOf(object).some(({ name }) => names.has(name));
         return isHolder ? [{ resource: statusShards, object }] : [];
       });
     },
@@ -66,13 +71,22 @@ function begin(plan: Plan, lists: readonly TargetList[], size: number) {
   const ownerReferences = [{ apiVersion: apiVersionOf(plans), kind: plans.kind, name, uid }];
   const writes = contents.map((content, index): Instruction => {
     const metadata = { name: shardRecords.shardName(reference, index), ownerReferences };
-    const object = { apiVersion: apiVersionOf(statusShards), kind: statusShards.kind, metadata, ...content };
+    const object = {
+      apiVersion: apiVersionOf(statusShards),
+      kind: statusShards.kind,
+      metadata,
+      ...content,
+    };
     return { kind: 'create', resource: statusShards, object };
   });
   return { reference, writes };
 }
 
-function changesOf(reference: shardRecords.ShardReference, lists: readonly TargetList[], world: World): Instruction[] {
+function changesOf(
+  reference: shardRecords.ShardReference,
+  lists: readonly TargetList[],
+  world: World,
+): Instruction[] {
   const byName = ({ entries }: TargetList) => new Map(entries.map((entry) => [entry.name, entry]));
   const entries = new Map(lists.map((each) => [`${each.command}/${each.list}`, byName(each)]));
   return shardRecords.shardsOf(reference, world).flatMap((shard): Instruction[] => {
@@ -122,7 +136,13 @@ function shortened(record: Plan, maxFailures: number): Plan {
 
 function countsOf(lists: readonly TargetList[]): shardRecords.Progress {
   const states = lists.flatMap(({ entries }) => entries.map(({ state }) => recordedStateOf(state)));
-  const countOf = (wanted: RecordedState): number => states.filter((state) => state === wanted).length;
-  const [total, done, inFlight, pending] = [states.length, countOf('done'), countOf('intended'), countOf('pending')];
+  const countOf = (wanted: RecordedState): number =>
+    states.filter((state) => state === wanted).length;
+  const [total, done, inFlight, pending] = [
+    states.length,
+    countOf('done'),
+    countOf('intended'),
+    countOf('pending'),
+  ];
   return { total, done, inFlight, pending, failed: total - done - inFlight - pending };
 }

@@ -22,7 +22,11 @@ export function entriesIn(command: CommandStatus, list: ListName): readonly Targ
 }
 
 /** Leaves out an empty list, and its member if nothing else is in it. */
-export function withEntries(command: CommandStatus, list: ListName, entries: readonly TargetStatus[]): CommandStatus {
+export function withEntries(
+  command: CommandStatus,
+  list: ListName,
+  entries: readonly TargetStatus[],
+): CommandStatus {
   const [member, name] = partsOf(list);
   const { [member]: lists = {}, ...rest } = command;
   const { [name]: _, ...others } = lists as Lists;
@@ -45,8 +49,13 @@ export function withLists(plan: Plan, replace: (list: TargetList) => TargetStatu
   );
 }
 
-export function withCommands(plan: Plan, replace: (command: CommandStatus, index: number) => CommandStatus): Plan {
-  return plan.status ? { ...plan, status: { ...plan.status, commands: plan.status.commands.map(replace) } } : plan;
+export function withCommands(
+  plan: Plan,
+  replace: (command: CommandStatus, index: number) => CommandStatus,
+): Plan {
+  return plan.status
+    ? { ...plan, status: { ...plan.status, commands: plan.status.commands.map(replace) } }
+    : plan;
 }
 
 type Lists = Readonly<Partial<Record<'controllers' | 'workers', readonly TargetStatus[]>>>;

@@ -9,7 +9,11 @@ import { buildUpdater, buildUpdaterSet } from '../../../../test/builders/updater
 import { captured } from '../../../../test/capi/captured.ts';
 import { buildNodeCluster } from '../../../../test/capi/node-cluster.ts';
 import { FakeClock } from '../../../../test/faults/fake-clock.ts';
-import type { HookObject, UpdateMachineRequest, UpdateMachineResponse } from '../../../api/capi/hooks.ts';
+import type {
+  HookObject,
+  UpdateMachineRequest,
+  UpdateMachineResponse,
+} from '../../../api/capi/hooks.ts';
 import { type Machine, machineDeployments, machines } from '../../../api/capi/machine.ts';
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
 import { nodes } from '../../../kube/resources.ts';
@@ -29,7 +33,9 @@ const SET = buildUpdaterSet('in-place', [FILER, REFIT]);
 
 /** The Machine has this version before and after. */
 function filesOnly(version: string, request: CanRequest): CanRequest {
-  return JSON.parse(JSON.stringify(request).replaceAll(/"version":"[^"]*"/g, `"version":"${version}"`)) as CanRequest;
+  return JSON.parse(
+    JSON.stringify(request).replaceAll(/"version":"[^"]*"/g, `"version":"${version}"`),
+  ) as CanRequest;
 }
 
 /** The recorded question of a manager, and then the update of one Machine. Only files change: its node runs the version. */
@@ -45,9 +51,13 @@ class Scene {
     this.#hook = hook;
     this.#version = version;
     const isSet = hook === 'CanUpdateMachineSet';
-    const { current, desired } = captured(isSet ? 'canupdatemachineset' : 'canupdatemachine-1').request;
+    const { current, desired } = captured(
+      isSet ? 'canupdatemachineset' : 'canupdatemachine-1',
+    ).request;
     this.request = { current, desired };
-    const of = isSet ? captured('updatemachine-worker-joined').request.desired['machine'] : current['machine'];
+    const of = isSet
+      ? captured('updatemachine-worker-joined').request.desired['machine']
+      : current['machine'];
     const { name, labels = {} } = (of as HookObject).metadata;
     this.#name = name;
     this.api.put(updaterSets, SET);
@@ -59,7 +69,11 @@ class Scene {
       status: { nodeRef: { name: 'n1' } },
     });
     const status = { nodeInfo: { kubeletVersion } };
-    const presence = encodePresence({ version: '1.0.0', since: later(0), configurable: ['/etc/demo'] });
+    const presence = encodePresence({
+      version: '1.0.0',
+      since: later(0),
+      configurable: ['/etc/demo'],
+    });
     const annotations = { ...identity.metadata.annotations, [AGENT_ANNOTATION]: presence };
     this.api.put(nodes, { ...buildNode('n1', { annotations }), spec: identity.spec, status });
   }
@@ -67,7 +81,8 @@ class Scene {
   async accept(request = this.request): Promise<void> {
     const parts = {
       ...this.#parts(),
-      callUpdater: async () => await Promise.resolve({ status: 'Success', ...this.#patches() } as const),
+      callUpdater: async () =>
+        await Promise.resolve({ status: 'Success', ...this.#patches() } as const),
     };
     const answer = await canUpdate(parts, this.#hook, request, 60_000);
     expect(fitting(`${this.#hook}Response`, answer).message).toMatch(/leaves nothing$/);
@@ -85,13 +100,19 @@ class Scene {
       bootstrapConfig: object('KubeadmConfig', { files: [] }),
     };
     for (;;) {
-      const answer = fitting('UpdateMachineResponse', await updateInSteps(this.#parts(), { desired }));
+      const answer = fitting(
+        'UpdateMachineResponse',
+        await updateInSteps(this.#parts(), { desired }),
+      );
       if (answer.status === 'Failure' || answer.retryAfterSeconds === 0) return answer;
     }
   }
 
   label(labels: Record<string, string>): void {
-    this.api.change(machines, this.#name, ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels } }));
+    this.api.change(machines, this.#name, ({ metadata, ...rest }) => ({
+      ...rest,
+      metadata: { ...metadata, labels },
+    }));
   }
 
   get annotation(): string | undefined {
@@ -99,7 +120,8 @@ class Scene {
   }
 
   #patches() {
-    const fixture = this.#hook === 'CanUpdateMachineSet' ? 'canupdatemachineset' : 'canupdatemachine-1';
+    const fixture =
+      this.#hook === 'CanUpdateMachineSet' ? 'canupdatemachineset' : 'canupdatemachine-1';
     const {
       machinePatch: _machine,
       machineSetPatch: _set,
@@ -175,13 +197,16 @@ describe('only files change, and the kubelet says less than spec.version', () =>
   const release = 'v1.35.1+k0s.2';
   const kubelet = 'v1.35.1+k0s';
 
-  test.each(['CanUpdateMachine', 'CanUpdateMachineSet'] as const)('%s: the node is not upgraded', async (hook) => {
-    const scene = new Scene(hook, release, kubelet);
-    await scene.accept(filesOnly(release, scene.request));
-    expect(await scene.update()).toMatchObject({ status: 'Success' });
-    expect(scene.called).toEqual(['filer']);
-    expect(scene.api.calls.filter((call) => call.startsWith('replace'))).toEqual([]);
-  });
+  test.each(['CanUpdateMachine', 'CanUpdateMachineSet'] as const)(
+    '%s: the node is not upgraded',
+    async (hook) => {
+      const scene = new Scene(hook, release, kubelet);
+      await scene.accept(filesOnly(release, scene.request));
+      expect(await scene.update()).toMatchObject({ status: 'Success' });
+      expect(scene.called).toEqual(['filer']);
+      expect(scene.api.calls.filter((call) => call.startsWith('replace'))).toEqual([]);
+    },
+  );
 
   test('the version changes for the Machines of another MachineSet: the node is upgraded', async () => {
     const scene = new Scene('CanUpdateMachineSet', release, kubelet);
@@ -216,8 +241,14 @@ test('nobody used what a set accepted, and it is deleted: Refit alone accepts an
   scene.api.remove(updaterSets, 'in-place');
   const { machine, ...others } = scene.request.current;
   const annotations = { [STEPS_ANNOTATION]: scene.annotation ?? '' };
-  const shown = { ...(machine as HookObject), metadata: { name: '', ...machine?.metadata, annotations } };
-  await scene.accept({ current: { machine: shown, ...others }, desired: { ...scene.request.desired, ...others } });
+  const shown = {
+    ...(machine as HookObject),
+    metadata: { name: '', ...machine?.metadata, annotations },
+  };
+  await scene.accept({
+    current: { machine: shown, ...others },
+    desired: { ...scene.request.desired, ...others },
+  });
   expect(await scene.update()).toMatchObject({ status: 'Success' });
   expect(scene.called).toEqual([]);
 });

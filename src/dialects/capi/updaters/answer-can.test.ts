@@ -10,7 +10,12 @@ import { buildNodeCluster } from '../../../../test/capi/node-cluster.ts';
 import { buildTriple, jsonPatch, mergePatch } from '../../../../test/capi/triples.ts';
 import { FakeClock } from '../../../../test/faults/fake-clock.ts';
 import type { CanUpdateResponse, Patches, Triple } from '../../../api/capi/hooks.ts';
-import { CONTROL_PLANE_LABEL, type Machine, machineDeployments, machines } from '../../../api/capi/machine.ts';
+import {
+  CONTROL_PLANE_LABEL,
+  type Machine,
+  machineDeployments,
+  machines,
+} from '../../../api/capi/machine.ts';
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
 import { nodes } from '../../../kube/resources.ts';
 import { encodePresence } from '../../../signal/agent-presence.ts';
@@ -35,10 +40,17 @@ class Scene {
   readonly asked: Asked[] = [];
   readonly #answers: Readonly<Record<string, Answer>>;
 
-  constructor(answers: Readonly<Record<string, Answer>>, updaters: readonly Updater[], spec: object = {}) {
+  constructor(
+    answers: Readonly<Record<string, Answer>>,
+    updaters: readonly Updater[],
+    spec: object = {},
+  ) {
     this.#answers = answers;
     this.api.put(updaterSets, buildUpdaterSet('all', updaters, spec));
-    this.api.put(machines, { metadata: { name: 'm1', namespace: 'default' }, status: { nodeRef: { name: 'n1' } } });
+    this.api.put(machines, {
+      metadata: { name: 'm1', namespace: 'default' },
+      status: { nodeRef: { name: 'n1' } },
+    });
     this.api.put(nodes, buildNode('n1', { annotations: presence }));
     this.api.put(machineDeployments, { metadata: { name: 'md', namespace: 'default' } });
   }
@@ -67,7 +79,8 @@ class Scene {
         const { current: from } = body as { current: Triple };
         this.asked.push({ updater: name, current: from });
         const answer = this.#answers[name] ?? {};
-        if (answer === 'nothing') return await untilAborted(Promise.withResolvers<never>().promise, abort);
+        if (answer === 'nothing')
+          return await untilAborted(Promise.withResolvers<never>().promise, abort);
         if (answer instanceof Error) return await Promise.reject(answer);
         return { status: 'Success', ...answer } as const;
       },
@@ -120,7 +133,11 @@ describe('three updaters', () => {
   });
 
   test('nobody is asked once nothing is left', async () => {
-    const all = { machinePatch: mergePatch({ spec: { version: 'v1.35.1' } }), ...filesPatch, ...infraPatch };
+    const all = {
+      machinePatch: mergePatch({ spec: { version: 'v1.35.1' } }),
+      ...filesPatch,
+      ...infraPatch,
+    };
     const scene = new Scene({ filer: all }, [FILER, SIZER]);
     expect(leftBy(await scene.ask('CanUpdateMachine', current, desired))).toEqual([]);
     expect(scene.asked.map(({ updater }) => updater)).toEqual(['filer']);
@@ -162,8 +179,15 @@ describe('what no updater covers', () => {
   test('with Ask it waits until somebody approves the replacement of this Machine, and then leaves it to Cluster API', async () => {
     const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER], { uncovered: 'Ask' });
     const approve = (...approved: string[]): void =>
-      scene.api.change(updaterSets, 'all', (set) => ({ ...set, status: { ...set.status, approved } }));
-    for (const others of [[], ['Machine default/m2'], ['Machine default/m11', 'Machine other/m1']]) {
+      scene.api.change(updaterSets, 'all', (set) => ({
+        ...set,
+        status: { ...set.status, approved },
+      }));
+    for (const others of [
+      [],
+      ['Machine default/m2'],
+      ['Machine default/m11', 'Machine other/m1'],
+    ]) {
       approve(...others);
       await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
         /^UpdaterSet all: waits for approval, because it covers .*; leaves bootstrap.spec.files; to have it replaced: refit approve machine\/m1 --namespace default$/,
@@ -197,13 +221,25 @@ describe('a node without an agent of Refit', () => {
     buildTriple({ machine: { version: 'v1.35.0' } }),
     buildTriple({ machine: { version: 'v1.35.1' } }),
   ] as const;
-  const aside = { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0), aside: true }) };
+  const aside = {
+    [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0), aside: true }),
+  };
 
-  function sceneWith(updaters: readonly Updater[], annotations: Record<string, string>, others = {}): Scene {
+  function sceneWith(
+    updaters: readonly Updater[],
+    annotations: Record<string, string>,
+    others = {},
+  ): Scene {
     const scene = new Scene({ filer: filesPatch }, updaters);
     for (const [name, node] of Object.entries({ m1: 'w1', ...others })) {
-      scene.api.put(machines, { metadata: { name, namespace: 'default' }, status: { nodeRef: { name: node } } });
-      scene.api.put(nodes, buildNode(node, { annotations: name === 'm1' ? annotations : presence }));
+      scene.api.put(machines, {
+        metadata: { name, namespace: 'default' },
+        status: { nodeRef: { name: node } },
+      });
+      scene.api.put(
+        nodes,
+        buildNode(node, { annotations: name === 'm1' ? annotations : presence }),
+      );
     }
     return scene;
   }
@@ -211,15 +247,18 @@ describe('a node without an agent of Refit', () => {
   test.each([
     ['none', {}],
     ["k0s's own", aside],
-  ])('%s: the version is not accepted, and the answer names the node', async (_name, annotations) => {
-    const scene = sceneWith([REFIT], annotations);
-    scene.api.remove(updaterSets, 'all');
-    const answer = await scene.ask('CanUpdateMachine', ...small);
-    expect(answer.message).toBe('covers nothing: node w1 has no agent of Refit');
-    expect(answer.machinePatch).toBeUndefined();
-    scene.api.put(nodes, buildNode('w1', { annotations: presence }));
-    expect(leftBy(await scene.ask('CanUpdateMachine', ...small), ...small)).toEqual([]);
-  });
+  ])(
+    '%s: the version is not accepted, and the answer names the node',
+    async (_name, annotations) => {
+      const scene = sceneWith([REFIT], annotations);
+      scene.api.remove(updaterSets, 'all');
+      const answer = await scene.ask('CanUpdateMachine', ...small);
+      expect(answer.message).toBe('covers nothing: node w1 has no agent of Refit');
+      expect(answer.machinePatch).toBeUndefined();
+      scene.api.put(nodes, buildNode('w1', { annotations: presence }));
+      expect(leftBy(await scene.ask('CanUpdateMachine', ...small), ...small)).toEqual([]);
+    },
+  );
 
   test('one that lives, but has no room: the version is not accepted either', async () => {
     const heartbeat = JSON.stringify({ at: later(0), room: 1000, since: later(0) });
@@ -234,10 +273,14 @@ describe('a node without an agent of Refit', () => {
     const { request } = captured('canupdatemachineset');
     const scene = sceneWith([REFIT], {}, { m2: 'w2' });
     scene.api.remove(updaterSets, 'all');
-    const ask = async () => await scene.ask('CanUpdateMachineSet', request.current, request.desired);
+    const ask = async () =>
+      await scene.ask('CanUpdateMachineSet', request.current, request.desired);
     expect((await ask()).message).toBe('covers nothing: node w1 has no agent of Refit');
     const deletionTimestamp = later(0);
-    scene.api.change(machines, 'm1', (old) => ({ ...old, metadata: { ...old.metadata, deletionTimestamp } }));
+    scene.api.change(machines, 'm1', (old) => ({
+      ...old,
+      metadata: { ...old.metadata, deletionTimestamp },
+    }));
     expect((await ask()).message).toMatch(/^covers machine.spec.version/);
   });
 
@@ -245,11 +288,13 @@ describe('a node without an agent of Refit', () => {
     const { request } = captured('canupdatemachineset');
     const scene = sceneWith([REFIT], presence, { m2: 'w2' });
     scene.api.remove(updaterSets, 'all');
-    expect((await scene.ask('CanUpdateMachineSet', request.current, request.desired)).message).toMatch(/^covers mach/);
+    expect(
+      (await scene.ask('CanUpdateMachineSet', request.current, request.desired)).message,
+    ).toMatch(/^covers mach/);
     scene.api.change(machines, 'm2', (machine) => ({ ...machine, spec: { clusterName: 'other' } }));
-    await expect(scene.ask('CanUpdateMachineSet', request.current, request.desired)).rejects.toThrow(
-      'Machines of several clusters have the label machine-template-hash=',
-    );
+    await expect(
+      scene.ask('CanUpdateMachineSet', request.current, request.desired),
+    ).rejects.toThrow('Machines of several clusters have the label machine-template-hash=');
   });
 
   test('has joined a moment ago: no answer, or Cluster API would replace all Machines', async () => {
@@ -259,7 +304,9 @@ describe('a node without an agent of Refit', () => {
     const young = 'node w1 has no agent of Refit yet';
     await expect(scene.ask('CanUpdateMachine', ...small)).rejects.toThrow(young);
     scene.api.put(nodes, buildNode('w1', { creationTimestamp: later(-400_000) }));
-    expect((await scene.ask('CanUpdateMachine', ...small)).message).toContain('w1 has no agent of Refit');
+    expect((await scene.ask('CanUpdateMachine', ...small)).message).toContain(
+      'w1 has no agent of Refit',
+    );
   });
 
   test.each([
@@ -268,7 +315,9 @@ describe('a node without an agent of Refit', () => {
   ])('a Machine without a Node that %s', async (_what, age, said) => {
     const scene = sceneWith([REFIT], presence);
     scene.api.remove(updaterSets, 'all');
-    scene.api.put(machines, { metadata: { name: 'm1', namespace: 'default', creationTimestamp: later(age) } });
+    scene.api.put(machines, {
+      metadata: { name: 'm1', namespace: 'default', creationTimestamp: later(age) },
+    });
     const asked = scene.ask('CanUpdateMachine', ...small);
     expect(await asked.then(({ message }) => message, String)).toBe(said);
   });
@@ -284,7 +333,10 @@ describe('a node without an agent of Refit', () => {
   });
 
   test('does not matter where the version stays', async () => {
-    const files = [buildTriple({ bootstrap: {} }), buildTriple({ bootstrap: { files: FILES } })] as const;
+    const files = [
+      buildTriple({ bootstrap: {} }),
+      buildTriple({ bootstrap: { files: FILES } }),
+    ] as const;
     const answer = await sceneWith([FILER, REFIT], {}).ask('CanUpdateMachine', ...files);
     expect(leftBy(answer, ...files)).toEqual([]);
   });
@@ -304,32 +356,45 @@ describe('an updater that does not answer', () => {
   const version = { machine: { version: 'v1.35.0' } };
   const small = [buildTriple(version), buildTriple({ machine: { version: 'v1.35.1' } })] as const;
 
-  test.each(['Skip', 'Wait'] as const)('%s: the others cover everything, so nothing waits', async (onUnavailable) => {
-    const scene = new Scene({ sizer: gone }, [{ ...SIZER, onUnavailable }, REFIT]);
-    const answer = await scene.ask('CanUpdateMachine', ...small);
-    expect(leftBy(answer, ...small)).toEqual([]);
-    expect(answer.message).toContain('no answer from sizer: no answer from sizer.example.com');
-  });
+  test.each(['Skip', 'Wait'] as const)(
+    '%s: the others cover everything, so nothing waits',
+    async (onUnavailable) => {
+      const scene = new Scene({ sizer: gone }, [{ ...SIZER, onUnavailable }, REFIT]);
+      const answer = await scene.ask('CanUpdateMachine', ...small);
+      expect(leftBy(answer, ...small)).toEqual([]);
+      expect(answer.message).toContain('no answer from sizer: no answer from sizer.example.com');
+    },
+  );
 
   test('Refuse: nothing is accepted, although the others cover everything', async () => {
     const scene = new Scene({ sizer: gone }, [{ ...SIZER, onUnavailable: 'Refuse' }, REFIT]);
-    await expect(scene.ask('CanUpdateMachine', ...small)).rejects.toThrow('waiting for updater sizer');
+    await expect(scene.ask('CanUpdateMachine', ...small)).rejects.toThrow(
+      'waiting for updater sizer',
+    );
   });
 
   test('by default nothing is replaced while it may cover what is left', async () => {
     const scene = new Scene({ sizer: gone, filer: filesPatch }, [SIZER, FILER, REFIT]);
-    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow('waiting for updater sizer');
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      'waiting for updater sizer',
+    );
   });
 
   test('Skip: what is left counts as uncovered', async () => {
-    const scene = new Scene({ sizer: gone, filer: filesPatch }, [{ ...SIZER, onUnavailable: 'Skip' }, FILER, REFIT]);
+    const scene = new Scene({ sizer: gone, filer: filesPatch }, [
+      { ...SIZER, onUnavailable: 'Skip' },
+      FILER,
+      REFIT,
+    ]);
     expect(leftBy(await scene.ask('CanUpdateMachine', current, desired))).toHaveLength(4);
   });
 });
 
 test('an updater that keeps still does not use the time of the others', async () => {
   const scene = new Scene({ sizer: 'nothing' }, [{ ...SIZER, onUnavailable: 'Skip' }, REFIT]);
-  const [from, to] = ['v1.35.0', 'v1.35.1'].map((version) => buildTriple({ machine: { version } })) as [Triple, Triple];
+  const [from, to] = ['v1.35.0', 'v1.35.1'].map((version) =>
+    buildTriple({ machine: { version } }),
+  ) as [Triple, Triple];
   const answer = await scene.ask('CanUpdateMachine', from, to, {}, 200);
   expect(leftBy(answer, from, to)).toEqual([]);
   expect(answer.message).toContain('no answer from sizer: ');
@@ -352,7 +417,11 @@ describe('patches that are not believed', () => {
       { bootstrapConfigPatch: mergePatch({ spec: { users: [] } }) },
       'bootstrap.spec.users',
     ],
-    ['part of a list', { bootstrapConfigPatch: mergePatch({ spec: { files: [] } }) }, 'bootstrap.spec.files'],
+    [
+      'part of a list',
+      { bootstrapConfigPatch: mergePatch({ spec: { files: [] } }) },
+      'bootstrap.spec.files',
+    ],
     [
       'a missing place',
       { infrastructureMachinePatch: jsonPatch({ op: 'remove', path: '/spec/x' }) },
@@ -366,8 +435,13 @@ describe('patches that are not believed', () => {
   });
 
   test('many values, which each operation would copy: refused at once, in few words', async () => {
-    const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, index]));
-    const scene = new Scene({ sizer: { bootstrapConfigPatch: mergePatch({ spec: many }) } }, [SIZER, REFIT]);
+    const many = Object.fromEntries(
+      Array.from({ length: 20_000 }, (_, index) => [`k${index}`, index]),
+    );
+    const scene = new Scene({ sizer: { bootstrapConfigPatch: mergePatch({ spec: many }) } }, [
+      SIZER,
+      REFIT,
+    ]);
     await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
       'its patch has more than 5000 values',
     );
@@ -375,11 +449,17 @@ describe('patches that are not believed', () => {
 
   test('long and unprintable names: told in few words', async () => {
     const scene = new Scene(
-      { sizer: { bootstrapConfigPatch: mergePatch({ spec: { [`\u001b[2J${'x'.repeat(10_000)}`]: 1 } }) } },
+      {
+        sizer: {
+          bootstrapConfigPatch: mergePatch({ spec: { [`\u001b[2J${'x'.repeat(10_000)}`]: 1 } }),
+        },
+      },
       [SIZER, REFIT],
     );
     const refused = scene.ask('CanUpdateMachine', current, desired);
-    await expect(refused).rejects.toThrow(/waiting for updater sizer: its patches set other values than desired/);
+    await expect(refused).rejects.toThrow(
+      /waiting for updater sizer: its patches set other values than desired/,
+    );
     const { message } = (await refused.catch((error: unknown) => error)) as Error;
     expect(message.length).toBeLessThan(500);
     expect(message).not.toContain('\u001b');
@@ -408,10 +488,15 @@ describe('UpdaterSets', () => {
 
   test('the new labels of a MachineSet choose, since its Machines have them when they are updated', async () => {
     const { request } = captured('canupdatemachineset');
-    const { machineSet, ...others } = request.desired as { machineSet: { spec: { template: object } } } & Triple;
+    const { machineSet, ...others } = request.desired as {
+      machineSet: { spec: { template: object } };
+    } & Triple;
     const { spec } = machineSet;
     const template = { ...spec.template, metadata: { labels: { pool: 'gpu' } } };
-    const relabelled = { ...others, machineSet: { ...machineSet, spec: { ...spec, template } } } as unknown as Triple;
+    const relabelled = {
+      ...others,
+      machineSet: { ...machineSet, spec: { ...spec, template } },
+    } as unknown as Triple;
     const scene = new Scene({}, [SIZER], { selector: { matchLabels: { pool: 'gpu' } } });
     await scene.ask('CanUpdateMachineSet', request.current, relabelled);
     expect(scene.asked.map(({ updater }) => updater)).toEqual(['sizer']);
@@ -427,7 +512,9 @@ describe('UpdaterSets', () => {
 
   test('in-place updates disabled by a setting: nobody is asked', async () => {
     const scene = new Scene({ sizer: infraPatch }, [SIZER]);
-    const answer = await scene.ask('CanUpdateMachine', current, desired, { disableInPlaceUpdates: 'true' });
+    const answer = await scene.ask('CanUpdateMachine', current, desired, {
+      disableInPlaceUpdates: 'true',
+    });
     expect(answer.message).toContain('disabled by the setting');
     expect(scene.asked).toEqual([]);
   });
@@ -442,20 +529,33 @@ describe('a version that breaks a rule', () => {
       status: { nodeRef: { name: 'w1' } },
     });
     const node = buildNode('w1', { annotations: presence });
-    scene.api.put(nodes, { ...node, status: { ...node.status, nodeInfo: { kubeletVersion: kubelet } } });
+    scene.api.put(nodes, {
+      ...node,
+      status: { ...node.status, nodeInfo: { kubeletVersion: kubelet } },
+    });
     return scene;
   }
   const change = (from: string, to: string, labels = {}): [Triple, Triple] => {
     const triple = (version: string): Triple => {
       const { machine, ...rest } = buildTriple({ machine: { version } });
-      return { ...rest, machine: { ...machine, metadata: { name: 'm1', ...machine?.metadata, labels } } };
+      return {
+        ...rest,
+        machine: { ...machine, metadata: { name: 'm1', ...machine?.metadata, labels } },
+      };
     };
     return [triple(from), triple(to)];
   };
-  const AHEAD = 'would have a kubelet of v1.37.0, newer than the API server of the cluster (v1.36.3)';
+  const AHEAD =
+    'would have a kubelet of v1.37.0, newer than the API server of the cluster (v1.36.3)';
 
   test.each([
-    ['skips a minor version', 'v1.34.2', 'v1.36.0', 'w1 would go from v1.34.2 past 1.35 to v1.36.0', 'SkippedMinor'],
+    [
+      'skips a minor version',
+      'v1.34.2',
+      'v1.36.0',
+      'w1 would go from v1.34.2 past 1.35 to v1.36.0',
+      'SkippedMinor',
+    ],
     ['is lower', 'v1.36.2', 'v1.36.1', 'w1 would go from v1.36.2 down to v1.36.1', 'Downgrade'],
     [
       'is lower, of k0s',
@@ -465,15 +565,20 @@ describe('a version that breaks a rule', () => {
       'Downgrade',
     ],
     ['is ahead of the API server', 'v1.36.2', 'v1.37.0', `w1 ${AHEAD}`, 'KubeletAhead'],
-  ])('%s: it is not accepted, unless a setting lifts the rule', async (_name, from, to, why, rule) => {
-    const scene = sceneOf(from);
-    const refused = await scene.ask('CanUpdateMachine', ...change(from, to));
-    const lifts = 'the setting allowedVersionRules lifts rules by their names';
-    expect(refused.message).toBe(`covers nothing: ${why} (rule ${rule}); ${lifts}`);
-    expect(refused.machinePatch).toBeUndefined();
-    const lifted = await scene.ask('CanUpdateMachine', ...change(from, to), { allowedVersionRules: `Other, ${rule}` });
-    expect(leftBy(lifted, ...change(from, to))).toEqual([]);
-  });
+  ])(
+    '%s: it is not accepted, unless a setting lifts the rule',
+    async (_name, from, to, why, rule) => {
+      const scene = sceneOf(from);
+      const refused = await scene.ask('CanUpdateMachine', ...change(from, to));
+      const lifts = 'the setting allowedVersionRules lifts rules by their names';
+      expect(refused.message).toBe(`covers nothing: ${why} (rule ${rule}); ${lifts}`);
+      expect(refused.machinePatch).toBeUndefined();
+      const lifted = await scene.ask('CanUpdateMachine', ...change(from, to), {
+        allowedVersionRules: `Other, ${rule}`,
+      });
+      expect(leftBy(lifted, ...change(from, to))).toEqual([]);
+    },
+  );
 
   test('the control plane goes ahead of its API servers', async () => {
     const labels = { [CONTROL_PLANE_LABEL]: '' };
@@ -486,7 +591,9 @@ describe('a version that breaks a rule', () => {
     const scene = sceneOf('v1.36.2');
     scene.api.version = '';
     const asked = scene.ask('CanUpdateMachine', ...change('v1.36.2', 'v1.36.3'));
-    await expect(asked).rejects.toThrow('the API server of the Nodes does not tell its version at /version');
+    await expect(asked).rejects.toThrow(
+      'the API server of the Nodes does not tell its version at /version',
+    );
   });
 
   test('the kubelet counts, not what the Machine wanted before', async () => {

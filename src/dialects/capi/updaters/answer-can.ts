@@ -1,12 +1,25 @@
 /** Answers CanUpdateMachine and CanUpdateMachineSet for all updaters of an UpdaterSet together. */
 import type { Triple } from '../../../api/capi/hooks.ts';
-import { CONTROL_PLANE_LABEL, type Machine, machines, SET_LABELS } from '../../../api/capi/machine.ts';
+import {
+  CONTROL_PLANE_LABEL,
+  type Machine,
+  machines,
+  SET_LABELS,
+} from '../../../api/capi/machine.ts';
 import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
 import { kubeletVersionOf, type Node, nodes, readyCondition } from '../../../kube/resources.ts';
 import { agentOf, HEARTBEAT_MS, heartbeatOn } from '../../../signal/agent-presence.ts';
 import { formatDuration } from '../../../util/duration.ts';
 import type { Logger } from '../../../util/log.ts';
-import { accepted, answerCan, type CanRequest, isDisabled, MACHINE_SHAPE, SET_SHAPE, valueAt } from '../can-update.ts';
+import {
+  accepted,
+  answerCan,
+  type CanRequest,
+  isDisabled,
+  MACHINE_SHAPE,
+  SET_SHAPE,
+  valueAt,
+} from '../can-update.ts';
 import { otherProcedure } from '../procedures.ts';
 import type { NodeCluster } from '../progress.ts';
 import { versionProblem } from '../version-problem.ts';
@@ -30,20 +43,31 @@ export type CanHook = 'CanUpdateMachine' | 'CanUpdateMachineSet';
 const SHARED = 0.9;
 
 /** Throws for a change that is neither accepted nor to be replaced: then Cluster API waits and asks again. */
-export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequest, withinMs: number) {
+export async function canUpdate(
+  parts: CanParts,
+  hook: CanHook,
+  request: CanRequest,
+  withinMs: number,
+) {
   const { callUpdater, clock, log, abort } = parts;
   const end = clock.monotonic() + withinMs * SHARED;
   const shape = hook === 'CanUpdateMachine' ? MACHINE_SHAPE : SET_SHAPE;
   const { current, desired, settings } = request;
   const { machine, machineSet } = current;
   // Of the Machine, or those that the Machines of the MachineSet get before they are updated.
-  const ofTemplate = valueAt(desired['machineSet'], ['spec', 'template', 'metadata', 'labels']) ?? {};
+  const ofTemplate =
+    valueAt(desired['machineSet'], ['spec', 'template', 'metadata', 'labels']) ?? {};
   const labels = desired['machine']?.metadata.labels ?? (ofTemplate as Labels);
   const set = isDisabled(settings) ? undefined : setFor(await listSets(parts), labels);
   const askRefit = async (body: CanRequest) => {
     const answer = answerCan(hook, shape, body);
     const isClaim = (answer.machinePatch ?? answer.machineSetPatch) !== undefined;
-    return { answer, missing: isClaim ? await obstacleTo(parts, { ...request, settings: body.settings }) : undefined };
+    return {
+      answer,
+      missing: isClaim
+        ? await obstacleTo(parts, { ...request, settings: body.settings })
+        : undefined,
+    };
   };
   if (!set) {
     const { answer, missing } = await askRefit(request);
@@ -77,15 +101,23 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
   const title = `${kind} ${metadata.namespace ?? 'default'}/${metadata.name}`;
   const hold = holdBy(set, updaters, composition, title);
   await tellRefused(parts, set, title, hold).catch((error: unknown) =>
-    log.warn('cannot write the status of the UpdaterSet', { updaterSet: set.metadata.name, reason: error }),
+    log.warn('cannot write the status of the UpdaterSet', {
+      updaterSet: set.metadata.name,
+      reason: error,
+    }),
   );
   if (hold !== undefined) throw new Error(`UpdaterSet ${set.metadata.name}: ${hold}`);
   const message = describe(composition);
   if (composition.uncovered.length > 0) return accepted(hook, message);
-  const changesVersion = composition.steps.some(({ changes }) => changes.includes('machine.spec.version'));
-  const takes = ({ name }: Updater): boolean => composition.steps.some(({ updater }) => updater === name);
+  const changesVersion = composition.steps.some(({ changes }) =>
+    changes.includes('machine.spec.version'),
+  );
+  const takes = ({ name }: Updater): boolean =>
+    composition.steps.some(({ updater }) => updater === name);
   // The text of a kubelet may not tell whether its node runs that version, so Refit is not asked where it stays.
-  const needed = updaters.filter((each) => (each.refit ? changesVersion : !each.nodeConfiguration || takes(each)));
+  const needed = updaters.filter((each) =>
+    each.refit ? changesVersion : !each.nodeConfiguration || takes(each),
+  );
   if (needed.length > 0) await recordAccepted(parts, request, set, needed);
   return accepted(hook, message, patchesTo(shape, current, composition.reached));
 }
@@ -93,15 +125,27 @@ export async function canUpdate(parts: CanParts, hook: CanHook, request: CanRequ
 const TITLE = /^([A-Za-z]+) ([a-z0-9.-]+)\/([a-z0-9.-]+)$/;
 
 /** Why Cluster API must wait; undefined if it may go on, in place or by replacement. */
-function holdBy({ spec, status }: UpdaterSet, updaters: readonly Updater[], composition: Composition, title: string) {
+function holdBy(
+  { spec, status }: UpdaterSet,
+  updaters: readonly Updater[],
+  composition: Composition,
+  title: string,
+) {
   const { unanswered, uncovered } = composition;
-  const policyOf = (name: string) => updaters.find((updater) => updater.name === name)?.onUnavailable ?? 'Wait';
+  const policyOf = (name: string) =>
+    updaters.find((updater) => updater.name === name)?.onUnavailable ?? 'Wait';
   const awaited = unanswered.find(
-    ({ updater }) => policyOf(updater) === 'Refuse' || (uncovered.length > 0 && policyOf(updater) === 'Wait'),
+    ({ updater }) =>
+      policyOf(updater) === 'Refuse' || (uncovered.length > 0 && policyOf(updater) === 'Wait'),
   );
   if (awaited) return `waiting for updater ${awaited.updater}: ${awaited.reason}`;
-  if (uncovered.length > 0 && spec.uncovered === 'Refuse') return `refused, because it ${describe(composition)}`;
-  if (uncovered.length > 0 && spec.uncovered === 'Ask' && status?.approved?.includes(title) !== true) {
+  if (uncovered.length > 0 && spec.uncovered === 'Refuse')
+    return `refused, because it ${describe(composition)}`;
+  if (
+    uncovered.length > 0 &&
+    spec.uncovered === 'Ask' &&
+    status?.approved?.includes(title) !== true
+  ) {
     // The title is the caller's, and somebody runs this in a shell.
     const [, kind, namespace, name] = TITLE.exec(title) ?? [];
     if (!kind)
@@ -113,15 +157,22 @@ function holdBy({ spec, status }: UpdaterSet, updaters: readonly Updater[], comp
 }
 
 function describe({ steps, uncovered, unanswered }: Composition): string {
-  const covered = steps.map(({ updater, changes }) => `${changes.join(', ')} (${updater})`).join('; ');
-  const silent = unanswered.map(({ updater, reason }) => `; no answer from ${updater}: ${reason}`).join('');
+  const covered = steps
+    .map(({ updater, changes }) => `${changes.join(', ')} (${updater})`)
+    .join('; ');
+  const silent = unanswered
+    .map(({ updater, reason }) => `; no answer from ${updater}: ${reason}`)
+    .join('');
   return `covers ${covered || 'nothing'}; leaves ${uncovered.join(', ') || 'nothing'}${silent}`;
 }
 
 const SET_VERSION = ['spec', 'template', 'spec', 'version'];
 
 /** The Machines with their Nodes, and which lack an agent. Throws for a Node that has just joined: an answer would have all replaced. */
-async function nodesOf({ management, clusterOf, clock, abort }: CanParts, { machine, machineSet }: Triple) {
+async function nodesOf(
+  { management, clusterOf, clock, abort }: CanParts,
+  { machine, machineSet }: Triple,
+) {
   const { name, namespace = 'default', labels } = (machine ?? machineSet)?.metadata ?? { name: '' };
   const labelSelector = `${SET_LABELS.hash}=${labels?.[SET_LABELS.hash] ?? name}`;
   const listed = machine
@@ -141,7 +192,8 @@ async function nodesOf({ management, clusterOf, clock, abort }: CanParts, { mach
     const nodeName = each.status?.nodeRef?.name;
     // Machines of a set without a Node are skipped by Cluster API.
     if (nodeName === undefined && !machine) return [];
-    const reason = nodeName === undefined ? 'the Machine has no Node' : `node ${nodeName} has no agent of Refit`;
+    const reason =
+      nodeName === undefined ? 'the Machine has no Node' : `node ${nodeName} has no agent of Refit`;
     const ageMs = clock.now() - Date.parse((node ?? each).metadata.creationTimestamp ?? '');
     if (ageMs < STARTS_WITHIN_MS) throw new Error(`${reason} yet`);
     return reason;
@@ -151,13 +203,19 @@ async function nodesOf({ management, clusterOf, clock, abort }: CanParts, { mach
 
 async function obstacleTo(parts: CanParts, { current, desired, settings }: CanRequest) {
   const { workload, labels, own, lacking } = await nodesOf(parts, current);
-  const wanted = [valueAt(desired['machine'], ['spec', 'version']), valueAt(desired['machineSet'], SET_VERSION)];
+  const wanted = [
+    valueAt(desired['machine'], ['spec', 'version']),
+    valueAt(desired['machineSet'], SET_VERSION),
+  ];
   const [version = ''] = wanted.filter((each) => typeof each === 'string');
   const obstacleOn = ({ machine, node }: (typeof own)[number]) =>
     otherProcedure(machine, version, node) ?? lackOfRoom(node) ?? [];
   const [reason] = [...lacking, ...own.flatMap(obstacleOn)];
   if (reason !== undefined || own.length === 0 || !workload) return reason;
-  const targets = own.map(({ node }) => ({ name: node.metadata.name, current: kubeletVersionOf(node) }));
+  const targets = own.map(({ node }) => ({
+    name: node.metadata.name,
+    current: kubeletVersionOf(node),
+  }));
   const role = labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller';
   return await versionProblem({ ...parts, workload }, { role, version, targets }, settings);
 }
@@ -175,11 +233,13 @@ export function stalenessOf(node: Node, now: number): string | undefined {
   const { name } = node.metadata;
   const ready = readyCondition(node);
   // Kubelet and agent write both times by the clock of their host, so it may be wrong.
-  const silentMs = Date.parse(ready?.lastHeartbeatTime ?? '') - Date.parse(heartbeatOn(node).at ?? '');
+  const silentMs =
+    Date.parse(ready?.lastHeartbeatTime ?? '') - Date.parse(heartbeatOn(node).at ?? '');
   const staleness =
     ready?.status === 'Unknown'
       ? `node ${name} has been silent since ${ready.lastTransitionTime}`
-      : silentMs > SILENT_MS && `the agent on node ${name} has been silent for ${formatDuration(silentMs)}`;
+      : silentMs > SILENT_MS &&
+        `the agent on node ${name} has been silent for ${formatDuration(silentMs)}`;
   if (staleness && now - Date.parse(ready?.lastTransitionTime ?? '') < STARTS_WITHIN_MS)
     throw new Error(`${staleness}, and may be back soon`);
   return staleness || undefined;

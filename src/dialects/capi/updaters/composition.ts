@@ -29,7 +29,12 @@ export interface Composition {
 }
 
 /** Asks each updater about the objects as the ones before it leave them, until no change is left. */
-export async function compose(shape: Shape, request: CanRequest, updaters: readonly Updater[], ask: AskCan) {
+export async function compose(
+  shape: Shape,
+  request: CanRequest,
+  updaters: readonly Updater[],
+  ask: AskCan,
+) {
   const { current, desired } = request;
   const steps: Composition['steps'][number][] = [];
   const unanswered: Composition['unanswered'][number][] = [];
@@ -41,12 +46,20 @@ export async function compose(shape: Shape, request: CanRequest, updaters: reado
       const changes = claimed(shape, reached, desired, await ask(updater, reached, desired));
       if (changes.length === 0) continue;
       steps.push({ updater: name, changes: changes.map(nameOf) });
-      reached = changes.reduce((triple, change) => withChange(shape, triple, desired, change), reached);
+      reached = changes.reduce(
+        (triple, change) => withChange(shape, triple, desired, change),
+        reached,
+      );
     } catch (error) {
       unanswered.push({ updater: name, reason: brief(messageOf(error)) });
     }
   }
-  return { steps, uncovered: changesBetween(shape, reached, desired).map(nameOf), unanswered, reached };
+  return {
+    steps,
+    uncovered: changesBetween(shape, reached, desired).map(nameOf),
+    unanswered,
+    reached,
+  };
 }
 
 /** The changes that the patches make. Throws if they change anything else, or to another value than desired. */
@@ -61,13 +74,20 @@ function claimed(shape: Shape, current: Triple, desired: Triple, patches: Patche
 }
 
 /** Also in fields that are not compared. */
-function strayIn({ parts, root }: Shape, current: Triple, patched: Triple, desired: Triple): PartChange[] {
+function strayIn(
+  { parts, root }: Shape,
+  current: Triple,
+  patched: Triple,
+  desired: Triple,
+): PartChange[] {
   return parts.flatMap((part) => {
     const below = (triple: Triple): Json | undefined => valueAt(triple[part.object], root);
     return differences(below(current), below(patched))
       .filter(({ path, to }) => {
         const wanted = valueAt(below(desired), path);
-        return !sameJson(wanted, to) && !(part.name === 'machine' && isEmpty(wanted) && isEmpty(to));
+        return (
+          !sameJson(wanted, to) && !(part.name === 'machine' && isEmpty(wanted) && isEmpty(to))
+        );
       })
       .map((change) => ({ ...change, part }));
   });
@@ -75,7 +95,9 @@ function strayIn({ parts, root }: Shape, current: Triple, patched: Triple, desir
 
 export function patchesTo(shape: Shape, current: Triple, reached: Triple): Patches {
   const entries = shape.parts.flatMap(({ object }) => {
-    const [from, to] = [current, reached].map((each) => placed({}, shape.root, valueAt(each[object], shape.root)));
+    const [from, to] = [current, reached].map((each) =>
+      placed({}, shape.root, valueAt(each[object], shape.root)),
+    );
     const operations = createPatch(from, to);
     if (operations.length === 0) return [];
     const patch = Buffer.from(JSON.stringify(operations)).toString('base64');
@@ -84,7 +106,15 @@ export function patchesTo(shape: Shape, current: Triple, reached: Triple): Patch
   return Object.fromEntries(entries);
 }
 
-export function withChange(shape: Shape, triple: Triple, desired: Triple, { part, path, to }: PartChange): Triple {
+export function withChange(
+  shape: Shape,
+  triple: Triple,
+  desired: Triple,
+  { part, path, to }: PartChange,
+): Triple {
   const object = triple[part.object] ?? desired[part.object];
-  return { ...triple, [part.object]: placed(object, [...shape.root, ...path], to) as unknown as HookObject };
+  return {
+    ...triple,
+    [part.object]: placed(object, [...shape.root, ...path], to) as unknown as HookObject,
+  };
 }

@@ -8,9 +8,24 @@ import { applyPatch } from './hook-patch.ts';
 describe('patches of others', () => {
   const list = { a: [1, 2, 3] };
   test.each<[string, Json, Patch, Json]>([
-    ['add to the end of a list', list, jsonPatch({ op: 'add', path: '/a/-', value: 4 }), { a: [1, 2, 3, 4] }],
-    ['add into a list', list, jsonPatch({ op: 'add', path: '/a/1', value: 9 }), { a: [1, 9, 2, 3] }],
-    ['replace in a list', list, jsonPatch({ op: 'replace', path: '/a/1', value: 9 }), { a: [1, 9, 3] }],
+    [
+      'add to the end of a list',
+      list,
+      jsonPatch({ op: 'add', path: '/a/-', value: 4 }),
+      { a: [1, 2, 3, 4] },
+    ],
+    [
+      'add into a list',
+      list,
+      jsonPatch({ op: 'add', path: '/a/1', value: 9 }),
+      { a: [1, 9, 2, 3] },
+    ],
+    [
+      'replace in a list',
+      list,
+      jsonPatch({ op: 'replace', path: '/a/1', value: 9 }),
+      { a: [1, 9, 3] },
+    ],
     ['remove from a list', list, jsonPatch({ op: 'remove', path: '/a/0' }), { a: [2, 3] }],
     ['replace the whole', list, jsonPatch({ op: 'replace', path: '', value: {} }), {}],
     ['test', { a: 1 }, jsonPatch({ op: 'test', path: '/a', value: 1 }), { a: 1 }],
@@ -23,9 +38,17 @@ describe('patches of others', () => {
   });
 
   test.each<[string, Patch, string]>([
-    ['a place that is not there', jsonPatch({ op: 'replace', path: '/b', value: 1 }), 'Value required at path: /b'],
+    [
+      'a place that is not there',
+      jsonPatch({ op: 'replace', path: '/b', value: 1 }),
+      'Value required at path: /b',
+    ],
     ['nothing to take away', jsonPatch({ op: 'remove', path: '/b' }), 'Value required at path: /b'],
-    ['a parent that is not there', jsonPatch({ op: 'add', path: '/b/c', value: 1 }), 'Value required at path: /b/c'],
+    [
+      'a parent that is not there',
+      jsonPatch({ op: 'add', path: '/b/c', value: 1 }),
+      'Value required at path: /b/c',
+    ],
     [
       'beyond the list',
       jsonPatch({ op: 'add', path: '/a/4', value: 1 }),
@@ -40,7 +63,11 @@ describe('patches of others', () => {
       jsonPatch(...Array.from({ length: 1001 }, () => ({ op: 'remove', path: '/a' }))),
       'the whole: Too big',
     ],
-    ['an unknown type', { patchType: 'Merge' as 'JSONPatch', patch: 'e30=' }, 'patchType "Merge" is unknown'],
+    [
+      'an unknown type',
+      { patchType: 'Merge' as 'JSONPatch', patch: 'e30=' },
+      'patchType "Merge" is unknown',
+    ],
     ['no pointer', jsonPatch({ op: 'add', path: 'a', value: 1 }), '0.path: '],
   ])('%s: refused', (_name, patch, message) => {
     expect(() => applyPatch(list, patch)).toThrow(message);

@@ -26,14 +26,17 @@ export function applyPatches(shape: Shape, current: Triple, patches: Patches): T
     if (!object || !patch) return triple;
     const before = object as unknown as Json;
     const after = valueAt(applyPatch(before, patch), shape.root);
-    return after === undefined ? triple : { ...triple, [key]: placed(before, shape.root, after) as Triple[string] };
+    return after === undefined
+      ? triple
+      : { ...triple, [key]: placed(before, shape.root, after) as Triple[string] };
   }, current);
 }
 
 /** Throws for an unknown type, or an operation that does not apply or is not supported. */
 export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
   const text = Buffer.from(patch, 'base64').toString('utf8');
-  if (patchType === 'JSONMergePatch') return text === '' ? object : applyMergePatch(object, parsed(text) as Json);
+  if (patchType === 'JSONMergePatch')
+    return text === '' ? object : applyMergePatch(object, parsed(text) as Json);
   if (patchType !== 'JSONPatch') throw new Error(`patchType "${String(patchType)}" is unknown`);
   const { data, error } = operationsSchema.safeParse(parsed(text));
   if (data === undefined) throw new Error(`its JSON patch is not valid: ${describeIssue(error)}`);
@@ -41,7 +44,8 @@ export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
   const holder = { object: structuredClone(object) };
   const operations = data.map((each) => ({ ...each, path: `/object${each.path}` })) as Operation[];
   const failure = applyOperations(holder, operations).find((each) => each !== null);
-  if (failure) throw new Error(`its JSON patch does not apply: ${failure.message.replace('/object', '')}`);
+  if (failure)
+    throw new Error(`its JSON patch does not apply: ${failure.message.replace('/object', '')}`);
   return holder.object;
 }
 
@@ -55,7 +59,11 @@ function parsed(text: string): unknown {
 }
 
 /** A copy of `value` with `to` at the path; undefined removes the member. */
-export function placed(value: unknown, [key, ...rest]: readonly string[], to: Json | undefined): Json | undefined {
+export function placed(
+  value: unknown,
+  [key, ...rest]: readonly string[],
+  to: Json | undefined,
+): Json | undefined {
   if (key === undefined) return to;
   const members = new Map(Object.entries(isRecord(value) ? (value as Record<string, Json>) : {}));
   const inner = placed(members.get(key), rest, to);

@@ -37,7 +37,8 @@ const VERSION = 'v1.35.0';
 class Scene {
   readonly api = new MemoryApi();
   readonly clock = new FakeClock(T0);
-  callUpdater: CallUpdater | undefined = async () => await Promise.reject(new Error('there is no other updater'));
+  callUpdater: CallUpdater | undefined = async () =>
+    await Promise.reject(new Error('there is no other updater'));
 
   constructor(updaters: readonly Updater[] = [OWN, REFIT], allowed: readonly string[] = ALLOWED) {
     this.api.put(updaterSets, buildUpdaterSet('all', updaters));
@@ -49,7 +50,10 @@ class Scene {
       spec: { clusterName: 'stand-in', version: VERSION, ...spec },
       status: { nodeRef: { name: 'n1' } },
     });
-    this.api.put(nodes, { metadata: { name: 'n1', uid: 'u', annotations: metadata.annotations }, spec });
+    this.api.put(nodes, {
+      metadata: { name: 'n1', uid: 'u', annotations: metadata.annotations },
+      spec,
+    });
     this.allow(allowed);
   }
 
@@ -96,7 +100,9 @@ class Scene {
     const [, left = ''] = /; leaves (.*)$/.exec(answer.message ?? '') ?? [];
     if (left !== 'nothing') return left.split(', ');
     const [current, desired] = [buildTriple({ bootstrap: from }), buildTriple({ bootstrap: to })];
-    return changesBetween(MACHINE_SHAPE, applyPatches(MACHINE_SHAPE, current, answer), desired).map(nameOf);
+    return changesBetween(MACHINE_SHAPE, applyPatches(MACHINE_SHAPE, current, answer), desired).map(
+      nameOf,
+    );
   }
 
   async update(bootstrap: Json): Promise<UpdateMachineResponse> {
@@ -105,7 +111,9 @@ class Scene {
       bootstrap,
     });
     if (!machine || !infrastructureMachine) throw new Error('there is no Machine');
-    const answer = await updateInSteps(this.#parts, { desired: { machine, infrastructureMachine, bootstrapConfig } });
+    const answer = await updateInSteps(this.#parts, {
+      desired: { machine, infrastructureMachine, bootstrapConfig },
+    });
     return fitting('UpdateMachineResponse', answer);
   }
 
@@ -117,8 +125,14 @@ class Scene {
   }
 }
 
-const demo = (more: object = {}): Json => ({ files: [{ path: '/etc/demo/x', content: 'two', ...more }] });
-const alice = (keys: string[], more: object = {}): Json => ({ name: 'alice', sshAuthorizedKeys: keys, ...more });
+const demo = (more: object = {}): Json => ({
+  files: [{ path: '/etc/demo/x', content: 'two', ...more }],
+});
+const alice = (keys: string[], more: object = {}): Json => ({
+  name: 'alice',
+  sshAuthorizedKeys: keys,
+  ...more,
+});
 const FILES = ['bootstrap.spec.files'];
 
 test('a node without room for a payload: its files are claimed, and its version is not', async () => {
@@ -129,7 +143,8 @@ test('a node without room for a payload: its files are claimed, and its version 
   await expect(asked).rejects.toThrow('waiting for updater refit: node n1 has 0 MiB free');
 });
 const USERS = ['bootstrap.spec.users'];
-const argsOf = (form: string): string => `bootstrap.spec.${form}Configuration.nodeRegistration.kubeletExtraArgs`;
+const argsOf = (form: string): string =>
+  `bootstrap.spec.${form}Configuration.nodeRegistration.kubeletExtraArgs`;
 const [INIT, JOIN] = [argsOf('init'), argsOf('join')];
 const args = (...list: [string, string][]): Json => ({
   nodeRegistration: { kubeletExtraArgs: list.map(([name, value]) => ({ name, value })) },
@@ -145,7 +160,12 @@ describe('a change is claimed as a whole, or not at all', () => {
     ['a file that goes', demo(), {}, FILES],
     ['content of a Secret', {}, demo({ contentFrom: { secret: { name: 's', key: 'k' } } }), FILES],
     ['content that is appended', {}, demo({ append: true }), FILES],
-    ['content that cloud-init fills in', {}, demo({ content: '{{ ds.meta_data.local_ipv4 }}' }), FILES],
+    [
+      'content that cloud-init fills in',
+      {},
+      demo({ content: '{{ ds.meta_data.local_ipv4 }}' }),
+      FILES,
+    ],
     ['a member that nothing here knows', {}, demo({ contentFormat: 'go-template' }), FILES],
     ['a draft of the agent', {}, demo({ path: '/etc/demo/.x.refit' }), FILES],
     [
@@ -182,14 +202,49 @@ describe('a change is claimed as a whole, or not at all', () => {
     ['a user who goes', { users: [alice(['a'])] }, { users: [] }, USERS],
     ['the last key', { users: [alice(['a'])] }, { users: [alice([])] }, USERS],
     ['a key of two lines', { users: [alice(['a'])] }, { users: [alice(['a\nb'])] }, USERS],
-    ['keys and a shell', { users: [alice(['a'])] }, { users: [alice(['b'], { shell: '/bin/sh' })] }, USERS],
-    ['an argument', { joinConfiguration: args(['v', '2']) }, { joinConfiguration: args(['v', '4']) }, []],
-    ['an argument beside another', {}, { joinConfiguration: args(['node-ip', '192.0.2.1'], ['v', '4']) }, [JOIN]],
-    ['an argument that goes', { joinConfiguration: args(['v', '2']) }, { joinConfiguration: args() }, [JOIN]],
+    [
+      'keys and a shell',
+      { users: [alice(['a'])] },
+      { users: [alice(['b'], { shell: '/bin/sh' })] },
+      USERS,
+    ],
+    [
+      'an argument',
+      { joinConfiguration: args(['v', '2']) },
+      { joinConfiguration: args(['v', '4']) },
+      [],
+    ],
+    [
+      'an argument beside another',
+      {},
+      { joinConfiguration: args(['node-ip', '192.0.2.1'], ['v', '4']) },
+      [JOIN],
+    ],
+    [
+      'an argument that goes',
+      { joinConfiguration: args(['v', '2']) },
+      { joinConfiguration: args() },
+      [JOIN],
+    ],
     ['an argument about pods', {}, { joinConfiguration: args(['max-pods', '5']) }, [JOIN]],
-    ['an argument that is there twice', {}, { joinConfiguration: args(['v', '4'], ['v', '5']) }, [JOIN]],
-    ['both forms', {}, { initConfiguration: args(['v', '4']), joinConfiguration: args(['v', '4']) }, []],
-    ['two forms', {}, { initConfiguration: args(['v', '4']), joinConfiguration: args(['v', '5']) }, [INIT, JOIN]],
+    [
+      'an argument that is there twice',
+      {},
+      { joinConfiguration: args(['v', '4'], ['v', '5']) },
+      [JOIN],
+    ],
+    [
+      'both forms',
+      {},
+      { initConfiguration: args(['v', '4']), joinConfiguration: args(['v', '4']) },
+      [],
+    ],
+    [
+      'two forms',
+      {},
+      { initConfiguration: args(['v', '4']), joinConfiguration: args(['v', '5']) },
+      [INIT, JOIN],
+    ],
     [
       'another member beside it',
       {},
@@ -209,7 +264,10 @@ describe('a change is claimed as a whole, or not at all', () => {
 
   test('nothing where another file of the list may not be changed: part of it would count as all', async () => {
     const other = { path: '/etc/other', content: 'a' };
-    const [before, after] = [{ files: [other] }, { files: [other, { path: '/etc/demo/x', content: 'b' }] }];
+    const [before, after] = [
+      { files: [other] },
+      { files: [other, { path: '/etc/demo/x', content: 'b' }] },
+    ];
     expect(await new Scene().left(before, after)).toEqual(FILES);
     expect(await new Scene(undefined, ['/etc/demo', '/etc/other']).left(before, after)).toEqual([]);
   });
@@ -227,23 +285,35 @@ describe('a change is claimed as a whole, or not at all', () => {
       return { ...triple, bootstrapConfig: { kind: 'RKE2Config', metadata: { name: 'm1' }, spec } };
     });
     const [current = {}, desired = {}] = triples;
-    const answer = claimConfiguration('CanUpdateMachine', MACHINE_SHAPE, { current, desired }, [scene]);
+    const answer = claimConfiguration('CanUpdateMachine', MACHINE_SHAPE, { current, desired }, [
+      scene,
+    ]);
     expect(answer.bootstrapConfigPatch).toBeUndefined();
   });
 
   test('in templates of MachineSets, too', () => {
     const scene = new Scene();
-    const object = (kind: string, spec: Json) => ({ kind, metadata: { name: 'x' }, spec: { template: { spec } } });
+    const object = (kind: string, spec: Json) => ({
+      kind,
+      metadata: { name: 'x' },
+      spec: { template: { spec } },
+    });
     const of = (spec: Json) => ({ bootstrapConfigTemplate: object('KubeadmConfigTemplate', spec) });
     const [current, desired] = [of({}), of(demo())];
-    const answer = claimConfiguration('CanUpdateMachineSet', SET_SHAPE, { current, desired }, [scene]);
-    expect(changesBetween(SET_SHAPE, applyPatches(SET_SHAPE, current, answer), desired)).toEqual([]);
+    const answer = claimConfiguration('CanUpdateMachineSet', SET_SHAPE, { current, desired }, [
+      scene,
+    ]);
+    expect(changesBetween(SET_SHAPE, applyPatches(SET_SHAPE, current, answer), desired)).toEqual(
+      [],
+    );
   });
 
   test('nothing where anybody may call', async () => {
     const scene = new Scene();
     scene.callUpdater = undefined;
-    await expect(scene.can({}, demo())).rejects.toThrow('updaters other than refit need --client-ca');
+    await expect(scene.can({}, demo())).rejects.toThrow(
+      'updaters other than refit need --client-ca',
+    );
   });
 });
 
@@ -292,7 +362,10 @@ describe('UpdateMachine', () => {
 
   test('leaves it out where it accepted nothing', async () => {
     const scene = new Scene();
-    scene.api.change(nodes, 'n1', (node) => ({ ...node, status: { nodeInfo: { kubeletVersion: VERSION } } }));
+    scene.api.change(nodes, 'n1', (node) => ({
+      ...node,
+      status: { nodeInfo: { kubeletVersion: VERSION } },
+    }));
     expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
     expect(configurationRequestOn(scene.node)).toBeUndefined();
   });
@@ -300,7 +373,10 @@ describe('UpdateMachine', () => {
 
 test('the last answer about a Machine without a MachineDeployment is lost: it is the same when asked again', async () => {
   const scene = new Scene([OWN]);
-  scene.api.change(machines, 'm1', (machine) => ({ ...machine, metadata: { ...machine.metadata, labels: {} } }));
+  scene.api.change(machines, 'm1', (machine) => ({
+    ...machine,
+    metadata: { ...machine.metadata, labels: {} },
+  }));
   expect((await scene.can({}, demo())).message).toContain('leaves nothing');
   await scene.update(demo());
   scene.report();

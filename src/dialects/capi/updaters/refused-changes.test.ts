@@ -42,7 +42,11 @@ class Scene {
 
   #parts() {
     const { api, clock } = this;
-    const patch = async (_resource: unknown, name: string, { status }: Pick<UpdaterSet, 'status'>) => {
+    const patch = async (
+      _resource: unknown,
+      name: string,
+      { status }: Pick<UpdaterSet, 'status'>,
+    ) => {
       this.writes += 1;
       api.change(updaterSets, name, (set) => ({ ...set, ...(status && { status }) }));
       return await Promise.resolve(this.set);

@@ -15,7 +15,12 @@ export async function forgetUnasked(parts: CallParts): Promise<void> {
 }
 
 /** `why` is undefined once the change of `object` is accepted or left to Cluster API. Writes only what is new. */
-export async function tellRefused(parts: CallParts, set: UpdaterSet, object: string, why?: string): Promise<void> {
+export async function tellRefused(
+  parts: CallParts,
+  set: UpdaterSet,
+  object: string,
+  why?: string,
+): Promise<void> {
   const { management, clock, abort } = parts;
   const { name, resourceVersion } = set.metadata;
   const { status = {} } = set;
@@ -27,10 +32,18 @@ export async function tellRefused(parts: CallParts, set: UpdaterSet, object: str
   const isTold = known?.message === message && (known === undefined || ageOf(known) < RENEW_MS);
   if (isTold && told.length === (status.uncovered ?? []).length) return;
   const others = told.filter((each) => each.object !== object);
-  const uncovered = message === undefined ? others : [...others, { object, message, asked: rfc3339(now) }].slice(-MOST);
+  const uncovered =
+    message === undefined
+      ? others
+      : [...others, { object, message, asked: rfc3339(now) }].slice(-MOST);
   const [last] = uncovered.slice(-1);
   const condition = last
-    ? ({ type: 'Covered', status: 'False', reason: 'Uncovered', message: `${last.object}: ${last.message}` } as const)
+    ? ({
+        type: 'Covered',
+        status: 'False',
+        reason: 'Uncovered',
+        message: `${last.object}: ${last.message}`,
+      } as const)
     : ({ type: 'Covered', status: 'True', reason: 'Covered', message: '' } as const);
   const conditions = withCondition(status.conditions, condition, now);
   const patch = { metadata: { resourceVersion }, status: { uncovered, conditions } };

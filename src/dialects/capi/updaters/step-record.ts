@@ -2,7 +2,12 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { UpdateMachineRequest } from '../../../api/capi/hooks.ts';
-import { type Machine, machineDeployments, machines, SET_LABELS } from '../../../api/capi/machine.ts';
+import {
+  type Machine,
+  machineDeployments,
+  machines,
+  SET_LABELS,
+} from '../../../api/capi/machine.ts';
 import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
 import { isConflict } from '../../../kube/status-error.ts';
@@ -41,7 +46,12 @@ export function acceptedBy({ metadata }: UpdaterSet, updaters: readonly Updater[
 }
 
 /** Written before the answer: until UpdateMachine is called, the UpdaterSet may be deleted or changed, or its labels. */
-export async function recordAccepted(parts: CallParts, request: CanRequest, set: UpdaterSet, updaters: Updater[]) {
+export async function recordAccepted(
+  parts: CallParts,
+  request: CanRequest,
+  set: UpdaterSet,
+  updaters: Updater[],
+) {
   const { management, abort } = parts;
   const accepted = acceptedBy(set, updaters);
   const { machine } = request.current;
@@ -54,27 +64,37 @@ export async function recordAccepted(parts: CallParts, request: CanRequest, set:
     return;
   }
   const { [SET_LABELS.deployment]: deployment, [SET_LABELS.hash]: hash } = metadata.labels ?? {};
-  if (!deployment || !hash) throw new Error(`MachineSet ${metadata.name} lacks a label of a MachineDeployment`);
+  if (!deployment || !hash)
+    throw new Error(`MachineSet ${metadata.name} lacks a label of a MachineDeployment`);
   const owner = await management.get(machineDeployments, deployment, options);
   const { [hash]: before, ...others } = acceptedOn(owner);
   // Machines come from several MachineSets, and each may need others. What the set no longer has is first, since it fails.
   const earlier = before?.set === set.metadata.name ? before.steps : [];
   const place = (step: string): number => set.spec.updaters.findIndex(({ name }) => name === step);
-  const steps = [...new Set([...earlier, ...accepted.steps])].toSorted((one, other) => place(one) - place(other));
+  const steps = [...new Set([...earlier, ...accepted.steps])].toSorted(
+    (one, other) => place(one) - place(other),
+  );
   const entries: [string, Accepted][] = [...Object.entries(others), [hash, { ...accepted, steps }]];
-  const annotations = { [STEPS_ANNOTATION]: JSON.stringify(Object.fromEntries(entries.slice(-MOST))) };
+  const annotations = {
+    [STEPS_ANNOTATION]: JSON.stringify(Object.fromEntries(entries.slice(-MOST))),
+  };
   const patch = { metadata: { resourceVersion: owner.metadata.resourceVersion, annotations } };
   await management.patch(machineDeployments, deployment, patch, options);
 }
 
 /** Who accepted the change of this Machine, or of all Machines of its MachineSet; undefined if Refit alone did. */
-export async function acceptedOf({ management, abort }: CallParts, machine: Machine): Promise<Accepted | undefined> {
+export async function acceptedOf(
+  { management, abort }: CallParts,
+  machine: Machine,
+): Promise<Accepted | undefined> {
   const own = recordOn(machine, '');
   if (own) return own;
   const { namespace, labels = {} } = machine.metadata;
   const { [SET_LABELS.deployment]: deployment, [SET_LABELS.hash]: hash = '' } = labels;
   if (!deployment) return undefined;
-  return acceptedOn(await management.get(machineDeployments, deployment, { namespace, abort }))[hash];
+  return acceptedOn(await management.get(machineDeployments, deployment, { namespace, abort }))[
+    hash
+  ];
 }
 
 function acceptedOn({ metadata }: KubeObject): z.infer<typeof acceptedSets> {
@@ -82,11 +102,17 @@ function acceptedOn({ metadata }: KubeObject): z.infer<typeof acceptedSets> {
 }
 
 /** Undefined if somebody else wrote the Machine: the next call reads it again. */
-export async function saved({ management, abort }: CallParts, { metadata }: KubeObject, record?: StepRecord) {
+export async function saved(
+  { management, abort }: CallParts,
+  { metadata }: KubeObject,
+  record?: StepRecord,
+) {
   const { name, namespace, resourceVersion } = metadata;
   const annotations = { [STEPS_ANNOTATION]: record ? JSON.stringify(record) : null };
   const patch = { metadata: { resourceVersion, annotations } };
-  return await unlessError(isConflict)(management.patch(machines, name, patch, { type: 'merge', namespace, abort }));
+  return await unlessError(isConflict)(
+    management.patch(machines, name, patch, { type: 'merge', namespace, abort }),
+  );
 }
 
 export function recordOn({ metadata }: KubeObject, id: string): StepRecord | undefined {
@@ -95,7 +121,10 @@ export function recordOn({ metadata }: KubeObject, id: string): StepRecord | und
   return data?.id === id && data.done < data.steps.length ? data : undefined;
 }
 
-export function idOf({ metadata: { uid } }: Machine, desired: UpdateMachineRequest['desired']): string {
+export function idOf(
+  { metadata: { uid } }: Machine,
+  desired: UpdateMachineRequest['desired'],
+): string {
   const specs = MACHINE_SHAPE.parts.map((part) =>
     compared(MACHINE_SHAPE, part, desired[part.object as keyof typeof desired]),
   );

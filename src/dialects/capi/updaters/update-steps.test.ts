@@ -60,7 +60,11 @@ class Scene {
   }
 
   async ask(files: string = 'two'): Promise<UpdateMachineResponse> {
-    const object = (kind: string, spec: object) => ({ kind, metadata: { name: 'm1', namespace: 'default' }, spec });
+    const object = (kind: string, spec: object) => ({
+      kind,
+      metadata: { name: 'm1', namespace: 'default' },
+      spec,
+    });
     const desired: UpdateMachineRequest['desired'] = {
       machine: object('Machine', { version: 'v1.35.1' }),
       infrastructureMachine: object('DevMachine', {}),
@@ -92,7 +96,8 @@ class Scene {
       clusterOf: () => buildNodeCluster(client),
       source: { url: '' },
       readText: async () => await Promise.reject(new Error('not used')),
-      callUpdater: async ({ name }: Updater) => await this.#effect(async () => await this.#answer(name)),
+      callUpdater: async ({ name }: Updater) =>
+        await this.#effect(async () => await this.#answer(name)),
       replaceStuck: async () => await Promise.resolve(''),
       tell: async (_machine, { reason, message }) =>
         await Promise.resolve(void this.told.push(`${reason}: ${message}`)),
@@ -106,7 +111,8 @@ class Scene {
     this.events.push(`call ${name}`);
     const answer = this.answers[name]?.shift() ?? DONE;
     if (answer instanceof Error) return await Promise.reject(answer);
-    if (answer.status === 'Success' && answer.retryAfterSeconds === 0) this.events.push(`done ${name}`);
+    if (answer.status === 'Success' && answer.retryAfterSeconds === 0)
+      this.events.push(`done ${name}`);
     return answer;
   }
 
@@ -129,7 +135,9 @@ function faultsIn(events: readonly string[]): string[] {
     const before = events.indexOf(`done ${NAMES[index - 1]}`);
     return [
       ...(events.includes(`done ${name}`) ? [] : [`${name} was never done`]),
-      ...(index > 0 && called >= 0 && (before < 0 || before > called) ? [`${name} was called too early`] : []),
+      ...(index > 0 && called >= 0 && (before < 0 || before > called)
+        ? [`${name} was called too early`]
+        : []),
     ];
   });
 }
@@ -202,7 +210,9 @@ describe('success is never answered without calls', () => {
     await scene.drive();
     scene.events.length = 0;
     await scene.drive();
-    expect(scene.events.filter((event) => event.startsWith('call'))).toEqual(NAMES.map((name) => `call ${name}`));
+    expect(scene.events.filter((event) => event.startsWith('call'))).toEqual(
+      NAMES.map((name) => `call ${name}`),
+    );
   });
 
   test('a record that says that all is done does not count', async () => {
@@ -232,7 +242,10 @@ describe('success is never answered without calls', () => {
       status: 'Failure',
       message: expect.stringContaining('put it back, or remove the annotation') as string,
     });
-    scene.api.change(machines, 'm1', (machine) => ({ ...machine, metadata: { ...machine.metadata, annotations: {} } }));
+    scene.api.change(machines, 'm1', (machine) => ({
+      ...machine,
+      metadata: { ...machine.metadata, annotations: {} },
+    }));
     expect(await scene.drive()).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
   });
 
@@ -264,8 +277,13 @@ test('somebody else writes the Machine between the call and the record: the step
   const scene = new Scene();
   scene.api.before('patch machines/m1', () => undefined);
   await scene.ask();
-  scene.api.before('patch machines/m1', () => scene.api.change(machines, 'm1', (machine) => machine));
-  expect(await scene.ask()).toMatchObject({ status: 'Success', message: 'the Machine changed meanwhile' });
+  scene.api.before('patch machines/m1', () =>
+    scene.api.change(machines, 'm1', (machine) => machine),
+  );
+  expect(await scene.ask()).toMatchObject({
+    status: 'Success',
+    message: 'the Machine changed meanwhile',
+  });
   await scene.drive();
   expect(scene.events.filter((event) => event === 'call second')).toHaveLength(2);
 });

@@ -7,7 +7,14 @@ import { messageOf } from '../../../util/errors.ts';
 import { isDisabled } from '../can-update.ts';
 import type { TellMachine } from '../machine-events.ts';
 import type { ClusterOf, NodeCluster } from '../progress.ts';
-import { DONE, failure, type UpdateParts, underWay, updateMachine, versionIn } from '../update-machine.ts';
+import {
+  DONE,
+  failure,
+  type UpdateParts,
+  underWay,
+  updateMachine,
+  versionIn,
+} from '../update-machine.ts';
 import type { CanParts } from './answer-can.ts';
 import { configureNode } from './node-configuration.ts';
 import * as stepRecord from './step-record.ts';
@@ -23,17 +30,25 @@ export type StepParts = Omit<UpdateParts & CanParts, keyof NodeCluster | 'cluste
 const LONGEST_RETRY = 300;
 
 /** Calls at most one updater. Idempotent, on any replica. Done means that each updater has said so itself. */
-export async function updateInSteps(parts: StepParts, request: UpdateMachineRequest): Promise<UpdateMachineResponse> {
+export async function updateInSteps(
+  parts: StepParts,
+  request: UpdateMachineRequest,
+): Promise<UpdateMachineResponse> {
   const { settings, desired } = request;
-  if (isDisabled(settings)) return failure('in-place updates are disabled by the setting disableInPlaceUpdates');
+  if (isDisabled(settings))
+    return failure('in-place updates are disabled by the setting disableInPlaceUpdates');
   const { name, namespace = 'default' } = desired.machine.metadata;
   const title = `Machine ${namespace}/${name}`;
-  const machine = await ifFound(parts.management.get(machines, name, { namespace, abort: parts.abort }));
+  const machine = await ifFound(
+    parts.management.get(machines, name, { namespace, abort: parts.abort }),
+  );
   if (!machine) return failure(`${title} does not exist`);
   // The body is not trusted, since anybody can send one: only the Machine in the API counts.
   const [live, asked] = [machine.spec?.version, versionIn(desired.machine)];
   if (live !== asked)
-    return failure(`${title} has spec.version ${live ?? 'no version'}, but the call asks for ${asked ?? 'none'}`);
+    return failure(
+      `${title} has spec.version ${live ?? 'no version'}, but the call asks for ${asked ?? 'none'}`,
+    );
   const id = stepRecord.idOf(machine, desired);
   const record = stepRecord.recordOn(machine, id);
   if (record) return await takeStep({ ...parts, machine, request }, record);
@@ -63,11 +78,18 @@ interface StepCall extends StepParts {
 }
 
 /** The record says which updater is called, before it is. */
-async function takeStep(call: StepCall, record: stepRecord.StepRecord): Promise<UpdateMachineResponse> {
+async function takeStep(
+  call: StepCall,
+  record: stepRecord.StepRecord,
+): Promise<UpdateMachineResponse> {
   const { set, steps, done } = record;
   const name = steps[done] ?? '';
-  const found = set === undefined ? undefined : (await listSets(call)).find(({ metadata }) => metadata.name === set);
-  const updater = set === undefined ? REFIT_ALONE : found?.spec.updaters.find((each) => each.name === name);
+  const found =
+    set === undefined
+      ? undefined
+      : (await listSets(call)).find(({ metadata }) => metadata.name === set);
+  const updater =
+    set === undefined ? REFIT_ALONE : found?.spec.updaters.find((each) => each.name === name);
   const gone = `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: put it back, or remove the annotation ${stepRecord.STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`;
   if (!updater) return failure(gone);
   const answer = await answerOf(call, updater);
@@ -79,11 +101,19 @@ async function takeStep(call: StepCall, record: stepRecord.StepRecord): Promise<
     return { ...underWay(words), retryAfterSeconds: Math.min(retryAfterSeconds, LONGEST_RETRY) };
   const isLast = done + 1 === steps.length;
   // Without a record, no call can be answered before every updater has been called again.
-  const next = await stepRecord.saved(call, call.machine, isLast ? undefined : { ...record, done: done + 1 });
+  const next = await stepRecord.saved(
+    call,
+    call.machine,
+    isLast ? undefined : { ...record, done: done + 1 },
+  );
   if (!next) return CHANGED;
   if (isLast) return DONE;
   const note = `updater ${name} is done, ${steps[done + 1]} is next`;
-  void call.tell(call.request.desired.machine, { type: 'Normal', reason: 'UpdaterDone', message: note });
+  void call.tell(call.request.desired.machine, {
+    type: 'Normal',
+    reason: 'UpdaterDone',
+    message: note,
+  });
   return underWay(note);
 }
 
@@ -91,10 +121,12 @@ async function answerOf(call: StepCall, updater: Updater): Promise<UpdaterAnswer
   const { machine, request, callUpdater, abort } = call;
   const { desired } = request;
   const asked = updater === REFIT_ALONE ? request : { ...request, settings: updater.settings };
-  if (updater.refit) return await updateMachine({ ...call, ...call.clusterOf(machine) }, asked, machine);
+  if (updater.refit)
+    return await updateMachine({ ...call, ...call.clusterOf(machine) }, asked, machine);
   if (!callUpdater) return new Error(UNPROVEN);
   // The Machine does not say what it is to be configured with, so the call is believed.
-  if (updater.nodeConfiguration) return await configureNode({ ...call, ...call.clusterOf(machine) }, request, machine);
+  if (updater.nodeConfiguration)
+    return await configureNode({ ...call, ...call.clusterOf(machine) }, request, machine);
   const told = (error: unknown): Error => new Error(messageOf(error), { cause: error });
   return await callUpdater(updater, 'UpdateMachine', { desired }, abort).catch(told);
 }

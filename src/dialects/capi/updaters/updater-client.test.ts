@@ -15,13 +15,16 @@ test('calls are counted by updater, hook and outcome, those without an answer to
     async ({ name }) => await (answers[name]?.() ?? Promise.reject(new Error(name))),
     metrics.updaterCalled,
   );
-  const ask = async (name: string) => await call(buildUpdater(name), 'UpdateMachine', {}, new AbortController().signal);
+  const ask = async (name: string) =>
+    await call(buildUpdater(name), 'UpdateMachine', {}, new AbortController().signal);
   await ask('files');
   await ask('files');
   expect(await ask('ntp')).toMatchObject({ message: 'no clock' });
   await expect(ask('lost')).rejects.toThrow('no answer');
   const { body } = await metrics.expose();
-  expect(body.split('\n').filter((line) => line.startsWith('refit_updater_duration_seconds_count'))).toEqual([
+  expect(
+    body.split('\n').filter((line) => line.startsWith('refit_updater_duration_seconds_count')),
+  ).toEqual([
     'refit_updater_duration_seconds_count{updater="files",hook="UpdateMachine",outcome="Success"} 2',
     'refit_updater_duration_seconds_count{updater="ntp",hook="UpdateMachine",outcome="Failure"} 1',
     'refit_updater_duration_seconds_count{updater="lost",hook="UpdateMachine",outcome="<error>"} 1',

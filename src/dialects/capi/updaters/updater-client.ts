@@ -57,7 +57,8 @@ const patch = z.preprocess(
   (given) => (isRecord(given) && Object.keys(given).length === 0 ? null : given),
   z.object({ patchType: z.enum(['JSONPatch', 'JSONMergePatch']), patch: z.base64() }).nullish(),
 );
-const patchesOf = ({ parts }: Shape) => Object.fromEntries(parts.map(({ object }) => [`${object}Patch`, patch]));
+const patchesOf = ({ parts }: Shape) =>
+  Object.fromEntries(parts.map(({ object }) => [`${object}Patch`, patch]));
 const ANSWERS = {
   CanUpdateMachine: z.object({ ...common, ...patchesOf(MACHINE_SHAPE) }),
   CanUpdateMachineSet: z.object({ ...common, ...patchesOf(SET_SHAPE) }),
@@ -67,7 +68,10 @@ const ANSWERS = {
 
 const requestHook = z.looseObject({ hook: z.string() });
 const handlerSchema = z.looseObject({ name: z.string().regex(/^[a-z0-9-]{1,63}$/), requestHook });
-const discoverySchema = z.object({ ...common, handlers: z.array(handlerSchema).max(100).nullish() });
+const discoverySchema = z.object({
+  ...common,
+  handlers: z.array(handlerSchema).max(100).nullish(),
+});
 
 type Post = (path: string, content: object) => Promise<unknown>;
 
@@ -94,14 +98,20 @@ function keyOf(hook: UpdaterHook) {
 }
 
 /** Asked each time: a handler that is gone must not be called. An updater that cannot update must not accept either. */
-async function handlerOf({ handlers = {} }: Updater, hook: UpdaterHook, call: Post): Promise<string> {
+async function handlerOf(
+  { handlers = {} }: Updater,
+  hook: UpdaterHook,
+  call: Post,
+): Promise<string> {
   const given = handlers[keyOf(hook)];
   if (given !== undefined && handlers.updateMachine !== undefined) return given;
   const found = await call('discovery', { apiVersion: HOOK_GROUP, kind: 'DiscoveryRequest' });
   const { data, error } = discoverySchema.safeParse(found);
   if (error) throw new Error(`its discovery is not valid: ${describeIssue(error)}`);
   const nameFor = (wanted: UpdaterHook): string => {
-    const name = handlers[keyOf(wanted)] ?? data.handlers?.find(({ requestHook }) => requestHook.hook === wanted)?.name;
+    const name =
+      handlers[keyOf(wanted)] ??
+      data.handlers?.find(({ requestHook }) => requestHook.hook === wanted)?.name;
     if (name === undefined) throw new Error(`it serves no handler for ${wanted}`);
     return name;
   };
@@ -132,18 +142,27 @@ async function post(
     signal,
     ...(await clientCertificate(updater, certificates)),
   } as const;
-  const address = new URL(`${baseOf(updater).replace(/\/+$/, '')}${path}?timeout=${timeoutSeconds}s`);
+  const address = new URL(
+    `${baseOf(updater).replace(/\/+$/, '')}${path}?timeout=${timeoutSeconds}s`,
+  );
   const answering = async (): Promise<string> => {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     request(address, options, resolve).on('error', reject).end(text);
     const response = await promise;
-    const body = await textIn(response, MAX_ANSWER_BYTES, `its answer has more than ${MAX_ANSWER_BYTES} bytes`);
-    if (response.statusCode !== 200) throw new Error(`it answered HTTP ${response.statusCode} to ${path}`);
+    const body = await textIn(
+      response,
+      MAX_ANSWER_BYTES,
+      `its answer has more than ${MAX_ANSWER_BYTES} bytes`,
+    );
+    if (response.statusCode !== 200)
+      throw new Error(`it answered HTTP ${response.statusCode} to ${path}`);
     return body;
   };
   // A switch of protocols ends the connection without an answer or an error.
   const answer = await untilAborted(answering(), signal).catch((error: unknown) => {
-    throw new Error(abort.aborted ? 'no answer in time' : `no answer from ${address.host}: ${messageOf(error)}`);
+    throw new Error(
+      abort.aborted ? 'no answer in time' : `no answer from ${address.host}: ${messageOf(error)}`,
+    );
   });
   const value = parseJson(answer);
   if (value === undefined) throw new Error('its answer is not JSON');
@@ -156,9 +175,14 @@ function baseOf({ url, service }: Updater): string {
   return `https://${name}.${namespace}.svc:${port}${path}`;
 }
 
-async function clientCertificate({ clientCertificate: name }: Updater, certificates: string | undefined) {
+async function clientCertificate(
+  { clientCertificate: name }: Updater,
+  certificates: string | undefined,
+) {
   if (name === undefined) return {};
-  if (certificates === undefined) throw new Error(`clientCertificate is ${name}, but --updater-certs is not set`);
-  const read = async (file: string): Promise<string> => await readFile(join(certificates, name, file), 'utf8');
+  if (certificates === undefined)
+    throw new Error(`clientCertificate is ${name}, but --updater-certs is not set`);
+  const read = async (file: string): Promise<string> =>
+    await readFile(join(certificates, name, file), 'utf8');
   return { cert: await read('tls.crt'), key: await read('tls.key') };
 }

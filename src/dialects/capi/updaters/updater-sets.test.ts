@@ -4,7 +4,8 @@ import { buildUpdater, buildUpdaterSet } from '../../../../test/builders/updater
 import type { Updater } from '../../../api/refit/updater-set.ts';
 import { setFor, setProblems } from './updater-sets.ts';
 
-const NO_URL = 'expected an https URL without user, query and fragment, such as https://updater.example.com';
+const NO_URL =
+  'expected an https URL without user, query and fragment, such as https://updater.example.com';
 const service = { namespace: 'updaters', name: 'files' };
 
 test.each<[string, Updater[], string[]]>([
@@ -21,12 +22,16 @@ test.each<[string, Updater[], string[]]>([
   [
     'nothing',
     [{ name: 'a' }],
-    ['spec.updaters[0]: sets none of them, expected exactly one of refit, nodeConfiguration, url and service'],
+    [
+      'spec.updaters[0]: sets none of them, expected exactly one of refit, nodeConfiguration, url and service',
+    ],
   ],
   [
     'two of them',
     [buildUpdater('a', { refit: {} })],
-    ['spec.updaters[0]: sets refit and url, expected exactly one of refit, nodeConfiguration, url and service'],
+    [
+      'spec.updaters[0]: sets refit and url, expected exactly one of refit, nodeConfiguration, url and service',
+    ],
   ],
   [
     'plain http',
@@ -69,12 +74,16 @@ test.each<[string, Updater[], string[]]>([
   [
     'a CA for the configuration of nodes',
     [{ name: 'a', nodeConfiguration: {}, caBundle: buildUpdater('b').caBundle ?? '' }],
-    ['spec.updaters[0]: has caBundle, clientCertificate or handlers, which are only for updaters with url or service'],
+    [
+      'spec.updaters[0]: has caBundle, clientCertificate or handlers, which are only for updaters with url or service',
+    ],
   ],
   [
     'a certificate for Refit',
     [{ name: 'a', refit: {}, clientCertificate: 'b' }],
-    ['spec.updaters[0]: has caBundle, clientCertificate or handlers, which are only for updaters with url or service'],
+    [
+      'spec.updaters[0]: has caBundle, clientCertificate or handlers, which are only for updaters with url or service',
+    ],
   ],
   [
     'an operator of a selector that is none',
@@ -88,6 +97,7 @@ test.each<[string, Updater[], string[]]>([
 test('a set whose selector cannot be read may be for any Machine, so nothing is guessed', () => {
   const selector = { matchExpressions: [{ key: 'k', operator: 'doesNotExist' }] };
   const set = buildUpdaterSet('s', [{ name: 'a', refit: {} }], { selector });
-  const problem = 'UpdaterSet s: spec.selector: "doesNotExist" is not a valid label selector operator';
+  const problem =
+    'UpdaterSet s: spec.selector: "doesNotExist" is not a valid label selector operator';
   expect(() => setFor([set], {})).toThrow(problem);
 });

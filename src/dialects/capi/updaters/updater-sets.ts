@@ -1,6 +1,11 @@
 /** Finds the UpdaterSet for a Machine or a MachineSet, and its updaters. */
 import { X509Certificate } from 'node:crypto';
-import { type Updater, type UpdaterSet, updaterSetKind, updaterSets } from '../../../api/refit/updater-set.ts';
+import {
+  type Updater,
+  type UpdaterSet,
+  updaterSetKind,
+  updaterSets,
+} from '../../../api/refit/updater-set.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { matchesLabels, selectorFault } from '../../../kube/selectors.ts';
 import { ifFound } from '../../../kube/status-error.ts';
@@ -50,28 +55,39 @@ export function setProblems({ spec }: UpdaterSet): string[] {
   const names = spec.updaters.map(({ name }) => name);
   const refits = spec.updaters.filter(({ refit }) => refit);
   const selectors = [spec, ...spec.updaters].map(({ selector }, index) => {
-    const [fault, field] = [selectorFault(selector), index === 0 ? 'spec' : `spec.updaters[${index - 1}]`];
+    const [fault, field] = [
+      selectorFault(selector),
+      index === 0 ? 'spec' : `spec.updaters[${index - 1}]`,
+    ];
     return fault === undefined ? [] : [`${field}.selector: ${fault}`];
   });
   return [
     ...selectors.flat(),
     ...spec.updaters.flatMap((updater, index) => updaterProblems(updater, index, names)),
-    ...(refits.length > 1 ? [`spec.updaters: ${refits.length} are refit, expected at most one`] : []),
+    ...(refits.length > 1
+      ? [`spec.updaters: ${refits.length} are refit, expected at most one`]
+      : []),
   ];
 }
 
 function updaterProblems(updater: Updater, index: number, names: readonly string[]): string[] {
   const { name, refit, nodeConfiguration, caBundle, clientCertificate, handlers } = updater;
   const field = `spec.updaters[${index}]`;
-  const given = (['refit', 'nodeConfiguration', 'url', 'service'] as const).filter((key) => updater[key] !== undefined);
+  const given = (['refit', 'nodeConfiguration', 'url', 'service'] as const).filter(
+    (key) => updater[key] !== undefined,
+  );
   const unclear = `${field}: sets ${given.join(' and ') || 'none of them'}, expected exactly one of refit, nodeConfiguration, url and service`;
   if (given.length !== 1) return [unclear];
-  if (names.indexOf(name) !== index) return [`${field}.name: ${name} is there twice, expected a name of its own`];
+  if (names.indexOf(name) !== index)
+    return [`${field}.name: ${name} is there twice, expected a name of its own`];
   if (refit ?? nodeConfiguration)
     return caBundle || clientCertificate || handlers
-      ? [`${field}: has caBundle, clientCertificate or handlers, which are only for updaters with url or service`]
+      ? [
+          `${field}: has caBundle, clientCertificate or handlers, which are only for updaters with url or service`,
+        ]
       : [];
-  if (caBundle === undefined) return [`${field}.caBundle: is missing, expected the CA of its certificate`];
+  if (caBundle === undefined)
+    return [`${field}.caBundle: is missing, expected the CA of its certificate`];
   const certificate = ifPossible(() => new X509Certificate(Buffer.from(caBundle, 'base64')));
   return certificate ? [] : [`${field}.caBundle: is not a certificate, expected base64 of PEM`];
 }

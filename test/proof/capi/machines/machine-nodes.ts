@@ -62,8 +62,16 @@ export class MachineNodes {
     const { status } = await client.get(nodes, machine);
     const others = (status?.conditions ?? []).filter(({ type }) => type !== 'Ready');
     const lastTransitionTime = rfc3339(systemClock.now());
-    const conditions = [...others, { type: 'Ready', status: 'False', reason: 'ProofBreaksIt', lastTransitionTime }];
-    await client.patch(nodes, machine, { status: { conditions } }, { type: 'merge', subresource: 'status' });
+    const conditions = [
+      ...others,
+      { type: 'Ready', status: 'False', reason: 'ProofBreaksIt', lastTransitionTime },
+    ];
+    await client.patch(
+      nodes,
+      machine,
+      { status: { conditions } },
+      { type: 'merge', subresource: 'status' },
+    );
   }
 
   async stop(): Promise<void> {
@@ -81,7 +89,8 @@ export class MachineNodes {
       } catch (error) {
         // Another look may do; what stays is said once.
         const message = messageOf(error);
-        if (message !== told && !this.#end.signal.aborted) this.#options.log(`a Machine's Node: ${message}`);
+        if (message !== told && !this.#end.signal.aborted)
+          this.#options.log(`a Machine's Node: ${message}`);
         told = message;
       }
       await sleep(systemClock, LOOK_MS, this.#end.signal).catch(() => undefined);
@@ -90,16 +99,24 @@ export class MachineNodes {
 
   async #look(): Promise<void> {
     const { management, name: cluster } = this.#options;
-    const selector = { namespace: NAMESPACE, labelSelector: `cluster.x-k8s.io/cluster-name=${cluster}` };
+    const selector = {
+      namespace: NAMESPACE,
+      labelSelector: `cluster.x-k8s.io/cluster-name=${cluster}`,
+    };
     const { items } = await management.listAll(capiMachines, selector);
     const isNew = ({ metadata, spec }: ProofMachine): boolean =>
-      spec.providerID !== undefined && metadata.deletionTimestamp === undefined && !this.hosts.has(metadata.name);
+      spec.providerID !== undefined &&
+      metadata.deletionTimestamp === undefined &&
+      !this.hosts.has(metadata.name);
     for (const machine of items.filter(isNew)) await this.#join(machine);
     const there = new Set(items.map(({ metadata }) => metadata.name));
     for (const [name, host] of this.hosts) if (!there.has(name)) await this.#remove(name, host);
   }
 
-  async #join({ metadata: { name, labels = {} }, spec: { version, providerID } }: ProofMachine): Promise<void> {
+  async #join({
+    metadata: { name, labels = {} },
+    spec: { version, providerID },
+  }: ProofMachine): Promise<void> {
     const { client, directory } = this.#options.cluster;
     const isControlPlane = labels[CONTROL_PLANE_LABEL] !== undefined;
     const host = await startHost({
@@ -125,19 +142,34 @@ export class MachineNodes {
     const { client } = this.#options.cluster;
     const namespace = 'kube-system';
     const configuration = `apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: ${version}\n`;
-    const config = { metadata: { name: 'kubeadm-config' }, data: { ClusterConfiguration: configuration } };
+    const config = {
+      metadata: { name: 'kubeadm-config' },
+      data: { ClusterConfiguration: configuration },
+    };
     await client.create(configMaps, config, { namespace }).catch((error: unknown) => {
       if (!isAlreadyExists(error)) throw error;
     });
     for (const component of STATIC_PODS) {
       const name = `${component}-${node}`;
-      const annotations = { 'kubernetes.io/config.mirror': 'static', 'kubernetes.io/config.source': 'file' };
+      const annotations = {
+        'kubernetes.io/config.mirror': 'static',
+        'kubernetes.io/config.source': 'file',
+      };
       const spec = { nodeName: node, containers: [{ name: component, image: component }] };
       const labels = { component, tier: 'control-plane' };
-      await client.create(pods, { metadata: { name, namespace, annotations, labels }, spec }, { namespace });
+      await client.create(
+        pods,
+        { metadata: { name, namespace, annotations, labels }, spec },
+        { namespace },
+      );
       const conditions = [{ type: 'Ready', status: 'True' }];
       const status = { phase: 'Running', conditions };
-      await client.patch(pods, name, { status }, { type: 'merge', namespace, subresource: 'status' });
+      await client.patch(
+        pods,
+        name,
+        { status },
+        { type: 'merge', namespace, subresource: 'status' },
+      );
     }
   }
 

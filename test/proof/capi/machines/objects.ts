@@ -53,8 +53,19 @@ export interface ClusterWanted {
 }
 
 /** With a kubeconfig of its own, the etcd is nobody's to look after: there is no pod that a manager could reach it through. */
-export function clusterObjects({ name, controlPlanes: count, workers, versions, kubeconfig }: ClusterWanted): object[] {
-  const etcd = { endpoints: ['https://127.0.0.1:2379'], caFile: '/ca.crt', certFile: '/tls.crt', keyFile: '/tls.key' };
+export function clusterObjects({
+  name,
+  controlPlanes: count,
+  workers,
+  versions,
+  kubeconfig,
+}: ClusterWanted): object[] {
+  const etcd = {
+    endpoints: ['https://127.0.0.1:2379'],
+    caFile: '/ca.crt',
+    certFile: '/tls.crt',
+    keyFile: '/tls.key',
+  };
   const external = kubeconfig === undefined ? {} : { etcd: { external: etcd } };
   const skipped = {
     'controlplane.cluster.x-k8s.io/skip-coredns': '',
@@ -63,7 +74,10 @@ export function clusterObjects({ name, controlPlanes: count, workers, versions, 
   return [
     ...(kubeconfig === undefined ? [] : secretsOf(name, kubeconfig)),
     of('cluster.x-k8s.io', 'Cluster', name, {
-      clusterNetwork: { pods: { cidrBlocks: ['10.244.0.0/16'] }, services: { cidrBlocks: ['10.96.0.0/16'] } },
+      clusterNetwork: {
+        pods: { cidrBlocks: ['10.244.0.0/16'] },
+        services: { cidrBlocks: ['10.96.0.0/16'] },
+      },
       controlPlaneRef: reference('controlplane.cluster.x-k8s.io', 'KubeadmControlPlane', name),
       infrastructureRef: reference(INFRASTRUCTURE, 'DevCluster', name),
     }),
@@ -72,14 +86,22 @@ export function clusterObjects({ name, controlPlanes: count, workers, versions, 
       // The provider adds one of its own, and ends in a panic where there is none.
       metadata: { name, namespace: NAMESPACE, annotations: { 'proof.refit.dev/cluster': name } },
     },
-    of(INFRASTRUCTURE, 'DevMachineTemplate', name, { template: { spec: { backend: { inMemory: {} } } } }),
+    of(INFRASTRUCTURE, 'DevMachineTemplate', name, {
+      template: { spec: { backend: { inMemory: {} } } },
+    }),
     {
       ...of('controlplane.cluster.x-k8s.io', 'KubeadmControlPlane', name, {
         replicas: count,
         version: versions.controlPlane,
-        rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: count === 1 ? 1 : 0 } } },
-        machineTemplate: { spec: { infrastructureRef: reference(INFRASTRUCTURE, 'DevMachineTemplate', name) } },
-        kubeadmConfigSpec: { clusterConfiguration: { apiServer: { certSANs: ['127.0.0.1'] }, ...external } },
+        rollout: {
+          strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: count === 1 ? 1 : 0 } },
+        },
+        machineTemplate: {
+          spec: { infrastructureRef: reference(INFRASTRUCTURE, 'DevMachineTemplate', name) },
+        },
+        kubeadmConfigSpec: {
+          clusterConfiguration: { apiServer: { certSANs: ['127.0.0.1'] }, ...external },
+        },
       }),
       metadata: { name, namespace: NAMESPACE, annotations: skipped },
     },
@@ -102,7 +124,10 @@ export function bootstrapTemplate(name: string, files: readonly BootstrapFile[])
 
 export function workersOf(cluster: string, replicas: number, version: string): object {
   const name = `${cluster}-workers`;
-  const labels = { 'cluster.x-k8s.io/cluster-name': cluster, 'cluster.x-k8s.io/deployment-name': name };
+  const labels = {
+    'cluster.x-k8s.io/cluster-name': cluster,
+    'cluster.x-k8s.io/deployment-name': name,
+  };
   const rollingUpdate = { maxSurge: 0, maxUnavailable: 1 };
   const spec = {
     clusterName: cluster,
@@ -122,8 +147,15 @@ export function workersOf(cluster: string, replicas: number, version: string): o
 /** A user's own, which Cluster API leaves as they are: it makes those that are missing. */
 function secretsOf(cluster: string, kubeconfig: string): object[] {
   // The in-memory provider takes no other kind of key.
-  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' });
-  const { certificate, key } = createAuthority({ commonName: `${cluster}-etcd` }, validFrom(Date.now()), rsa);
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({
+    type: 'pkcs8',
+    format: 'pem',
+  });
+  const { certificate, key } = createAuthority(
+    { commonName: `${cluster}-etcd` },
+    validFrom(Date.now()),
+    rsa,
+  );
   const secret = (purpose: string, stringData: Readonly<Record<string, string>>): object => ({
     apiVersion: 'v1',
     kind: 'Secret',
@@ -135,7 +167,11 @@ function secretsOf(cluster: string, kubeconfig: string): object[] {
     stringData,
   });
   const pair = { 'tls.crt': certificate, 'tls.key': key };
-  return [secret('kubeconfig', { value: kubeconfig }), secret('etcd', pair), secret('apiserver-etcd-client', pair)];
+  return [
+    secret('kubeconfig', { value: kubeconfig }),
+    secret('etcd', pair),
+    secret('apiserver-etcd-client', pair),
+  ];
 }
 
 export function of(group: string, kind: string, name: string, spec: object): object {

@@ -18,13 +18,18 @@ export function isSettled(machine: ProofMachine, version: string): boolean {
 /** For whoever waited in vain. */
 export function inWords(machines: readonly ProofMachine[]): string[] {
   return machines.map(({ metadata, spec, status }) => {
-    const open = status?.conditions?.filter(isOpen).map(({ type, message }) => `${type}: ${message}`);
+    const open = status?.conditions
+      ?.filter(isOpen)
+      .map(({ type, message }) => `${type}: ${message}`);
     return `${metadata.name} wants ${spec.version}, ${open?.join(', ') || 'no condition tells more'}`;
   });
 }
 
 function isOpen({ type, status }: Condition): boolean {
-  return (type === 'Updating' && status === 'True') || (['Ready', 'UpToDate'].includes(type) && status !== 'True');
+  return (
+    (type === 'Updating' && status === 'True') ||
+    (['Ready', 'UpToDate'].includes(type) && status !== 'True')
+  );
 }
 
 export function conditionOf(

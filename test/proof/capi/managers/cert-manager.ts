@@ -33,7 +33,10 @@ export async function gatherCertManager(options: BuildOptions): Promise<CertMana
 /** Where it keeps the authorities of ClusterIssuers. */
 export const CERT_MANAGER = 'cert-manager';
 
-export async function startCertManager({ kubeconfig, options }: Scene, built: CertManager): Promise<Process> {
+export async function startCertManager(
+  { kubeconfig, options }: Scene,
+  built: CertManager,
+): Promise<Process> {
   const files = (await readdir(built.definitions)).filter((file) => file.endsWith('.yaml'));
   const texts = files.map(async (file) => await readFile(join(built.definitions, file), 'utf8'));
   // Its chart fills in labels.

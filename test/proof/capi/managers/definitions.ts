@@ -14,16 +14,25 @@ export async function applyDefinitions(kubeconfig: string, { config }: Program):
   const texts = await Promise.all(
     (await readdir(folder)).map(async (file) => await readFile(join(folder, file), 'utf8')),
   );
-  const labelled = texts.map((text) => text.replace(/^metadata:$/m, `metadata:\n  labels:\n    ${CONTRACT}`));
+  const labelled = texts.map((text) =>
+    text.replace(/^metadata:$/m, `metadata:\n  labels:\n    ${CONTRACT}`),
+  );
   await applyManifest(kubeconfig, labelled.join('\n---\n'));
 }
 
 interface WebhookConfiguration extends KubeObject {
-  readonly webhooks: readonly { readonly clientConfig: { readonly service: { readonly path: string } } }[];
+  readonly webhooks: readonly {
+    readonly clientConfig: { readonly service: { readonly path: string } };
+  }[];
 }
 
 /** `url` is the manager's, `authority` that of its certificate in PEM. */
-export async function applyWebhooks(kubeconfig: string, { name, config }: Program, url: string, authority: string) {
+export async function applyWebhooks(
+  kubeconfig: string,
+  { name, config }: Program,
+  url: string,
+  authority: string,
+) {
   const text = await readFile(join(config, 'webhook/manifests.yaml'), 'utf8');
   const caBundle = Buffer.from(authority).toString('base64');
   const items = parseAllDocuments(text)
@@ -37,5 +46,8 @@ export async function applyWebhooks(kubeconfig: string, { name, config }: Progra
         clientConfig: { url: `${url}${webhook.clientConfig.service.path}`, caBundle },
       })),
     }));
-  await applyManifest(kubeconfig, JSON.stringify({ apiVersion: 'v1', kind: 'List', metadata: {}, items }));
+  await applyManifest(
+    kubeconfig,
+    JSON.stringify({ apiVersion: 'v1', kind: 'List', metadata: {}, items }),
+  );
 }

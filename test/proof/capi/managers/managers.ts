@@ -2,7 +2,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../../../src/util/clock.ts';
-import { createAuthority, issueServer, type KeyPair, validFrom } from '../../../../tools/controlplane/certs.ts';
+import {
+  createAuthority,
+  issueServer,
+  type KeyPair,
+  validFrom,
+} from '../../../../tools/controlplane/certs.ts';
 import { freePort } from '../../../../tools/controlplane/ports.ts';
 import { probeAs } from '../../../../tools/controlplane/probe.ts';
 import { type Process, startProcess, stopAll } from '../../../../tools/controlplane/process.ts';
@@ -24,7 +29,10 @@ export interface ManagersOptions {
 const OWN: Readonly<Record<ManagerName, { readonly gates: string; readonly calls: boolean }>> = {
   core: { gates: 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true', calls: true },
   bootstrap: { gates: 'ClusterTopology=true', calls: false },
-  'control-plane': { gates: 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true', calls: true },
+  'control-plane': {
+    gates: 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true',
+    calls: true,
+  },
   infrastructure: { gates: 'ClusterTopology=true', calls: false },
 };
 const SUBJECT = { commonName: 'cluster-api-webhooks' };
@@ -32,7 +40,10 @@ const SUBJECT = { commonName: 'cluster-api-webhooks' };
 export class Managers {
   readonly #options: ManagersOptions;
   readonly #running = new Map<ManagerName, Process>();
-  readonly #ports = new Map<ManagerName, Readonly<Record<'webhooks' | 'health' | 'diagnostics', number>>>();
+  readonly #ports = new Map<
+    ManagerName,
+    Readonly<Record<'webhooks' | 'health' | 'diagnostics', number>>
+  >();
   #certificates = '';
 
   constructor(options: ManagersOptions) {
@@ -45,7 +56,11 @@ export class Managers {
     const validity = validFrom(systemClock.now());
     const authority = createAuthority(SUBJECT, validity);
     const names = { dns: ['localhost'], addresses: ['127.0.0.1'] };
-    const { certificate, key } = issueServer({ subject: SUBJECT, key: authority.key }, names, validity);
+    const { certificate, key } = issueServer(
+      { subject: SUBJECT, key: authority.key },
+      names,
+      validity,
+    );
     this.#certificates = await writePair(join(directory, 'webhooks'), { certificate, key });
     await writePair(join(directory, 'managers'), this.#options.client);
     for (const program of programs) await applyDefinitions(kubeconfig, program);
@@ -113,14 +128,23 @@ export class Managers {
   }
 
   /** How many calls of `hook` this manager has made; with `failed`, those that ended without an answer of `Success`. */
-  async calls(name: ManagerName, hook: string): Promise<{ readonly all: number; readonly failed: number }> {
+  async calls(
+    name: ManagerName,
+    hook: string,
+  ): Promise<{ readonly all: number; readonly failed: number }> {
     const response = await fetch(`http://127.0.0.1:${this.#ports.get(name)?.diagnostics}/metrics`);
     const lines = (await response.text())
       .split('\n')
-      .filter((line) => line.startsWith('capi_runtime_sdk_requests_total{') && line.includes(`hook="${hook}"`));
+      .filter(
+        (line) =>
+          line.startsWith('capi_runtime_sdk_requests_total{') && line.includes(`hook="${hook}"`),
+      );
     const sum = (some: readonly string[]): number =>
       some.reduce((total, line) => total + Number(line.slice(line.lastIndexOf(' '))), 0);
-    return { all: sum(lines), failed: sum(lines.filter((line) => !line.includes('status="Success"'))) };
+    return {
+      all: sum(lines),
+      failed: sum(lines.filter((line) => !line.includes('status="Success"'))),
+    };
   }
 
   async stop(): Promise<void> {

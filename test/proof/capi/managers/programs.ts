@@ -1,6 +1,10 @@
 /** Builds Cluster API's managers from the Go module proxy, into the cache of the tests' control plane, and finds their definitions. */
 import { join } from 'node:path';
-import { type BuildOptions, cacheDirectory, ensureBuilt } from '../../../../tools/controlplane/build.ts';
+import {
+  type BuildOptions,
+  cacheDirectory,
+  ensureBuilt,
+} from '../../../../tools/controlplane/build.ts';
 import type { Recipe } from '../../../../tools/controlplane/components.ts';
 import { run } from '../../../../tools/controlplane/run.ts';
 import { findToolchain } from '../../../../tools/controlplane/toolchain.ts';
@@ -44,11 +48,19 @@ export async function gatherManagers(minor: Minor, options: BuildOptions): Promi
     path,
   }));
   const recipes = managers.map(
-    ({ name, module, path }) => [`cluster-api-${name}`, recipeFor(minor, join(module, path))] as const,
+    ({ name, module, path }) =>
+      [`cluster-api-${name}`, recipeFor(minor, join(module, path))] as const,
   );
-  const own = { ...options, environment: { ...options.environment, KUBEBUILDER_ASSETS: undefined } };
+  const own = {
+    ...options,
+    environment: { ...options.environment, KUBEBUILDER_ASSETS: undefined },
+  };
   const binaries = await ensureBuilt(recipes, own);
-  const sources = await sourcesOf(manifestOf(minor), [...new Set(managers.map(({ module }) => module))], own);
+  const sources = await sourcesOf(
+    manifestOf(minor),
+    [...new Set(managers.map(({ module }) => module))],
+    own,
+  );
   return managers.map(({ name, module, path }, index) => ({
     name,
     path: binaries[index] ?? '',
@@ -64,7 +76,9 @@ function recipeFor(minor: Minor, path: string): Recipe {
   const { version } = RELEASES[minor];
   const [major = '', second = ''] = minor.split('.');
   const stamps = Object.entries({ gitVersion: version, gitMajor: major, gitMinor: second });
-  const flags = ['-s', '-w', ...stamps.map(([name, value]) => `-X ${STAMP}.${name}=${value}`)].join(' ');
+  const flags = ['-s', '-w', ...stamps.map(([name, value]) => `-X ${STAMP}.${name}=${value}`)].join(
+    ' ',
+  );
   return { module: manifestOf(minor), package: path, version, flags: ['-ldflags', flags] };
 }
 
@@ -100,6 +114,10 @@ export async function hookTypesOf(minor: Minor, options: BuildOptions): Promise<
   const sources = await sourcesOf(manifestOf(minor), [api, 'sigs.k8s.io/cluster-api'], options);
   return {
     hooks: join(sources.get(api) ?? '', isOwn ? '' : 'api', 'runtime/hooks/v1alpha1'),
-    definitions: join(sources.get('sigs.k8s.io/cluster-api') ?? '', RELEASES[minor].core, 'config/crd/bases'),
+    definitions: join(
+      sources.get('sigs.k8s.io/cluster-api') ?? '',
+      RELEASES[minor].core,
+      'config/crd/bases',
+    ),
   };
 }

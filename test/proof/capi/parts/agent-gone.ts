@@ -21,7 +21,9 @@ export async function agentGone(scene: Scene): Promise<void> {
       await wantWorkers(scene, { version });
       let message = '';
       await scene.until('a Machine that tells of its agent', async () => {
-        const messages = (await scene.machines('workers')).map((machine) => conditionOf(machine, 'Updating')?.message);
+        const messages = (await scene.machines('workers')).map(
+          (machine) => conditionOf(machine, 'Updating')?.message,
+        );
         message = messages.find((each) => each?.includes('agent')) ?? '';
         return message !== '';
       });
@@ -38,23 +40,30 @@ export async function agentGone(scene: Scene): Promise<void> {
 }
 
 /** As if the agents had ended an hour ago. */
-async function silentAgents(scene: Scene, before: ReadonlyMap<string, Identity>, current: string): Promise<void> {
+async function silentAgents(
+  scene: Scene,
+  before: ReadonlyMap<string, Identity>,
+  current: string,
+): Promise<void> {
   const { checks, cluster, machineNodes } = scene;
   const version = scene.nextVersion();
   const [since, at] = [7_200_000, 3_600_000].map((ago) => rfc3339(systemClock.now() - ago));
-  await checks.check('agents that have been silent for an hour: nothing is claimed, and nothing replaced', async () => {
-    for (const [name, { node }] of before) {
-      await cluster.agents.get(name)?.stop();
-      const annotations = {
-        [AGENT_ANNOTATION]: JSON.stringify({ version: '1.0.0', since }),
-        [HEARTBEAT_ANNOTATION]: JSON.stringify({ at, since }),
-      };
-      await cluster.client.patch(nodes, node, { metadata: { annotations } }, { type: 'merge' });
-    }
-    await wantWorkers(scene, { version });
-    await scene.failedCalls('core', 'CanUpdateMachineSet', FAILED_CALLS);
-    return await scene.wrongAfter('workers', current, before);
-  });
+  await checks.check(
+    'agents that have been silent for an hour: nothing is claimed, and nothing replaced',
+    async () => {
+      for (const [name, { node }] of before) {
+        await cluster.agents.get(name)?.stop();
+        const annotations = {
+          [AGENT_ANNOTATION]: JSON.stringify({ version: '1.0.0', since }),
+          [HEARTBEAT_ANNOTATION]: JSON.stringify({ at, since }),
+        };
+        await cluster.client.patch(nodes, node, { metadata: { annotations } }, { type: 'merge' });
+      }
+      await wantWorkers(scene, { version });
+      await scene.failedCalls('core', 'CanUpdateMachineSet', FAILED_CALLS);
+      return await scene.wrongAfter('workers', current, before);
+    },
+  );
   await checks.check('they are heard again: both workers end in place', async () => {
     for (const name of before.keys()) await cluster.startAgent(machineNodes.host(name));
     await scene.settled('workers', version);

@@ -15,13 +15,16 @@ export async function ahead(scene: Scene): Promise<void> {
     ['v1.38.0+k0s.0', 'two minor versions ahead of the API server'],
     ['v1.35.0+k0s.0', 'lower'],
   ] as const)
-    await checks.check(`workers that are to be ${what}: none is updated or replaced, and all goes on`, async () => {
-      await wantWorkers(scene, { version });
-      await scene.failedCalls('core', 'CanUpdateMachineSet', FAILED_CALLS);
-      const wrong = await scene.wrongAfter('workers', current, before);
-      await wantWorkers(scene, { version: current });
-      await scene.settled('workers', current);
-      return wrong;
-    });
+    await checks.check(
+      `workers that are to be ${what}: none is updated or replaced, and all goes on`,
+      async () => {
+        await wantWorkers(scene, { version });
+        await scene.failedCalls('core', 'CanUpdateMachineSet', FAILED_CALLS);
+        const wrong = await scene.wrongAfter('workers', current, before);
+        await wantWorkers(scene, { version: current });
+        await scene.settled('workers', current);
+        return wrong;
+      },
+    );
   await cluster.client.delete(updaterSets, 'in-place');
 }

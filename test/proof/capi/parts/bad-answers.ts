@@ -23,15 +23,19 @@ async function errorsOfTheExtension(scene: Scene): Promise<void> {
   const version = scene.nextVersion();
   let left = TIMES;
   await using middleman = await Middleman.start(scene, {
-    spoil: (kind) => (kind === 'UpdateMachineRequest' && left-- > 0 ? { status: 500, body: '' } : undefined),
+    spoil: (kind) =>
+      kind === 'UpdateMachineRequest' && left-- > 0 ? { status: 500, body: '' } : undefined,
   });
   await useAddress(scene, middleman.url);
-  await scene.checks.check('HTTP 500 instead of an answer to UpdateMachine: no Machine counts as updated', async () => {
-    await wantWorkers(scene, { version });
-    await scene.settled('workers', version);
-    const wrong = await scene.wrongAfter('workers', version, before);
-    return left < 0 ? wrong : [...wrong, `only ${TIMES - left} answers were spoilt`];
-  });
+  await scene.checks.check(
+    'HTTP 500 instead of an answer to UpdateMachine: no Machine counts as updated',
+    async () => {
+      await wantWorkers(scene, { version });
+      await scene.settled('workers', version);
+      const wrong = await scene.wrongAfter('workers', version, before);
+      return left < 0 ? wrong : [...wrong, `only ${TIMES - left} answers were spoilt`];
+    },
+  );
   await useAddress(scene, scene.extension.url);
 }
 
@@ -59,18 +63,26 @@ async function negativeTimeOfAnUpdater(scene: Scene): Promise<void> {
   });
   const before = await scene.identities('workers');
   const version = await versionOfWorkers(scene);
-  await checks.check('retryAfterSeconds -1 of an updater: its step is not done, and the Machine says so', async () => {
-    await wantFile(scene, FILE);
-    let said = '';
-    await scene.until('a Machine that tells of the answer', async () => {
-      const all = (await scene.machines('workers')).map((machine) => conditionOf(machine, 'Updating')?.message ?? '');
-      said = all.find((message) => message.includes('retryAfterSeconds')) ?? '';
-      return said !== '' || left <= 0;
-    });
-    await scene.settled('workers', version);
-    const wrong = [...(await scene.wrongAfter('workers', version, before)), ...(await missing(scene, before.keys()))];
-    return said === '' ? ['no Machine said what is wrong with the answer', ...wrong] : wrong;
-  });
+  await checks.check(
+    'retryAfterSeconds -1 of an updater: its step is not done, and the Machine says so',
+    async () => {
+      await wantFile(scene, FILE);
+      let said = '';
+      await scene.until('a Machine that tells of the answer', async () => {
+        const all = (await scene.machines('workers')).map(
+          (machine) => conditionOf(machine, 'Updating')?.message ?? '',
+        );
+        said = all.find((message) => message.includes('retryAfterSeconds')) ?? '';
+        return said !== '' || left <= 0;
+      });
+      await scene.settled('workers', version);
+      const wrong = [
+        ...(await scene.wrongAfter('workers', version, before)),
+        ...(await missing(scene, before.keys())),
+      ];
+      return said === '' ? ['no Machine said what is wrong with the answer', ...wrong] : wrong;
+    },
+  );
   await cluster.client.delete(updaterSets, 'in-place');
   await files.stop();
 }

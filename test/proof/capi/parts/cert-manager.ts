@@ -3,7 +3,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { parse } from 'yaml';
-import { type Condition, type KubeObject, namespaced, secrets } from '../../../../src/kube/resources.ts';
+import {
+  type Condition,
+  type KubeObject,
+  namespaced,
+  secrets,
+} from '../../../../src/kube/resources.ts';
 import { applyManifest } from '../../../../tools/controlplane/apply.ts';
 import { conditionOf } from '../machines/settled.ts';
 import { CERT_MANAGER, startCertManager } from '../managers/cert-manager.ts';
@@ -19,7 +24,10 @@ const certificates = namespaced<Certificate>('cert-manager.io/v1', 'Certificate'
 const REFIT = 'refit-system';
 const HOOKS = 'refit-capi-extension-tls';
 const CLIENT = 'cluster-api-hooks-client';
-const MANAGERS = { core: 'capi-system', 'control-plane': 'capi-kubeadm-control-plane-system' } as const;
+const MANAGERS = {
+  core: 'capi-system',
+  'control-plane': 'capi-kubeadm-control-plane-system',
+} as const;
 
 export async function certManager(scene: Scene): Promise<void> {
   const { checks, cluster, kubeconfig, managers, options } = scene;
@@ -27,10 +35,15 @@ export async function certManager(scene: Scene): Promise<void> {
   const issued = async (name: string, namespace: string, revision = 1): Promise<void> =>
     await scene.until(`revision ${revision} of Certificate ${name}`, async () => {
       const certificate = await cluster.client.get(certificates, name, { namespace });
-      return conditionOf(certificate, 'Ready')?.status === 'True' && certificate.status?.revision === revision;
+      return (
+        conditionOf(certificate, 'Ready')?.status === 'True' &&
+        certificate.status?.revision === revision
+      );
     });
   const spaces = [CERT_MANAGER, REFIT, ...Object.values(MANAGERS)];
-  await scene.apply(...spaces.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })));
+  await scene.apply(
+    ...spaces.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+  );
   const running = await startCertManager(scene, options.certManager);
   try {
     await checks.check('cert-manager issues what deploy/ and the chart ask for', async () => {
@@ -40,27 +53,41 @@ export async function certManager(scene: Scene): Promise<void> {
       // Here the managers call no Service.
       await scene.apply({ ...wanted, spec: { ...wanted.spec, ipAddresses: ['127.0.0.1'] } });
       await issued(HOOKS, REFIT);
-      await Promise.all(Object.values(MANAGERS).map(async (namespace) => await issued(CLIENT, namespace)));
+      await Promise.all(
+        Object.values(MANAGERS).map(async (namespace) => await issued(CLIENT, namespace)),
+      );
       return [];
     });
-    await checks.check('the extension is discovered with them, and core puts in the CA of the Secret', async () => {
-      await scene.running.stop();
-      await mount(scene, HOOKS, REFIT, 'hooks');
-      await scene.startExtension('extension-cert-manager');
-      for (const [name, namespace] of Object.entries(MANAGERS)) {
-        const manager = name as keyof typeof MANAGERS;
-        await mount(scene, CLIENT, namespace, 'managers');
-        await managers.kill(manager);
-        await managers.start(manager);
-      }
-      await authorityFrom(scene, `${REFIT}/${HOOKS}`);
-      await discovered(scene, 'True');
-      const authority = (await cluster.client.get(secrets, HOOKS, { namespace: REFIT })).data?.['ca.crt'];
-      return (await injectedAuthority(scene)) === authority ? [] : ['caBundle is not that of the Secret'];
-    });
+    await checks.check(
+      'the extension is discovered with them, and core puts in the CA of the Secret',
+      async () => {
+        await scene.running.stop();
+        await mount(scene, HOOKS, REFIT, 'hooks');
+        await scene.startExtension('extension-cert-manager');
+        for (const [name, namespace] of Object.entries(MANAGERS)) {
+          const manager = name as keyof typeof MANAGERS;
+          await mount(scene, CLIENT, namespace, 'managers');
+          await managers.kill(manager);
+          await managers.start(manager);
+        }
+        await authorityFrom(scene, `${REFIT}/${HOOKS}`);
+        await discovered(scene, 'True');
+        const authority = (await cluster.client.get(secrets, HOOKS, { namespace: REFIT })).data?.[
+          'ca.crt'
+        ];
+        return (await injectedAuthority(scene)) === authority
+          ? []
+          : ['caBundle is not that of the Secret'];
+      },
+    );
     await updated(scene, 'an update in place ends with them');
     await checks.check('cert-manager issues another one, which serves at once', async () => {
-      const condition = { type: 'Issuing', status: 'True', reason: 'ManuallyTriggered', message: 'as cmctl renew' };
+      const condition = {
+        type: 'Issuing',
+        status: 'True',
+        reason: 'ManuallyTriggered',
+        message: 'as cmctl renew',
+      };
       const { status } = await cluster.client.get(certificates, HOOKS, { namespace: REFIT });
       const conditions = [...(status?.conditions ?? []), condition];
       const how = { type: 'merge', subresource: 'status', namespace: REFIT } as const;
@@ -68,7 +95,10 @@ export async function certManager(scene: Scene): Promise<void> {
       await issued(HOOKS, REFIT, 2);
       const before = await served(scene);
       await mount(scene, HOOKS, REFIT, 'hooks');
-      await scene.until('another certificate at the hooks', async () => (await served(scene)) !== before);
+      await scene.until(
+        'another certificate at the hooks',
+        async () => (await served(scene)) !== before,
+      );
       return [];
     });
     await updated(scene, 'and an update in place ends with that one');
@@ -78,10 +108,17 @@ export async function certManager(scene: Scene): Promise<void> {
 }
 
 /** As a kubelet mounts it; the files of `folder` are those of the process. */
-async function mount({ cluster, options }: Scene, name: string, namespace: string, folder: string): Promise<void> {
+async function mount(
+  { cluster, options }: Scene,
+  name: string,
+  namespace: string,
+  folder: string,
+): Promise<void> {
   const { data = {} } = await cluster.client.get(secrets, name, { namespace });
   for (const [file, content] of Object.entries(data))
-    await writeFile(join(options.directory, folder, file), Buffer.from(content, 'base64'), { mode: 0o600 });
+    await writeFile(join(options.directory, folder, file), Buffer.from(content, 'base64'), {
+      mode: 0o600,
+    });
 }
 
 /** The fingerprint of the certificate that the hooks show. */

@@ -11,11 +11,15 @@ export async function deletedMidway(scene: Scene): Promise<void> {
   const before = await scene.identities('workers');
   const version = scene.nextVersion();
   const { metadata } = await held(scene, version);
-  const unhealthyMachineConditions = [{ type: 'Updating', status: 'True', timeoutSeconds: PATIENCE_S }];
+  const unhealthyMachineConditions = [
+    { type: 'Updating', status: 'True', timeoutSeconds: PATIENCE_S },
+  ];
   const spec = {
     clusterName: CLUSTER,
     selector: {
-      matchLabels: { 'cluster.x-k8s.io/deployment-name': metadata.labels?.['cluster.x-k8s.io/deployment-name'] },
+      matchLabels: {
+        'cluster.x-k8s.io/deployment-name': metadata.labels?.['cluster.x-k8s.io/deployment-name'],
+      },
     },
     checks: { unhealthyMachineConditions },
   };

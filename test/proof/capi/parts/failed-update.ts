@@ -15,12 +15,17 @@ const FAILED_CALLS = 2;
 /** Until `release`, no update that begins gets further than its first question. Gives the Machine that waits. */
 export async function held(scene: Scene, version: string): Promise<ProofMachine> {
   const { client } = scene.cluster;
-  await client.create(upgradePolicies, buildUpgradePolicy(POLICY, { plans: [{ dialect: 'capi' }], paused: true }));
+  await client.create(
+    upgradePolicies,
+    buildUpgradePolicy(POLICY, { plans: [{ dialect: 'capi' }], paused: true }),
+  );
   await wantWorkers(scene, { version });
   let waiting: ProofMachine | undefined;
   await scene.until('a worker that tells of the policy', async () => {
     const machines = await scene.machines('workers');
-    waiting = machines.find((machine) => conditionOf(machine, 'Updating')?.message?.includes(POLICY));
+    waiting = machines.find((machine) =>
+      conditionOf(machine, 'Updating')?.message?.includes(POLICY),
+    );
     return waiting !== undefined;
   });
   if (waiting === undefined) throw new Error('no Machine waits');
@@ -39,7 +44,14 @@ export async function failedUpdate(scene: Scene): Promise<void> {
   const { name } = machine.metadata;
   const node = machine.status?.nodeRef?.name ?? '';
   await checks.check('refit abort: the Machine says that its update failed', async () => {
-    const plan = ['--plan', `capi/${node}`, '--reason', 'wrong release', '--kubeconfig', kubeconfig];
+    const plan = [
+      '--plan',
+      `capi/${node}`,
+      '--reason',
+      'wrong release',
+      '--kubeconfig',
+      kubeconfig,
+    ];
     const told = await run(options.refit, ['abort', ...plan]);
     if (!told.ok) return [told.stderr];
     await release(scene);
@@ -50,19 +62,25 @@ export async function failedUpdate(scene: Scene): Promise<void> {
     return [];
   });
   const next = scene.nextVersion();
-  await checks.check('another version meanwhile: the Machine keeps its target, and is not replaced', async () => {
-    await wantWorkers(scene, { version: next });
-    await scene.failedCalls('core', 'UpdateMachine', FAILED_CALLS);
-    const now = await cluster.client.get(capiMachines, name, { namespace: NAMESPACE });
-    return [
-      ...(now.spec.version === version ? [] : [`it wants ${now.spec.version}`]),
-      ...(now.metadata.uid === machine.metadata.uid ? [] : ['it was replaced']),
-    ];
-  });
-  await checks.check("after the guide's advice it starts again, and all workers end in place", async () => {
-    const annotations = { [UPDATE_ANNOTATION]: null };
-    await cluster.client.patch(nodes, node, { metadata: { annotations } }, { type: 'merge' });
-    await scene.settled('workers', next);
-    return await scene.wrongAfter('workers', next, before);
-  });
+  await checks.check(
+    'another version meanwhile: the Machine keeps its target, and is not replaced',
+    async () => {
+      await wantWorkers(scene, { version: next });
+      await scene.failedCalls('core', 'UpdateMachine', FAILED_CALLS);
+      const now = await cluster.client.get(capiMachines, name, { namespace: NAMESPACE });
+      return [
+        ...(now.spec.version === version ? [] : [`it wants ${now.spec.version}`]),
+        ...(now.metadata.uid === machine.metadata.uid ? [] : ['it was replaced']),
+      ];
+    },
+  );
+  await checks.check(
+    "after the guide's advice it starts again, and all workers end in place",
+    async () => {
+      const annotations = { [UPDATE_ANNOTATION]: null };
+      await cluster.client.patch(nodes, node, { metadata: { annotations } }, { type: 'merge' });
+      await scene.settled('workers', next);
+      return await scene.wrongAfter('workers', next, before);
+    },
+  );
 }

@@ -51,9 +51,16 @@ async function markerRemoved(scene: Scene): Promise<void> {
     async () => {
       const annotations = { [IN_PROGRESS]: null, 'runtime.cluster.x-k8s.io/pending-hooks': null };
       const options = { type: 'merge', namespace: NAMESPACE } as const;
-      await scene.cluster.client.patch(capiMachines, metadata.name, { metadata: { annotations } }, options);
+      await scene.cluster.client.patch(
+        capiMachines,
+        metadata.name,
+        { metadata: { annotations } },
+        options,
+      );
       await scene.until('no update by Cluster API', async () => {
-        const machine = await scene.cluster.client.get(capiMachines, metadata.name, { namespace: NAMESPACE });
+        const machine = await scene.cluster.client.get(capiMachines, metadata.name, {
+          namespace: NAMESPACE,
+        });
         return conditionOf(machine, 'Updating')?.status !== 'True';
       });
       await release(scene);
@@ -76,11 +83,14 @@ async function lateAgent(scene: Scene): Promise<void> {
   await cluster.client.replace(nodes, { ...node, metadata: { ...node.metadata, annotations } });
   const current = await versionOfWorkers(scene);
   const version = scene.nextVersion();
-  await checks.check('a node whose agent is not there yet: no Machine is replaced, and no answer is kept', async () => {
-    await wantWorkers(scene, { version });
-    await scene.failedCalls('core', 'CanUpdateMachineSet', FAILED_CALLS);
-    return await scene.wrongAfter('workers', current, before);
-  });
+  await checks.check(
+    'a node whose agent is not there yet: no Machine is replaced, and no answer is kept',
+    async () => {
+      await wantWorkers(scene, { version });
+      await scene.failedCalls('core', 'CanUpdateMachineSet', FAILED_CALLS);
+      return await scene.wrongAfter('workers', current, before);
+    },
+  );
   await checks.check('the agent is there: all three workers end in place', async () => {
     await cluster.startAgent(machineNodes.host(name));
     await scene.settled('workers', version, 3);

@@ -14,7 +14,11 @@ export async function killed(scene: Scene): Promise<void> {
   const starts = scene.starts(before.keys());
   const directory = join(options.directory, 'standby');
   await mkdir(directory);
-  const standby = await prepareExtension({ cluster, directory, kubeconfig: scene.extensionKubeconfig });
+  const standby = await prepareExtension({
+    cluster,
+    directory,
+    kubeconfig: scene.extensionKubeconfig,
+  });
   let leader = '';
   await scene.until('a leader', async () => (leader = await holder(scene)) !== '');
   const second = await standby.start('extension-standby');
@@ -30,13 +34,16 @@ export async function killed(scene: Scene): Promise<void> {
       return [];
     },
   );
-  await checks.check('the extension is back, and the core manager is killed: both workers end in place', async () => {
-    await scene.startExtension('extension-again');
-    await managers.kill('core');
-    await managers.start('core');
-    await scene.settled('workers', version);
-    return await scene.wrongAfter('workers', version, before);
-  });
+  await checks.check(
+    'the extension is back, and the core manager is killed: both workers end in place',
+    async () => {
+      await scene.startExtension('extension-again');
+      await managers.kill('core');
+      await managers.start('core');
+      await scene.settled('workers', version);
+      return await scene.wrongAfter('workers', version, before);
+    },
+  );
   await checks.check('each service was started once more, and not twice', () => {
     const now = scene.starts(before.keys());
     return Object.entries(now).flatMap(([name, count]) =>
@@ -49,11 +56,15 @@ export async function killed(scene: Scene): Promise<void> {
 /** Waits until Cluster API has asked for an update of some worker. */
 export async function underWay(scene: Scene): Promise<void> {
   await scene.until('a worker that is being updated', async () =>
-    (await scene.machines('workers')).some((machine) => conditionOf(machine, 'Updating')?.status === 'True'),
+    (await scene.machines('workers')).some(
+      (machine) => conditionOf(machine, 'Updating')?.status === 'True',
+    ),
   );
 }
 
 async function holder({ cluster }: Scene): Promise<string> {
-  const { spec } = await cluster.client.get(leases, 'refit-capi-extension', { namespace: 'refit-system' });
+  const { spec } = await cluster.client.get(leases, 'refit-capi-extension', {
+    namespace: 'refit-system',
+  });
   return spec?.holderIdentity ?? '';
 }

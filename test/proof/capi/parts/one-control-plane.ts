@@ -9,7 +9,9 @@ export async function oneControlPlane(scene: Scene): Promise<void> {
   await scene.apply(...clusterObjects({ name: SINGLE, controlPlanes: 1, workers: 0, versions }));
   const there = async (): Promise<string[]> => {
     const machines = await scene.machines('control plane', SINGLE);
-    return machines.flatMap(({ metadata, status }) => (status?.nodeRef === undefined ? [] : [metadata.uid ?? '']));
+    return machines.flatMap(({ metadata, status }) =>
+      status?.nodeRef === undefined ? [] : [metadata.uid ?? ''],
+    );
   };
   await scene.until('a control plane of one Machine', async () => (await there()).length === 1);
   const [before] = await there();
@@ -18,7 +20,12 @@ export async function oneControlPlane(scene: Scene): Promise<void> {
     'a control plane of one Machine: Cluster API replaces it, and asks for no update',
     async () => {
       const options = { type: 'merge', namespace: NAMESPACE } as const;
-      await scene.cluster.client.patch(controlPlanes, SINGLE, { spec: { version: 'v1.36.2' } }, options);
+      await scene.cluster.client.patch(
+        controlPlanes,
+        SINGLE,
+        { spec: { version: 'v1.36.2' } },
+        options,
+      );
       await scene.until('another Machine', async () => {
         const now = await there();
         return now.length === 1 && now[0] !== before;

@@ -9,7 +9,11 @@ import type { Scene } from '../scene.ts';
 import { wantWorkers } from './update.ts';
 
 /** By what becomes of them. No controller counts the pods of a budget here, so that it allows nothing until it is gone. */
-const PODS = { plain: {}, skipped: { 'cluster.x-k8s.io/drain': 'skip' }, blocked: { app: 'blocked' } };
+const PODS = {
+  plain: {},
+  skipped: { 'cluster.x-k8s.io/drain': 'skip' },
+  blocked: { app: 'blocked' },
+};
 const BUDGET = 'blocked';
 
 export async function paused(scene: Scene): Promise<void> {
@@ -31,31 +35,45 @@ export async function paused(scene: Scene): Promise<void> {
       await wantWorkers(scene, { version });
       await scene.until('a Machine that tells of its budget', async () => {
         const machines = await scene.machines('workers');
-        const told = machines.find((machine) => conditionOf(machine, 'Updating')?.message?.includes(`/${BUDGET} `));
+        const told = machines.find((machine) =>
+          conditionOf(machine, 'Updating')?.message?.includes(`/${BUDGET} `),
+        );
         node = told?.status?.nodeRef?.name ?? '';
         return told !== undefined;
       });
-      await scene.until('the end of the plain pod', async () => (await podOf(scene, `plain-${node}`)) === undefined);
+      await scene.until(
+        'the end of the plain pod',
+        async () => (await podOf(scene, `plain-${node}`)) === undefined,
+      );
       return (await podOf(scene, `skipped-${node}`)) ? [] : ['the other one is gone, too'];
     },
   );
-  await checks.check('while the Cluster is paused nothing goes on, and refit why says so', async () => {
-    await pause(scene, true);
-    const said = `Cluster ${NAMESPACE}/${CLUSTER} is paused: ${node} is not drained`;
-    await scene.until(`refit why: ${said}`, async () => {
-      const { stdout } = await run(options.refit, ['why', node, '--kubeconfig', scene.kubeconfig]);
-      return stdout.includes(said);
-    });
-    await client.delete(podDisruptionBudgets, BUDGET, { namespace: NAMESPACE });
-    // Longer than a drain waits between two evictions.
-    const end = Date.now() + 15_000;
-    await scene.until('15 s', async () => await Promise.resolve(Date.now() > end));
-    const status = decodeSignal((await client.get(nodes, node)).metadata.annotations)?.status?.status;
-    return [
-      ...(status === 'Cordoning' ? [] : [`the node is at ${status}`]),
-      ...((await podOf(scene, `blocked-${node}`)) ? [] : ['its pod was evicted']),
-    ];
-  });
+  await checks.check(
+    'while the Cluster is paused nothing goes on, and refit why says so',
+    async () => {
+      await pause(scene, true);
+      const said = `Cluster ${NAMESPACE}/${CLUSTER} is paused: ${node} is not drained`;
+      await scene.until(`refit why: ${said}`, async () => {
+        const { stdout } = await run(options.refit, [
+          'why',
+          node,
+          '--kubeconfig',
+          scene.kubeconfig,
+        ]);
+        return stdout.includes(said);
+      });
+      await client.delete(podDisruptionBudgets, BUDGET, { namespace: NAMESPACE });
+      // Longer than a drain waits between two evictions.
+      const end = Date.now() + 15_000;
+      await scene.until('15 s', async () => await Promise.resolve(Date.now() > end));
+      const status = decodeSignal((await client.get(nodes, node)).metadata.annotations)?.status
+        ?.status;
+      return [
+        ...(status === 'Cordoning' ? [] : [`the node is at ${status}`]),
+        ...((await podOf(scene, `blocked-${node}`)) ? [] : ['its pod was evicted']),
+      ];
+    },
+  );
   await checks.check('it is resumed: both workers end in place', async () => {
     await pause(scene, false);
     await scene.settled('workers', version);
@@ -64,9 +82,15 @@ export async function paused(scene: Scene): Promise<void> {
   for (const each of before.values()) await removePods(scene, each.node, Object.keys(PODS));
 }
 
-export async function removePods({ cluster: { client } }: Scene, node: string, sorts: readonly string[]) {
+export async function removePods(
+  { cluster: { client } }: Scene,
+  node: string,
+  sorts: readonly string[],
+) {
   for (const sort of sorts)
-    await ifFound(client.delete(pods, `${sort}-${node}`, { namespace: NAMESPACE, gracePeriodSeconds: 0 }));
+    await ifFound(
+      client.delete(pods, `${sort}-${node}`, { namespace: NAMESPACE, gracePeriodSeconds: 0 }),
+    );
 }
 
 /** `sorts`: the labels of each. */
@@ -76,18 +100,34 @@ export async function createPods(
   sorts: Readonly<Record<string, Record<string, string>>>,
 ): Promise<void> {
   // No controller makes it here.
-  await scene.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: NAMESPACE } });
+  await scene.apply({
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'default', namespace: NAMESPACE },
+  });
   const { client } = scene.cluster;
   for (const [sort, labels] of Object.entries(sorts)) {
     const name = `${sort}-${nodeName}`;
-    const spec = { nodeName, containers: [{ name: 'one', image: 'none' }], terminationGracePeriodSeconds: 0 };
+    const spec = {
+      nodeName,
+      containers: [{ name: 'one', image: 'none' }],
+      terminationGracePeriodSeconds: 0,
+    };
     await client.create(pods, { metadata: { name, namespace: NAMESPACE, labels }, spec });
     const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
-    await client.patch(pods, name, { status }, { type: 'merge', namespace: NAMESPACE, subresource: 'status' });
+    await client.patch(
+      pods,
+      name,
+      { status },
+      { type: 'merge', namespace: NAMESPACE, subresource: 'status' },
+    );
   }
 }
 
-export async function podOf({ cluster: { client } }: Scene, name: string): Promise<Pod | undefined> {
+export async function podOf(
+  { cluster: { client } }: Scene,
+  name: string,
+): Promise<Pod | undefined> {
   return await ifFound(client.get(pods, name, { namespace: NAMESPACE }));
 }
 

@@ -7,10 +7,16 @@ import { isRealDefinition, type Scene } from '../scene.ts';
 
 interface ExtensionConfig extends KubeObject {
   spec: { clientConfig: { url: string; caBundle?: string } };
-  status?: { handlers?: { name: string; requestHook: { hook: string } }[]; conditions?: Condition[] };
+  status?: {
+    handlers?: { name: string; requestHook: { hook: string } }[];
+    conditions?: Condition[];
+  };
 }
 
-const extensionConfigs = clusterScoped<ExtensionConfig>('runtime.cluster.x-k8s.io/v1beta2', 'ExtensionConfig');
+const extensionConfigs = clusterScoped<ExtensionConfig>(
+  'runtime.cluster.x-k8s.io/v1beta2',
+  'ExtensionConfig',
+);
 const NAME = 'refit';
 const CA_SECRET = 'refit-ca';
 const FROM_SECRET = 'runtime.cluster.x-k8s.io/inject-ca-from-secret';
@@ -25,7 +31,11 @@ export function authoritySecret(authority: string): object {
   return { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { 'ca.crt': authority } };
 }
 
-export async function discovered(scene: Scene, status: 'True' | 'False', name = NAME): Promise<void> {
+export async function discovered(
+  scene: Scene,
+  status: 'True' | 'False',
+  name = NAME,
+): Promise<void> {
   await scene.until(`Discovered=${status} of the ExtensionConfig`, async () => {
     const config = await scene.cluster.client.get(extensionConfigs, name);
     const discovery = conditionOf(config, 'Discovered');
@@ -49,7 +59,12 @@ export async function injectedAuthority({ cluster }: Scene): Promise<string | un
 
 /** Where the managers call from now on. */
 export async function useAddress(scene: Scene, url: string): Promise<void> {
-  await scene.cluster.client.patch(extensionConfigs, NAME, { spec: { clientConfig: { url } } }, { type: 'merge' });
+  await scene.cluster.client.patch(
+    extensionConfigs,
+    NAME,
+    { spec: { clientConfig: { url } } },
+    { type: 'merge' },
+  );
   await discovered(scene, 'True');
 }
 
@@ -61,16 +76,23 @@ export async function register(scene: Scene): Promise<void> {
   const { checks, extension, cluster } = scene;
   await setAuthority(scene, extension.authority);
   await applyConfig(scene, NAME);
-  await checks.check('the extension is discovered over mutual TLS, with the CA that core put in', async () => {
-    await discovered(scene, 'True');
-    const { spec, status } = await cluster.client.get(extensionConfigs, NAME);
-    const hooks = status?.handlers?.map(({ requestHook }) => requestHook.hook).toSorted() ?? [];
-    return [
-      ...(hooks.join() === 'CanUpdateMachine,CanUpdateMachineSet,UpdateMachine' ? [] : [`hooks: ${hooks.join()}`]),
-      ...(spec.clientConfig.caBundle ? [] : ['caBundle is empty']),
-      ...((await isRealDefinition(scene)) ? [] : ['the definition of Machines is not that of Cluster API']),
-    ];
-  });
+  await checks.check(
+    'the extension is discovered over mutual TLS, with the CA that core put in',
+    async () => {
+      await discovered(scene, 'True');
+      const { spec, status } = await cluster.client.get(extensionConfigs, NAME);
+      const hooks = status?.handlers?.map(({ requestHook }) => requestHook.hook).toSorted() ?? [];
+      return [
+        ...(hooks.join() === 'CanUpdateMachine,CanUpdateMachineSet,UpdateMachine'
+          ? []
+          : [`hooks: ${hooks.join()}`]),
+        ...(spec.clientConfig.caBundle ? [] : ['caBundle is empty']),
+        ...((await isRealDefinition(scene))
+          ? []
+          : ['the definition of Machines is not that of Cluster API']),
+      ];
+    },
+  );
 }
 
 async function applyConfig(scene: Scene, name: string): Promise<void> {

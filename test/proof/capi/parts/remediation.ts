@@ -1,6 +1,13 @@
 /** A MachineHealthCheck that finds a worker unhealthy: it leaves one whose update runs, and replaces one without. */
 import { ifFound } from '../../../../src/kube/status-error.ts';
-import { CLUSTER, capiMachines, machineHealthChecks, NAMESPACE, of, WORKERS } from '../machines/objects.ts';
+import {
+  CLUSTER,
+  capiMachines,
+  machineHealthChecks,
+  NAMESPACE,
+  of,
+  WORKERS,
+} from '../machines/objects.ts';
 import { conditionOf } from '../machines/settled.ts';
 import type { Scene } from '../scene.ts';
 import { versionOfWorkers } from './uncovered.ts';
@@ -24,28 +31,37 @@ async function heldOff(scene: Scene): Promise<void> {
   const { checks, cluster, machineNodes } = scene;
   const before = await scene.identities('workers');
   const version = scene.nextVersion();
-  await checks.check('a worker that is not Ready in the middle of its update is not replaced', async () => {
-    // Without it, its agent waits after the restart.
-    const restarts = [...before.keys()].map((name) => machineNodes.mute(name));
-    await wantWorkers(scene, { version });
-    const name = await skipped(scene);
-    await machineNodes.breakNode(name);
-    const end = Date.now() + 5 * PATIENCE_S * 1000;
-    const wrong = new Set<string>();
-    await scene.until('five times the patience of the check', async () => {
-      const machine = await ifFound(cluster.client.get(capiMachines, name, { namespace: NAMESPACE }));
-      const isThere = machine?.metadata.uid === before.get(name)?.uid && !machine?.metadata.deletionTimestamp;
-      if (!isThere) wrong.add('it was deleted');
-      if (machine && conditionOf(machine, 'OwnerRemediated')) wrong.add('its remediation was asked for');
-      return Date.now() > end;
-    });
-    for (const restart of restarts) restart();
-    await scene.settled('workers', version);
-    return [...wrong, ...(await scene.wrongAfter('workers', version, before))];
-  });
+  await checks.check(
+    'a worker that is not Ready in the middle of its update is not replaced',
+    async () => {
+      // Without it, its agent waits after the restart.
+      const restarts = [...before.keys()].map((name) => machineNodes.mute(name));
+      await wantWorkers(scene, { version });
+      const name = await skipped(scene);
+      await machineNodes.breakNode(name);
+      const end = Date.now() + 5 * PATIENCE_S * 1000;
+      const wrong = new Set<string>();
+      await scene.until('five times the patience of the check', async () => {
+        const machine = await ifFound(
+          cluster.client.get(capiMachines, name, { namespace: NAMESPACE }),
+        );
+        const isThere =
+          machine?.metadata.uid === before.get(name)?.uid && !machine?.metadata.deletionTimestamp;
+        if (!isThere) wrong.add('it was deleted');
+        if (machine && conditionOf(machine, 'OwnerRemediated'))
+          wrong.add('its remediation was asked for');
+        return Date.now() > end;
+      });
+      for (const restart of restarts) restart();
+      await scene.settled('workers', version);
+      return [...wrong, ...(await scene.wrongAfter('workers', version, before))];
+    },
+  );
   await checks.check('after the update no Machine is left out of health checks', async () => {
     await scene.until('no annotation', async () =>
-      (await scene.machines('workers')).every(({ metadata }) => metadata.annotations?.[SKIP] === undefined),
+      (await scene.machines('workers')).every(
+        ({ metadata }) => metadata.annotations?.[SKIP] === undefined,
+      ),
     );
     return [];
   });
@@ -56,7 +72,8 @@ async function skipped(scene: Scene): Promise<string> {
   let name: string | undefined;
   await scene.until('a Machine that health checks leave out', async () => {
     const machines = await scene.machines('workers');
-    name = machines.find(({ metadata }) => metadata.annotations?.[SKIP] !== undefined)?.metadata.name;
+    name = machines.find(({ metadata }) => metadata.annotations?.[SKIP] !== undefined)?.metadata
+      .name;
     return name !== undefined;
   });
   return name ?? '';
@@ -67,14 +84,17 @@ async function replaced(scene: Scene): Promise<void> {
   const before = await scene.identities('workers');
   const [name = ''] = before.keys();
   const version = await versionOfWorkers(scene);
-  await checks.check('the same check replaces a worker that is not Ready without an update', async () => {
-    machineNodes.mute(name);
-    await machineNodes.breakNode(name);
-    await scene.until('another Machine', async () =>
-      (await scene.machines('workers')).every(({ metadata }) => metadata.name !== name),
-    );
-    await scene.settled('workers', version);
-    before.delete(name);
-    return await scene.wrongAfter('workers', version, before);
-  });
+  await checks.check(
+    'the same check replaces a worker that is not Ready without an update',
+    async () => {
+      machineNodes.mute(name);
+      await machineNodes.breakNode(name);
+      await scene.until('another Machine', async () =>
+        (await scene.machines('workers')).every(({ metadata }) => metadata.name !== name),
+      );
+      await scene.settled('workers', version);
+      before.delete(name);
+      return await scene.wrongAfter('workers', version, before);
+    },
+  );
 }

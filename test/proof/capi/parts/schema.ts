@@ -12,13 +12,16 @@ const HOOKS = ['CanUpdateMachine', 'CanUpdateMachineSet', 'UpdateMachine'];
 const KINDS = HOOKS.flatMap((hook) => [`${hook}Request`, `${hook}Response`]);
 
 export async function schema({ checks }: Scene, types: HookTypes): Promise<void> {
-  await checks.check("the schema that tests use is that of this release's types and definitions", async () => {
-    const own = await readSchema(types);
-    const names = new Set([...Object.keys(own), ...Object.keys(definitions)]);
-    return [...names]
-      .filter((name) => !isDeepStrictEqual(own[name], definitions[name]))
-      .map((name) => `${name} differs`);
-  });
+  await checks.check(
+    "the schema that tests use is that of this release's types and definitions",
+    async () => {
+      const own = await readSchema(types);
+      const names = new Set([...Object.keys(own), ...Object.keys(definitions)]);
+      return [...names]
+        .filter((name) => !isDeepStrictEqual(own[name], definitions[name]))
+        .map((name) => `${name} differs`);
+    },
+  );
 }
 
 /** The update in place of all Machines, behind a middleman. */
@@ -29,17 +32,23 @@ export async function observed(scene: Scene): Promise<void> {
     await useAddress(scene, middleman.url);
     const before = await managers.calls('core', 'CanUpdateMachineSet');
     await update(scene);
-    await checks.check('each message of managers and extension is as in the schema of the hooks', () => {
-      const counts = middleman.counts();
-      scene.options.log(`  ${KINDS.map((kind) => `${counts[kind] ?? 0} × ${kind}`).join(', ')}`);
-      const missing = KINDS.filter((kind) => counts[kind] === undefined);
-      return [...missing.map((kind) => `there was no ${kind}`), ...middleman.problems()];
-    });
-    await checks.check('one question was enough for all Machines of the MachineDeployment', async () => {
-      const after = await managers.calls('core', 'CanUpdateMachineSet');
-      const answered = after.all - after.failed - (before.all - before.failed);
-      return answered === 1 ? [] : [`${answered} questions were answered`];
-    });
+    await checks.check(
+      'each message of managers and extension is as in the schema of the hooks',
+      () => {
+        const counts = middleman.counts();
+        scene.options.log(`  ${KINDS.map((kind) => `${counts[kind] ?? 0} × ${kind}`).join(', ')}`);
+        const missing = KINDS.filter((kind) => counts[kind] === undefined);
+        return [...missing.map((kind) => `there was no ${kind}`), ...middleman.problems()];
+      },
+    );
+    await checks.check(
+      'one question was enough for all Machines of the MachineDeployment',
+      async () => {
+        const after = await managers.calls('core', 'CanUpdateMachineSet');
+        const answered = after.all - after.failed - (before.all - before.failed);
+        return answered === 1 ? [] : [`${answered} questions were answered`];
+      },
+    );
     await useAddress(scene, extension.url);
   }
 }

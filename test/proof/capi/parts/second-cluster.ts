@@ -30,7 +30,12 @@ export async function secondCluster(scene: Scene): Promise<void> {
     [AGENT_ANNOTATION]: real.annotations?.[AGENT_ANNOTATION],
   };
   await createNode(cluster.client, name, {});
-  await cluster.client.patch(nodes, name, { metadata: { annotations: identity } }, { type: 'merge' });
+  await cluster.client.patch(
+    nodes,
+    name,
+    { metadata: { annotations: identity } },
+    { type: 'merge' },
+  );
   await checks.check(
     'a Machine of the second cluster: the Node of the first one with its name is not touched',
     async () => {
@@ -48,7 +53,10 @@ export async function secondCluster(scene: Scene): Promise<void> {
       ];
     },
   );
-  const updating = conditionOf((await scene.machines('workers', OTHER))[0] ?? { metadata: { name } }, 'Updating');
+  const updating = conditionOf(
+    (await scene.machines('workers', OTHER))[0] ?? { metadata: { name } },
+    'Updating',
+  );
   scene.options.log(`  its condition Updating: ${updating?.message?.trim()}`);
   checks.gap(
     'Machines of two clusters in place',

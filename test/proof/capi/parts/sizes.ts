@@ -6,16 +6,19 @@ import { wantWorkers } from './update.ts';
 
 export async function sizes(scene: Scene): Promise<void> {
   const { checks } = scene;
-  await checks.check('a MachineDeployment of one Machine with maxSurge 1: Cluster API replaces it', async () => {
-    await scaled(scene, 1, { maxSurge: 1, maxUnavailable: 0 });
-    const before = await scene.identities('workers');
-    const version = scene.nextVersion();
-    await wantWorkers(scene, { version });
-    await scene.settled('workers', version, 1);
-    return [...(await scene.identities('workers')).keys()]
-      .filter((name) => before.has(name))
-      .map((name) => `${name} is still there`);
-  });
+  await checks.check(
+    'a MachineDeployment of one Machine with maxSurge 1: Cluster API replaces it',
+    async () => {
+      await scaled(scene, 1, { maxSurge: 1, maxUnavailable: 0 });
+      const before = await scene.identities('workers');
+      const version = scene.nextVersion();
+      await wantWorkers(scene, { version });
+      await scene.settled('workers', version, 1);
+      return [...(await scene.identities('workers')).keys()]
+        .filter((name) => before.has(name))
+        .map((name) => `${name} is still there`);
+    },
+  );
   await checks.check(
     'three Machines with maxSurge 1: one is created, two are updated in place, one is deleted',
     async () => {
@@ -43,7 +46,12 @@ export async function scaled(
 ): Promise<void> {
   const version = at ?? (await versionOfWorkers(scene));
   const spec = { replicas, rollout: { strategy: { type: 'RollingUpdate', rollingUpdate } } };
-  await scene.cluster.client.patch(machineDeployments, WORKERS, { spec }, { type: 'merge', namespace: NAMESPACE });
+  await scene.cluster.client.patch(
+    machineDeployments,
+    WORKERS,
+    { spec },
+    { type: 'merge', namespace: NAMESPACE },
+  );
   await then();
   await scene.settled('workers', version, replicas);
 }

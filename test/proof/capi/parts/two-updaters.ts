@@ -34,28 +34,40 @@ export async function twoUpdaters(scene: Scene): Promise<void> {
     });
     const workers = await scene.identities('workers');
     const version = scene.nextVersion();
-    await checks.check('files and version of the workers: in place, one part by each updater', async () => {
-      await wantFile(scene, CONTENT[0]?.path ?? '', { version });
-      await scene.settled('workers', version);
-      const wrong = await scene.wrongAfter('workers', version, workers);
-      return [...wrong, ...(await missing(scene, workers.keys()))];
-    });
+    await checks.check(
+      'files and version of the workers: in place, one part by each updater',
+      async () => {
+        await wantFile(scene, CONTENT[0]?.path ?? '', { version });
+        await scene.settled('workers', version);
+        const wrong = await scene.wrongAfter('workers', version, workers);
+        return [...wrong, ...(await missing(scene, workers.keys()))];
+      },
+    );
     const [machine] = await scene.machines('control plane');
     const current = machine?.spec.version ?? '';
     const controlPlane = await scene.identities('control plane');
-    await checks.check('files of the control plane: in place, by the other updater alone', async () => {
-      const starts = JSON.stringify(scene.starts(controlPlane.keys()));
-      await wantControlPlane(scene, { kubeadmConfigSpec: { files: CONTENT } });
-      await scene.until(
-        'the files of all Machines',
-        async () => (await missing(scene, controlPlane.keys())).length === 0,
-      );
-      await scene.settled('control plane', current);
-      const wrong = await scene.wrongAfter('control plane', current, controlPlane);
-      const isSame = JSON.stringify(scene.starts(controlPlane.keys())) === starts;
-      return [...wrong, ...(isSame ? [] : ['a service was started, although only files changed'])];
-    });
-    checks.gap('kubelets and kubeadm on the Machines', 'stand-in services; npm run proof:kubeadm has real ones');
+    await checks.check(
+      'files of the control plane: in place, by the other updater alone',
+      async () => {
+        const starts = JSON.stringify(scene.starts(controlPlane.keys()));
+        await wantControlPlane(scene, { kubeadmConfigSpec: { files: CONTENT } });
+        await scene.until(
+          'the files of all Machines',
+          async () => (await missing(scene, controlPlane.keys())).length === 0,
+        );
+        await scene.settled('control plane', current);
+        const wrong = await scene.wrongAfter('control plane', current, controlPlane);
+        const isSame = JSON.stringify(scene.starts(controlPlane.keys())) === starts;
+        return [
+          ...wrong,
+          ...(isSame ? [] : ['a service was started, although only files changed']),
+        ];
+      },
+    );
+    checks.gap(
+      'kubelets and kubeadm on the Machines',
+      'stand-in services; npm run proof:kubeadm has real ones',
+    );
   } finally {
     await files.stop();
   }
@@ -89,30 +101,36 @@ async function bothOfRefit(scene: Scene): Promise<void> {
   const [machine] = await scene.machines('control plane');
   const current = machine?.spec.version ?? '';
   const controlPlane = await scene.identities('control plane');
-  await checks.check('a file by the agents of the control plane: in place, no service was started', async () => {
-    const starts = JSON.stringify(scene.starts(controlPlane.keys()));
-    await wantControlPlane(scene, { kubeadmConfigSpec: { files: [...CONTENT, OWN] } });
-    await scene.until(
-      'the file on all Machines',
-      async () => (await withoutFile(scene, controlPlane.keys())).length === 0,
-    );
-    await scene.settled('control plane', current);
-    const wrong = await scene.wrongAfter('control plane', current, controlPlane);
-    const isSame = JSON.stringify(scene.starts(controlPlane.keys())) === starts;
-    return [...wrong, ...(isSame ? [] : ['a service was started, although only a file changed'])];
-  });
-  await checks.check('a file where no agent may write: refused, and once that is undone all goes on', async () => {
-    const calls = await scene.managers.calls('control-plane', 'CanUpdateMachine');
-    const files = [...CONTENT, OWN, { path: '/etc/elsewhere', content: 'x' }];
-    await wantControlPlane(scene, { kubeadmConfigSpec: { files } });
-    await scene.until('a refusal', async () => {
-      const { failed } = await scene.managers.calls('control-plane', 'CanUpdateMachine');
-      return failed > calls.failed;
-    });
-    await wantControlPlane(scene, { kubeadmConfigSpec: { files: [...CONTENT, OWN] } });
-    await scene.settled('control plane', current);
-    return await scene.wrongAfter('control plane', current, controlPlane);
-  });
+  await checks.check(
+    'a file by the agents of the control plane: in place, no service was started',
+    async () => {
+      const starts = JSON.stringify(scene.starts(controlPlane.keys()));
+      await wantControlPlane(scene, { kubeadmConfigSpec: { files: [...CONTENT, OWN] } });
+      await scene.until(
+        'the file on all Machines',
+        async () => (await withoutFile(scene, controlPlane.keys())).length === 0,
+      );
+      await scene.settled('control plane', current);
+      const wrong = await scene.wrongAfter('control plane', current, controlPlane);
+      const isSame = JSON.stringify(scene.starts(controlPlane.keys())) === starts;
+      return [...wrong, ...(isSame ? [] : ['a service was started, although only a file changed'])];
+    },
+  );
+  await checks.check(
+    'a file where no agent may write: refused, and once that is undone all goes on',
+    async () => {
+      const calls = await scene.managers.calls('control-plane', 'CanUpdateMachine');
+      const files = [...CONTENT, OWN, { path: '/etc/elsewhere', content: 'x' }];
+      await wantControlPlane(scene, { kubeadmConfigSpec: { files } });
+      await scene.until('a refusal', async () => {
+        const { failed } = await scene.managers.calls('control-plane', 'CanUpdateMachine');
+        return failed > calls.failed;
+      });
+      await wantControlPlane(scene, { kubeadmConfigSpec: { files: [...CONTENT, OWN] } });
+      await scene.settled('control plane', current);
+      return await scene.wrongAfter('control plane', current, controlPlane);
+    },
+  );
 }
 
 /** Machines whose hosts do not have the file. */

@@ -1,12 +1,21 @@
 /** An update in place of all five Machines: 3 of a KubeadmControlPlane, 2 of a MachineDeployment. */
-import { CLUSTER, controlPlanes, machineDeployments, NAMESPACE, WORKERS } from '../machines/objects.ts';
+import {
+  CLUSTER,
+  controlPlanes,
+  machineDeployments,
+  NAMESPACE,
+  WORKERS,
+} from '../machines/objects.ts';
 import { CONTROL_PLANE_VERSIONS, type Scene } from '../scene.ts';
 
 export async function update(scene: Scene): Promise<void> {
   const { checks } = scene;
   const [, controlPlane] = CONTROL_PLANE_VERSIONS;
   const workers = scene.nextVersion();
-  const before = { controlPlane: await scene.identities('control plane'), workers: await scene.identities('workers') };
+  const before = {
+    controlPlane: await scene.identities('control plane'),
+    workers: await scene.identities('workers'),
+  };
   await checks.check('KubeadmControlPlane: 3 Machines in place, names and uids kept', async () => {
     await wantControlPlane(scene, { version: controlPlane });
     await scene.settled('control plane', controlPlane);
@@ -19,25 +28,37 @@ export async function update(scene: Scene): Promise<void> {
   });
   await checks.check('each service was started twice: at first, and once for the update', () => {
     const starts = scene.starts([...before.controlPlane.keys(), ...before.workers.keys()]);
-    return Object.entries(starts).flatMap(([name, count]) => (count === 2 ? [] : [`${name}: ${count} times`]));
+    return Object.entries(starts).flatMap(([name, count]) =>
+      count === 2 ? [] : [`${name}: ${count} times`],
+    );
   });
 }
 
 export async function wantControlPlane({ cluster }: Scene, spec: object): Promise<void> {
-  await cluster.client.patch(controlPlanes, CLUSTER, { spec }, { type: 'merge', namespace: NAMESPACE });
+  await cluster.client.patch(
+    controlPlanes,
+    CLUSTER,
+    { spec },
+    { type: 'merge', namespace: NAMESPACE },
+  );
 }
 
 /** Of their template. */
 export async function wantWorkers({ cluster }: Scene, spec: object, name = WORKERS): Promise<void> {
   const patch = { spec: { template: { spec } } };
-  await cluster.client.patch(machineDeployments, name, patch, { type: 'merge', namespace: NAMESPACE });
+  await cluster.client.patch(machineDeployments, name, patch, {
+    type: 'merge',
+    namespace: NAMESPACE,
+  });
 }
 
 /** Waits until the core manager has looked at what the workers want. */
 export async function seenByCore(scene: Scene): Promise<void> {
   await scene.until('an inspection by the core manager at the new version', async () => {
     const { client } = scene.cluster;
-    const { metadata, status } = await client.get(machineDeployments, WORKERS, { namespace: NAMESPACE });
+    const { metadata, status } = await client.get(machineDeployments, WORKERS, {
+      namespace: NAMESPACE,
+    });
     return (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   });
 }

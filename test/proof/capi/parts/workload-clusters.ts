@@ -22,32 +22,47 @@ export async function workloadClusters(scene: Scene): Promise<void> {
   await using started = new AsyncDisposableStack();
   await serveAll(scene);
   const { far, proxy } = await openFar(scene, started);
-  const [before, farBefore] = [await scene.identities('workers'), await identityOfWorker(scene, far)];
+  const [before, farBefore] = [
+    await scene.identities('workers'),
+    await identityOfWorker(scene, far),
+  ];
   const version = scene.nextVersion();
-  await checks.check('two workload clusters, one cut off: the workers of the other one end in place', async () => {
-    proxy.partition();
-    await wantWorkers(scene, { version: AFTER }, `${FAR}-workers`);
-    await scene.failedCalls('core', 'CanUpdateMachineSet', FAILED_CALLS);
-    await wantWorkers(scene, { version });
-    await scene.settled('workers', version);
-    return await scene.wrongAfter('workers', version, before);
-  });
-  await checks.check('the Machine of the cluster that is cut off is neither replaced nor touched', async () => {
-    const [machine] = await scene.machines('workers', FAR);
-    const node = await far.client.get(nodes, farBefore.node);
-    const isTouched = node.metadata.annotations?.['upgrade.refit.dev/machine-update'] !== undefined;
-    return [
-      ...(machine?.metadata.uid === farBefore.uid ? [] : ['the Machine is another one']),
-      ...(isTouched ? ['its Node has a request'] : []),
-    ];
-  });
+  await checks.check(
+    'two workload clusters, one cut off: the workers of the other one end in place',
+    async () => {
+      proxy.partition();
+      await wantWorkers(scene, { version: AFTER }, `${FAR}-workers`);
+      await scene.failedCalls('core', 'CanUpdateMachineSet', FAILED_CALLS);
+      await wantWorkers(scene, { version });
+      await scene.settled('workers', version);
+      return await scene.wrongAfter('workers', version, before);
+    },
+  );
+  await checks.check(
+    'the Machine of the cluster that is cut off is neither replaced nor touched',
+    async () => {
+      const [machine] = await scene.machines('workers', FAR);
+      const node = await far.client.get(nodes, farBefore.node);
+      const isTouched =
+        node.metadata.annotations?.['upgrade.refit.dev/machine-update'] !== undefined;
+      return [
+        ...(machine?.metadata.uid === farBefore.uid ? [] : ['the Machine is another one']),
+        ...(isTouched ? ['its Node has a request'] : []),
+      ];
+    },
+  );
   await checks.check('it is reached again: its worker ends in place, too', async () => {
     proxy.heal();
     await scene.settled('workers', AFTER, 1, FAR);
-    const [after, { status }] = [await identityOfWorker(scene, far), await far.client.get(nodes, farBefore.node)];
+    const [after, { status }] = [
+      await identityOfWorker(scene, far),
+      await far.client.get(nodes, farBefore.node),
+    ];
     const reports = status?.nodeInfo?.kubeletVersion;
     return [
-      ...(JSON.stringify(after) === JSON.stringify(farBefore) ? [] : ['the Machine or its Node is not the same']),
+      ...(JSON.stringify(after) === JSON.stringify(farBefore)
+        ? []
+        : ['the Machine or its Node is not the same']),
       ...(reports === AFTER ? [] : [`its kubelet reports ${reports}`]),
     ];
   });
@@ -65,7 +80,10 @@ async function serveAll(scene: Scene): Promise<void> {
 }
 
 /** Everybody reaches its API server through the proxy. */
-async function openFar(scene: Scene, started: AsyncDisposableStack): Promise<{ far: Cluster; proxy: TcpProxy }> {
+async function openFar(
+  scene: Scene,
+  started: AsyncDisposableStack,
+): Promise<{ far: Cluster; proxy: TcpProxy }> {
   const { log, abort, refit, directory: whole } = scene.options;
   const directory = join(whole, FAR);
   await mkdir(directory);
@@ -84,18 +102,28 @@ async function openFar(scene: Scene, started: AsyncDisposableStack): Promise<{ f
   started.defer(async () => await far.stop());
   const proxy = await startTcpProxy({ target: { host: '127.0.0.1', port: plane.port } });
   started.defer(async () => await proxy.stop());
-  const machineNodes = new MachineNodes({ cluster: far, management: scene.cluster.client, name: FAR, log });
+  const machineNodes = new MachineNodes({
+    cluster: far,
+    management: scene.cluster.client,
+    name: FAR,
+    log,
+  });
   started.defer(async () => await machineNodes.stop());
   const [controlPlane] = CONTROL_PLANE_VERSIONS;
   const direct = await readFile(await plane.kubeconfig('admin'), 'utf8');
   const kubeconfig = direct.replaceAll(String(plane.port), String(proxy.port));
   const versions = { controlPlane, workers: BEFORE };
-  await scene.apply(...clusterObjects({ name: FAR, controlPlanes: 1, workers: 1, versions, kubeconfig }));
+  await scene.apply(
+    ...clusterObjects({ name: FAR, controlPlanes: 1, workers: 1, versions, kubeconfig }),
+  );
   await scene.settled('workers', BEFORE, 1, FAR);
   return { far, proxy };
 }
 
-async function identityOfWorker(scene: Scene, far: Cluster): Promise<{ uid: string; node: string; nodeUid: string }> {
+async function identityOfWorker(
+  scene: Scene,
+  far: Cluster,
+): Promise<{ uid: string; node: string; nodeUid: string }> {
   const [machine] = await scene.machines('workers', FAR);
   const node = machine?.status?.nodeRef?.name ?? '';
   const { metadata } = await far.client.get(nodes, node);

@@ -32,10 +32,15 @@ const ENUM = /\+kubebuilder:validation:Enum=([\w;]+)\ntype (\w+) string/g;
 
 export async function readGoTypes(folder: string): Promise<GoTypes> {
   const files = (await readdir(folder)).filter((file) => file.endsWith('_types.go'));
-  const text = (await Promise.all(files.map(async (file) => await readFile(join(folder, file), 'utf8')))).join('\n');
-  const structs = [...text.matchAll(STRUCT)].map(([, name = '', body = '']) => [name, fieldsIn(body)] as const);
+  const text = (
+    await Promise.all(files.map(async (file) => await readFile(join(folder, file), 'utf8')))
+  ).join('\n');
+  const structs = [...text.matchAll(STRUCT)].map(
+    ([, name = '', body = '']) => [name, fieldsIn(body)] as const,
+  );
   const enums = new Map<string, string[]>();
-  for (const [, type = '', value = ''] of text.matchAll(CONSTANT)) enums.set(type, [...(enums.get(type) ?? []), value]);
+  for (const [, type = '', value = ''] of text.matchAll(CONSTANT))
+    enums.set(type, [...(enums.get(type) ?? []), value]);
   for (const [, values = '', type = ''] of text.matchAll(ENUM)) enums.set(type, values.split(';'));
   return { structs: new Map(structs), enums };
 }
@@ -52,12 +57,19 @@ const BASIC: Readonly<Record<string, Schema>> = {
   string: { type: 'string' },
   int32: { type: 'integer', minimum: -(2 ** 31), maximum: 2 ** 31 - 1 },
   // Base64.
-  '[]byte': { type: 'string', pattern: '^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$' },
+  '[]byte': {
+    type: 'string',
+    pattern: '^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$',
+  },
   'map[string]string': { type: 'object', additionalProperties: { type: 'string' } },
 };
 
 /** The type and those that it names, by their names. `foreign` are the types of other packages. Throws for an unknown one. */
-export function definitionsOf(types: GoTypes, roots: readonly string[], foreign: Definitions): Definitions {
+export function definitionsOf(
+  types: GoTypes,
+  roots: readonly string[],
+  foreign: Definitions,
+): Definitions {
   const found: Record<string, Schema> = {};
   const define = (name: string): void => {
     if (found[name] !== undefined) return;
@@ -67,7 +79,9 @@ export function definitionsOf(types: GoTypes, roots: readonly string[], foreign:
   };
   const objectOf = (fields: readonly Field[]): ObjectSchema => {
     const parts = fields.map(({ name, type, required }) =>
-      name === '' ? embedded(type) : { properties: { [name]: schemaOf(type) }, required: required ? [name] : [] },
+      name === ''
+        ? embedded(type)
+        : { properties: { [name]: schemaOf(type) }, required: required ? [name] : [] },
     );
     const properties = Object.assign({}, ...parts.map((part) => part.properties)) as Definitions;
     const required = parts.flatMap((part) => part.required);

@@ -3,7 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { HOOK_GROUP } from '../../../../src/api/capi/hooks.ts';
-import { type Definitions, definitionsOf, readGoTypes, referenceTo, type Schema } from './go-types.ts';
+import {
+  type Definitions,
+  definitionsOf,
+  readGoTypes,
+  referenceTo,
+  type Schema,
+} from './go-types.ts';
 
 const HOOKS = ['Discovery', 'CanUpdateMachine', 'CanUpdateMachineSet', 'UpdateMachine'] as const;
 const KINDS = HOOKS.flatMap((hook) => [`${hook}Request`, `${hook}Response`]);
@@ -12,7 +18,12 @@ const TEXTS = { type: 'object', additionalProperties: { type: 'string' } };
 const METADATA = {
   type: 'object',
   required: ['name'],
-  properties: { name: { type: 'string' }, namespace: { type: 'string' }, labels: TEXTS, annotations: TEXTS },
+  properties: {
+    name: { type: 'string' },
+    namespace: { type: 'string' },
+    labels: TEXTS,
+    annotations: TEXTS,
+  },
   additionalProperties: false,
 };
 const TEXT = { type: 'string', minLength: 1 };
@@ -35,11 +46,13 @@ export async function readSchema({ hooks, definitions }: Sources): Promise<Defin
     'clusterv1.Machine': referenceTo('Machine'),
     'clusterv1.MachineSet': referenceTo('MachineSet'),
   };
-  const messages = Object.entries(definitionsOf(await readGoTypes(hooks), KINDS, foreign)).map(([name, schema]) => {
-    if (!KINDS.includes(name)) return [name, schema] as const;
-    const properties = { ...(schema['properties'] as Definitions), kind: { const: name } };
-    return [name, { ...schema, properties }] as const;
-  });
+  const messages = Object.entries(definitionsOf(await readGoTypes(hooks), KINDS, foreign)).map(
+    ([name, schema]) => {
+      if (!KINDS.includes(name)) return [name, schema] as const;
+      const properties = { ...(schema['properties'] as Definitions), kind: { const: name } };
+      return [name, { ...schema, properties }] as const;
+    },
+  );
   return {
     ...Object.fromEntries(messages),
     Object: objectWith({ type: 'object', additionalProperties: true }),
@@ -50,14 +63,21 @@ export async function readSchema({ hooks, definitions }: Sources): Promise<Defin
 
 function objectWith(spec: Schema): Schema {
   const properties = { apiVersion: TEXT, kind: TEXT, metadata: METADATA, spec };
-  return { type: 'object', required: ['apiVersion', 'kind', 'metadata'], properties, additionalProperties: false };
+  return {
+    type: 'object',
+    required: ['apiVersion', 'kind', 'metadata'],
+    properties,
+    additionalProperties: false,
+  };
 }
 
 interface Definition {
   readonly spec: {
     readonly versions: readonly {
       readonly name: string;
-      readonly schema: { readonly openAPIV3Schema: { readonly properties: { readonly spec: Schema } } };
+      readonly schema: {
+        readonly openAPIV3Schema: { readonly properties: { readonly spec: Schema } };
+      };
     }[];
   };
 }
@@ -76,7 +96,9 @@ function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const kept = Object.entries(value).filter(
     ([key, field]) =>
-      !(key === 'description' && typeof field === 'string') && !key.startsWith('x-') && key !== 'format',
+      !(key === 'description' && typeof field === 'string') &&
+      !key.startsWith('x-') &&
+      key !== 'format',
   );
   const entries = kept.map(([key, field]) => [key, plain(field)] as const);
   const isObject = kept.some(([key, field]) => key === 'properties' && typeof field === 'object');

@@ -18,12 +18,21 @@ const AGENT =
 export const START_AGENT = `setsid sh -c 'echo $$ >/run/refit-agent.pid; exec ${AGENT}' </dev/null >>${AGENT_LOG} 2>&1 &`;
 
 /** Node.js and the built Refit lie on the machine, as a release would; `options` of the agent, as in its file. */
-export async function furnishAgent(machine: Machine, refit: string, options: object = {}): Promise<void> {
+export async function furnishAgent(
+  machine: Machine,
+  refit: string,
+  options: object = {},
+): Promise<void> {
   const at = (path: string): string => join(machine.root, path);
   await cp(dirname(refit), at('opt/refit/program'), { recursive: true });
   await cp(process.execPath, at('opt/refit/node'));
   const ignored = { ignorePreflightErrors: onVersion1() ? ['SystemVerification'] : [] };
-  const upgrade = { apiVersion: KUBEADM, kind: 'UpgradeConfiguration', apply: ignored, node: ignored };
+  const upgrade = {
+    apiVersion: KUBEADM,
+    kind: 'UpgradeConfiguration',
+    apply: ignored,
+    node: ignored,
+  };
   await mkdir(at('etc/refit'));
   await writeFile(at('etc/refit/upgrade.yaml'), stringify(upgrade));
   const all = { 'kubeadm-config': '/etc/refit/upgrade.yaml', ...options };
@@ -31,7 +40,10 @@ export async function furnishAgent(machine: Machine, refit: string, options: obj
 }
 
 /** The list of what this machine offers, whose checksum proves all of it. */
-export async function listOffers(machine: Machine, version: string): Promise<{ folder: string; sha256: string }> {
+export async function listOffers(
+  machine: Machine,
+  version: string,
+): Promise<{ folder: string; sha256: string }> {
   const offered = `/opt/kubernetes/${version}`;
   await machine.must(
     `cd ${offered} && sha256sum kubeadm kubelet kubectl >SHA256SUMS && sha256sum SHA256SUMS >SHA256SUMS.sha256`,
@@ -43,7 +55,9 @@ export async function listOffers(machine: Machine, version: string): Promise<{ f
 /** Serves the files of a directory, whatever the folder in the URL. */
 export async function serve(directory: string): Promise<Server> {
   const server = createServer((request, response) => {
-    void pipeline(createReadStream(join(directory, basename(request.url ?? ''))), response).catch(() => undefined);
+    void pipeline(createReadStream(join(directory, basename(request.url ?? ''))), response).catch(
+      () => undefined,
+    );
   });
   server.listen(Number(new URL(MIRROR).port), OPERATOR);
   await once(server, 'listening');

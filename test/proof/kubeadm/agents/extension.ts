@@ -6,7 +6,10 @@ import { MIRROR } from './agent.ts';
 
 /** Writes its certificates below `directory`; nothing is started. */
 export async function extensionFor(directory: string, kubeconfig: string): Promise<Extension> {
-  const unused = { startLeading: async () => await Promise.reject(new Error('unused')), downloads: { url: MIRROR } };
+  const unused = {
+    startLeading: async () => await Promise.reject(new Error('unused')),
+    downloads: { url: MIRROR },
+  };
   return await prepareExtension({ cluster: unused, directory, kubeconfig });
 }
 

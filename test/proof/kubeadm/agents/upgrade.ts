@@ -3,7 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { type MachineUpdate, recordOf, UPDATE_ANNOTATION, updateOn } from '../../../../src/dialects/capi/rollout.ts';
+import {
+  type MachineUpdate,
+  recordOf,
+  UPDATE_ANNOTATION,
+  updateOn,
+} from '../../../../src/dialects/capi/rollout.ts';
 import { platformOf } from '../../../../src/engine/observe/gather.ts';
 import type { Node } from '../../../../src/kube/resources.ts';
 import { procedureOf } from '../../../../src/signal/agent-presence.ts';
@@ -32,29 +37,43 @@ export async function upgradeByAgents(scene: Scene): Promise<void> {
       await machine.must(START_AGENT);
     }
     await checks.check('each agent is there, and is for kubeadm', async () => {
-      const all = async () => await Promise.all(machines.map(async ({ name }) => await nodeOf(scene, name)));
-      await until('the agents', 120, async () => (await all()).every((node) => procedureOf(node) === 'kubeadm'));
+      const all = async () =>
+        await Promise.all(machines.map(async ({ name }) => await nodeOf(scene, name)));
+      await until('the agents', 120, async () =>
+        (await all()).every((node) => procedureOf(node) === 'kubeadm'),
+      );
       return [];
     });
     await configure(scene);
-    await checks.check(`${first.name}: its agent is killed while kubeadm works, and started again`, async () => {
-      await request(scene, first.name, 'controller', sha256);
-      await until('kubeadm to begin', 300, async () => (await textOf(first, JOURNAL)).includes(' kubeadm begun'));
-      await first.must('kill -KILL "$(cat /run/refit-agent.pid)"');
-      await first.must(START_AGENT);
-      const wrong = await ended(scene, first.name);
-      return (await textOf(first, AGENT_LOG)).includes('resuming')
-        ? wrong
-        : [...wrong, 'the next agent did not resume'];
-    });
+    await checks.check(
+      `${first.name}: its agent is killed while kubeadm works, and started again`,
+      async () => {
+        await request(scene, first.name, 'controller', sha256);
+        await until('kubeadm to begin', 300, async () =>
+          (await textOf(first, JOURNAL)).includes(' kubeadm begun'),
+        );
+        await first.must('kill -KILL "$(cat /run/refit-agent.pid)"');
+        await first.must(START_AGENT);
+        const wrong = await ended(scene, first.name);
+        return (await textOf(first, AGENT_LOG)).includes('resuming')
+          ? wrong
+          : [...wrong, 'the next agent did not resume'];
+      },
+    );
     for (const machine of others)
       await checks.check(`${machine.name}: its agent upgrades it`, async () => {
-        await request(scene, machine.name, workers.includes(machine) ? 'worker' : 'controller', sha256);
+        await request(
+          scene,
+          machine.name,
+          workers.includes(machine) ? 'worker' : 'controller',
+          sha256,
+        );
         return await ended(scene, machine.name);
       });
     await verify('after the agents', checks, cluster, operator, to);
   } finally {
-    for (const machine of machines) await operator.keep([`agent-${machine.name}`], await textOf(machine, AGENT_LOG));
+    for (const machine of machines)
+      await operator.keep([`agent-${machine.name}`], await textOf(machine, AGENT_LOG));
     await extension.stop();
     await operator.keep(['extension'], extension.said());
     server.close();
@@ -64,33 +83,60 @@ export async function upgradeByAgents(scene: Scene): Promise<void> {
 /** With the rights of its guide. */
 async function startExtension({ operator }: Scene, first: Machine): Promise<RunningExtension> {
   const directory = dirname(operator.manifest);
-  const crds = ['upgradepolicies', 'updatersets'].map((name) => `deploy/crds/upgrade.refit.dev_${name}.yaml`);
+  const crds = ['upgradepolicies', 'updatersets'].map(
+    (name) => `deploy/crds/upgrade.refit.dev_${name}.yaml`,
+  );
   const files = ['deploy/rbac-capi.yaml', ...crds].flatMap((file) => ['-f', file]);
   await operator.administer('apply', ...files);
   const kubeconfig = join(directory, 'refit-capi.conf');
-  const user = await first.must('kubeadm kubeconfig user --client-name refit-capi --config /etc/kubeadm.yaml');
+  const user = await first.must(
+    'kubeadm kubeconfig user --client-name refit-capi --config /etc/kubeadm.yaml',
+  );
   await writeFile(kubeconfig, user);
   return runExtension(operator.refit, (await extensionFor(directory, kubeconfig)).commandLine);
 }
 
-const textOf = async ({ root }: Machine, path: string) => await readFile(join(root, path), 'utf8').catch(() => '');
+const textOf = async ({ root }: Machine, path: string) =>
+  await readFile(join(root, path), 'utf8').catch(() => '');
 const nodeOf = async ({ operator }: Scene, name: string) => await operator.get<Node>('node', name);
 
 /** What Cluster API does before it updates the first control plane. */
 async function configure({ operator, to }: Scene): Promise<void> {
-  const { data } = await operator.get<{ data: { ClusterConfiguration: string } }>('configmap', 'kubeadm-config');
+  const { data } = await operator.get<{ data: { ClusterConfiguration: string } }>(
+    'configmap',
+    'kubeadm-config',
+  );
   const configuration = { ...(parse(data.ClusterConfiguration) as object), kubernetesVersion: to };
   const patch = JSON.stringify({ data: { ClusterConfiguration: stringify(configuration) } });
-  await operator.administer('-n', 'kube-system', 'patch', 'configmap', 'kubeadm-config', '--type=merge', '-p', patch);
+  await operator.administer(
+    '-n',
+    'kube-system',
+    'patch',
+    'configmap',
+    'kubeadm-config',
+    '--type=merge',
+    '-p',
+    patch,
+  );
 }
 
 /** As UpdateMachine does. */
-async function request(scene: Scene, name: string, role: MachineUpdate['role'], sha256: string): Promise<void> {
+async function request(
+  scene: Scene,
+  name: string,
+  role: MachineUpdate['role'],
+  sha256: string,
+): Promise<void> {
   const platform = platformOf(await nodeOf(scene, name)) ?? '';
   const what = { uid: randomUUID(), machine: `default/${name}`, version: scene.to, role, platform };
   const where = { requested: rfc3339(systemClock.now()), url: `${MIRROR}/SHA256SUMS`, sha256 };
   const update: MachineUpdate = { ...what, ...where, procedure: 'kubeadmupdate' };
-  await scene.operator.administer('annotate', 'node', name, `${UPDATE_ANNOTATION}=${JSON.stringify(update)}`);
+  await scene.operator.administer(
+    'annotate',
+    'node',
+    name,
+    `${UPDATE_ANNOTATION}=${JSON.stringify(update)}`,
+  );
 }
 
 /** What is wrong with its end. An API server may be away meanwhile. */

@@ -37,9 +37,15 @@ export async function upgradeAnotherWay(scene: Scene): Promise<void> {
       const rows = cluster.machines.map((machine) => `${cluster.way.nodeName(machine)} `);
       const missing = rows.filter((row) => !stdout.includes(`\n${row}`));
       const version = stdout.includes(`${from} → ${to}`) ? [] : ['no versions'];
-      return [...(ok ? version : [lastLines(stdout + stderr)]), ...missing.map((row) => `no row of ${row}`)];
+      return [
+        ...(ok ? version : [lastLines(stdout + stderr)]),
+        ...missing.map((row) => `no row of ${row}`),
+      ];
     });
-    await checks.check('apply: ends with exit code 0', async () => await operator.succeeds('apply', '--yes'));
+    await checks.check(
+      'apply: ends with exit code 0',
+      async () => await operator.succeeds('apply', '--yes'),
+    );
     await verify('after apply', checks, cluster, operator, to);
     for (const machine of cluster.machines)
       await checks.check(
@@ -76,7 +82,10 @@ async function serve(file: string): Promise<Server> {
 
 async function collectKeys({ machines }: Cluster, directory: string): Promise<void> {
   const addresses = machines.map(({ address }) => address);
-  await writeFile(join(directory, 'known_hosts'), await must('ssh-keyscan', ['-p', String(SSH_PORT), ...addresses]));
+  await writeFile(
+    join(directory, 'known_hosts'),
+    await must('ssh-keyscan', ['-p', String(SSH_PORT), ...addresses]),
+  );
 }
 
 /** From now on only the control plane reaches them. */
@@ -94,7 +103,9 @@ async function closeApiServers({ controlPlanes }: Cluster): Promise<void> {
 /** The user with few rights. */
 async function makeUser({ operator }: Scene, first: Machine, directory: string): Promise<void> {
   await operator.administer('apply', '-f', 'deploy/rbac-kubeadm.yaml');
-  const config = await first.must('kubeadm kubeconfig user --client-name refit-kubeadm --config /etc/kubeadm.yaml');
+  const config = await first.must(
+    'kubeadm kubeconfig user --client-name refit-kubeadm --config /etc/kubeadm.yaml',
+  );
   await writeFile(join(directory, 'refit.conf'), config);
 }
 
@@ -117,7 +128,10 @@ async function manifestFor({ cluster, to }: Scene, first: Machine): Promise<obje
       kubelet: { url: `http://${OPERATOR}:${DOWNLOADS}/kubelet`, sha256: hash.digest('hex') },
       kubectl: { path: path('kubectl') },
     },
-    kubeadm: { patches: PATCHES, ...(onVersion1() ? { ignorePreflightErrors: ['SystemVerification'] } : {}) },
+    kubeadm: {
+      patches: PATCHES,
+      ...(onVersion1() ? { ignorePreflightErrors: ['SystemVerification'] } : {}),
+    },
     ssh: {
       user: USER.name,
       port: SSH_PORT,
@@ -129,7 +143,8 @@ async function manifestFor({ cluster, to }: Scene, first: Machine): Promise<obje
 }
 
 async function isAsMade(machine: Machine, { controlPlanes, way }: Cluster): Promise<string[]> {
-  const read = async (path: string): Promise<string> => await readFile(join(machine.root, path), 'utf8');
+  const read = async (path: string): Promise<string> =>
+    await readFile(join(machine.root, path), 'utf8');
   const kubelet = await read('var/lib/kubelet/config.yaml');
   const flags = await read('var/lib/kubelet/kubeadm-flags.env');
   const manifest = controlPlanes.includes(machine)
@@ -146,7 +161,9 @@ async function isAsMade(machine: Machine, { controlPlanes, way }: Cluster): Prom
   return [
     ...(kubelet.includes(`maxPods: ${MOST_PODS}\n`) ? [] : ['the patch of its kubelet is gone']),
     ...(flags.includes('example.internal/rack=r1') ? [] : ['the flags of its kubelet are gone']),
-    ...wanted.filter((text) => manifest?.includes(text) === false).map((text) => `its API server lacks ${text}`),
+    ...wanted
+      .filter((text) => manifest?.includes(text) === false)
+      .map((text) => `its API server lacks ${text}`),
     ...differing({ 'binaries beside those in /opt/bin': elsewhere }, ''),
     ...differing({ hostname: (await machine.must('hostname')).trim() }, machine.name),
     ...(way.nodeName(machine) === machine.name ? ['its Node has the name of the host'] : []),

@@ -44,7 +44,9 @@ async function make(cluster: Cluster, { from, log }: ClusterOptions): Promise<vo
   await first.must('kubeadm init --config /etc/kubeadm.yaml --upload-certs');
   log(`${first.name} is a control plane with an external etcd`);
   await cp(join(first.root, 'etc/kubernetes/admin.conf'), cluster.kubeconfig);
-  const upload = await first.must('kubeadm init phase upload-certs --upload-certs --config /etc/kubeadm.yaml');
+  const upload = await first.must(
+    'kubeadm init phase upload-certs --upload-certs --config /etc/kubeadm.yaml',
+  );
   const certificateKey = upload.trim().split('\n').at(-1) ?? '';
   const joining = await first.must('kubeadm token create --print-join-command');
   for (const machine of [...others, ...cluster.workers]) {
@@ -60,7 +62,10 @@ async function make(cluster: Cluster, { from, log }: ClusterOptions): Promise<vo
 async function prepare(machine: Machine, identity: string): Promise<void> {
   const at = (path: string): string => join(machine.root, path);
   const home = at(`home/${USER.name}`);
-  await appendFile(at('etc/passwd'), `${USER.name}:x:${USER.id}:${USER.id}::/home/${USER.name}:/bin/sh\n`);
+  await appendFile(
+    at('etc/passwd'),
+    `${USER.name}:x:${USER.id}:${USER.id}::/home/${USER.name}:/bin/sh\n`,
+  );
   await appendFile(at('etc/group'), `${USER.name}:x:${USER.id}:\n`);
   await appendFile(at('etc/shadow'), `${USER.name}:*:20000:0:99999:7:::\n`);
   await mkdir(join(home, '.ssh'), { recursive: true });
@@ -68,11 +73,15 @@ async function prepare(machine: Machine, identity: string): Promise<void> {
   for (const path of [home, join(home, '.ssh'), join(home, '.ssh/authorized_keys')])
     await chown(path, USER.id, USER.id);
   await mkdir(at(PATCHES), { recursive: true });
-  const rules = ['auth', 'account', 'session'].map((kind) => `${kind} required pam_permit.so\n`).join('');
+  const rules = ['auth', 'account', 'session']
+    .map((kind) => `${kind} required pam_permit.so\n`)
+    .join('');
   const files = {
     'etc/sudoers': `Defaults secure_path="/usr/sbin:/usr/bin:/sbin:/bin"\n${USER.name} ALL=(root) NOPASSWD: /usr/bin/sh -s\n`,
     'etc/pam.d/sudo': rules,
-    [`${PATCHES}/kube-apiserver0+strategic.yaml`]: documents([{ metadata: { annotations: { [MARK]: 'kept' } } }]),
+    [`${PATCHES}/kube-apiserver0+strategic.yaml`]: documents([
+      { metadata: { annotations: { [MARK]: 'kept' } } },
+    ]),
     [`${PATCHES}/kubeletconfiguration0+merge.yaml`]: documents([{ maxPods: MOST_PODS }]),
   };
   for (const [path, text] of Object.entries(files)) await writeFile(at(path), text);
@@ -89,7 +98,9 @@ async function prepare(machine: Machine, identity: string): Promise<void> {
 /** A service of the first machine that kubeadm does not know, with certificates of its own. */
 async function startEtcd(machine: Machine, version: string): Promise<void> {
   for (const phase of ['etcd-ca', 'etcd-server', 'apiserver-etcd-client'])
-    await machine.must(`kubeadm init phase certs ${phase} --cert-dir ${ETCD} --kubernetes-version ${version}`);
+    await machine.must(
+      `kubeadm init phase certs ${phase} --cert-dir ${ETCD} --kubernetes-version ${version}`,
+    );
   const flags = {
     name: 'external',
     'data-dir': '/var/lib/etcd-external',
@@ -101,9 +112,15 @@ async function startEtcd(machine: Machine, version: string): Promise<void> {
     'client-cert-auth': 'true',
   };
   const command = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  await machine.must(`setsid /opt/parts/etcd ${command.join(' ')} </dev/null >/var/log/etcd.log 2>&1 &`);
+  await machine.must(
+    `setsid /opt/parts/etcd ${command.join(' ')} </dev/null >/var/log/etcd.log 2>&1 &`,
+  );
   const health = `curl -fsS --cacert ${ETCD}/etcd/ca.crt --cert ${ETCD}/apiserver-etcd-client.crt --key ${ETCD}/apiserver-etcd-client.key`;
-  await until('etcd', 60, async () => (await machine.run(`${health} https://${machine.address}:2379/health`)).ok);
+  await until(
+    'etcd',
+    60,
+    async () => (await machine.run(`${health} https://${machine.address}:2379/health`)).ok,
+  );
 }
 
 function configuration(machine: Machine, version: string): object[] {
@@ -124,7 +141,11 @@ function configuration(machine: Machine, version: string): object[] {
       imageRepository: REPOSITORY,
       certificatesDir: CERTIFICATES,
       controlPlaneEndpoint: `${ENDPOINT}:${PORTS.own}`,
-      networking: { podSubnet: '10.244.0.0/16', serviceSubnet: '172.30.0.0/16', dnsDomain: 'cluster.example' },
+      networking: {
+        podSubnet: '10.244.0.0/16',
+        serviceSubnet: '172.30.0.0/16',
+        dnsDomain: 'cluster.example',
+      },
       apiServer: { extraArgs: [{ name: 'profiling', value: 'false' }] },
       proxy: { disabled: true },
       etcd: {
@@ -162,7 +183,13 @@ function joinConfiguration(machine: Machine, joining: string, certificateKey?: s
     apiVersion: KUBEADM,
     kind: 'JoinConfiguration',
     caCertPath: `${CERTIFICATES}/ca.crt`,
-    discovery: { bootstrapToken: { apiServerEndpoint: `${ENDPOINT}:${PORTS.own}`, token, caCertHashes: [hash] } },
+    discovery: {
+      bootstrapToken: {
+        apiServerEndpoint: `${ENDPOINT}:${PORTS.own}`,
+        token,
+        caCertHashes: [hash],
+      },
+    },
     nodeRegistration: registration(machine),
     patches: { directory: PATCHES },
     ...(certificateKey === undefined ? {} : { controlPlane: { certificateKey, localAPIEndpoint } }),

@@ -15,7 +15,10 @@ export const LEAVES = [
   ['etcd/server', 'etcd/ca'],
   ['etcd/peer', 'etcd/ca'],
   ['etcd/healthcheck-client', 'etcd/ca'],
-].map(([name, authority]) => ({ file: `${PKI}/${name}.crt`, authority: `${PKI}/${authority}.key` }));
+].map(([name, authority]) => ({
+  file: `${PKI}/${name}.crt`,
+  authority: `${PKI}/${authority}.key`,
+}));
 
 export const KUBECONFIGS = ['admin', 'super-admin', 'controller-manager', 'scheduler'].map(
   (name) => `etc/kubernetes/${name}.conf`,
@@ -23,7 +26,8 @@ export const KUBECONFIGS = ['admin', 'super-admin', 'controller-manager', 'sched
 
 /** Their life of a year ends at `until`, in milliseconds since the Unix epoch. */
 export async function makeOld(root: string, until: number): Promise<void> {
-  for (const { file, authority } of LEAVES) await rewrite(join(root, file), await readKey(root, authority), until);
+  for (const { file, authority } of LEAVES)
+    await rewrite(join(root, file), await readKey(root, authority), until);
   const key = await readKey(root, `${PKI}/ca.key`);
   for (const file of KUBECONFIGS) await rewrite(join(root, file), key, until).catch(unlessMissing);
 }
@@ -33,7 +37,8 @@ function unlessMissing(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }
 
-const readKey = async (root: string, path: string): Promise<string> => await readFile(join(root, path), 'utf8');
+const readKey = async (root: string, path: string): Promise<string> =>
+  await readFile(join(root, path), 'utf8');
 
 async function rewrite(path: string, key: string, until: number): Promise<void> {
   const text = await readFile(path, 'utf8');
@@ -43,7 +48,10 @@ async function rewrite(path: string, key: string, until: number): Promise<void> 
   const next =
     embedded === undefined
       ? old(text)
-      : text.replace(data, `$1${Buffer.from(old(Buffer.from(embedded, 'base64').toString())).toString('base64')}`);
+      : text.replace(
+          data,
+          `$1${Buffer.from(old(Buffer.from(embedded, 'base64').toString())).toString('base64')}`,
+        );
   await writeFile(path, next);
   const made = (until - YEAR_MS) / 1000;
   await utimes(path, made, made);
@@ -66,4 +74,5 @@ function withDates(pem: string, key: string, until: number): string {
 /** How the two dates begin, each of which is a UTCTime, such as `261122170500Z`, after two bytes. */
 const VALIDITY = Buffer.from([0x30, 0x1e, 0x17, 0x0d]);
 
-const utcTime = (ms: number): string => `${new Date(ms).toISOString().slice(2, 19).replaceAll(/[-:T]/g, '')}Z`;
+const utcTime = (ms: number): string =>
+  `${new Date(ms).toISOString().slice(2, 19).replaceAll(/[-:T]/g, '')}Z`;

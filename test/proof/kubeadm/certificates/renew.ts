@@ -31,10 +31,16 @@ export async function renewCertificates(scene: Scene): Promise<void> {
   await cp(join(first.root, 'etc/kubernetes/admin.conf'), cluster.kubeconfig);
   // An API server looks at its files once a minute.
   for (const machine of controlPlanes)
-    await until(`${machine.name} to serve what is old`, 180, async () => (await served(machine, API_SERVER)) <= end);
+    await until(
+      `${machine.name} to serve what is old`,
+      180,
+      async () => (await served(machine, API_SERVER)) <= end,
+    );
   await checks.check('plan: says whose certificates it renews', async () => {
     const { ok, stdout, stderr } = await operator.kubeadm('plan');
-    const missing = controlPlanes.filter(({ name }) => !new RegExp(`^${name} .*kubeadm certs renew`, 'm').test(stdout));
+    const missing = controlPlanes.filter(
+      ({ name }) => !new RegExp(`^${name} .*kubeadm certs renew`, 'm').test(stdout),
+    );
     const said = /warning certificate: the client certificate of .* ends on/.test(stdout);
     return [
       ...(ok ? [] : [lastLines(stdout + stderr)]),
@@ -43,10 +49,19 @@ export async function renewCertificates(scene: Scene): Promise<void> {
     ];
   });
   const containers = await lastingContainers(operator);
-  await checks.check('apply: ends with exit code 0', async () => await operator.succeeds('apply', '--yes'));
+  await checks.check(
+    'apply: ends with exit code 0',
+    async () => await operator.succeeds('apply', '--yes'),
+  );
   for (const machine of controlPlanes) {
-    await checks.check(`${machine.name}: each certificate lasts for months`, async () => await endingSoon(machine));
-    await checks.check(`${machine.name}: API server and etcd serve the new ones`, async () => await servesOld(machine));
+    await checks.check(
+      `${machine.name}: each certificate lasts for months`,
+      async () => await endingSoon(machine),
+    );
+    await checks.check(
+      `${machine.name}: API server and etcd serve the new ones`,
+      async () => await servesOld(machine),
+    );
   }
   await verify('after the renewal', checks, cluster, operator, to);
   await checks.check('no container of another pod was restarted', async () =>
@@ -67,10 +82,13 @@ export async function renewCertificates(scene: Scene): Promise<void> {
 async function served({ address }: Machine, port: number): Promise<number> {
   return await new Promise((resolve, reject) => {
     // Without a client's certificate etcd ends the connection, but only after its own.
-    const socket = connect({ host: address, port, rejectUnauthorized: false, maxVersion: 'TLSv1.3' }, () => {
-      resolve(Date.parse(socket.getPeerCertificate().valid_to));
-      socket.destroy();
-    });
+    const socket = connect(
+      { host: address, port, rejectUnauthorized: false, maxVersion: 'TLSv1.3' },
+      () => {
+        resolve(Date.parse(socket.getPeerCertificate().valid_to));
+        socket.destroy();
+      },
+    );
     socket.on('error', reject);
   });
 }
@@ -85,7 +103,9 @@ async function servesOld(machine: Machine): Promise<string[]> {
 }
 
 async function endingSoon({ root }: Machine): Promise<string[]> {
-  const pems = LEAVES.map(async ({ file }) => [file, await readFile(join(root, file), 'utf8')] as const);
+  const pems = LEAVES.map(
+    async ({ file }) => [file, await readFile(join(root, file), 'utf8')] as const,
+  );
   const embedded = KUBECONFIGS.map(async (file) => {
     const text = await readFile(join(root, file), 'utf8').catch(() => '');
     const [, data = ''] = /client-certificate-data: (\S+)/.exec(text) ?? [];
@@ -94,7 +114,8 @@ async function endingSoon({ root }: Machine): Promise<string[]> {
   const all = await Promise.all([...pems, ...embedded]);
   const soon = systemClock.now() + 300 * DAY_MS;
   return all.flatMap(([file, pem]) => {
-    const ends = pem === '' ? Number.POSITIVE_INFINITY : Date.parse(new X509Certificate(pem).validTo);
+    const ends =
+      pem === '' ? Number.POSITIVE_INFINITY : Date.parse(new X509Certificate(pem).validTo);
     return ends > soon ? [] : [`${file} ends on ${new Date(ends).toISOString()}`];
   });
 }

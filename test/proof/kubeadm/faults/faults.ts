@@ -18,15 +18,22 @@ export async function upgradeWithFaults(scene: Scene): Promise<void> {
   const { cluster, operator, checks, from, to } = scene;
   await operator.prepare();
   await settled(cluster, operator);
-  await checks.check(`a second cluster of ${from} is there`, async () => await rolledOut(operator, from));
+  await checks.check(
+    `a second cluster of ${from} is there`,
+    async () => await rolledOut(operator, from),
+  );
   const [leader, second, third] = cluster.controlPlanes;
   const [worker] = cluster.workers;
-  if (leader === undefined || worker === undefined) throw new Error('a proof needs a control plane and a worker');
+  if (leader === undefined || worker === undefined)
+    throw new Error('a proof needs a control plane and a worker');
   await leaveBackup(leader, worker);
-  await checks.check('plan: restores nothing on a worker that has a backup of a control plane', async () => {
-    const { ok, stdout, stderr } = await operator.kubeadm('plan');
-    return ok && !/restore/i.test(stdout) ? [] : [lastLines(stdout + stderr)];
-  });
+  await checks.check(
+    'plan: restores nothing on a worker that has a backup of a control plane',
+    async () => {
+      const { ok, stdout, stderr } = await operator.kubeadm('plan');
+      return ok && !/restore/i.test(stdout) ? [] : [lastLines(stdout + stderr)];
+    },
+  );
   await killRefit(scene, `controller ${leader.name} Stage`);
   for (const component of COMPONENTS) await killKubeadm(scene, leader, component);
   if (second !== undefined)
@@ -44,7 +51,10 @@ export async function upgradeWithFaults(scene: Scene): Promise<void> {
 
 /** As on a host that was a control plane once, and joined again as a worker. */
 async function leaveBackup(leader: Machine, worker: Machine): Promise<void> {
-  const backup = join(worker.root, 'etc/kubernetes/tmp/kubeadm-backup-manifests-2026-01-01-00-00-00');
+  const backup = join(
+    worker.root,
+    'etc/kubernetes/tmp/kubeadm-backup-manifests-2026-01-01-00-00-00',
+  );
   await mkdir(join(backup, '..'), { recursive: true });
   await cp(join(leader.root, 'etc/kubernetes/manifests'), backup, { recursive: true });
 }
@@ -60,18 +70,27 @@ const notReached = (line: string, { code, output }: Ended): string =>
   `"${line}" was never said; exit code ${code}: ${lastLines(output)}`;
 
 /** Between the two renames of a manifest: kubeadm alone never recovers from that. */
-async function killKubeadm({ operator, checks }: Scene, machine: Machine, component: string): Promise<void> {
+async function killKubeadm(
+  { operator, checks }: Scene,
+  machine: Machine,
+  component: string,
+): Promise<void> {
   const manifest = `etc/kubernetes/manifests/${component}.yaml`;
-  await checks.check(`${machine.name}: kubeadm is killed while ${component} has no manifest`, async () => {
-    const killer = machine.run(`kill-at-rename /${manifest}`);
-    const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
-    const killed = await killer;
-    return [
-      ...(killed.ok ? [] : [killed.stderr.trim()]),
-      ...(ok ? ['apply says that all is well'] : []),
-      ...(existsSync(join(machine.root, manifest)) ? [`${manifest} is there: ${lastLines(stdout + stderr)}`] : []),
-    ];
-  });
+  await checks.check(
+    `${machine.name}: kubeadm is killed while ${component} has no manifest`,
+    async () => {
+      const killer = machine.run(`kill-at-rename /${manifest}`);
+      const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
+      const killed = await killer;
+      return [
+        ...(killed.ok ? [] : [killed.stderr.trim()]),
+        ...(ok ? ['apply says that all is well'] : []),
+        ...(existsSync(join(machine.root, manifest))
+          ? [`${manifest} is there: ${lastLines(stdout + stderr)}`]
+          : []),
+      ];
+    },
+  );
   await checks.check(`plan: says that it restores the manifest on ${machine.name}`, async () => {
     const { stdout, stderr } = await operator.kubeadm('plan');
     return /restore/i.test(stdout + stderr) ? [] : [lastLines(stdout + stderr)];
@@ -98,6 +117,9 @@ async function cutNetwork({ operator, checks, log }: Scene, machine: Machine): P
         return wasDone;
       }).finally(kill);
     });
-    return [...(ended.reached ? [] : [notReached(line, ended)]), ...(wasDone ? [] : [lastLines(ended.output)])];
+    return [
+      ...(ended.reached ? [] : [notReached(line, ended)]),
+      ...(wasDone ? [] : [lastLines(ended.output)]),
+    ];
   });
 }

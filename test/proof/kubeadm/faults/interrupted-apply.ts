@@ -26,7 +26,8 @@ export async function applyUntil(
   let happening: Promise<void> | undefined;
   const read = (chunk: Buffer): void => {
     output += String(chunk);
-    if (happening === undefined && line.test(output)) happening = Promise.resolve(at(() => void child.kill('SIGKILL')));
+    if (happening === undefined && line.test(output))
+      happening = Promise.resolve(at(() => void child.kill('SIGKILL')));
   };
   child.stdout.on('data', read);
   child.stderr.on('data', read);

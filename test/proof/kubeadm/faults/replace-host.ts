@@ -31,7 +31,10 @@ export async function replaceHost(scene: Scene): Promise<void> {
   await refused(scene, emptied, new RegExp(`etcd.*the member on ${emptied.name} does not answer`));
   await replaced(scene, emptied);
 
-  await checks.check('apply: ends with exit code 0', async () => await operator.succeeds('apply', '--yes'));
+  await checks.check(
+    'apply: ends with exit code 0',
+    async () => await operator.succeeds('apply', '--yes'),
+  );
   await verify('after apply', checks, cluster, operator, to);
 }
 
@@ -42,13 +45,18 @@ async function approveServing({ cluster, operator }: Scene): Promise<void> {
     const pending = names.map((name) => name.split('/')[1] ?? '').filter((name) => name !== '');
     if (pending.length > 0) await operator.administer('certificate', 'approve', ...pending);
     const serving = cluster.machines.map(
-      async (machine) => await machine.run('test -s /var/lib/kubelet/pki/kubelet-server-current.pem'),
+      async (machine) =>
+        await machine.run('test -s /var/lib/kubelet/pki/kubelet-server-current.pem'),
     );
     return (await Promise.all(serving)).every(({ ok }) => ok);
   });
 }
 
-async function refused({ operator, checks }: Scene, machine: Machine, reason: RegExp): Promise<void> {
+async function refused(
+  { operator, checks }: Scene,
+  machine: Machine,
+  reason: RegExp,
+): Promise<void> {
   await checks.check(`apply: is refused while ${machine.name} is lost`, async () => {
     const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
     return !ok && reason.test(stdout + stderr) ? [] : [lastLines(stdout + stderr)];
@@ -75,9 +83,11 @@ async function replaced(scene: Scene, machine: Machine): Promise<void> {
   });
   await checks.check(`${machine.name}: its successor joins`, async () => {
     const quoted = [...guide.matchAll(/`(kubeadm [^`]+)`/g)].map(([, command = '']) => command);
-    const [reset = '', upload = '', token = ''] = ['kubeadm reset', 'upload-certs', 'token create'].map((words) =>
-      quoted.find((command) => command.includes(words)),
-    );
+    const [reset = '', upload = '', token = ''] = [
+      'kubeadm reset',
+      'upload-certs',
+      'token create',
+    ].map((words) => quoted.find((command) => command.includes(words)));
     if ((await machine.run('test -e /etc/kubernetes/kubelet.conf')).ok) await machine.must(reset);
     const key = (await first.must(upload)).trim().split('\n').at(-1);
     const joining = (await first.must(token)).trim();
@@ -85,10 +95,16 @@ async function replaced(scene: Scene, machine: Machine): Promise<void> {
     await machine.must(`${joining} --control-plane --certificate-key ${key}${flags}`);
     return [];
   });
-  await appendFile(join(dirname(operator.manifest), 'known_hosts'), await must('ssh-keyscan', [machine.address]));
+  await appendFile(
+    join(dirname(operator.manifest), 'known_hosts'),
+    await must('ssh-keyscan', [machine.address]),
+  );
   await settled(cluster, operator);
   await approveServing(scene);
-  await checks.check(`plan: is content with the new ${machine.name}`, async () => await operator.succeeds('plan'));
+  await checks.check(
+    `plan: is content with the new ${machine.name}`,
+    async () => await operator.succeeds('plan'),
+  );
 }
 
 async function sectionOf(title: string): Promise<string> {

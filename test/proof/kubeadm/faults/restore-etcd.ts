@@ -17,27 +17,44 @@ export async function restoreEtcd(scene: Scene): Promise<void> {
   const [first, ...others] = cluster.controlPlanes;
   if (first === undefined) throw new Error('a proof needs a control plane');
   await operator.administer('create', 'configmap', AFTER);
-  await checks.check('restore-etcd: what was written after the snapshot is gone, and every Node is Ready', async () => {
-    const snapshot = (await first.must('ls /var/lib/refit/snapshots/*.db')).trim();
-    for (const { root } of others) {
-      await mkdir(dirname(join(root, snapshot)), { recursive: true });
-      await cp(join(first.root, snapshot), join(root, snapshot));
-    }
-    const { code, output } = await answered(operator, 'restore-etcd', '--snapshot', snapshot);
-    await operator.keep(['restore-etcd'], output);
-    if (code !== 0) return [lastLines(output)];
-    // An API server that has just started knows no rights for a moment.
-    const haveReported = async (): Promise<boolean> =>
-      await operator.get<{ items: Node[] }>('nodes').then(
-        ({ items }) => items.every(({ status }) => status?.nodeInfo?.kubeletVersion === to),
-        () => false,
+  await checks.check(
+    'restore-etcd: what was written after the snapshot is gone, and every Node is Ready',
+    async () => {
+      const snapshot = (await first.must('ls /var/lib/refit/snapshots/*.db')).trim();
+      for (const { root } of others) {
+        await mkdir(dirname(join(root, snapshot)), { recursive: true });
+        await cp(join(first.root, snapshot), join(root, snapshot));
+      }
+      const { code, output } = await answered(operator, 'restore-etcd', '--snapshot', snapshot);
+      await operator.keep(['restore-etcd'], output);
+      if (code !== 0) return [lastLines(output)];
+      // An API server that has just started knows no rights for a moment.
+      const haveReported = async (): Promise<boolean> =>
+        await operator.get<{ items: Node[] }>('nodes').then(
+          ({ items }) => items.every(({ status }) => status?.nodeInfo?.kubeletVersion === to),
+          () => false,
+        );
+      await until(
+        'the API to answer, and kubelets to report, which the snapshot has as they were',
+        300,
+        haveReported,
       );
-    await until('the API to answer, and kubelets to report, which the snapshot has as they were', 300, haveReported);
-    await settled(cluster, operator);
-    const left = await operator.administer('get', 'configmap', '--ignore-not-found', '-o', 'name', AFTER);
-    return left === '' ? [] : [`${AFTER} is still there`];
-  });
-  await checks.check('apply after that: ends with exit code 0', async () => await operator.succeeds('apply', '--yes'));
+      await settled(cluster, operator);
+      const left = await operator.administer(
+        'get',
+        'configmap',
+        '--ignore-not-found',
+        '-o',
+        'name',
+        AFTER,
+      );
+      return left === '' ? [] : [`${AFTER} is still there`];
+    },
+  );
+  await checks.check(
+    'apply after that: ends with exit code 0',
+    async () => await operator.succeeds('apply', '--yes'),
+  );
   await verify('after the restore', checks, cluster, operator, to);
 }
 

@@ -16,23 +16,40 @@ export async function rollBackKubelet(scene: Scene): Promise<void> {
   if (worker === undefined) throw new Error('this proof needs a worker');
   const offered = join(worker.root, 'opt/kubernetes', to, 'kubelet');
   await copyFile(offered, `${offered}.good`);
-  await writeFile(offered, `#!/bin/sh\n[ "$1" = --version ] && echo Kubernetes ${to}\n`, { mode: 0o755 });
-  await checks.check(`apply: fails on ${worker.name}, and says that its kubelet was rolled back`, async () => {
-    const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
-    const isSaid = (stdout + stderr).includes(`rolled back: Kubernetes ${from} was put back and started`);
-    return !ok && isSaid ? [] : [lastLines(stdout + stderr)];
+  await writeFile(offered, `#!/bin/sh\n[ "$1" = --version ] && echo Kubernetes ${to}\n`, {
+    mode: 0o755,
   });
-  await checks.check(`${worker.name}: the kubelet of ${from} runs, and its Node is Ready`, async () => {
-    await until('the Node to be Ready', 120, async () => (await readyOf(scene, worker.name)) === 'True');
-    const { status } = await operator.get<Node>('node', worker.name);
-    const installed = (await worker.must('kubelet --version')).trim();
-    return [
-      ...differing({ reported: status?.nodeInfo?.kubeletVersion }, from),
-      ...differing({ installed }, `Kubernetes ${from}`),
-    ];
-  });
+  await checks.check(
+    `apply: fails on ${worker.name}, and says that its kubelet was rolled back`,
+    async () => {
+      const { ok, stdout, stderr } = await operator.kubeadm('apply', '--yes');
+      const isSaid = (stdout + stderr).includes(
+        `rolled back: Kubernetes ${from} was put back and started`,
+      );
+      return !ok && isSaid ? [] : [lastLines(stdout + stderr)];
+    },
+  );
+  await checks.check(
+    `${worker.name}: the kubelet of ${from} runs, and its Node is Ready`,
+    async () => {
+      await until(
+        'the Node to be Ready',
+        120,
+        async () => (await readyOf(scene, worker.name)) === 'True',
+      );
+      const { status } = await operator.get<Node>('node', worker.name);
+      const installed = (await worker.must('kubelet --version')).trim();
+      return [
+        ...differing({ reported: status?.nodeInfo?.kubeletVersion }, from),
+        ...differing({ installed }, `Kubernetes ${from}`),
+      ];
+    },
+  );
   await copyFile(`${offered}.good`, offered);
-  await checks.check('apply: takes a good kubelet later', async () => await operator.succeeds('apply', '--yes'));
+  await checks.check(
+    'apply: takes a good kubelet later',
+    async () => await operator.succeeds('apply', '--yes'),
+  );
   await verify('after the roll-back', checks, cluster, operator, to);
 }
 

@@ -27,8 +27,15 @@ export async function skipMinors(scene: Scene): Promise<void> {
   const { cluster, from, to } = scene;
   await takeHops(scene, { workersSkipMinors: true }, ({ before, version, comes }) => {
     const workersAt = version === to ? to : from;
-    const workers = workersAt === to ? rows(cluster.workers, from, to) : [`^Stays at its version until ${to}: w1`];
-    return { version, workersAt, said: [...rows(cluster.controlPlanes, before, version), ...workers, ...comes] };
+    const workers =
+      workersAt === to
+        ? rows(cluster.workers, from, to)
+        : [`^Stays at its version until ${to}: w1`];
+    return {
+      version,
+      workersAt,
+      said: [...rows(cluster.controlPlanes, before, version), ...workers, ...comes],
+    };
   });
 }
 
@@ -44,7 +51,10 @@ interface Steps {
 
 async function takeHops(scene: Scene, more: object, hopOf: (steps: Steps) => Hop): Promise<void> {
   const { cluster, operator, checks, from, hops, to } = scene;
-  await operator.prepare({ hops: hops.map((version) => ({ version, binaries: operator.binaries(version) })), ...more });
+  await operator.prepare({
+    hops: hops.map((version) => ({ version, binaries: operator.binaries(version) })),
+    ...more,
+  });
   await settled(cluster, operator);
   await startLasting(operator, dirname(operator.manifest));
   await checks.check(`a cluster of ${from} is there`, async () => await rolledOut(operator, from));
@@ -60,11 +70,17 @@ async function takeHops(scene: Scene, more: object, hopOf: (steps: Steps) => Hop
   });
 }
 
-async function takeHop({ cluster, operator, checks }: Scene, { version, workersAt, said }: Hop): Promise<void> {
+async function takeHop(
+  { cluster, operator, checks }: Scene,
+  { version, workersAt, said }: Hop,
+): Promise<void> {
   await checks.check(`plan: says who goes to ${version}, and what comes after`, async () => {
     const { ok, stdout, stderr } = await operator.kubeadm('plan');
     const missing = said.filter((pattern) => !new RegExp(pattern, 'm').test(stdout));
-    return [...(ok ? [] : [lastLines(stdout + stderr)]), ...missing.map((pattern) => `the plan lacks ${pattern}`)];
+    return [
+      ...(ok ? [] : [lastLines(stdout + stderr)]),
+      ...missing.map((pattern) => `the plan lacks ${pattern}`),
+    ];
   });
   const containers = await lastingContainers(operator);
   await checks.check(

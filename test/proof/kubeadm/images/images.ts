@@ -20,11 +20,16 @@ export interface ImageParts {
 const OCI = 'application/vnd.oci.image';
 
 /** `directory` is an empty folder for what is needed meanwhile. */
-export async function writeImage(archive: string, directory: string, parts: ImageParts): Promise<void> {
+export async function writeImage(
+  archive: string,
+  directory: string,
+  parts: ImageParts,
+): Promise<void> {
   const root = join(directory, 'root');
   const layout = join(directory, 'layout');
   const blobs = join(layout, 'blobs/sha256');
-  for (const folder of [root, blobs, join(root, 'tmp'), join(root, 'etc')]) await mkdir(folder, { recursive: true });
+  for (const folder of [root, blobs, join(root, 'tmp'), join(root, 'etc')])
+    await mkdir(folder, { recursive: true });
   await fill(root, parts);
   const layer = join(directory, 'layer');
   await must('tar', [
@@ -51,7 +56,10 @@ export async function writeImage(archive: string, directory: string, parts: Imag
   const config = await add('config.v1+json', {
     architecture: process.arch === 'x64' ? 'amd64' : process.arch,
     os: 'linux',
-    config: { Env: ['PATH=/usr/local/bin:/usr/sbin', ...(parts.environment ?? [])], Entrypoint: parts.entrypoint },
+    config: {
+      Env: ['PATH=/usr/local/bin:/usr/sbin', ...(parts.environment ?? [])],
+      Entrypoint: parts.entrypoint,
+    },
     rootfs: { type: 'layers', diff_ids: [`sha256:${digest}`] },
   });
   const layers = [{ mediaType: `${OCI}.layer.v1.tar`, digest: `sha256:${digest}`, size }];

@@ -21,7 +21,15 @@ export interface ImageSources {
 
 /** The names of a version's images, as this version's kubeadm tells them. */
 export async function imageNames(parts: string, version: string): Promise<string[]> {
-  const list = ['config', 'images', 'list', '--image-repository', REPOSITORY, '--kubernetes-version', version];
+  const list = [
+    'config',
+    'images',
+    'list',
+    '--image-repository',
+    REPOSITORY,
+    '--kubernetes-version',
+    version,
+  ];
   return (await must(join(parts, version, 'kubeadm'), list)).trim().split('\n');
 }
 
@@ -40,9 +48,14 @@ export async function makeImages(sources: ImageSources): Promise<void> {
 }
 
 /** `images.refit.internal/etcd:3.6.8-0` is in `etcd_3.6.8-0.tar`. */
-export const archiveOf = (name: string): string => `${name.slice(REPOSITORY.length + 1).replace(':', '_')}.tar`;
+export const archiveOf = (name: string): string =>
+  `${name.slice(REPOSITORY.length + 1).replace(':', '_')}.tar`;
 
-async function contentOf(name: string, version: string, sources: ImageSources): Promise<Omit<ImageParts, 'name'>> {
+async function contentOf(
+  name: string,
+  version: string,
+  sources: ImageSources,
+): Promise<Omit<ImageParts, 'name'>> {
   const { parts, etcd, etcdctl, standIn } = sources;
   const component = name.slice(REPOSITORY.length + 1).split(':')[0] ?? '';
   switch (component) {
@@ -62,7 +75,9 @@ async function contentOf(name: string, version: string, sources: ImageSources): 
 /** It brings iptables along. */
 async function kubeProxy(parts: string, version: string): Promise<Omit<ImageParts, 'name'>> {
   const debian = join(parts, 'debian');
-  const [triplet = ''] = (await readdir(join(debian, 'usr/lib'))).filter((name) => name.includes('-linux-gnu'));
+  const [triplet = ''] = (await readdir(join(debian, 'usr/lib'))).filter((name) =>
+    name.includes('-linux-gnu'),
+  );
   const own = join(debian, 'usr/lib', triplet);
   const ldd = await must('ldd', ['/bin/sh']);
   const system = [...ldd.matchAll(/(\/\S+)/g)].flatMap(([, path]) => path ?? []);

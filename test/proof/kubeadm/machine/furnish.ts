@@ -22,17 +22,28 @@ export interface Furniture {
   readonly folder: string;
 }
 
-export async function furnish({ root, usr, address }: Machine, furniture: Furniture): Promise<void> {
+export async function furnish(
+  { root, usr, address }: Machine,
+  furniture: Furniture,
+): Promise<void> {
   const { parts, version, offers, folder } = furniture;
   const at = (...path: string[]): string => join(root, ...path);
-  const installed = folder.startsWith('/usr/') ? join(usr, folder.slice('/usr/'.length)) : at(folder);
-  const folders = [[version, installed], ...offers.map((each) => [each, at('opt/kubernetes', each)])] as const;
+  const installed = folder.startsWith('/usr/')
+    ? join(usr, folder.slice('/usr/'.length))
+    : at(folder);
+  const folders = [
+    [version, installed],
+    ...offers.map((each) => [each, at('opt/kubernetes', each)]),
+  ] as const;
   for (const [from, to] of folders) {
     await mkdir(to, { recursive: true });
-    for (const tool of ['kubeadm', 'kubelet', 'kubectl']) await copyFile(join(parts, from, tool), join(to, tool));
+    for (const tool of ['kubeadm', 'kubelet', 'kubectl'])
+      await copyFile(join(parts, from, tool), join(to, tool));
   }
-  for (const tool of RUNTIME) await copyFile(join(parts, 'containerd', CONTAINERD.from, tool), at('local/bin', tool));
-  for (const tool of await readdir(join(parts, 'bin'))) await symlink(`/opt/parts/bin/${tool}`, at('local/bin', tool));
+  for (const tool of RUNTIME)
+    await copyFile(join(parts, 'containerd', CONTAINERD.from, tool), at('local/bin', tool));
+  for (const tool of await readdir(join(parts, 'bin')))
+    await symlink(`/opt/parts/bin/${tool}`, at('local/bin', tool));
   await copyFile(join(HERE, 'systemctl'), at('local/bin/systemctl'));
   await chmod(at('local/bin/systemctl'), 0o755);
   await packaged(at('local/sbin'));

@@ -48,7 +48,14 @@ export class Machine {
 
   async powerOn(): Promise<void> {
     const { directory, parts, group } = this.#options;
-    const args = [join(HERE, 'enter.sh'), `${group}/${this.name}`, directory, this.name, this.address, parts];
+    const args = [
+      join(HERE, 'enter.sh'),
+      `${group}/${this.name}`,
+      directory,
+      this.name,
+      this.address,
+      parts,
+    ];
     const child = spawn('sh', args, { stdio: ['ignore', 'ignore', 'pipe'] });
     this.#process = child;
     let said = '';
@@ -57,11 +64,24 @@ export class Machine {
     if (pid === undefined) throw new Error(`${this.name}: sh cannot be started`);
     await until(`${this.name} to start`, 30, () => {
       if (child.exitCode !== null) throw new Error(`${this.name} did not start: ${said.trim()}`);
-      this.#init = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
+      this.#init = Number(
+        readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0],
+      );
       return this.#init > 0 && isApart(this.#init);
     });
     const end = `to-${this.name}`;
-    await must('ip', ['link', 'add', end, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(this.#init)]);
+    await must('ip', [
+      'link',
+      'add',
+      end,
+      'type',
+      'veth',
+      'peer',
+      'name',
+      'eth0',
+      'netns',
+      String(this.#init),
+    ]);
     await must('ip', ['link', 'set', end, 'master', 'machines', 'up']);
     await until(`${this.name} to boot`, 60, async () => {
       if (child.exitCode !== null) throw new Error(`${this.name} did not boot: ${said.trim()}`);
@@ -87,14 +107,35 @@ export class Machine {
 
   /** Runs a script of sh as root. */
   async run(script: string): Promise<RunResult> {
-    const enter = ['--target', String(this.#init), '--mount', '--uts', '--ipc', '--net', '--pid', '--cgroup'];
-    return await run('nsenter', [...enter, 'env', '-i', `PATH=${PATH}`, 'HOME=/root', 'sh', '-c', script]);
+    const enter = [
+      '--target',
+      String(this.#init),
+      '--mount',
+      '--uts',
+      '--ipc',
+      '--net',
+      '--pid',
+      '--cgroup',
+    ];
+    return await run('nsenter', [
+      ...enter,
+      'env',
+      '-i',
+      `PATH=${PATH}`,
+      'HOME=/root',
+      'sh',
+      '-c',
+      script,
+    ]);
   }
 
   /** The same; throws where it fails. */
   async must(script: string): Promise<string> {
     const { ok, stdout, stderr } = await this.run(script);
-    if (!ok) throw new Error(`${this.name}: ${script}: ${(stdout + stderr).trim().split('\n').slice(-12).join('\n')}`);
+    if (!ok)
+      throw new Error(
+        `${this.name}: ${script}: ${(stdout + stderr).trim().split('\n').slice(-12).join('\n')}`,
+      );
     return stdout;
   }
 }

@@ -36,16 +36,22 @@ export async function startManagement(
   started: AsyncDisposableStack,
 ): Promise<Management> {
   const abort = new AbortController().signal;
-  for (const folder of ['logs', 'pids', 'updater-certs']) await mkdir(join(directory, folder), { recursive: true });
+  for (const folder of ['logs', 'pids', 'updater-certs'])
+    await mkdir(join(directory, folder), { recursive: true });
   // An API server does not start without a default route.
   await must('ip', ['route', 'add', 'default', 'via', `${NETWORK}.254`, 'dev', 'machines']);
   const plane = await startControlPlane({ log, abort });
   started.defer(async () => await plane.stop());
   const kubeconfig = await plane.kubeconfig('admin');
-  const apply = async (...objects: readonly object[]) => await applyManifest(kubeconfig, listOf(objects));
+  const apply = async (...objects: readonly object[]) =>
+    await applyManifest(kubeconfig, listOf(objects));
   await apply(
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'capi-system' } },
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE, labels: { 'in-place': 'yes' } } },
+    {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: NAMESPACE, labels: { 'in-place': 'yes' } },
+    },
   );
   for (const file of ['rbac-capi-clusters.yaml', 'crds/upgrade.refit.dev_updatersets.yaml'])
     await applyManifest(kubeconfig, await readFile(join('deploy', file), 'utf8'));
@@ -55,7 +61,13 @@ export async function startManagement(
   const isReal = ({ name }: Program): boolean => name !== 'infrastructure';
   for (const program of programs) if (!isReal(program)) await applyDefinitions(kubeconfig, program);
   const real = programs.filter(isReal);
-  const managers = new Managers({ programs: real, directory, kubeconfig, client: extension.client, abort });
+  const managers = new Managers({
+    programs: real,
+    directory,
+    kubeconfig,
+    client: extension.client,
+    abort,
+  });
   started.defer(async () => await managers.stop());
   await managers.open();
 

@@ -1,7 +1,13 @@
 /** The objects of a cluster of Cluster API whose Machines are this proof's machines, as its user writes them. */
 import { of, reference, workersOf } from '../../capi/machines/objects.ts';
 import { START_AGENT } from '../agents/agent.ts';
-import { documents, KUBELET_CONFIGURATION, OPERATOR, onVersion1, PROXY_CONFIGURATION } from '../cluster.ts';
+import {
+  documents,
+  KUBELET_CONFIGURATION,
+  OPERATOR,
+  onVersion1,
+  PROXY_CONFIGURATION,
+} from '../cluster.ts';
 import { REPOSITORY } from '../images/kubernetes.ts';
 
 export const CLUSTER = 'metal';
@@ -35,16 +41,25 @@ const UPDATERS = {
   },
 };
 
-export function clusterObjects(counts: { readonly controlPlanes: number; readonly workers: number }, wanted: Wanted) {
+export function clusterObjects(
+  counts: { readonly controlPlanes: number; readonly workers: number },
+  wanted: Wanted,
+) {
   const backend = { inMemory: {} };
   const infrastructureRef = reference(INFRASTRUCTURE, 'DevMachineTemplate', CLUSTER);
   return [
     of('cluster.x-k8s.io', 'Cluster', CLUSTER, {
-      clusterNetwork: { pods: { cidrBlocks: ['10.244.0.0/16'] }, services: { cidrBlocks: ['10.96.0.0/12'] } },
+      clusterNetwork: {
+        pods: { cidrBlocks: ['10.244.0.0/16'] },
+        services: { cidrBlocks: ['10.96.0.0/12'] },
+      },
       controlPlaneRef: reference('controlplane.cluster.x-k8s.io', 'KubeadmControlPlane', CLUSTER),
       infrastructureRef: reference(INFRASTRUCTURE, 'DevCluster', CLUSTER),
     }),
-    of(INFRASTRUCTURE, 'DevCluster', CLUSTER, { backend, controlPlaneEndpoint: { host: OPERATOR, port: 6443 } }),
+    of(INFRASTRUCTURE, 'DevCluster', CLUSTER, {
+      backend,
+      controlPlaneEndpoint: { host: OPERATOR, port: 6443 },
+    }),
     of(INFRASTRUCTURE, 'DevMachineTemplate', CLUSTER, { template: { spec: { backend } } }),
     of('controlplane.cluster.x-k8s.io', 'KubeadmControlPlane', CLUSTER, {
       replicas: counts.controlPlanes,
@@ -91,7 +106,9 @@ export function controlPlaneConfig(wanted: Wanted): object {
       { path: MORE, content: `---\n${documents([kubelets, PROXY_CONFIGURATION])}` },
       { path: MOTD, content: wanted.motd },
     ],
-    preKubeadmCommands: [`[ ! -e /run/kubeadm/kubeadm.yaml ] || cat ${MORE} >>/run/kubeadm/kubeadm.yaml`],
+    preKubeadmCommands: [
+      `[ ! -e /run/kubeadm/kubeadm.yaml ] || cat ${MORE} >>/run/kubeadm/kubeadm.yaml`,
+    ],
     postKubeadmCommands: [START_AGENT],
   };
 }

@@ -16,7 +16,11 @@ const devMachines = namespaced<KubeObject>(API, 'DevMachine');
 const LOOK_MS = 500;
 
 /** Follows the Machines until it is disposed of. */
-export function provide(client: KubeClient, cluster: Cluster, log: (line: string) => void): AsyncDisposable {
+export function provide(
+  client: KubeClient,
+  cluster: Cluster,
+  log: (line: string) => void,
+): AsyncDisposable {
   const free = { controlPlanes: [...cluster.controlPlanes], workers: [...cluster.workers] };
   const given = new Set<string>();
   const end = new AbortController();
@@ -78,10 +82,14 @@ async function boot(machine: Machine, template: string): Promise<void> {
     local_ipv4: machine.address,
     provider_id: providerId(machine),
   };
-  const text = template.replaceAll(/\{\{ ds\.meta_data\.(\w+) \}\}/g, (_, key: string) => metadata[key] ?? '');
+  const text = template.replaceAll(
+    /\{\{ ds\.meta_data\.(\w+) \}\}/g,
+    (_, key: string) => metadata[key] ?? '',
+  );
   const { write_files: files = [], runcmd = [] } = parse(text) as CloudConfig;
   for (const { path, owner = 'root:root', permissions = '0644', encoding = '', content } of files) {
-    if (encoding !== '') throw new Error(`${path} is encoded as ${encoding}: nothing here reads that`);
+    if (encoding !== '')
+      throw new Error(`${path} is encoded as ${encoding}: nothing here reads that`);
     const bytes = Buffer.from(content).toString('base64');
     await machine.must(
       `mkdir -p ${dirname(path)} && echo ${bytes} | base64 -d >${path} && chmod ${permissions} ${path} && chown ${owner} ${path}`,

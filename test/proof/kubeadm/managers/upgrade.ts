@@ -49,26 +49,40 @@ export async function upgradeByManagers(scene: Scene, programs: readonly Program
   const server = await serve((await listOffers(first, to)).folder);
   started.defer(() => void server.close());
   const { refit, manifest } = operator;
-  const management = await startManagement({ directory: dirname(manifest), programs, refit, log }, started);
+  const management = await startManagement(
+    { directory: dirname(manifest), programs, refit, log },
+    started,
+  );
   using client = createClient(await loadClusterConfig({ path: management.kubeconfig }));
   started.use(provide(client, cluster, log));
   const counts = { controlPlanes: cluster.controlPlanes.length, workers: cluster.workers.length };
   try {
-    await checks.check(`Cluster API makes a cluster of ${from}, and its bootstrap data starts the agents`, async () => {
-      await management.apply(...clusterObjects(counts, { version: from, motd: 'old\n', verbosity: '2' }));
-      const status = { initialization: { provisioned: true } };
-      await client.patch(devClusters, CLUSTER, { status }, { ...MERGE, subresource: 'status' });
-      await until('the kubeconfig of the cluster', 300, async () => (await kubeconfigOf(client)) !== '');
-      await writeFile(cluster.kubeconfig, await kubeconfigOf(client));
-      await machinesAt(client, from, counts.controlPlanes + counts.workers);
-      await settled(cluster, operator);
-      await until('the agents', 120, async () => await haveAgents(scene));
-      return [];
-    });
+    await checks.check(
+      `Cluster API makes a cluster of ${from}, and its bootstrap data starts the agents`,
+      async () => {
+        await management.apply(
+          ...clusterObjects(counts, { version: from, motd: 'old\n', verbosity: '2' }),
+        );
+        const status = { initialization: { provisioned: true } };
+        await client.patch(devClusters, CLUSTER, { status }, { ...MERGE, subresource: 'status' });
+        await until(
+          'the kubeconfig of the cluster',
+          300,
+          async () => (await kubeconfigOf(client)) !== '',
+        );
+        await writeFile(cluster.kubeconfig, await kubeconfigOf(client));
+        await machinesAt(client, from, counts.controlPlanes + counts.workers);
+        await settled(cluster, operator);
+        await until('the agents', 120, async () => await haveAgents(scene));
+        return [];
+      },
+    );
     const before = await identities(client);
     const wanted: Wanted = { version: to, motd: 'new\n', verbosity: '3' };
     const unchanged = async (): Promise<string[]> =>
-      (await identities(client)).join() === before.join() ? [] : ['a Machine or its Node is another'];
+      (await identities(client)).join() === before.join()
+        ? []
+        : ['a Machine or its Node is another'];
     await checks.check('KubeadmControlPlane: all Machines in place', async () => {
       const spec = { version: to, kubeadmConfigSpec: controlPlaneConfig(wanted) };
       await client.patch(controlPlanes, CLUSTER, { spec }, MERGE);
@@ -84,8 +98,13 @@ export async function upgradeByManagers(scene: Scene, programs: readonly Program
       return await unchanged();
     });
     await checks.check('the other updater has changed the file on each machine', async () => {
-      const texts = await Promise.all(machines.map(async ({ root }) => await readFile(join(root, MOTD), 'utf8')));
-      return differing(Object.fromEntries(machines.map(({ name }, index) => [name, texts[index]])), wanted.motd);
+      const texts = await Promise.all(
+        machines.map(async ({ root }) => await readFile(join(root, MOTD), 'utf8')),
+      );
+      return differing(
+        Object.fromEntries(machines.map(({ name }, index) => [name, texts[index]])),
+        wanted.motd,
+      );
     });
     await checks.check('and each kubelet runs with the other argument', async () => {
       const runs = async (machine: Scene['cluster']['machines'][number]): Promise<boolean> =>
@@ -96,14 +115,19 @@ export async function upgradeByManagers(scene: Scene, programs: readonly Program
     await verify('after the managers', checks, cluster, operator, to);
   } finally {
     for (const { name, root } of machines)
-      await operator.keep([`agent-${name}`], await readFile(join(root, AGENT_LOG), 'utf8').catch(() => ''));
+      await operator.keep(
+        [`agent-${name}`],
+        await readFile(join(root, AGENT_LOG), 'utf8').catch(() => ''),
+      );
     await operator.keep(['extension'], management.said());
   }
 }
 
 /** Made by the control-plane manager; empty before that. */
 async function kubeconfigOf(client: KubeClient): Promise<string> {
-  const secret = await client.get(secrets, `${CLUSTER}-kubeconfig`, { namespace: NAMESPACE }).catch(() => undefined);
+  const secret = await client
+    .get(secrets, `${CLUSTER}-kubeconfig`, { namespace: NAMESPACE })
+    .catch(() => undefined);
   return Buffer.from(secret?.data?.['value'] ?? '', 'base64').toString();
 }
 
@@ -116,7 +140,9 @@ async function machinesAt(client: KubeClient, version: string, count: number): P
     const machines = await machinesOf(client);
     return machines.filter((machine) => isSettled(machine, version)).length === count;
   }).catch(async (error: unknown) => {
-    throw new Error([messageOf(error), ...inWords(await machinesOf(client))].join('; '), { cause: error });
+    throw new Error([messageOf(error), ...inWords(await machinesOf(client))].join('; '), {
+      cause: error,
+    });
   });
 }
 

@@ -34,7 +34,9 @@ export async function gatherPackages(parts: string, log: (line: string) => void)
   if (!existsSync(kept)) {
     log('fetching Debian packages');
     const staging = await mkdtemp(`${kept}-`);
-    const { ok, stdout, stderr } = await run('sh', ['-ec', `${FETCH}\n${UNPACK}`], { cwd: staging });
+    const { ok, stdout, stderr } = await run('sh', ['-ec', `${FETCH}\n${UNPACK}`], {
+      cwd: staging,
+    });
     if (!ok) {
       await rm(staging, { recursive: true });
       throw new RefitError(

@@ -7,7 +7,11 @@ import {
   ensureBuilt,
   ensureComponents,
 } from '../../../../tools/controlplane/build.ts';
-import { kubernetesProgram, RECIPES, type Recipe } from '../../../../tools/controlplane/components.ts';
+import {
+  kubernetesProgram,
+  RECIPES,
+  type Recipe,
+} from '../../../../tools/controlplane/components.ts';
 import { run } from '../../../../tools/controlplane/run.ts';
 import { findToolchain } from '../../../../tools/controlplane/toolchain.ts';
 import { must } from '../../../../tools/release/commands.ts';
@@ -38,7 +42,11 @@ const containerd = (name: string, module: string, version: string): Recipe => ({
 });
 
 /** Of the same release as the tests' etcd. */
-const ETCDCTL: Recipe = { ...RECIPES.etcd, module: 'proof/etcdctl', package: 'go.etcd.io/etcd/etcdctl/v3' };
+const ETCDCTL: Recipe = {
+  ...RECIPES.etcd,
+  module: 'proof/etcdctl',
+  package: 'go.etcd.io/etcd/etcdctl/v3',
+};
 
 export interface Programs {
   readonly etcd: string;
@@ -54,9 +62,14 @@ export async function gatherPrograms(
   options: BuildOptions,
 ): Promise<Programs> {
   // Programs of some other version would be of no use.
-  const own = { ...options, environment: { ...options.environment, KUBEBUILDER_ASSETS: undefined } };
+  const own = {
+    ...options,
+    environment: { ...options.environment, KUBEBUILDER_ASSETS: undefined },
+  };
   for (const version of versions) {
-    const recipes = PROGRAMS.map((name) => [name, kubernetesProgram(name, `proof/${version}`, version)] as const);
+    const recipes = PROGRAMS.map(
+      (name) => [name, kubernetesProgram(name, `proof/${version}`, version)] as const,
+    );
     await linkAll(join(parts, version), PROGRAMS, await ensureBuilt(recipes, own));
   }
   await mkdir(join(parts, 'bin'), { recursive: true });
@@ -78,13 +91,22 @@ export async function gatherPrograms(
   return { etcd, etcdctl, standIn };
 }
 
-async function linkAll(directory: string, names: readonly string[], paths: readonly string[]): Promise<void> {
+async function linkAll(
+  directory: string,
+  names: readonly string[],
+  paths: readonly string[],
+): Promise<void> {
   await mkdir(directory);
-  for (const [index, name] of names.entries()) await symlink(paths[index] ?? '', join(directory, name));
+  for (const [index, name] of names.entries())
+    await symlink(paths[index] ?? '', join(directory, name));
 }
 
 /** A program of one file, without dependencies. */
-async function buildFile(source: string, output: string, { environment, log, abort }: BuildOptions): Promise<void> {
+async function buildFile(
+  source: string,
+  output: string,
+  { environment, log, abort }: BuildOptions,
+): Promise<void> {
   const toolchain = await findToolchain({ cache: cacheDirectory(environment), run, log, abort });
   await must(toolchain.go, ['build', '-trimpath', '-ldflags', '-s -w', '-o', output, source], {
     cwd: join(import.meta.dirname, '..'),
