@@ -123,3 +123,8 @@ test.each(['Complete', 'Failed'])(
     expect(sentFor(type, createdAt(24 * 60 * MINUTE))).toEqual([]);
   },
 );
+
+test('two machines that do not say which they are count as different', () => {
+  const unknown = { 'refit.upgrade.cattle.io/machine': '' };
+  expect(sentFor('Complete', createdAt(5 * MINUTE), false, unknown)).toMatchObject([DELETE]);
+});
