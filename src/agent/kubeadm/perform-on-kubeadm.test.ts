@@ -244,6 +244,32 @@ test('a worker whose API server is a minor version behind fails before the drain
   expect(steps).toEqual([]);
 });
 
+test.each<[string, string, string, string]>([
+  [
+    'the version of the cluster',
+    '<none>',
+    TO,
+    'clusterConfiguration.kubernetesVersion of ConfigMap kube-system/kubeadm-config is "<none>", which is no version',
+  ],
+  [
+    'the version of the API server',
+    TO,
+    'devel',
+    'the API server says that its version is "devel", which is no version',
+  ],
+])(
+  'a worker fails before the drain where %s cannot be read',
+  async (_name, configured, asked, reason) => {
+    cluster = configured;
+    server = asked;
+    store.send(SIGNAL);
+    start();
+    await until('FailedDownload');
+    expect(report()?.reason).toContain(reason);
+    expect(steps).toEqual([]);
+  },
+);
+
 test('a control plane whose own member of etcd does not answer asks nobody else, and is not touched', async () => {
   const shells = () => ({
     run: async (_host: unknown, script: string) => {

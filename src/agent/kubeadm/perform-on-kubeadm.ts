@@ -11,7 +11,12 @@ import { BROKEN, runProgram } from '../../kubeadm/run-program.ts';
 import { kubeadmBody, kubeletBody, repairScript } from '../../kubeadm/scripts.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { defined, isRecord, parseJson } from '../../util/json.ts';
-import { compareVersionTexts, isNewerMinor, parseVersion } from '../../util/version.ts';
+import {
+  compareVersionTexts,
+  isNewerMinor,
+  parseVersion,
+  type Version,
+} from '../../util/version.ts';
 import { kubeadmFindings, textOf } from '../../versions/kubeadm-rules.ts';
 import { limitsFor } from '../download/fetch.ts';
 import type { ActiveJournal } from '../journal.ts';
@@ -84,20 +89,18 @@ function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.Host
 
 /** `kubeadm upgrade node` brings a control-plane host to the version that Cluster API has written before. */
 async function assertVersionFits({ client, host }: Tools, version: string): Promise<void> {
-  const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system' });
-  const [, cluster = ''] =
-    /^kubernetesVersion: *["']?([\w.+-]+)/m.exec(data?.['ClusterConfiguration'] ?? '') ?? [];
-  if (
-    !(compareVersionTexts(cluster, version) >= 0) ||
-    (host.role === 'controlPlane' && cluster !== version)
-  )
+  const cluster = await clusterVersion(client);
+  const isBehind = compareVersionTexts(cluster, version) < 0;
+  const isOther = host.role === 'controlPlane' && cluster !== version;
+  if (isBehind || isOther)
     throw new Error(
       `ConfigMap kube-system/kubeadm-config has version ${cluster}, so this host cannot get ${version}`,
     );
-  const about = parseJson((await client.raw('/version')).body);
-  const server = parseVersion(isRecord(about) ? String(about['gitVersion']) : '');
+  const server = await serverVersion(client);
   const wanted = parseVersion(version);
-  if (host.role === 'worker' && wanted && server && isNewerMinor(wanted, server))
+  if (wanted === undefined)
+    throw new Error(`the wanted version is "${version}", which is no version`);
+  if (host.role === 'worker' && isNewerMinor(wanted, server))
     throw new Error(
       `the API server still has ${textOf(server)}: upgrade the control plane before this worker`,
     );
@@ -105,6 +108,28 @@ async function assertVersionFits({ client, host }: Tools, version: string): Prom
   const kubeadm = { version, verb: 'node', cluster, ...defined({ managedBy }) } as const;
   const [broken] = kubeadmFindings({ apiServers: [], kubeadm });
   if (broken) throw new Error(broken.message);
+}
+
+/** The version that the cluster is to have, as kubeadm recorded it. Rejects if it cannot be read, since no rule can be checked then. */
+async function clusterVersion(client: Tools['client']): Promise<string> {
+  const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system' });
+  const line = /^kubernetesVersion: *(.*?) *$/m.exec(data?.['ClusterConfiguration'] ?? '');
+  const found = (line?.[1] ?? '').replaceAll(/^["']|["']$/g, '');
+  if (parseVersion(found) === undefined)
+    throw new Error(
+      `clusterConfiguration.kubernetesVersion of ConfigMap kube-system/kubeadm-config is "${found}", which is no version: correct it, then retry`,
+    );
+  return found;
+}
+
+/** Rejects if the API server does not say a version that can be compared. */
+async function serverVersion(client: Tools['client']): Promise<Version> {
+  const about = parseJson((await client.raw('/version')).body);
+  const found = isRecord(about) ? String(about['gitVersion']) : '';
+  const version = parseVersion(found);
+  if (version === undefined)
+    throw new Error(`the API server says that its version is "${found}", which is no version`);
+  return version;
 }
 
 async function upgrade(
