@@ -288,6 +288,19 @@ test('somebody else writes the Machine between the call and the record: the step
   expect(scene.events.filter((event) => event === 'call second')).toHaveLength(2);
 });
 
+test('somebody else writes the Machine at the last step: it is done once its record is removed, and not before', async () => {
+  const scene = new Scene();
+  while (!scene.events.includes('done second')) await scene.ask();
+  scene.api.before('patch machines/m1', () =>
+    scene.api.change(machines, 'm1', (machine) => machine),
+  );
+  expect(await scene.ask()).toMatchObject({ message: 'the Machine changed meanwhile' });
+  expect(scene.events.at(-1)).toBe('done third');
+  expect(scene.machine.metadata.annotations).toHaveProperty([STEPS_ANNOTATION]);
+  expect(await scene.ask()).toMatchObject(DONE);
+  expect(scene.machine.metadata.annotations).toEqual({});
+});
+
 test('an updater cannot put a Machine off for years', async () => {
   const scene = new Scene({ first: [{ ...WORKING, retryAfterSeconds: 2_147_483_647 }] });
   expect((await scene.ask()).retryAfterSeconds).toBe(300);
