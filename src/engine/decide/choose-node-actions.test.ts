@@ -11,7 +11,7 @@ import type { DrainState } from '../../drain/running-drains.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
 import type { Decision, NodeView, Observation, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import type { RecordedState, Role, Stage } from '../model/rollout.ts';
+import type { RecordedState, Role, RolloutPhase, Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { decide } from './decide.ts';
 
@@ -23,6 +23,7 @@ const NODE: NodeView = {
 };
 const OURS: NodeView = { ...NODE, unschedulable: true, cordonOwner: `plan-uid/${later(0)}` };
 const THEIRS: NodeView = { ...NODE, unschedulable: true };
+const ABORTED: Partial<Controls> = { abort: 'wrong version' };
 const LEFT: DrainState = {
   kind: 'draining',
   since: T0,
@@ -45,6 +46,8 @@ function asking(waitsFor: 'drain' | 'uncordon'): Observation {
 
 interface Situation {
   readonly state?: RecordedState;
+  /** Of the rollout; without it `failed` where the target is. */
+  readonly phase?: RolloutPhase;
   readonly role?: Role;
   /** Names of others, after it in the list. */
   readonly behind?: readonly string[];
@@ -63,9 +66,10 @@ function decisionOn(situation: Situation): Decision {
     controls,
     policy,
     now = MINUTE,
+    phase = state === 'failed' ? 'failed' : 'running',
   } = situation;
   const stage = buildStage(role, [buildTarget('w1', state, { since: later(0) }), ...behind]);
-  const isOver = state === 'failed';
+  const isOver = phase === 'failed';
   const rollout = buildRollout([stage], {
     ...(isOver ? { phase: 'failed', reason: because('TargetFailed', 'w1 failed') } : {}),
     source: { ...buildRollout([]).source, uid: 'plan-uid' },
@@ -227,26 +231,25 @@ describe('a node that waits for its uncordon', () => {
 });
 
 describe('what must stop', () => {
-  const aborted = { abort: 'wrong version' };
   test.each<[string, Situation, object]>([
     [
       'an abort cancels a signal that no agent has answered',
-      { facts: { observation: sent() }, controls: aborted },
+      { facts: { observation: sent() }, controls: ABORTED },
       { nodeActions: 'cancel' },
     ],
     [
       'and what waits for its drain',
-      { facts: { observation: asking('drain') }, controls: aborted },
+      { facts: { observation: asking('drain') }, controls: ABORTED },
       { nodeActions: 'cancel' },
     ],
     [
       'what touches the service finishes',
-      { facts: { observation: working('Restart') }, controls: aborted },
+      { facts: { observation: working('Restart') }, controls: ABORTED },
       { waits: 'InFlight,Aborted' },
     ],
     [
       'an intent that was not signalled is cancelled',
-      { controls: aborted, facts: { observation: NONE } },
+      { controls: ABORTED, facts: { observation: NONE } },
       { recorded: 'pending', reason: 'Aborted' },
     ],
     [
@@ -260,10 +263,21 @@ describe('what must stop', () => {
 });
 
 describe('what is left on a node', () => {
+  const RELEASED: Situation = { state: 'pending', phase: 'failed', controls: ABORTED };
   test.each<[string, Situation, object]>([
     [
       'a cordon of ours goes with its target',
       { state: 'failed', facts: { observation: failed('404'), node: OURS } },
+      { nodeActions: 'clean-up' },
+    ],
+    [
+      'a cordon of ours goes after an abort, too, from a target that failed',
+      { state: 'failed', controls: ABORTED, facts: { observation: failed('404'), node: OURS } },
+      { nodeActions: 'clean-up' },
+    ],
+    [
+      'and from a target that was released before its signal, once the abort is recorded',
+      { ...RELEASED, facts: { observation: NONE, node: OURS } },
       { nodeActions: 'clean-up' },
     ],
     [
