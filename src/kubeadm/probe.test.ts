@@ -14,6 +14,15 @@ test.each([
   expect(tagOf(image)).toBe(tag);
 });
 
+test('what a host says of itself and no rule can read stays as it was said', () => {
+  const text = ['kernel=unknown', 'cgroup=', 'containerd=containerd: not found', ''].join('\n');
+  expect(parseFacts(text).ground).toEqual({
+    kernel: 'unknown',
+    cgroup: 'no output',
+    containerd: 'containerd: not found',
+  });
+});
+
 test('a control-plane host in the middle of an upgrade', () => {
   const lines = [
     'kubeadm=v1.36.3',
@@ -76,12 +85,12 @@ test('a host with nothing on it', () => {
 
 test.each<[string, HostFacts['ground']]>([
   ['cgroup=tmpfs', { cgroup: 1 }],
-  ['cgroup=ext2/ext3', {}],
+  ['cgroup=ext2/ext3', { cgroup: 'ext2/ext3' }],
   [
     'containerd=containerd github.com/containerd/containerd/v2 v2.1.4 75cb2b7',
     { containerd: '2.1.4' },
   ],
-  ['containerd=sh: containerd: not found', {}],
+  ['containerd=sh: containerd: not found', { containerd: 'sh: containerd: not found' }],
   ['kernel=6.1.0-18-amd64', { kernel: '6.1' }],
 ])('what a kubelet stands on: %s', (line, wanted) => {
   expect(parseFacts(line).ground).toEqual(wanted);

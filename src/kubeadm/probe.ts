@@ -13,7 +13,7 @@ export interface HostFacts {
   /** Versions of the binaries, with `v`; undefined if missing or not executable. */
   readonly kubeadm: string | undefined;
   readonly kubelet: string | undefined;
-  readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel'>;
+  readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel' | 'ignores'>;
   /** Versions by component; empty on workers. */
   readonly staticPods: Readonly<Record<string, string | undefined>>;
   /** On hosts of the control plane; a load balancer may have another. */
@@ -55,7 +55,14 @@ export async function probeHost(
   const toRenew = isRenewed
     ? endingSoon(renewable, now, false).map(({ found }) => found)
     : undefined;
-  return { ...facts, toRenew, problems: [...facts.problems, ...warnings] };
+  const { ignorePreflightErrors = [] } = optionsFor(upgrade, host);
+  const ignores = [...ignorePreflightErrors, ...(facts.ground.ignores ?? [])];
+  return {
+    ...facts,
+    ground: { ...facts.ground, ...(ignores.length > 0 ? { ignores } : {}) },
+    toRenew,
+    problems: [...facts.problems, ...warnings],
+  };
 }
 
 /** Only what an upgrade should have changed. */
@@ -132,7 +139,7 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
   return {
     kubeadm: all('kubeadm').find(parseVersion),
     kubelet: all('kubelet').find(parseVersion),
-    ground: groundOf(all('cgroup')[0], all('containerd')[0], all('kernel')[0]),
+    ground: groundOf(lines, all('ignores')),
     problems: [
       ...all('hard').map((message) => hard('host', message)),
       ...all('warn').map((message) => warn('host', message)),
@@ -167,13 +174,30 @@ export function tagOf(image: string): string | undefined {
   return name.includes(':') && parseVersion(tag) ? tag : undefined;
 }
 
-/** From the file system type of /sys/fs/cgroup, the output of `containerd --version`, and `uname -r` without suffix. */
-function groundOf(cgroup: string | undefined, containerd = '', kernel = ''): HostFacts['ground'] {
-  const version: NodeFacts['cgroup'] =
-    cgroup === 'cgroup2fs' ? 2 : cgroup === 'tmpfs' ? 1 : undefined;
+/** From the file system type of /sys/fs/cgroup, the output of `containerd --version`, and `uname -r` without suffix. A text that cannot be read stays, shortened. */
+function groundOf(
+  lines: readonly (readonly [string, string])[],
+  ignores: readonly string[],
+): HostFacts['ground'] {
+  const found = new Map(lines);
+  const cgroup = found.get('cgroup');
+  const containerd = found.get('containerd') || undefined;
+  const kernel = found.get('kernel') || undefined;
+  const versions: ReadonlyMap<string, 1 | 2> = new Map([
+    ['cgroup2fs', 2],
+    ['tmpfs', 1],
+  ]);
   return defined({
-    cgroup: version,
-    containerd: /^\S+ \S+ v?(\d+\.\d+\.\d+)/.exec(containerd)?.[1],
-    kernel: /^\d+\.\d+/.exec(kernel)?.[0],
+    cgroup: cgroup === undefined ? undefined : (versions.get(cgroup) ?? unread(cgroup)),
+    containerd: containerd && (RELEASE.exec(containerd)?.[1] ?? unread(containerd)),
+    kernel: kernel && (/^\d+\.\d+/.exec(kernel)?.[0] ?? unread(kernel)),
+    ignores: ignores.length > 0 ? ignores : undefined,
   });
+}
+
+/** Of `containerd github.com/containerd/containerd/v2 v2.3.3 1c4457e00facac03`, with or without suffix. */
+const RELEASE = /^\S+ \S+ v?(\d+\.\d+\.\d+)/;
+
+function unread(text: string): string {
+  return text === '' ? 'no output' : text.slice(0, 60);
 }

@@ -52,27 +52,89 @@ function* upgradeNodeFindings(
   if (own.minor > cluster.minor) yield hard('Kd', first);
 }
 
-const IGNORE = 'kubeadm needs ignorePreflightErrors: [SystemVerification]';
+/** Names of checks of kubeadm's preflight. Who has kubeadm ignore one lifts the rule here that stands for it. */
+const SYSTEM = 'SystemVerification';
+const RUNTIME = 'ContainerRuntimeVersion';
+const IGNORE = `kubeadm needs ignorePreflightErrors: [${SYSTEM}]`;
 const ALLOW = 'failCgroupV1: false is set in ConfigMap kube-system/kubelet-config';
+
+/** Minor versions of v1 in which upstream begins or ends to require something of a host. */
+const SINCE = {
+  /** kubeadm refuses Linux before 4.19: kubernetes/system-validators#48. */
+  kernelIsRefused: 32,
+  /** From here on kubeadm only warns of an old kernel: kubernetes/kubernetes#131919. */
+  kernelIsWarnedOf: 34,
+  /** `failCgroupV1` is true by default: kubernetes/kubernetes#134298. v1.37 still has the setting. */
+  cgroupV1IsRefused: 35,
+  /** kubeadm warns of runtimes without RuntimeConfig, as containerd 1.x is: kubernetes/kubernetes#134906. */
+  containerd1IsWarnedOf: 35,
+  /** The kubelet does not start with them. First planned for v1.36, put off by kubernetes/kubernetes#136846 and kubernetes/enhancements#6087. */
+  containerd1IsRefused: 38,
+} as const;
 
 export function* nodeFindings(
   node: NodeFacts | undefined,
   target: Version | undefined,
 ): Iterable<Finding> {
   if (!node || !target) return;
-  const { cgroup, allowsCgroupV1, containerd, kernel } = node;
-  const { minor } = target;
-  if (cgroup === 1 && minor >= 35)
-    if (allowsCgroupV1) yield warn('cgroup', `failCgroupV1: false allows cgroup v1; ${IGNORE}`);
-    else yield hard('cgroup', `the kubelet of 1.${minor} refuses cgroup v1, unless ${ALLOW}`);
+  yield* cgroupFindings(node, target);
+  yield* containerdFindings(node, target);
+  yield* kernelFindings(node, target);
+}
+
+/** The message names what lifts the rule. */
+function unlessIgnored(
+  rule: string,
+  { ignores = [] }: NodeFacts,
+  check: string,
+  message: string,
+): Finding {
+  const isIgnored = ignores.some((name) =>
+    ['all', check.toLowerCase()].includes(name.toLowerCase()),
+  );
+  return isIgnored
+    ? warn(rule, `${message}; ignorePreflightErrors lifts this`)
+    : hard(rule, `${message}; ignorePreflightErrors: [${check}] lifts this`);
+}
+
+function* cgroupFindings(node: NodeFacts, { minor }: Version): Iterable<Finding> {
+  if (minor < SINCE.cgroupV1IsRefused) return;
+  if (node.cgroup === 1 && node.allowsCgroupV1)
+    yield warn('cgroup', `failCgroupV1: false allows cgroup v1; ${IGNORE}`);
+  else if (node.cgroup === 1)
+    yield hard('cgroup', `the kubelet of 1.${minor} refuses cgroup v1, unless ${ALLOW}`);
+  else if (typeof node.cgroup === 'string') {
+    const found = `the version of cgroups cannot be read (${node.cgroup}), and 1.${minor} needs v2`;
+    yield unlessIgnored('cgroup', node, SYSTEM, found);
+  }
+}
+
+function* containerdFindings(node: NodeFacts, { minor }: Version): Iterable<Finding> {
+  const { containerd } = node;
+  if (containerd === undefined || minor < SINCE.containerd1IsWarnedOf) return;
   const runtime = versionOf(containerd);
-  if (runtime?.major === 1 && minor >= 36)
-    yield hard('containerd', `containerd ${containerd} is too old for 1.${minor}`);
-  if (runtime?.major === 1 && minor === 35)
-    yield warn('containerd', '1.35 is the last with containerd 1.x');
+  if (runtime && runtime.major > 1) return;
+  const last = SINCE.containerd1IsRefused - 1;
+  const found = runtime
+    ? `containerd ${containerd} is too old for 1.${minor}`
+    : `the version of containerd cannot be read (${containerd}), and 1.${minor} needs 2.0`;
+  if (minor >= SINCE.containerd1IsRefused) yield unlessIgnored('containerd', node, RUNTIME, found);
+  else if (runtime)
+    yield warn('containerd', `containerd ${containerd}: 1.${last} is the last with containerd 1.x`);
+  else yield warn('containerd', `the version of containerd cannot be read (${containerd})`);
+}
+
+function* kernelFindings(node: NodeFacts, { minor }: Version): Iterable<Finding> {
+  const { kernel } = node;
+  if (kernel === undefined || minor < SINCE.kernelIsRefused) return;
   const linux = versionOf(kernel);
-  if (linux && minor >= 32 && (linux.major < 4 || (linux.major === 4 && linux.minor < 19)))
-    yield hard('kernel', `Linux ${kernel} is too old for 1.${minor}, which needs 4.19`);
+  if (linux && (linux.major > 4 || (linux.major === 4 && linux.minor >= 19))) return;
+  const needs = `1.${minor}, which needs 4.19`;
+  const found = linux
+    ? `Linux ${kernel} is too old for ${needs}`
+    : `the version of Linux cannot be read (${kernel}): it may be too old for ${needs}`;
+  if (minor >= SINCE.kernelIsWarnedOf) yield warn('kernel', found);
+  else yield unlessIgnored('kernel', node, SYSTEM, found);
 }
 
 /** Accepts two numbers, too. */
@@ -80,10 +142,12 @@ function versionOf(text: string | undefined): Version | undefined {
   return parseVersion(text) ?? parseVersion(`${text}.0`);
 }
 
-/** What kubeadm brings from a minor version on; the rules are about the way there. Newest first. */
+/** What kubeadm brings from a minor version on (its `SupportedEtcdVersion`); the rules are about the way there. Newest first. */
 const ETCDS = [
+  // Source: etcd.io/docs/v3.7/upgrades/upgrade_3_7.
   { from: 37, version: '3.7.0', needed: 0, advised: 11 },
   // Before 3.5.20 a member may become a learner again in 3.6, before 3.5.26 removed ones may reappear.
+  // Sources: etcd.io/blog/2025/upgrade_from_3.5_to_3.6_issue_followup and etcd.io/blog/2025/zombie_members_upgrade.
   { from: 34, version: '3.6.4', needed: 20, advised: 26 },
 ] as const;
 
@@ -159,13 +223,16 @@ export interface KubeadmFacts {
   readonly managedBy?: string;
 }
 
-/** Of one host: what a kubelet of the target's minor version depends on. */
+/** Of one host: what a kubelet of the target's minor version depends on. A text that is no version is what was found instead. */
 export interface NodeFacts {
-  readonly cgroup?: 1 | 2;
+  readonly cgroup?: 1 | 2 | string;
   /** By `failCgroupV1: false`, also after kubeadm has written the kubelet's configuration anew. */
   readonly allowsCgroupV1?: boolean;
+  /** Absent where the kubelet uses another container runtime. */
   readonly containerd?: string;
   readonly kernel?: string;
+  /** Checks of its preflight that kubeadm ignores on this host. */
+  readonly ignores?: readonly string[];
 }
 
 export interface Finding {

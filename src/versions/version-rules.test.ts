@@ -1,7 +1,13 @@
 /** The version rules: 108 rows, each with its findings. */
 import { describe, expect, test } from 'vitest';
 import { tagOf } from '../kubeadm/probe.ts';
-import type { Finding, KubeletFacts, VersionFacts } from './kubeadm-rules.ts';
+import { parseVersion } from '../util/version.ts';
+import {
+  type Finding,
+  type KubeletFacts,
+  nodeFindings,
+  type VersionFacts,
+} from './kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from './version-rules.ts';
 
 /** As the strictest finding says. */
@@ -312,7 +318,8 @@ const HOSTS: readonly Row[] = [
     'warn etcd',
   ],
   [91, 'cgroup v1', host('1.35', { cgroup: 1 }), 'no', 'no cgroup'],
-  [92, 'containerd 1.7 for 1.36', host('1.36', { containerd: '1.7' }), 'no', 'no containerd'],
+  // Upstream has put the end of containerd 1.x off to 1.38 since.
+  [92, 'containerd 1.7 for 1.36', host('1.36', { containerd: '1.7' }), 'no', 'warn containerd'],
   [93, 'containerd 1.7 for 1.35', host('1.35', { containerd: '1.7' }), 'warn', 'warn containerd'],
   [94, 'an old kernel', host('1.32', { kernel: '4.18' }), 'no', 'no kernel'],
 ];
@@ -416,7 +423,7 @@ test('the word of a row is its own, but for rows that say why not', () => {
     .filter(([, , , word, wanted]) => !wanted.startsWith(word.split(' ')[0] ?? ''))
     .map(([number]) => number);
   expect(differing).toEqual([
-    5, 8, 16, 23, 29, 32, 35, 72, 76, 77, 88, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106,
+    5, 8, 16, 23, 29, 32, 35, 72, 76, 77, 88, 92, 97, 98, 99, 100, 101, 102, 103, 104, 105, 106,
   ]);
 });
 
@@ -501,10 +508,36 @@ test.each<[string, VersionFacts, string]>([
   ['containerd 1.7 for 1.34', host('1.34', { containerd: '1.7.27' }), 'yes'],
   ['containerd 2 for 1.35', host('1.35', { containerd: '2.0.0' }), 'yes'],
   ['containerd 2 for 1.36', host('1.36', { containerd: '2.1.4' }), 'yes'],
+  ['containerd 1.7 for 1.37', host('1.37', { containerd: '1.7.29' }), 'warn containerd'],
+  ['containerd 1.7 for 1.38', host('1.38', { containerd: '1.7.29' }), 'no R14 containerd'],
+  [
+    'containerd that cannot be read for 1.35',
+    host('1.35', { containerd: 'v2?' }),
+    'warn containerd',
+  ],
+  [
+    'containerd that cannot be read for 1.38',
+    host('1.38', { containerd: '?' }),
+    'no R14 containerd',
+  ],
+  ['a kernel that cannot be read', host('1.33', { kernel: '?' }), 'no kernel'],
+  ['cgroups that cannot be read', host('1.35', { cgroup: 'unknown' }), 'no cgroup'],
+  ['cgroups that cannot be read, before they count', host('1.34', { cgroup: '?' }), 'yes'],
+  [
+    'an old kernel, where kubeadm ignores all',
+    host('1.33', { kernel: '4.18', ignores: ['all'] }),
+    'warn kernel',
+  ],
+  [
+    'an old kernel, where kubeadm ignores another check',
+    host('1.33', { kernel: '4.18', ignores: ['Swap'] }),
+    'no kernel',
+  ],
+  ['an old kernel, of which kubeadm only warns', host('1.34', { kernel: '4.18' }), 'warn kernel'],
   ['the oldest kernel', host('1.32', { kernel: '4.19' }), 'yes'],
   ['an old kernel before it is refused', host('1.31', { kernel: '4.18' }), 'yes'],
   ['a kernel of another major version', host('1.36', { kernel: '5.4' }), 'yes'],
-  ['a kernel of an earlier one', host('1.36', { kernel: '3.20' }), 'no kernel'],
+  ['a kernel of an earlier one', host('1.33', { kernel: '3.20' }), 'no kernel'],
 ])('%s', (_name, facts, wanted) => {
   expect(said(facts)).toBe(wanted);
 });
@@ -524,3 +557,23 @@ test.each([
     );
   },
 );
+
+test('a rule about a host names the check of kubeadm whose name lifts it, and a lifted one says so', () => {
+  const messagesOf = (minor: number, facts: NonNullable<VersionFacts['node']>): string[] =>
+    [...nodeFindings(facts, parseVersion(`v1.${minor}.0`))].map(
+      ({ severity, message }) => `${severity} ${message}`,
+    );
+  const old = { kernel: '4.18' };
+  expect(messagesOf(33, old)).toEqual([
+    'hard Linux 4.18 is too old for 1.33, which needs 4.19; ignorePreflightErrors: [SystemVerification] lifts this',
+  ]);
+  expect(messagesOf(33, { ...old, ignores: ['SystemVerification'] })).toEqual([
+    'warn Linux 4.18 is too old for 1.33, which needs 4.19; ignorePreflightErrors lifts this',
+  ]);
+  expect(messagesOf(38, { containerd: '1.7.29' })).toEqual([
+    'hard containerd 1.7.29 is too old for 1.38; ignorePreflightErrors: [ContainerRuntimeVersion] lifts this',
+  ]);
+  expect(messagesOf(38, { containerd: '1.7.29', ignores: ['containerruntimeversion'] })).toEqual([
+    'warn containerd 1.7.29 is too old for 1.38; ignorePreflightErrors lifts this',
+  ]);
+});

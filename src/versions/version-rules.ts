@@ -23,7 +23,9 @@ import {
 
 /** Later minor versions of v1 are refused, because their rules are unknown. */
 export const NEWEST_KNOWN = 37;
-/** From this minor version on, a kubelet may be three minor versions older than the API server; before, two. */
+/** Upstream maintains three minor versions at a time. Source: kubernetes.io/releases/version-skew-policy. */
+export const OLDEST_MAINTAINED = NEWEST_KNOWN - 2;
+/** From this minor version on, a kubelet may be three minor versions older than the API server; before, two. Source: kubernetes.io/releases/version-skew-policy. */
 const THREE_BEHIND_FROM = 25;
 
 export function judgeVersions(facts: VersionFacts): Finding[] {
@@ -63,7 +65,10 @@ function* targetFindings(
   if (unknown)
     yield hard('R14', `${textOf(target)} is newer than this Refit, which does not know its rules`);
   if (facts.oldestMaintained !== undefined && target.minor < facts.oldestMaintained)
-    yield warn('R14', `${textOf(target)} is not maintained any more`);
+    yield warn(
+      'R14',
+      `${textOf(target)} is older than the three newest minor versions that this Refit knows: it may not be maintained any more`,
+    );
   if (target.pre !== '') yield force('Ks3', `${textOf(target)} is a pre-release`);
   if (!oldest || !newest) return;
   yield* spreadFindings(servers);

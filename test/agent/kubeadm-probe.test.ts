@@ -99,6 +99,26 @@ test('what an UpgradeConfiguration switches off is read by its section', async (
   expect((await facts()).leaves).toEqual([]);
 });
 
+test('what an UpgradeConfiguration has kubeadm ignore is read in both forms of a list', async () => {
+  const lines = [
+    'kind: UpgradeConfiguration',
+    'apply:',
+    '  ignorePreflightErrors: ["SystemVerification", Swap] # both',
+    'node:',
+    '  ignorePreflightErrors:',
+    '    - ContainerRuntimeVersion',
+    '  patches:',
+    '    - no name',
+  ];
+  await put('upgrade.yaml', `${lines.join('\n')}\n`);
+  const config = join(root, 'upgrade.yaml');
+  expect((await factsOf({ ...manifest, kubeadm: { config } })).ground.ignores).toEqual([
+    'SystemVerification',
+    'Swap',
+    'ContainerRuntimeVersion',
+  ]);
+});
+
 test('programs speak English and sort by bytes, whatever the locale is', async () => {
   await program('curl', 'echo "in $LC_ALL"; exit 22');
   expect((await facts()).messages.join()).toContain(': in C');

@@ -359,7 +359,7 @@ describe('what is refused', () => {
       },
       [
         'cgroup w1: the kubelet of 1.36 refuses cgroup v1, unless failCgroupV1: false is set in ConfigMap kube-system/kubelet-config',
-        'containerd w1: containerd 1.7.27 is too old for 1.36',
+        'containerd w1: containerd 1.7.27: 1.37 is the last with containerd 1.x',
         'kernel w1: Linux 4.18 is too old for 1.36, which needs 4.19',
       ],
     ],

@@ -18,7 +18,7 @@ import {
   type VersionFacts,
   warn,
 } from '../../versions/kubeadm-rules.ts';
-import { isNeeded, judgeVersions } from '../../versions/version-rules.ts';
+import { isNeeded, judgeVersions, OLDEST_MAINTAINED } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import type { AddonPlan } from './addons.ts';
 import { type Pool, poolFindings, poolsToRoll } from './machine-pools.ts';
@@ -81,8 +81,6 @@ export interface Assessment {
 const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
 const LOGIN = ['user', 'identityFile', 'knownHostsFile', 'configFile'];
 const OF_ONE_HOST = new Set(['Kd', 'cgroup', 'containerd', 'kernel']);
-/** Minor of v1: the oldest of the three maintained releases. */
-const OLDEST_MAINTAINED = 34;
 
 export function assess(survey: Survey): Assessment {
   const { manifest, plan } = survey;

@@ -29,6 +29,14 @@ file=$MANIFESTS/kube-apiserver.yaml
 echo "kernel=$(uname -r)"
 grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
   { [ -n "$PATCHED" ] && grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml"; } ||
-  echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>/dev/null)"
+  # No kubelet runs where this folder is missing.
+  [ ! -e "$R/sys/fs/cgroup" ] || echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>&1)"
 echo "containerd=$(containerd --version 2>/dev/null)"
-[ -z "$CONFIG" ] || awk '/^[a-z]/ { of = $1 } /^ +(certificateRenewal|etcdUpgrade): *false/ { print "leaves=" of $1 }' "$CONFIG" 2>/dev/null || true
+# What an UpgradeConfiguration switches off, and the checks of the preflight that it ignores, in both forms of a list.
+[ -z "$CONFIG" ] || awk '
+  function names(text) { gsub(/[][",\047]/, " ", text); count = split(text, each, " "); for (i = 1; i <= count && each[i] !~ /^#/; i++) print "ignores=" each[i] }
+  /^[a-z]/ { of = $1 }
+  /^ +(certificateRenewal|etcdUpgrade): *false/ { print "leaves=" of $1 }
+  /^ +ignorePreflightErrors:/ { sub(/^[^:]*:/, ""); names($0); is_list = 1; next }
+  is_list && /^ *- / { sub(/^ *- /, ""); names($0); next }
+  { is_list = 0 }' "$CONFIG" 2>/dev/null || true
