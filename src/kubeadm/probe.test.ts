@@ -10,8 +10,27 @@ test.each([
   ['registry.local:5000/kube-apiserver', undefined],
   ['registry.k8s.io/kube-apiserver@sha256:0123', undefined],
   ['registry.k8s.io/kube-apiserver:latest', undefined],
+  ['registry.local/kube-apiserver:v1.36.2_fips.0', 'v1.36.2+fips.0'],
+  ['registry.local/etcd:v3.5.9_fips.0', 'v3.5.9+fips.0'],
+  ['"registry.local:5000/kube-apiserver:v1.36.3"', 'v1.36.3'],
+  ["'registry.local/etcd:3.5.21-0' # ours", '3.5.21-0'],
+  ['registry.local/etcd:3.5.21-0 # ours', '3.5.21-0'],
 ])('the tag of %s', (image, tag) => {
   expect(tagOf(image)).toBe(tag);
+});
+
+test('images without a version are named as they stand in the manifests', () => {
+  const lines = [
+    'image.etcd="registry.local/etcd@sha256:0123"',
+    'image.kube-apiserver=registry.local/kube-apiserver:latest',
+    'image.kube-scheduler=registry.local/kube-scheduler:v1.36.3',
+  ];
+  const { staticPods, unreadImages } = parseFacts(lines.join('\n'));
+  expect(staticPods).toEqual({ 'kube-scheduler': 'v1.36.3' });
+  expect(unreadImages).toEqual({
+    etcd: 'registry.local/etcd@sha256:0123',
+    'kube-apiserver': 'registry.local/kube-apiserver:latest',
+  });
 });
 
 test('what a host says of itself and no rule can read stays as it was said', () => {

@@ -16,6 +16,8 @@ export interface HostFacts {
   readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel' | 'ignores'>;
   /** Versions by component; empty on workers. */
   readonly staticPods: Readonly<Record<string, string | undefined>>;
+  /** Images of static pods whose tag is no version, by component. */
+  readonly unreadImages?: Readonly<Record<string, string>> | undefined;
   /** On hosts of the control plane; a load balancer may have another. */
   readonly apiPort: number | undefined;
   readonly problems: readonly Finding[];
@@ -152,6 +154,7 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
       .map(Number)
       .find((found) => Number.isInteger(found) && found > 0 && found <= 65_535),
     staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
+    unreadImages: unreadIn(images),
     missing: all('missing').flatMap((line) => missingIn(line) ?? []),
     certificates: certificatesIn(all('certificate'), all('key')),
     leaves: all('leaves'),
@@ -167,11 +170,24 @@ function missingIn(line: string): MissingManifest | undefined {
     : undefined;
 }
 
-/** The version in the tag of an image reference, which may have a registry with a port, and a digest. */
+/** The version in the tag of an image reference, which may have quotes, a registry with a port, and a digest. A tag cannot hold the `+` of a version: it has `_` there. */
 export function tagOf(image: string): string | undefined {
-  const name = image.replace(/@.*$/, '').split('/').at(-1) ?? '';
-  const tag = name.slice(name.indexOf(':') + 1);
+  const name = unquoted(image).replace(/@.*$/, '').split('/').at(-1) ?? '';
+  const tag = name.slice(name.indexOf(':') + 1).replace('_', '+');
   return name.includes(':') && parseVersion(tag) ? tag : undefined;
+}
+
+function unquoted(image: string): string {
+  return /^(["'])([^"']*)\1/.exec(image)?.[2] ?? image.replace(/\s.*$/, '');
+}
+
+/** By component; undefined if each image has a version. */
+function unreadIn(
+  images: readonly (readonly [string, string])[],
+): HostFacts['unreadImages'] {
+  const unread = images.filter(([, image]) => tagOf(image) === undefined);
+  if (unread.length === 0) return undefined;
+  return Object.fromEntries(unread.map(([name, image]) => [name, unquoted(image)]));
 }
 
 /** From the file system type of /sys/fs/cgroup, the output of `containerd --version`, and `uname -r` without suffix. A text that cannot be read stays, shortened. */

@@ -39,9 +39,9 @@ export function hostChecks(
   parts: readonly Part[],
   now: number,
 ): Check[] {
-  const { host, kubeadm, kubelet, staticPods } = state.facts;
-  const names =
-    host.role === 'controlPlane' ? [...STATIC_PODS, ...(staticPods['etcd'] ? ['etcd'] : [])] : [];
+  const { host, kubeadm, kubelet } = state.facts;
+  const hasEtcd = wantedOf('etcd', state.facts) !== undefined;
+  const names = host.role === 'controlPlane' ? [...STATIC_PODS, ...(hasEtcd ? ['etcd'] : [])] : [];
   const reported = state.node && kube.kubeletVersionOf(state.node);
   const ofKubeadm = [
     ...names.map((name) => podCheck(name, state, version)),
@@ -75,17 +75,26 @@ function binaryCheck(component: string, found: string | undefined, version: stri
   };
 }
 
+/** Of its manifest: the version, or the whole image where its tag is none. */
+function wantedOf(
+  component: string,
+  { staticPods, unreadImages = {} }: HostFacts,
+): string | undefined {
+  return staticPods[component] ?? unreadImages[component];
+}
+
 function podCheck(component: string, { facts, pods: all }: HostState, version: string): Check {
   const { name } = facts.host;
-  const wanted = facts.staticPods[component];
+  const wanted = wantedOf(component, facts);
   if (component !== 'etcd' && !isAt(wanted, version))
     return binaryCheck(component, wanted, version);
   const pod = podOf(all, name, component);
   if (!pod) return { component, found: 'the API server knows no pod of it', cure: KUBELET_LOG };
-  const tag = tagOf(pod.spec?.containers?.[0]?.image ?? '');
+  const image = pod.spec?.containers?.[0]?.image ?? '';
+  const tag = tagOf(image) ?? image;
   if (tag !== wanted)
-    return { component, found: `its pod still has ${tag ?? 'no version'}`, cure: KUBELET_LOG };
-  if (kube.readyCondition(pod)?.status === 'True') return { component, found: tag ?? '' };
+    return { component, found: `its pod still has ${tag || 'no image'}`, cure: KUBELET_LOG };
+  if (kube.readyCondition(pod)?.status === 'True') return { component, found: tag };
   return {
     component,
     found: 'its pod is not ready',
