@@ -1,7 +1,7 @@
 /** Request bodies: accepted media types, size limits, and the errors for bodies that do not parse. */
 import type { IncomingMessage } from 'node:http';
-import { parse } from 'yaml';
 import { isRecord } from '../../src/util/json.ts';
+import { parseYaml } from '../../src/util/yaml.ts';
 import { ApiFailure, badRequest } from './failure.ts';
 import type { ApiRequest } from './request.ts';
 
@@ -68,8 +68,12 @@ export function parseText(
   refuse: (why: string) => ApiFailure,
 ): unknown {
   try {
-    return yaml ? (parse(text) as unknown) : (JSON.parse(text) as unknown);
+    return yaml ? parseYaml(text, notYaml)[0] : (JSON.parse(text) as unknown);
   } catch {
     throw refuse('unexpected end of JSON input');
   }
+}
+
+function notYaml(why: string): never {
+  throw new Error(why);
 }

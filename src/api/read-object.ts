@@ -17,7 +17,9 @@ export function readObject(
     hint: 'docs/reference/crds.md has every field',
   });
   const wanted = [...new Set(kinds.map(({ resource }) => resource.kind))].join(' or ');
-  const [found, second] = documentsOf(text, fail).filter((value) => value !== null);
+  const [found, second] = parseYaml(text, (why) => fail(`is not YAML: ${why}`)).filter(
+    (value) => value !== null,
+  );
   if (found === undefined) return fail(`is empty, expected one ${wanted}`);
   if (second !== undefined)
     return fail(`holds ${titleOf(found)} and ${titleOf(second)}, expected one ${wanted} only`);
@@ -44,15 +46,6 @@ const HEADER = {
   kind: z.string(),
   metadata: z.looseObject({ name: z.string() }),
 };
-
-/** By the rules of YAML 1.1, as kubectl reads: `0755` is octal, `yes` is true; dates stay text there. */
-export function documentsOf(text: string, fail: (why: string) => never): unknown[] {
-  return parseYaml(text, (why) => fail(`is not YAML: ${why}`), {
-    version: '1.1',
-    customTags: (tags) =>
-      tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
-  });
-}
 
 function titleOf(value: unknown): string {
   if (!isRecord(value)) return describeValue(value);

@@ -1,5 +1,4 @@
 /** Runs `refit system-upgrade-controller`, for the Deployment of Rancher's controller: configured by its environment. */
-import { parse } from 'yaml';
 import type { CattlePlan } from '../api/cattle/plan.ts';
 import { cattlePlans } from '../api/kinds.ts';
 import { VERSION } from '../cli/version.ts';
@@ -8,6 +7,7 @@ import { flag, jobSettings, leaseTimes, pollingInterval } from '../dialects/catt
 import { cattle } from '../dialects/cattle/dialect.ts';
 import type { Environment } from '../http/proxy-choice.ts';
 import { deployFile } from '../install/deploy-files.ts';
+import { objectsIn } from '../install/manifests.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { type CustomResourceDefinition, customResourceDefinitions } from '../kube/resources.ts';
@@ -99,9 +99,10 @@ async function installPlans(client: KubeClient, namespace: string, abort: AbortS
   const isServed = async (): Promise<boolean> =>
     (await ifFound(tryList(client, cattlePlans, { namespace, abort }))) === true;
   if (await isServed()) return;
-  const definition = parse(
+  const [definition] = objectsIn<CustomResourceDefinition>(
     deployFile('chart/manifests/cattle/kinds.yaml'),
-  ) as CustomResourceDefinition;
+  );
+  if (!definition) throw new RefitError('REFIT_INTERNAL', 'the package has no definition of Plans');
   await ifNew(client.create(customResourceDefinitions, definition, { abort }));
   const { name } = definition.metadata;
   const late = `${name} is not served after ${formatDuration(PATIENCE_MS)}: check its CustomResourceDefinition`;

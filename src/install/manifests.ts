@@ -1,6 +1,7 @@
 /** The manifests of each component: those that the chart and the kustomize bases use. */
-import { parse, parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../kube/resources.ts';
+import { failing } from '../util/errors.ts';
+import { parseYaml } from '../util/yaml.ts';
 import { deployFile } from './deploy-files.ts';
 
 /** The folders of deploy/chart/manifests that each component consists of, in the order of installation. */
@@ -9,6 +10,8 @@ const FOLDERS = {
   cattle: ['base', 'cattle'],
   capi: ['base', 'capi'],
 } as const;
+
+const NOT_YAML = failing('REFIT_INTERNAL', 'a manifest of the package is not YAML: ');
 
 export type Component = keyof typeof FOLDERS;
 export const COMPONENTS = Object.keys(FOLDERS) as readonly Component[];
@@ -23,9 +26,8 @@ export interface ManifestFlags {
 export function manifestsOf(component: Component, flags: ManifestFlags): string {
   const files = FOLDERS[component].flatMap((name) => {
     const folder = `chart/manifests/${name}`;
-    const { resources } = parse(deployFile(`${folder}/kustomization.yaml`)) as {
-      resources: readonly string[];
-    };
+    const [kustomization] = parseYaml(deployFile(`${folder}/kustomization.yaml`), NOT_YAML);
+    const { resources } = kustomization as { resources: readonly string[] };
     return resources.map((file) => `${folder}/${file}`);
   });
   const text = files.map((file) => deployFile(file).trimEnd()).join('\n---\n');
@@ -41,8 +43,9 @@ export function controlNodeRoles(name: string, node: string | undefined): string
   return `${roles.trimEnd()}\n---\n${workloads.replaceAll('NODE', node)}`;
 }
 
-export function objectsIn(text: string): KubeObject[] {
-  const objects = parseAllDocuments(text).map((document) => document.toJS() as KubeObject | null);
+/** `text` is one of the package's own. */
+export function objectsIn<T extends KubeObject = KubeObject>(text: string): T[] {
+  const objects = parseYaml(text, NOT_YAML) as (T | null)[];
   return objects.filter((object) => object !== null);
 }
 

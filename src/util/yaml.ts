@@ -1,26 +1,19 @@
-/** Parses YAML that anybody may have written: in linear time, and every error blames the text. */
-import {
-  isScalar,
-  LineCounter,
-  type Pair,
-  parseAllDocuments,
-  type SchemaOptions,
-  visit,
-} from 'yaml';
+/** The one reader and writer of YAML: as kubectl reads it, in linear time, and every error blames the text. */
+import { isScalar, LineCounter, type Pair, parseAllDocuments, stringify, visit } from 'yaml';
 import { messageOf } from './errors.ts';
 import { firstRepeated } from './repeated.ts';
+import { KUBECTL_SCALARS } from './yaml-scalars.ts';
 
-/** The documents of `text`; `fail` gets one sentence. */
-export function parseYaml(
-  text: string,
-  fail: (why: string) => never,
-  options: SchemaOptions & { readonly version?: '1.1' } = {},
-): unknown[] {
+/** Given each by name, these also hold in a file that starts with `%YAML 1.2`. */
+const AS_KUBECTL = { schema: 'failsafe', merge: true, customTags: KUBECTL_SCALARS } as const;
+
+/** The documents of `text`, `null` for one that holds nothing; `fail` gets one sentence. */
+export function parseYaml(text: string, fail: (why: string) => never): unknown[] {
   const lines = new LineCounter();
   try {
     // The parser's own check of keys compares each with every other one.
     const documents = [
-      ...parseAllDocuments(text, { ...options, uniqueKeys: false, lineCounter: lines }),
+      ...parseAllDocuments(text, { ...AS_KUBECTL, uniqueKeys: false, lineCounter: lines }),
     ];
     for (const document of documents) {
       const [fault] = document.errors;
@@ -31,6 +24,11 @@ export function parseYaml(
   } catch (error) {
     return fail(sentenceOf(error));
   }
+}
+
+/** One document, in which every text is quoted that kubectl would read as something else. */
+export function writeYaml(value: unknown): string {
+  return stringify(value, { compat: KUBECTL_SCALARS, lineWidth: 0 });
 }
 
 function refuseTwice(items: readonly Pair[], lines: LineCounter): void {

@@ -42,6 +42,12 @@ export const CONVENTIONS: readonly Convention[] = [
     ],
   },
   {
+    title: 'one reader and writer of YAML, which means by a text what kubectl means',
+    holdsIn: (file) => inProduct(file) && !file.path.startsWith('src/util/yaml'),
+    broken: /\bfrom 'yaml'/,
+    examples: ["import { parse } from '~yaml';", "} from '~yaml';"],
+  },
+  {
     title: 'exports have names',
     holdsIn: ({ path }) => path.endsWith('.ts') && !path.endsWith('.config.ts'),
     broken: /^export default\b|^export \{[^}]*\bas default\b/m,

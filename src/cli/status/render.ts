@@ -1,6 +1,6 @@
 /** The output formats of `refit status`, once or as a watch: text, wide, json, yaml, and lines of changes in a pipe. */
-import { stringify } from 'yaml';
 import { rfc3339 } from '../../util/clock.ts';
+import { writeYaml } from '../../util/yaml.ts';
 import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import { isRoutine, percentOf } from './sentences.ts';
@@ -14,7 +14,7 @@ type Shape = Pick<Output, 'hasColours' | 'size' | 'advises'>;
 /** `now` in milliseconds since the epoch. Only text has ages, so that json and yaml are stable. */
 export function render(view: StatusView, form: Form, now: number, shape: Shape): string {
   if (form === 'json') return `${JSON.stringify(view, undefined, 2)}\n`;
-  if (form === 'yaml') return stringify(view, { lineWidth: 0 });
+  if (form === 'yaml') return writeYaml(view);
   return `${renderLines(view, form, now, shape).join('\n')}\n`;
 }
 

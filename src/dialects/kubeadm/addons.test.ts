@@ -35,12 +35,21 @@ test('a folder is read in the order of its files, namespaces first, and each obj
 test('a single file is an addon, too, read by the rules of kubectl', async () => {
   const path = join(
     folderWith({
-      one: `${named('one')}data: { mode: 0755, on: yes, rule: '{{ $labels.pod }}' }\n`,
+      one: `${named('one')}data: { mode: 0755, on: yes, rule: '{{ $labels.pod }}', at: 22:00, mac: 52:54:00:12:34:56, other: 0o17 }\n`,
     }),
     'one',
   );
   const { objects } = await readAddon({ name: 'demo', path });
-  expect(objects[0]).toMatchObject({ data: { mode: 493, true: true, rule: '{{ $labels.pod }}' } });
+  expect(objects[0]).toMatchObject({
+    data: {
+      mode: 493,
+      true: true,
+      rule: '{{ $labels.pod }}',
+      at: '22:00',
+      mac: '52:54:00:12:34:56',
+      other: 15,
+    },
+  });
 });
 
 test.each<[string, Record<string, string>, string]>([

@@ -2,7 +2,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { documentsOf } from '../../api/read-object.ts';
 import type { KubeClient, Reading } from '../../kube/client.ts';
 import * as kube from '../../kube/resources.ts';
 import { ifFound, isConflict, StatusError } from '../../kube/status-error.ts';
@@ -11,6 +10,7 @@ import { readBounded } from '../../util/bounded-file.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { parseJson, sameJson } from '../../util/json.ts';
+import { parseYaml } from '../../util/yaml.ts';
 
 export interface Addon {
   readonly name: string;
@@ -57,7 +57,8 @@ export async function readAddon({
   const objects: kube.KubeObject[] = [];
   for (const file of isFolder ? inside.map((each) => join(path, each)) : [path]) {
     const text = await readBounded(file).catch(unread);
-    for (const [index, value] of documentsOf(text, (why) => fail(file, why)).entries()) {
+    const documents = parseYaml(text, (why) => fail(file, `is not YAML: ${why}`));
+    for (const [index, value] of documents.entries()) {
       if (value === null) continue;
       const object = value as kube.KubeObject;
       const { apiVersion, kind, metadata } = object;

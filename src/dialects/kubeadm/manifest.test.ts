@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { stringify } from 'yaml';
 import { createAuthority, validFrom } from '../../../tools/controlplane/certs.ts';
 import { optionsFor } from '../../kubeadm/scripts.ts';
+import { writeYaml } from '../../util/yaml.ts';
 import { loadManifest, parseManifest } from './manifest.ts';
 
 const HASH = '0123456789abcdef'.repeat(4);
@@ -29,7 +29,7 @@ const GOOD = {
 };
 
 test('what is left out, and a version without v', () => {
-  expect(parseManifest(stringify(GOOD), 'cluster.yaml')).toEqual({
+  expect(parseManifest(writeYaml(GOOD), 'cluster.yaml')).toEqual({
     ...GOOD,
     version: 'v1.36.3',
     hops: [],
@@ -43,10 +43,20 @@ test('what is left out, and a version without v', () => {
   });
 });
 
+test('what is not in quotes is read as kubectl reads it', () => {
+  const read = (...lines: string[]) =>
+    parseManifest(`${writeYaml(GOOD)}${lines.join('\n')}\n`, 'cluster.yaml');
+  const options = '{ Compression: yes, RekeyLimit: 1G, Tunnel: off }';
+  expect(read('workersSkipMinors: on', `ssh: { port: 0o26, options: ${options} }`)).toMatchObject({
+    workersSkipMinors: true,
+    ssh: { port: 22, options: { Compression: 'yes', RekeyLimit: '1G', Tunnel: 'no' } },
+  });
+});
+
 test('containerd, with the binaries that it needs', () => {
   const binaries = { containerd: { path: '/c' }, 'containerd-shim-runc-v2': { path: '/s' } };
   const read = (containerd: object) =>
-    parseManifest(stringify({ ...GOOD, containerd }), 'cluster.yaml').containerd;
+    parseManifest(writeYaml({ ...GOOD, containerd }), 'cluster.yaml').containerd;
   expect(read({ version: '2.3.3', binaries })).toEqual({ version: 'v2.3.3', binaries });
   expect(() => read({ version: '2.3.3', binaries: { containerd: { path: '/c' } } })).toThrow(
     'cluster.yaml: containerd.binaries.containerd-shim-runc-v2: is missing, expected path for a file on the host, or url',
@@ -60,7 +70,7 @@ test('options of kubeadm: those of a host replace those for all, one by one', ()
   const kubeadm = { ignorePreflightErrors: ['SystemVerification'], certificateRenewal: false };
   const [cp1, w1] = GOOD.hosts;
   const hosts = [{ ...cp1, kubeadm: { certificateRenewal: true, patches: '/p' } }, w1];
-  const manifest = parseManifest(stringify({ ...GOOD, kubeadm, hosts }), 'cluster.yaml');
+  const manifest = parseManifest(writeYaml({ ...GOOD, kubeadm, hosts }), 'cluster.yaml');
   expect(manifest.hosts.map((host) => optionsFor(manifest, host))).toEqual([
     { ignorePreflightErrors: ['SystemVerification'], certificateRenewal: true, patches: '/p' },
     kubeadm,
@@ -156,7 +166,7 @@ describe('what is wrong', () => {
     ],
     ['nothing', null, 'the manifest: is empty, expected an object'],
   ])('%s', (_name, manifest, line) => {
-    expect(() => parseManifest(stringify(manifest), 'cluster.yaml')).toThrow(
+    expect(() => parseManifest(writeYaml(manifest), 'cluster.yaml')).toThrow(
       `cluster.yaml: ${line}`,
     );
   });
@@ -181,7 +191,7 @@ test('snapshots are encrypted for the certificate of a file, and nothing else of
   await writeFile(join(folder, 'pair.pem'), `${key}${certificate}`);
   await writeFile(
     join(folder, 'cluster.yaml'),
-    stringify({ ...GOOD, etcdSnapshotCertificate: 'pair.pem' }),
+    writeYaml({ ...GOOD, etcdSnapshotCertificate: 'pair.pem' }),
   );
   const { etcdSnapshotCertificate } = await loadManifest(join(folder, 'cluster.yaml'));
   expect(etcdSnapshotCertificate?.trim()).toBe(certificate.trim());

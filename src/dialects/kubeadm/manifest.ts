@@ -43,6 +43,12 @@ const kubeadmOptions = z.strictObject({
   etcdUpgrade: z.boolean().exactOptional(),
 });
 
+/** An unquoted `yes` is a boolean, and `yes` and `no` are what ssh knows. */
+const sshValue = z.preprocess((given) => {
+  if (typeof given !== 'boolean') return given;
+  return given ? 'yes' : 'no';
+}, z.string());
+
 const access = {
   user: optionalText,
   port: port.exactOptional(),
@@ -50,7 +56,7 @@ const access = {
   /** PATH of scripts; sudo may have set a shorter one. */
   path: absolute.exactOptional(),
   /** Passed to ssh as `-o NAME=VALUE`; those for all count for each, too. */
-  options: z.record(z.string(), z.string()).exactOptional(),
+  options: z.record(z.string(), sshValue).exactOptional(),
 };
 
 const host = z.strictObject({

@@ -1,5 +1,4 @@
 /** Approves what kubelets with `serverTLSBootstrap` ask for, where the manifest says so. The rest stays pending, with a warning. */
-import { parse } from 'yaml';
 import { z } from 'zod';
 import type { KubeClient } from '../../kube/client.ts';
 import {
@@ -15,8 +14,9 @@ import { scriptFile } from '../../kubeadm/script-file.ts';
 import { PRELUDE } from '../../kubeadm/scripts.ts';
 import { untilRight } from '../../kubeadm/verify.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { messageOf } from '../../util/errors.ts';
+import { failing, messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
+import { parseYaml } from '../../util/yaml.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 import { type Known, NODE_USER, problemOfRequest } from './serving-request.ts';
 import { turnsOf } from './ssh.ts';
@@ -64,7 +64,10 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
       namespace: 'kube-system',
       abort,
     });
-    const written: unknown = parse(data?.['ClusterConfiguration'] ?? '{}');
+    const [written] = parseYaml(
+      data?.['ClusterConfiguration'] ?? '{}',
+      failing('REFIT_REFUSED', 'ConfigMap kube-system/kubeadm-config: data.ClusterConfiguration: '),
+    );
     const { controlPlaneEndpoint, apiServer, networking } = CLUSTER.parse(written);
     const ends = [server, `https://${controlPlaneEndpoint}`].map((url) =>
       (URL.parse(url)?.hostname ?? '').replaceAll(/[[\]]/g, ''),

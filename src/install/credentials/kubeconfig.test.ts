@@ -29,7 +29,7 @@ kind: Config
 current-context: c
 clusters: [{name: c, cluster: {server: 'https://127.0.0.1:6443', certificate-authority: ca.crt}}]
 users: [{name: u, user: {${user}}}]
-contexts: [{name: c, context: {cluster: c, user: u, namespace: n}}]
+contexts: [{name: c, context: {cluster: c, user: u, namespace: prod}}]
 `;
   writeFileSync(from, text);
   writeFileSync(to, withFullPaths(text, join(directory, 'from')));

@@ -1,15 +1,16 @@
 /** Writes kubeconfigs for agents: with a certificate in it, or with a command that gets a new one whenever it is due. */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { parse, stringify } from 'yaml';
 import { type ClusterConfig, clusterEntry } from '../../kube/config/cluster-config.ts';
+import { RefitError } from '../../util/errors.ts';
+import { parseYaml, writeYaml } from '../../util/yaml.ts';
 import type { ClientCertificate } from './issue.ts';
 
 /** YAML. The user's name is only a name in the file. */
 export async function kubeconfigWith(config: ClusterConfig, user: object): Promise<string> {
   const pem = config.certificateAuthority;
   const authority = pem && ('text' in pem ? pem.text : await readFile(pem.file, 'utf8'));
-  return stringify({
+  return writeYaml({
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [{ name: 'cluster', cluster: clusterEntry(config, authority) }],
@@ -23,7 +24,11 @@ const PATHS = new Set(['certificate-authority', 'client-certificate', 'client-ke
 
 /** The kubeconfig `text` as JSON for another folder: relative paths, which start at `folder`, become full ones. */
 export function withFullPaths(text: string, folder: string): string {
-  return JSON.stringify(parse(text), (key, value: unknown) => {
+  const [config] = parseYaml(text, () => {
+    // The sentence of the parser may quote a token.
+    throw new RefitError('REFIT_KUBECONFIG', 'the kubeconfig is not YAML');
+  });
+  return JSON.stringify(config, (key, value: unknown) => {
     const isPath = (it: string): boolean =>
       key === 'command' ? it.includes('/') : PATHS.has(key) && it !== '';
     return typeof value === 'string' && isPath(value) ? resolve(folder, value) : value;

@@ -1,0 +1,58 @@
+/** What unquoted YAML text means to kubectl: the rules of sigs.k8s.io/yaml, which are neither YAML 1.1 nor YAML 1.2. */
+import type { ScalarTag } from 'yaml';
+
+const NULL = /^(?:~|null|Null|NULL)?$/;
+const TRUE = /^(?:y|Y|yes|Yes|YES|true|True|TRUE|on|On|ON)$/;
+const FALSE = /^(?:n|N|no|No|NO|false|False|FALSE|off|Off|OFF)$/;
+const NO_JSON_NUMBER = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
+const LIKE_A_NUMBER = /^[-+.\d]/;
+
+/** After a leading point, only these make a text of it. */
+const MISPLACED_UNDERSCORE = /(?<!\d)_|_(?!\d)/;
+const LEGACY_OCTAL = /^0[0-7]+$/;
+const INTEGER = /^(?:0[xX][\da-fA-F]+|0[oO][0-7]+|0[bB][01]+|0|[1-9]\d*)$/;
+const FLOAT = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
+
+/**
+ * The number that `text` is, or `text`. `0o17` and `017` are 15, `1_000` is 1000. Times, dates and MAC
+ * addresses stay text: no number has a colon here, as it has in YAML 1.1.
+ */
+function numberOrText(text: string): number | string {
+  const isStrict = text.startsWith('.') && MISPLACED_UNDERSCORE.test(text);
+  const plain = isStrict ? text : text.replaceAll('_', '');
+  const negative = plain.startsWith('-');
+  const digits = plain.replace(/^[-+]/, '');
+  const size = sizeOf(digits);
+  if (size !== undefined) return negative && size !== 0 ? -size : size;
+  const float = FLOAT.test(plain) ? Number(plain) : Number.NaN;
+  return Number.isFinite(float) ? float : text;
+}
+
+function sizeOf(digits: string): number | undefined {
+  if (LEGACY_OCTAL.test(digits)) return Number(`0o${digits}`);
+  return INTEGER.test(digits) ? Number(digits) : undefined;
+}
+
+const CORE = 'tag:yaml.org,2002:';
+
+/** For a schema that knows texts, lists and mappings only. Without timestamps: kubectl leaves them as text. */
+export const KUBECTL_SCALARS: ScalarTag[] = [
+  { tag: `${CORE}null`, default: true, test: NULL, resolve: () => null },
+  { tag: `${CORE}bool`, default: true, test: TRUE, resolve: () => true },
+  { tag: `${CORE}bool`, default: true, test: FALSE, resolve: () => false },
+  {
+    tag: `${CORE}float`,
+    default: true,
+    test: NO_JSON_NUMBER,
+    resolve: (text, onError) => {
+      onError(`${text} is no number of JSON, and kubectl refuses it; quote it if it is a text`);
+      return text;
+    },
+  },
+  { tag: `${CORE}float`, default: true, test: LIKE_A_NUMBER, resolve: numberOrText },
+  { tag: `${CORE}int`, resolve: numberOrText },
+  {
+    tag: `${CORE}binary`,
+    resolve: (text) => Buffer.from(text, 'base64').toString(),
+  },
+];
