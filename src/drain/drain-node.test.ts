@@ -49,7 +49,7 @@ test('what a drain leaves does not keep it up, and a pod on its way out is not e
     (api) => api.daemonSets.add('ds'),
   );
   expect(namesOf(rig)).toEqual(['lost']);
-  expect(rig.progress).toEqual([{ left: 2 }]);
+  expect(rig.progress).toEqual([{ left: 2, pods: ['default/ending', 'default/lost'] }]);
   rig.api.remove('default/lost');
   rig.api.remove('default/ending');
   expect(await rig.done).toBe('drained');
@@ -139,19 +139,31 @@ describe('pods that arrive during the drain', () => {
   });
 });
 
+test('of many pods that are left, the first five are named in order', async () => {
+  const names = ['g', 'f', 'e', 'd', 'c', 'b', 'a'];
+  const rig = await drain(names.map((name) => [name]));
+  expect(rig.progress.at(-1)).toEqual({
+    left: 7,
+    pods: ['default/a', 'default/b', 'default/c', 'default/d', 'default/e'],
+  });
+  for (const name of names) rig.api.remove(`default/${name}`);
+  expect(await rig.done).toBe('drained');
+});
+
 test('pods that should have ended long ago are named with what holds them', async () => {
   const rig = await drain([['stuck'], ['slow']]);
   rig.api.end('default/slow', { deletionTimestamp: '2026-01-01T00:05:00Z' });
   rig.api.end('default/stuck', { finalizers: ['example.com/backup'] });
+  const pods = ['default/slow', 'default/stuck'];
   await rig.clock.advance(59_000);
-  expect(rig.progress.at(-1)).toEqual({ left: 2 });
+  expect(rig.progress.at(-1)).toEqual({ left: 2, pods });
   await rig.clock.advance(1_000);
   const stuck = 'default/stuck was to end by 2026-01-01T00:00:30Z (held by example.com/backup)';
-  expect(rig.progress.at(-1)).toEqual({ left: 2, blockedBy: stuck });
+  expect(rig.progress.at(-1)).toEqual({ left: 2, pods, blockedBy: stuck });
   await rig.clock.advance(300_000);
   const slow =
     'default/slow was to end by 2026-01-01T00:05:00Z (the kubelet has not reported its end)';
-  expect(rig.progress.at(-1)).toEqual({ left: 2, blockedBy: `${slow}; ${stuck}` });
+  expect(rig.progress.at(-1)).toEqual({ left: 2, pods, blockedBy: `${slow}; ${stuck}` });
   expect(rig.api.evictions).toHaveLength(2);
 });
 
@@ -220,6 +232,7 @@ describe('rules for single pods', () => {
     );
     expect(rig.progress.at(-1)).toEqual({
       left: 2,
+      pods: ['default/job', 'default/late'],
       blockedBy: 'waiting for default/job to complete',
     });
     expect(namesOf(rig)).toEqual([]);
@@ -255,6 +268,7 @@ describe('rules for single pods', () => {
     const rig = await drain([['a']], { podRules });
     expect(rig.progress.at(-1)).toEqual({
       left: 1,
+      pods: ['default/a'],
       blockedBy: expect.stringMatching(/^a namespace cannot be read: /) as unknown,
     });
     await rig.clock.advance(20_000);

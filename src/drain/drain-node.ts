@@ -18,16 +18,38 @@ import {
 export interface DrainProgress {
   /** Pods that are left, terminating ones included; 0 until they are counted. */
   readonly left: number;
+  /** The first of them in alphabetical order, as `namespace/name`; absent until they are counted. */
+  readonly pods?: readonly string[];
   /** For people: what blocks which pods; absent when nothing does. */
   readonly blockedBy?: string;
 }
 
+/** A sentence with more names is hard to read. */
+const MOST_NAMES = 5;
+
 export function progressOf(
-  left: number,
+  left: readonly Pod[],
   ...blocks: readonly (string | undefined)[]
 ): DrainProgress {
   const blockedBy = blocks.filter((block) => block !== undefined).join('; ');
-  return { left, ...(blockedBy === '' ? {} : { blockedBy }) };
+  const named = left.map(keyOf).toSorted().slice(0, MOST_NAMES);
+  return {
+    left: left.length,
+    ...(named.length === 0 ? {} : { pods: named }),
+    ...(blockedBy === '' ? {} : { blockedBy }),
+  };
+}
+
+/** `2 pods are left on node n1 (default/a, default/b): what blocks them`; without `node` only that they are left. */
+export function describeProgress(
+  { left, pods: named = [], blockedBy }: DrainProgress,
+  node?: string,
+): string {
+  const counted = left === 1 ? '1 pod is left' : `${left} pods are left`;
+  const where = node === undefined ? '' : ` on node ${node}`;
+  const more = left > named.length ? ` and ${left - named.length} more` : '';
+  const names = named.length === 0 ? '' : ` (${named.join(', ')}${more})`;
+  return `${counted}${where}${names}${blockedBy === undefined ? '' : `: ${blockedBy}`}`;
 }
 
 /** `abort` ends the drain; evicted pods stay evicted. */
@@ -102,7 +124,7 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) 
     await daemonSets.learn(view.list(), abort);
     const unknown = await rules.learn(view.list(), abort).catch(messageOf);
     if (unknown !== undefined) {
-      report(progressOf(view.list().length, `a namespace cannot be read: ${unknown}`), AGAIN_MS);
+      report(progressOf(view.list(), `a namespace cannot be read: ${unknown}`), AGAIN_MS);
       return false;
     }
     const sorted = sortPods(view.list(), options, { ...daemonSets, ...rules });
@@ -115,7 +137,7 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) 
     evictions.want(evict.filter((pod) => turnOf(pod) === turn));
     const { text, nextInMs } = findOverdue(sorted.ending, clock.now());
     report(
-      progressOf(left.length, evictions.blockedBy(), describeAwaited(sorted.awaited), text),
+      progressOf(left, evictions.blockedBy(), describeAwaited(sorted.awaited), text),
       nextInMs,
     );
     return left.length === 0;

@@ -89,6 +89,7 @@ test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, obj
     { currentHealthy: 1 },
     {
       left: 2,
+      pods: ['default/ending', 'default/web'],
       blockedBy:
         'PodDisruptionBudget default/web blocks default/web: it needs 1 healthy pods and has 1 currently; ' +
         'default/ending was to end by 2026-01-01T00:00:00Z (the kubelet has not reported its end)',
@@ -99,6 +100,7 @@ test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, obj
     { currentHealthy: 2, disruptionsAllowed: 1 },
     {
       left: 2,
+      pods: ['default/ending', 'default/web'],
       blockedBy:
         'default/ending was to end by 2026-01-01T00:00:00Z (the kubelet has not reported its end)',
     },
@@ -124,6 +126,7 @@ test('a budget that nobody has counted for yet', async () => {
   api.budgets = [buildBudget('web', { minAvailable: 1 }, { observedGeneration: 0 })];
   expect(await drainPreviewer(api.client, abort).during('n1', DEFAULT_DRAIN, 0)).toEqual({
     left: 1,
+    pods: ['default/web'],
     blockedBy:
       'PodDisruptionBudget default/web blocks default/web: it is still being processed by the server',
   });

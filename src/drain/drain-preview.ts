@@ -46,9 +46,8 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal) {
     async during(nodeName: string, options: DrainOptions, now: number): Promise<DrainProgress> {
       const { evict, ending, awaited, budgets } = await look(nodeName, options);
       const blocks = blocking.holdingBudgets(evict, budgets).map(blocking.describeBlockingBudget);
-      const left = evict.length + ending.length + awaited.length;
       return progressOf(
-        left,
+        [...evict, ...ending, ...awaited],
         ...blocks,
         blocking.describeAwaited(awaited),
         blocking.findOverdue(ending, now).text,

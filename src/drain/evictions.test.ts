@@ -51,6 +51,7 @@ describe('a budget with nothing to spare', () => {
     await rig.clock.advance(30_000);
     expect(rig.progress.at(-1)).toEqual({
       left: 2,
+      pods: ['default/web-0', 'default/web-1'],
       blockedBy:
         'PodDisruptionBudget default/web blocks default/web-0, default/web-1: it needs 2 healthy pods and has 2 currently',
     });
@@ -215,7 +216,11 @@ describe('an eviction that goes wrong', () => {
         throw error;
       };
     });
-    expect(rig.progress.at(-1)).toEqual({ left: 1, ...(blockedBy ? { blockedBy } : {}) });
+    expect(rig.progress.at(-1)).toEqual({
+      left: 1,
+      pods: ['default/a'],
+      ...(blockedBy ? { blockedBy } : {}),
+    });
     await rig.clock.advance(1_000);
     expect(rig.api.evictions).toHaveLength(2);
     rig.api.remove('default/a');

@@ -52,10 +52,11 @@ test('nodes drain side by side, and each tells how far it is', async () => {
   await clock.advance(0);
   expect(api.evictions.map(({ pod }) => pod).toSorted()).toEqual(['default/a', 'default/b']);
   const draining = { kind: 'draining', options: DEFAULT_DRAIN, since: STARTED, left: 1 };
+  const leftOn = (pod: string) => ({ ...draining, pods: [pod] });
   const drained = { kind: 'drained', options: DEFAULT_DRAIN, since: STARTED };
   expect(['n1', 'n2', 'n3', 'n4'].map((node) => drains.stateOf(node, OWNER))).toEqual([
-    draining,
-    draining,
+    leftOn('default/a'),
+    leftOn('default/b'),
     drained,
     undefined,
   ]);
@@ -67,7 +68,7 @@ test('nodes drain side by side, and each tells how far it is', async () => {
     options: DEFAULT_DRAIN,
     since: STARTED + 5_000,
   });
-  expect(drains.stateOf('n2', OWNER)).toEqual(draining);
+  expect(drains.stateOf('n2', OWNER)).toEqual(leftOn('default/b'));
   expect(new Set(told)).toEqual(new Set(['n1', 'n2', 'n3']));
 });
 
@@ -171,6 +172,7 @@ test('in the next term a drain begins anew, and its time with it', async () => {
     options: DEFAULT_DRAIN,
     since: clock.now(),
     left: 1,
+    pods: ['default/a'],
   });
 });
 

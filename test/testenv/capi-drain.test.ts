@@ -76,7 +76,7 @@ test('pods go first; the caller learns which budget blocks one, and the Machine 
   // Now it allows one eviction. The replacement cannot be scheduled, so the other pod stays.
   await setBudget(1);
   const held =
-    /^1 pod is left on node worker1: PodDisruptionBudget default\/web blocks default\/web-\S+: it needs 1 healthy pods and has 1 currently$/;
+    /^1 pod is left on node worker1 \(default\/web-\S+\): PodDisruptionBudget default\/web blocks default\/web-\S+: it needs 1 healthy pods and has 1 currently$/;
   await tells(held);
   expect(cordonOwner(await scene.cluster.client.get(nodes, 'worker1'))).toBeDefined();
 

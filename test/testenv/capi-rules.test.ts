@@ -113,7 +113,8 @@ test('pods stay where rules or labels say so, a pause holds the drain, and no Ma
   const hear = (answer: UpdateMachineResponse | Error): void =>
     void words.push(answer instanceof Error ? answer.message : (answer.message ?? ''));
   const updated = scene.update(NODE, scene.manager('h2', hear));
-  const left = '2 pods are left on node worker1: waiting for default/awaited to complete';
+  const left =
+    '2 pods are left on node worker1 (default/awaited, default/ending): waiting for default/awaited to complete';
   await vi.waitFor(() => expect(words.at(-1)).toBe(left), PATIENCE);
   expect(await podsThere()).toEqual(['awaited', 'kept', 'skipped']);
 

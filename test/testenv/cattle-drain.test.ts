@@ -151,7 +151,7 @@ test('a drain that a pod holds up fails at its deadline, and the node is schedul
   );
   await vi.waitFor(async () => {
     const { reason, message } = conditionOf(await plan('held'), 'Complete');
-    const words = `${NODE} was not drained within 4 s: 1 pod is left on node ${NODE}`;
+    const words = `${NODE} was not drained within 4 s: 1 pod is left on node ${NODE} (${NAMESPACE}/web)`;
     expect({ reason, message }).toEqual({ reason: 'JobFailed', message: words });
   }, PATIENCE);
   await vi.waitFor(

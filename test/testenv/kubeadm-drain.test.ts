@@ -19,7 +19,7 @@ const NAMESPACE = 'default';
 const WORKLOADS = new Workloads(NAMESPACE, '');
 const POLICY = 'kubeadm-drains';
 const HELD =
-  /w1 waits \(DrainBlocked\): 1 pod is left on node w1: PodDisruptionBudget default\/web blocks default\/web-\S+: it needs 1 healthy pods and has 1 currently/;
+  /w1 waits \(DrainBlocked\): 1 pod is left on node w1 \(default\/web-\S+\): PodDisruptionBudget default\/web blocks default\/web-\S+: it needs 1 healthy pods and has 1 currently/;
 let scene: Scene;
 let manifest = '';
 let last: Run;
@@ -173,7 +173,7 @@ test('a drain that does not end in time fails its host, which was not touched an
   expect(await run.ended).toBe(1);
   expect(run.stdout).toMatch(HELD);
   expect(run.stdout).toMatch(
-    /has failed: w1 was not drained within 8 s: 1 pod is left on node w1: PodDisruptionBudget .*\n$/,
+    /has failed: w1 was not drained within 8 s: 1 pod is left on node w1 \(default\/web-\S+\): PodDisruptionBudget .*\n$/,
   );
   expect(await logOf(scene.cluster.host('w1'), 'kubeadm')).toEqual([]);
   expect(await logOf(scene.cluster.host('w1'), 'kubelet')).toEqual([]);

@@ -181,7 +181,9 @@ test('a budget that allows no eviction is named with its pod: before the node is
     await puppets.cordonByHand('why-d1');
     await puppets.isAt('why-d1', 'Cordoning');
     const during = await whyOf('why-d1');
-    expect(during).toMatch(/\n {2}now {5}why-d1 Cordoning \(.*\): 1 pod is left on node why-d1: /);
+    expect(during).toMatch(
+      /\n {2}now {5}why-d1 Cordoning \(.*\): 1 pod is left on node why-d1 \(.*\): /,
+    );
     expect(during).toContain(held);
     // Nobody leads, so no deadline counts.
     expect(during).toContain(`\n  ends    ${ends}\n`);

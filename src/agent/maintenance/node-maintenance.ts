@@ -5,7 +5,12 @@ import {
   withoutAnyCordon,
   withoutCordon,
 } from '../../drain/cordon-marks.ts';
-import { type DrainProgress, DrainRefusedError, drainNode } from '../../drain/drain-node.ts';
+import {
+  type DrainProgress,
+  DrainRefusedError,
+  describeProgress,
+  drainNode,
+} from '../../drain/drain-node.ts';
 import { DEFAULT_DRAIN } from '../../drain/pods.ts';
 import type { KubeClient, RequestOptions } from '../../kube/client.ts';
 import { holderOf, renewalOf } from '../../kube/election/lease-record.ts';
@@ -150,10 +155,7 @@ function ownDrain(drain: AgentDrain, parts: MaintenanceParts, parent: AbortSigna
 
 function lateness(timeoutMs: number, progress: DrainProgress | undefined): string {
   const late = `the node was not drained within ${formatDuration(timeoutMs)}`;
-  if (progress === undefined) return late;
-  const { left, blockedBy } = progress;
-  const pods = left === 1 ? '1 pod is left' : `${left} pods are left`;
-  return `${late}: ${pods}${blockedBy === undefined ? '' : `: ${blockedBy}`}`;
+  return progress === undefined ? late : `${late}: ${describeProgress(progress)}`;
 }
 
 /** Who cordons, drains and uncordons for a signal; `unknown` without an answer or without a live leader. */

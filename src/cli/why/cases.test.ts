@@ -136,10 +136,10 @@ test.each<[string, Case, readonly string[]]>([
       states: MOVING,
       says: 'Cordoning',
       isCordoned: true,
-      sources: { drain: async () => await Promise.resolve({ left: 1 }) },
+      sources: { drain: async () => await Promise.resolve({ left: 1, pods: ['default/db-0'] }) },
     },
     [
-      'w1 Cordoning (8 min): 1 pod is left on node w1 (Draining)',
+      'w1 Cordoning (8 min): 1 pod is left on node w1 (default/db-0) (Draining)',
       'ends    when the pods are gone (kubectl get pods -A --field-selector spec.nodeName=w1 shows them)\n',
     ],
   ],

@@ -344,7 +344,7 @@ describe('what only the leader knows is looked up by whoever is asked', () => {
       ...node,
       spec: { ...node.spec, unschedulable: true },
     }));
-    expect(await scene.ask('m1')).toMatchObject(underWay('1 pod is left on node m1'));
+    expect(await scene.ask('m1')).toMatchObject(underWay('1 pod is left on node m1 (default/web)'));
     scene.api.put(podDisruptionBudgets, budget);
     expect(await scene.ask('m1')).toMatchObject({ retryAfterSeconds: 20 });
     scene.report('m1', 'ApplyingUpdate');

@@ -170,6 +170,18 @@ test.each<
     },
   ],
   [
+    'more pods are left than are named',
+    draining({ left: 7, pods: ['default/a', 'default/b'] }),
+    {},
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('Draining', '7 pods are left on node n1 (default/a, default/b and 5 more)'),
+      ends: GONE,
+      ...UNTIL,
+    },
+  ],
+  [
     'a budget blocks',
     draining({ blockedBy: WEB }),
     {},

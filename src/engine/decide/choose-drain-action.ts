@@ -1,5 +1,6 @@
 /** What the leader does for a target that delegates its drain: cordon and drain, later uncordon. */
 import { BUDGET_ENDS } from '../../drain/budgets.ts';
+import { type DrainProgress, describeProgress } from '../../drain/drain-node.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -109,12 +110,11 @@ function wait(
       ...failed,
       reason: because('DrainRefused', `${target.name} cannot be drained: ${drain.reason}`),
     };
-  const { left = 0, blockedBy } = drain.kind === 'draining' ? drain : {};
+  const progress = drain.kind === 'draining' ? drain : { left: 0 };
+  const { left, blockedBy }: DrainProgress = progress;
   const deadline =
     drain.since + (rules.onDeadline === 'wait' ? Number.POSITIVE_INFINITY : stepDeadlines.drain);
-  const counted = `${left === 1 ? '1 pod is' : `${left} pods are`} left on node ${node.name}`;
-  const what = left === 0 ? `Refit could not list the pods of node ${node.name} yet` : counted;
-  const why = blockedBy === undefined ? what : `${what}: ${blockedBy}`;
+  const why = left === 0 ? uncounted(node, blockedBy) : describeProgress(progress, node.name);
   if (now >= deadline) {
     const message = `${target.name} was not drained within ${formatDuration(stepDeadlines.drain)}: ${why}`;
     if (rules.onDeadline !== 'proceed')
@@ -140,6 +140,11 @@ function wait(
     ends,
     ...until,
   };
+}
+
+function uncounted({ name }: NodeView, blockedBy: string | undefined): string {
+  const what = `Refit could not list the pods of node ${name} yet`;
+  return blockedBy === undefined ? what : `${what}: ${blockedBy}`;
 }
 
 /** Which cordon to remove: ours, which names its owner, or also one that an original leader or agent set without a name. */
