@@ -89,8 +89,49 @@ test('an agent that reports no steps, and a step that is shorter than a column',
     { name: 'w2', began: later(60 * S), since: later(60 * S), spent: { Restart: 0 } },
   ];
   const [, first, second] = picture(view(targets), medium(42));
-  expect(first).toMatch(/^● w1 ▓+ {2}1 min$/);
+  expect(first).toMatch(/^● w1 ■+ {2}1 min$/);
   expect(second).toMatch(/^● w2 {2,}█ {2}0 ms$/);
+});
+
+test('the steps of a run over SSH have the words of what they do: a drain is no "apply"', () => {
+  const target = {
+    began: later(0),
+    since: later(40 * S),
+    spent: { Stage: 10 * S, Drain: 10 * S, Kubeadm: 10 * S, Kubelet: 8 * S, Verify: 2 * S },
+  };
+  expect(picture(view([target]), medium(42)).slice(1)).toEqual([
+    '● w1 ░░░░░░░▒▒▒▒▒▒▒▓▓▓▓▓▓▓██████◇  40 s',
+    '     ░=download ▒=drain ▓=apply',
+    '     █=restart ◇=verify',
+  ]);
+});
+
+test.each([
+  ['Cordoning', '▒', 'drain'],
+  ['Drain', '▒', 'drain'],
+  ['the hook of a host', '■', 'at work'],
+])('a node that stopped at %s: its last time is no "wait"', (step, shade, word) => {
+  const target = {
+    phase: 'failed',
+    step,
+    began: later(0),
+    since: later(20 * S),
+    spent: { Downloading: 10 * S },
+  } as const;
+  const lines = picture(view([target], 'failed'), medium(42)).join('\n');
+  expect(lines).toMatch(new RegExp(`░+${shade}+ `));
+  expect(lines).toContain(`${shade}=${word}`);
+  expect(lines).not.toContain('wait');
+});
+
+test('an agent that reports no steps beside one that does: neither word stands for both', () => {
+  const targets = [
+    { name: 'w1', began: later(0), since: later(20 * S) },
+    { name: 'w2', began: later(0), since: later(20 * S), spent },
+  ];
+  const lines = picture(view(targets), medium(59)).join('\n');
+  expect(lines).toContain('▓=apply');
+  expect(lines).toMatch(/■=at\s+work/);
 });
 
 test('nothing of a plan that runs, and nothing of nodes that never began', () => {

@@ -1,4 +1,5 @@
 /** Draws a plan that is over: one bar a node on a common time axis, the steps as shades, and waits as gaps. */
+import { STEPS } from '../../dialects/kubeadm/signal.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Medium } from '../output.ts';
 import { wrapped } from '../phrases.ts';
@@ -13,16 +14,48 @@ const LEAST_MS = 1000;
 /** More would not fit a screen. */
 const MOST_ROWS = 30;
 
-const SHADES: Readonly<Record<string, { readonly shade: string; readonly word: string }>> = {
-  Downloading: { shade: '░', word: 'download' },
-  Cordoning: { shade: '▒', word: 'drain' },
-  ApplyingUpdate: { shade: '▓', word: 'apply' },
-  Restart: { shade: '█', word: 'restart' },
-  UnCordoning: { shade: '▞', word: 'uncordon' },
-};
-/** Of agents that do not report their steps. */
-const AT_WORK = { shade: '▓', word: 'at work' };
-const WAITING = { shade: '·', word: 'wait' };
+interface Shade {
+  readonly shade: string;
+  readonly word: string;
+}
+
+const DOWNLOAD: Shade = { shade: '░', word: 'download' };
+const DRAIN: Shade = { shade: '▒', word: 'drain' };
+const APPLY: Shade = { shade: '▓', word: 'apply' };
+const RESTART: Shade = { shade: '█', word: 'restart' };
+const UNCORDON: Shade = { shade: '▞', word: 'uncordon' };
+const VERIFY: Shade = { shade: '◇', word: 'verify' };
+/** Of agents that do not report their steps, and of steps that this version does not know. */
+const AT_WORK: Shade = { shade: '■', word: 'at work' };
+const WAITING: Shade = { shade: '·', word: 'wait' };
+/** In the order of the legend. */
+const LEGEND: readonly Shade[] = [
+  DOWNLOAD,
+  DRAIN,
+  APPLY,
+  RESTART,
+  UNCORDON,
+  VERIFY,
+  AT_WORK,
+  WAITING,
+];
+
+/** By the names that nodes report: the statuses of a signal, the steps of a run over SSH, those of a Job. */
+const SHADES: ReadonlyMap<string, Shade> = new Map([
+  ['Downloading', DOWNLOAD],
+  ['Cordoning', DRAIN],
+  ['ApplyingUpdate', APPLY],
+  ['Restart', RESTART],
+  ['UnCordoning', UNCORDON],
+  ['RollingBack', RESTART],
+  [STEPS.stage, DOWNLOAD],
+  [STEPS.drain, DRAIN],
+  [STEPS.kubeadm, APPLY],
+  [STEPS.containerd, APPLY],
+  [STEPS.certificates, APPLY],
+  [STEPS.kubelet, RESTART],
+  [STEPS.verify, VERIFY],
+]);
 const MARKS: Partial<Record<TargetView['phase'], string>> = { done: '●', failed: '✗' };
 
 type Row = ReturnType<typeof rowOf>[number];
@@ -69,12 +102,18 @@ function rowOf(target: TargetView) {
   const steps = Object.entries(target.spent ?? {}).map(([step, ms]) => {
     const from = at;
     at += ms;
-    return { ...(SHADES[step] ?? AT_WORK), from, to: at };
+    return { ...shadeOf(step), from, to: at };
   });
-  const rest = steps.length === 0 ? AT_WORK : WAITING;
+  // What comes after the last finished step is the one in progress; if none is known, somebody else has to act.
+  const unnamed = steps.length === 0 ? AT_WORK : WAITING;
+  const rest = target.step === undefined ? unnamed : shadeOf(target.step);
   const last =
     ended > at || steps.length === 0 ? [{ ...rest, from: at, to: Math.max(at, ended) }] : [];
   return [{ target, segments: [...steps, ...last] }];
+}
+
+function shadeOf(step: string): Shade {
+  return SHADES.get(step) ?? AT_WORK;
 }
 
 /** Each column shows what took most of its time; a bar has one column at least. */
@@ -100,7 +139,7 @@ function barOf(
 
 function legendOf(rows: readonly Row[]): string {
   const used = new Set(rows.flatMap(({ segments }) => segments.map(({ shade }) => shade)));
-  const known = [...Object.values(SHADES), WAITING].filter(({ shade }) => used.has(shade));
-  const reported = rows.some(({ target }) => target.spent !== undefined);
-  return (reported ? known : [AT_WORK]).map(({ shade, word }) => `${shade}=${word}`).join(' ');
+  return LEGEND.filter(({ shade }) => used.has(shade))
+    .map(({ shade, word }) => `${shade}=${word}`)
+    .join(' ');
 }
