@@ -65,6 +65,19 @@ test('it is in the help, with its options and its notes', async () => {
   expect(written).toMatch(/It is only a toy\.\n$/);
 });
 
+test.each([
+  ['nosuch', '--help'],
+  ['help', 'nosuch'],
+  ['box', 'nosuch', '-h'],
+  ['box', 'help', 'nosuch'],
+  ['help', 'box', 'nosuch'],
+])('the help of a command that does not exist is a usage error: %s %s', async (...args) => {
+  await expect(run(...args)).rejects.toMatchObject({
+    code: 'REFIT_USAGE',
+    message: "unknown command 'nosuch'",
+  });
+});
+
 test('its options are checked', async () => {
   await expect(run('toy', 'w1', '--time', '3')).rejects.toThrow("unknown option '--time'");
   await expect(run('toy')).rejects.toThrow("missing required argument 'node'");

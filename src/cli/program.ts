@@ -45,7 +45,7 @@ export async function runProgram(
   const end = (code: number): void => void (exitCode = code);
   for (const spec of commands) addCommand(program, spec, call, end);
   try {
-    await program.parseAsync(args, { from: 'user' });
+    await program.parseAsync(unknownIn(args, commands) ?? args, { from: 'user' });
     return exitCode;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
@@ -55,6 +55,23 @@ export async function runProgram(
       throw new RefitError('REFIT_USAGE', 'a command is missing', { cause: error });
     throw new RefitError('REFIT_USAGE', error.message.replace(/^error: /, ''), { cause: error });
   }
+}
+
+/** The words up to the first that is no command. With a request for help behind them, the parser would show another help and end well. */
+function unknownIn(args: readonly string[], commands: readonly CommandSpec[]) {
+  const words: string[] = [];
+  let known = commands;
+  for (const word of args) {
+    if (word.startsWith('-')) return undefined;
+    if (word === 'help') continue;
+    words.push(word);
+    const named = known.find(({ name }) => name === word);
+    if (!named) return words;
+    // Its next word is an argument.
+    if (named.argument || !named.commands) return undefined;
+    known = named.commands;
+  }
+  return undefined;
 }
 
 function addCommand(

@@ -77,7 +77,7 @@ async function unknownIn(line: string): Promise<string[]> {
   const command = COMMANDS.find((each) => each.name === name);
   if (!command) return [name];
   const help =
-    name === 'agent' ? AGENT_HELP : await helpOf(name, ...(command.commands ? [second] : []));
+    name === 'agent' ? AGENT_HELP : await helpOf(name, ...(command.commands && second !== '' ? [second] : []));
   const options = words.match(/(?<=\s)--?[a-z][a-z-]*/g) ?? [];
   return options.filter((option) => !new RegExp(`(?:^|[ ,])${option}(?![a-z-])`, 'm').test(help));
 }

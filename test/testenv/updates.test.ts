@@ -415,7 +415,7 @@ test('`refit updates` shows what is followed, and `check` asks now', async () =>
   const connection = ['--kubeconfig', await kubeconfigFor('operator')];
   const missing = await runRefit('updates', 'check', 'none', ...connection);
   expect([missing.code, missing.stderr.join()]).toEqual([
-    2,
+    1,
     expect.stringContaining('there is no UpdateConfig none'),
   ]);
   server.offerWithoutHash('stable', running, cluster);

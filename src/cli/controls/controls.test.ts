@@ -189,7 +189,22 @@ test.each<[string, Control, Situation, PlanChange | string]>([
       said: [`${PLAN} continues.`, 'Now no node starts.', FIX],
     },
   ],
-  ['resume what is over', resume, OVER, { said: [`${PLAN} is done: no node is left to start.`] }],
+  ['resume what is over', resume, OVER, `${PLAN} is done: nothing is left to resume`],
+  [
+    'resume what is over and was paused: the pause is taken off',
+    resume,
+    { ...OVER, controls: PAUSED },
+    {
+      annotations: { [PAUSE_ANNOTATION]: null },
+      said: [`${PLAN} is done: no node is left to start.`],
+    },
+  ],
+  [
+    'resume what has failed and is not paused',
+    resume,
+    { state: 'ApplyFailed', states: { w1: 'SignalApplyFailed' } },
+    `${PLAN} has failed: nothing is left to resume`,
+  ],
   [
     'resume what was aborted',
     resume,

@@ -49,6 +49,13 @@ export function resume(plan: ControlledPlan, now: number): PlanChange {
   const change = paused ? { annotations: { [PAUSE_ANNOTATION]: null } } : {};
   const advice = toDo(view);
   const none = advice.length > 0 ? 'no node starts' : 'no node is left to start';
+  const isCorrectable = runnerOf(view.dialect).corrected !== undefined;
+  if (isFinal(snapshot.rollout) && !paused && !isCorrectable)
+    throw new RefitError(
+      'REFIT_CONTROL',
+      `${title} ${stateOf(view)}: nothing is left to resume`,
+      advice[0] === undefined ? {} : { hint: advice.join(' ') },
+    );
   if (isFinal(snapshot.rollout))
     return { ...change, said: [`${title} ${stateOf(view)}: ${none}.`, ...advice] };
   const resumed = { ...snapshot, controls: { ...snapshot.controls, paused: false } };

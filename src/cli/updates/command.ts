@@ -40,7 +40,7 @@ export async function checkUpdates(
   );
   const absent = `there is no UpdateConfig${name === undefined ? '' : ` ${name}`}`;
   if (wanted.length === 0)
-    throw new RefitError('REFIT_USAGE', absent, { hint: 'see docs/guides/updates.md' });
+    throw new RefitError('REFIT_CONTROL', absent, { hint: 'see docs/guides/updates.md' });
   const patch = { metadata: { annotations: { [CHECK_ANNOTATION]: asked } } };
   for (const { metadata } of wanted)
     await client.patch(updateConfigs, metadata.name, patch, { type: 'merge', abort });

@@ -1,5 +1,6 @@
 /** Runs `refit why`: for each plan, or for one node, its state, what it waits for, what ends that, and what to do. */
 import type { Wait } from '../../engine/model/decision.ts';
+import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
@@ -11,7 +12,7 @@ import { inSession, observeOnce, type SessionParts } from '../status/session.ts'
 import * as text from '../status/text.ts';
 import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
 
-/** That a plan failed is no failure of this command. */
+/** That a plan failed is no failure of this command. Rejects with REFIT_CONTROL where no plan has this node among its targets. */
 export async function showWhy(
   node: string | undefined,
   flags: ConnectionFlags & PlanFilter,
@@ -26,7 +27,7 @@ export async function showWhy(
   });
 }
 
-/** `now` in milliseconds since the epoch. */
+/** `now` in milliseconds since the epoch. Throws REFIT_CONTROL for a node that is no target. */
 export function whyLines(
   status: StatusView,
   node: string | undefined,
@@ -34,7 +35,8 @@ export function whyLines(
   medium: Medium,
 ): string[] {
   const { plans } = status;
-  if (plans.length === 0) return [...text.noteLines(status, now), 'There is no plan.'];
+  if (plans.length === 0 && node === undefined)
+    return [...text.noteLines(status, now), 'There is no plan.'];
   const blocks = plans.flatMap((plan) =>
     node === undefined
       ? [
@@ -45,7 +47,10 @@ export function whyLines(
         ]
       : nodeBlocks(status, plan, node, now, medium),
   );
-  if (blocks.length === 0) return [`No plan has ${node} among its targets.`];
+  if (blocks.length === 0)
+    throw new RefitError('REFIT_CONTROL', `no plan has ${node} among its targets`, {
+      hint: 'see the names of the nodes with `refit status -o wide`',
+    });
   return blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]));
 }
 

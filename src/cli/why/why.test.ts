@@ -93,9 +93,14 @@ const [W2, W3] = [buildNode('w2'), buildNode('w3')];
 
 test('no plan, and a node of none', async () => {
   expect(why([])).toEqual(['There is no plan.']);
-  expect(why(await lookAt([running], [], [W1, W2, W3], NOW), 'w9')).toEqual([
-    'No plan has w9 among its targets.',
-  ]);
+  const plans = await lookAt([running], [], [W1, W2, W3], NOW);
+  for (const given of [plans, []])
+    expect(() => why(given, 'w9')).toThrow(
+      expect.objectContaining({
+        code: 'REFIT_CONTROL',
+        message: 'no plan has w9 among its targets',
+      }),
+    );
 });
 
 test('a plan that runs: what is under way, what waits since when, what ends it', async () => {
