@@ -1,6 +1,7 @@
 /** Who carries a plan out, by dialect, and what to do when it has failed. */
 import { HOST_DEADLINE_MS } from '../dialects/kubeadm/dialect.ts';
 import { formatDuration } from '../util/duration.ts';
+import { ownMember } from '../util/own-member.ts';
 import { listed } from '../util/phrases.ts';
 import type { PlanView, TargetView } from './status/view.ts';
 
@@ -54,7 +55,7 @@ const RUNNERS: Readonly<Record<string, PlanRunner>> = {
 };
 
 export function runnerOf(dialect: string): PlanRunner {
-  return RUNNERS[dialect] ?? CONTROLLER;
+  return ownMember(RUNNERS, dialect) ?? CONTROLLER;
 }
 
 /** What to do about a plan that failed, wholly or in part, or was refused. */

@@ -27,6 +27,7 @@ import { systemClock as clock } from '../util/clock.ts';
 import { parseGoDuration } from '../util/duration.ts';
 import { messageOf, RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
+import { ownMember } from '../util/own-member.ts';
 
 interface UpdateFlags extends ControllerFlags {
   readonly insecureUpdates?: boolean;
@@ -102,7 +103,7 @@ async function prepareUpdates(
 
 /** The variables of k0s hold durations of Go. */
 function intervalIn(name: string, otherwise: number): number {
-  const text = process.env[name];
+  const text = ownMember(process.env, name);
   if (!text) return otherwise;
   const ms = (parseGoDuration(text) ?? 0) / 1e6;
   if (ms >= 100) return ms;

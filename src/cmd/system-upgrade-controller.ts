@@ -23,6 +23,7 @@ import { systemClock as clock, sleep } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import { stderrLogger } from '../util/log.ts';
+import { ownMember } from '../util/own-member.ts';
 
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
 
@@ -81,13 +82,13 @@ export async function runSystemUpgradeController(
 }
 
 function required(env: Environment, name: string): string {
-  const value = env[`${PREFIX}${name}`];
+  const value = ownMember(env, `${PREFIX}${name}`);
   if (value) return value;
   throw new RefitError('REFIT_USAGE', `${PREFIX}${name} is not set`);
 }
 
 function isSet(env: Environment, name: string): boolean {
-  return flag(env[`${PREFIX}${name}`] ?? '') === true;
+  return flag(ownMember(env, `${PREFIX}${name}`) ?? '') === true;
 }
 
 const POLL_MS = 200;

@@ -43,6 +43,7 @@ import * as prefetching from '../signal/prefetch.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { sameJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
+import { ownMember } from '../util/own-member.ts';
 
 type ResourceOf = (stage: Pick<Stage, 'role' | 'procedure'>) => Resource;
 
@@ -84,7 +85,10 @@ export function annotationSignal({
 
     acknowledge(world, _rollout, stage, target, now) {
       const object = objectOf(world, stage, target);
-      const next = NEXT[decodeSignal(object?.metadata.annotations)?.status?.status ?? ''];
+      const next = ownMember(
+        NEXT,
+        decodeSignal(object?.metadata.annotations)?.status?.status ?? '',
+      );
       return next === undefined ? undefined : replacing(stage, withStatus(object, next, now));
     },
 
@@ -180,7 +184,7 @@ function commandOf(stage: Stage, payload: Signalling['payload']): SignalCommand 
 
 /** Undefined where nothing may be fetched ahead: only our agent does it, and only what a sha256 verifies. */
 function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage) {
-  const payload = stage.payloads?.[platformOf(object) ?? ''];
+  const payload = ownMember(stage.payloads, platformOf(object) ?? '');
   if (payload?.sha256 === undefined || kindOf(stage) !== 'k0supdate' || !agentOf(object).ours)
     return undefined;
   return { rollout: source.uid, command: commandOf(stage, payload) };
@@ -221,7 +225,7 @@ function downloadsFor(
   { name }: Target,
 ): SignalCommand[] {
   const commands = stages.flatMap((stage) => {
-    const payload = stage.payloads?.[platformOf(object) ?? ''];
+    const payload = ownMember(stage.payloads, platformOf(object) ?? '');
     return payload && stage.role === role && namesIn(stage).has(name)
       ? [commandOf(stage, payload)]
       : [];
@@ -345,7 +349,7 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
         kind: 'working',
         step,
         ...common,
-        ...STEPS[step],
+        ...ownMember(STEPS, step),
         ...cordonOf(metadata, created, step),
       };
   }

@@ -1,12 +1,14 @@
 /** Chooses the proxy of a download from the environment, as Go's HTTP client does, which the original uses. */
 import { BlockList, isIP } from 'node:net';
 import { ifPossible } from '../util/errors.ts';
+import { ownMember } from '../util/own-member.ts';
 
 /** Such as `process.env`. Names count in both spellings, capitals first. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
-export const portOf = ({ port, protocol }: URL): string => port || (PORTS[protocol] ?? '');
+export const portOf = ({ port, protocol }: URL): string =>
+  port || (ownMember(PORTS, protocol) ?? '');
 
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
@@ -14,7 +16,8 @@ LOOPBACK.addAddress('::1', 'ipv6');
 
 /** Undefined: no proxy. Throws when the environment names an unusable proxy. */
 export function proxyFor(address: URL, environment: Environment): URL | undefined {
-  const read = (name: string): string => environment[name] || environment[name.toLowerCase()] || '';
+  const read = (name: string): string =>
+    ownMember(environment, name) || ownMember(environment, name.toLowerCase()) || '';
   const name = address.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
   const named = read(name);
   if (named === '' || isExempt(address, read('NO_PROXY'))) return undefined;
@@ -33,7 +36,7 @@ function readProxy(text: string): URL | undefined {
   const proxy = new URL(text);
   // A URL keeps a bare %: such credentials cannot be decoded.
   decodeURIComponent(`${proxy.username}:${proxy.password}`);
-  return PORTS[proxy.protocol] === undefined ? undefined : proxy;
+  return ownMember(PORTS, proxy.protocol) === undefined ? undefined : proxy;
 }
 
 function isExempt(address: URL, noProxy: string): boolean {

@@ -1,4 +1,5 @@
 /** Resources, their URL paths, keys and versions of objects, and the shapes that Refit reads: other fields survive. */
+import { ownMember } from '../util/own-member.ts';
 
 export interface Resource<T extends KubeObject = KubeObject> {
   /** Empty for the core group. */
@@ -124,14 +125,14 @@ export function withoutAnnotations<T extends KubeObject>(
 /** A JSON patch that removes this annotation if it is still as in `object`. */
 export function removalOf({ metadata }: KubeObject, name: string): object[] {
   const path = `/metadata/annotations/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-  const test = { op: 'test', path, value: metadata.annotations?.[name] };
+  const test = { op: 'test', path, value: ownMember(metadata.annotations, name) };
   return [test, { op: 'remove', path }];
 }
 
 /** Who gave this field of the spec its value, as the API server recorded it; empty if nothing keeps that. */
 export function managersOf({ managedFields = [] }: ObjectMeta, field: string): string[] {
   return managedFields.flatMap(({ manager = '', fieldsV1 }) =>
-    fieldsV1?.['f:spec']?.[`f:${field}`] ? manager : [],
+    ownMember(fieldsV1?.['f:spec'], `f:${field}`) ? manager : [],
   );
 }
 

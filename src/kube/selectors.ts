@@ -1,4 +1,6 @@
 /** Label and field selectors: the text form that kubectl takes, and label selectors as objects. */
+
+import { ownMember } from '../util/own-member.ts';
 import type { KubeObject, LabelSelector, Node } from './resources.ts';
 
 export type Matcher = (object: KubeObject) => boolean;
@@ -90,7 +92,7 @@ function labelRequirement(text: string): Requirement {
 function fieldRequirement(text: string, fields: Fields): Matcher {
   const [, name = '', operator, value] = /^([A-Za-z][\w.]*)(==|=|!=)([^\s=!]*)$/.exec(text) ?? [];
   if (operator === undefined) throw new SelectorError(`"${text}" is not a field requirement`);
-  const textOf = Object.hasOwn(fields, name) ? fields[name] : undefined;
+  const textOf = ownMember(fields, name);
   if (!textOf)
     throw new SelectorError(
       `"${name}" cannot be selected by, only ${Object.keys(fields).join(', ')}`,
@@ -120,10 +122,8 @@ export function labelMatcher(
   const { matchLabels = {}, matchExpressions = [] } = selector;
   const wanted = Object.entries(matchLabels);
   return (labels = {}) =>
-    wanted.every(([key, value]) => labels[key] === value) &&
-    matchExpressions.every((each) =>
-      meets(each, Object.hasOwn(labels, each.key) ? labels[each.key] : undefined),
-    );
+    wanted.every(([key, value]) => ownMember(labels, key) === value) &&
+    matchExpressions.every((each) => meets(each, ownMember(labels, each.key)));
 }
 
 function meets({ operator, values = [] }: Requirement, value: string | undefined): boolean {

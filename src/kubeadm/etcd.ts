@@ -1,5 +1,6 @@
 /** Asks the etcd members of the control-plane hosts for their health, and judges what they say. */
 import { isRecord, parseJson } from '../util/json.ts';
+import { ownMember } from '../util/own-member.ts';
 import { scriptFile } from './script-file.ts';
 import { PRELUDE, quoted } from './scripts.ts';
 
@@ -79,12 +80,12 @@ function isId(value: unknown): value is string {
 }
 
 function recordIn(answer: unknown, name: string): Record<string, unknown> {
-  const value = isRecord(answer) ? answer[name] : undefined;
+  const value = isRecord(answer) ? ownMember(answer, name) : undefined;
   return isRecord(value) ? value : {};
 }
 
 function listIn(answer: unknown, name: string): Record<string, unknown>[] {
-  const value = isRecord(answer) ? answer[name] : undefined;
+  const value = isRecord(answer) ? ownMember(answer, name) : undefined;
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 

@@ -182,9 +182,7 @@ function unquoted(image: string): string {
 }
 
 /** By component; undefined if each image has a version. */
-function unreadIn(
-  images: readonly (readonly [string, string])[],
-): HostFacts['unreadImages'] {
+function unreadIn(images: readonly (readonly [string, string])[]): HostFacts['unreadImages'] {
   const unread = images.filter(([, image]) => tagOf(image) === undefined);
   if (unread.length === 0) return undefined;
   return Object.fromEntries(unread.map(([name, image]) => [name, unquoted(image)]));

@@ -2,6 +2,7 @@
 import type { KubeClient } from '../kube/client.ts';
 import * as kube from '../kube/resources.ts';
 import { type Clock, sleep } from '../util/clock.ts';
+import { ownMember } from '../util/own-member.ts';
 import { parseVersion } from '../util/version.ts';
 import { isNeeded } from '../versions/version-rules.ts';
 import { dateOf, endingSoon } from './certificates.ts';
@@ -80,7 +81,7 @@ function wantedOf(
   component: string,
   { staticPods, unreadImages = {} }: HostFacts,
 ): string | undefined {
-  return staticPods[component] ?? unreadImages[component];
+  return ownMember(staticPods, component) ?? ownMember(unreadImages, component);
 }
 
 function podCheck(component: string, { facts, pods: all }: HostState, version: string): Check {

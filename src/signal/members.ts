@@ -1,5 +1,6 @@
 /** Reads records that others may write too: an invalid member counts as absent. */
 import { defined, isRecord } from '../util/json.ts';
+import { ownMember } from '../util/own-member.ts';
 
 /** For each member, what reads it: undefined where the value is invalid. */
 type Readers = Readonly<Record<string, (value: unknown) => unknown>>;
@@ -13,7 +14,10 @@ export function readMembers<R extends Readers>(
   record: Record<string, unknown>,
   readers: R,
 ): Members<R> {
-  const members = Object.entries(readers).map(([name, read]) => [name, read(record[name])]);
+  const members = Object.entries(readers).map(([name, read]) => [
+    name,
+    read(ownMember(record, name)),
+  ]);
   return defined(Object.fromEntries(members)) as Members<R>;
 }
 

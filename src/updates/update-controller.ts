@@ -5,6 +5,7 @@ import { LEAD_TIME_ANNOTATION } from '../engine/policy/plan-windows.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import { type Controller, type EventSource, fromMapping } from '../runtime/controller.ts';
 import { sameJson } from '../util/json.ts';
+import { ownMember } from '../util/own-member.ts';
 import { AFTER_FAILURE_ANNOTATION, TIME_ZONE_ANNOTATION } from './config/read-config.ts';
 import { CHECK_ANNOTATION } from './status.ts';
 import { UpdateFollower, type UpdateParts } from './update-follower.ts';
@@ -67,5 +68,5 @@ function wishesOf({
     TIME_ZONE_ANNOTATION,
     LEAD_TIME_ANNOTATION,
   ];
-  return [generation, deletionTimestamp, ...names.map((name) => annotations[name])];
+  return [generation, deletionTimestamp, ...names.map((name) => ownMember(annotations, name))];
 }

@@ -1,4 +1,5 @@
 /** How people and Go programs write lengths of time. */
+import { ownMember } from './own-member.ts';
 
 /** Milliseconds of `250ms`, `90s`, `5m`, `1h30m`; undefined where the text is nothing like these, or zero. */
 export function parseDuration(text: string): number | undefined {
@@ -37,7 +38,7 @@ export function parseGoDuration(text: string): number | undefined {
   const parts = [...rest.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)/g)];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== rest) return undefined;
   const sum = parts.reduce(
-    (total, [, digits, unit = '']) => total + Number(digits) * (GO_UNITS[unit] ?? 0),
+    (total, [, digits, unit = '']) => total + Number(digits) * (ownMember(GO_UNITS, unit) ?? 0),
     0,
   );
   return sign === '-' ? -sum : sum;

@@ -1,5 +1,6 @@
 /** Plain JSON values: their types, equality and a stable text form. */
 import { ifPossible } from './errors.ts';
+import { ownMember } from './own-member.ts';
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
@@ -12,19 +13,20 @@ export function sameJson(a: unknown, b: unknown): boolean {
   const keys = keysOf(a);
   return (
     keys.length === keysOf(b).length &&
-    keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key], b[key]))
+    keys.every((key) => Object.hasOwn(b, key) && sameJson(ownMember(a, key), ownMember(b, key)))
   );
 }
 
 const keysOf = (record: Record<string, unknown>) =>
-  Object.keys(record).filter((key) => record[key] !== undefined);
+  Object.keys(record).filter((key) => ownMember(record, key) !== undefined);
 
 /** JSON text with keys sorted as Go sorts them, so that equal values have equal texts. */
 export function stableStringify(value: unknown): string {
   if (Array.isArray(value))
     return `[${value.map((each: unknown) => stableStringify(each ?? null)).join()}]`;
   if (!isRecord(value)) return JSON.stringify(value) ?? 'undefined';
-  const textOf = (key: string): string => `${JSON.stringify(key)}:${stableStringify(value[key])}`;
+  const textOf = (key: string): string =>
+    `${JSON.stringify(key)}:${stableStringify(ownMember(value, key))}`;
   return `{${keysOf(value).toSorted().map(textOf).join()}}`;
 }
 

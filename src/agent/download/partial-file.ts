@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { defined, isRecord, parseJson } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { type Files, writeDurably } from '../state/durable-files.ts';
 import { isBundleName } from './bundle-name.ts';
 import { feed } from './hash-file.ts';
@@ -135,7 +136,7 @@ async function readRecord(path: string, files: Files): Promise<PartRecord | unde
 function isPartRecord(value: unknown): value is PartRecord {
   if (!isRecord(value) || typeof value['url'] !== 'string') return false;
   const areTexts = ['sha256', 'sealed', 'validator'].every((key) =>
-    ['string', 'undefined'].includes(typeof value[key]),
+    ['string', 'undefined'].includes(typeof ownMember(value, key)),
   );
   return areTexts && (value['name'] === undefined || isBundleName(value['name']));
 }

@@ -1,6 +1,7 @@
 /** Puts an airgap bundle into the directory that the service imports from: complete or not at all, and once. */
 import { dirname, join } from 'node:path';
 import { isRecord, parseJson } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { type Files, syncPath, writeDurably } from '../state/durable-files.ts';
 import { type FileTrust, unless } from '../state/trusted-path.ts';
 import { bundleNameFor, bundleNameIn, isBundleName, PARTIAL_BUNDLE } from './bundle-name.ts';
@@ -205,6 +206,7 @@ export function withBundle(
 
 function isBundle(value: unknown): value is PlacedBundle {
   const isWhole =
-    isRecord(value) && ['url', 'version', 'sha256'].every((key) => typeof value[key] === 'string');
+    isRecord(value) &&
+    ['url', 'version', 'sha256'].every((key) => typeof ownMember(value, key) === 'string');
   return isWhole && isBundleName(value['name']);
 }

@@ -11,6 +11,7 @@ import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION, MACHINE_ANNOTATION } from '../.
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import type { Tools } from '../../util/tools.ts';
 import { keepDoing, type SignalObject } from './signal-object.ts';
 
@@ -41,7 +42,7 @@ export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Pro
     };
     if (
       newest !== undefined &&
-      Object.entries(annotations).some(([name, text]) => found[name] !== text)
+      Object.entries(annotations).some(([name, text]) => ownMember(found, name) !== text)
     )
       await client.patch(
         resource,

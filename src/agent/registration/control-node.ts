@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { apiVersionOf, type KubeObject } from '../../kube/resources.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../signal/names.ts';
 import { sameJson } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 
 export type ControllerMode = 'controller' | 'controller+worker';
 
@@ -68,5 +69,5 @@ function contains(
   all: Readonly<Record<string, string>> = {},
   part: Readonly<Record<string, string>>,
 ): boolean {
-  return Object.entries(part).every(([key, value]) => all[key] === value);
+  return Object.entries(part).every(([key, value]) => ownMember(all, key) === value);
 }

@@ -7,6 +7,7 @@ import type { Snapshot } from '../../engine/model/decision.ts';
 import { type Stage, type Target, targetsIn, withStages } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { runnerOf } from '../plan-runners.ts';
 import { titleOf } from '../status/text.ts';
 import type { Control, ControlledPlan } from './control.ts';
@@ -21,8 +22,10 @@ export function retry(name: string): Control {
     const before = snapshot.controls.retries.get(name);
     if (before !== undefined && before >= at)
       return { said: [`${name} already has a retry.`, ...said] };
-    const earlier =
-      plan.metadata.annotations?.[controlKey(RETRY_ANNOTATION, dialect.controlPrefix)];
+    const earlier = ownMember(
+      plan.metadata.annotations,
+      controlKey(RETRY_ANNOTATION, dialect.controlPrefix),
+    );
     return {
       annotations: { [RETRY_ANNOTATION]: withRetry(earlier, name, rfc3339(at)) },
       said: [`${name} of ${titleOf(view)} will be tried again.`, ...said],

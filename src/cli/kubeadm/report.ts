@@ -6,6 +6,7 @@ import { reportOn } from '../../dialects/kubeadm/signal.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
+import { ownMember } from '../../util/own-member.ts';
 import type { ClusterState } from './verify.ts';
 
 export type UpgradeReport = ReturnType<typeof reportOf>;
@@ -99,7 +100,7 @@ export function markdownOf({
   const rows = hosts.map(({ name, role, before, after, state, message, spent }) => {
     const times = Object.entries(spent).map(([step, ms]) => `${step} ${formatDuration(ms)}`);
     const versions = Object.entries(before).map(([component, from = 'unknown']) => {
-      const to = after?.[component] ?? 'unknown';
+      const to = ownMember(after, component) ?? 'unknown';
       return `${component} ${from}${from === to ? '' : ` → ${to}`}`;
     });
     return [

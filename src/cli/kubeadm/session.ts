@@ -36,6 +36,7 @@ import { sleep, systemClock } from '../../util/clock.ts';
 import { failing, RefitError } from '../../util/errors.ts';
 import { isRecord } from '../../util/json.ts';
 import { stderrLogger } from '../../util/log.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import type { Tools } from '../../util/tools.ts';
 import { parseYaml } from '../../util/yaml.ts';
@@ -324,6 +325,6 @@ async function kubeconfigFindings({ config, clock }: KubeadmSession): Promise<Fi
 function valueIn(config: ConfigMap | undefined, key: string, field: string): unknown {
   const { metadata, data } = config ?? {};
   const place = `ConfigMap ${metadata?.namespace}/${metadata?.name}: data.${key}: `;
-  const [value] = parseYaml(data?.[key] ?? '', failing('REFIT_REFUSED', place));
-  return isRecord(value) ? value[field] : undefined;
+  const [value] = parseYaml(ownMember(data, key) ?? '', failing('REFIT_REFUSED', place));
+  return isRecord(value) ? ownMember(value, field) : undefined;
 }

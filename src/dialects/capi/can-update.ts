@@ -1,6 +1,7 @@
 /** Answers CanUpdateMachine and CanUpdateMachineSet: returns the change of the version, which Refit can make, as a patch. */
 import * as hooks from '../../api/capi/hooks.ts';
 import { isRecord, type Json, sameJson } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { parseVersion } from '../../util/version.ts';
 
 interface Part {
@@ -113,7 +114,7 @@ export function valueAt(value: unknown, path: readonly string[]): Value {
 
 /** Ignores inherited names such as `constructor`. */
 function own(record: Record<string, unknown>, key: string): Value {
-  return Object.hasOwn(record, key) ? (record[key] as Value) : undefined;
+  return ownMember(record, key) as Value | undefined;
 }
 
 export interface CanRequest {

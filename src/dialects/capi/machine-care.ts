@@ -9,6 +9,7 @@ import { type Controller, fromMapping, type ReconcileContext } from '../../runti
 import { decodeSignal } from '../../signal/annotations.ts';
 import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { sameJson } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { type MachineUpdate, recordOf, updateOn, withRequest } from './rollout.ts';
 import { disagreementOf, type UpdateParts } from './update-machine.ts';
 
@@ -108,13 +109,8 @@ async function holdOff(
   isHeld: boolean,
   abort: AbortSignal,
 ) {
-  const {
-    name,
-    namespace,
-    resourceVersion,
-    annotations: { [SKIP.annotation]: found } = {},
-    labels = {},
-  } = metadata;
+  const { name, namespace, resourceVersion, annotations: before, labels = {} } = metadata;
+  const found = ownMember(before, SKIP.annotation);
   if (isHeld ? found !== undefined : found !== SKIP.ours && labels[HELD_LABEL] === undefined)
     return;
   const [value, label] = isHeld ? [SKIP.ours, ''] : [null, null];

@@ -6,6 +6,7 @@ import { isForbidden, isNotFound } from '../../kube/status-error.ts';
 import { unlessError } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import { onceForEach } from '../../util/memo.ts';
+import { ownMember } from '../../util/own-member.ts';
 import type { MachineUpdate } from './rollout.ts';
 
 export type RulesOf = (
@@ -54,7 +55,11 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
       a.metadata.name < b.metadata.name ? -1 : 1,
     );
     const podRules = rules.filter(isMeant).map(({ spec: { pods = [{}], drain } }) => {
-      return { pods, action: ACTIONS[drain.behavior] ?? ('wait' as const), turn: drain.order ?? 0 };
+      return {
+        pods,
+        action: ownMember(ACTIONS, drain.behavior) ?? ('wait' as const),
+        turn: drain.order ?? 0,
+      };
     });
     const { length } = JSON.stringify(podRules);
     const place = `namespace ${namespace}, whose MachineDrainRules have ${length} characters, of ${MOST_CHARACTERS} at most,`;

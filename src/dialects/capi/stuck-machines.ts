@@ -7,6 +7,7 @@ import { isOver } from '../../signal/at-work.ts';
 import { AGENT_ANNOTATION, REPORT_ANNOTATION, SIGNAL_DATA_ANNOTATION } from '../../signal/names.ts';
 import type { Clock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
 import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 
@@ -28,7 +29,7 @@ export function stuckMachines(
     if (silentMs === undefined || !isReplaced || !isSilent(node)) return '';
     const { annotations = {} } = node.metadata;
     const told = [UPDATE_ANNOTATION, SIGNAL_DATA_ANNOTATION, REPORT_ANNOTATION, AGENT_ANNOTATION];
-    const report = JSON.stringify(told.map((key) => annotations[key]));
+    const report = JSON.stringify(told.map((key) => ownMember(annotations, key)));
     const now = clock.monotonic();
     const known = watched.get(uid);
     const at = known?.report === report ? known.at : now;

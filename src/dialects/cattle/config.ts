@@ -2,6 +2,7 @@
 import type { Environment } from '../../http/proxy-choice.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import type { Logger } from '../../util/log.ts';
+import { ownMember } from '../../util/own-member.ts';
 
 export const DEFAULT_JOB_SETTINGS = {
   activeDeadlineSeconds: 600,
@@ -87,7 +88,7 @@ function duration(value: string): number | undefined {
 /** Uses the default, and logs an error, for a value that cannot be parsed. Empty means not set. */
 function reader(env: Environment, log: Logger, prefix: string) {
   return <T>(name: string, parse: (value: string) => T | undefined, fallback: T): T => {
-    const value = env[`${prefix}${name}`];
+    const value = ownMember(env, `${prefix}${name}`);
     if (value === undefined || value === '') return fallback;
     const parsed = parse(value);
     if (parsed === undefined)

@@ -2,6 +2,7 @@
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { Target } from '../../engine/model/rollout.ts';
 import { annotated, type Job, type Node, withoutAnnotations } from '../../kube/resources.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { recordedFailures } from './attempts.ts';
 import { hostnameOf } from './job.ts';
 import { cordons, isCordonOf } from './leader-drain.ts';
@@ -66,7 +67,7 @@ export function cordonsIn({ metadata, spec }: Job): boolean {
 export const CORDONS = { spec: { initContainers: [{ name: 'cordon' }] } };
 
 function markOn({ metadata }: Node, plan: CattlePlan): string | undefined {
-  return metadata.annotations?.[cordonMarkOf(plan.metadata.name)];
+  return ownMember(metadata.annotations, cordonMarkOf(plan.metadata.name));
 }
 
 /** A Job may have cordoned it: of the original, one that failed, or one whose end was not recorded. */

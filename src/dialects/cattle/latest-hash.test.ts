@@ -65,6 +65,15 @@ describe('the hash', () => {
     );
   });
 
+  test.each(['constructor', 'spec.toString', '__proto__', 'spec.upgrade.constructor.name'])(
+    'the path %s names no field, although every object of JavaScript has one of that name',
+    (path) => {
+      const spec = { upgrade: { image: 'img' } };
+      const nothing = latestHash(digesting('spec.nothing', spec), 'v1.2.3', []);
+      expect(latestHash(digesting(path, spec), 'v1.2.3', [])).toBe(nothing);
+    },
+  );
+
   test('counts maps, lists, numbers, durations and what is not there', () => {
     const names = [
       'upgrade',

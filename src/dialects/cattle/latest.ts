@@ -7,6 +7,7 @@ import { selectorFault } from '../../kube/selectors.ts';
 import type { ConditionUpdate } from '../../runtime/conditions.ts';
 import { formatGoDuration, parseGoDuration } from '../../util/duration.ts';
 import { escapeLikeGo, isRecord, stableStringify } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { conditionOf, says } from './conditions.ts';
 import { DIGEST_ANNOTATION, expandedLabels, hashLabelOf } from './names.ts';
 import { windowsOf } from './window.ts';
@@ -37,7 +38,7 @@ const LETTERS: Readonly<Record<string, string>> = { '0': 'g', '1': 'h', '3': 'k'
 export function secretHash({ metadata, type = '', data, immutable }: Secret): string {
   const content = { data: data ?? null, immutable, kind: 'Secret', name: metadata.name, type };
   const hex = hash('sha256', escapeLikeGo(stableStringify(content)));
-  return hex.slice(0, 10).replaceAll(/[013ae]/g, (digit) => LETTERS[digit] ?? digit);
+  return hex.slice(0, 10).replaceAll(/[013ae]/g, (digit) => ownMember(LETTERS, digit) ?? digit);
 }
 
 /** The text of the fields that the digest annotation lists: comma-separated paths, without list items; blanks are not trimmed. */
@@ -46,7 +47,9 @@ export function digestOf(plan: CattlePlan, paths: string): string {
   return paths
     .split(',')
     .map((path) =>
-      path.split('.').reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), root),
+      path
+        .split('.')
+        .reduce<unknown>((at, key) => (isRecord(at) ? ownMember(at, key) : undefined), root),
     )
     .map((value) => (Array.isArray(value) ? print(value[0] ?? '') : print(value ?? '')).trim())
     .join('');

@@ -4,6 +4,7 @@ import type { CattlePlan } from '../../api/cattle/plan.ts';
 import type { KubeObject, LabelSelector } from '../../kube/resources.ts';
 import { labelMatcher, type Requirement } from '../../kube/selectors.ts';
 import { onceForEach } from '../../util/memo.ts';
+import { ownMember } from '../../util/own-member.ts';
 
 const GROUP = 'upgrade.cattle.io';
 
@@ -34,7 +35,7 @@ export const cordonMarkOf = (planName: string): string => `cordon.refit.${GROUP}
 export const DISABLED = 'disabled';
 
 export function hashOn({ metadata }: KubeObject, plan: CattlePlan): string | undefined {
-  return metadata.labels?.[hashLabelOf(plan.metadata.name)];
+  return ownMember(metadata.labels, hashLabelOf(plan.metadata.name));
 }
 
 const MAX = 64;
@@ -47,7 +48,7 @@ export function selects(plan: CattlePlan, { metadata: { labels = {} } }: KubeObj
 const selectorOf = onceForEach(({ metadata, spec }: CattlePlan) => {
   const [matches, own] = [labelMatcher(spec?.nodeSelector), hashLabelOf(metadata.name)];
   return (labels: Readonly<Record<string, string>>): boolean =>
-    labels[own] !== DISABLED && matches(labels);
+    ownMember(labels, own) !== DISABLED && matches(labels);
 });
 
 /** Joins the parts with `-`. A name above 63 characters is cut and gets a hash, as in the original. */
@@ -95,6 +96,6 @@ export function expandedLabels(
     '$(LATEST_HASH)': hash,
   };
   const expanded = (text: string): string =>
-    text.replaceAll(/\$\$|\$\([^)]*\)/g, (found) => known[found] ?? found);
+    text.replaceAll(/\$\$|\$\([^)]*\)/g, (found) => ownMember(known, found) ?? found);
   return Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, expanded(value)]));
 }

@@ -6,6 +6,7 @@ import type { OrphanedPlan, World } from '../../engine/dialect.ts';
 import { sourceOf, type Target } from '../../engine/model/rollout.ts';
 import { type Job, jobs, type Node, nodes } from '../../kube/resources.ts';
 import { onceForEach } from '../../util/memo.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { orphanedRollout } from '../orphaned-rollout.ts';
 import { hostnameOf } from './job.ts';
 import { CORDON_KIND, isHeld, markOf } from './leader-drain.ts';
@@ -59,7 +60,7 @@ function jobsLeft(world: World, alive: Alive): Orphaned[] {
     const node = world.get(nodes, name);
     if (!plan || (node && !isHeld(job))) return [];
     const { latestHash, applying } = plan.status ?? {};
-    const hash = labels[hashLabelOf(plan.metadata.name)] ?? '';
+    const hash = ownMember(labels, hashLabelOf(plan.metadata.name)) ?? '';
     if (node && hash === latestHash && applying?.includes(hostnameOf(node)) === true) return [];
     return orphaned(
       plan,

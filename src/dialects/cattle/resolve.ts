@@ -20,6 +20,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { sameJson } from '../../util/json.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
 import { conditionOf, holds } from './conditions.ts';
 import { hostnameOf } from './job.ts';
@@ -235,19 +236,20 @@ function stateReader(
     if (working.has(name)) return 'intended';
     // It held a slot for another version, whose Job may have changed it: going back is a new upgrade.
     const isOutdated = latestHash !== hash && applying.has(hostnameOf(node)) && isSelected(node);
-    if (hash !== '' && labels[label] === hash) return isOutdated ? 'intended' : 'done';
+    if (hash !== '' && ownMember(labels, label) === hash) return isOutdated ? 'intended' : 'done';
     // It keeps its place until its failure no longer counts.
     const failure = failures.nodes.get(name);
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
     // Also for an earlier hash.
-    if (!applying.has(hostnameOf(node)) || labels[label] === latestHash) return 'pending';
+    if (!applying.has(hostnameOf(node)) || ownMember(labels, label) === latestHash)
+      return 'pending';
     const own = openJobs(node, plan, world);
     const isBegun = own.length > 0 || isCordonedBy(node, plan, own);
     if (!isBegun && twinOf(world, { name, state: 'pending' })) return 'pending';
     if (isSelected(node)) return 'intended';
     // One that is left out while its Job works, or whose plan became invalid, ends first: it may be cordoned.
     const job = jobFor(world, { id: hash }, name, plan);
-    const isAnswered = labels[label] !== DISABLED && job !== undefined && !isHeld(job);
+    const isAnswered = ownMember(labels, label) !== DISABLED && job !== undefined && !isHeld(job);
     const endedWell = job ? holds(job, 'Complete') : !own.some((each) => holds(each, 'Failed'));
     return isAnswered || ((problems.length > 0 || endedWell) && isCordonedBy(node, plan, own))
       ? 'intended'

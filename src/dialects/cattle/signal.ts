@@ -14,6 +14,7 @@ import {
 } from '../../kube/resources.ts';
 import { claimOf, otherClaimantOn, signallerOf, withoutClaim } from '../../signal/at-work.ts';
 import { onceForEach, onceForEachWith } from '../../util/memo.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { listed } from '../../util/phrases.ts';
 import { type Attempts, withMachine } from './attempts.ts';
 import { holds } from './conditions.ts';
@@ -347,13 +348,16 @@ function finished(node: Node, plan: CattlePlan, hash: string, version: string): 
   const own = names.expandedLabels(spec?.postCompleteLabels, version, hash);
   const before = node.metadata.labels ?? {};
   const label = names.hashLabelOf(metadata.name);
-  const labels = before[label] === names.DISABLED ? before : { ...before, ...own, [label]: hash };
+  const labels =
+    ownMember(before, label) === names.DISABLED ? before : { ...before, ...own, [label]: hash };
   return { ...node, metadata: { ...node.metadata, labels } };
 }
 
 /** Of one that gets the version of its label again: until then the label would be wrong. */
 function withoutLabel(node: Node, { metadata }: CattlePlan): Node {
-  const { [names.hashLabelOf(metadata.name)]: _, ...labels } = node.metadata.labels ?? {};
+  const label = names.hashLabelOf(metadata.name);
+  const others = Object.entries(node.metadata.labels ?? {}).filter(([key]) => key !== label);
+  const labels = Object.fromEntries(others);
   return { ...node, metadata: { ...node.metadata, labels } };
 }
 

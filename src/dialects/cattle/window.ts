@@ -1,6 +1,7 @@
 /** Reads the maintenance window of a Plan as the original does: days, and times of day in a time zone. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { isTimeZone, type MaintenanceWindow } from '../../util/maintenance-windows.ts';
+import { ownMember } from '../../util/own-member.ts';
 
 type Window = NonNullable<NonNullable<CattlePlan['spec']>['window']>;
 
@@ -35,7 +36,7 @@ export function windowsOf(window: Window): MaintenanceWindow[] | string {
   if (start === undefined || end === undefined || faults.length > 0) return faults.join('; ');
   const stretch = (startMinute: number, endMinute: number): MaintenanceWindow => ({
     days: days.map((day) =>
-      /^\d$/.test(day) ? ((Number(day) + 6) % 7) + 1 : (DAYS[day.slice(0, 2)] ?? 0),
+      /^\d$/.test(day) ? ((Number(day) + 6) % 7) + 1 : (ownMember(DAYS, day.slice(0, 2)) ?? 0),
     ),
     startMinute,
     endMinute: Math.min(endMinute, DAY_MINUTES),

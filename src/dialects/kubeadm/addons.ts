@@ -10,6 +10,7 @@ import { readBounded } from '../../util/bounded-file.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { parseJson, sameJson } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { parseYaml } from '../../util/yaml.ts';
 
 export interface Addon {
@@ -104,7 +105,7 @@ export async function planAddons(
   const broken = [`configmaps ${RECORD} -n ${namespace} (it is broken)`];
   const plans = addons.map(async ({ name, objects }) => {
     const known =
-      z.array(z.string()).safeParse(parseJson(map?.data?.[name] ?? '[]')).data ?? broken;
+      z.array(z.string()).safeParse(parseJson(ownMember(map?.data, name) ?? '[]')).data ?? broken;
     const left = known.filter((identity) => !files.has(identity));
     const notes = left.map(
       (each) => `${name}: applied before, in no file now; Refit leaves it: kubectl get ${each}`,

@@ -71,7 +71,7 @@ export const kubeOneManifest = cluster.transform((value) => {
     ...Object.keys(controlPlane).flatMap((field) =>
       field === 'hosts' ? [] : [`controlPlane.${field}`],
     ),
-    ...NOT_READ.filter((field) => hosts.some(({ each }) => field in each)).map(
+    ...NOT_READ.filter((field) => hosts.some(({ each }) => Object.hasOwn(each, field))).map(
       (field) => `hosts[].${field}`,
     ),
   ];

@@ -8,6 +8,7 @@ import { type KubeObject, kubeletVersionOf, nodes } from '../../kube/resources.t
 import type { Part } from '../../kubeadm/host.ts';
 import { type HostStepsParts, VERIFY_MS } from '../../kubeadm/host-steps.ts';
 import { parseJson } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 
 const REPORT = 'upgrade.refit.dev/kubeadm';
 
@@ -149,6 +150,14 @@ function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
       step === STEPS.drain && (upgrades?.isWaiting(target) ?? true) ? 'drain' : undefined;
     const cancellable = touched !== true && (work === undefined || work === 'open');
     const limitMs = step === STEPS.verify && state === 'working' ? VERIFY_MS : undefined;
-    return { kind: 'working', step, ...seen, part: TIMED[step], limitMs, waitsFor, cancellable };
+    return {
+      kind: 'working',
+      step,
+      ...seen,
+      part: ownMember(TIMED, step),
+      limitMs,
+      waitsFor,
+      cancellable,
+    };
   };
 }

@@ -1,5 +1,6 @@
 /** The decision: one pure function, which the controller, `refit status`, the tests and the explorer all run. */
 import { onceForEach } from '../../util/memo.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Decision, NodeAction, Signalling, Snapshot } from '../model/decision.ts';
 import {
@@ -108,6 +109,6 @@ function signalFor({ snapshot, policy }: Evaluations, stage: Stage, target: Targ
   const cordon = { cordonFor: owner, ...(found ? { foundCordoned: true as const } : {}) };
   const agent = node && policy.drain.enabled ? { ...policy.agent, ...cordon } : policy.agent;
   if (!stage.payloads) return [{ stage, target, agent }];
-  const payload = stage.payloads[platform];
+  const payload = ownMember(stage.payloads, platform);
   return payload ? [{ stage, target, payload, agent }] : [];
 }

@@ -1,4 +1,6 @@
 /** Gate: the plan must hold a payload for the target's platform. */
+
+import { ownMember } from '../../util/own-member.ts';
 import { type Gate, PASS, stop } from './types.ts';
 
 export const platformSupported: Gate = {
@@ -10,7 +12,7 @@ export const platformSupported: Gate = {
         'PlatformUnknown',
         `${target.name} lacks the labels kubernetes.io/os and kubernetes.io/arch`,
       );
-    if (stage.payloads[facts.platform]) return PASS;
+    if (ownMember(stage.payloads, facts.platform)) return PASS;
     const known = Object.keys(stage.payloads).join(', ') || 'none';
     return stop(
       'PlatformUnsupported',

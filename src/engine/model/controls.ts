@@ -1,5 +1,6 @@
 /** What people ask for while a plan runs (pause, abort, retry): annotations of ours on the plan. */
 import { type KubeObject, withoutAnnotations } from '../../kube/resources.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { because, type Reason } from './reasons.ts';
 
 export const COMMON_PREFIX = 'upgrade.refit.dev/';
@@ -29,7 +30,7 @@ export function controlKey(annotation: string, prefix = COMMON_PREFIX): string {
 export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls {
   const { annotations = {}, deletionTimestamp } = metadata;
   const [pause, abort, retry] = [PAUSE_ANNOTATION, ABORT_ANNOTATION, RETRY_ANNOTATION].map(
-    (key) => annotations[controlKey(key, prefix)] ?? annotations[key],
+    (key) => ownMember(annotations, controlKey(key, prefix)) ?? ownMember(annotations, key),
   );
   const reason = deletionTimestamp === undefined ? 'no reason was given' : 'it is being deleted';
   // `Date.parse` also accepts words and numbers.

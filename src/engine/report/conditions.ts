@@ -3,6 +3,7 @@ import { annotated, type Condition, type KubeObject } from '../../kube/resources
 import { ifUnchanged } from '../../kube/status-error.ts';
 import { type Conditions, withCondition } from '../../runtime/conditions.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import type { Effects } from '../act/writes.ts';
 import type { Wait } from '../model/decision.ts';
 import { isUnasked, type ReasonCode, type ReportedEvent } from '../model/reasons.ts';
@@ -155,6 +156,6 @@ function isCondition(entry: unknown): entry is Condition {
   if (!isRecord(entry) || typeof entry['type'] !== 'string' || typeof entry['status'] !== 'string')
     return false;
   return ['reason', 'message', 'lastTransitionTime'].every((name) =>
-    ['string', 'undefined'].includes(typeof entry[name]),
+    ['string', 'undefined'].includes(typeof ownMember(entry, name)),
   );
 }

@@ -1,4 +1,6 @@
 /** Whose turn it is: `order` of an UpgradePolicy puts the targets of a stage into groups that start one after the other. */
+
+import { ownMember } from '../../util/own-member.ts';
 import { listed } from '../../util/phrases.ts';
 import type { Refusal } from '../gates/registry.ts';
 import { type DecisionContext, factsOf, wait } from '../gates/types.ts';
@@ -59,7 +61,7 @@ function groupIn({ snapshot, policy: { order = [] } }: Context): (target: Target
     const { labels = {} } = factsOf(snapshot, target);
     const places = order.map((entry) => {
       const [key = '', wanted] = entry.split('=');
-      const value = labels[key];
+      const value = ownMember(labels, key);
       if (wanted !== undefined) return value === wanted ? FIRST : REST;
       return value === undefined ? REST : `${FIRST}${value}`;
     });

@@ -85,12 +85,16 @@ function impersonationHeaders({ user, uid, groups, extra }: Impersonation): Outg
   // The API server percent-decodes the rest of the header's name, which may hold only the characters of a token.
   const escapeKey = (key: string): string =>
     encodeURIComponent(key).replace(/[()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
+  const extraHeaders: OutgoingHttpHeaders = Object.fromEntries(
+    Object.entries(extra).map(([key, values]) => [
+      `impersonate-extra-${escapeKey(key)}`,
+      [...values],
+    ]),
+  );
   const headers: OutgoingHttpHeaders = { 'impersonate-user': user };
   if (uid !== undefined) headers['impersonate-uid'] = uid;
   if (groups.length > 0) headers['impersonate-group'] = [...groups];
-  for (const [key, values] of Object.entries(extra))
-    headers[`impersonate-extra-${escapeKey(key)}`] = [...values];
-  return headers;
+  return { ...headers, ...extraHeaders };
 }
 
 /** How often a file is checked: the kubelet replaces it long before the old content expires. */

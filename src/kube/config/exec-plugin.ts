@@ -3,6 +3,7 @@ import { type ExecFileException, execFile } from 'node:child_process';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { isRecord, isText, parseJson } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { type ClusterConfig, clusterEntry, type ExecConfig } from './cluster-config.ts';
 
 type ExecCredential = ReturnType<typeof readCredential>;
@@ -74,7 +75,10 @@ function readCredential(stdout: string, command: string) {
   const answer = parseJson(stdout);
   const status = isRecord(answer) ? answer['status'] : undefined;
   if (!isRecord(status)) throw pluginError(command, 'printed no ExecCredential with a status');
-  const text = (field: string) => (isText(status[field]) ? status[field] : undefined);
+  const text = (field: string) => {
+    const value = ownMember(status, field);
+    return isText(value) ? value : undefined;
+  };
   const [token, certificate, key] = [
     text('token'),
     text('clientCertificateData'),

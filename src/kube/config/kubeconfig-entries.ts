@@ -2,6 +2,7 @@
 import { isAbsolute, join } from 'node:path';
 import { RefitError } from '../../util/errors.ts';
 import { defined, isRecord } from '../../util/json.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import type { ExecConfig, Impersonation, Pem, UserConfig } from './cluster-config.ts';
 
@@ -30,7 +31,7 @@ export function readCluster(entry: Entry) {
 }
 
 export function readUser(entry: Entry): UserConfig {
-  const field = ['auth-provider', 'username'].find((name) => entry.fields[name]);
+  const field = ['auth-provider', 'username'].find((name) => ownMember(entry.fields, name));
   if (field)
     throw complaint(entry, field, 'is set, but only certificates, tokens and exec are supported');
   const user = defined({
@@ -51,7 +52,9 @@ const OUTSIDE =
   /^(exec|tokenFile|client-certificate|client-key|certificate-authority|insecure-skip-tls-verify)$/;
 
 export function refuseOutside(entry: Entry): void {
-  const [field] = Object.keys(entry.fields).filter((key) => OUTSIDE.test(key) && entry.fields[key]);
+  const [field] = Object.keys(entry.fields).filter(
+    (key) => OUTSIDE.test(key) && ownMember(entry.fields, key),
+  );
   if (field)
     throw complaint(
       entry,
@@ -132,13 +135,13 @@ export function section(
   { file, directory }: Pick<Entry, 'file' | 'directory'>,
 ): Map<string, Entry> {
   const entries = new Map<string, Entry>();
-  const found = config[list] ?? [];
+  const found = ownMember(config, list) ?? [];
   if (!Array.isArray(found))
     throw new RefitError('REFIT_KUBECONFIG', `${file}: ${list} must be a list`);
   for (const [index, item] of found.entries()) {
     if (!isRecord(item) || typeof item['name'] !== 'string')
       throw new RefitError('REFIT_KUBECONFIG', `${file}: ${list}[${index}] has no name`);
-    const fields = item[member] ?? {};
+    const fields = ownMember(item, member) ?? {};
     const name = `${member} "${item['name']}"`;
     if (!isRecord(fields))
       throw new RefitError('REFIT_KUBECONFIG', `${file}: ${name} must be a mapping`);
@@ -149,20 +152,20 @@ export function section(
 
 /** Undefined when the field is absent, null or empty, which mean the same in a kubeconfig. */
 export function textField(entry: Entry, field: string): string | undefined {
-  const value = entry.fields[field];
+  const value = ownMember(entry.fields, field);
   if (value === undefined || value === null || value === '') return undefined;
   if (typeof value === 'string') return value;
   throw complaint(entry, field, 'must be a string');
 }
 
 export function booleanField(entry: Entry, field: string): boolean {
-  const value = entry.fields[field] ?? false;
+  const value = ownMember(entry.fields, field) ?? false;
   if (typeof value === 'boolean') return value;
   throw complaint(entry, field, 'must be true or false');
 }
 
 export function textList(entry: Entry, field: string): string[] {
-  const value = entry.fields[field] ?? [];
+  const value = ownMember(entry.fields, field) ?? [];
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;
   throw complaint(entry, field, 'must be a list of strings');
 }

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { readBounded } from '../../util/bounded-file.ts';
 import { describeIssues } from '../../util/describe-issue.ts';
 import { failing, messageOf, RefitError } from '../../util/errors.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { parseYaml } from '../../util/yaml.ts';
 import * as catalogs from '../server/catalog.ts';
@@ -32,7 +33,7 @@ export async function publishBundle(publishing: Publishing): Promise<void> {
   for (const each of wanted.files) {
     const { version, platform, kind } = each;
     const found = await gather(each, publishing);
-    releases[version]?.push({ platform, kind, ...found });
+    ownMember(releases, version)?.push({ platform, kind, ...found });
     say(`${titleOf(each)}: ${found.size} bytes, sha256 ${found.sha256}`);
   }
   await publish(directory, { releases, channels: wanted.channels });

@@ -3,6 +3,7 @@ import type { Plan } from '../../api/autopilot/plan.ts';
 import type { RolloutPhase } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { openAt } from '../../util/maintenance-windows.ts';
+import { ownMember } from '../../util/own-member.ts';
 import {
   compareVersions,
   compareVersionTexts,
@@ -63,7 +64,7 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
   const origin = plan && originOf(plan);
   const phase = plan && phaseOf(plan.status?.state);
   const isRunning = phase === 'new' || phase === 'running';
-  const withdrawn = origin && release.withdrawn[origin.version];
+  const withdrawn = origin && ownMember(release.withdrawn, origin.version);
   if (isRunning && withdrawn !== undefined)
     return {
       action: 'abort',
@@ -84,7 +85,7 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
     );
   const back = `the channel offers ${release.version}, and the controllers run ${lowest.text}: Refit never goes back by itself`;
   if (order < 0) return none('Downgrade', back);
-  const gone = release.withdrawn[release.version];
+  const gone = ownMember(release.withdrawn, release.version);
   if (gone !== undefined)
     return none('Withdrawn', `release ${release.version} was withdrawn: ${gone}`);
   return (
@@ -136,7 +137,7 @@ function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined
   const twice = `${failed}, and the same release is never tried twice; correct the cause and ${retry}, or delete Plan ${name}`;
   if (order === 0) return none('PlanFailed', twice);
   const mayFollow =
-    settings.afterFailure === 'Newer' || release.withdrawn[origin.version] !== undefined;
+    settings.afterFailure === 'Newer' || ownMember(release.withdrawn, origin.version) !== undefined;
   if (order > 0 && mayFollow) return undefined;
   const then = order > 0 ? `delete Plan ${name} to let ${release.version} start` : retry;
   return none('PlanFailed', `${failed}; correct the cause and ${then}`);

@@ -4,6 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { messageOf, RefitError } from '../../util/errors.ts';
+import { ownMember } from '../../util/own-member.ts';
 import { compareVersions, parseVersion } from '../../util/version.ts';
 
 /** Replaced as a whole: a reader finds an old catalog or a new one, and all files of both. */
@@ -88,7 +89,7 @@ export function versionFor(
   minor?: string,
 ): string | undefined {
   // The name comes from the request, and may be that of an inherited property.
-  const entries = Object.hasOwn(catalog.channels, channel) ? catalog.channels[channel] : undefined;
+  const entries = ownMember(catalog.channels, channel);
   const offered = (entries ?? []).flatMap((entry) => {
     const version = parseVersion(entry.version);
     const isOffered =
@@ -111,6 +112,8 @@ function isIncluded(
 }
 
 export function withdrawnOf(catalog: Catalog, channel: string): Record<string, string> {
-  const gone = (catalog.channels[channel] ?? []).filter(({ withdrawn }) => withdrawn !== undefined);
+  const gone = (ownMember(catalog.channels, channel) ?? []).filter(
+    ({ withdrawn }) => withdrawn !== undefined,
+  );
   return Object.fromEntries(gone.map(({ version, withdrawn = '' }) => [version, withdrawn]));
 }

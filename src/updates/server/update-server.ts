@@ -18,6 +18,7 @@ import {
 import type { Metrics } from '../../runtime/metrics.ts';
 import { failing, messageOf } from '../../util/errors.ts';
 import { closeOnAbort, listen } from '../../util/listen.ts';
+import { ownMember } from '../../util/own-member.ts';
 import type { Tools } from '../../util/tools.ts';
 import * as catalogs from './catalog.ts';
 import { BLOCK_BYTES, BlockCache, sendFile } from './send-file.ts';
@@ -230,7 +231,10 @@ export function listedIndex(
   version: string,
   base: string,
 ): string {
-  const byPlatform = Map.groupBy(catalog.releases[version] ?? [], ({ platform }) => platform);
+  const byPlatform = Map.groupBy(
+    ownMember(catalog.releases, version) ?? [],
+    ({ platform }) => platform,
+  );
   const downloadURLs = [...byPlatform].map(([platform, files]) => {
     const [os, arch] = platform.split('-');
     const [k0s, airgap] = (['k0s', 'airgap'] as const).map((kind) =>
@@ -253,12 +257,14 @@ export function mappedIndex(
   version: string,
   base: string,
 ): string {
-  const downloadURLs: Record<catalogs.CatalogFile['kind'], Record<string, string>> = {
-    k0s: {},
-    airgap: {},
-  };
-  for (const file of catalog.releases[version] ?? [])
-    downloadURLs[file.kind][file.platform] = urlOf(base, version, file);
+  const files = ownMember(catalog.releases, version) ?? [];
+  const urlsOf = (wanted: catalogs.CatalogFile['kind']): Record<string, string> =>
+    Object.fromEntries(
+      files
+        .filter(({ kind }) => kind === wanted)
+        .map((file) => [file.platform, urlOf(base, version, file)]),
+    );
+  const downloadURLs = { k0s: urlsOf('k0s'), airgap: urlsOf('airgap') };
   return `${JSON.stringify({ version, downloadURLs, withdrawn: catalogs.withdrawnOf(catalog, channel) })}\n`;
 }
 

@@ -271,6 +271,17 @@ test('a MachineDeployment that cannot be read: nobody is called, and nothing is 
   expect(scene.called).toEqual([]);
 });
 
+test('for a template hash that every object of JavaScript has as a member, nothing is recorded: the set of today decides', async () => {
+  const scene = new Scene('CanUpdateMachineSet');
+  await scene.accept();
+  scene.label({
+    'cluster.x-k8s.io/deployment-name': 'md',
+    'machine-template-hash': 'constructor',
+  });
+  expect(await scene.update()).toMatchObject({ status: 'Success' });
+  expect(scene.called).toEqual(['filer']);
+});
+
 test('Machines of an earlier MachineSet keep the updaters that accepted it', async () => {
   const scene = new Scene('CanUpdateMachineSet');
   await scene.accept();

@@ -8,6 +8,7 @@ import { configurableOn } from '../../../signal/agent-presence.ts';
 import * as wire from '../../../signal/node-configuration.ts';
 import { unlessError } from '../../../util/errors.ts';
 import { isRecord, sameJson } from '../../../util/json.ts';
+import { ownMember } from '../../../util/own-member.ts';
 import { counted } from '../../../util/phrases.ts';
 import { printable } from '../../../util/printable.ts';
 import {
@@ -125,7 +126,7 @@ const FIELDS: Readonly<Record<string, Field>> = {
 
 /** Whether this change is all done once the items are. What leaves a list is not: what would be there without it is not known. */
 function isCovered({ path, from, to }: Change, items: readonly wire.ConfigurationItem[]): boolean {
-  const field = FIELDS[path.join('.')];
+  const field = ownMember(FIELDS, path.join('.'));
   const [before, after] = [byName(field, from), byName(field, to)];
   if (!field || !before || !after || [...before.keys()].some((name) => !after.has(name)))
     return false;
@@ -144,10 +145,10 @@ function byName(
 ): Map<string, Entry> | undefined {
   if (
     !Array.isArray(list) ||
-    !list.every((entry) => isRecord(entry) && typeof entry[key] === 'string')
+    !list.every((entry) => isRecord(entry) && typeof ownMember(entry, key) === 'string')
   )
     return undefined;
-  const entries = new Map((list as Entry[]).map((entry) => [String(entry[key]), entry]));
+  const entries = new Map((list as Entry[]).map((entry) => [String(ownMember(entry, key)), entry]));
   return entries.size === list.length ? entries : undefined;
 }
 

@@ -13,6 +13,7 @@ import type { KubeObject } from '../../../kube/resources.ts';
 import { isConflict } from '../../../kube/status-error.ts';
 import { unlessError } from '../../../util/errors.ts';
 import { isRecord, parseJson, stableStringify } from '../../../util/json.ts';
+import { ownMember } from '../../../util/own-member.ts';
 import { type CanRequest, compared, MACHINE_SHAPE } from '../can-update.ts';
 import type { CallParts } from './updater-sets.ts';
 
@@ -67,14 +68,16 @@ export async function recordAccepted(
   if (!deployment || !hash)
     throw new Error(`MachineSet ${metadata.name} lacks a label of a MachineDeployment`);
   const owner = await management.get(machineDeployments, deployment, options);
-  const { [hash]: before, ...others } = acceptedOn(owner);
+  const sets = acceptedOn(owner);
+  const before = ownMember(sets, hash);
+  const others = Object.entries(sets).filter(([other]) => other !== hash);
   // Machines come from several MachineSets, and each may need others. What the set no longer has is first, since it fails.
   const earlier = before?.set === set.metadata.name ? before.steps : [];
   const place = (step: string): number => set.spec.updaters.findIndex(({ name }) => name === step);
   const steps = [...new Set([...earlier, ...accepted.steps])].toSorted(
     (one, other) => place(one) - place(other),
   );
-  const entries: [string, Accepted][] = [...Object.entries(others), [hash, { ...accepted, steps }]];
+  const entries: [string, Accepted][] = [...others, [hash, { ...accepted, steps }]];
   const annotations = {
     [STEPS_ANNOTATION]: JSON.stringify(Object.fromEntries(entries.slice(-MOST))),
   };
@@ -92,9 +95,8 @@ export async function acceptedOf(
   const { namespace, labels = {} } = machine.metadata;
   const { [SET_LABELS.deployment]: deployment, [SET_LABELS.hash]: hash = '' } = labels;
   if (!deployment) return undefined;
-  return acceptedOn(await management.get(machineDeployments, deployment, { namespace, abort }))[
-    hash
-  ];
+  const owner = await management.get(machineDeployments, deployment, { namespace, abort });
+  return ownMember(acceptedOn(owner), hash);
 }
 
 function acceptedOn({ metadata }: KubeObject): z.infer<typeof acceptedSets> {

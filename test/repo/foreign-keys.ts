@@ -1,0 +1,65 @@
+/** Finds look-ups of text in plain objects, with the types that the compiler knows. */
+import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
+import {
+  isBinaryExpression,
+  isBindingElement,
+  isComputedPropertyName,
+  isElementAccessExpression,
+} from 'typescript/unstable/ast/is';
+import { API, type Checker, type Program, TypeFlags } from 'typescript/unstable/sync';
+
+/** `string`, and texts that are known in part: a key that is one of a few known words is no foreign text. */
+const ANY_TEXT = TypeFlags.String | TypeFlags.TemplateLiteral | TypeFlags.StringMapping;
+
+/**
+ * Every place that looks up text in an object so that an inherited member, such as `constructor`, is found: `record[text]`,
+ * `{ [text]: value } = record` and `text in record`. Each is the file, the line and the code.
+ */
+export function lookUpsOfText(root: string, configFile: string): string[] {
+  const api = new API({ cwd: root });
+  try {
+    const snapshot = api.updateSnapshot({ openProjects: [`${root}${configFile}`] });
+    return snapshot.getProjects().flatMap(({ program, checker }) =>
+      filesBelow(root, program).flatMap((file) =>
+        lookUpsIn(file, checker).map((node) => {
+          const start = node.getStart(file);
+          const line = file.text.slice(0, start).split('\n').length;
+          return `${file.fileName.slice(root.length)}:${line}: ${file.text.slice(start, node.end)}`;
+        }),
+      ),
+    );
+  } finally {
+    api.close();
+  }
+}
+
+function filesBelow(root: string, program: Program): SourceFile[] {
+  return program
+    .getSourceFileNames()
+    .filter((name) => name.startsWith(root) && !name.includes('/node_modules/'))
+    .flatMap((name) => program.getSourceFile(name) ?? []);
+}
+
+function lookUpsIn(file: SourceFile, checker: Checker): Node[] {
+  const found: Node[] = [];
+  const visit = (node: Node): void => {
+    const key = keyOf(node);
+    if (key !== undefined && isText(key, checker)) found.push(node);
+    node.forEachChild(visit);
+  };
+  file.forEachChild(visit);
+  return found;
+}
+
+/** The expression whose value names the member that is looked up. */
+function keyOf(node: Node): Node | undefined {
+  if (isElementAccessExpression(node)) return node.argumentExpression;
+  if (isBinaryExpression(node))
+    return node.operatorToken.kind === SyntaxKind.InKeyword ? node.left : undefined;
+  if (!isBindingElement(node) || node.propertyName === undefined) return undefined;
+  return isComputedPropertyName(node.propertyName) ? node.propertyName.expression : undefined;
+}
+
+function isText(node: Node, checker: Checker): boolean {
+  return ((checker.getTypeAtLocation(node)?.flags ?? 0) & ANY_TEXT) !== 0;
+}
