@@ -76,8 +76,8 @@ async function unknownIn(line: string): Promise<string[]> {
   if (name === '') return [];
   const command = COMMANDS.find((each) => each.name === name);
   if (!command) return [name];
-  const help =
-    name === 'agent' ? AGENT_HELP : await helpOf(name, ...(command.commands && second !== '' ? [second] : []));
+  const subcommand = command.commands && second !== '' ? [second] : [];
+  const help = name === 'agent' ? AGENT_HELP : await helpOf(name, ...subcommand);
   const options = words.match(/(?<=\s)--?[a-z][a-z-]*/g) ?? [];
   return options.filter((option) => !new RegExp(`(?:^|[ ,])${option}(?![a-z-])`, 'm').test(help));
 }
