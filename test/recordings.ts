@@ -61,6 +61,11 @@ export function recordedWrites(name: string): RecordedWrite[] {
     .filter(({ verb }) => verb !== undefined);
 }
 
+/** What was recorded of k0s's own agent beside another one, or of how it is switched off; `name` is that of the file. */
+export function recordedBeside(name: string): unknown {
+  return read(`beside/${name}.json`);
+}
+
 function read(name: string): unknown {
   return JSON.parse(text(name));
 }

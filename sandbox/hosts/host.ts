@@ -1,5 +1,5 @@
 /** A stand-in host: a directory with a service in it, and the supervisor that keeps the service running. */
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import type { Broken } from './stand-in.ts';
@@ -16,7 +16,7 @@ export interface HostOptions {
   /** More arguments of the service: with `--enable-worker` or `--single` pods run on a controller, too. */
   readonly flags?: readonly string[];
   readonly broken?: Broken;
-  /** True: the command line of a controller leaves k0s's own agent on; off where absent, as the guide says. */
+  /** True: k0s's own agent is on, by the command line of a controller or the profile of a worker; off where absent, as the guide says. */
   readonly ownAgent?: boolean;
   /** Milliseconds between the end of a service and its next start; 100 where absent. */
   readonly restartDelayMs?: number;
@@ -76,6 +76,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const own =
     role === 'controller' && options.ownAgent !== true ? ['--disable-components=autopilot'] : [];
   const command = [binary, role, '--status-socket', statusSocket, ...own, ...flags, ...api];
+  if (role === 'worker') await writeWorkerProfile(dataDirectory, options.ownAgent === true);
   const supervisor = new Supervisor(command, restartDelayMs, onService);
   if (broken === undefined) await firstAnswer(supervisor, statusSocket);
   return {
@@ -101,6 +102,19 @@ export async function startHost(options: HostOptions): Promise<Host> {
       await firstAnswer(supervisor, statusSocket);
     },
   };
+}
+
+/** What k0s keeps of the worker profile that it was started with. */
+export async function writeWorkerProfile(dataDirectory: string, ownAgent: boolean): Promise<void> {
+  const data = {
+    konnectivity: '{"agentPort":8132}',
+    nodeLocalLoadBalancing: '{"enabled":false,"type":"EnvoyProxy"}',
+    ...(!ownAgent && { autopilotDisabled: 'true' }),
+  };
+  // JSON is YAML, too.
+  const text = JSON.stringify({ name: 'default', data });
+  await mkdir(dataDirectory, { recursive: true });
+  await writeFile(join(dataDirectory, 'worker-profile.yaml'), text);
 }
 
 /**

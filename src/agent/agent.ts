@@ -73,7 +73,11 @@ const LONG_STEPS: readonly Step['kind'][] = [
 /** `service`: until the service may answer, looked for often. */
 type Pause = number | 'service' | undefined;
 
-type AwaitStep = Extract<Step, { kind: 'await-service' | 'await-leader' | 'await-clock' }>;
+type AwaitStep = Extract<Step, { kind: `await-${string}` }>;
+
+function isAwait(step: Step): step is AwaitStep {
+  return step.kind.startsWith('await-');
+}
 
 export class Agent {
   readonly #parts: AgentParts;
@@ -174,14 +178,9 @@ export class Agent {
     const isBlind = isRisky && this.#parts.beside !== 'replace';
     if (step.kind === 'nothing' || ((step.kind === 'report' || isBlind) && newest === undefined))
       return undefined;
-    if (step.kind === 'await-clock' && newest && signal)
+    if ('reason' in step && isAwait(step) && newest && signal)
       await this.#reportWait(newest, signal, step.reason);
-    if (
-      step.kind === 'await-service' ||
-      step.kind === 'await-leader' ||
-      step.kind === 'await-clock'
-    )
-      return this.#await(step, input);
+    if (isAwait(step)) return this.#await(step, input);
     this.#awaited = undefined;
     const before = this.#journal;
     await this.#save(journalBefore(step, before, this.#now()));
@@ -212,8 +211,9 @@ export class Agent {
         this.#parts.log.info('waiting for the leader', { cordoner: node.cordoner ?? 'unknown' });
       return LEADER_POLL_MS;
     }
-    if (step.kind === 'await-clock') {
-      if (isNew) this.#parts.log.warn('waiting for the clock', { reason: step.reason });
+    if (step.kind === 'await-clock' || step.kind === 'await-own-agent') {
+      const what = step.kind === 'await-clock' ? 'the clock' : 'an answer whose agent acts here';
+      if (isNew) this.#parts.log.warn(`waiting for ${what}`, { reason: step.reason });
       return SLOW_POLL_MS;
     }
     if (step.until === undefined) {

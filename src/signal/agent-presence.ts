@@ -8,16 +8,19 @@ import { anAmount, aText, exactly, type Members, readMembers } from './members.t
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from './names.ts';
 import { isAllowance } from './node-configuration.ts';
 
+/** For people, from an annotation that others may write too. */
+function aReason(value: unknown): string | undefined {
+  const text = aText(value);
+  return text === undefined ? undefined : printable(text.slice(0, 600));
+}
+
 const ANSWER = {
   /** Bytes that downloads may take: rounded down, and measured now and then, asked or not. Absent while that is not known. */
   room: anAmount,
   /** Of the largest file that was named; 0 if no server said it. */
   bytes: anAmount,
   /** Why this host cannot download what was named. */
-  problem: (value: unknown) => {
-    const text = aText(value);
-    return text === undefined ? undefined : printable(text.slice(0, 600));
-  },
+  problem: aReason,
 };
 
 export interface DownloadAnswer extends Members<typeof ANSWER> {
@@ -28,6 +31,8 @@ export interface DownloadAnswer extends Members<typeof ANSWER> {
 const PRESENCE = {
   /** True while it leaves every signal to k0s's own agent. */
   aside: exactly(true),
+  /** Why it does not know whether k0s's own agent acts: it carries out no new signal until it does. */
+  doubt: aReason,
   /** What it can upgrade; absent: k0s. */
   procedure: exactly('kubeadm'),
   /** What Cluster API may change besides versions. */
@@ -92,6 +97,8 @@ const THEIRS = {
 export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
   const presence = presenceOn(object);
   const isAside = presence?.aside === true || hasForeignStatus(object, presence);
+  if (presence?.doubt !== undefined)
+    return { ours: false, title: `unknown (Refit ${presence.version} waits)` };
   if (isAside && presence !== undefined)
     return { ...THEIRS, title: `k0s's own (Refit ${presence.version} stands aside)` };
   if (presence !== undefined) return { ours: true, title: `Refit ${presence.version}` };

@@ -1,5 +1,6 @@
 /** The double of k0s's agent comes to life beside ours at each step of a signal: nothing may be lost, whoever is faster. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeWorkerProfile } from '../../sandbox/hosts/host.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import type { Node } from '../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
@@ -17,6 +18,8 @@ afterAll(async () => await cluster.stop());
 
 /** k0s's agent on the host, with the delays of the original made short. It ends with the returned value. */
 async function startTheirs(node: Rig): Promise<AsyncDisposable> {
+  // As a k0s finds its profile that starts while the worker profiles still leave its agent on.
+  await writeWorkerProfile(node.host.dataDirectory, true);
   const surroundings = surroundingsFor({
     config: await loadClusterConfig({ path: cluster.kubeconfig }),
     author: { by: 'system:node', via: node.host.name },
@@ -91,7 +94,8 @@ test.each([
   ['refuse', 'UnCordoning'],
 ])('%s: a signal found at %s without a report of ours is left to theirs', async (beside, found) => {
   const { admin, kubeconfig } = cluster;
-  await using node = await Rig.start({ name: `found${process.pid}-${++count}`, admin, kubeconfig });
+  const name = `found${process.pid}-${++count}`;
+  await using node = await Rig.start({ name, admin, kubeconfig, ownAgent: true });
   await node.send('/new', NEW);
   const write = async (status: string): Promise<void> => {
     const signal = decodeSignal((await node.object()).metadata.annotations);

@@ -1,8 +1,11 @@
 /** The agent of k0s itself works on the same signal: exactly one of the two may act, and the way back stays a way back. */
-import { copyFile, rename } from 'node:fs/promises';
+import { copyFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { writeWorkerProfile } from '../../sandbox/hosts/host.ts';
 import { agentOf } from '../../src/signal/agent-presence.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
+import { encodePrefetch } from '../../src/signal/prefetch.ts';
 import { NEW, type Rig } from '../agent/rig.ts';
 import { startNode, useCluster } from './rig.ts';
 
@@ -48,6 +51,44 @@ test("a controller whose command line leaves k0s's agent on is left to it", asyn
   await node.end();
   expect(node.statuses.at(-1)).toBe('Completed');
   expect(agentOf(await node.object())).toMatchObject({ ours: true });
+});
+
+/** The wish to fetch ahead, as a leader writes it. */
+const wishFor = (node: Rig): Record<string, string> => {
+  const { url } = node.server;
+  const sha256 = node.server.sha256('/new') ?? '';
+  const command = { id: 0, kind: 'k0supdate', url: `${url}/new`, version: NEW, sha256 } as const;
+  return encodePrefetch({ rollout: 'uid', command, policy: {} });
+};
+
+test('a worker that was started with its own agent is left to it, and nothing is fetched ahead', async () => {
+  await using node = await startNode({ ownAgent: true });
+  const agent = node.startAgent();
+  await node.until(async () =>
+    expect(agentOf(await node.object()).title).toContain("k0s's own (Refit "),
+  );
+  await node.annotate(wishFor(node));
+  await node.send('/new', NEW);
+  await node.until(() => expect(agent.log.join('\n')).toContain(ASIDE));
+  expect(node.statuses).toEqual([]);
+  expect(node.server.requests).toEqual([]);
+});
+
+test('nothing is reported before it is known what a worker was started with', async () => {
+  await using node = await startNode();
+  await rm(join(node.host.dataDirectory, 'worker-profile.yaml'));
+  const agent = node.startAgent();
+  await node.annotate(wishFor(node));
+  await node.send('/new', NEW);
+  const waits = 'waiting for an answer whose agent acts here';
+  await node.until(() => expect(agent.log.join('\n')).toContain(waits));
+  expect(node.statuses).toEqual([]);
+  expect(node.server.requests).toEqual([]);
+  expect((await node.report())?.reason).toContain('restart k0s here');
+  expect(agentOf(await node.object())).toMatchObject({ ours: false });
+  await writeWorkerProfile(node.host.dataDirectory, false);
+  await node.end();
+  expect(node.statuses.at(-1)).toBe('Completed');
 });
 
 test('one that was faster during the download is left to finish', async () => {

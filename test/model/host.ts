@@ -200,6 +200,7 @@ export function afterStep(
     case 'give-up':
     case 'report':
     case 'nothing':
+    case 'await-own-agent':
     case 'await-service':
     case 'await-leader':
     case 'await-clock':

@@ -75,7 +75,9 @@ export function importCycles(files: readonly SourceFile[]): string[] {
   return cycles;
 }
 
-/** The npm packages that the agent would load, with the file that imports each. Only the kubeconfig reader may load YAML. */
+const READERS = ['src/kube/config/kubeconfig', 'src/util/yaml.ts'];
+
+/** The npm packages that the agent would load, with the file that imports each. Only the readers of the kubeconfig and of YAML may load YAML. */
 export function packagesOfAgent(files: readonly SourceFile[]): string[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const reached = new Set(files.filter(({ path }) => path.startsWith('src/agent/')));
@@ -88,7 +90,7 @@ export function packagesOfAgent(files: readonly SourceFile[]): string[] {
   }
   return [...reached].flatMap(({ path, imports }) =>
     packagesOf(loaded(imports))
-      .filter((name) => !(name === 'yaml' && path.startsWith('src/kube/config/kubeconfig')))
+      .filter((name) => !(name === 'yaml' && READERS.some((reader) => path.startsWith(reader))))
       .map((name) => `${path} imports ${name}`),
   );
 }

@@ -61,13 +61,14 @@ export function createPrefetcher({
       HEAD_START_MS + random() * Math.min(wish.policy.spreadMs ?? 0, MOST_SPREAD_MS),
       abort,
     );
-    const { running: service, binary, ownAgent } = await observe(IDLE);
+    const { running: service, binary, ownAgent, ownAgentDoubt } = await observe(IDLE);
     const { command } = wish;
     const { version } = command;
     if (
       service === undefined ||
       binary === undefined ||
-      (beside !== 'replace' && ownAgent === true)
+      // k0s's own agent keeps its download at a path of its own, and would find a signal that is further than itself.
+      (beside !== 'replace' && (ownAgent === true || ownAgentDoubt !== undefined))
     )
       return;
     const reason = vetoOf(command, service.version, veto);

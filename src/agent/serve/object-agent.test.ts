@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { writeWorkerProfile } from '../../../sandbox/hosts/host.ts';
 import { ChangingNode } from '../../../test/doubles/agent/changing-node.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { silentLogger } from '../../util/log.ts';
@@ -28,6 +29,7 @@ beforeEach(async () => {
   await writeFile(join(directory, 'worker'), 'console.log("up"); process.stdin.resume()');
   service = spawn(binary, ['worker'], { stdio: ['pipe', 'pipe', 'inherit'], cwd: directory });
   await once(service.stdout as NodeJS.EventEmitter, 'data');
+  await writeWorkerProfile(directory, false);
   server = createServer((_request, response) => {
     requests++;
     response.end(JSON.stringify({ Version: 'v1', Pid: service.pid }));
@@ -70,9 +72,9 @@ async function changeTenTimes(...flags: string[]): Promise<void> {
   await done;
 }
 
-test('on a worker once, for the path of its binary', async () => {
+test('on a worker twice: for the path of its binary, and whether the process runs its own agent', async () => {
   await changeTenTimes();
-  expect(requests).toBe(1);
+  expect(requests).toBe(2);
 });
 
 test("on a controller each time: it may be started with k0s's own agent", async () => {

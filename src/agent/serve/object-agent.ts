@@ -21,12 +21,14 @@ import { keepPresence } from '../object/keep-presence.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import type { AgentOptions } from '../options.ts';
 import { perform } from '../perform-step.ts';
+import { isSameProcess, type ProcessId } from '../service/host.ts';
 import { observeHost, searchService } from '../service/observe-host.ts';
-import { ageOf, bootId } from '../service/processes.ts';
+import { ageOf, bootId, findProcess } from '../service/processes.ts';
 import type { ServicePlaces } from '../service/service-place.ts';
 import type { ServiceRestarter } from '../service/service-restarter.ts';
 import { watchForSocket } from '../service/status-socket.ts';
 import { askService, STATUS_TIMEOUT_MS } from '../service/trusted-service.ts';
+import { type OwnAgentFacts, ownAgentOf } from '../service/worker-profile.ts';
 import { finishedSignals } from '../state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../state/journal-file.ts';
 import { pathsBeside, type StatePaths } from '../state/state-directory.ts';
@@ -101,14 +103,13 @@ export async function announce(
   const checks = downloadChecks({ clock, limits, userAgent, environment: process.env, placeFor });
   const { configurable } = options;
   const own = { version, since, ...(configurable.length > 0 && { configurable }) };
+  const whose = ownAgentWatch(places, options.object);
   const presence = async (): Promise<AgentPresence> => {
     if (host.kubeadm) return { ...own, procedure: 'kubeadm' };
-    // A worker's command line does not say.
-    if (options.object === 'controlnode' && options.beside !== 'replace') {
-      const service = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(
-        () => undefined,
-      );
-      if (service?.ownAgent) return { version, since, aside: true };
+    if (options.beside !== 'replace') {
+      const { ownAgent, ownAgentDoubt } = await whose();
+      if (ownAgent) return { version, since, aside: true };
+      if (ownAgentDoubt !== undefined) return { version, since, aside: true, doubt: ownAgentDoubt };
     }
     return { ...own, checked: await checks(object.newest?.metadata.annotations) };
   };
@@ -121,6 +122,28 @@ export async function announce(
       : await diskRoom(directory, limits.reserveBytes, files).free();
   };
   await keepPresence({ ...host, resource, object, presence, room }, stop);
+}
+
+/** Asks the service whether it runs its own agent: on a worker once for each process, since each answer costs the API server a request. */
+function ownAgentWatch(
+  places: ServicePlaces,
+  object: AgentOptions['object'],
+): () => Promise<OwnAgentFacts> {
+  let last: { readonly process: ProcessId; readonly facts: OwnAgentFacts } | undefined;
+  return async () => {
+    const isKnown =
+      object === 'node' &&
+      last?.facts.ownAgent !== undefined &&
+      isSameProcess(findProcess(last.process.pid), last.process);
+    if (last !== undefined && isKnown) return last.facts;
+    const answer = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(
+      () => undefined,
+    );
+    if (answer === undefined) return {};
+    const facts = await ownAgentOf(answer, places.current);
+    last = { process: answer.process, facts };
+    return facts;
+  };
 }
 
 function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {

@@ -88,6 +88,8 @@ export function readServiceArguments(argv: readonly string[]) {
     /** As given: both may be relative to the process's working directory. */
     statusSocket: valueOf(rest, ['--status-socket']),
     dataDirectory: valueOf(rest, ['--data-dir', '-d']),
+    /** Worker profile. */
+    profile: valueOf(rest, ['--profile']),
     /** Name that the kubelet was told to register under. */
     hostnameOverride: valueOf(words, ['--hostname-override']),
   });

@@ -27,8 +27,10 @@ export interface ServiceFacts {
   readonly service?: ProcessId;
   /** Absolute path of the service's binary; undefined when it cannot be found out. */
   readonly binary?: string;
-  /** True when k0s was started with its own agent; absent on workers, whose command line does not say. */
+  /** True when k0s was started with its own agent; absent when that is not known. */
   readonly ownAgent?: boolean;
+  /** Why that is not known of a k0s that answers, and how to find it out. */
+  readonly ownAgentDoubt?: string;
   /** At least so many processes of the service have ended since its last restart. */
   readonly exits?: number;
   /** Since when a restarted service does not answer; absent while it does. */

@@ -8,6 +8,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { writeWorkerProfile } from '../../../sandbox/hosts/host.ts';
 import type { Journal, UpdatePhase } from '../journal.ts';
 import { IDLE } from '../journal.ts';
 import type { ServicePlace } from './find-services.ts';
@@ -33,6 +34,7 @@ beforeEach(async () => {
   await writeFile(join(directory, 'worker'), 'console.log("up"); process.stdin.resume()');
   service = spawn(binary, ['worker'], { stdio: ['pipe', 'pipe', 'inherit'], cwd: directory });
   await once(service.stdout as NodeJS.EventEmitter, 'data');
+  await writeWorkerProfile(directory, false);
   id = findProcess(service.pid ?? 0) as ProcessId;
   server = createServer((_request, response) =>
     response.end(JSON.stringify({ Version: VERSION, Pid: service.pid })),
@@ -48,7 +50,7 @@ afterEach(async () => {
 
 /** A place that is not found anew. */
 function hostPlace(told?: string): HostPlace {
-  const current = { statusSocket, dataDirectory: '/data' };
+  const current = { statusSocket, dataDirectory: directory };
   return { places: { current, search: async () => await Promise.resolve(current) }, binary: told };
 }
 
@@ -80,14 +82,24 @@ const foreignTarget = (): ProcessId => ({
 
 test('the binary is found from the service that runs it', async () => {
   const running = { version: VERSION, process: id, current: true };
-  expect(await observeHost(hostPlace(), IDLE)).toEqual({ running, service: id, binary });
+  expect(await observeHost(hostPlace(), IDLE)).toEqual({
+    running,
+    service: id,
+    binary,
+    ownAgent: false,
+  });
 });
 
 test('a binary that was replaced under the service is found, and told from the one that runs', async () => {
   await copyFile(process.execPath, `${binary}.new`);
   await rename(`${binary}.new`, binary);
   const running = { version: VERSION, process: id, current: false };
-  expect(await observeHost(hostPlace(), IDLE)).toEqual({ running, service: id, binary });
+  expect(await observeHost(hostPlace(), IDLE)).toEqual({
+    running,
+    service: id,
+    binary,
+    ownAgent: false,
+  });
 });
 
 test('the flag wins, then the journal', async () => {
@@ -101,7 +113,7 @@ test('the flag wins, then the journal', async () => {
 });
 
 test('a service that was started with another socket is found', async () => {
-  const current = { statusSocket: `${statusSocket}.old`, dataDirectory: '/data' };
+  const current = { statusSocket: `${statusSocket}.old`, dataDirectory: directory };
   const search = async (): Promise<ServicePlace> =>
     await Promise.resolve({ ...current, statusSocket });
   expect(await observeHost({ places: { current, search }, binary: undefined }, IDLE)).toMatchObject(

@@ -14,6 +14,7 @@ import { isSameProcess, type ProcessId, type ServiceFacts } from './host.ts';
 import { executableOf, executes, findProcess, wasStartedFrom } from './processes.ts';
 import type { ServicePlaces } from './service-place.ts';
 import { askService, STATUS_TIMEOUT_MS, type TrustedAnswer } from './trusted-service.ts';
+import { ownAgentOf } from './worker-profile.ts';
 
 export interface HostPlace {
   readonly places: Pick<ServicePlaces, 'current' | 'search'>;
@@ -31,14 +32,16 @@ export async function observeHost(
   const update = journal.phase === 'idle' || isBundle(journal) ? undefined : journal;
   const known = configured ?? update?.work.binary;
   try {
-    const { version, pid, process, ownAgent } = await askKnownPlace(places, known, update?.process);
+    const answer = await askKnownPlace(places, known, update?.process);
+    const { version, pid, process } = answer;
     const binary = known ?? executableOf(pid);
     if (binary !== undefined) await fileTrust.assertReplaceable(binary);
     const current = binary !== undefined && executes(pid, binary);
+    const own = await ownAgentOf(answer, places.current);
     // Of a process that ended meanwhile nothing can be said.
     if (!isSameProcess(findProcess(pid), process))
       throw new Error(`PID ${pid} ended while it was examined`);
-    return defined({ running: { version, process, current }, service: process, binary, ownAgent });
+    return defined({ running: { version, process, current }, service: process, binary, ...own });
   } catch (error) {
     const service = findUnresponsiveService(update);
     const problem = `no status from ${places.current.statusSocket}: ${messageOf(error)}`;

@@ -10,10 +10,15 @@ export interface TrustedAnswer extends ServiceStatus {
   readonly process: ProcessId;
   /** True when the command line of a controller leaves k0s's own agent on. */
   readonly ownAgent?: boolean;
+  /** The worker profile that a worker was started with. */
+  readonly profile?: string;
 }
 
 /** A worker's first answer takes a second (the service builds a client for it), and more on a busy machine. */
 export const STATUS_TIMEOUT_MS = 5_000;
+
+/** Of a worker whose command line names no profile. */
+const DEFAULT_PROFILE = 'default';
 
 /** Rejects unless socket and process are trusted, and this is a `controller` or `worker`, or started from `binary`. */
 export async function askService(
@@ -35,6 +40,7 @@ export async function askService(
     throw new Error(`the status socket names PID ${pid}, which is another service`);
   if (!isSameProcess(findProcess(pid), process))
     throw new Error(`PID ${pid} changed while it was examined`);
-  const own = args?.isController && { ownAgent: args.disabled?.includes('autopilot') !== true };
-  return { ...status, process, ...own };
+  if (args === undefined) return { ...status, process };
+  if (!args.isController) return { ...status, process, profile: args.profile ?? DEFAULT_PROFILE };
+  return { ...status, process, ownAgent: args.disabled?.includes('autopilot') !== true };
 }

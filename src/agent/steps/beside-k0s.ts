@@ -35,9 +35,13 @@ export function besideK0s(input: StepInput): Step | undefined {
     const reason = `another agent reported ${input.signal?.status?.status}: k0s's own one works on this signal`;
     return { kind: 'stand-aside', reason };
   }
-  if (journal.phase !== 'idle' || host.ownAgent !== true) return undefined;
+  if (journal.phase !== 'idle') return undefined;
+  // Two agents on one signal would race: nothing is reported before it is known that this one is alone.
+  if (host.ownAgentDoubt !== undefined)
+    return { kind: 'await-own-agent', reason: host.ownAgentDoubt };
+  if (host.ownAgent !== true) return undefined;
   const reason =
-    "k0s's own agent carries out the signals of this host: start k0s with --disable-components=autopilot to let Refit's do it";
+    "k0s's own agent carries out the signals of this host: run the controllers of k0s with --disable-components=autopilot, then restart k0s here, to let Refit's do it";
   return beside === 'observe'
     ? { kind: 'stand-aside', reason }
     : { kind: 'report', status: 'FailedDownload', reason, refused: true };

@@ -14,6 +14,8 @@ export type Step =
   | { readonly kind: 'await-leader' }
   /** Waits until this host's clock is right; the reason says what it shows. */
   | { readonly kind: 'await-clock'; readonly reason: string }
+  /** Waits until it is known whether k0s on this host runs its own agent; the reason says why it is not. */
+  | { readonly kind: 'await-own-agent'; readonly reason: string }
   /** Takes a signal up: changes only the journal. */
   | { readonly kind: 'begin'; readonly as: ActiveJournal }
   /** Puts the verified payload at the staging path; fetches only what is missing. */

@@ -457,9 +457,21 @@ describe("beside k0s's own agent", () => {
   };
   const crashed = says('crash loop');
   const back: object = { kind: 'roll-back', reason: crashed };
-  const disable = says('start k0s with --disable-components=autopilot');
+  const disable = says('run the controllers of k0s with --disable-components=autopilot');
   const begin: unknown = expect.objectContaining({ kind: 'begin' });
   check([
+    [
+      'a new signal waits until it is known whether it runs',
+      undefined,
+      { ...observed, ...itsOwn, host: { ...running(OLD, before), ownAgentDoubt: 'no profile' } },
+      { kind: 'await-own-agent', reason: 'no profile' },
+    ],
+    [
+      'a new signal that is to be refused waits for that, too',
+      undefined,
+      { ...refusing, ...itsOwn, host: { ...running(OLD, before), ownAgentDoubt: 'no profile' } },
+      { kind: 'await-own-agent', reason: 'no profile' },
+    ],
     [
       'a new signal is left to it',
       undefined,

@@ -3,13 +3,14 @@ import type { Role } from '../../engine/model/rollout.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { isK0sLeader } from '../../signal/names.ts';
+import { FIRST_WITH_SWITCH } from '../../signal/own-agent.ts';
 import { EXIT } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { table } from '../phrases.ts';
 import type { SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
-import { FIRST_WITH_SWITCH, type MigratingHost, type MigrationFacts, readFacts } from './facts.ts';
+import { type MigratingHost, type MigrationFacts, readFacts } from './facts.ts';
 
 type MigrateFlags = ConnectionFlags & { readonly plan?: boolean };
 

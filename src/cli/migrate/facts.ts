@@ -6,15 +6,12 @@ import { configMaps, type KubeObject, type Lease, leases, nodes } from '../../ku
 import { ifAllowed, ifFound } from '../../kube/status-error.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
-import { compareVersions, parseVersion } from '../../util/version.ts';
+import { heedsSwitch, leavesAgentOn } from '../../signal/own-agent.ts';
 import { askLeader } from '../status/load.ts';
 
 export type MigratingHost = ReturnType<typeof hostOf>;
 
 export type MigrationFacts = Awaited<ReturnType<typeof readFacts>>;
-
-/** The first release whose workers heed `--disable-components=autopilot` of their controllers. */
-export const FIRST_WITH_SWITCH = 'v1.35.1+k0s.0';
 
 const PROFILE = 'worker-config-';
 
@@ -49,10 +46,7 @@ export async function readFacts({ client, abort }: Reading, server: string, now:
     ],
     /** The worker profiles that leave k0s's own agent on; undefined if they cannot be read. */
     profilesOn: profiles?.items
-      .filter(
-        ({ metadata, data }) =>
-          metadata.name.startsWith(PROFILE) && data?.['autopilotDisabled'] !== 'true',
-      )
+      .filter(({ metadata, data }) => metadata.name.startsWith(PROFILE) && leavesAgentOn(data))
       .map(({ metadata }) => metadata.name),
     leader,
     isRunning: plan !== undefined && (state === undefined || state.startsWith('Schedulable')),
@@ -75,19 +69,8 @@ function hostOf(object: KubeObject, role: Role, version?: string, marked?: strin
     version,
     agent,
     isOurs: ours,
-    canSwitchOff: canSwitchOff(version),
+    canSwitchOff: heedsSwitch(version),
   };
-}
-
-/** True if that k0s switches its own agent off when it is told so. */
-function canSwitchOff(version: string | undefined): boolean {
-  const [found, first] = [parseVersion(version), parseVersion(FIRST_WITH_SWITCH)];
-  // A kubelet does not say which build of the release it is.
-  return (
-    found !== undefined &&
-    first !== undefined &&
-    compareVersions({ ...found, build: first.build }, first) >= 0
-  );
 }
 
 /** When k0s's agent started there last: it marks the lease of its node then. */

@@ -1,8 +1,8 @@
 /** What a cluster that moves from k0s's own autopilot is told, from recorded worker profiles and leases of k0s. */
-import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
+import { recordedBeside } from '../../../test/recordings.ts';
 import { plans } from '../../api/autopilot/plan.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import {
@@ -19,13 +19,7 @@ import { AGENT_ANNOTATION, type ControlNode, controlNodes } from '../../signal/n
 import { checkLines, problemsOf, stepsOf } from './command.ts';
 import { type MigrationFacts, readFacts } from './facts.ts';
 
-const recorded = (name: string): KubeObject[] =>
-  JSON.parse(
-    readFileSync(
-      new URL(`../../../test/fixtures/autopilot/beside/${name}.json`, import.meta.url),
-      'utf8',
-    ),
-  ) as KubeObject[];
+const recorded = (name: string): KubeObject[] => recordedBeside(name) as KubeObject[];
 
 const OURS = {
   annotations: { [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(0) }) },

@@ -9,6 +9,7 @@ import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
+import { writeWorkerProfile } from '../../../sandbox/hosts/host.ts';
 import { buildStandIn } from '../../../sandbox/hosts/stand-in.ts';
 import { askStatus } from '../../../src/agent/service/status-socket.ts';
 import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
@@ -69,6 +70,7 @@ supervise_daemon_args="--stdout /dev/null --stderr /dev/null"
 `;
 
 async function startK0s(): Promise<void> {
+  await writeWorkerProfile('/var/lib/k0s', false);
   if (manager === 'systemd') {
     execFileSync('mkfifo', [STDIN]);
     // Open for reading and writing until this process ends, it never ends either.

@@ -8,6 +8,7 @@ import { existsSync, openSync } from 'node:fs';
 import { copyFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reportReady } from '../../../sandbox/cluster/objects.ts';
+import { writeWorkerProfile } from '../../../sandbox/hosts/host.ts';
 import { buildStandIn } from '../../../sandbox/hosts/stand-in.ts';
 import { askStatus } from '../../../src/agent/service/status-socket.ts';
 import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
@@ -39,6 +40,7 @@ const PLACES = [
 const k0s = async () => await askStatus(SOCKET, 1_000).catch(() => undefined);
 
 async function startK0s(): Promise<void> {
+  await writeWorkerProfile('/var/lib/k0s', false);
   const api = apiServer && `--listen ${apiServer.listen} --upstream ${apiServer.upstream}`;
   const role = api === undefined ? 'worker' : `controller --disable-components=autopilot ${api}`;
   const unit = `[Service]\nExecStart=${K0S} ${role} --status-socket ${SOCKET}\nStandardInput=file:${STDIN}\nRestart=always\n`;
