@@ -10,11 +10,11 @@ import type { ConnectionFlags } from '../options.ts';
 import { table } from '../phrases.ts';
 import type { SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
-import { type MigratingHost, type MigrationFacts, readFacts } from './facts.ts';
+import { type MigratingHost, type MigrationFacts, minorsOf, readFacts } from './facts.ts';
 
 type MigrateFlags = ConnectionFlags & { readonly plan?: boolean };
 
-/** Resolves with 0; of a check with 1 if something is in the way. */
+/** Resolves with 0; of a check with 1 if something is in the way, or if Refit's agents are there and the migration is not done. */
 export async function migrateK0s(
   flags: MigrateFlags,
   { clock, output, abort }: SessionParts,
@@ -25,7 +25,8 @@ export async function migrateK0s(
   const problems = problemsOf(facts);
   const lines = flags.plan ? stepsOf(facts) : checkLines(facts, problems);
   output.write(`${lines.join('\n')}\n`);
-  return flags.plan || problems.length === 0 ? EXIT.ok : EXIT.failed;
+  const isHeldUp = problems.length > 0 || (hasAgents(facts) && undoneOf(facts).length > 0);
+  return flags.plan || !isHeldUp ? EXIT.ok : EXIT.failed;
 }
 
 const MOST_NAMES = 8;
@@ -38,9 +39,8 @@ export function checkLines(facts: MigrationFacts, problems = problemsOf(facts)):
     host.role,
     host.version ?? 'unknown',
     host.agent,
-    nextOf(host),
+    nextOf(host, facts),
   ]);
-  const isDone = hosts.every(({ isOurs }) => isOurs);
   const leads =
     'holder' in leader
       ? `${isK0sLeader(leader.holder) ? 'k0s' : 'Refit'} (${leader.holder})`
@@ -52,18 +52,51 @@ export function checkLines(facts: MigrationFacts, problems = problemsOf(facts)):
     `leader: ${leads}${ended}`,
     `worker profiles that leave k0s's own agent on: ${profilesOn === undefined ? 'unknown, no right to read them' : listed(profilesOn, MOST_NAMES) || 'none'}`,
     ...problems.map((problem) => `in the way: ${problem}`),
-    ...(problems.length > 0
-      ? []
-      : [isDone ? DONE : 'Nothing is in the way: see refit migrate k0s --plan.']),
+    ...(problems.length > 0 ? [] : endOf(facts)),
   ];
 }
 
-function nextOf({ isOurs, canSwitchOff, role }: MigratingHost): string {
+function endOf(facts: MigrationFacts): string[] {
+  if (!hasAgents(facts)) return ['Nothing is in the way: see refit migrate k0s --plan.'];
+  const undone = undoneOf(facts);
+  return undone.length === 0 ? [DONE] : undone.map((what) => `not done: ${what}`);
+}
+
+function hasAgents({ hosts }: MigrationFacts): boolean {
+  return hosts.every(({ isOurs }) => isOurs);
+}
+
+/** What is left although every node has the agent of Refit. */
+function undoneOf({ profilesOn, leader }: MigrationFacts): string[] {
+  const isLed = leader.state !== 'silent' && 'holder' in leader && !isK0sLeader(leader.holder);
+  return [
+    ...(profilesOn === undefined
+      ? ['the worker profiles cannot be read: use a kubeconfig that may list ConfigMaps']
+      : []),
+    ...(profilesOn !== undefined && profilesOn.length > 0
+      ? [
+          `${listed(profilesOn, MOST_NAMES)}: workers that start with this profile run k0s's own agent: wait until k0s has rewritten it`,
+        ]
+      : []),
+    ...(isLed
+      ? []
+      : ['no controller of Refit holds the Lease of the leader: start refit controller']),
+  ];
+}
+
+function nextOf(
+  { isOurs, canSwitchOff, role }: MigratingHost,
+  { hosts, profilesOn }: MigrationFacts,
+): string {
   if (isOurs) return 'nothing';
   if (!canSwitchOff) return `upgrade to ${FIRST_WITH_SWITCH} or later`;
-  return role === 'controller'
-    ? "restart k0s with --disable-components=autopilot, start Refit's agent"
-    : "restart k0s after the controllers, start Refit's agent";
+  if (role === 'controller')
+    return "restart k0s with --disable-components=autopilot, start Refit's agent";
+  if (hosts.some((host) => host.role === 'controller' && !host.isOurs))
+    return "restart k0s after the controllers, start Refit's agent";
+  // k0s rewrites the profiles up to a minute after its controllers have restarted.
+  const isEarly = profilesOn !== undefined && profilesOn.length > 0;
+  return `${isEarly ? 'wait for the worker profiles, then restart' : 'restart'} k0s, start Refit's agent`;
 }
 
 export function problemsOf({ hosts, isRunning }: MigrationFacts): string[] {
@@ -110,6 +143,7 @@ export function stepsOf({
       '--disable-components=autopilot',
       `refit agent --object controlnode --name ${host.name} --kubeconfig ${userOf(host)}.conf`,
     ]),
+    ...(leftOf('worker').length > 0 ? [waitForProfiles(hosts)] : []),
     ...leftOf('worker').map(({ name }): [string, ...string[]] => [
       `On ${name}: restart k0s, which learns only then that its own agent is off. Then start Refit's agent.`,
       'refit agent --kubeconfig /var/lib/k0s/kubelet.conf',
@@ -125,6 +159,18 @@ export function stepsOf({
     'To go back: stop the agents and controllers of Refit, restart the controllers of k0s without the flag, then the workers.',
     '     kubectl annotate nodes --all upgrade.refit.dev/agent-',
     '     kubectl annotate controlnodes --all upgrade.refit.dev/agent-',
+  ];
+}
+
+/** A worker that starts before k0s has rewritten its profile starts its own agent again. */
+function waitForProfiles(hosts: MigrationFacts['hosts']): [string, ...string[]] {
+  const minors = minorsOf(hosts.filter(({ role }) => role === 'worker'));
+  return [
+    'Wait until k0s has switched its own agent off in the worker profiles. It does so up to a minute after the last restart of a controller.',
+    ...minors.map(
+      (minor) =>
+        `kubectl -n kube-system wait configmap -l k0s.k0sproject.io/stack=k0s-worker-config-${minor} --for=jsonpath='{.data.autopilotDisabled}'=true --timeout=5m`,
+    ),
   ];
 }
 

@@ -7,6 +7,7 @@ import { ifAllowed, ifFound } from '../../kube/status-error.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
 import { heedsSwitch, leavesAgentOn } from '../../signal/own-agent.ts';
+import { parseVersion } from '../../util/version.ts';
 import { askLeader } from '../status/load.ts';
 
 export type MigratingHost = ReturnType<typeof hostOf>;
@@ -30,23 +31,31 @@ export async function readFacts({ client, abort }: Reading, server: string, now:
   const own = new Set(controllers.items.map((each) => nodeNameOf(each)));
   const state = plan?.status?.state;
   const host = new URL(server).hostname.replaceAll(/[[\]]/g, '');
-  return {
-    hosts: [
-      ...controllers.items.map((each) => hostOf(each, 'controller', each.status?.k0sVersion)),
-      ...workers.items
-        .filter(({ metadata }) => !own.has(metadata.name))
-        .map((each) =>
-          hostOf(
-            each,
-            'worker',
-            each.status?.nodeInfo?.kubeletVersion,
-            marks.get(each.metadata.name),
-          ),
+  const hosts = [
+    ...controllers.items.map((each) => hostOf(each, 'controller', each.status?.k0sVersion)),
+    ...workers.items
+      .filter(({ metadata }) => !own.has(metadata.name))
+      .map((each) =>
+        hostOf(
+          each,
+          'worker',
+          each.status?.nodeInfo?.kubeletVersion,
+          marks.get(each.metadata.name),
         ),
-    ],
+      ),
+  ];
+  const minors = minorsOf(hosts);
+  return {
+    hosts,
     /** The worker profiles that leave k0s's own agent on; undefined if they cannot be read. */
     profilesOn: profiles?.items
-      .filter(({ metadata, data }) => metadata.name.startsWith(PROFILE) && leavesAgentOn(data))
+      .filter(
+        ({ metadata: { name }, data }) =>
+          // k0s leaves the profiles of an earlier release as they are.
+          name.startsWith(PROFILE) &&
+          minors.some((minor) => name.endsWith(`-${minor}`)) &&
+          leavesAgentOn(data),
+      )
       .map(({ metadata }) => metadata.name),
     leader,
     isRunning: plan !== undefined && (state === undefined || state.startsWith('Schedulable')),
@@ -57,6 +66,14 @@ export async function readFacts({ client, abort }: Reading, server: string, now:
       ? undefined
       : server,
   };
+}
+
+/** The minor releases that the hosts run, each once, as the names of worker profiles write them. */
+export function minorsOf(hosts: readonly Pick<MigratingHost, 'version'>[]): string[] {
+  const versions = hosts
+    .map(({ version }) => parseVersion(version))
+    .filter((it) => it !== undefined);
+  return [...new Set(versions.map(({ major, minor }) => `${major}.${minor}`))];
 }
 
 function hostOf(object: KubeObject, role: Role, version?: string, marked?: string) {

@@ -38,6 +38,7 @@ interface Scene {
   readonly workers?: readonly Node[];
   readonly profiles?: 'on' | 'off' | 'forbidden';
   readonly state?: string;
+  readonly leader?: 'k0s' | 'refit';
   readonly server?: string;
 }
 
@@ -75,7 +76,9 @@ async function factsOf(scene: Scene): Promise<MigrationFacts> {
     return await Promise.resolve({ items: items ?? [], metadata: {} });
   };
   const get = async (resource: Resource): Promise<unknown> => {
-    if (resource === leases) return await Promise.resolve(LEASE);
+    const spec =
+      scene.leader === 'refit' ? { ...LEASE.spec, holderIdentity: 'host1_1' } : LEASE.spec;
+    if (resource === leases) return await Promise.resolve({ ...LEASE, spec });
     if (resource !== plans || scene.state === undefined) throw refused(404, 'NotFound');
     return await Promise.resolve({
       metadata: { name: 'autopilot' },
@@ -123,10 +126,55 @@ test('one that is done', async () => {
     controllers: [controller('c1', 'v1.36.3+k0s.2', OURS)],
     workers: [worker('w1', 'v1.36.3+k0s', OURS)],
     profiles: 'off',
+    leader: 'refit',
   });
   expect(text).toContain('w1    worker      v1.36.3+k0s    Refit 1.0.0  nothing\n');
   expect(text).toContain("worker profiles that leave k0s's own agent on: none\n");
   expect(text).toMatch(/\nDone: every node has the agent of Refit\.$/);
+});
+
+const AGENTS_EVERYWHERE: Scene = {
+  controllers: [controller('c1', 'v1.36.3+k0s.2', OURS)],
+  workers: [worker('w1', 'v1.36.3+k0s', OURS)],
+};
+
+test.each<[string, Scene, string]>([
+  ['profiles that leave it on', { leader: 'refit' }, 'not done: worker-config-default-1.36'],
+  ['the leader of k0s', { profiles: 'off' }, 'not done: no controller of Refit holds the Lease'],
+  [
+    'profiles that may not be read',
+    { profiles: 'forbidden', leader: 'refit' },
+    'not done: the worker profiles cannot be read',
+  ],
+])('Refit has an agent on every node, and it is not done: %s', async (_name, scene, words) => {
+  const text = await check({ ...AGENTS_EVERYWHERE, ...scene });
+  expect(text).toContain(`\n${words}`);
+  expect(text).not.toContain('Done:');
+});
+
+test('a worker whose k0s runs its own agent beside that of Refit is not done', async () => {
+  const aside = { version: '1.0.0', since: later(0), aside: true } as const;
+  const annotations = { [AGENT_ANNOTATION]: encodePresence(aside) };
+  const workers = [worker('w1', 'v1.36.3+k0s', { annotations })];
+  const text = await check({ ...AGENTS_EVERYWHERE, workers, profiles: 'off', leader: 'refit' });
+  expect(text).toContain("k0s's own (Refit 1.0.0 stands aside)  restart k0s, start Refit's agent");
+  expect(text).not.toContain('Done:');
+});
+
+test('profiles of a release that no node runs any more do not count', async () => {
+  const facts = await factsOf({
+    controllers: [controller('c1', 'v1.37.0+k0s.0', OURS)],
+    workers: [worker('w1', 'v1.37.0+k0s', OURS)],
+  });
+  expect(facts.profilesOn).toEqual([]);
+});
+
+test('workers wait for the profiles after the controllers', async () => {
+  const scene = { controllers: [controller('c1', 'v1.36.3+k0s.2', OURS)] };
+  expect(await check(scene)).toContain('wait for the worker profiles, then restart k0s');
+  expect(stepsOf(await factsOf(scene)).join('\n')).toContain(
+    "wait configmap -l k0s.k0sproject.io/stack=k0s-worker-config-1.36 --for=jsonpath='{.data.autopilotDisabled}'=true",
+  );
 });
 
 test.each<[string, Scene, string]>([
@@ -163,7 +211,7 @@ test('the steps: users first, controllers before workers, nothing twice, and the
   );
   expect(text).toContain("sed -i 's#server: .*#server: https://lb.example.com:6443#'");
   const steps = [...text.matchAll(/^\d\. (On \w\d|\w+)/gm)].map(([, first]) => first);
-  expect(steps).toEqual(['Install', 'On', 'Start', 'On c2', 'On w1', 'Every']);
+  expect(steps).toEqual(['Install', 'On', 'Start', 'On c2', 'Wait', 'On w1', 'Every']);
   expect(text).toContain('To go back: ');
 });
 
