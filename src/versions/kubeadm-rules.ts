@@ -40,6 +40,8 @@ function* upgradeNodeFindings(
   managedBy?: string,
 ): Iterable<Finding> {
   const before = parseVersion(managedBy);
+  if (managedBy !== undefined && !before)
+    yield hard('Km1', `the version that the node has now cannot be read (${managedBy})`);
   if (before && own.minor - before.minor > 1)
     yield hard(
       'Kd',
@@ -167,7 +169,7 @@ export function etcdFindings(etcd: VersionFacts['etcd']): Finding[] {
     const found = (severity: Finding['severity'], why: string): Finding[] => [
       { rule: 'etcd', severity, message: `etcd ${member} to ${etcd.target}: ${why}` },
     ];
-    if (!now || !target) return found('hard', 'a version cannot be read');
+    if (!now || !target) return found('force', 'a version cannot be read');
     if (target.minor - now.minor > 1) return found('hard', 'one minor version at a time');
     // kubeadm leaves a member alone that is newer than what it brings.
     if (target.minor <= now.minor || now.patch >= advised) return [];
@@ -238,7 +240,7 @@ export interface NodeFacts {
 export interface Finding {
   /** Rule of docs/guides/kubeadm.md. */
   readonly rule: string;
-  /** hard: stops always · force: may be forced one day, and stops until then · warn: is only reported. */
+  /** hard: stops always · force: stops, unless a person lifts the rule, where `isLiftable` · warn: is only reported. */
   readonly severity: 'hard' | 'force' | 'warn';
   readonly message: string;
 }
@@ -258,6 +260,27 @@ export const warn = (rule: string, message: string): Finding => ({
   severity: 'warn',
   message,
 });
+
+/** What may be wrong about a good cluster: a person who knows better names such a rule in `allow` of the manifest. */
+export const LIFTABLE = ['F7', 'F11', 'R14', 'etcd'] as const;
+
+export function isLiftable({ severity, rule }: Finding): boolean {
+  return severity === 'force' && LIFTABLE.some((name) => name === rule);
+}
+
+/** What a person can do about a refusal, beside what its message says. */
+export function liftOf(finding: Finding): string {
+  return isLiftable(finding) ? `allow: [${finding.rule}] in the manifest lifts this` : '';
+}
+
+/** Those whose rule the manifest lifts are only reported. */
+export function withAllowed(findings: readonly Finding[], allow: readonly string[]): Finding[] {
+  return findings.map((finding) =>
+    isLiftable(finding) && allow.includes(finding.rule)
+      ? { ...finding, severity: 'warn', message: `${finding.message}; the manifest allows this` }
+      : finding,
+  );
+}
 
 /** The rule that a step of anything from version to version breaks, and the words about it, without their subject. */
 export function brokenStep(

@@ -21,7 +21,7 @@ import {
   warn,
 } from './kubeadm-rules.ts';
 
-/** Later minor versions of v1 are refused, because their rules are unknown. */
+/** Later minor versions of v1 are refused, unless a person allows them, because their rules are unknown. */
 export const NEWEST_KNOWN = 37;
 /** Upstream maintains three minor versions at a time. Source: kubernetes.io/releases/version-skew-policy. */
 export const OLDEST_MAINTAINED = NEWEST_KNOWN - 2;
@@ -61,9 +61,9 @@ function* targetFindings(
   facts: VersionFacts,
 ): Iterable<Finding> {
   const [oldest, newest] = ends(servers);
-  const unknown = target.major !== 1 || target.minor > NEWEST_KNOWN;
-  if (unknown)
-    yield hard('R14', `${textOf(target)} is newer than this Refit, which does not know its rules`);
+  const unknown = `${textOf(target)} is newer than this Refit, which does not know its rules`;
+  if (target.major !== 1) yield hard('R14', unknown);
+  else if (target.minor > NEWEST_KNOWN) yield force('R14', unknown);
   if (facts.oldestMaintained !== undefined && target.minor < facts.oldestMaintained)
     yield warn(
       'R14',
@@ -127,6 +127,14 @@ function stepFindings(
   const behind = target.minor - now.minor;
   const found = `${who} at ${textOf(now)}`;
   const [oldest] = ends(servers);
+  const isEnded = compareVersions(now, target) <= 0;
+  if (oldest && now.minor > oldest.minor && isEnded)
+    return [
+      warn(
+        'R3',
+        `${found} is newer than an API server at ${textOf(oldest)}, until this upgrade brings that to ${textOf(target)}`,
+      ),
+    ];
   if (oldest && now.minor > oldest.minor)
     return [hard('R3', `${found} is newer than an API server at ${textOf(oldest)}`)];
   if (now.minor > target.minor || (now.minor === target.minor && now.patch > target.patch))

@@ -11,7 +11,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { defined, sameJson } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
-import type { Finding } from '../../versions/kubeadm-rules.ts';
+import { type Finding, liftOf } from '../../versions/kubeadm-rules.ts';
 import { plainErrors, standardOutput } from '../output.ts';
 import { table } from '../phrases.ts';
 import { reportOf, type UpgradeReport, writeReport } from './report.ts';
@@ -219,12 +219,18 @@ function refusedIn({ findings }: Pick<preflight.Assessment, 'findings'>): Findin
   return findings.filter(({ severity }) => severity !== 'warn');
 }
 
+function messageWithLift(finding: Finding): string {
+  const lift = liftOf(finding);
+  return lift === '' ? finding.message : `${finding.message}; ${lift}`;
+}
+
 function stopOn(assessment: Pick<preflight.Assessment, 'findings'>): void {
   const refused = refusedIn(assessment);
   if (refused.length === 0) return;
   throw new RefitError(
     'REFIT_REFUSED',
-    refused.map(({ rule, message }) => `${rule}: ${message}`).join('; '),
+    refused.map((finding) => `${finding.rule}: ${messageWithLift(finding)}`).join('; '),
+    { hint: 'nothing lifts a refusal that does not name what lifts it: correct what it says' },
   );
 }
 
@@ -334,8 +340,8 @@ export function planLines(survey: preflight.Survey, assessment: preflight.Assess
       return `${host.name} restarts its static pods with new certificates${why}`;
     }),
     ...findings.map(
-      ({ rule, severity, message }) =>
-        `${severity === 'warn' ? 'warning' : 'refused'} ${rule}: ${message}`,
+      (finding) =>
+        `${finding.severity === 'warn' ? 'warning' : 'refused'} ${finding.rule}: ${messageWithLift(finding)}`,
     ),
   ];
 }

@@ -43,6 +43,7 @@ test('hosts, how to reach them, and the version; what is not read is named', () 
     etcdSnapshots: 2,
     approveServingCertificates: false,
     addons: [],
+    allow: [],
     kubeadm: {},
     ssh: {},
     hosts: [

@@ -38,6 +38,7 @@ test('what is left out, and a version without v', () => {
     etcdSnapshots: 2,
     approveServingCertificates: false,
     addons: [],
+    allow: [],
     kubeadm: {},
     ssh: {},
   });

@@ -12,6 +12,7 @@ import { defined, isRecord } from '../../util/json.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { compareVersionTexts } from '../../util/version.ts';
 import { parseYaml } from '../../util/yaml.ts';
+import { LIFTABLE } from '../../versions/kubeadm-rules.ts';
 import { nodeName, port, version, withV } from './fields.ts';
 import { type KubeOneParts, kubeOneManifest } from './kubeone.ts';
 
@@ -108,6 +109,8 @@ const manifest = z.strictObject({
   binaries,
   containerd: containerd.exactOptional(),
   kubeadm: kubeadmOptions.prefault({}),
+  /** Rules of the preflight that only warn, since a person has looked into what they say. */
+  allow: z.array(z.enum(LIFTABLE)).default([]),
   /** How many are kept on the host that takes them; 0: none is taken. */
   etcdSnapshots: z.int().min(0).max(100).default(2),
   /** File with a certificate for which they are encrypted; once it is loaded, the certificate. */

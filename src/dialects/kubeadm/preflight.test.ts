@@ -478,6 +478,67 @@ test('a run that continues shows what hosts warn of, and refuses nothing that a 
   expect(findings).toEqual([warn('host', 'cp2: a step of an earlier run is at work')]);
 });
 
+describe('images without a version', () => {
+  const LATEST = 'registry.local/kube-apiserver:latest';
+  const DIGEST = 'registry.local/etcd@sha256:0123';
+  const { 'kube-apiserver': _, ...others } = facts('cp1').staticPods;
+  const judged = (hosts: readonly HostFacts[], allow: Manifest['allow'], version = NEW) =>
+    assess({ ...fresh, manifest: { ...manifest, version, allow }, hosts });
+  const lines = (hosts: readonly HostFacts[], allow: Manifest['allow'] = [], version = NEW) =>
+    judged(hosts, allow, version).findings.map((each) => `${each.severity} ${each.message}`);
+
+  test('an API server whose version is unknown is refused, unless the manifest allows that', () => {
+    const cp1 = facts('cp1', OLD, {
+      staticPods: others,
+      unreadImages: { 'kube-apiserver': LATEST },
+    });
+    const hosts = [cp1, facts('cp2'), facts('w1')];
+    const found = `cp1: the image ${LATEST} has no version in its tag; give it one`;
+    expect(lines(hosts)).toEqual([`force ${found}`]);
+    expect(lines(hosts, ['F11'])).toEqual([`warn ${found}; the manifest allows this`]);
+  });
+
+  test('kubelets then come last, as if it had another minor version', () => {
+    const cp1 = facts('cp1', OLD, {
+      staticPods: others,
+      unreadImages: { 'kube-apiserver': LATEST },
+    });
+    const { request } = judged([cp1, facts('cp2'), facts('w1')], ['F11']);
+    expect(request.kubelets).toEqual(['cp1', 'cp2']);
+  });
+
+  test('a member of etcd is judged also where its image has no version', () => {
+    const hosts = [
+      facts('cp1', OLD, { unreadImages: { etcd: DIGEST } }),
+      facts('cp2', OLD, { staticPods: { ...facts('cp2').staticPods, etcd: '3.6.11' } }),
+      facts('w1'),
+    ];
+    const found = `etcd ${DIGEST} to 3.7.0: a version cannot be read`;
+    expect(lines(hosts, [], MINOR)).toEqual([`force ${found}`]);
+    expect(lines(hosts, ['etcd'], MINOR)).toEqual([`warn ${found}; the manifest allows this`]);
+  });
+});
+
+test('a control plane that a person has upgraded in part can be continued, once that is allowed', () => {
+  const survey = {
+    ...fresh,
+    hosts: [facts('cp1', MINOR), facts('cp2'), facts('w1')],
+    nodes: [node('cp1', MINOR), node('cp2'), node('w1')],
+    clusterVersion: MINOR,
+  };
+  const target = { ...manifest, version: MINOR };
+  const refused = assess({ ...survey, manifest: target }).findings;
+  expect(refused.filter(({ severity }) => severity !== 'warn').map(({ rule }) => rule)).toEqual([
+    'F7',
+  ]);
+  const { findings, request } = assess({ ...survey, manifest: { ...target, allow: ['F7'] } });
+  expect(findings.map(({ rule, severity }) => `${severity} ${rule}`)).toEqual([
+    'warn F7',
+    'warn R3',
+  ]);
+  expect(request).toMatchObject({ leader: [], followers: ['cp2'], workers: ['w1'] });
+});
+
 describe('a host with cgroup v1', () => {
   const refusal =
     'hard cgroup w1: the kubelet of 1.36 refuses cgroup v1, unless failCgroupV1: false is set in ConfigMap';

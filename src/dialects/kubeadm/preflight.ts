@@ -13,10 +13,12 @@ import { compareVersions, minorsBetween, parseVersion } from '../../util/version
 import {
   etcdFacts,
   type Finding,
+  force,
   hard,
   textOf,
   type VersionFacts,
   warn,
+  withAllowed,
 } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions, OLDEST_MAINTAINED } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
@@ -115,28 +117,24 @@ export function assess(survey: Survey): Assessment {
   const known = [...lockFindings(survey, open), ...membershipFindings(survey)];
   const wrong = targetFinding(survey);
   if (wrong) return { ...seen, findings: [...known, wrong] };
-  return {
-    ...seen,
-    findings: [
-      ...known,
-      ...(continues ? [] : [...readyFindings(survey), ...etcdHealth(survey)]),
-      ...cordonFindings(survey, request),
-      ...(survey.kubeconfig ?? []),
-      ...unique(judgeVersions(versionFacts(survey, request, continues))),
-      ...unique(hostFindings(survey, hostsOf(request))),
-      ...stumbleFindings(survey, request).filter(
-        ({ severity }) => severity === 'warn' || !continues,
+  const findings = [
+    ...known,
+    ...(continues ? [] : [...readyFindings(survey), ...etcdHealth(survey)]),
+    ...cordonFindings(survey, request),
+    ...(survey.kubeconfig ?? []),
+    ...unique(judgeVersions(versionFacts(survey, request, continues))),
+    ...unique(hostFindings(survey, hostsOf(request))),
+    ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
+    ...drainFindings(survey, request),
+    ...webhooksInTheWay(survey, request, toRoll.length),
+    ...survey.addons.flatMap(({ name, problems, notes }) =>
+      [...problems.map((why) => `${name} is not applied: ${why}`), ...notes].map((why) =>
+        warn('addon', why),
       ),
-      ...drainFindings(survey, request),
-      ...webhooksInTheWay(survey, request, toRoll.length),
-      ...survey.addons.flatMap(({ name, problems, notes }) =>
-        [...problems.map((why) => `${name} is not applied: ${why}`), ...notes].map((why) =>
-          warn('addon', why),
-        ),
-      ),
-      ...(survey.rollsPools ? poolFindings(survey.pools, manifest.version) : []),
-    ],
-  };
+    ),
+    ...(survey.rollsPools ? poolFindings(survey.pools, manifest.version) : []),
+  ];
+  return { ...seen, findings: withAllowed(findings, manifest.allow) };
 }
 
 function digestOf(survey: Survey, fresh: Request, begin: string): string {
@@ -186,7 +184,10 @@ function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey):
   const apiServers = hosts.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []);
   const leaderIsDone = clusterVersion === manifest.version && done.has(first);
   const minor = parseVersion(manifest.version)?.minor;
-  const isMinor = apiServers.some((version) => parseVersion(version)?.minor !== minor);
+  // An API server whose version is unknown may have another minor version.
+  const isMinor =
+    hosts.some(({ unreadImages }) => unreadImages?.['kube-apiserver'] !== undefined) ||
+    apiServers.some((version) => parseVersion(version)?.minor !== minor);
   const left = plan ? leftToRenew(plan) : [];
   const renewed = hosts.filter(
     ({ host, toRenew }) => toRenew && (toRenew.length > 0 || left.includes(host.name)),
@@ -310,7 +311,9 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
   const { manifest, hosts, nodes, clusterVersion, policy } = survey;
   const controllers = hosts.filter(({ host }) => host.role === 'controlPlane');
   const managed = new Map(manifest.hosts.map((host) => [host.name, host]));
-  const members = controllers.flatMap(({ host, leaves, staticPods: { etcd = [] } }) => {
+  const members = controllers.flatMap(({ host, leaves, staticPods, unreadImages = {} }) => {
+    // One whose image has no version is still a member.
+    const etcd = staticPods['etcd'] ?? unreadImages['etcd'] ?? [];
     const own = `${leader.includes(host.name) ? 'apply' : 'node'}:etcdUpgrade:`;
     return (optionsFor(manifest, host).etcdUpgrade ?? !leaves?.includes(own)) ? etcd : [];
   });
@@ -346,62 +349,72 @@ function hostFindings(
   { manifest, hosts, allowsCgroupV1 }: Survey,
   upgraded: readonly string[],
 ): Finding[] {
-  return hosts.flatMap(
-    ({ host, kubeadm, kubelet, ground, staticPods, missing, certificates }): Finding[] => {
-      const findings: Finding[] = [];
-      const unreadable = kubeadm ? 'kubelet' : 'kubeadm';
-      if (!kubeadm || !kubelet)
-        findings.push(
-          hard(
-            'F11',
-            `${host.name}: cannot read the version of ${unreadable}; check that it is installed`,
-          ),
-        );
-      const expected = host.role === 'controlPlane' ? STATIC_PODS : [];
-      const unread = expected.filter(
-        (name) => !staticPods[name] && !missing.some((each) => each.name === name),
+  return hosts.flatMap((facts): Finding[] => {
+    const { host, kubeadm, kubelet, ground, missing, certificates } = facts;
+    const findings: Finding[] = [];
+    const unreadable = kubeadm ? 'kubelet' : 'kubeadm';
+    if (!kubeadm || !kubelet)
+      findings.push(
+        hard(
+          'F11',
+          `${host.name}: cannot read the version of ${unreadable}; check that it is installed`,
+        ),
       );
-      if (unread.length > 0)
-        findings.push(
-          hard(
-            'F11',
-            `${host.name}: found no static pod manifest with a version for ${unread.join(', ')}`,
-          ),
-        );
-      // The restorable ones are restored before the survey that counts.
-      for (const { name, backup, detail } of missing)
-        if (backup === 'refused')
-          findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`));
-      const other = certificates.find(
-        ({ nodeName = host.name }) => nodeName !== host.name,
-      )?.nodeName;
-      const leads = `host ${host.name}: its address leads to the host of Node ${other}, as its kubelet's certificate says`;
-      if (other !== undefined) findings.push(hard('F2', `${leads}; correct the address`));
-      const [has, wanted] = [ground.containerd, manifest.containerd?.version].map((text = '') =>
-        parseVersion(text),
+    findings.push(...imageFindings(facts));
+    // The restorable ones are restored before the survey that counts.
+    for (const { name, backup, detail } of missing)
+      if (backup === 'refused')
+        findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`));
+    const other = certificates.find(({ nodeName = host.name }) => nodeName !== host.name)?.nodeName;
+    const leads = `host ${host.name}: its address leads to the host of Node ${other}, as its kubelet's certificate says`;
+    if (other !== undefined) findings.push(hard('F2', `${leads}; correct the address`));
+    const [has, wanted] = [ground.containerd, manifest.containerd?.version].map((text = '') =>
+      parseVersion(text),
+    );
+    if (has && wanted && upgraded.includes(host.name) && compareVersions(wanted, has) < 0) {
+      const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;
+      findings.push(
+        hard('containerd', `${back}; set containerd.version to ${textOf(has)} or later`),
       );
-      if (has && wanted && upgraded.includes(host.name) && compareVersions(wanted, has) < 0) {
-        const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;
-        findings.push(
-          hard('containerd', `${back}; set containerd.version to ${textOf(has)} or later`),
-        );
-      }
-      // kubeadm keeps nothing of its versions on a worker.
-      const skips = manifest.workersSkipMinors && host.role === 'worker';
-      const managedBy = kubeadm && !skips ? { managedBy: kubeadm } : {};
-      const own: VersionFacts = {
-        apiServers: [],
-        target: manifest.version,
-        kubeadm: { verb: 'node', version: manifest.version, ...managedBy },
-        node: { ...ground, ...(wanted ? { containerd: textOf(wanted) } : {}), allowsCgroupV1 },
-      };
-      const judged = judgeVersions(own).filter(({ rule }) => OF_ONE_HOST.has(rule));
-      return [
-        ...findings,
-        ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` })),
-      ];
-    },
+    }
+    // kubeadm keeps nothing of its versions on a worker.
+    const skips = manifest.workersSkipMinors && host.role === 'worker';
+    const managedBy = kubeadm && !skips ? { managedBy: kubeadm } : {};
+    const own: VersionFacts = {
+      apiServers: [],
+      target: manifest.version,
+      kubeadm: { verb: 'node', version: manifest.version, ...managedBy },
+      node: { ...ground, ...(wanted ? { containerd: textOf(wanted) } : {}), allowsCgroupV1 },
+    };
+    const judged = judgeVersions(own).filter(({ rule }) => OF_ONE_HOST.has(rule));
+    return [
+      ...findings,
+      ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` })),
+    ];
+  });
+}
+
+/** The versions of what runs on a control-plane host are in the tags of its images. */
+function imageFindings({ host, staticPods, unreadImages = {}, missing }: HostFacts): Finding[] {
+  if (host.role !== 'controlPlane') return [];
+  const unread = STATIC_PODS.flatMap((name) => unreadImages[name] ?? []);
+  const absent = STATIC_PODS.filter(
+    (name) =>
+      !staticPods[name] && !unreadImages[name] && !missing.some((each) => each.name === name),
   );
+  return [
+    ...unread.map((image) =>
+      force('F11', `${host.name}: the image ${image} has no version in its tag; give it one`),
+    ),
+    ...(absent.length === 0
+      ? []
+      : [
+          hard(
+            'F11',
+            `${host.name}: found no static pod manifest with a version for ${absent.join(', ')}`,
+          ),
+        ]),
+  ];
 }
 
 export function describeRefused(name: string, why: string): string {
