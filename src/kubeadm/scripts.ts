@@ -51,7 +51,7 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
     );
   const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\nCONFIG=${quoted(config ?? '')}\n${scriptFile('host.sh')}${scriptFile('cni.sh')}${FACTS}`;
   return `VERSION=${quoted(upgrade.version)}
-${PRELUDE}${WRONG}{ ${scriptFile('in-path.sh')}${each(binaries, 'probe')}${containerd ? ofContainerd(containerd, 'probe_containerd') : ''}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
+${PRELUDE}${scriptFile('runtime.sh')}${WRONG}{ ${scriptFile('in-path.sh')}${each(binaries, 'probe')}${containerd ? ofContainerd(containerd, 'probe_containerd') : ''}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
 ${scriptFile('room.sh')}
 } | sed -E '/^(warn|stopped)=/!s/^/hard=/'
 ${LISTENS}${facts}${role === 'controlPlane' ? `${BACKUPS}${scriptFile('missing-manifests.sh')}` : ''}`;

@@ -151,6 +151,70 @@ test.each(['var/lib/kubelet/kubeadm-flags.env', 'etc/default/kubelet', 'etc/sysc
   },
 );
 
+const NETWORK = (version: string): string =>
+  JSON.stringify({
+    cniVersion: version,
+    name: 'pods',
+    plugins: [{ type: 'bridge', ipam: { type: 'host-local' } }],
+  });
+const AT = 'etc/cni/net.d/10-pods.conflist';
+const OLD_NETWORK = { [AT]: NETWORK('1.2.0') };
+test.each<[string, Record<string, string>, boolean]>([
+  ['nothing says which runtime it uses', {}, true],
+  [
+    'a flag in its file names containerd',
+    {
+      'var/lib/kubelet/kubeadm-flags.env':
+        'KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///run/containerd/containerd.sock --v=2"\n',
+    },
+    true,
+  ],
+  [
+    'a flag in its file names CRI-O',
+    {
+      'var/lib/kubelet/kubeadm-flags.env':
+        'KUBELET_KUBEADM_ARGS="--v=2 --container-runtime-endpoint=unix:///var/run/crio/crio.sock"\n',
+    },
+    false,
+  ],
+  [
+    'its configuration names cri-dockerd',
+    {
+      'var/lib/kubelet/config.yaml':
+        'kind: KubeletConfiguration\ncontainerRuntimeEndpoint: "unix:///run/cri-dockerd.sock"\n',
+    },
+    false,
+  ],
+  [
+    'its process names CRI-O, and its files containerd',
+    {
+      'proc/1234/cmdline':
+        '/usr/bin/kubelet\0--container-runtime-endpoint\0unix:///var/run/crio/crio.sock\0--v=2\0',
+      'etc/default/kubelet':
+        'KUBELET_EXTRA_ARGS=--container-runtime-endpoint=unix:///run/containerd/containerd.sock\n',
+    },
+    false,
+  ],
+])(
+  'a containerd that lies on the host counts if the kubelet uses it: %s',
+  async (_, files, counts) => {
+    await program('containerd', 'echo containerd containerd.io 1.6.9 0123');
+    await program('systemctl', 'case $* in *MainPID*kubelet) echo 1234 ;; esac');
+    for (const [path, text] of Object.entries({ ...OLD_NETWORK, ...files })) await put(path, text);
+    const path = { path: '/new' };
+    const containerd = {
+      version: 'v2.3.3',
+      binaries: { containerd: path, 'containerd-shim-runc-v2': path },
+    };
+    const { ground, messages } = await factsOf({ ...manifest, containerd });
+    expect(ground.containerd).toBe(counts ? '1.6.9' : undefined);
+    expect(messages.some((text) => text.includes('is of CNI 1.2.0'))).toBe(counts);
+    const refused =
+      /^hard the kubelet uses unix:\/\/\S+, which is not containerd: leave containerd out/;
+    expect(messages.some((text) => refused.test(text))).toBe(!counts);
+  },
+);
+
 test('little room for images is a warning', async () => {
   await put('var/lib/containerd/x', '');
   await program(
@@ -291,13 +355,6 @@ test.each<[string, Record<string, string>, boolean]>([
   expect((await facts()).messages.includes(line)).toBe(warns);
 });
 
-const NETWORK = (version: string): string =>
-  JSON.stringify({
-    cniVersion: version,
-    name: 'pods',
-    plugins: [{ type: 'bridge', ipam: { type: 'host-local' } }],
-  });
-const AT = 'etc/cni/net.d/10-pods.conflist';
 const CALICO_PLUGIN = { type: 'calico', ipam: { type: 'calico-ipam' }, policy: { type: 'k8s' } };
 const CALICO = JSON.stringify(
   {

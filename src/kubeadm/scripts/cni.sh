@@ -2,7 +2,8 @@
 # The network plugin: containerd takes the first configuration by name. A sandbox that cannot be made shows only when a pod starts.
 values_of() { grep -o "\"$1\" *: *\"[^\"]*\"" "$2" | sed 's/.*"\([^"]*\)"$/\1/'; }
 cni=
-for file in "$R"/etc/cni/net.d/*; do
+# Other runtimes choose the configuration and the folders of plugins by rules of their own.
+! uses_containerd || for file in "$R"/etc/cni/net.d/*; do
   case $file in *.conf | *.conflist | *.json) [ ! -e "$file" ] || { cni=$file && break; } ;; esac
 done
 if [ -n "$cni" ]; then

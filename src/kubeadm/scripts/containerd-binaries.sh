@@ -15,6 +15,7 @@ for_each() {
   done
 }
 probe_containerd() {
+  uses_containerd || { echo "the kubelet uses $RUNTIME, which is not containerd: leave containerd out of the manifest"; return 0; }
   ! has_containerd || return 0
   [ -n "$(file_of containerd)" ] || echo "no containerd in PATH ($PATH): leave containerd out of the manifest"
   case $(systemctl show -p KillMode --value containerd 2>/dev/null) in

@@ -1,6 +1,11 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # Facts of a host. NEED: KiB for new images; NOW: seconds, there; PATCHED: not empty if kubeadm patches configurations; CONFIG: an UpgradeConfiguration.
-df -kP "$R/var/lib/containerd" 2>/dev/null | awk -v need="$NEED" 'NR == 2 && $4 < need {
+case ${RUNTIME##*/} in
+*crio*) images=/var/lib/containers ;;
+*docker*) images=/var/lib/docker ;;
+*) images=/var/lib/containerd ;;
+esac
+df -kP "$R$images" 2>/dev/null | awk -v need="$NEED" 'NR == 2 && $4 < need {
   printf "warn=%s has %d MiB free, new images may need %d MiB\n", $6, $4 / 1024, need / 1024 }'
 off=$(($(date +%s) - NOW))
 [ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "clock=its clock and the one here are $off s apart"
@@ -31,7 +36,7 @@ grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/de
   { [ -n "$PATCHED" ] && grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml"; } ||
   # No kubelet runs where this folder is missing.
   [ ! -e "$R/sys/fs/cgroup" ] || echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>&1)"
-echo "containerd=$(containerd --version 2>/dev/null)"
+! uses_containerd || echo "containerd=$(containerd --version 2>/dev/null)"
 # What an UpgradeConfiguration switches off, and the checks of the preflight that it ignores, in both forms of a list.
 [ -z "$CONFIG" ] || awk '
   function names(text) { gsub(/[][",\047]/, " ", text); count = split(text, each, " "); for (i = 1; i <= count && each[i] !~ /^#/; i++) print "ignores=" each[i] }
