@@ -478,6 +478,36 @@ test('a run that continues shows what hosts warn of, and refuses nothing that a 
   expect(findings).toEqual([warn('host', 'cp2: a step of an earlier run is at work')]);
 });
 
+describe('the container runtime that a Node reports', () => {
+  const TARGET = 'v1.37.0';
+  const said = (reported: string, onDisk: string, wanted?: string): string[] => {
+    const w1 = node('w1');
+    const nodeInfo = { ...w1.status?.nodeInfo, containerRuntimeVersion: reported };
+    const containerd =
+      wanted === undefined ? {} : { containerd: { version: wanted, binaries: RUNTIME } };
+    const { findings } = assess({
+      ...fresh,
+      manifest: { ...manifest, version: TARGET, ...containerd },
+      hosts: [facts('cp1'), facts('cp2'), facts('w1', OLD, { ground: { containerd: onDisk } })],
+      nodes: [node('cp1'), node('cp2'), { ...w1, status: { ...w1.status, nodeInfo } }],
+    });
+    return findings.map(({ severity, message }) => `${severity} ${message}`);
+  };
+
+  test('counts before the file on the host', () => {
+    const old = 'warn w1: containerd 1.7.29: 1.37 is the last with containerd 1.x';
+    expect(said('containerd://1.7.29', '2.1.0')).toEqual([old]);
+    expect(said('containerd://2.1.0', '1.7.29')).toEqual([]);
+    expect(said('cri-o://1.35.2', '1.7.29')).toEqual([]);
+  });
+
+  test('is not containerd: a manifest with containerd is refused', () => {
+    expect(said('docker://28.0.1', '1.7.29', 'v2.3.3')).toEqual([
+      'hard w1: its kubelet uses docker, which is not containerd; leave containerd out of the manifest',
+    ]);
+  });
+});
+
 describe('images without a version', () => {
   const LATEST = 'registry.local/kube-apiserver:latest';
   const DIGEST = 'registry.local/etcd@sha256:0123';

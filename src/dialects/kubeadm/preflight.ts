@@ -346,7 +346,7 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
 }
 
 function hostFindings(
-  { manifest, hosts, allowsCgroupV1 }: Survey,
+  { manifest, hosts, nodes, allowsCgroupV1 }: Survey,
   upgraded: readonly string[],
 ): Finding[] {
   return hosts.flatMap((facts): Finding[] => {
@@ -368,15 +368,25 @@ function hostFindings(
     const other = certificates.find(({ nodeName = host.name }) => nodeName !== host.name)?.nodeName;
     const leads = `host ${host.name}: its address leads to the host of Node ${other}, as its kubelet's certificate says`;
     if (other !== undefined) findings.push(hard('F2', `${leads}; correct the address`));
-    const [has, wanted] = [ground.containerd, manifest.containerd?.version].map((text = '') =>
-      parseVersion(text),
-    );
-    if (has && wanted && upgraded.includes(host.name) && compareVersions(wanted, has) < 0) {
+    const runtime = runtimeOf(nodeNamed(host.name, nodes));
+    // The Node says what its kubelet uses; the file on the host may be of another runtime, or newer than its process.
+    const isContainerd = runtime === undefined || runtime.name === 'containerd';
+    const current = isContainerd ? (runtime?.version ?? ground.containerd) : undefined;
+    const has = parseVersion(current);
+    const wanted = parseVersion(manifest.containerd?.version);
+    const isUpgraded = upgraded.includes(host.name);
+    if (wanted && isUpgraded && !isContainerd) {
+      const other = `${host.name}: its kubelet uses ${runtime.name}, which is not containerd`;
+      findings.push(hard('containerd', `${other}; leave containerd out of the manifest`));
+    }
+    if (has && wanted && isUpgraded && compareVersions(wanted, has) < 0) {
       const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;
       findings.push(
         hard('containerd', `${back}; set containerd.version to ${textOf(has)} or later`),
       );
     }
+    const { containerd: _, ...rest } = ground;
+    const containerd = isContainerd && wanted ? textOf(wanted) : current;
     // kubeadm keeps nothing of its versions on a worker.
     const skips = manifest.workersSkipMinors && host.role === 'worker';
     const managedBy = kubeadm && !skips ? { managedBy: kubeadm } : {};
@@ -384,7 +394,7 @@ function hostFindings(
       apiServers: [],
       target: manifest.version,
       kubeadm: { verb: 'node', version: manifest.version, ...managedBy },
-      node: { ...ground, ...(wanted ? { containerd: textOf(wanted) } : {}), allowsCgroupV1 },
+      node: { ...rest, ...(containerd ? { containerd } : {}), allowsCgroupV1 },
     };
     const judged = judgeVersions(own).filter(({ rule }) => OF_ONE_HOST.has(rule));
     return [
@@ -392,6 +402,16 @@ function hostFindings(
       ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` })),
     ];
   });
+}
+
+/** Of `containerd://1.7.29`: the container runtime that answers the kubelet. A version that cannot be read is left to the host. */
+function runtimeOf(
+  node: Node | undefined,
+): { readonly name: string; readonly version: string | undefined } | undefined {
+  const reported = node?.status?.nodeInfo?.containerRuntimeVersion ?? '';
+  const [, name, version] = /^([\w-]+):\/\/(.*)$/.exec(reported) ?? [];
+  if (name === undefined) return undefined;
+  return { name, version: parseVersion(version) ? version : undefined };
 }
 
 /** The versions of what runs on a control-plane host are in the tags of its images. */
