@@ -4,6 +4,7 @@ import {
   agentPolicyFor,
   decodeReport,
   decodeSignal,
+  type SignalCommand,
   type SignalData,
 } from '../signal/annotations.ts';
 import { rfc3339 } from '../util/clock.ts';
@@ -28,6 +29,8 @@ export interface ObserverParts
   readonly maintenance: Maintenance;
   /** Rules that no API object overrides; absent: none. */
   readonly veto?: Veto;
+  /** Why the new version cannot run on this host; asked about a new signal. */
+  readonly groundVeto?: (command: SignalCommand) => string | undefined;
   readonly finished?: Pick<FinishedSignals, 'endOf' | 'add'>;
   readonly prefetcher?: Pick<Prefetcher, 'follow' | 'stop' | 'holds'>;
 }
@@ -90,7 +93,7 @@ export function stepInputs(parts: ObserverParts) {
 }
 
 /** The age counts only for a new signal: its work may take long. */
-function rulings({ veto: rules, clock, object }: ObserverParts) {
+function rulings({ veto: rules, groundVeto, clock, object }: ObserverParts) {
   /** The signal that waits for the clock, and since when (steady milliseconds). */
   let waiting: { readonly created: string; readonly since: number } | undefined;
   return (signal: SignalData, journal: Journal, { running }: ServiceFacts, now: number) => {
@@ -103,7 +106,8 @@ function rulings({ veto: rules, clock, object }: ObserverParts) {
         : undefined;
     const from = isNew || isBundle(journal) ? (running?.version ?? kubelet) : journal.work.from;
     const veto =
-      vetoOf(command, from, rules) ?? (isNew ? ageVeto(signal, clock.now(), rules) : undefined);
+      vetoOf(command, from, rules) ??
+      (isNew ? (ageVeto(signal, clock.now(), rules) ?? groundVeto?.(command)) : undefined);
     if (veto !== undefined) return { veto };
     const early = isNew ? futureVeto(signal, clock.now(), rules) : undefined;
     if (early === undefined) return {};

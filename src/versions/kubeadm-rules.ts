@@ -74,6 +74,11 @@ const SINCE = {
   containerd1IsRefused: 38,
 } as const;
 
+/** True if a kubelet of this version does not start on cgroup v1, unless `failCgroupV1: false` allows that. */
+export function refusesCgroupV1({ major, minor }: Version): boolean {
+  return major > 1 || minor >= SINCE.cgroupV1IsRefused;
+}
+
 export function* nodeFindings(
   node: NodeFacts | undefined,
   target: Version | undefined,

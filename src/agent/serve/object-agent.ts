@@ -22,6 +22,7 @@ import type { SignalObject } from '../object/signal-object.ts';
 import type { AgentOptions } from '../options.ts';
 import { perform } from '../perform-step.ts';
 import { isSameProcess, type ProcessId } from '../service/host.ts';
+import { groundVeto } from '../service/kubelet-ground.ts';
 import { observeHost, searchService } from '../service/observe-host.ts';
 import { ageOf, bootId, findProcess } from '../service/processes.ts';
 import type { ServicePlaces } from '../service/service-place.ts';
@@ -222,6 +223,7 @@ export function createObjectAgent(
     times,
     accepts,
     veto,
+    groundVeto: (command) => groundVeto(command, { dataDirectory: places.current.dataDirectory }),
     beside,
     onRest: () => void clock.schedule(SETTLE_MS, collectGarbage),
     finished: finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
