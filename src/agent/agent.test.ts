@@ -159,3 +159,23 @@ test('while a leader drains or uncordons, k0s is not asked: on a worker each ans
   expect(seen.leader).toBeGreaterThan(100);
   expect(seen.service).toBe(0);
 });
+
+test('what cannot run on this host is refused before anything is done', async () => {
+  const veto: NonNullable<AgentParts['veto']> = {
+    requireSha256: false,
+    requireHttps: false,
+    allowUnverified: true,
+    allowedHosts: undefined,
+    lowestVersion: undefined,
+    refuseDowngrade: false,
+    maxSignalAgeMs: 0,
+  };
+  const statusesWith = async (more: More): Promise<readonly string[]> => {
+    const parts: More = { accepts: ['airgapupdate'], veto, ...more };
+    return (await runWith(IDLE, 0, new Error('never'), parts)).statuses;
+  };
+  expect(await statusesWith({})).not.toContain('FailedDownload');
+  expect(await statusesWith({ groundVeto: () => 'this host has cgroup v1' })).toEqual([
+    'FailedDownload',
+  ]);
+});
