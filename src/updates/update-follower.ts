@@ -31,6 +31,7 @@ import {
   type UpdateFacts,
 } from './plan/decide-update.ts';
 import { makePlan, originOf } from './plan/make-plan.ts';
+import { targetedWorkers } from './plan/targeted-workers.ts';
 import { CHECK_ANNOTATION, statusOf, statusPatch, type UpdateStatus } from './status.ts';
 
 export interface UpdateParts extends ChannelTools, CheckPace, UpdateRules {
@@ -222,8 +223,8 @@ export class UpdateFollower {
   ): Promise<Decided> {
     const { client, clock, phaseOf, allowInsecure } = this.#parts;
     const { versions, plan } = cluster;
-    const running = plan ? [] : (await client.listAll(nodes, { abort })).items;
-    const kubelets = running.map((node) => kubeletVersionOf(node) ?? '');
+    const running = (await client.listAll(nodes, { abort })).items;
+    const kubelets = targetedWorkers(running, settings).map((node) => kubeletVersionOf(node) ?? '');
     const facts = {
       settings,
       versions,

@@ -63,12 +63,6 @@ function decide(
 const newer = { settings: settingsOf(config({}, { 'upgrade.refit.dev/after-failure': 'Newer' })) };
 const http = { 'linux-amd64': { url: 'http://example.com/k0s' } };
 const https = { 'linux-amd64': { url: 'https://example.com/k0s' } };
-const discovery = { selector: { labels: 'pool=a' } };
-const someWorkers = {
-  settings: settingsOf(
-    config({ planSpec: { commands: [{ k0supdate: { targets: { workers: { discovery } } } }] } }),
-  ),
-};
 const airgap = {
   settings: settingsOf(
     config({ planSpec: { commands: [{ airgapupdate: { workers: { discovery: {} } } }] } }),
@@ -87,10 +81,19 @@ test.each<readonly [string, UpdateDecision, string, string]>([
     'UpdateStarted',
   ],
   [
-    'a worker behind that is not planned',
-    decide('v1.36.3+k0s.0', { ...someWorkers, kubelets: ['v1.36.2+k0s'] }),
+    'a Plan that ended without a controller, such as for a label that none has',
+    decide('v1.36.4+k0s.0', { plan: planFor('v1.36.4+k0s.0', 'Completed'), kubelets: [] }),
     'none',
-    'UpToDate',
+    'NotUpgraded',
+  ],
+  [
+    'a Plan that ended and left a worker behind',
+    decide('v1.36.3+k0s.0', {
+      plan: planFor('v1.36.3+k0s.0', 'Completed'),
+      kubelets: ['v1.36.3+k0s', 'v1.36.2+k0s'],
+    }),
+    'none',
+    'NotUpgraded',
   ],
   ['an older one', decide('v1.36.2+k0s.0'), 'none', 'Downgrade'],
   [
@@ -177,7 +180,7 @@ test.each<readonly [string, Plan, Partial<UpdateFacts>, string, string]>([
   [
     'our Plan for this release, done',
     planFor('v1.36.5+k0s.0', 'Completed'),
-    {},
+    { versions: ['v1.36.5+k0s.0'], kubelets: ['v1.36.5+k0s'] },
     'none',
     'UpToDate',
   ],

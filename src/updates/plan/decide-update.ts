@@ -18,6 +18,7 @@ import { originOf } from './make-plan.ts';
 /** Why nothing is done, or what is. The words are those of Events, of metrics and of `refit updates`. */
 export type UpdateReason =
   | 'UpToDate'
+  | 'NotUpgraded'
   | 'Downgrade'
   | 'Withdrawn'
   | 'ForeignPlan'
@@ -46,7 +47,7 @@ export interface UpdateFacts {
   readonly release: Release;
   /** What runs now, of all controllers. */
   readonly versions: readonly string[];
-  /** Of all kubelets; they do not tell the build of k0s. */
+  /** Of the kubelets of workers that the UpdateConfig selects; they do not tell the build of k0s. */
   readonly kubelets: readonly string[];
   readonly plan: Plan | undefined;
   readonly phaseOf: (state: string | undefined) => RolloutPhase;
@@ -100,15 +101,11 @@ export function decideUpdate(facts: UpdateFacts): UpdateDecision {
   );
 }
 
-/** A worker that a Plan left behind when somebody deleted it: its version. Only where all workers follow the channel. */
+/** The version of a worker that is older than the release. */
 function workerBehind(
-  { kubelets, plan, settings: { commands } }: UpdateFacts,
+  { kubelets }: Pick<UpdateFacts, 'kubelets'>,
   wanted: Version,
 ): string | undefined {
-  const selectors = commands?.map(
-    ({ k0supdate }) => k0supdate?.targets.workers?.discovery.selector,
-  ) ?? [{}];
-  if (plan || !selectors.some((each) => each && !each.labels && !each.fields)) return undefined;
   const read = kubelets.map((text) => ({ text, version: parseVersion(text) }));
   return read.find(
     ({ version }) => version && compareVersions(version, { ...wanted, build: '' }) < 0,
@@ -130,7 +127,8 @@ function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined
   }
   if (phase === 'done')
     return order === 0
-      ? none('UpToDate', `Plan ${name} has installed ${release.version}`)
+      ? (leftBehind(facts, plan) ??
+          none('UpToDate', `Plan ${name} has installed ${release.version}`))
       : undefined;
   const failed = `the Plan for ${origin.version} ended as ${plan.status?.state}`;
   const retry = 'run `refit retry` for each failed node';
@@ -141,6 +139,43 @@ function planVerdict(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined
   if (order > 0 && mayFollow) return undefined;
   const then = order > 0 ? `delete Plan ${name} to let ${release.version} start` : retry;
   return none('PlanFailed', `${failed}; correct the cause and ${then}`);
+}
+
+/** Milliseconds in which nodes may still report their old version after the end of the Plan. */
+const REPORT_MS = 120_000;
+
+/** The Plan for this release has ended, and something runs an older version all the same. */
+function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined {
+  const { release, versions, now } = facts;
+  const [wanted, lowest] = [parseVersion(release.version), lowestOf(versions)];
+  if (!wanted || !lowest) return undefined;
+  const worker = workerBehind(facts, wanted);
+  const isControllerBehind = compareVersions(lowest.version, wanted) < 0;
+  if (!isControllerBehind && worker === undefined) return undefined;
+  const { name } = plan.metadata;
+  const until = endOf(plan) + REPORT_MS;
+  if (now < until)
+    return {
+      ...none('PlanRunning', `Plan ${name} has ended; its nodes report their version soon`),
+      until,
+    };
+  const who = isControllerBehind
+    ? `a controller still runs ${lowest.text}`
+    : `a worker still runs ${worker}`;
+  return none(
+    'NotUpgraded',
+    `Plan ${name} for ${release.version} has ended, but ${who}: see that the targets in spec.planSpec select all controllers and these workers, then delete Plan ${name}`,
+  );
+}
+
+/** Milliseconds since the Unix epoch; far back for a Plan without targets. */
+function endOf({ status }: Plan): number {
+  const targets = (status?.commands ?? []).flatMap(({ k0supdate = {} }) => [
+    ...(k0supdate.controllers ?? []),
+    ...(k0supdate.workers ?? []),
+  ]);
+  const times = targets.map(({ lastUpdatedTimestamp }) => Date.parse(lastUpdatedTimestamp));
+  return Math.max(...times.filter((time) => !Number.isNaN(time)), Number.NEGATIVE_INFINITY);
 }
 
 /** An update never skips a minor version. */
