@@ -69,6 +69,10 @@ export function fixOf(plan: PlanView): string {
     causes = 'node, or url/sha256 in the Plan',
   } = runnerOf(dialect);
   if (abort !== undefined) return `Aborted. To start again: ${startOver}.`;
+  if (phase === 'edited') return `Not carried out as it is now. To run it: ${ANEW}.`;
+  if (phase === 'differs')
+    return `Ended, but not as its nodes are now. Find out who changed them; to upgrade them again: ${again}.`;
+  if (phase === 'empty') return `Nothing was done. Correct its nodes or selectors, then: ${again}.`;
   if (phase === 'invalid' && corrected !== undefined) return `Not started. ${corrected}`;
   if (phase === 'invalid') return `Refused. Fix the cause, then: ${again}.`;
   const all = stages

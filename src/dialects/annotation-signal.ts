@@ -64,11 +64,9 @@ export function annotationSignal({
   return {
     read(world, rollout, stage, target) {
       const object = objectOf(world, stage, target);
-      const signal = decodeSignal(object?.metadata.annotations);
-      const isFor = signal?.command.kind === kindOf(stage) && signal.command.id === stage.command;
-      if (!object || !signal || !isFor || !belongs(object, signal, rollout))
-        return { kind: 'none' };
-      return observe(object.metadata);
+      return object && signalFor(object, rollout, stage)
+        ? observe(object.metadata)
+        : { kind: 'none' };
     },
 
     send(world, rollout, signalling) {
@@ -136,6 +134,17 @@ export function annotationSignal({
       return replacing(stage, check && annotated(object, check));
     },
   };
+}
+
+/** The signal on the object, if it is one of this stage of the rollout. */
+export function signalFor(
+  object: KubeObject | undefined,
+  rollout: Rollout,
+  stage: Stage,
+): SignalData | undefined {
+  const signal = decodeSignal(object?.metadata.annotations);
+  const isFor = signal?.command.kind === kindOf(stage) && signal.command.id === stage.command;
+  return object && isFor && belongs(object, signal, rollout) ? signal : undefined;
 }
 
 /** A node with one of these statuses waits for the leader, which answers with the other one. */

@@ -40,6 +40,8 @@ export interface Dialect<P extends KubeObject = KubeObject> extends Capabilities
 
 /** What only some dialects bring. Without a capability the engine does without the feature. */
 interface Capabilities<P extends KubeObject> {
+  /** An edit of an ended plan starts nothing. */
+  readonly endsForGood?: true;
   /** Limits which objects of the kind are plans; otherwise all of them are, in all namespaces. */
   readonly scope?: Pick<Selection, 'namespace' | 'fieldSelector'> & { isPlan?(object: P): boolean };
   /** What the keys of controls on a plan begin with, where others read its annotations too. */
@@ -69,6 +71,8 @@ interface Capabilities<P extends KubeObject> {
     /** True if the object proves that its node runs exactly this version. */
     runs?(object: KubeObject, version: string): boolean;
   };
+  /** True if the object of a target shows that it runs an older version than its stage upgrades to. */
+  isBehind?(object: KubeObject, stage: Stage, plan: P): boolean;
   /** Changes the policy by what the plan itself says, or by how its work is done: `world` shows that to who is not the controller. */
   readonly planRules?: { apply(plan: P, policy: RolloutPolicy, world?: World): RolloutPolicy };
   /** Checks a new plan by requests to the API server. Rejects when the server gives no answer. */
@@ -155,6 +159,8 @@ export interface Signal<P extends KubeObject = KubeObject> {
   read(world: World, rollout: Rollout, stage: Stage, target: Target, plan: P): Observation;
   /** Where targets are Nodes that report nothing themselves: the names of those with work. The others exist, and do nothing. */
   observable?(world: World): Pick<ReadonlyMap<string | undefined, unknown>, 'has'>;
+  /** The version that the last signal of this rollout asked for, where an edit of an ended plan starts no other rollout. */
+  askedOf?(world: World, rollout: Rollout, stage: Stage, target: Target): string | undefined;
   /** Starts the attempt named by the target's `since`; undefined if its object does not exist. */
   send(world: World, rollout: Rollout, signalling: Signalling, plan: P): MaybeInstruction;
   /** Tells the target that the leader did what it waits for; `now` in ms. */

@@ -1,5 +1,5 @@
 /** Knows what each part of a k0s release calls itself: k0s says `v1.36.3+k0s.2`, its kubelet and API server `v1.36.3+k0s`. */
-import type { Version } from '../util/version.ts';
+import { compareVersions, parseVersion, type Version } from '../util/version.ts';
 
 /** What kubelet and API server of a release report; the text itself for other distributions. */
 export function kubernetesPartOf(release: string): string {
@@ -18,4 +18,14 @@ export function equallyPrecise(a: Version, b: Version): [Version, Version] {
   if (!saysLess(a, b) && !saysLess(b, a)) return [a, b];
   const plain = (version: Version): Version => ({ ...version, build: '' });
   return [plain(a), plain(b)];
+}
+
+/** True if a kubelet or API server that reports `found` is surely older than `release`; false if a version cannot be read. */
+export function isOlder(found: string | undefined, release: string): boolean {
+  const [reported, wanted] = [parseVersion(found), parseVersion(release)];
+  return (
+    reported !== undefined &&
+    wanted !== undefined &&
+    compareVersions(...equallyPrecise(reported, wanted)) < 0
+  );
 }

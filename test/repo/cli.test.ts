@@ -166,6 +166,7 @@ const EVERYTHING: Complete<StatusView> = {
               drains: 'node',
               isThere: true,
               fetchesAhead: true,
+              runs: '',
               gone: true,
             },
           ],

@@ -2,7 +2,9 @@
 import { planKind } from '../../api/autopilot/plan.ts';
 import { readObject } from '../../api/read-object.ts';
 import { cattlePlanKind } from '../../api/schemas.ts';
-import { isFinal } from '../../engine/model/rollout.ts';
+import { planEndOf } from '../../engine/decide/ended.ts';
+import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
+import { gather } from '../../engine/observe/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { readNamed } from '../../util/bounded-file.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -58,7 +60,12 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
 }
 
 /** As if it were created at `now`; a status in the file is ignored. */
-export async function previewNew(object: KubeObject, seen: Loaded, parts: ViewParts, now: number) {
+export async function previewNew(
+  object: KubeObject,
+  seen: Loaded,
+  parts: ViewParts,
+  now: number,
+): Promise<PlanPreview> {
   const { status: _recorded, ...plan } = object as KubeObject & { status?: unknown };
   const { name, namespace } = plan.metadata;
   const { dialect, world } = seen;
@@ -71,12 +78,18 @@ export async function previewNew(object: KubeObject, seen: Loaded, parts: ViewPa
   const uid = (dialect.ordersByUid === true && present?.metadata.uid) || '';
   const metadata = { ...plan.metadata, uid, creationTimestamp: rfc3339(now) };
   const inspection = await inspect(seen, { ...plan, metadata }, parts, now);
-  return await previewAt(
-    inspection,
-    parts,
-    now,
-    present && dialect.resolve(present, world, now).phase,
-  );
+  const before = present && gather(dialect, present, world, now, { isReadOnly: true });
+  const preview = await previewAt(inspection, parts, now, before && planEndOf(before, now).phase);
+  const isIgnored = before && isFinal(before.rollout) && dialect.endsForGood === true;
+  return isIgnored ? notCarriedOut(preview, before.rollout) : preview;
+}
+
+/** The cluster has a plan of that name, which has ended: to apply another one over it starts nothing. */
+function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPreview {
+  const { duration: _duration, drains: _drains, ...rest } = preview;
+  const reason = `${source.kind} ${source.name} is in the cluster and has ended (${phase}); what is applied over it does not run: delete it first`;
+  const stages = preview.stages.map((stage) => ({ ...stage, there: [], waves: [] }));
+  return { ...rest, stages, waits: [], reason };
 }
 
 export async function previewOpen(
@@ -96,7 +109,7 @@ async function previewAt(
   parts: ViewParts,
   now: number,
   present?: PlanPreview['phase'],
-) {
+): Promise<PlanPreview> {
   const view = viewAt(inspection, now);
   const drains = await lookAtDrains(inspection, parts.sources);
   const policy = policyRule(parts.policies, inspection.dialect.name, inspection.plan);

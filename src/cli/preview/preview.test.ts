@@ -506,3 +506,14 @@ test('nothing more starts: no wave is shown, and no time', async () => {
   expect(view?.stages[1]).toMatchObject({ moving: ['w2'], waves: [] });
   expect(view?.duration).toBeUndefined();
 });
+
+test('a file over a Plan of k0s that has ended: no wave, since nothing would run', async () => {
+  const ended = {
+    ...plan,
+    status: { state: 'Completed', commands: [{ id: 0, state: 'Completed' }] },
+  };
+  const view = await preview('autopilot', plan, workers, READY, [ended]);
+  expect(view.stages.flatMap(({ waves }) => waves)).toEqual([]);
+  expect(view.duration).toBeUndefined();
+  expect(view.reason).toContain('what is applied over it does not run: delete it first');
+});

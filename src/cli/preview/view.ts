@@ -1,6 +1,6 @@
 /** The JSON and text forms of `refit preview` (docs/reference/cli.md), made from the JSON form of `refit status`. */
 import { describeBlockingBudget } from '../../drain/budgets.ts';
-import type { RolloutPhase } from '../../engine/model/rollout.ts';
+import type { PlanPhase } from '../../engine/model/decision.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import type { LeaderView } from '../status/load.ts';
@@ -16,7 +16,7 @@ export interface PlanPreview
     'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'waits' | 'unseen'
   > {
   /** Phase of the plan with that name in the cluster. */
-  readonly present?: RolloutPhase | undefined;
+  readonly present?: PlanPhase | undefined;
   readonly stages: readonly StagePreview[];
   readonly policy?: PolicyRule;
   readonly drains?: PlanDrainPreview | undefined;

@@ -370,6 +370,12 @@ describe('while it runs', () => {
   });
 });
 
+/** Lists these targets. */
+function planOf(controllers: string[], workers: string[], status: Plan['status']): Plan {
+  const targets = { controllers: listed(...controllers), workers: listed(...workers) };
+  return buildPlan({ commands: [{ k0supdate: buildUpdate({ targets }) }] }, status);
+}
+
 describe('at the end', () => {
   const failedWorkers = [
     signalled(W1, at('FailedDownload'), report({ reason: '404' })),
@@ -393,7 +399,9 @@ describe('at the end', () => {
       recorded({ c1: 'SignalCompleted' }),
       recorded({ w1: 'SignalCompleted' }, later(30_000)),
     );
-    expect(await textOf({ plans: [buildPlan({}, status)], leader: { state: 'none' } })).toEqual([
+    expect(
+      await textOf({ plans: [planOf(['c1'], ['w1'], status)], leader: { state: 'none' } }),
+    ).toEqual([
       'Plan autopilot (id1)  done 2/2 after 30 s, 30 s ago  to v1.36.3+k0s.2',
       '  controllers  1/1  ●',
       '  workers      1/1  ●',
@@ -407,7 +415,7 @@ describe('at the end', () => {
       status: 'Completed',
       timestamp: later(45_000),
     });
-    const [header] = await textOf({ plans: [buildPlan({}, status)], controllers: [c1] });
+    const [header] = await textOf({ plans: [planOf(['c1'], [], status)], controllers: [c1] });
     expect(header).toBe('Plan autopilot (id1)  done 1/1 after 45 s, 15 s ago  to v1.36.3+k0s.2');
   });
 

@@ -41,7 +41,7 @@ function stateOf({ phase, step = phase }: TargetView): string {
 }
 
 function messageOf(
-  { phase, failure, rolledBack, gone, drains, stalled }: TargetView,
+  { phase, failure, rolledBack, gone, drains, stalled, runs }: TargetView,
   wait: Wait | undefined,
 ): string {
   if (phase === 'failed') {
@@ -49,7 +49,7 @@ function messageOf(
     const undone = rolledBack === true ? RUNS_AGAIN : '';
     return failure === undefined || undone === '' ? (failure ?? undone) : `${failure} (${undone})`;
   }
-  if (phase === 'done') return '';
+  if (phase === 'done') return runs === undefined ? '' : `runs ${runs}`;
   // Without a gate the wait names the phase itself.
   if (wait !== undefined && wait.gate !== phase)
     return `${wait.reason.message} (${wait.reason.code})`;

@@ -1,11 +1,13 @@
 /** The JSON form of `refit status` (docs/reference/cli.md), from which all other outputs are made. */
 import { isStopping } from '../../engine/decide/budget.ts';
+import { isBehind, planEndOf } from '../../engine/decide/ended.ts';
 import { type Evaluations, phaseOf, stepEnd } from '../../engine/decide/evaluate-target.ts';
 import type { Explanation } from '../../engine/decide/explain.ts';
 import { isUpgradedByLaterStage } from '../../engine/decide/retry.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type {
+  PlanPhase,
   Snapshot,
   TargetFacts,
   TargetPhase,
@@ -49,6 +51,8 @@ export interface TargetView extends Pick<TargetReport, 'from' | 'spent' | 'rolle
   readonly fetchesAhead?: boolean | undefined;
   /** True if nothing is left to do there: it runs the version already, or a later one of the plan. */
   readonly isThere?: boolean | undefined;
+  /** The version that it runs, where that is not the one that it is recorded as upgraded to. */
+  readonly runs?: string | undefined;
   /** True if its object does not exist any more. */
   readonly gone?: boolean | undefined;
 }
@@ -62,8 +66,9 @@ export interface StageView extends Pick<Stage, 'command' | 'role' | 'version' | 
 
 export interface PlanView
   extends Pick<Rollout['source'], 'kind' | 'name' | 'uid' | 'created'>,
-    Pick<Rollout, 'id' | 'phase'> {
+    Pick<Rollout, 'id'> {
   readonly dialect: string;
+  readonly phase: PlanPhase;
   readonly namespace?: string | undefined;
   /** Of a Machine: name of its Cluster. */
   readonly cluster?: string | undefined;
@@ -104,8 +109,9 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
   const { snapshot, policy, unseen } = look;
   const { rollout, controls } = snapshot;
   const { kind, name, uid, created } = rollout.source;
+  const end = planEndOf(snapshot, look.now);
   // A new plan may be about to be refused, and a failure about to be recorded.
-  const reason = rollout.reason ?? look.upcoming.reason ?? rollout.problems[0];
+  const reason = end.reason ?? look.upcoming.reason ?? rollout.problems[0];
   return harmless({
     dialect: dialect.name,
     kind,
@@ -116,7 +122,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     id: rollout.id,
     created,
     ended: endOf(snapshot),
-    phase: rollout.phase,
+    phase: end.phase,
     goesOn:
       (rollout.phase === 'invalid' && rollout.problems[0]?.code === 'ChannelUnanswered') ||
       undefined,
@@ -198,7 +204,13 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
   const isThere = facts.isThere === true || isUpgradedByLaterStage(snapshot.rollout, stage, target);
   const isTold = isThere && (phase === 'pending' || phase === 'failed');
   const fetchesAhead = (phase === 'pending' && facts.prefetch === 'asked') || undefined;
-  const always = { agent, fetchesAhead, isThere: isTold || undefined, gone: !exists || undefined };
+  const always = {
+    agent,
+    fetchesAhead,
+    isThere: isTold || undefined,
+    runs: otherVersion(snapshot, stage, target),
+    gone: !exists || undefined,
+  };
   if (observation.kind === 'none')
     return { name: target.name, phase, since: target.since, ...always };
   const { from, spent, rolledBack, reason } = observation.report ?? {};
@@ -226,6 +238,13 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     rollsBack: phase === 'working' ? rollBackTimes(facts, policy) : undefined,
     drains: isDrained ? (drainDelegation === false ? 'node' : 'leader') : undefined,
   };
+}
+
+/** What a target runs that is recorded as done, if the plan says something else now or the node runs something older. */
+function otherVersion(snapshot: Snapshot, stage: Stage, target: Target): string | undefined {
+  const { asked = stage.version, version } = factsOf(snapshot, target);
+  const isOther = asked !== stage.version || isBehind(snapshot, stage, target);
+  return target.state === 'done' && isOther ? (version ?? asked) : undefined;
 }
 
 /** Only of our agent: another one does not roll back. Its flags are not known here, so a policy or the defaults count. */

@@ -109,13 +109,16 @@ function sectionsOf(
   target: TargetView,
   now: number,
 ) {
-  const { phase, since, from } = target;
-  if (phase === 'done') {
-    const change =
-      from === undefined ? `has ${stage.version}` : `went from ${from} to ${stage.version}`;
-    return [{ heading: 'done', lines: [`${age(since, now)} ago, ${change}`] }];
-  }
+  const { phase } = target;
   const { reason, ...rest } = plan;
+  if (phase === 'done') {
+    const done = {
+      heading: 'done',
+      lines: [`${age(target.since, now)} ago, ${changeOf(stage, target)}`],
+    };
+    const isTrue = target.runs === undefined && plan.phase !== 'edited';
+    return isTrue ? [done] : [done, ...whyAndToDo(reason ?? '', plan)];
+  }
   const stages = [{ ...stage, targets: [target] }];
   const own: PlanView = { ...rest, stages, waits: waitsOf(plan, stage, target), next: [] };
   const isStopped = text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
@@ -126,6 +129,11 @@ function sectionsOf(
     sentences.isMoving(target) || own.waits.some((wait) => wait.target === target.name);
   const turn = isSaid ? [] : turnOf(plan, stage, target, now);
   return [...runnerSections(status, plan, now), ...progress(status, own, now), ...turn];
+}
+
+function changeOf({ version }: StageView, { from, runs }: TargetView): string {
+  if (runs !== undefined) return `runs ${runs}`;
+  return from === undefined ? `has ${version}` : `went from ${from} to ${version}`;
 }
 
 function whyAndToDo(line: string, plan: PlanView): text.Section[] {

@@ -299,14 +299,20 @@ test('a plan that will be refused waits for nothing', async () => {
 });
 
 test('without targets', async () => {
-  const none = plan(statusOf('Completed', [], [], 'there was no target, so nothing was done'));
+  const none = buildPlan(
+    { commands: [{ k0supdate: buildUpdate({ targets: {} }) }] },
+    statusOf('Completed', [], [], 'there was no target, so nothing was done'),
+  );
   expect(why(await lookAt([none], [], [], NOW))[0]).toMatch(
-    /\n {2}why {5}there was no target, so nothing was done$/,
+    /\n {2}why {5}there was no target, so nothing was done\n {2}to do {3}Nothing was done\./,
   );
 });
 
 test('done', async () => {
-  const done = plan(statusOf('Completed', [], recorded({ w1: 'SignalCompleted' })));
+  const done = buildPlan(
+    { commands: [{ k0supdate: buildUpdate({ targets: { workers: listed('w1') } }) }] },
+    statusOf('Completed', [], recorded({ w1: 'SignalCompleted' })),
+  );
   const views = await lookAt([done], [], [buildNode('w1')], NOW);
   expect(why(views)).toEqual([
     'Plan autopilot (id1)  done 1/1 after 1 s, 59 s ago  to v1.36.3+k0s.2',

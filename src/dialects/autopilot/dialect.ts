@@ -20,7 +20,7 @@ import {
   nodeNameOf,
   ROLLOUT_ANNOTATION,
 } from '../../signal/names.ts';
-import { mayBePartOf } from '../../versions/release-parts.ts';
+import { isOlder, mayBePartOf } from '../../versions/release-parts.ts';
 import { occupantOf } from '../annotation-signal.ts';
 import { endpointOf } from '../node-endpoints.ts';
 import { orphanedPlans } from './orphaned-work.ts';
@@ -34,6 +34,7 @@ import { entriesIn, listOf, withEntries } from './status-shards/target-lists.ts'
 export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
   plans,
+  endsForGood: true,
   statusRecord: 'without-conditions',
   shards,
   watched: [
@@ -56,6 +57,7 @@ export const autopilot: Dialect<Plan> = {
   preconditions: { unmet: preconditions },
   planRules: { apply: withPlanWindows },
   versions: { of: versionOf, runs },
+  isBehind: (object, { version }) => isOlder(versionOf(object), version),
   agents: { of: agentOf },
   foreignWork,
   // The Node of a controller may have another name.

@@ -51,6 +51,11 @@ export function problemsOf({ metadata, spec, status }: api.Plan): Reason[] {
   ];
 }
 
+/** Field and value in the text of a problem; undefined for a text of another leader. The rest of the text may change between releases. */
+export function subjectOf(text: string): string | undefined {
+  return /^(?:metadata|spec)\.\S+: (?:"(?:[^"\\]|\\.)*"|\S+)/.exec(text)?.[0];
+}
+
 function commandProblems({ k0supdate, airgapupdate }: api.PlanCommand, path: string): Reason[] {
   if (!k0supdate && !airgapupdate)
     return [problem(path, {}, 'has no update', 'add k0supdate or airgapupdate')];

@@ -2,7 +2,9 @@
 import * as api from '../../api/autopilot/plan.ts';
 import { mostInFlight } from '../../engine/act/status-shards.ts';
 import type { World } from '../../engine/dialect.ts';
+import type { Reason } from '../../engine/model/reasons.ts';
 import {
+  isFinal,
   type Payload,
   type Rollout,
   type Stage,
@@ -10,9 +12,9 @@ import {
   type Target,
 } from '../../engine/model/rollout.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { problemsOf } from './problems.ts';
+import { problemsOf, subjectOf } from './problems.ts';
 import { discover, withoutControllers } from './signal.ts';
-import { phaseOfPlan, reasonOf, recordedStateOf } from './states.ts';
+import { PLAN_STATES, phaseOfPlan, reasonOf, recordedStateOf } from './states.ts';
 import { mergeShards } from './status-shards/merge.ts';
 import { entriesIn, listOf } from './status-shards/target-lists.ts';
 
@@ -32,8 +34,40 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
     reason: description === undefined ? undefined : reasonOf(description, phase),
     stages,
     problems,
+    edit: isFinal({ phase }) ? editOf(plan, world, problems) : undefined,
     unread,
   };
+}
+
+/** What shows that people edited a Plan after it ended. Nodes tell whether its version is another one. */
+function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): string | undefined {
+  const recorded = plan.status?.commands ?? [];
+  const refusal = recorded.flatMap(({ description = '' }) => subjectOf(description) ?? [])[0];
+  if (refusal === undefined) {
+    // Of a refusal by another leader, nothing shows what it was for; any other Plan was right when it started.
+    const isRefused = phaseOfPlan(plan.status?.state) === 'invalid';
+    return isRefused ? undefined : (problems[0]?.message ?? addedTarget(plan, world));
+  }
+  const { status: _recorded, ...applied } = plan;
+  const [first] = problemsOf(applied);
+  if (first === undefined) return `${refusal} was refused, and is correct now`;
+  return subjectOf(first.message) === refusal
+    ? undefined
+    : `${refusal} was refused; now ${first.message}`;
+}
+
+/** A node that the Plan lists now and that the record of its success lacks. Other records may be of a part of it. */
+function addedTarget({ spec, status }: api.Plan, world: World): string | undefined {
+  if (status?.state !== PLAN_STATES.completed) return undefined;
+  for (const recorded of status?.commands ?? []) {
+    const parts = partsOf(spec.commands[recorded.id] ?? {}, recorded);
+    for (const part of parts.filter(({ targets }) => targets?.discovery.static !== undefined)) {
+      const known = new Set(entriesIn(recorded, listOf(part)).map(({ name }) => name));
+      const added = namesOf(part, world).find((name) => !known.has(name));
+      if (added !== undefined) return `${added} is listed now and was not part of it`;
+    }
+  }
+  return undefined;
 }
 
 function newStages({ spec }: api.Plan, world: World, now: number): Stage[] {

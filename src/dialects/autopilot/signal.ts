@@ -1,6 +1,6 @@
 /** Finds the targets of a command, and says which objects carry their signals: ControlNodes, or Nodes for workers and bundles. */
 import type { TargetSpec } from '../../api/autopilot/plan.ts';
-import type { DrainDelegation, World } from '../../engine/dialect.ts';
+import type { DrainDelegation, Signal, World } from '../../engine/dialect.ts';
 import type { Role, Stage, Target } from '../../engine/model/rollout.ts';
 import { platformOf } from '../../engine/observe/gather.ts';
 import { leases, type Node, nodes, type Resource } from '../../kube/resources.ts';
@@ -13,7 +13,7 @@ import {
 } from '../../kube/selectors.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
-import { annotationSignal, foreignTargetsAmong } from '../annotation-signal.ts';
+import { annotationSignal, foreignTargetsAmong, signalFor } from '../annotation-signal.ts';
 
 /** The objects that carry signals, by role of their targets. */
 export const OBJECTS: Readonly<Record<Role, Resource>> = {
@@ -55,7 +55,12 @@ export function withoutControllers(
   return names.filter((name) => !known.has(name));
 }
 
-export const signal = annotationSignal({ resourceOf: ({ role }) => OBJECTS[role] });
+export const signal: Signal = {
+  ...annotationSignal({ resourceOf: ({ role }) => OBJECTS[role] }),
+
+  askedOf: (world, rollout, stage, { name }) =>
+    signalFor(world.get(OBJECTS[stage.role], name), rollout, stage)?.command.version,
+};
 export const foreignWork = foreignTargetsAmong(OBJECTS);
 
 export const drainDelegation: DrainDelegation = {

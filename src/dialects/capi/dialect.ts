@@ -4,8 +4,9 @@ import type { Dialect, World } from '../../engine/dialect.ts';
 import type { ForeignWork } from '../../engine/model/decision.ts';
 import type { Rollout } from '../../engine/model/rollout.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
-import { type Node, nodes } from '../../kube/resources.ts';
+import { kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
+import { isOlder } from '../../versions/release-parts.ts';
 import { annotationSignal, occupantOf } from '../annotation-signal.ts';
 import { endpointsOf, isController } from '../node-endpoints.ts';
 import { orphanedPlans, signalAtWorkOn } from './orphaned-work.ts';
@@ -25,6 +26,7 @@ export const capi: Dialect<Node> = {
   foreignWork: { list: controllersAtWork },
   occupantOf,
   drainDelegation: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
+  isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version),
   agents: { of: agentOf },
   orphanedWork: { plans: orphanedPlans },
   // The leader always cordons and drains.

@@ -141,6 +141,7 @@ function toldBy({ status }: CattlePlan): string[] {
   );
 }
 
+const NOTHING = 'RefitNoTargets True NoTargets there was no target, so nothing was done';
 const GOOD = ['Validated True PlanIsValid', 'LatestResolved True Version'];
 const of = (spec: Partial<CattleSpec> = {}, status?: CattlePlan['status']): CattlePlan => ({
   ...buildCattlePlan('p', spec),
@@ -196,7 +197,7 @@ const rows: [string, Pass, Expected][] = [
   [
     'nothing to select is complete',
     { plan: of() },
-    { conditions: ['Complete True Complete', ...GOOD] },
+    { conditions: ['Complete True Complete', ...GOOD, NOTHING] },
   ],
   [
     'no selector selects nobody',
@@ -204,12 +205,12 @@ const rows: [string, Pass, Expected][] = [
       plan: { ...of(), spec: { concurrency: 1, version: 'v1.2.3', upgrade: { image: 'img' } } },
       nodes: [node('a')],
     },
-    { conditions: ['Complete True Complete', ...GOOD] },
+    { conditions: ['Complete True Complete', ...GOOD, NOTHING] },
   ],
   [
     'a concurrency of none selects nobody',
     { plan: of({ concurrency: 0 }), nodes: [node('a')] },
-    { conditions: ['Complete True Complete', ...GOOD] },
+    { conditions: ['Complete True Complete', ...GOOD, NOTHING] },
   ],
   [
     'a node that has the hash is done, one that is disabled is none, one without host name neither',
@@ -498,7 +499,7 @@ const rows: [string, Pass, Expected][] = [
   [
     'conditions of others stay',
     { plan: of({}, { conditions: [{ type: 'Mine', status: 'True' }] }) },
-    { conditions: ['Mine True ', 'Complete True Complete', ...GOOD] },
+    { conditions: ['Mine True ', 'Complete True Complete', ...GOOD, NOTHING] },
   ],
 ];
 

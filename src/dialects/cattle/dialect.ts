@@ -10,6 +10,7 @@ import {
   type Job,
   jobs,
   type KubeObject,
+  kubeletVersionOf,
   nodes,
   pods,
   type Secret,
@@ -18,6 +19,7 @@ import {
 import { mayBeSignalled } from '../../signal/at-work.ts';
 import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';
+import { isOlder } from '../../versions/release-parts.ts';
 import { attemptsOf, failureOn, recordedFailures } from './attempts.ts';
 import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
@@ -116,6 +118,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     resolve: (plan, world, now) => resolve(plan, world, now, {}),
     project: (rollout, plan, now) => project(rollout, plan, now, gate),
     planEvents: cattleEvents,
+    isBehind: (node, { version }, { spec }) => isBehind(node, version, spec?.upgrade?.image),
     ordersByUid: true,
     unknownOf: (plan) => conditionOf(plan, CHANNEL_TYPE)?.message,
     withStalls,
@@ -135,6 +138,15 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     endpoints: () => [],
     signal: jobSignal(config),
   };
+}
+
+/** The images that install the version of their tag; what others do, only their Plan knows. */
+const INSTALLERS = /(?:^|\/)(?:k3s|rke2)-upgrade(?:[:@]|$)/;
+
+function isBehind(node: KubeObject, version: string, image = ''): boolean {
+  // A tag has no plus sign.
+  const release = version.replace(/-(?=k3s|rke2r)/, '+');
+  return INSTALLERS.test(image) && isOlder(kubeletVersionOf(node), release);
 }
 
 /** As `prepare` in the images of K3s and RKE2: the Job would wait on its node until that Plan has the same version, and is complete. */
@@ -178,7 +190,7 @@ function isJobChange(before: KubeObject, after: KubeObject): boolean {
 
 /** Ours say the same. */
 const REPLACED = new Set(
-  'Started Completed TargetFailed TargetRefused InvalidPlan VersionUnknown ChannelUnanswered NoTargets'.split(
+  'Started Completed TargetFailed TargetRefused InvalidPlan VersionUnknown ChannelUnanswered'.split(
     ' ',
   ),
 );

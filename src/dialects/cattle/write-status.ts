@@ -1,6 +1,7 @@
 /** Writes a rollout into the status of its Plan, with the conditions of the original, which scripts wait for. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import { type Rollout, type Target, targetsIn } from '../../engine/model/rollout.ts';
+import { NOTHING_DONE } from '../../engine/decide/ended.ts';
+import { type Rollout, type Target, targetsIn, withStages } from '../../engine/model/rollout.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { ConditionUpdate } from '../../runtime/conditions.ts';
 import { sameJson } from '../../util/json.ts';
@@ -15,7 +16,9 @@ export const WAITING_TYPE = 'RefitWaits';
 export const ABORTED_TYPE = 'RefitAborted';
 /** The nodes that start next, in this order, without another record. */
 const NEXT_TYPE = 'RefitNext';
-const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, NEXT_TYPE]);
+/** The Plan is complete, as in the original, and did nothing. */
+const EMPTY_TYPE = 'RefitNoTargets';
+const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, NEXT_TYPE, EMPTY_TYPE]);
 
 export function recordedNext(plan: CattlePlan): readonly string[] {
   return conditionOf(plan, NEXT_TYPE)?.message?.split(', ') ?? [];
@@ -105,7 +108,9 @@ function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): Condit
   const keys = phase === 'running' ? (rollout.stages[0]?.next ?? []) : [];
   const next = keys.map((key) => key.slice(key.indexOf('/') + 1));
   const isAborted = phase === 'failed' && reason?.code === 'Aborted';
+  const isEmpty = phase === 'done' && withStages(rollout).length === 0;
   const own = [
+    isEmpty && { type: EMPTY_TYPE, reason: NOTHING_DONE.code, message: NOTHING_DONE.message },
     failed.length > 0 && {
       type: FAILED_TYPE,
       reason: 'JobFailed',

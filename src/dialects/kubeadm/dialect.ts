@@ -10,11 +10,13 @@ import {
   type ConfigMap,
   configMaps,
   type KubeObject,
+  kubeletVersionOf,
   type Node,
   nodes,
 } from '../../kube/resources.ts';
 import type { Part } from '../../kubeadm/host.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { isOlder } from '../../versions/release-parts.ts';
 import { endpointsOf } from '../node-endpoints.ts';
 import { orphanedRollout } from '../orphaned-rollout.ts';
 import * as planObject from './plan-object.ts';
@@ -34,6 +36,7 @@ export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<Conf
     project: (rollout, plan) => planObject.withRecord(plan, rollout),
     planRules: { apply: policyOf },
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
+    isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version),
     endpoints: endpointsOf,
     drainDelegation,
     orphanedWork: { plans: orphanedPlans },

@@ -23,6 +23,7 @@ import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts
 import { candidatesIn, nextAfter, withNext } from '../schedule/ahead.ts';
 import { type Choice, chooseTargets, freeSlots, openSlots } from '../schedule/slots.ts';
 import { FAILURES, isOverBudget, isStopping, stops } from './budget.ts';
+import { NOTHING_DONE } from './ended.ts';
 import { type Evaluations, isAtRest, refusedState } from './evaluate-target.ts';
 import { lastingFailures, outcomeOf } from './outcome.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
@@ -99,9 +100,7 @@ function withinBudget(rollout: Rollout): Pick<Rollout, 'phase' | 'reason'> {
     };
   // No targets is no failure, but often a selector that matches nothing.
   const isEmpty = rollout.stages.every(({ targets }) => targets.length === 0);
-  const reason = isEmpty
-    ? because('NoTargets', 'there was no target, so nothing was done')
-    : rollout.reason;
+  const reason = isEmpty ? NOTHING_DONE : rollout.reason;
   return { phase: 'done', reason };
 }
 

@@ -9,7 +9,15 @@ import type { ApiServer } from '../../versions/plan-rules.ts';
 import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
 import type { Reason } from './reasons.ts';
-import type { Payload, RecordedState, Role, Rollout, Stage, Target } from './rollout.ts';
+import {
+  type Payload,
+  type RecordedState,
+  ROLLOUT_PHASES,
+  type Role,
+  type Rollout,
+  type Stage,
+  type Target,
+} from './rollout.ts';
 
 /** What the node itself says about the signal of this rollout; `attempt` and `since` are RFC 3339. */
 export type Observation =
@@ -71,6 +79,10 @@ export interface TargetFacts {
   readonly version?: string | undefined;
   /** True if its object proves that it runs the version of its stage already, and nothing is forced. */
   readonly isThere?: boolean | undefined;
+  /** The version that the last signal of this rollout asked for; undefined if its object has no such signal. */
+  readonly asked?: string | undefined;
+  /** True if it is recorded as done, and its object shows that it runs an older version than its stage upgrades to. */
+  readonly isBehind?: boolean | undefined;
   /** The Node that its pods run on; undefined if the leader must not cordon it. */
   readonly node?: NodeView | undefined;
   /** True as long as it needs a claim, and the watch does not show that: claims of before may be missing, too. */
@@ -184,7 +196,14 @@ export interface Wait {
   readonly ofStage?: true;
 }
 
-/** The phase shown to people, from the recorded state and the observation. */
+/**
+ * The phase of a plan that is shown to people. Beside what is recorded, what is true of an ended plan now. edited: it is no
+ * longer what was carried out · differs: a target that is done runs an older version · empty: it had no target.
+ */
+export const PLAN_PHASES = [...ROLLOUT_PHASES, 'edited', 'differs', 'empty'] as const;
+export type PlanPhase = (typeof PLAN_PHASES)[number];
+
+/** The phase of a target that is shown to people, from the recorded state and the observation. */
 export type TargetPhase = RecordedState | 'signalled' | 'working' | 'verifying';
 
 export interface Signalling {

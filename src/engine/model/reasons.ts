@@ -8,6 +8,8 @@ export const REASONS = {
     'the plan went on within its failure budget and is over, but some targets failed',
   Stopped: 'the plan ended before every target was done',
   NoTargets: 'the plan lists or selects no target',
+  EditedAfterEnd: 'the plan was edited after it ended, and does not run again',
+  VersionDiffers: 'the plan has ended, but a node that it upgraded runs an older version',
   InvalidPlan: 'the plan is invalid',
   RecordUnread: 'part of the recorded status is missing or unreadable',
   RecordRefused:

@@ -102,6 +102,8 @@ export interface Rollout {
   readonly stages: readonly Stage[];
   /** What is wrong with the plan now: nothing starts until it is corrected. */
   readonly problems: readonly Reason[];
+  /** How the plan differs from the record of a rollout that is over, as a clause; undefined if nothing shows that. */
+  readonly edit?: string | undefined;
   /** Why part of the record cannot be read: nothing is done until it can. */
   readonly unread?: Reason | undefined;
 }

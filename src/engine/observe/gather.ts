@@ -27,6 +27,7 @@ import type {
 import type { Reason } from '../model/reasons.ts';
 import {
   hasStarted,
+  isFinal,
   ownerOf,
   type Rollout,
   type Stage,
@@ -132,6 +133,7 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
       stage.keepsVersion || stage.forced
         ? undefined
         : dialect.versions?.runs?.(object, stage.version),
+    ...versionFacts(scene, stage, target, object),
     agent: dialect.agents?.of(object),
     occupant: () => dialect.occupantOf?.(world, target, plan),
     drainDelegation: delegationOf(scene, target),
@@ -152,6 +154,21 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     downloads: dialect.signal.downloadsOf?.(world, rollout, stage, target),
     refusal: known.refusalOf?.(rollout, target),
     observation,
+  };
+}
+
+/** What an ended rollout is compared with. Of targets that are open, nobody asks. */
+function versionFacts(
+  { dialect, plan, world, rollout }: Scene,
+  stage: Stage,
+  target: Target,
+  object: KubeObject,
+): Pick<TargetFacts, 'asked' | 'isBehind'> {
+  if (!isFinal(rollout)) return {};
+  const isUpgraded = target.state === 'done' && stage.keepsVersion !== true;
+  return {
+    asked: dialect.signal.askedOf?.(world, rollout, stage, target),
+    isBehind: isUpgraded ? dialect.isBehind?.(object, stage, plan) : undefined,
   };
 }
 

@@ -5,9 +5,10 @@ import { type Conditions, withCondition } from '../../runtime/conditions.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
 import type { Effects } from '../act/writes.ts';
+import type { PlanEnd } from '../decide/ended.ts';
 import type { Wait } from '../model/decision.ts';
 import { isUnasked, type ReasonCode, type ReportedEvent } from '../model/reasons.ts';
-import { isFinal, type Rollout } from '../model/rollout.ts';
+import type { Rollout } from '../model/rollout.ts';
 
 /** JSON: a list as in `status.conditions` of other kinds. */
 export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';
@@ -20,15 +21,17 @@ const REFRESH_MS = 60_000;
 /** Waits that every rollout has. */
 const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
 
+/** A rollout with the phase and the reason that are shown. */
+export type ShownRollout = Pick<Rollout, 'source' | 'blocked'> & PlanEnd;
+
 /** Progressing: it runs. Blocked: not only by slots. Degraded: a target failed. The same list if nothing changed. */
 export function conditionsOf(
-  rollout: Rollout,
+  { phase, reason, source }: ShownRollout,
   waits: readonly Wait[],
   known: Conditions,
   now: number,
 ): Conditions {
-  const { phase, reason, source } = rollout;
-  const over = isFinal(rollout);
+  const over = phase !== 'new' && phase !== 'running';
   const wait = holdingOf(waits, now);
   const truth = (is: boolean): 'True' | 'False' => (is ? 'True' : 'False');
   const name = `${source.kind} ${source.name}`;
@@ -53,7 +56,7 @@ function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
 
 /** An Event for a wait that the record does not show, such as one of a target in flight. A slow drain gets none. */
 export function blockedEvent(
-  { blocked }: Rollout,
+  { blocked }: Pick<Rollout, 'blocked'>,
   waits: readonly Wait[],
   known: Conditions,
   now: number,
@@ -75,7 +78,7 @@ const WELL = { reason: 'NothingFailed', message: 'no target has failed' };
 export async function writeConditions(
   writing: Writing,
   plan: KubeObject,
-  rollout: Rollout,
+  rollout: ShownRollout,
   waits: readonly Wait[],
 ) {
   const { dialect, client, ownWrites, abort, onEvent, writtenAt, now } = writing;

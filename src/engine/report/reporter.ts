@@ -4,9 +4,17 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import type { LogFields, Logger } from '../../util/log.ts';
 import type { Effects, Sent } from '../act/writes.ts';
 import { uncheckedReason } from '../decide/advance.ts';
+import { planEndOf } from '../decide/ended.ts';
 import { type Evaluations, phaseOf } from '../decide/evaluate-target.ts';
 import { factsOf } from '../gates/types.ts';
-import type { Decision, NodeAction, Snapshot, TargetPhase, Wait } from '../model/decision.ts';
+import {
+  type Decision,
+  type NodeAction,
+  PLAN_PHASES,
+  type Snapshot,
+  type TargetPhase,
+  type Wait,
+} from '../model/decision.ts';
 import { isUnasked, type Reason, type ReportedEvent } from '../model/reasons.ts';
 import * as model from '../model/rollout.ts';
 import { writeConditions, writeStalls } from './conditions.ts';
@@ -52,6 +60,7 @@ export function createReporter(parts: ReporterParts) {
     }
   };
   const held = heldMemory();
+  const ends = endMemory();
   const writtenAt = new Map<string, number>();
   return {
     recorded(turn: Turn, after: model.Rollout, waits: readonly Wait[]): void {
@@ -89,6 +98,8 @@ export function createReporter(parts: ReporterParts) {
       onTargets(keyOf(plan), stalled);
       for (const event of dialect.planEvents?.(plan, plan, snapshot.rollout, rests) ?? [])
         onPlan(plan, event);
+      const end = ends.at(keyOf(plan), turn);
+      if (end) onPlan(plan, { type: 'Warning', reason: end });
       const stalledMs = await writeStalls(parts, plan, stalls, now);
       measurePlan(metrics, dialect.name, turn, decision);
       if (dialect.statusRecord !== 'without-conditions') return stalledMs;
@@ -98,7 +109,8 @@ export function createReporter(parts: ReporterParts) {
         writtenAt,
         now,
       };
-      return await writeConditions(writing, plan, snapshot.rollout, decision.waits);
+      const shown = { ...snapshot.rollout, ...planEndOf(snapshot, now) };
+      return await writeConditions(writing, plan, shown, decision.waits);
     },
     /** The API server refuses to change the object of a target. */
     refused(
@@ -118,6 +130,7 @@ export function createReporter(parts: ReporterParts) {
     failed: (plan: KubeObject, reason: Reason) => onPlan(plan, { type: 'Warning', reason }),
     gone(key: string): void {
       held.forget(key);
+      ends.forget(key);
       writtenAt.delete(key);
       metrics.forgetPlan(dialect.name, key);
     },
@@ -157,7 +170,8 @@ function measurePlan(metrics: Metrics, dialect: string, turn: Turn, decision: De
     for (const target of stage.targets) targets[phaseOf(turn, stage, target)]++;
   const held = decision.waits.filter(({ reason }) => !isUnasked(reason));
   const waits = held.map(({ gate, reason }) => ({ gate, reason: reason.code }));
-  const phases = { ...none(model.ROLLOUT_PHASES), [rollout.phase]: 1 };
+  const { phase } = planEndOf(turn.snapshot, turn.now);
+  const phases = { ...none(PLAN_PHASES), [phase]: 1 };
   metrics.plan({ dialect, plan: keyOf(turn.plan), phases, targets, waits });
 }
 
@@ -193,6 +207,22 @@ export function heldMemory() {
         /** All that stalls or is refused: since when (ms), by message. */
         stalls: new Map(stalling.map((event) => [event.reason.message, since(event)])),
       };
+    },
+    forget: (key: string) => reported.delete(key),
+  };
+}
+
+/** Remembers what contradicts the end of each plan: it is reported once. */
+function endMemory() {
+  const reported = new Map<string, string>();
+  return {
+    at(key: string, { snapshot, now }: Evaluations): Reason | undefined {
+      const { phase, reason } = planEndOf(snapshot, now);
+      const isNew = reported.get(key) !== reason?.message;
+      // The record of an end without targets has its Event.
+      if (phase !== 'edited' && phase !== 'differs') return void reported.delete(key);
+      if (reason) reported.set(key, reason.message);
+      return isNew ? reason : undefined;
     },
     forget: (key: string) => reported.delete(key),
   };

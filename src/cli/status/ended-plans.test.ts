@@ -1,0 +1,78 @@
+/** Shows that a plan that has ended is not called done where it was edited, did nothing, or its nodes run something else. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
+import { HOUR, later, T0 } from '../../../test/builders/times.ts';
+import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import type { Plan } from '../../api/autopilot/plan.ts';
+import { render } from './render.ts';
+import type { PlanView } from './view.ts';
+
+const COMPLETED = statusOf('Completed', [], recorded({ w1: 'SignalCompleted' }));
+const targets = { workers: listed('w1') };
+const update = buildUpdate({ targets });
+const ran = signalled(
+  { ...buildNode('w1'), status: { nodeInfo: { kubeletVersion: 'v1.36.3+k0s' } } },
+  { status: 'Completed', timestamp: later(29_000) },
+);
+const LOOK = { hasColours: false, size: () => ({ columns: 160, rows: 24 }), advises: true };
+
+async function look(plan: Plan): Promise<PlanView> {
+  const [view] = await lookAt([plan], [], [ran], T0 + HOUR);
+  if (!view) throw new Error('no view');
+  return view;
+}
+
+const edited = buildPlan(
+  { commands: [{ k0supdate: { ...update, version: 'v1.37.0+k0s.0' } }] },
+  COMPLETED,
+);
+
+test('a Plan of k0s that was not edited is done', async () => {
+  const { phase, reason } = await look(buildPlan({ commands: [{ k0supdate: update }] }, COMPLETED));
+  expect([phase, reason]).toEqual(['done', undefined]);
+});
+
+test('a new version that was applied over an ended Plan: nothing ran, and nothing says done', async () => {
+  const view = await look(edited);
+  expect(view).toMatchObject({
+    phase: 'edited',
+    reason:
+      'edited after it ended (it was carried out with v1.36.3+k0s.2 and now says v1.37.0+k0s.0); it will not run: delete it and apply it again',
+    stages: [{ targets: [] }, { targets: [{ name: 'w1', runs: 'v1.36.3+k0s' }] }],
+  });
+  const text = render({ leader: { state: 'none' }, plans: [view] }, 'wide', T0 + HOUR, LOOK);
+  expect(text).toContain('runs v1.36.3+k0s');
+});
+
+test('a node that was added to the list of an ended Plan', async () => {
+  const more = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
+  const view = await look(buildPlan({ commands: [{ k0supdate: more }] }, COMPLETED));
+  expect(view.reason).toContain('w2 is listed now and was not part of it');
+});
+
+const refusal = 'spec.commands[0].k0supdate.version: "1.36" is not a version; use something';
+const refused = statusOf('Warning', [], [], refusal);
+
+test.each([
+  ['as it was', '1.36', 'invalid', refusal],
+  [
+    'corrected',
+    'v1.36.3+k0s.2',
+    'edited',
+    'edited after it ended (spec.commands[0].k0supdate.version: "1.36" was refused, and is correct now); it will not run: delete it and apply it again',
+  ],
+])('a Plan that was refused for a field: %s', async (_name, version, phase, reason) => {
+  const plan = buildPlan({ commands: [{ k0supdate: { ...update, version } }] }, refused);
+  const view = await look(plan);
+  expect([view.phase, view.reason]).toEqual([phase, reason]);
+});
+
+test('a Plan whose selector matches nothing did nothing', async () => {
+  const nobody = buildUpdate({
+    targets: { workers: { ...listed(), discovery: { selector: { labels: 'zone=mars' } } } },
+  });
+  const status = statusOf('Completed', [], []);
+  const view = await look(buildPlan({ commands: [{ k0supdate: nobody }] }, status));
+  expect([view.phase, view.reason]).toEqual(['empty', 'there was no target, so nothing was done']);
+});

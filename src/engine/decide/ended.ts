@@ -1,0 +1,86 @@
+/** Says what is true of an ended rollout now: people may have edited the plan, and nodes may run something else. */
+import { listed, listedSentences } from '../../util/phrases.ts';
+import { factsOf } from '../gates/types.ts';
+import type { PlanPhase, Snapshot } from '../model/decision.ts';
+import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
+import { isFinal, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
+import { isUpgradedByLaterStage } from './retry.ts';
+
+export interface PlanEnd {
+  readonly phase: PlanPhase;
+  readonly reason?: Reason | undefined;
+}
+
+/** Milliseconds in which a node that is done may still report its old version: some restart after their work. */
+const REPORT_MS = 120_000;
+const FEW = 3;
+const REMEDY = 'it will not run: delete it and apply it again';
+
+/** The phase and the reason to show: those that are recorded, unless plan or nodes contradict them. `now` in ms. */
+export function planEndOf(snapshot: Snapshot, now: number): PlanEnd {
+  const { rollout } = snapshot;
+  const { phase, reason, stages } = rollout;
+  if (!isFinal(rollout) || rollout.unread) return { phase, reason };
+  const edit = rollout.edit ?? editedVersion(snapshot) ?? correctedVersion(rollout);
+  if (edit !== undefined) return { phase: 'edited', reason: edited(edit) };
+  if (phase !== 'done') return { phase, reason };
+  const behind = targetsBehind(snapshot, now);
+  if (behind !== undefined) return { phase: 'differs', reason: behind };
+  if (stages.some(({ targets }) => targets.length > 0)) return { phase, reason };
+  return { phase: 'empty', reason: reason ?? NOTHING_DONE };
+}
+
+export const NOTHING_DONE = because('NoTargets', 'there was no target, so nothing was done');
+
+function edited(how: string): Reason {
+  return because('EditedAfterEnd', `edited after it ended (${how}); ${REMEDY}`);
+}
+
+/** Signals tell which version the plan asked for when it ran. */
+function editedVersion(snapshot: Snapshot): string | undefined {
+  for (const { stage, target } of withStages(snapshot.rollout)) {
+    const { asked } = factsOf(snapshot, target);
+    // An invalid plan keeps its record, and may lack a version.
+    if (asked !== undefined && stage.version !== '' && asked !== stage.version)
+      return `it was carried out with ${asked} and now says ${stage.version}`;
+  }
+  return undefined;
+}
+
+/** Rules whose message names the version that they refuse. */
+const OF_VERSIONS: ReadonlySet<ReasonCode | undefined> = new Set([
+  'SkippedMinor',
+  'Downgrade',
+  'KubeletAhead',
+]);
+
+/** The refused version is no longer in the plan. */
+function correctedVersion({ phase, reason, stages }: Rollout): string | undefined {
+  if (phase !== 'invalid' || !OF_VERSIONS.has(reason?.code)) return undefined;
+  const versions = stages.map(({ version }) => version).filter((version) => version !== '');
+  const isNamed = versions.some((version) => reason?.message.includes(version));
+  if (isNamed || versions.length === 0) return undefined;
+  return `it was refused for another version than ${listed([...new Set(versions)])}`;
+}
+
+function targetsBehind(snapshot: Snapshot, now: number): Reason | undefined {
+  const behind = withStages(snapshot.rollout).filter(
+    ({ stage, target }) =>
+      isBehind(snapshot, stage, target) && now - Date.parse(target.since) >= REPORT_MS,
+  );
+  const sentences = behind.map(({ stage, target }) => {
+    const { version } = factsOf(snapshot, target);
+    return `${target.name} runs ${version}, although the plan upgraded it to ${stage.version}`;
+  });
+  return sentences.length === 0
+    ? undefined
+    : because('VersionDiffers', listedSentences(sentences, FEW));
+}
+
+/** The version of a later stage counts. */
+export function isBehind(snapshot: Snapshot, stage: Stage, target: Target): boolean {
+  return (
+    factsOf(snapshot, target).isBehind === true &&
+    !isUpgradedByLaterStage(snapshot.rollout, stage, target)
+  );
+}
