@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { RefitError } from '../util/errors.ts';
 import { type Plan, planKind } from './autopilot/plan.ts';
-import { readObject } from './read-object.ts';
+import { readObjects } from './read-object.ts';
 
 const PLAN = `apiVersion: autopilot.k0sproject.io/v1beta2
 kind: Plan
@@ -33,7 +33,10 @@ spec:
 `;
 
 function parsePlanFile(text: string, file: string): Plan {
-  return readObject(text, file, [planKind]).object as Plan;
+  const { objects, problems, others } = readObjects(text, file, [planKind]);
+  const [first] = objects;
+  if (first && problems.length === 0) return first.object as Plan;
+  throw new RefitError('REFIT_FILE', [...problems, ...others].join('; '));
 }
 
 function refusal(text: string): string {
@@ -85,7 +88,7 @@ test.each([
   [
     'another kind',
     'apiVersion: apps/v1\nkind: Deployment\n',
-    'plan.yaml: holds a Deployment of apps/v1, expected a Plan of autopilot.k0sproject.io/v1beta2',
+    'plan.yaml: holds a Deployment of apps/v1',
   ],
   [
     'a Plan of somebody else',
@@ -94,9 +97,9 @@ test.each([
   ],
   ['no kind', 'spec: {}', /holds an object without kind and apiVersion, expected a Plan of/],
   [
-    'a second object',
-    `${PLAN}---\napiVersion: v1\nkind: Secret\n`,
-    /k0sproject.io\/v1beta2 and a Secret of v1, expected/,
+    'a second Plan, which is wrong',
+    `${PLAN}---\n${PLAN.replace('concurrent: 5', 'concurrent: five')}`,
+    /^plan\.yaml: document 2: spec\.commands\[0\].* is the text "five", expected a whole number$/,
   ],
   [
     'no name',

@@ -1,4 +1,4 @@
-/** Reads an object of a custom kind from YAML or JSON; an error is one line with the field and the problem. */
+/** Reads objects of custom kinds from YAML or JSON; an error is one line with the field and the problem. */
 import { z } from 'zod';
 import { apiVersionOf, type KubeObject } from '../kube/resources.ts';
 import { describeIssues, describeValue } from '../util/describe-issue.ts';
@@ -7,35 +7,68 @@ import { isRecord } from '../util/json.ts';
 import { parseYaml } from '../util/yaml.ts';
 import type { CustomKind } from './crd.ts';
 
-/** The one object of `kinds` in `text`, as written, without defaults. REFIT_FILE names `file` and the field. */
-export function readObject(
+export interface ReadObject {
+  /** Names the object in a message: the file, and the document where the file has several. */
+  readonly place: string;
+  readonly kind: CustomKind;
+  /** As it is written, without defaults. */
+  readonly object: KubeObject;
+}
+
+export interface ReadObjects {
+  readonly objects: readonly ReadObject[];
+  /** Each names the place and the field. */
+  readonly problems: readonly string[];
+  /** Objects of other kinds, such as the Secret that a Plan needs; each names the place. */
+  readonly others: readonly string[];
+}
+
+/** The objects of `kinds` in `text`, which may have several documents. Throws REFIT_FILE if it is not YAML, or empty. */
+export function readObjects(
   text: string,
   file: string,
   kinds: readonly [CustomKind, ...CustomKind[]],
-) {
+): ReadObjects {
   const fail = failing('REFIT_FILE', `${file}: `, {
     hint: 'docs/reference/crds.md has every field',
   });
-  const wanted = [...new Set(kinds.map(({ resource }) => resource.kind))].join(' or ');
-  const [found, second] = parseYaml(text, (why) => fail(`is not YAML: ${why}`)).filter(
-    (value) => value !== null,
-  );
-  if (found === undefined) return fail(`is empty, expected one ${wanted}`);
-  if (second !== undefined)
-    return fail(`holds ${titleOf(found)} and ${titleOf(second)}, expected one ${wanted} only`);
-  const header = isRecord(found) ? found : {};
-  const kind = kinds.find(
-    ({ resource }) =>
-      header['kind'] === resource.kind && header['apiVersion'] === apiVersionOf(resource),
-  );
-  if (!kind) return fail(`holds ${titleOf(found)}, expected ${kinds.map(nameOf).join(' or ')}`);
-  const { error } = kind.schema.extend(HEADER).safeParse(found, { reportInput: true });
-  return error
-    ? fail(describeIssues(error, `the ${kind.resource.kind}`))
-    : { kind, object: found as KubeObject };
+  const written = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
+  const documents = written.map((value, index) => ({
+    value,
+    place: written.length === 1 ? file : `${file}: document ${index + 1}`,
+  }));
+  const objects: ReadObject[] = [];
+  const problems: string[] = [];
+  const others: string[] = [];
+  const names = new Set(kinds.map(({ resource }) => resource.kind));
+  const filled = documents.filter(({ value }) => value !== null);
+  if (filled.length === 0) return fail(`is empty, expected one ${[...names].join(' or ')}`);
+  for (const { value, place } of filled) {
+    const kind = kinds.find(({ resource }) => isOf(resource, value));
+    const found = `${place}: holds ${titleOf(value)}`;
+    if (kind) {
+      const { error } = kind.schema.extend(HEADER).safeParse(value, { reportInput: true });
+      if (error) problems.push(`${place}: ${describeIssues(error, `the ${kind.resource.kind}`)}`);
+      else objects.push({ place, kind, object: value as KubeObject });
+    } else if (isOfOtherKind(value, names)) others.push(found);
+    else problems.push(`${found}, expected ${kinds.map(nameOf).join(' or ')}`);
+  }
+  return { objects, problems, others };
 }
 
-function nameOf({ resource }: CustomKind): string {
+function isOf(resource: CustomKind['resource'], value: unknown): boolean {
+  const { kind, apiVersion } = isRecord(value) ? value : {};
+  return kind === resource.kind && apiVersion === apiVersionOf(resource);
+}
+
+/** A kind of ours in an unknown version is a mistake, and no object beside it. */
+function isOfOtherKind(value: unknown, ours: ReadonlySet<string>): boolean {
+  const { kind, apiVersion } = isRecord(value) ? value : {};
+  return typeof kind === 'string' && typeof apiVersion === 'string' && !ours.has(kind);
+}
+
+/** With its article: `an UpgradePolicy of upgrade.refit.dev/v1alpha1`. */
+export function nameOf({ resource }: CustomKind): string {
   const { kind } = resource;
   return `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind} of ${apiVersionOf(resource)}`;
 }

@@ -121,3 +121,8 @@ function parseLease(text: string): number {
   if (milliseconds % 1000 === 0) return milliseconds;
   throw new InvalidArgumentError('a lease duration is in whole seconds');
 }
+
+/** For an option that may be repeated. */
+export function addValue(value: string, before: readonly string[] = []): string[] {
+  return [...before, value];
+}

@@ -7,6 +7,8 @@ import { VERSION } from './version.ts';
 export interface CommandCall {
   /** Of a command with an argument, when it was given. */
   readonly argument?: string | undefined;
+  /** Of a command whose argument may be repeated. */
+  readonly values?: readonly string[];
   readonly abort: AbortSignal;
   readonly write: (text: string) => void;
   /** Default: standard output. */
@@ -90,6 +92,7 @@ function addCommand(
   if (!run) return;
   command.action(async (...given: unknown[]) => {
     const argument = given.find((each) => typeof each === 'string');
-    end((await run(command.opts<never>(), { ...call, argument })) ?? 0);
+    const values = given.find((each): each is string[] => Array.isArray(each)) ?? [];
+    end((await run(command.opts<never>(), { ...call, argument, values })) ?? 0);
   });
 }

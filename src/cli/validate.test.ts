@@ -1,5 +1,5 @@
 /** Shows what is said of a plan file: that it can be carried out, or everything that is wrong with it, in one line. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -27,7 +27,7 @@ async function file(text: string): Promise<string> {
 }
 
 async function lineOf(path: string): Promise<string> {
-  const error: unknown = await validate(path, () => undefined).catch((thrown: unknown) => thrown);
+  const error: unknown = await validate([path], () => undefined).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: 'REFIT_FILE', exitCode: 2 });
   return (error as RefitError).line;
 }
@@ -39,7 +39,7 @@ test.each([
   const commands = Array.from({ length: count }, () => ({ k0supdate: buildUpdate() }));
   const path = await file(stringify(buildPlan({ commands })));
   let told = '';
-  await validate(path, (text) => {
+  await validate([path], (text) => {
     told += text;
   });
   expect(told).toBe(`${path}: Plan autopilot (id1) with ${words} can be carried out\n`);
@@ -56,7 +56,7 @@ test('downloads without sha256: a warning for each', async () => {
     ),
   );
   let told = '';
-  await validate(path, (text) => (told += text));
+  await validate([path], (text) => (told += text));
   expect(told.split('\n')[1]).toBe(
     `${path}: warning: spec.commands[0].k0supdate.platforms.linux-amd64.sha256: is missing, so nodes run whatever the server sends; add the SHA-256 of the file`,
   );
@@ -67,7 +67,7 @@ test('a later command with an older version: a warning, since only a policy can 
   const commands = versions.map((version) => ({ k0supdate: buildUpdate({ version }) }));
   const path = await file(stringify(buildPlan({ commands })));
   let told = '';
-  await validate(path, (text) => (told += text));
+  await validate([path], (text) => (told += text));
   expect(told.split('\n')[1]).toBe(
     `${path}: warning: spec.commands[1].k0supdate.version: nodes of command 0 would go from v1.36.3+k0s.2 down to v1.35.7+k0s.0: ` +
       "Refit refuses that unless an UpgradePolicy allows Downgrade; k0s's own leader does not check it, so the plan could end after a change of leader",
@@ -104,7 +104,7 @@ test('an UpgradePolicy: that it can be read, or every field that cannot', async 
   const window = '{days: [Monday], start: "22:00", length: 4h, timeZone: Europe/Berlin}';
   let told = '';
   const path = await file(`${head}spec: {windows: [${window}]}\n`);
-  await validate(path, (text) => (told += text));
+  await validate([path], (text) => (told += text));
   expect(told).toBe(`${path}: UpgradePolicy nightly can be read\n`);
   const wrong = await lineOf(
     await file(`${head}spec: {soak: 0h, windows: [${window.replace('Berlin', 'Bonn')}]}\n`),
@@ -122,7 +122,7 @@ test('an UpdateConfig as the documentation of k0s has it: what would be right', 
     `apiVersion: autopilot.k0sproject.io/v1beta2\nkind: ${kind}\nmetadata: {${metadata}}\nspec: {upgradeStrategy: {type: periodic, periodic: {days: [${day}], startTime: "00:00", length: 24h}}}\n`;
   let told = '';
   const path = await file(text('UpdateConfig', 'name: example', 'Tuesday'));
-  await validate(path, (line) => (told += line));
+  await validate([path], (line) => (told += line));
   expect(told).toBe(`${path}: UpdateConfig example can be followed\n`);
   const documented = await lineOf(
     await file(text('UpdateConfig', 'name: example, namespace: default', 'Tuesdsay')),
@@ -141,7 +141,7 @@ test('a Plan of system-upgrade-controller that selects no node is carried out, w
     stringify({ ...buildCattlePlan('k3s'), spec: { upgrade: { image: 'i' }, version: 'v1' } }),
   );
   const said: string[] = [];
-  await validate(path, (line) => void said.push(line));
+  await validate([path], (line) => void said.push(line));
   const nobody = 'so the Plan selects no node and is Complete at once';
   expect(said.slice(1)).toEqual([
     `${path}: warning: spec.nodeSelector: is missing, ${nobody}; use {} for all nodes\n`,
@@ -153,7 +153,6 @@ test('no file at all', async () => {
   expect(await lineOf(join(directory, 'none.yaml'))).toContain(
     `cannot read ${directory}/none.yaml: ENOENT`,
   );
-  expect(await lineOf(directory)).toContain(`cannot read ${directory}: EISDIR`);
   expect(await lineOf('')).toContain("cannot read '': ENOENT");
 });
 
@@ -183,7 +182,7 @@ test.each<[string, string, string]>([
 ])('%s', async (_what, text, wanted) => {
   const path = await file(text);
   const said: string[] = [];
-  await validate(path, (line) => void said.push(line));
+  await validate([path], (line) => void said.push(line));
   expect(said).toEqual([`${path}: ${wanted}\n`]);
 });
 
@@ -206,4 +205,90 @@ test.each<[string, string, string]>([
   ['a version of kubeadm', MANIFEST.replace('v1.36.3', 'latest'), 'is not a version'],
 ])('%s that is wrong', async (_what, text, wanted) => {
   expect(await lineOf(await file(text))).toContain(wanted);
+});
+
+const K3S = `# Server nodes
+---
+apiVersion: upgrade.cattle.io/v1
+kind: Plan
+metadata: { name: server-plan, namespace: system-upgrade }
+spec:
+  concurrency: 1
+  nodeSelector:
+    matchExpressions: [{ key: node-role.kubernetes.io/control-plane, operator: In, values: ["true"] }]
+  upgrade: { image: rancher/k3s-upgrade }
+  version: v1.33.1+k3s1
+---
+# Agent nodes
+apiVersion: upgrade.cattle.io/v1
+kind: Plan
+metadata: { name: agent-plan, namespace: system-upgrade }
+spec:
+  concurrency: 1
+  nodeSelector: {}
+  prepare: { args: [prepare, server-plan], image: rancher/k3s-upgrade }
+  upgrade: { image: rancher/k3s-upgrade }
+  version: v1.33.1+k3s1
+---
+`;
+
+async function told(...paths: string[]): Promise<string> {
+  let text = '';
+  await validate(paths, (line) => (text += line));
+  return text;
+}
+
+test('a file with the server and the agent Plan of k3s: each is judged', async () => {
+  const path = await file(K3S);
+  expect(await told(path)).toBe(
+    `${path}: document 1: Plan system-upgrade/server-plan can be carried out\n` +
+      `${path}: document 2: Plan system-upgrade/agent-plan can be carried out\n`,
+  );
+});
+
+test('several documents: every wrong one is named, after the lines of the right ones', async () => {
+  const secret = 'apiVersion: v1\nkind: Secret\nmetadata: { name: token }\n';
+  const odd = 'apiVersion: upgrade.cattle.io/v2\nkind: Plan\nmetadata: { name: new }\n';
+  const path = await file(
+    `${K3S.replace('concurrency: 1', 'concurrency: one')}${secret}---\n${odd}`,
+  );
+  let text = '';
+  const run = validate([path], (line) => (text += line));
+  await expect(run).rejects.toThrow(
+    `${path}: document 1: spec.concurrency: is the text "one", expected a whole number;\n` +
+      `${path}: document 4: holds a Plan of upgrade.cattle.io/v2, expected a Plan of`,
+  );
+  expect(text).toBe(
+    `${path}: document 3: holds a Secret of v1, which is not checked\n` +
+      `${path}: document 2: Plan system-upgrade/agent-plan can be carried out\n`,
+  );
+});
+
+test('several files and a folder: as kubectl takes them, without what lies beside', async () => {
+  const folder = await mkdtemp(join(directory, 'folder-'));
+  await writeFile(join(folder, 'b.yml'), stringify(buildPlan()));
+  await writeFile(
+    join(folder, 'a.yaml'),
+    'kind: Kustomization\napiVersion: kustomize.config.k8s.io/v1\n',
+  );
+  await writeFile(join(folder, 'notes.txt'), '{{');
+  await mkdir(join(folder, 'more.yaml'));
+  const path = await file(K3S);
+  const lines = (await told(folder, path)).split('\n');
+  expect(lines.map((line) => line.replace(/^.*\/(?=[^/]+: )/, '').slice(0, 40))).toEqual([
+    'a.yaml: holds a Kustomization of kustomi',
+    'b.yml: Plan autopilot (id1) with 1 comma',
+    'plan.yaml: document 1: Plan system-upgra',
+    'plan.yaml: document 2: Plan system-upgra',
+    '',
+  ]);
+});
+
+test('a folder without a manifest, or with nothing to check', async () => {
+  const folder = await mkdtemp(join(directory, 'folder-'));
+  await expect(told(folder)).rejects.toThrow(
+    `${folder}: has no file that ends with .yaml, .yml or .json`,
+  );
+  await writeFile(join(folder, 'a.yaml'), 'kind: Secret\napiVersion: v1\n');
+  await expect(told(folder)).rejects.toThrow(`${folder}: nothing to check, expected a Plan of`);
 });

@@ -1,8 +1,8 @@
-/** Implements `refit validate`: checks a file of any dialect, without a cluster. */
+/** Implements `refit validate`: checks files of any dialect, without a cluster. */
 import { type Plan, planKind } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigKind } from '../api/autopilot/update-config.ts';
 import type { CattlePlan } from '../api/cattle/plan.ts';
-import { readObject } from '../api/read-object.ts';
+import { nameOf, type ReadObject, readObjects } from '../api/read-object.ts';
 import { type UpdaterSet, updaterSetKind } from '../api/refit/updater-set.ts';
 import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
 import { cattlePlanKind, upgradePolicyKind } from '../api/schemas.ts';
@@ -12,21 +12,61 @@ import { resolveLatest } from '../dialects/cattle/latest.ts';
 import { type Manifest, parseManifest } from '../dialects/kubeadm/manifest.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
 import { readUpdateConfig } from '../updates/config/read-config.ts';
-import { readNamed } from '../util/bounded-file.ts';
 import { RefitError } from '../util/errors.ts';
 import { counted } from '../util/phrases.ts';
 import { parseVersion } from '../util/version.ts';
 import { brokenStep } from '../versions/kubeadm-rules.ts';
+import { type InputFile, readInputs } from './input-files.ts';
 
-/** Rejects with REFIT_FILE and every wrong field, what was found and what would be right. */
-export async function validate(path: string, write: (text: string) => void): Promise<void> {
-  const { title, problems, warnings = [], page } = judge(await readNamed(path), path);
-  if (problems.length > 0)
-    throw new RefitError('REFIT_FILE', `${path}: ${problems.join('; ')}`, {
-      hint: `correct that; ${page} says more`,
+/** Rejects with REFIT_FILE and every wrong field, what was found and what would be right, after the lines of the rest. */
+export async function validate(
+  paths: readonly string[],
+  write: (text: string) => void,
+): Promise<void> {
+  const wrong: string[] = [];
+  const pages = new Set<string>();
+  let judged = 0;
+  for (const file of await readInputs(paths)) {
+    const { judgements, problems, others } = judgeFile(file);
+    judged += judgements.length;
+    for (const line of others) write(`${line}, which is not checked\n`);
+    wrong.push(...problems);
+    for (const { place, title, problems: own, warnings = [], page } of judgements) {
+      if (own.length > 0) {
+        wrong.push(`${place}: ${own.join('; ')}`);
+        pages.add(page);
+      } else
+        for (const line of [title, ...warnings.map((warning) => `warning: ${warning}`)])
+          write(`${place}: ${line}\n`);
+    }
+  }
+  if (judged === 0 && wrong.length === 0)
+    wrong.push(`${paths.join(', ')}: nothing to check, expected ${EXPECTED}`);
+  const says = [...pages, 'docs/reference/crds.md'][0];
+  // One line for each in the message; the end of a line separates no words where it is one line.
+  if (wrong.length > 0)
+    throw new RefitError('REFIT_FILE', wrong.join(';\n'), {
+      hint: `correct that; ${says} says more`,
     });
-  for (const line of [title, ...warnings.map((warning) => `warning: ${warning}`)])
-    write(`${path}: ${line}\n`);
+}
+
+interface FileJudgement {
+  readonly judgements: readonly (Judgement & { readonly place: string })[];
+  readonly problems: readonly string[];
+  readonly others: readonly string[];
+}
+
+function judgeFile({ path, text, isFromFolder }: InputFile): FileJudgement {
+  if (MANIFEST.test(text) || KUBEONE.test(text)) {
+    const judgement = { ...judgeManifest(parseManifest(text, path)), place: path };
+    return { judgements: [judgement], problems: [], others: [] };
+  }
+  const { objects, problems, others } = readObjects(text, path, KINDS);
+  const judgements = objects.map((each) => ({ ...judge(each), place: each.place }));
+  const isMeant = isFromFolder || objects.length + problems.length > 0;
+  return isMeant
+    ? { judgements, problems, others }
+    : { judgements, problems: others.map((found) => `${found}, expected ${EXPECTED}`), others: [] };
 }
 
 interface Judgement {
@@ -36,9 +76,7 @@ interface Judgement {
   readonly page: string;
 }
 
-function judge(text: string, path: string): Judgement {
-  if (MANIFEST.test(text) || KUBEONE.test(text)) return judgeManifest(parseManifest(text, path));
-  const { kind, object } = readObject(text, path, KINDS);
+function judge({ kind, object }: ReadObject): Judgement {
   if (kind === planKind) return judgePlan(object as Plan);
   if (kind === updateConfigKind) return judgeConfig(object as UpdateConfig);
   if (kind === cattlePlanKind) return judgeCattlePlan(object);
@@ -60,6 +98,8 @@ const KINDS = [
   updateConfigKind,
   updaterSetKind,
 ] as const;
+
+const EXPECTED = KINDS.map(nameOf).join(' or ');
 
 /** Only this one has neither kind nor apiVersion. */
 const MANIFEST = /^(?![\s\S]*\bapiVersion\b)[\s\S]*\bhosts"?\s*:/;

@@ -146,8 +146,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...common.CONNECTION_OPTIONS,
       new Option(
         '-f, --file <file>',
-        'one Plan, or - for stdin; default: plans of the cluster that have not ended',
-      ),
+        'file with Plans, a folder, or - for stdin; may be repeated; default: plans of the cluster that have not ended',
+      ).argParser(common.addValue),
       new Option(
         '--cluster <name>',
         'instead: each Machine of this Cluster of Cluster API',
@@ -269,10 +269,10 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'validate',
     summary:
-      'Checks a Plan, an UpgradePolicy, an UpdateConfig or the hosts of kubeadm, without a cluster.',
-    argument: new Argument('<file>', 'file with one of them, or - for stdin'),
-    run: async (_flags, { argument = '', write }) =>
-      await (await import('../cli/validate.ts')).validate(argument, write),
+      'Checks Plans, UpgradePolicies, UpdateConfigs or the hosts of kubeadm, without a cluster.',
+    argument: new Argument('<file...>', 'files with them, folders of such files, or - for stdin'),
+    run: async (_flags, { values = [], write }) =>
+      await (await import('../cli/validate.ts')).validate(values, write),
   },
   {
     name: 'kubeadm',

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { AGENT_HELP } from '../../src/agent/options.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
-import { readObject } from '../../src/api/read-object.ts';
+import { readObjects } from '../../src/api/read-object.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { COMMANDS } from '../../src/cmd/commands.ts';
 import { problemsOf, targetProblems } from '../../src/dialects/autopilot/problems.ts';
@@ -44,7 +44,9 @@ function problemsIn(text: string, at: string): string[] {
       object.kind === resource.kind,
   );
   if (!kind) return object.kind && object.metadata?.name ? [] : ['no object'];
-  const read = readObject(text, at, [kind]).object;
+  const { objects, problems } = readObjects(text, at, [kind]);
+  const read = objects[0]?.object;
+  if (!read) return [...problems];
   if (kind.resource === updateConfigs)
     return [
       ...readUpdateConfig(read as UpdateConfig, { targetProblems, allowInsecure: false }).problems,

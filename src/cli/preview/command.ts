@@ -1,14 +1,14 @@
 /** Implements `refit preview`: what a plan would do on this cluster, from the controller's own decision. Writes nothing. */
 import { planKind } from '../../api/autopilot/plan.ts';
-import { readObject } from '../../api/read-object.ts';
+import { nameOf, type ReadObject, readObjects } from '../../api/read-object.ts';
 import { cattlePlanKind } from '../../api/schemas.ts';
 import { planEndOf } from '../../engine/decide/ended.ts';
 import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import { readNamed } from '../../util/bounded-file.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
+import { readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader, type Loaded } from '../status/load.ts';
 import { type Inspection, inspect, inspectAll, type ViewParts, viewAt } from '../status/observe.ts';
@@ -19,44 +19,65 @@ import { type PlanPreview, renderPreview } from './view.ts';
 import { durationOf, stagePreviews } from './waves.ts';
 
 interface PreviewFlags extends ConnectionFlags {
-  readonly file?: string;
+  readonly file?: readonly string[];
   readonly output: 'text' | 'json';
 }
 
 /** Dialects whose plans are files. */
 const KINDS = [planKind, cattlePlanKind] as const;
+const EXPECTED = KINDS.map(nameOf).join(' or ');
 
-/** Resolves with 0; rejects with REFIT_FILE, after printing, if the file's plan would be refused or do nothing. */
+/** Resolves with 0; rejects with REFIT_FILE, after printing, if a plan of the files would be refused or do nothing. */
 export async function showPreview(flags: PreviewFlags, parts: SessionParts): Promise<number> {
   const { file } = flags;
-  const read = file === undefined ? undefined : readObject(await readNamed(file), file, KINDS);
+  const read = file === undefined ? undefined : await plansIn(file);
   return await inSession(flags, parts, 'refit-preview', async (session) => {
     const now = parts.clock.now();
     const { loaded, viewParts } = session;
-    const resource = read?.kind.resource;
-    const seen = loaded.find(({ dialect }) => dialect.plans === resource);
-    if (resource && !seen)
-      throw new RefitError(
-        'REFIT_NO_CRD',
-        `the cluster lacks ${resource.plural}.${resource.group}`,
-      );
     const plans =
-      read && seen
-        ? [await previewNew(read.object, seen, viewParts, now)]
-        : await previewOpen(loaded, viewParts, now);
+      read === undefined
+        ? await previewOpen(loaded, viewParts, now)
+        : await Promise.all(
+            read.map(
+              async (each) => await previewNew(each.object, servedBy(loaded, each), viewParts, now),
+            ),
+          );
     const view = harmless({ leader: await askLeader(session, now), plans });
     parts.output.write(
       flags.output === 'json'
         ? `${JSON.stringify(view, undefined, 2)}\n`
         : renderPreview(view, now),
     );
-    const problem = file === undefined ? undefined : plans[0]?.reason;
-    if (problem !== undefined)
-      throw new RefitError('REFIT_FILE', `${file}: ${problem}`, {
-        hint: 'what is shown above is this plan',
+    const problems = (read ?? []).flatMap(({ place }, index) => {
+      const reason = plans[index]?.reason;
+      return reason === undefined ? [] : [`${place}: ${reason}`];
+    });
+    if (problems.length > 0)
+      throw new RefitError('REFIT_FILE', problems.join(';\n'), {
+        hint: `what is shown above is ${plans.length === 1 ? 'this plan' : 'each plan'}`,
       });
     return EXIT.ok;
   });
+}
+
+/** Objects of other kinds are left out: a policy counts once it is in the cluster. */
+async function plansIn(paths: readonly string[]): Promise<ReadObject[]> {
+  const files = await readInputs(paths);
+  const read = files.map(({ path, text }) => readObjects(text, path, KINDS));
+  const plans = read.flatMap(({ objects }) => objects);
+  const problems = read.flatMap((each) => each.problems);
+  const others = read.flatMap((each) => each.others);
+  if (plans.length === 0) problems.push(...others.map((found) => `${found}, expected ${EXPECTED}`));
+  if (problems.length === 0) return plans;
+  throw new RefitError('REFIT_FILE', problems.join(';\n'), {
+    hint: 'docs/reference/crds.md has every field',
+  });
+}
+
+function servedBy(loaded: readonly Loaded[], { kind: { resource } }: ReadObject): Loaded {
+  const seen = loaded.find(({ dialect }) => dialect.plans === resource);
+  if (seen) return seen;
+  throw new RefitError('REFIT_NO_CRD', `the cluster lacks ${resource.plural}.${resource.group}`);
 }
 
 /** As if it were created at `now`; a status in the file is ignored. */
