@@ -20,6 +20,22 @@ test.each<[string, PodTraits, PodVerdict, PodVerdict]>([
   ['with an emptyDir', { emptyDir: true }, EVICT, LOCAL],
   ['without a controller', { controller: null }, EVICT, BARE],
   ['without a controller, with an emptyDir', { controller: null, emptyDir: true }, EVICT, LOCAL],
+  [
+    'of Refit itself',
+    {
+      metadata: {
+        labels: { 'app.kubernetes.io/name': 'refit', 'upgrade.cattle.io/controller': 'x' },
+      },
+    },
+    LEFT,
+    LEFT,
+  ],
+  [
+    'of another controller of Plans',
+    { metadata: { labels: { 'upgrade.cattle.io/controller': 'x' } } },
+    EVICT,
+    EVICT,
+  ],
   ['of a DaemonSet', daemon, LEFT, LEFT],
   ['of a DaemonSet, with an emptyDir', { ...daemon, emptyDir: true }, LEFT, LEFT],
   ['of a DaemonSet, on its way out', { ...daemon, metadata: deleted }, LEFT, LEFT],

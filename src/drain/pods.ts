@@ -3,6 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { daemonSets, keyOf, type OwnerReference, type Pod } from '../kube/resources.ts';
 import { parseLabelSelector } from '../kube/selectors.ts';
 import { isNotFound } from '../kube/status-error.ts';
+import { isOwnPod } from './own-pods.ts';
 import type { PodRule, podRulesOf } from './pod-rules.ts';
 
 /** Marks a static pod, which the kubelet runs from a file: it cannot be evicted. */
@@ -23,7 +24,7 @@ interface PodFacts {
   readonly ruleFor: ReturnType<typeof podRulesOf>['ruleFor'];
 }
 
-/** As `kubectl drain`, but finished pods stay with their logs: the node comes back. */
+/** As `kubectl drain`, but finished pods stay with their logs, since the node comes back, and so do Refit's own. */
 export function judgePod(
   pod: Pod,
   options: DrainOptions,
@@ -32,7 +33,7 @@ export function judgePod(
   const isFinished = ['Succeeded', 'Failed'].includes(pod.status?.phase ?? '');
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined || isFinished) return 'left';
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
-  if (isDaemonPod(pod) && !orphaned) return 'left';
+  if ((isDaemonPod(pod) && !orphaned) || isOwnPod(pod)) return 'left';
   if (options.podSelector !== undefined && !parseLabelSelector(options.podSelector)(pod))
     return 'left';
   const action = ruleFor(pod)?.action;

@@ -1,5 +1,6 @@
 /** The Deployment of each process of Refit, with what runs beside it: service account, Service, budget and NetworkPolicy. */
 import { VERSION } from '../../src/cli/version.ts';
+import { CONTROLLER_LABEL } from '../../src/drain/own-pods.ts';
 import { object, POD_SECURITY, REFIT_NAMESPACE } from './objects.ts';
 
 /** Without a registry: administrators put their own in front. */
@@ -103,7 +104,8 @@ function deployment(of: Workload): object {
       replicas: 2,
       selector: { matchLabels: labels },
       template: {
-        metadata: { labels },
+        // Not in the selector, which nobody can change later.
+        metadata: { labels: { ...labels, [CONTROLLER_LABEL]: of.name } },
         spec: {
           serviceAccountName: of.account,
           securityContext: POD_SECURITY,
@@ -129,6 +131,8 @@ const TAINTS = [
   'node-role.kubernetes.io/master',
   'node-role.kubernetes.io/etcd',
   'CriticalAddonsOnly',
+  // The taint of a cordon: on a single node, nobody else could end the upgrade that cordoned it.
+  'node.kubernetes.io/unschedulable',
 ];
 /**
  * Of the scheduler's 200 points for being a control plane, this makes a spread worth less, with one control plane, too:
