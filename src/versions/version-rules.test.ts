@@ -475,6 +475,24 @@ test.each<[string, VersionFacts, string]>([
   [
     'a kubelet whose version is none',
     to(['1.35'], '1.36.0', { kubelets: [{ version: '?' }] }),
+    'warn Km1',
+  ],
+  ...['fake', 'kwok-v0.7.0', '1.33', ''].map(
+    (version) =>
+      [
+        `a virtual Node with the version "${version}": every other rule is still checked`,
+        to(['1.34.0'], '1.36.0', { kubelets: [{ name: 'virtual', version }] }),
+        'no R2',
+      ] as [string, VersionFacts, string],
+  ),
+  [
+    'the same, where nothing else is wrong: a warning',
+    to(['1.35.0'], '1.36.0', { kubelets: [{ name: 'virtual', version: 'fake' }] }),
+    'warn Km1',
+  ],
+  [
+    'a kubelet that shall be upgraded, and whose version is none',
+    to(['1.35.0'], '1.36.0', { kubelets: [{ name: 'w1', version: 'fake', target: '1.36.0' }] }),
     'no Km1',
   ],
   [
@@ -572,5 +590,17 @@ test('a rule about a host names the check of kubeadm whose name lifts it, and a 
   ]);
   expect(messagesOf(38, { containerd: '1.7.29', ignores: ['containerruntimeversion'] })).toEqual([
     'warn containerd 1.7.29 is too old for 1.38; ignorePreflightErrors lifts this',
+  ]);
+});
+
+test('a Node whose version is none is named', () => {
+  const kubelets = ['fake', 'v1.19.10-vk-azure', ''].map((version, index) => ({
+    name: `n${index}`,
+    version,
+  }));
+  const told = judgeVersions({ apiServers: ['v1.21.0'], kubelets });
+  expect(told.map(({ message }) => message)).toEqual([
+    'kubelet of n0: "fake" is no version, so no rule of versions is checked for it',
+    'kubelet of n2 tells no version, so no rule of versions is checked for it',
   ]);
 });

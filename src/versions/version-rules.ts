@@ -29,24 +29,44 @@ export const OLDEST_MAINTAINED = NEWEST_KNOWN - 2;
 const THREE_BEHIND_FROM = 25;
 
 export function judgeVersions(facts: VersionFacts): Finding[] {
-  const { kubelets = [], controllers = [] } = facts;
-  const others = [...kubelets, ...controllers].map(({ version }) => version);
-  const all = [
-    ...facts.apiServers,
-    ...(facts.target === undefined ? [] : [facts.target]),
-    ...others,
-  ];
-  const unreadable = all.filter((text) => parseVersion(text) === undefined);
-  if (unreadable.length > 0) return [hard('Km1', `${unreadable.join(', ')} is no version`)];
-  const servers = facts.apiServers.map(read);
-  const target = facts.target === undefined ? undefined : read(facts.target);
+  const isReadable = ({ version }: { readonly version: string }): boolean =>
+    parseVersion(version) !== undefined;
+  // What cannot be read is named, and hides nothing of the rest.
+  const kubelets = (facts.kubelets ?? []).filter(isReadable);
+  const controllers = (facts.controllers ?? []).filter(isReadable);
+  const servers = facts.apiServers.flatMap((text) => parseVersion(text) ?? []);
+  const target = parseVersion(facts.target);
   return [
+    ...unreadableFindings(facts),
     ...(target ? targetFindings(servers, target, facts) : spreadFindings(servers)),
     ...kubelets.flatMap((kubelet) => [...kubeletFindings(kubelet, servers, target)]),
     ...controllers.flatMap((controller) => controllerFindings(controller, servers, target)),
     ...kubeadmFindings(facts),
     ...etcdFindings(facts.etcd),
     ...nodeFindings(facts.node, target),
+  ];
+}
+
+/** A kubelet that stays as it is, such as that of a virtual Node, forbids nothing; all other versions must be known. */
+function unreadableFindings(facts: VersionFacts): Finding[] {
+  const { apiServers, target, kubelets = [], controllers = [] } = facts;
+  const isUnreadable = (text: string): boolean => parseVersion(text) === undefined;
+  const needed = [
+    ...apiServers,
+    ...(target === undefined ? [] : [target]),
+    ...controllers.map(({ version }) => version),
+  ].filter(isUnreadable);
+  const told = kubelets.filter(({ version }) => isUnreadable(version));
+  return [
+    ...(needed.length > 0 ? [hard('Km1', `${needed.join(', ')} is no version`)] : []),
+    ...told.map(({ name, version, target: next }) => {
+      const who = name === undefined ? 'kubelet' : `kubelet of ${name}`;
+      const found =
+        version === '' ? `${who} tells no version` : `${who}: "${version}" is no version`;
+      return next === undefined
+        ? warn('Km1', `${found}, so no rule of versions is checked for it`)
+        : hard('Km1', found);
+    }),
   ];
 }
 

@@ -196,7 +196,11 @@ test.each<[string, Given[] | undefined, string]>([
     [{ version: '1.37.0' }],
     'hard R3 kubelet of MachineDeployment p at v1.37.0 is newer than an API server',
   ],
-  ['has no version', [{ version: 'latest' }], 'hard Km1 latest is no version'],
+  [
+    'has no version',
+    [{ version: 'latest' }],
+    'hard Km1 kubelet of MachineDeployment p: "latest" is no version',
+  ],
   [
     'is paused',
     [{ version: OLD, paused: 'kubectl' }],

@@ -84,8 +84,9 @@ export function poolFindings(pools: readonly Pool[] | undefined, target: string)
     'machine-controller is not installed, or a right of deploy/rbac-kubeadm.yaml is missing';
   if (pools === undefined) return [hard('machines', `MachineDeployments cannot be read: ${why}`)];
   const kubelets = pools.map((pool) => {
-    const next =
-      compareVersionTexts(poolVersion(pool), target) < 0 ? { target, replaced: true } : {};
+    // A version that cannot be read counts as one that must change.
+    const isThere = compareVersionTexts(poolVersion(pool), target) >= 0;
+    const next = isThere ? {} : { target, replaced: true };
     return { name: `MachineDeployment ${pool.metadata.name}`, version: poolVersion(pool), ...next };
   });
   const paused = pools.filter(isPausedByOthers).map(({ metadata }) => metadata.name);

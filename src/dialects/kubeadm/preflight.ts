@@ -323,11 +323,13 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
     resuming,
     oldestMaintained: OLDEST_MAINTAINED,
     kubelets: nodes.flatMap(({ metadata: { name }, status }) => {
-      const version = status?.nodeInfo?.kubeletVersion;
+      const version = status?.nodeInfo?.kubeletVersion ?? '';
       const host = managed.get(name);
       const skips = manifest.workersSkipMinors && host?.role === 'worker';
       const way = { target: manifest.version, drained: policy.drain.enabled, skips };
-      return version ? [{ name, version, ...(host ? way : {}) }] : [];
+      // A host that is to join has none yet.
+      if (version === '' && host) return [];
+      return [{ name, version, ...(host ? way : {}) }];
     }),
     controllers: controllers.flatMap(({ staticPods }) =>
       (['kube-controller-manager', 'kube-scheduler'] as const).flatMap((name) => {
