@@ -7,7 +7,7 @@ import { nodes } from '../../kube/resources.ts';
 import { encodePresence, type Procedure } from '../../signal/agent-presence.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { AGENT_ANNOTATION } from '../../signal/names.ts';
-import { procedureFor } from './procedures.ts';
+import { otherProcedure, procedureFor } from './procedures.ts';
 
 const KUBEADM = { bootstrap: { configRef: { kind: 'KubeadmConfig' } } };
 const OWNED = [{ apiVersion: 'x', kind: 'KubeadmControlPlane', name: 'cp', uid: 'u' }];
@@ -16,7 +16,7 @@ function machine(spec: Machine['spec'], ownerReferences: typeof OWNED = []): Mac
   return { metadata: { name: 'm', ownerReferences }, ...(spec && { spec }) };
 }
 
-test.each<[string, Machine, string, string, Procedure]>([
+test.each<readonly [string, Machine, string, string, Procedure | undefined]>([
   ['a KubeadmConfig', machine(KUBEADM), 'v1.36.3', 'v1.36.2', 'kubeadm'],
   ['one of a KubeadmControlPlane', machine({}, OWNED), 'v1.36.3', 'v1.36.2', 'kubeadm'],
   ['a version of k0s', machine(KUBEADM), 'v1.36.3+k0s.0', 'v1.36.2', 'k0s'],
@@ -28,10 +28,29 @@ test.each<[string, Machine, string, string, Procedure]>([
     'v1',
     'k0s',
   ],
+  ...['RKE2Config', 'KThreesConfig', 'TalosConfig', 'MicroK8sConfig'].map(
+    (kind) =>
+      [
+        `a ${kind}, which is not known`,
+        machine({ bootstrap: { configRef: { kind } } }),
+        'v1.36.3',
+        'v1.36.2',
+        undefined,
+      ] as const,
+  ),
+  [
+    'an unknown provider, and a version of k0s',
+    machine({ bootstrap: { configRef: { kind: 'OtherConfig' } } }),
+    'v1.36.3+k0s.0',
+    'v1.36.2',
+    'k0s',
+  ],
   ['nothing known', machine(undefined), 'v1.36.3', 'v1.36.2', 'k0s'],
 ])('%s', (_name, of, version, kubeletVersion, expected) => {
   const node = { ...buildNode('w1'), status: { nodeInfo: { kubeletVersion } } };
   expect(procedureFor(of, version, node)).toBe(expected);
+  if (expected === undefined)
+    expect(otherProcedure(of, version, node)).toContain('which Refit does not know');
 });
 
 function sceneWith(agent: Procedure): MachineScene {
