@@ -198,6 +198,12 @@ test('all problems are told at once', () => {
   ]);
 });
 
+test('a version with the dash of an image tag: no node reports one', () => {
+  expect(found(withUpdate({ version: 'v1.33.1-k0s.0' }))).toEqual([
+    `${AT}.version: "v1.33.1-k0s.0" is no version that a node can report; use v1.33.1+k0s.0`,
+  ]);
+});
+
 test('a version without v: no node reports one', () => {
   expect(found(withUpdate({ version: '1.36.3+k0s.0' }))).toEqual([
     `${AT}.version: "1.36.3+k0s.0" is no version that a node can report; use v1.36.3+k0s.0`,

@@ -92,9 +92,11 @@ function updateProblems(update: api.K0sUpdate, at: string): Reason[] {
 function versionProblems({ version }: api.K0sUpdate, at: string): Reason[] {
   if (!parseVersion(version))
     return [problem(`${at}.version`, version, 'is not a version', `use for example ${VERSION}`)];
-  if (version.startsWith('v')) return [];
+  // Tags of images have a dash in the place of the plus sign.
+  const reported = version.replace(/^v?/, 'v').replace('-k0s.', '+k0s.');
+  if (version === reported) return [];
   return [
-    problem(`${at}.version`, version, 'is no version that a node can report', `use v${version}`),
+    problem(`${at}.version`, version, 'is no version that a node can report', `use ${reported}`),
   ];
 }
 
