@@ -2,6 +2,10 @@
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { mediumOf, standardOutput } from '../../src/cli/output.ts';
 import { fixOf } from '../../src/cli/plan-runners.ts';
+import { LEADER_LEASE } from '../../src/dialects/registry.ts';
+import { leases } from '../../src/kube/resources.ts';
+import { ifFound } from '../../src/kube/status-error.ts';
+import { sleep, systemClock } from '../../src/util/clock.ts';
 import { EXIT, RefitError } from '../../src/util/errors.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { controllerAddress } from '../cluster/hosts.ts';
@@ -90,8 +94,9 @@ async function update(cluster: Cluster, plane: Plane, ground: Ground): Promise<n
 }
 
 async function upgrade(cluster: Cluster, plane: Plane, ground: Ground): Promise<number> {
-  const { say, keep } = ground;
+  const { say, keep, abort } = ground;
   await cluster.startController('refit-controller');
+  await untilLed(cluster, abort);
   await cluster.client.create(
     plans,
     cluster.plan({ id: 'first-minute', version: TO, concurrent: CONCURRENT }),
@@ -116,4 +121,18 @@ async function upgrade(cluster: Cluster, plane: Plane, ground: Ground): Promise<
   const lines = summarize(last, versions, waits, mediumOf(standardOutput));
   for (const line of ['', ...lines, ...(code === EXIT.ok ? [] : [advice])]) say(line);
   return code;
+}
+
+const LEADER_PATIENCE_MS = 30_000;
+const POLL_MS = 50;
+
+/** A controller needs some seconds to start: a healthy start must not begin with the words that nobody leads. */
+async function untilLed({ client }: Cluster, abort: AbortSignal): Promise<void> {
+  const { name, namespace } = LEADER_LEASE;
+  const deadline = systemClock.monotonic() + LEADER_PATIENCE_MS;
+  while (systemClock.monotonic() < deadline) {
+    const lease = await ifFound(client.get(leases, name, { namespace, abort }));
+    if (lease?.spec?.holderIdentity) return;
+    await sleep(systemClock, POLL_MS, abort);
+  }
 }

@@ -1,9 +1,10 @@
 /** Remembers the waits of one run, and how long each lasted. */
+import { withoutReports } from '../../src/cli/status/sentences.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { formatDuration } from '../../src/util/duration.ts';
 
 /** Work in progress is no wait. */
-const WORKING = new Set(['Intended', 'Signalled', 'InFlight']);
+const WORKING = new Set(['Completed', 'Intended', 'Signalled', 'InFlight']);
 
 export class WaitLog {
   readonly #total = new Map<string, number>();
@@ -15,7 +16,9 @@ export class WaitLog {
     for (const wait of this.#open)
       this.#total.set(wait, (this.#total.get(wait) ?? 0) + now - this.#since);
     this.#since = now;
-    this.#open = view.waits.filter(({ reason }) => !WORKING.has(reason.code)).map(describeWait);
+    this.#open = view.waits
+      .filter(({ reason }) => !WORKING.has(reason.code))
+      .map((wait) => withoutReports(describeWait(wait), view));
   }
 
   lines(): string[] {

@@ -7,6 +7,8 @@ import type { PlanView, TargetView } from './status/view.ts';
 
 export interface PlanRunner {
   readonly name: string;
+  /** What lines of a log call the plan, where its object is only a record. Default: kind and name of the object. */
+  readonly subject?: string;
   /** When a node in progress fails whose step has no deadline of its own. */
   readonly limit: string;
   /** How to run the whole plan again, also after an abort. */
@@ -45,6 +47,7 @@ const RUNNERS: Readonly<Record<string, PlanRunner>> = {
   },
   kubeadm: {
     name: '`refit kubeadm apply`',
+    subject: 'kubeadm',
     limit: `${formatDuration(HOST_DEADLINE_MS)} have passed since it began`,
     startOver: KUBEADM,
     again: KUBEADM,

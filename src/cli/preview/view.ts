@@ -4,7 +4,7 @@ import type { PlanPhase } from '../../engine/model/decision.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import type { LeaderView } from '../status/load.ts';
-import { noteLines } from '../status/text.ts';
+import { noteLines, titleOf } from '../status/text.ts';
 import type { PlanView } from '../status/view.ts';
 import type { PlanDrainPreview, PolicyRule } from './findings.ts';
 import type { Duration, StagePreview } from './waves.ts';
@@ -46,7 +46,7 @@ function renderPlan(plan: PlanPreview): string[] {
       done + moving.length + waves.length > 0 || selection !== undefined,
   );
   return [
-    `${kind} ${name}${id === '' ? '' : ` (${id})`}  ${phase}`,
+    `${titleOf({ kind, name, id })}  ${phase}`,
     ...(present === undefined
       ? []
       : [line('present', `the cluster has a plan of that name: ${present}`)]),

@@ -6,6 +6,7 @@ import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import type { Node } from '../../kube/resources.ts';
+import { encodeReport } from '../../signal/annotations.ts';
 import type { LeaderView } from './load.ts';
 import { changesBetween } from './render.ts';
 import type { StageView, StatusView } from './view.ts';
@@ -87,11 +88,47 @@ test('a node that is done: how far the plan is, and how long the rest takes', as
     'Plan autopilot 66 %, about 1 min left',
   ]);
   expect(told(done, done)).toEqual([]);
+  const soon = [await at('SignalSent', 4000), await at('SignalCompleted', 4000)] as const;
+  expect(told(...soon).at(-1)).toBe('Plan autopilot 66 %');
   const nothing = {
     ...done,
     plans: done.plans.map((plan) => ({ ...plan, stages: plan.stages.map(allDone) })),
   };
   expect(told(done, nothing).at(-1)).toBe('Plan autopilot 100 %');
+});
+
+test('a node that is done and not recorded yet is no wait', async () => {
+  const plan = planWith('SignalCompleted', 'SignalSent');
+  const restart = await look([plan], [W1, signalled(W2, { status: 'Restart' })]);
+  const done = await look([plan], [W1, signalled(W2, { status: 'Completed' })]);
+  expect(told(restart, done)).toEqual(['Plan autopilot worker w2 verifying']);
+});
+
+test('what a failed node reports is told once', async () => {
+  const message = `sha256 of the download is ${'a'.repeat(64)}, wanted ${'b'.repeat(64)}`;
+  const report = encodeReport({ created: later(0), reason: message });
+  const bad = signalled(W2, { created: later(0), status: 'FailedDownload' }, report);
+  const why = `w2: FailedDownload: ${message}`;
+  const sent = await look([planWith('SignalSent', 'SignalSent')], [signalled(W1), signalled(W2)]);
+  const finishing = await look(
+    [planWith('SignalSent', 'SignalApplyFailed', 'SchedulableWait', why)],
+    [signalled(W1), bad],
+  );
+  const ended = await look(
+    [planWith('SignalCompleted', 'SignalApplyFailed', 'ApplyFailed', why)],
+    [W1, bad],
+  );
+  const lines = [...told(sent, finishing), ...told(finishing, ended)];
+  expect(lines.filter((line) => line.includes('sha256'))).toEqual([
+    `Plan autopilot worker w2 failed: FailedDownload: ${message}`,
+  ]);
+  expect(lines.at(-1)).toBe('Plan autopilot has failed: w2 failed');
+});
+
+test('the lines of a kubeadm upgrade do not name the ConfigMap that records it', async () => {
+  const view = await look([planWith('SignalCompleted', 'SignalSent')], [W1, signalled(W2)]);
+  const plans = view.plans.map((plan) => ({ ...plan, dialect: 'kubeadm', kind: 'ConfigMap' }));
+  expect(told(undefined, { ...view, plans })[0]).toBe('kubeadm has 1 of 3 workers done');
 });
 
 test('a failure, and the end of the plan', async () => {

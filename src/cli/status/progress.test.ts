@@ -1,7 +1,7 @@
 /** Shows how far a plan is said to be, how long the rest takes, and what a narrow terminal shows of it. */
 import { expect, test } from 'vitest';
 import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { percentOf, remainingOf } from './sentences.ts';
+import { percentOf, remainingOf, waitLines } from './sentences.ts';
 import { renderPlan } from './text.ts';
 import type { PlanView, TargetView } from './view.ts';
 
@@ -80,6 +80,25 @@ test('the first line says it', () => {
   expect(renderPlan(planOf(TARGETS), 'text', T0 + MINUTE, medium(200))[0]).toBe(
     'Plan autopilot (id1)  running 3/6 for 1 min, 50 %, about 2 min left  to v1.36.3+k0s.2',
   );
+});
+
+test('of a hash the title has the beginning, and an estimate is not rounded up to what it is far from', () => {
+  const plan = { ...planOf([done('w1', 2000), open('w2')]), id: '0123456789abcdef'.repeat(3) };
+  expect(renderPlan(plan, 'text', T0 + MINUTE, medium(200))[0]).toBe(
+    'Plan autopilot (0123456789ab)  running 1/2 for 1 min, 50 %, less than 10 s left  to v1.36.3+k0s.2',
+  );
+});
+
+test('the same sentence about several nodes is one line', () => {
+  const waits = ['w4', 'w5', 'w6'].map((target) => ({
+    target,
+    gate: 'node-ready',
+    reason: { code: 'NodeNotReady', message: `node ${target} is not Ready` } as const,
+    since: later(0),
+  }));
+  expect(waitLines(planOf([open('w4'), open('w5'), open('w6')], { waits }), T0 + MINUTE)).toEqual([
+    'node w4 is not Ready (NodeNotReady, 1 min); the same holds for w5, w6',
+  ]);
 });
 
 const LONG = `a-worker-with-a-very-long-name.${'x'.repeat(20)}`;

@@ -3,9 +3,10 @@ import { rfc3339 } from '../../util/clock.ts';
 import { writeYaml } from '../../util/yaml.ts';
 import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
-import { isRoutine, percentOf } from './sentences.ts';
+import { runnerOf } from '../plan-runners.ts';
+import { isRoutine, percentOf, withoutReports } from './sentences.ts';
 import { fullNameOf, isOpen, noteLines, notesOf, progressOf, renderPlan, stateOf } from './text.ts';
-import type { PlanView, StageView, StatusView } from './view.ts';
+import type { PlanView, StatusView } from './view.ts';
 
 export type Form = 'text' | 'wide' | 'json' | 'yaml';
 
@@ -69,7 +70,7 @@ export function changesBetween(
     ...linesOf(after).filter((line) => !printed.has(line)),
     ...[...known.values()]
       .filter(({ uid }) => !left.has(uid))
-      .map((plan) => `${fullNameOf(plan)} is gone`),
+      .map((plan) => `${subjectOf(plan)} is gone`),
     ...after.plans.flatMap((plan) => changesOf(known.get(plan.uid), plan)),
   ].map((line) => `${rfc3339(now)} ${line}`);
 }
@@ -83,16 +84,36 @@ function linesOf(view: StatusView): string[] {
 function changesOf(before: PlanView | undefined, after: PlanView): string[] {
   const printed = new Set(before ? eventsOf(before) : []);
   const found = eventsOf(after, before === undefined);
-  const sums = before ? [] : after.stages.filter(({ targets }) => targets.length > 0).map(sumOf);
-  const isFurther = before !== undefined && isOpen(after) && percentOf(before) < percentOf(after);
-  const progress = isFurther ? [progressOf(after).join(', ')] : [];
-  const lines = [...sums, ...found.filter((line) => !printed.has(line)), ...progress];
-  return lines.map((line) => `${fullNameOf(after)} ${line}`);
+  const lines = [
+    ...(before ? [] : sumsOf(after)),
+    ...found.filter((line) => !printed.has(line)),
+    ...(before ? progressSince(before, after) : []),
+  ];
+  return lines.map((line) => `${subjectOf(after)} ${line}`);
 }
 
-function sumOf({ role, targets }: StageView): string {
-  const done = targets.filter(({ phase }) => phase === 'done').length;
-  return `has ${done} of ${targets.length} ${role}s done`;
+function subjectOf(plan: PlanView): string {
+  return runnerOf(plan.dialect).subject ?? fullNameOf(plan);
+}
+
+/** One line for each role, however many stages it has. */
+function sumsOf({ stages }: PlanView): string[] {
+  return [...Map.groupBy(stages, ({ role }) => role)].flatMap(([role, own]) => {
+    const targets = own.flatMap((stage) => stage.targets);
+    const done = targets.filter(({ phase }) => phase === 'done').length;
+    return targets.length === 0 ? [] : [`has ${done} of ${targets.length} ${role}s done`];
+  });
+}
+
+/** How far the plan is; what has not changed, such as an estimate, is not repeated. */
+function progressSince(before: PlanView, after: PlanView): string[] {
+  if (!isOpen(after) || percentOf(before) >= percentOf(after)) return [];
+  const known = new Set(progressOf(before));
+  return [
+    progressOf(after)
+      .filter((part) => !known.has(part))
+      .join(', '),
+  ];
 }
 
 /** The first view gets sums instead of a line for each target that is done. */
@@ -115,8 +136,8 @@ function eventsOf(plan: PlanView, isFirst = false): string[] {
       .filter((wait) => !isRoutine(wait))
       .map(
         ({ target = '', reason: { code, message } }) =>
-          `${target && `${target} `}waits (${code}): ${message}`,
+          `${target && `${target} `}waits (${code}): ${withoutReports(message, plan)}`,
       ),
-    `${stateOf(plan)}${reason ? `: ${reason}` : ''}`,
+    `${stateOf(plan)}${reason ? `: ${withoutReports(reason, plan)}` : ''}`,
   ];
 }

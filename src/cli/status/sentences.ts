@@ -120,6 +120,15 @@ export function reasonLines({ reason, waits }: PlanView, failed: readonly Target
   return isSaid ? [] : [reason];
 }
 
+/** `text` without the reports of failed targets, which are shown beside each of them. */
+export function withoutReports(text: string, plan: Pick<PlanView, 'stages'>): string {
+  return targetsOf(plan).reduce(
+    (shorter, { name, failure }) =>
+      failure === undefined ? shorter : shorter.replaceAll(`${name}: ${failure}`, `${name} failed`),
+    text,
+  );
+}
+
 export function nextRows({ next, waits }: PlanView): TargetRow[] {
   const isHeld = waits.some((wait) => wait.ofStage === true && !isRoutine(wait));
   const rows = next.map((name) => ({
@@ -143,7 +152,7 @@ export function waitLines(plan: PlanView, now: number): string[] {
   );
   return [...groups.entries()].flatMap(([code, members]) => {
     const [first] = members.toSorted(byAge);
-    if (!first || members.length <= FEW) return members.map((wait) => waitLine(wait, now));
+    if (!first || members.length <= FEW) return alikeLines(plan, members, now);
     const names = members.flatMap(({ target }) => target ?? []);
     return [
       `${members.length} nodes wait (${code}, ${age(first.since, now)}): ${listed(names, FEW)}`,
@@ -151,11 +160,34 @@ export function waitLines(plan: PlanView, now: number): string[] {
   });
 }
 
+/** One line for all targets of which the same is said. */
+function alikeLines(plan: PlanView, waits: readonly Wait[], now: number): string[] {
+  const alike = Map.groupBy(waits, ({ target, reason }) =>
+    target === undefined ? reason.message : withoutName(reason.message, target),
+  );
+  return [...alike.values()].flatMap(([first, ...others]) => {
+    if (!first) return [];
+    const names = others.flatMap(({ target }) => target ?? []);
+    const same = names.length === 0 ? '' : `; the same holds for ${listed(names, FEW)}`;
+    return `${withoutReports(waitLine(first, now), plan)}${same}`;
+  });
+}
+
+/** What is left is equal for targets of which the same is said. */
+function withoutName(message: string, name: string): string {
+  return message
+    .split(' ')
+    .map((word) => (word.replace(/[:,;]$/, '') === name ? '' : word))
+    .join(' ');
+}
+
 export function endLines(waits: readonly Wait[]): string[] {
   return [...new Set(waits.flatMap(({ ends }) => ends ?? []))].map((ending) => `when ${ending}`);
 }
 
 const ROUTINE: ReadonlySet<string> = new Set([
+  // The leader only has to record it.
+  'Completed',
   'InFlight',
   'Intended',
   'Signalled',

@@ -118,8 +118,16 @@ export function titleOf({
   ...plan
 }: Pick<PlanView, 'kind' | 'namespace' | 'name' | 'id' | 'cluster'>) {
   const of = cluster === undefined ? '' : ` of Cluster ${cluster}`;
-  return `${fullNameOf(plan)}${of}${id === '' ? '' : ` (${id})`}`;
+  return `${fullNameOf(plan)}${of}${id === '' ? '' : ` (${shortId(id)})`}`;
 }
+
+/** Nobody reads more of a hash; the JSON form has all of it. */
+function shortId(id: string): string {
+  return HASH.test(id) ? id.slice(0, SHORT_HASH) : id;
+}
+
+const HASH = /^[0-9a-f]{40,}$/;
+const SHORT_HASH = 12;
 
 /** `Plan system-upgrade/k3s-server` */
 export function fullNameOf({
@@ -156,8 +164,14 @@ export function progressOf(plan: PlanView): string[] {
   return [
     ...(percent > 0 ? [`${percent} %`] : []),
     ...(plan.paused === undefined ? [] : ['paused']),
-    ...(left ? [`about ${formatDuration(Math.ceil(left / COARSE_MS) * COARSE_MS)} left`] : []),
+    ...(left ? [remainingText(left)] : []),
   ];
+}
+
+function remainingText(ms: number): string {
+  return ms < COARSE_MS
+    ? `less than ${formatDuration(COARSE_MS)} left`
+    : `about ${formatDuration(Math.ceil(ms / COARSE_MS) * COARSE_MS)} left`;
 }
 
 /** The nodes on which another agent than ours acts, and what that one does not do. */

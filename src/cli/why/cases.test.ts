@@ -112,7 +112,7 @@ test.each<[string, Case, readonly string[]]>([
     'a budget, before the node is cordoned',
     { sources: { drainPreview: BLOCKED } },
     [
-      `\n  waits   w1 cannot be drained: ${HOLDS} (DrainBlocked, 9 min)\n          w2 cannot be drained: ${HOLDS}`,
+      `\n  waits   w1 cannot be drained: ${HOLDS} (DrainBlocked, 9 min); the same holds for w2\n`,
       '\n  ends    when the budget allows the eviction: run more replicas, or change the budget\n',
     ],
   ],
