@@ -1,4 +1,4 @@
-/** Runs a command: ends it on signals, prints each error in one line, and sets the exit code. */
+/** Runs a command: ends it on signals, prints what went wrong, and sets the exit code. */
 import { EXIT, RefitError } from '../src/util/errors.ts';
 
 /** `main` resolves with the exit code after all that it started has ended, also when `abort` aborts. */
@@ -19,6 +19,6 @@ export async function runMain(
 
 function told(error: unknown): number {
   if (!(error instanceof RefitError)) throw error;
-  process.stderr.write(`${error.line}\n`);
+  process.stderr.write(`${error.text}\n`);
   return error.exitCode;
 }

@@ -36,7 +36,7 @@ function parsePlanFile(text: string, file: string): Plan {
   const { objects, problems, others } = readObjects(text, file, [planKind]);
   const [first] = objects;
   if (first && problems.length === 0) return first.object as Plan;
-  throw new RefitError('REFIT_FILE', [...problems, ...others].join('; '));
+  throw new RefitError('REFIT_FILE', '', { problems: [...problems, ...others] });
 }
 
 function refusal(text: string): string {

@@ -1,7 +1,7 @@
-/** Reads objects of custom kinds from YAML or JSON; an error is one line with the field and the problem. */
+/** Reads objects of custom kinds from YAML or JSON; each problem names its field. */
 import { z } from 'zod';
 import { apiVersionOf, type KubeObject } from '../kube/resources.ts';
-import { describeIssues, describeValue } from '../util/describe-issue.ts';
+import { describeValue, listIssues } from '../util/describe-issue.ts';
 import { failing } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import { parseYaml } from '../util/yaml.ts';
@@ -48,8 +48,9 @@ export function readObjects(
     const found = `${place}: holds ${titleOf(value)}`;
     if (kind) {
       const { error } = kind.schema.extend(HEADER).safeParse(value, { reportInput: true });
-      if (error) problems.push(`${place}: ${describeIssues(error, `the ${kind.resource.kind}`)}`);
-      else objects.push({ place, kind, object: value as KubeObject });
+      const issues = error ? listIssues(error, `the ${kind.resource.kind}`) : [];
+      problems.push(...issues.map((issue) => `${place}: ${issue}`));
+      if (!error) objects.push({ place, kind, object: value as KubeObject });
     } else if (isOfOtherKind(value, names)) others.push(found);
     else problems.push(`${found}, expected ${kinds.map(nameOf).join(' or ')}`);
   }

@@ -80,7 +80,7 @@ test('two problems: both, each with field, what was found and what would be righ
   );
   expect(await lineOf(path)).toBe(
     `REFIT_FILE: ${path}: spec.id: "" is empty; use for example 2026-11-20; ` +
-      'spec.commands[0].k0supdate.version: "latest" is not a version; use for example v1.36.3+k0s.0 ' +
+      `${path}: spec.commands[0].k0supdate.version: "latest" is not a version; use for example v1.36.3+k0s.0 ` +
       '(correct that; docs/guides/k0s.md says more)',
   );
 });
@@ -255,7 +255,7 @@ test('several documents: every wrong one is named, after the lines of the right 
   let text = '';
   const run = validate([path], (line) => (text += line));
   await expect(run).rejects.toThrow(
-    `${path}: document 1: spec.concurrency: is the text "one", expected a whole number;\n` +
+    `${path}: document 1: spec.concurrency: is the text "one", expected a whole number; ` +
       `${path}: document 4: holds a Plan of upgrade.cattle.io/v2, expected a Plan of`,
   );
   expect(text).toBe(

@@ -33,7 +33,7 @@ export async function validate(
     wrong.push(...problems);
     for (const { place, title, problems: own, warnings = [], page } of judgements) {
       if (own.length > 0) {
-        wrong.push(`${place}: ${own.join('; ')}`);
+        wrong.push(...own.map((problem) => `${place}: ${problem}`));
         pages.add(page);
       } else
         for (const line of [title, ...warnings.map((warning) => `warning: ${warning}`)])
@@ -43,9 +43,9 @@ export async function validate(
   if (judged === 0 && wrong.length === 0)
     wrong.push(`${paths.join(', ')}: nothing to check, expected ${EXPECTED}`);
   const says = [...pages, 'docs/reference/crds.md'][0];
-  // One line for each in the message; the end of a line separates no words where it is one line.
   if (wrong.length > 0)
-    throw new RefitError('REFIT_FILE', wrong.join(';\n'), {
+    throw new RefitError('REFIT_FILE', '', {
+      problems: wrong,
       hint: `correct that; ${says} says more`,
     });
 }

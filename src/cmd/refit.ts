@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `refit` executable: handles SIGINT, SIGTERM and SIGHUP, prints one line for an error, and sets the exit code. */
+/** The `refit` executable: handles SIGINT, SIGTERM and SIGHUP, prints what went wrong, and sets the exit code. */
 import { fstatSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { EXIT, RefitError } from '../util/errors.ts';
@@ -63,8 +63,8 @@ run(basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2)).t
   (code) => void (process.exitCode = code ?? EXIT.ok),
   async (thrown: unknown) => {
     const { describeProblem } = await import('../kube/status-error.ts');
-    const { line, exitCode } = describeProblem(thrown);
-    if (!interrupted.signal.aborted) process.stderr.write(`${line}\n`);
+    const { text, exitCode } = describeProblem(thrown);
+    if (!interrupted.signal.aborted) process.stderr.write(`${text}\n`);
     // Work that did not stop in time must not continue after the error is printed.
     process.exit(interrupted.signal.aborted ? EXIT.interrupted : exitCode);
   },

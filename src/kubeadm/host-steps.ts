@@ -54,7 +54,7 @@ export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<voi
   for (const { message } of problems.filter(({ severity }) => severity === 'warn'))
     log.warn(message);
   if (wrong.length + others.length > 0)
-    throw new RefitError('REFIT_REFUSED', [...wrong, ...others].join('; '));
+    throw new RefitError('REFIT_REFUSED', '', { problems: [...wrong, ...others] });
   // `kubeadm upgrade node` checks all hosts as it does workers.
   await succeed(on, 'stage', scripts.prepareScript(upgrade, { ...host, role: 'worker' }, false));
   await untilEtcdIsHealthy(on);

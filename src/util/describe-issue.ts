@@ -15,13 +15,15 @@ const EXPECTED: Readonly<Record<string, string>> = {
 
 const MOST_ISSUES = 10;
 
+/** All of `listIssues` in one line. */
+export function describeIssues(error: z.ZodError, whole: string): string {
+  return listIssues(error, whole).join('; ');
+}
+
 /** `whole`: what the path starts from. Parse with `reportInput`. */
-export function describeIssues({ issues }: z.ZodError, whole: string): string {
+export function listIssues({ issues }: z.ZodError, whole: string): string[] {
   const told = issues.slice(0, MOST_ISSUES).map((issue) => describeIssue(issue, whole));
-  return [
-    ...told,
-    ...(issues.length > MOST_ISSUES ? [`${issues.length - MOST_ISSUES} more`] : []),
-  ].join('; ');
+  return [...told, ...(issues.length > MOST_ISSUES ? [`${issues.length - MOST_ISSUES} more`] : [])];
 }
 
 export function describeIssue(issue: z.core.$ZodIssue, whole: string): string {

@@ -44,6 +44,26 @@ test('an error of ours is one line with code, message and advice, and keeps its 
   expect(error).toBeInstanceOf(Error);
 });
 
+test('several problems of one thing are a list for people, and one line for a log', () => {
+  const options = { problems: ['spec.id: is missing', 'spec.url: is\nempty'], hint: 'correct it' };
+  const error = new RefitError('REFIT_FILE', 'plan.yaml', options);
+  expect(error.text.split('\n')).toEqual([
+    'REFIT_FILE: plan.yaml: 2 errors (correct it)',
+    '  spec.id: is missing',
+    '  spec.url: is empty',
+  ]);
+  expect(error.line).toBe(
+    'REFIT_FILE: plan.yaml: spec.id: is missing; spec.url: is empty (correct it)',
+  );
+  const [problem] = options.problems;
+  const single = new RefitError('REFIT_FILE', 'plan.yaml', {
+    ...options,
+    problems: [problem ?? ''],
+  });
+  expect(single.text).toBe('REFIT_FILE: plan.yaml: spec.id: is missing (correct it)');
+  expect(new RefitError('REFIT_REFUSED', '', options).text).toMatch(/^REFIT_REFUSED: 2 errors \(/);
+});
+
 test('what a server or a node put into an error cannot steer the terminal', () => {
   const error = new RefitError(
     'REFIT_UNREACHABLE',

@@ -55,40 +55,60 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+export interface RefitErrorOptions extends ErrorOptions {
+  /** What to do; the hint of the code by default. */
+  readonly hint?: string;
+  /** Everything that is wrong with what the message names, such as each wrong field of a file. */
+  readonly problems?: readonly string[];
+}
+
 export class RefitError extends Error {
   readonly code: ErrorCode;
   readonly #hint: string;
+  readonly #subject: string;
+  readonly #problems: readonly string[];
 
-  /** `hint`: what to do; the hint of the code by default. */
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options: ErrorOptions & { readonly hint?: string } = {},
-  ) {
-    const { hint, ...rest } = options;
-    super(message, rest);
+  /** With `problems`, `subject` is what has them, and the message ends with them. */
+  constructor(code: ErrorCode, subject: string, options: RefitErrorOptions = {}) {
+    const { hint, problems = [], ...rest } = options;
+    const parts = [subject, problems.join('; ')].filter((part) => part !== '');
+    super(parts.join(': '), rest);
     this.name = 'RefitError';
     this.code = code;
     this.#hint = hint ?? ERRORS[code].hint;
+    this.#subject = subject;
+    this.#problems = problems;
   }
 
   get exitCode(): number {
     return ERRORS[this.code].exit;
   }
 
-  /** One line: code, what happened, what to do. Text of servers and nodes is made safe for a terminal. */
+  /** One line for a log: code, what happened, what to do. Text of servers and nodes is made safe for a terminal. */
   get line(): string {
-    return printable(
-      `${this.code}: ${this.message.trim().replaceAll(/\s+/g, ' ')} (${this.#hint})`,
-    );
+    return oneLine(`${this.code}: ${this.message.trim()} (${this.#hint})`);
+  }
+
+  /** For a person who waits for the end of a command: as `line`, but each of several problems has a line of its own. */
+  get text(): string {
+    const { length } = this.#problems;
+    if (length < 2) return this.line;
+    const subject = this.#subject === '' ? '' : `${this.#subject}: `;
+    const head = oneLine(`${this.code}: ${subject}${length} errors (${this.#hint})`);
+    return [head, ...this.#problems.map((problem) => `  ${oneLine(problem.trim())}`)].join('\n');
   }
 }
 
-/** Throws what is wrong, after `prefix`. */
+function oneLine(text: string): string {
+  return printable(text.replaceAll(/\s+/g, ' '));
+}
+
+/** Throws what is wrong, or everything that is, after `prefix`, which ends with a colon and a blank. */
 export const failing =
-  (code: ErrorCode, prefix = '', options: ConstructorParameters<typeof RefitError>[2] = {}) =>
-  (why: string): never => {
-    throw new RefitError(code, `${prefix}${why}`, options);
+  (code: ErrorCode, prefix = '', options: RefitErrorOptions = {}) =>
+  (why: string | readonly string[]): never => {
+    if (typeof why === 'string') throw new RefitError(code, `${prefix}${why}`, options);
+    throw new RefitError(code, prefix.replace(/: $/, ''), { ...options, problems: why });
   };
 
 /** The message of anything that was thrown, with the messages of its causes. */

@@ -227,11 +227,10 @@ function messageWithLift(finding: Finding): string {
 function stopOn(assessment: Pick<preflight.Assessment, 'findings'>): void {
   const refused = refusedIn(assessment);
   if (refused.length === 0) return;
-  throw new RefitError(
-    'REFIT_REFUSED',
-    refused.map((finding) => `${finding.rule}: ${messageWithLift(finding)}`).join('; '),
-    { hint: 'nothing lifts a refusal that does not name what lifts it: correct what it says' },
-  );
+  throw new RefitError('REFIT_REFUSED', '', {
+    problems: refused.map((finding) => `${finding.rule}: ${messageWithLift(finding)}`),
+    hint: 'nothing lifts a refusal that does not name what lifts it: correct what it says',
+  });
 }
 
 async function confirm(question: string, session: ApplySession): Promise<boolean> {

@@ -189,7 +189,8 @@ export async function onAll<T>(
     answer.status === 'rejected' ? describeProblem(answer.reason) : [],
   );
   const told = failures.find(({ code }) => code === 'REFIT_SSH') ?? failures[0];
-  if (told) throw new RefitError(told.code, failures.map(({ message }) => message).join('; '));
+  if (told)
+    throw new RefitError(told.code, '', { problems: failures.map(({ message }) => message) });
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
 }
 
@@ -246,7 +247,8 @@ export async function throughOutages<T>(
         const found = hosts.flatMap(({ host, problems }) =>
           problems.map(({ message }) => `${host.name}: ${message}`),
         );
-        throw new RefitError(problem.code, [problem.message, ...held, ...found].join('; '), {
+        throw new RefitError(problem.code, '', {
+          problems: [problem.message, ...held, ...found],
           cause: problem,
         });
       }

@@ -53,7 +53,8 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
       return reason === undefined ? [] : [`${place}: ${reason}`];
     });
     if (problems.length > 0)
-      throw new RefitError('REFIT_FILE', problems.join(';\n'), {
+      throw new RefitError('REFIT_FILE', '', {
+        problems,
         hint: `what is shown above is ${plans.length === 1 ? 'this plan' : 'each plan'}`,
       });
     return EXIT.ok;
@@ -69,7 +70,8 @@ async function plansIn(paths: readonly string[]): Promise<ReadObject[]> {
   const others = read.flatMap((each) => each.others);
   if (plans.length === 0) problems.push(...others.map((found) => `${found}, expected ${EXPECTED}`));
   if (problems.length === 0) return plans;
-  throw new RefitError('REFIT_FILE', problems.join(';\n'), {
+  throw new RefitError('REFIT_FILE', '', {
+    problems,
     hint: 'docs/reference/crds.md has every field',
   });
 }

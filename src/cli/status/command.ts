@@ -30,7 +30,7 @@ export async function runStatus(flags: StatusFlags, parts: SessionParts): Promis
       (plan) =>
         `${plan.kind} ${plan.name} ${stateOf(plan)}: ${plan.reason ?? 'no reason was given'}`,
     );
-  throw new RefitError('REFIT_PLAN_FAILED', ends.join('; '));
+  throw new RefitError('REFIT_PLAN_FAILED', '', { problems: ends });
 }
 
 /** Resolves with the exit code: once 0; a watch 0 if all plans are done, else 1, or 130 when interrupted. */

@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { optionsFor } from '../../kubeadm/scripts.ts';
 import { readBounded, readNamed } from '../../util/bounded-file.ts';
-import { describeIssues } from '../../util/describe-issue.ts';
+import { listIssues } from '../../util/describe-issue.ts';
 import { failing, messageOf, RefitError } from '../../util/errors.ts';
 import { defined, isRecord } from '../../util/json.ts';
 import { firstRepeated } from '../../util/repeated.ts';
@@ -184,7 +184,7 @@ export function parseManifest(text: string, file: string): Manifest {
   const { data, error } = manifest.safeParse(kubeOne ? kubeOne.data?.manifest : value, {
     reportInput: true,
   });
-  if (!data) return fail(describeIssues(kubeOne?.error ?? error, 'the manifest'));
+  if (!data) return fail(listIssues(kubeOne?.error ?? error, 'the manifest'));
   const ways = data.hosts.map(({ name, address = name, port: at = data.ssh.port ?? 22, bastion }) =>
     [address, `port ${at}`, ...(bastion ? [`through ${bastion.address}`] : [])].join(' '),
   );

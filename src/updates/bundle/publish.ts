@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { create, extract } from 'tar';
 import { z } from 'zod';
 import { readBounded } from '../../util/bounded-file.ts';
-import { describeIssues } from '../../util/describe-issue.ts';
+import { listIssues } from '../../util/describe-issue.ts';
 import { failing, messageOf, RefitError } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { firstRepeated } from '../../util/repeated.ts';
@@ -180,7 +180,7 @@ export async function readBundleFile(path: string) {
   );
   const [document] = parseYaml(text, fail);
   const { data, error } = bundleSchema.safeParse(document, { reportInput: true });
-  if (!data) return fail(describeIssues(error, 'the file'));
+  if (!data) return fail(listIssues(error, 'the file'));
   const versions = data.releases.map(({ version }) => version);
   const files = data.releases.flatMap(({ version, files: listed }) =>
     listed.flatMap(({ platform, k0s, k0sSha256, airgapBundle, airgapSha256 }): WantedFile[] => [

@@ -10,7 +10,7 @@ import type { KubeClient } from '../../../kube/client.ts';
 import { matchesLabels, selectorFault } from '../../../kube/selectors.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import type { Clock } from '../../../util/clock.ts';
-import { describeIssues } from '../../../util/describe-issue.ts';
+import { listIssues } from '../../../util/describe-issue.ts';
 import { ifPossible, RefitError } from '../../../util/errors.ts';
 
 export type Labels = Readonly<Record<string, string>>;
@@ -51,7 +51,7 @@ export function updatersFor({ spec }: UpdaterSet, labels: Labels): readonly Upda
 /** What is wrong with it, also where the API server did not check: each problem with its field and what would be right. */
 export function setProblems({ spec }: UpdaterSet): string[] {
   const { error } = updaterSetKind.schema.safeParse({ spec }, { reportInput: true });
-  if (error) return [describeIssues(error, 'the UpdaterSet')];
+  if (error) return listIssues(error, 'the UpdaterSet');
   const names = spec.updaters.map(({ name }) => name);
   const refits = spec.updaters.filter(({ refit }) => refit);
   const selectors = [spec, ...spec.updaters].map(({ selector }, index) => {
