@@ -25,16 +25,17 @@ export function stagePreviews(
   const room = roomOf(inspection);
   return stages.map(({ targets, active: _active, ...stage }, index) => {
     const pending = targets.filter(({ phase }) => phase === 'pending');
-    const names = new Set(pending.map(({ name }) => name));
+    const there = pending.filter(({ isThere }) => isThere === true).map(({ name }) => name);
+    const names = new Set(pending.map(({ name }) => name)).difference(new Set(there));
     const { targets: recorded = [] } = snapshot.rollout.stages[index] ?? {};
     const waiting = recorded.filter(({ name }) => names.has(name));
     return {
       ...stage,
       done: targets.filter(({ phase }) => phase === 'done').length,
       /** Names of pending targets that run the version already: they are done within a second. */
-      there: pending.filter(({ isThere }) => isThere === true).map(({ name }) => name),
+      there,
       moving: targets.filter(isMoving).map(({ name }) => name),
-      /** Names of the pending targets, in order, as many in a wave as slots and `maxUnavailable` allow; none if nothing will start. */
+      /** Names of the other pending targets, in order, as many in a wave as slots and `maxUnavailable` allow; none if nothing will start. */
       waves: isOver
         ? []
         : groupsOf(inspection, waiting).flatMap((group) =>
@@ -92,12 +93,10 @@ export function durationOf(stages: readonly StagePreview[], inspection: Inspecti
   // Only what agents do has a usual time.
   if (spent.length === 0 && !inspection.dialect.agents) return undefined;
   const perTargetMs = spent[Math.ceil(spent.length * 0.9) - 1] ?? ASSUMED_MS;
-  const waves = stages.flatMap((stage) =>
-    stage.waves.map((names) => ({
-      ms: names.every((name) => stage.there.includes(name)) ? THERE_MS : perTargetMs,
-      nodes: names.length,
-    })),
-  );
+  const waves = stages.flatMap(({ there, waves }) => [
+    ...(there.length > 0 ? [{ ms: THERE_MS, nodes: 0 }] : []),
+    ...waves.map((names) => ({ ms: perTargetMs, nodes: names.length })),
+  ]);
   if (waves.length === 0) return undefined;
   const underWay = stages.filter(({ moving }) => moving.length > 0).length * perTargetMs;
   const ms = waves.reduce((sum, wave) => sum + wave.ms, underWay);

@@ -16,6 +16,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
+import { listed } from '../../util/phrases.ts';
 import { runnerOf } from '../plan-runners.ts';
 import type { Loaded } from './load.ts';
 
@@ -36,6 +37,8 @@ type Subject = Pick<Loaded, 'dialect' | 'world'> & {
 
 /** Questions of one kind that are asked at once: each is a request, and hundreds of nodes may need one. */
 const MOST_OF_A_KIND = 20;
+/** Causes that are named of API servers that are not ready. */
+const MOST_CAUSES = 2;
 const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
 
 export type InspectionAnswers = ReturnType<typeof inspectionAnswers>;
@@ -61,9 +64,14 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
   const seenFromHere = (health: readonly EndpointHealth[]): Known['controlPlane'] => {
     const down = health.filter(({ ready }) => !ready);
     if (down.length === 0 || runnerOf(dialect.name).runsHere) return health;
-    const names = down.map(({ name }) => name).join(', ');
-    const details = [...new Set(down.map(({ detail }) => detail ?? 'not ready'))].join(', ');
-    const message = `this machine finds the API server of ${names} not ready (${details}); only the leader's check counts`;
+    const names = listed(down.map(({ name }) => name));
+    const causes = new Set(down.map(({ detail }) => detail ?? 'not ready'));
+    // Which addresses do not answer is of no use here, and it says nothing about the API servers.
+    const isSilent = [...causes].every((cause) => cause.startsWith('no answer'));
+    const found = isSilent
+      ? `this machine gets no answer from the API server of ${names}`
+      : `this machine finds the API server of ${names} not ready (${listed([...causes], MOST_CAUSES)})`;
+    const message = `${found}; only the leader's check counts`;
     unseen.add(message);
     return { unanswered: because('ControlPlaneUnknown', message), recheckMs: 0 };
   };

@@ -210,7 +210,7 @@ describe('while it runs', () => {
         '  c1    upgraded, verifying  20 s',
         '  c2    next',
         '  waits   2 controllers queued (1 at a time) (59 s)',
-        "  unknown this machine finds the API server of c2 not ready (no answer); only the leader's check counts",
+        "  unknown this machine gets no answer from the API server of c2; only the leader's check counts",
         THEIRS('c1'),
       ],
     ],
