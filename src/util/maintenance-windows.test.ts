@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   isTimeZone,
+  localTime,
   type MaintenanceWindow,
   nextStart,
   openAt,
@@ -389,3 +390,14 @@ function closings(open: readonly boolean[]): number[] {
     if (open[index]) closes[index] = closes[index + 1] ?? open.length;
   return closes;
 }
+
+test.each<[string, readonly string[], string | undefined]>([
+  ['2026-11-20T22:00:00Z', ['Europe/Berlin'], '23:00 Europe/Berlin'],
+  ['2026-11-20T23:30:00Z', ['Europe/Berlin', 'Europe/Berlin'], '2026-11-21 00:30 Europe/Berlin'],
+  ['2026-11-20T22:00:00Z', ['UTC'], undefined],
+  ['2026-11-20T22:00:00Z', ['UTC', 'Europe/Berlin'], undefined],
+  ['2026-11-20T22:00:00Z', [], undefined],
+])('%s by the clock of windows in %j', (time, zones, shown) => {
+  const windows = zones.map((timeZone) => ({ days: [], startMinute: 0, lengthMs: 1, timeZone }));
+  expect(localTime(Date.parse(time), windows)).toBe(shown);
+});

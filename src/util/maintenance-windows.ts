@@ -58,6 +58,16 @@ export function nextStart(
   return undefined;
 }
 
+/** `23:00 Europe/Berlin`, with the date where it differs from that in UTC; undefined unless the windows have one zone, which is not UTC. */
+export function localTime(time: number, windows: readonly MaintenanceWindow[]): string | undefined {
+  const [timeZone, ...others] = new Set(windows.map((each) => each.timeZone));
+  if (timeZone === undefined || others.length > 0 || timeZone === 'UTC') return undefined;
+  const there = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
+  const isSameDay = there.toPlainDate().equals(dateAt(time, 'UTC'));
+  const clock = there.toPlainTime().toString({ smallestUnit: 'minute' });
+  return `${isSameDay ? '' : `${there.toPlainDate().toString()} `}${clock} ${timeZone}`;
+}
+
 export function isTimeZone(name: string): boolean {
   return (
     ifPossible(() => Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name)) !==

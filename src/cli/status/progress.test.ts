@@ -89,6 +89,15 @@ test('of a hash the title has the beginning, and an estimate is not rounded up t
   );
 });
 
+test('a plan that a window holds says so beside its state', () => {
+  const reason = { code: 'WindowClosed', message: 'nothing starts before 22:00' } as const;
+  const waits = [{ gate: 'window-open', reason, ofStage: true as const, since: later(0) }];
+  const plan = planOf([open('w1')], { waits });
+  expect(renderPlan(plan, 'text', T0 + MINUTE, medium(200))[0]).toBe(
+    'Plan autopilot (id1)  running 0/1 for 1 min, waits for its window  to v1.36.3+k0s.2',
+  );
+});
+
 test('the same sentence about several nodes is one line', () => {
   const waits = ['w4', 'w5', 'w6'].map((target) => ({
     target,

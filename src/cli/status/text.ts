@@ -164,9 +164,18 @@ export function progressOf(plan: PlanView): string[] {
   return [
     ...(percent > 0 ? [`${percent} %`] : []),
     ...(plan.paused === undefined ? [] : ['paused']),
+    ...(isHeldByWindow(plan) ? ['waits for its window'] : []),
     ...(left ? [remainingText(left)] : []),
   ];
 }
+
+/** True while nothing is in progress and all that it waits for is the time. */
+function isHeldByWindow(plan: PlanView): boolean {
+  if (plan.paused !== undefined || sentences.movingNames(plan).size > 0) return false;
+  return plan.waits.some(({ reason, ofStage }) => ofStage === true && TIMED.has(reason.code));
+}
+
+const TIMED: ReadonlySet<string> = new Set(['WindowClosed', 'WindowTooShort', 'Blackout']);
 
 function remainingText(ms: number): string {
   return ms < COARSE_MS

@@ -97,6 +97,14 @@ test.each<[string, Partial<RolloutPolicy>, number, number | undefined, string, n
     'wait WindowClosed: outside of the maintenance windows of UpgradePolicy nightly: nothing starts before 2026-11-21T07:00:00Z',
     22 * HOUR,
   ],
+  [
+    'a window in another time zone: the time of its clock, too',
+    { windows: [{ ...WINDOW, timeZone: 'Europe/Berlin' }] },
+    T0 + HOUR,
+    undefined,
+    'wait WindowClosed: outside of the maintenance windows of UpgradePolicy nightly: nothing starts before 2026-11-21T06:00:00Z (07:00 Europe/Berlin)',
+    21 * HOUR,
+  ],
   ['the plan says so too', { planWindows: [WINDOW] }, T0, 1000 * HOUR, 'pass'],
   [
     'outside of what the plan says',

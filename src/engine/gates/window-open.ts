@@ -1,7 +1,7 @@
 /** Gate: a target starts in a maintenance window, outside blackouts, and if it can be done before the window closes. */
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { nextStart, openAt } from '../../util/maintenance-windows.ts';
+import { localTime, nextStart, openAt, type Timetable } from '../../util/maintenance-windows.ts';
 import type { ReasonCode } from '../model/reasons.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type GateInput, PASS, type Verdict, wait } from './types.ts';
@@ -20,7 +20,7 @@ export const windowOpen = {
     if (!own.open)
       return waiting(
         'WindowClosed',
-        outsideOf('the plan', own.opensAt),
+        outsideOf('the plan', own.opensAt, policy.planWindows ?? []),
         'the window opens',
         now,
         own.opensAt,
@@ -28,8 +28,10 @@ export const windowOpen = {
     if (now + expectedMs <= opening.until) return PASS;
     const start = nextStart(policy, now, expectedMs);
     const then =
-      start === undefined ? 'no window is that long' : `it may start at ${rfc3339(start)}`;
-    const message = `${target.name} takes about ${formatDuration(expectedMs)}, and the window closes at ${rfc3339(opening.until)}: ${then}`;
+      start === undefined
+        ? 'no window is that long'
+        : `it may start at ${timeIn(policy.windows, start)}`;
+    const message = `${target.name} takes about ${formatDuration(expectedMs)}, and the window closes at ${timeIn(policy.windows, opening.until)}: ${then}`;
     const longer = `a window of UpgradePolicy ${policy.name} is made longer`;
     if (start === undefined)
       return wait('WindowTooShort', message, longer, { recheckMs: opening.until - now });
@@ -37,21 +39,31 @@ export const windowOpen = {
   },
 };
 
-function closed({ name, blackouts }: RolloutPolicy, now: number, opensAt: number): Verdict {
+function closed(
+  { name, blackouts, windows }: RolloutPolicy,
+  now: number,
+  opensAt: number,
+): Verdict {
   if (!blackouts.some(({ from, to }) => from <= now && now < to))
     return waiting(
       'WindowClosed',
-      outsideOf(`UpgradePolicy ${name}`, opensAt),
+      outsideOf(`UpgradePolicy ${name}`, opensAt, windows),
       'the window opens',
       now,
       opensAt,
     );
-  const message = `in a blackout of UpgradePolicy ${name}: nothing starts before ${rfc3339(opensAt)}`;
+  const message = `in a blackout of UpgradePolicy ${name}: nothing starts before ${timeIn(windows, opensAt)}`;
   return waiting('Blackout', message, 'the blackout is over', now, opensAt);
 }
 
-function outsideOf(whose: string, opensAt: number): string {
-  return `outside of the maintenance windows of ${whose}: nothing starts before ${rfc3339(opensAt)}`;
+/** In UTC, and as the clock of the windows shows it. */
+function timeIn(windows: Timetable['windows'], time: number): string {
+  const local = localTime(time, windows);
+  return `${rfc3339(time)}${local === undefined ? '' : ` (${local})`}`;
+}
+
+function outsideOf(whose: string, opensAt: number, windows: Timetable['windows']): string {
+  return `outside of the maintenance windows of ${whose}: nothing starts before ${timeIn(windows, opensAt)}`;
 }
 
 function waiting(
