@@ -33,9 +33,9 @@ test('the second drawing goes up by the lines of the first, and leaves nothing o
 
 test.each<[string, number, string]>([
   ['abcdef', 6, 'abcdef'],
-  ['abcdef', 4, 'abcd'],
-  ['\u001B[1mabc\u001B[22mdef', 4, '<1m>abc<22m>d'],
-  ['ab\u001B[31mcd\u001B[39m', 1, 'a<31m><39m>'],
+  ['abcdef', 4, 'abc…'],
+  ['\u001B[1mabc\u001B[22mdef', 4, '<1m>abc<22m>…'],
+  ['ab\u001B[31mcd\u001B[39m', 1, '…<31m><39m>'],
 ])('%j on %d columns: colours take no room and always end', (line, columns, drawn) => {
   const { output, written } = terminal(columns, 24);
   drawOn(output)([line]);

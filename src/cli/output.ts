@@ -90,16 +90,21 @@ export function drawOn(output: Output): (lines: readonly string[]) => void {
   };
 }
 
-/** Cuts to `width` visible characters; colour sequences stay. */
+/** Cuts to `width` visible characters, the last of which then shows that something is missing; colour sequences stay. */
 function cut(line: string, width: number): string {
-  let visible = 0;
-  return line
-    .split(new RegExp(`(${ESCAPE}\\[[0-9;]*m)`))
+  const pieces = line.split(new RegExp(`(${ESCAPE}\\[[0-9;]*m)`));
+  const texts = pieces.filter((_piece, index) => index % 2 === 0);
+  if (texts.join('').length <= width) return line;
+  let room = width - 1;
+  let isMarked = false;
+  return pieces
     .map((piece, index) => {
       if (index % 2 === 1) return piece;
-      const room = Math.max(0, width - visible);
-      visible += piece.length;
-      return piece.slice(0, room);
+      const shown = piece.slice(0, room);
+      const mark = shown.length < piece.length && !isMarked ? '…' : '';
+      isMarked ||= mark !== '';
+      room -= shown.length;
+      return `${shown}${mark}`;
     })
     .join('');
 }

@@ -46,7 +46,7 @@ export function aligned(
     const start = row.slice(0, -1).map((cell, column) => cell.padEnd((widths[column] ?? 0) + 2));
     const last = row.at(-1) ?? '';
     const room = width - margin;
-    if (room < LEAST_WIDTH && last.length > room)
+    if (last !== '' && room < LEAST_WIDTH && last.length > room)
       return [
         start.join('').trimEnd(),
         ...wrapped(last, width - 4).map((line) => `    ${line.trimStart()}`),

@@ -129,3 +129,17 @@ test('a narrow terminal: the state first, and nothing wider than it but a name',
     `      ${LONG}`,
   ]);
 });
+
+test.each([60, 66, 80])('%d columns: a bar that does not fit is counts instead', (width) => {
+  const names = Array.from({ length: 40 }, (_, index) => open(`w${index}`));
+  const [stage] = planOf(names).stages;
+  if (!stage) throw new Error('no stage');
+  const stages = [stage, { ...stage, command: 1, role: 'controller' as const }];
+  const lines = renderPlan({ ...planOf([]), stages }, 'text', T0 + MINUTE, medium(width));
+  expect(lines.filter((line) => line.length > width)).toEqual([]);
+});
+
+test('a wide table in a narrow terminal has no empty lines', () => {
+  const lines = renderPlan(planOf([open(LONG), open('w2')]), 'wide', T0 + MINUTE, medium(60));
+  expect(lines.filter((line) => line.trim() === '')).toEqual([]);
+});

@@ -280,8 +280,8 @@ function markOf(target: Pick<TargetView, 'phase'>): Mark {
 
 /** More do not fit beside the names on 80 columns. */
 const MOST_MARKS = 40;
-/** Columns of names and counts beside the marks. */
-const BESIDE_MARKS = 24;
+/** Blanks before and between the title, the counts and the marks of a stage. */
+const MARGINS = 6;
 
 /** One mark a target, or counts when there are many. */
 function stageBars(stages: readonly StageView[], medium: Medium): string[] {
@@ -291,19 +291,24 @@ function stageBars(stages: readonly StageView[], medium: Medium): string[] {
   const several = new Set(found.map(({ command }) => command)).size > 1;
   const counts = found.map((stage) => `${countOf(stage, DONE)}/${stage.targets.length}`);
   const widest = Math.max(0, ...counts.map(({ length }) => length));
+  const titles = found.map(({ role, command }) =>
+    several ? `${role}s of command ${command}` : `${role}s`,
+  );
+  const room = medium.width - MARGINS - widest - Math.max(0, ...titles.map(({ length }) => length));
   return aligned(
     found.map((stage, index) => [
-      several ? `${stage.role}s of command ${stage.command}` : `${stage.role}s`,
+      titles[index] ?? '',
       (counts[index] ?? '').padStart(widest),
-      barOf(stage, medium),
+      barOf(stage, medium, room),
     ]),
   ).flat();
 }
 
-function barOf(stage: StageView, { paint, width }: Medium): string {
+/** `room`: columns that a bar has; a terminal would break a longer one anywhere. */
+function barOf(stage: StageView, { paint }: Medium, room: number): string {
   const { selection, targets } = stage;
   if (selection !== undefined) return paint('yellow', `nothing matched ${selection}`);
-  if (targets.length <= Math.min(MOST_MARKS, width - BESIDE_MARKS))
+  if (targets.length <= Math.min(MOST_MARKS, room))
     return targets.map((target) => paint(markOf(target).style, markOf(target).sign)).join('');
   return [MOVING, FAILED, PENDING]
     .filter((mark) => countOf(stage, mark) > 0)
