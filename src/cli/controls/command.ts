@@ -9,7 +9,7 @@ import { wrapped } from '../phrases.ts';
 import { askLeader } from '../status/load.ts';
 import { type Inspection, inspect, inspectAll, viewAt } from '../status/observe.ts';
 import { isNamed, noPlan, refOf } from '../status/plan-names.ts';
-import { inSession, type Session, type SessionParts } from '../status/session.ts';
+import { inSession, plansIn, type Session, type SessionParts } from '../status/session.ts';
 import { noteLines } from '../status/text.ts';
 import type { Control, PlanChange } from './control.ts';
 
@@ -29,7 +29,7 @@ export async function applyControl(
   const { clock, output } = parts;
   await inSession(flags, parts, 'refit-control', async (session) => {
     const now = clock.now();
-    const { change, view } = await carryOut(control, session, flags.plan, now);
+    const { change, view } = await carryOut(control, session, flags, now);
     const leader = await askLeader(session, now);
     const { columns } = output.size();
     const said = [...change.said, ...noteLines({ leader, plans: [view] }, now)];
@@ -37,14 +37,14 @@ export async function applyControl(
   });
 }
 
-async function carryOut(
-  control: Control,
-  session: Session,
-  named: string | undefined,
-  now: number,
-) {
+async function carryOut(control: Control, session: Session, flags: ControlFlags, now: number) {
   const { client, abort, loaded, viewParts } = session;
-  let inspection = choosePlan(await inspectAll(loaded, viewParts, now), named, control.isMeant);
+  const { inspections, unreadable } = await inspectAll(loaded, viewParts, now);
+  const [fault] = unreadable;
+  if (inspections.length === 0 && fault !== undefined) throw fault;
+  if (inspections.length === 0)
+    throw new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), { plan: flags.plan }));
+  let inspection = choosePlan(inspections, flags.plan, control.isMeant);
   const { dialect } = inspection;
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const view = viewAt(inspection, now);

@@ -11,7 +11,15 @@ import { EXIT, RefitError } from '../../util/errors.ts';
 import { readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { askLeader, type Loaded } from '../status/load.ts';
-import { type Inspection, inspect, inspectAll, type ViewParts, viewAt } from '../status/observe.ts';
+import {
+  type Inspection,
+  inspect,
+  inspectAll,
+  type UnreadablePlan,
+  type ViewParts,
+  viewAt,
+  viewOfFault,
+} from '../status/observe.ts';
 import { inSession, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { lookAtDrains, policyRule } from './findings.ts';
@@ -120,11 +128,17 @@ export async function previewOpen(
   parts: ViewParts,
   now: number,
 ): Promise<PlanPreview[]> {
-  const open = (await inspectAll(loaded, parts, now)).filter(
-    ({ snapshot }) => !isFinal(snapshot.rollout),
-  );
+  const { inspections, unreadable } = await inspectAll(loaded, parts, now);
+  const open = inspections.filter(({ snapshot }) => !isFinal(snapshot.rollout));
   const previews = await Promise.all(open.map(async (each) => await previewAt(each, parts, now)));
-  return previews.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return [...previews, ...unreadable.map(previewOfFault)].toSorted((a, b) =>
+    a.name < b.name ? -1 : 1,
+  );
+}
+
+function previewOfFault(fault: UnreadablePlan): PlanPreview {
+  const { dialect, kind, name, id, phase, reason, waits } = viewOfFault(fault);
+  return { dialect, kind, name, id, phase, reason, waits, stages: [] };
 }
 
 async function previewAt(

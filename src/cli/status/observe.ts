@@ -2,14 +2,23 @@
 import { decide } from '../../engine/decide/decide.ts';
 import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
 import { explainToPeople } from '../../engine/decide/explain.ts';
+import type { Dialect } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
-import { isFinal, targetsIn, withStages, withTargets } from '../../engine/model/rollout.ts';
+import {
+  isFinal,
+  type Source,
+  sourceOf,
+  targetsIn,
+  withStages,
+  withTargets,
+} from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
 import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
 import type { KubeObject } from '../../kube/resources.ts';
+import { ifPossible, messageOf, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import {
   type DrainProbe,
@@ -19,8 +28,8 @@ import {
   type Sources,
 } from './answers.ts';
 import type { Loaded, Policies } from './load.ts';
-import { isKept, type PlanFilter } from './plan-names.ts';
-import { type PlanView, viewOf } from './view.ts';
+import { isKept, type PlanFilter, refOf } from './plan-names.ts';
+import { harmless, type PlanView, viewOf } from './view.ts';
 
 export interface ViewParts {
   readonly sources: Sources;
@@ -31,26 +40,79 @@ export interface ViewParts {
 
 export type Inspection = Awaited<ReturnType<typeof inspect>>;
 
+/** A plan that Refit itself cannot read, because of a fault of Refit. The other plans are shown without it. */
+export class UnreadablePlan extends RefitError {
+  readonly dialect: Dialect;
+  readonly plan: KubeObject;
+
+  constructor(dialect: Dialect, plan: KubeObject, cause: unknown) {
+    const name = refOf({ dialect, plan });
+    super('REFIT_INTERNAL', `Refit cannot read the plan ${name}: ${messageOf(cause)}`);
+    this.dialect = dialect;
+    this.plan = plan;
+  }
+}
+
 export async function observe(loaded: Loaded, parts: ViewParts, now: number): Promise<PlanView[]> {
-  const { filter = {} } = parts;
-  const kept = (await inspectAll([loaded], parts, now)).filter((each) => isKept(each, filter));
-  return kept
-    .map((each) => viewAt(each, now))
-    .toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  const { inspections, unreadable } = await inspectAll([loaded], parts, now);
+  const views = [...inspections.map((each) => viewAt(each, now)), ...unreadable.map(viewOfFault)];
+  return views.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+}
+
+/** An unreadable plan, with the fault as its reason and without stages. */
+export function viewOfFault({ dialect, plan, message }: UnreadablePlan): PlanView {
+  const { kind, name, namespace, uid, created } = sourceOf(dialect.plans, plan);
+  const fault = { phase: 'invalid', reason: message, stages: [], waits: [], next: [] } as const;
+  return harmless({ dialect: dialect.name, kind, namespace, name, uid, created, id: '', ...fault });
 }
 
 function placeOf({ cluster = '', name }: PlanView): string {
   return `${cluster}/${name}`;
 }
 
-export async function inspectAll(
-  loaded: readonly Loaded[],
-  parts: ViewParts,
+/** The plans that the filter keeps. The others are not inspected, so what is wrong with them doesn't matter. */
+export async function inspectAll(loaded: readonly Loaded[], parts: ViewParts, now: number) {
+  const kept = loaded.flatMap((of) =>
+    of.plans().flatMap((plan) => (isAskedFor(of, plan, parts, now) ? { of, plan } : [])),
+  );
+  const unreadable: UnreadablePlan[] = [];
+  const inspected = await Promise.all(
+    kept.map(async ({ of, plan }) => {
+      try {
+        return await inspect(of, plan, parts, now);
+      } catch (error) {
+        if (!(error instanceof UnreadablePlan)) throw error;
+        unreadable.push(error);
+        return undefined;
+      }
+    }),
+  );
+  return { inspections: inspected.filter((each) => each !== undefined), unreadable };
+}
+
+type Of = Pick<Loaded, 'dialect' | 'world'>;
+
+/** Some dialects show people another name than that of the object; only the dialect knows it. */
+function isAskedFor(
+  { dialect, world }: Of,
+  plan: KubeObject,
+  { filter = {} }: ViewParts,
   now: number,
-): Promise<Inspection[]> {
-  const plansOf = async (each: Loaded): Promise<Inspection[]> =>
-    await Promise.all(each.plans().map(async (plan) => await inspect(each, plan, parts, now)));
-  return (await Promise.all(loaded.map(plansOf))).flat();
+): boolean {
+  const isKeptAs = (source: Source): boolean =>
+    isKept({ dialect, plan, snapshot: { rollout: { source } } }, filter);
+  if (isKeptAs(sourceOf(dialect.plans, plan))) return true;
+  if (filter.plan === undefined) return false;
+  const resolved = ifPossible(() => dialect.resolve(plan, world, now));
+  return resolved !== undefined && isKeptAs(resolved.source);
+}
+
+function readingPlan<T>({ dialect }: Of, plan: KubeObject, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new UnreadablePlan(dialect, plan, error);
+  }
 }
 
 /** For plans without a policy: the controller's `--target-deadline` is not visible here; steps have the default deadlines. */
@@ -59,26 +121,25 @@ const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.P
 /** More than there are gates that ask, so that a fault cannot loop. */
 const MAX_ROUNDS = 10;
 
-/** Asks what the decision needs until it asks nothing more, as the leader does. */
-export async function inspect(
-  of: Pick<Loaded, 'dialect' | 'world'>,
-  plan: KubeObject,
-  parts: ViewParts,
-  now: number,
-) {
+/** Asks what the decision needs until it asks nothing more, as the leader does. Throws UnreadablePlan. */
+export async function inspect(of: Of, plan: KubeObject, parts: ViewParts, now: number) {
   const { dialect, world } = of;
   const { sources, policies } = parts;
-  const policy = policyOfPlan(dialect, policies.list(), plan, UNCOVERED, world);
+  const policy = readingPlan(of, plan, () =>
+    policyOfPlan(dialect, policies.list(), plan, UNCOVERED, world),
+  );
   const answers = inspectionAnswers(sources, {
     dialect,
     plan,
     world,
     options: policy.drain.options,
   });
-  const look = (): Snapshot => sinceCreation(gather(dialect, plan, world, now, answers.known));
+  const look = (): Snapshot =>
+    readingPlan(of, plan, () => sinceCreation(gather(dialect, plan, world, now, answers.known)));
   let snapshot = look();
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const questions = questionsOf(snapshot, policy, answers, now);
+    const seen = snapshot;
+    const questions = readingPlan(of, plan, () => questionsOf(seen, policy, answers, now));
     if (questions.length === 0) break;
     await answers.add(questions);
     snapshot = look();

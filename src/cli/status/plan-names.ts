@@ -13,7 +13,7 @@ export interface PlanFilter {
 interface Named {
   readonly dialect: Pick<Dialect, 'name' | 'plans'>;
   readonly plan: KubeObject;
-  readonly snapshot: Pick<Snapshot, 'rollout'>;
+  readonly snapshot: { readonly rollout: Pick<Snapshot['rollout'], 'source'> };
 }
 
 export function isKept(subject: Named, { namespace, plan, dialect }: PlanFilter): boolean {

@@ -72,13 +72,15 @@ export async function observeOnce(session: Session, now: number): Promise<Status
   const plans = (
     await Promise.all(loaded.map(async (each) => await observe(each, viewParts, now)))
   ).flat();
-  const all = loaded.flatMap(({ dialect, ...each }) =>
-    each.plans().map((plan) => ({ dialect, plan })),
-  );
   const { namespace, plan, dialect } = viewParts.filter ?? {};
   if (plans.length === 0 && (namespace ?? plan ?? dialect) !== undefined)
-    throw new RefitError('REFIT_CONTROL', noPlan(all, viewParts.filter));
+    throw new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), viewParts.filter));
   return { leader, orphaned: orphanedIn(loaded), plans };
+}
+
+/** All plans of the cluster, readable or not. */
+export function plansIn(loaded: readonly Loaded[]) {
+  return loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
 }
 
 /** Names of nodes that only a leader of `refit controller` uncordons. */
