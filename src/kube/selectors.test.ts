@@ -271,3 +271,21 @@ test.each<[string, LabelSelector | undefined, boolean]>([
 ])('%s', (_name, selector, expected) => {
   expect(matchesLabels(selector, LABELS)).toBe(expected);
 });
+
+test('a selector of 300,000 characters is parsed in one pass, whatever it consists of', () => {
+  const budgetMs = 2_000;
+  for (const part of [',', 'a,', '(', ')', 'a in (b),', '(,', 'a ', '!', 'a in (']) {
+    const text = part.repeat(300_000 / part.length);
+    const before = performance.now();
+    for (const parse of [
+      () => parseLabelSelector(text),
+      () => parseFieldSelector(text, objectFields),
+    ])
+      try {
+        parse();
+      } catch (error) {
+        expect(error).toBeInstanceOf(SelectorError);
+      }
+    expect(performance.now() - before, JSON.stringify(part)).toBeLessThan(budgetMs);
+  }
+});

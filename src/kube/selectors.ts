@@ -100,10 +100,20 @@ function fieldRequirement(text: string, fields: Fields): Matcher {
   return (object) => (textOf(object) === value) === (operator !== '!=');
 }
 
-/** Splits at commas outside parentheses. */
+/** Splits at commas outside parentheses, in one pass: selectors may be as long as an object. */
 function splitRequirements(text: string): string[] {
   if (text.trim() === '') return [];
-  return text.split(/,(?![^()]*\))/).map((part) => part.trim());
+  const parts: string[] = [];
+  let start = 0;
+  let isInside = false;
+  for (const { 0: mark, index } of text.matchAll(/[(),]/g)) {
+    if (mark !== ',') isInside = mark === '(';
+    else if (!isInside) {
+      parts.push(text.slice(start, index));
+      start = index + 1;
+    }
+  }
+  return [...parts, text.slice(start)].map((part) => part.trim());
 }
 
 /** As in policy/v1: undefined selects nothing, an empty selector everything, an unknown operator nothing. */
