@@ -11,13 +11,12 @@ const AS_KUBECTL = { schema: 'failsafe', merge: true, customTags: KUBECTL_SCALAR
 export function parseYaml(text: string, fail: (why: string) => never): unknown[] {
   const lines = new LineCounter();
   try {
-    // The parser's own check of keys compares each with every other one.
-    const documents = [
-      ...parseAllDocuments(text, { ...AS_KUBECTL, uniqueKeys: false, lineCounter: lines }),
-    ];
+    // The parser's own check of keys compares each with every other one, and it draws the place of every fault.
+    const fast = { uniqueKeys: false, prettyErrors: false, lineCounter: lines };
+    const documents = [...parseAllDocuments(text, { ...AS_KUBECTL, ...fast })];
     for (const document of documents) {
       const [fault] = document.errors;
-      if (fault !== undefined) throw fault;
+      if (fault !== undefined) throw new Error(`${fault.message}${placeOf(fault.pos[0], lines)}`);
       visit(document, { Map: (_key, { items }) => refuseTwice(items, lines) });
     }
     return documents.map((document): unknown => document.toJS());
@@ -36,8 +35,12 @@ function refuseTwice(items: readonly Pair[], lines: LineCounter): void {
   const own = keys.filter(({ value }) => value !== '<<');
   const twice = firstRepeated(own, ({ value }) => value);
   if (!twice) return;
-  const { line, col } = lines.linePos(twice.range?.[0] ?? 0);
-  throw new Error(`Map keys must be unique at line ${line}, column ${col}`);
+  throw new Error(`Map keys must be unique${placeOf(twice.range?.[0] ?? 0, lines)}`);
+}
+
+function placeOf(offset: number, lines: LineCounter): string {
+  const { line, col } = lines.linePos(offset);
+  return ` at line ${line}, column ${col}`;
 }
 
 function sentenceOf(error: unknown): string {
@@ -45,6 +48,5 @@ function sentenceOf(error: unknown): string {
   if (message.startsWith('Maximum call stack')) return 'it is nested too deeply';
   if (message.startsWith('Excessive alias count'))
     return 'its aliases repeat too much; write the values out';
-  // The parser draws the place below its sentence.
-  return message.split(':\n', 1)[0] ?? '';
+  return message;
 }

@@ -43,7 +43,7 @@ test.each<readonly [string, Listener, string]>([
     (_, response) => response.writeHead(304).end(),
     'answered 304 instead of the index',
   ],
-  ['too much', (_, response) => response.end('x'.repeat(1024 * 1024 + 1)), 'is larger than 1 MiB'],
+  ['too much', (_, response) => response.end('x'.repeat(64 * 1024 + 1)), 'is larger than 64 KiB'],
   [
     'redirects in a circle',
     ({ url }, response) => response.writeHead(302, { location: url }).end(),

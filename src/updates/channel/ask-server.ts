@@ -21,8 +21,8 @@ export interface ServerTools {
   readonly abort: AbortSignal;
 }
 
-/** An index has one entry for each platform, so it is small. */
-const MAX_BYTES = 1024 * 1024;
+/** An index has one entry for each platform, so it is small. The parser of YAML blocks this process for as long as it reads. */
+const MAX_BYTES = 64 * 1024;
 /** Head and body together, as for k0s. */
 const TIMEOUT_MS = 10_000;
 
@@ -49,7 +49,7 @@ export async function askServer(question: ServerQuestion, tools: ServerTools) {
     const text = await textIn(
       chunksOf(response),
       MAX_BYTES,
-      `the index of ${from.host} is larger than 1 MiB`,
+      `the index of ${from.host} is larger than 64 KiB`,
     );
     return { text, etag: answered.etag };
   });

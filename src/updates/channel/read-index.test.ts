@@ -87,3 +87,24 @@ test.each([
 ])('%s is refused', (_name, body, problem) => {
   expect(() => readIndex(body)).toThrow(problem);
 });
+
+test.each([
+  '\t: \n',
+  'a: b: ',
+  '---\n',
+  '-\n',
+  '"',
+  '*a ',
+  '&a ',
+  '!!a ',
+  '[',
+  '{',
+  '? ',
+  '- a:\n',
+])('the largest index, of %j alone, is refused before a leader could lose its lease', (part) => {
+  const body = part.repeat((64 * 1024) / part.length);
+  const before = performance.now();
+  expect(() => readIndex(body)).toThrow('the index');
+  // A lease lasts 15 s, and this machine may be busy.
+  expect(performance.now() - before).toBeLessThan(5_000);
+});
