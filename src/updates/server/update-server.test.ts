@@ -1,6 +1,6 @@
 /** Proves what the update server answers: both formats, the redirect, ranges, tokens, and staged releases. */
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { request as send } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -228,4 +228,17 @@ test('every answer is logged and counted', async () => {
   const { body } = await server.metrics.expose();
   expect(body).toContain('refit_served_requests_total{code="200"} 1');
   expect(body).toMatch(/refit_served_bytes_total [1-9]/);
+});
+
+test('a link out of the folder of files is not followed', async () => {
+  const server = await serve([OLDER]);
+  const outside = await mkdtemp(join(tmpdir(), 'refit-outside-'));
+  onTestFinished(async () => await rm(outside, { recursive: true }));
+  await writeFile(join(outside, 'secret'), 'secret');
+  const files = join(directory, 'files');
+  await mkdir(files, { recursive: true });
+  const [linked, absent] = ['a'.repeat(64), 'b'.repeat(64)];
+  await symlink(join(outside, 'secret'), join(files, linked));
+  for (const hash of [linked, absent])
+    expect((await fetch(`${server.url}/files/${hash}/x`)).status).toBe(404);
 });

@@ -1,6 +1,6 @@
 /** The update server: channels in both formats of k0s, as the redirect of system-upgrade-controller, and the files. */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, realpath, stat } from 'node:fs/promises';
 import {
   createServer,
   type IncomingMessage,
@@ -16,7 +16,8 @@ import {
   readCertificate,
 } from '../../runtime/certificate.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { failing, messageOf } from '../../util/errors.ts';
+import { failing, messageOf, unlessError } from '../../util/errors.ts';
+import { isRecord } from '../../util/json.ts';
 import { closeOnAbort, listen } from '../../util/listen.ts';
 import { ownMember } from '../../util/own-member.ts';
 import type { Tools } from '../../util/tools.ts';
@@ -92,7 +93,8 @@ function updateRequests(options: UpdateServerOptions) {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<number> => {
-    const path = catalogs.pathOfFile(directory, sha256);
+    const path = await pathInside(directory, catalogs.pathOfFile(directory, sha256));
+    if (path === undefined) return refuse(response, 404);
     // Running Plans need the files of releases that the catalog has dropped, too.
     const found = await stat(path, { throwIfNoEntry: false });
     if (!found?.isFile()) return refuse(response, 404);
@@ -149,6 +151,19 @@ function updateRequests(options: UpdateServerOptions) {
       cluster: clusterOf(request),
     });
   };
+}
+
+/** The path without symbolic links; undefined if nothing is there, or if a link leads out of the folder. */
+async function pathInside(directory: string, path: string): Promise<string | undefined> {
+  const [folder, real] = await Promise.all([
+    realpath(directory),
+    unlessError(isMissing)(realpath(path)),
+  ]);
+  return real?.startsWith(`${folder}/`) === true ? real : undefined;
+}
+
+function isMissing(error: unknown): boolean {
+  return isRecord(error) && ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(String(error['code']));
 }
 
 /** Takes the same time for every token. The file may change at any time. */
