@@ -137,6 +137,16 @@ describe('what is wrong', () => {
       'binaries.kubelet: is an object, expected path for a file on the host',
     ],
     [
+      'the same behind a blank, which ssh ignores',
+      { ...GOOD, ssh: { options: { ' StrictHostKeyChecking': 'no' } } },
+      'ssh.options: " StrictHostKeyChecking" is not the name of an option; use letters and digits alone',
+    ],
+    [
+      'a name that holds a value and a second option',
+      { ...GOOD, ssh: { options: { 'StrictHostKeyChecking=no\nUser': 'x' } } },
+      'ssh.options: "StrictHostKeyChecking=no\\nUser" is not the name of an option; use letters and digits alone',
+    ],
+    [
       'an option that would undo the check of host keys',
       { ...GOOD, ssh: { options: { stricthostkeychecking: 'no' } } },
       'ssh.options: stricthostkeychecking is set by Refit; remove it',

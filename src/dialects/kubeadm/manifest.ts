@@ -132,6 +132,9 @@ export type ManifestHost = Manifest['hosts'][number];
 const RESERVED =
   /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|knownhostscommand|updatehostkeys|verifyhostkeydns|nohostauthenticationforlocalhost|forward(agent|x11)|control(master|path|persist))$/i;
 
+/** ssh ignores blanks, quotes and `=` around a name, which would hide a reserved one. */
+const OPTION_NAME = /^[A-Za-z0-9]+$/;
+
 export function controlPlaneOf({ hosts }: Pick<Manifest, 'hosts'>): ManifestHost[] {
   return hosts.filter(({ role }) => role === 'controlPlane');
 }
@@ -202,9 +205,14 @@ export function parseManifest(text: string, file: string): Manifest {
     return fail('hosts: no host has the role controlPlane; add at least one');
   for (const [index, { options: given = {} }] of [data.ssh, ...data.hosts].entries()) {
     const reserved = Object.keys(given).find((name) => RESERVED.test(name));
+    const odd = Object.keys(given).find((name) => !OPTION_NAME.test(name));
     const field = index === 0 ? 'ssh' : `hosts[${index - 1}]`;
     if (reserved !== undefined)
       return fail(`${field}.options: ${reserved} is set by Refit; remove it`);
+    if (odd !== undefined)
+      return fail(
+        `${field}.options: ${JSON.stringify(odd)} is not the name of an option; use letters and digits alone`,
+      );
   }
   for (const each of data.hosts) {
     const { config, ignorePreflightErrors: _, ...others } = optionsFor(data, each);
