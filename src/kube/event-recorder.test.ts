@@ -144,6 +144,13 @@ test('a flood is written at the rate that a server does not mind', async () => {
   expect(created).toHaveLength(120);
 });
 
+test('no text of a node or of a user reaches an Event with what steers a terminal', async () => {
+  const { recorder, created } = rig();
+  recorder.record(plan, { ...note, message: 'w1\u001B[2J: \u202Eno\u200B \u009Bx' });
+  await recorder.flush();
+  expect(created[0]?.message).toBe('w1\uFFFD[2J: \uFFFDno\uFFFD \uFFFDx');
+});
+
 test('what is too long for the server is cut', async () => {
   const { recorder, created } = rig();
   const metadata = { name: 'n'.repeat(253), namespace: 'ships', uid: 'u2' };

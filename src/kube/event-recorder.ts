@@ -3,6 +3,7 @@ import { createTokenBucket, rfc3339, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
 import { sparingly } from '../util/log.ts';
+import { printable } from '../util/printable.ts';
 import { DEFAULT_TOOLS, type Tools } from '../util/tools.ts';
 import { aborted } from '../util/waits.ts';
 import type { KubeClient } from './client.ts';
@@ -147,7 +148,7 @@ function eventOf(
     involvedObject: defined({ apiVersion, kind, name, namespace, uid }),
     type,
     reason,
-    message: message.slice(0, 1_024),
+    message: printable(message).slice(0, 1_024),
     firstTimestamp: now,
     source: { component },
     reportingComponent: component,

@@ -13,6 +13,13 @@ test.each([
   ['a return over what stands there', 'bad\rgood', 'bad good'],
   ['lines and tabs', 'a\nb\tc', 'a b c'],
   ['DELETE and NUL', `a${String.fromCharCode(127, 0)}b`, 'a\uFFFD\uFFFDb'],
+  [
+    'a space without width',
+    'cp\u200B1 a\u2060b \uFEFFc so\u00ADft',
+    'cp\uFFFD1 a\uFFFDb  c so\uFFFDft',
+  ],
+  ['tags', 'w1\u{E0041}\u{E007F}', 'w1\uFFFD\uFFFD'],
+  ['letters that need a joiner, and emoji', 'می\u200Cخواهم 👩\u200D💻 🚀'],
   ['another direction of writing', 'a\u202Eb', 'a\uFFFDb'],
 ])('%s', (_name, text, expected = text) => {
   expect(printable(text)).toBe(expected);
