@@ -4,7 +4,7 @@ import { buildNode } from '../../../test/builders/nodes.ts';
 import { tableDialect } from '../../../test/builders/table-dialect.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { nodes } from '../../kube/resources.ts';
+import { type KubeObject, nodes } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { installedOf, loadOnce } from './load.ts';
 
@@ -75,4 +75,15 @@ test('plans that decisions depend on, too, are listed once', async () => {
   const { world } = await loadOnce(client, { ...own, watched }, new AbortController().signal);
   expect(world.list(own.plans)).toEqual([]);
   expect(listed.toSorted()).toEqual(['hosts', 'nodes', 'plans']);
+});
+
+test('of each object only what its dialect keeps of it is held in memory', async () => {
+  const client = {
+    listAll: async () => await Promise.resolve({ items: [buildNode('n1')], metadata: {} }),
+    list: async () => await Promise.resolve({ items: [], metadata: {} }),
+  } as unknown as KubeClient;
+  const transform = ({ metadata: { name } }: KubeObject): KubeObject => ({ metadata: { name } });
+  const watched = [{ resource: nodes, isRelevant: () => true, transform }];
+  const { world } = await loadOnce(client, { ...own, watched }, new AbortController().signal);
+  expect(world.list(nodes)).toEqual([{ metadata: { name: 'n1' } }]);
 });

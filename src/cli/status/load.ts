@@ -29,13 +29,14 @@ export async function loadOnce(
   return await load(
     { client, abort },
     dialect,
-    async ({ resource, namespace, fieldSelector, labelSelector }) => {
-      const { items, metadata } = await client.listAll(resource, {
+    async ({ resource, namespace, fieldSelector, labelSelector, transform }) => {
+      const { items: whole, metadata } = await client.listAll(resource, {
         abort,
         namespace,
         fieldSelector,
         labelSelector,
       });
+      const items = transform ? whole.map(transform) : whole;
       const byKey = new Map(items.map((object) => [keyOf(object), object]));
       return {
         list: () => items,
@@ -54,7 +55,7 @@ export async function follow(
 ): Promise<Loaded> {
   return await load({ client, abort }, dialect, async (followed) => {
     const { resource, namespace, fieldSelector, labelSelector } = followed;
-    const selection = { namespace, fieldSelector, labelSelector };
+    const selection = { namespace, fieldSelector, labelSelector, transform: followed.transform };
     // Fails at once if the kind is missing: an informer would wait for it.
     await tryList(client, resource, { namespace, fieldSelector, abort });
     const informer = createInformer(client, resource, selection);
