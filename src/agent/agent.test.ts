@@ -4,6 +4,7 @@ import { MemoryStore, viewOf } from '../../test/agent/memory-object.ts';
 import { airgap, journalAt, key, signalAt } from '../../test/builders/agent-situations.ts';
 import { refusal } from '../../test/builders/memory-api.ts';
 import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { decodeReport } from '../signal/annotations.ts';
 import { silentLogger } from '../util/log.ts';
 import { Agent, type AgentParts } from './agent.ts';
 import { IDLE, type Journal } from './journal.ts';
@@ -143,6 +144,31 @@ test('a socket that comes while the agent looks is asked at once', async () => {
   });
   expect([looks[1], looks[2]]).toEqual([250, 250]);
   expect(watching).toBe(0);
+});
+
+test('a crash loop is reported while it happens, long before the time of the restart is up', async () => {
+  const store = new MemoryStore();
+  store.send(signalAt('Restart', key));
+  let reported = '';
+  let pid = 100;
+  const reason = (): string =>
+    decodeReport(store.object.metadata.annotations, key.created)?.reason ?? '';
+  await runWith(journalAt('restarted', { since: 0, restartedAt: 0 }), 0, new Error('never'), {
+    object: viewOf(store),
+    times: { restartTimeoutMs: 10 * MINUTE_MS, soakMs: 1, readyTimeoutMs: 1 },
+    // Every look finds another process, which has not answered.
+    observe: async () => {
+      reported ||= reason();
+      pid += 1;
+      return await Promise.resolve({ service: { pid, parent: 1, started: `${pid}` } });
+    },
+    accountOf: async () => await Promise.resolve({ end: 'exit code 1' }),
+  });
+  expect(reported).toMatch(
+    /^(crash loop: )?the process of \S+ ended at least .*, last with exit code 1$/,
+  );
+  expect(reason()).toMatch(/^crash loop: the process of \S+ ended at least \d+ times in /);
+  expect(store.statuses).toEqual(['Restart']);
 });
 
 test('while a leader drains or uncordons, k0s is not asked: on a worker each answer costs a request to the API server', async () => {

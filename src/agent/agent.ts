@@ -8,33 +8,23 @@ import { backoffDelay } from '../util/clock.ts';
 import { messageOf, unlessError } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 import { sparingly } from '../util/log.ts';
-import {
-  type ActiveJournal,
-  IDLE,
-  type Journal,
-  signalKeyOf,
-  type UpdateJournal,
-} from './journal.ts';
+import { type ActiveJournal, IDLE, type Journal, signalKeyOf } from './journal.ts';
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
+import { type CrashReportParts, crashReporter } from './object/crash-report.ts';
 import { withReport } from './object/report-writer.ts';
 import { changeOrTimeout } from './object/signal-object.ts';
 import { type ObserverParts, stepInputs } from './observe.ts';
-import { type SupervisorAccount, withCrashStory } from './service/crash-story.ts';
+import { withCrashStory } from './service/crash-story.ts';
 import { isDiskFull } from './state/durable-files.ts';
 import type { StepInput } from './step-input.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 import { journalAfter, journalBefore, resumed, withObservedStatus } from './transitions.ts';
 
 /** One agent follows one object with one journal: a host with two objects runs two agents. */
-export interface AgentParts extends ObserverParts {
+export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accountOf'> {
   readonly loadJournal: () => Promise<Journal>;
   /** Resolves once the journal is on the disk. */
   readonly saveJournal: (journal: Journal) => Promise<void>;
-  /** What the supervisor knows of the service since its restart, `ms` ago. */
-  readonly accountOf?: (
-    journal: UpdateJournal,
-    ms: number,
-  ) => Promise<SupervisorAccount | undefined>;
   /** Rejects only when `abort` aborts. */
   readonly perform: (
     step: Step,
@@ -93,12 +83,14 @@ export class Agent {
   #left: SignalData['created'] | undefined;
   #awaited: AwaitStep['kind'] | undefined;
   #isResting = false;
+  readonly #tellCrashes: ReturnType<typeof crashReporter>;
   /** Waits for the socket of a service that starts. */
   #socket: { readonly came: Promise<'came'>; readonly unwatch: () => void } | undefined;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
     this.#observer = stepInputs(parts);
+    this.#tellCrashes = crashReporter(parts);
     this.#startedAt = parts.clock.now();
     this.#epoch = this.#startedAt - parts.clock.monotonic();
     this.#shouldLog = sparingly(parts.clock);
@@ -178,6 +170,7 @@ export class Agent {
     const isBlind = isRisky && this.#parts.beside !== 'replace';
     if (step.kind === 'nothing' || ((step.kind === 'report' || isBlind) && newest === undefined))
       return undefined;
+    if (step.kind === 'await-service') await this.#tellCrashes(this.#journal, signal, input);
     if ('reason' in step && isAwait(step) && newest && signal)
       await this.#reportWait(newest, signal, step.reason);
     if (isAwait(step)) return this.#await(step, input);

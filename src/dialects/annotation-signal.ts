@@ -359,6 +359,7 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
         step,
         ...common,
         ...ownMember(STEPS, step),
+        ...(report?.reason === undefined ? {} : { stalled: report.reason }),
         ...cordonOf(metadata, created, step),
       };
   }

@@ -107,7 +107,7 @@ const REPORT = {
   from: aText,
   /** Milliseconds spent in each earlier status. */
   spent: recordOf(TIMES) as (value: unknown) => Readonly<Record<string, number>> | undefined,
-  /** Why it failed, for people; at most REASON_LIMIT characters. */
+  /** Why it failed or does not go on, for people; at most REASON_LIMIT characters. */
   reason: (value: unknown) => aText(value)?.slice(0, REASON_LIMIT),
   /** True when the previous binary was rolled back to and runs again; false when the service may still restart. */
   rolledBack: (value: unknown) => (typeof value === 'boolean' ? value : undefined),

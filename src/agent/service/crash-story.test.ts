@@ -1,6 +1,6 @@
 /** What people read of a service that did not stay up. */
 import { expect, test } from 'vitest';
-import { type SupervisorAccount, withCrashStory } from './crash-story.ts';
+import { crashesSoFar, type SupervisorAccount, withCrashStory } from './crash-story.ts';
 
 const REASON = 'the service did not show v2 within 1 min 30 s of its restart';
 const story = (exits: number, account?: SupervisorAccount, reason = REASON): string =>
@@ -26,6 +26,25 @@ test.each<[string, string, string]>([
     'crash loop: it ended; started at least 3 times in 1 min 30 s',
   ],
 ])('%s', (_name, text, expected) => expect(text).toBe(expected));
+
+test.each<[string, number, SupervisorAccount, string | undefined]>([
+  ['nothing before a process ended', 0, { end: 'exit code 0' }, undefined],
+  ['one end, without its code', 1, {}, 'the process of v2 ended at least once in 5 s'],
+  [
+    'one end that the supervisor knows',
+    1,
+    { restarts: 1, end: 'exit code 1' },
+    'the process of v2 ended once in 5 s, last with exit code 1',
+  ],
+  [
+    'several are a loop',
+    1,
+    { restarts: 6, end: 'signal 9' },
+    'crash loop: the process of v2 ended 6 times in 5 s, last with signal 9',
+  ],
+])('while it happens: %s', (_name, exits, account, expected) =>
+  expect(crashesSoFar('v2', exits, account, 5_000)).toBe(expected),
+);
 
 test('a log is bounded: three lines, each short', () => {
   const text = story(0, {

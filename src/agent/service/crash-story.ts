@@ -38,6 +38,26 @@ export function withCrashStory(
   return `${isLoop ? 'crash loop: ' : ''}${[reason, ...(parts.length === 0 ? [] : [parts.join(', ')])].join('; ')}`;
 }
 
+/**
+ * What happened so far while the agent still waits for the new version to stay up; undefined before its first process ended.
+ * The log is left out, since it changes at each start: the end of the update tells it.
+ */
+export function crashesSoFar(
+  version: string,
+  exits: number,
+  { restarts = 0, end }: SupervisorAccount,
+  ms: number,
+): string | undefined {
+  const ends = Math.max(exits, restarts);
+  if (ends === 0) return undefined;
+  const atLeast = restarts >= exits ? '' : 'at least ';
+  const often = ends === 1 ? 'once' : `${ends} times`;
+  const code = end === undefined ? '' : `, last with ${end}`;
+  const isLoop = ends + 1 >= LOOP_FROM;
+  const what = `the process of ${version} ended ${atLeast}${often} in ${formatDuration(ms)}${code}`;
+  return `${isLoop ? 'crash loop: ' : ''}${what}`;
+}
+
 /** Whoever reads Nodes reads the story: passwords in URLs, values of queries, and what is called a secret. */
 const SECRETS =
   /([a-z][a-z\d+.-]*:\/\/)\S*@|([?&][\w.-]+=)[^\s&"']+|((?:token|password|passwd|secret)["']?\s*[=:]\s*["']?)[^\s"',]+/gi;

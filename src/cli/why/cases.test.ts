@@ -131,6 +131,17 @@ test.each<[string, Case, readonly string[]]>([
     ],
   ],
   [
+    'a new version that crashes again and again',
+    {
+      states: MOVING,
+      says: 'Restart',
+      reason: 'crash loop: the process of v2 ended 3 times in 7 s, last with exit code 1',
+    },
+    [
+      'w1 Restart (8 min): crash loop: the process of v2 ended 3 times in 7 s, last with exit code 1',
+    ],
+  ],
+  [
     'pods that take their time',
     {
       states: MOVING,

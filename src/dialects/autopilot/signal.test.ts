@@ -155,6 +155,18 @@ describe('the answer of a node to our signal', () => {
     });
   });
 
+  test('with a reason while it works: that is why it does not go on', () => {
+    const reason = 'crash loop: the process of v2 ended 3 times in 7 s, last with exit code 1';
+    const { annotations } = ours('Restart').metadata;
+    const report = encodeReport({ created: later(1000), reason });
+    expect(read(annotated({ ...annotations, ...report }))).toMatchObject({
+      kind: 'working',
+      step: 'Restart',
+      stalled: reason,
+    });
+    expect(read(ours('Restart'))).not.toHaveProperty('stalled');
+  });
+
   test('with the report that its own drain took too long: which step that was', () => {
     const report = encodeReport({
       created: later(1000),

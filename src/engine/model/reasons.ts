@@ -25,7 +25,7 @@ export const REASONS = {
   TargetGone: 'a target was deleted while it was in flight',
   DeadlineExceeded: 'a target did not report within its deadline',
   InFlight: 'a target is in progress',
-  Stalled: 'a target is in progress, but what does the work cannot start',
+  Stalled: 'a target is in progress, but what does the work cannot start or does not stay up',
   Intended: 'the attempt is recorded, and the signal will be written next',
   Signalled: 'the signal is written, and the agent has not answered yet',
   NoFreeSlot: 'all slots are taken',
