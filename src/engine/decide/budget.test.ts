@@ -8,6 +8,7 @@ import { buildTarget } from '../../../test/builders/targets.ts';
 import { later, T0 } from '../../../test/builders/times.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import type { RecordedState } from '../model/rollout.ts';
+import { describeUsedUpBudget } from './budget.ts';
 import { decide } from './decide.ts';
 
 const told = (rolledBack?: boolean): Partial<TargetFacts> => {
@@ -79,4 +80,33 @@ test('a controller ends the plan at once', () => {
   const snapshot = buildSnapshot(buildRollout([stage]), { c1: told(false) });
   const { record } = decide(snapshot, buildPolicy({ maxFailures: 9 }), T0);
   expect(record?.phase).toBe('failed');
+});
+
+test.each<[string, 'controller' | 'worker', number, object | undefined]>([
+  ['is not used up', 'worker', 2, undefined],
+  [
+    'is used up',
+    'worker',
+    1,
+    {
+      message: '2 nodes failed (n1, n2), more than failureBudget 1 of UpgradePolicy nightly allows',
+      lifts:
+        'the failed node is tried again (refit retry NODE), or failureBudget is 2 or more while the plan runs',
+    },
+  ],
+  [
+    'does not count for controllers',
+    'controller',
+    9,
+    {
+      message: 'a failed controller (n1, n2) stops the plan, whatever failureBudget says',
+      lifts: 'the failed node is tried again (refit retry NODE)',
+    },
+  ],
+])('a failure budget that %s: which one, by which failures, and what lifts it', (...row) => {
+  const [, role, maxFailures, expected] = row;
+  const failed = ['n1', 'n2'].map((name) => buildTarget(name, 'failed'));
+  const snapshot = buildSnapshot(buildRollout([buildStage(role, failed)]), {});
+  const policy = buildPolicy({ maxFailures, name: 'nightly' });
+  expect(describeUsedUpBudget(snapshot, policy)).toEqual(expected);
 });

@@ -1,4 +1,5 @@
 /** Counts failures against the failure budget, and says what stops a rollout. */
+import { counted, listed } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
@@ -18,16 +19,54 @@ export function isStopping(snapshot: Snapshot, policy: RolloutPolicy): boolean {
 /** A failed controller stops the rollout: the next one could cost the quorum. */
 export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean {
   const { rollout } = snapshot;
-  const namesIn = (stage: Stage) =>
-    failedIn(snapshot, stage).map(({ name }) => `${stage.role} ${name}`);
-  const counted = rollout.stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
-  // Once for all commands.
-  const failures = new Set(counted.flatMap(namesIn));
-  if (failures.size > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy)))
+  const failures = countedFailures(snapshot);
+  if (failures.length > policy.maxFailures || (rollout.reason && stops(rollout.reason, policy)))
     return true;
-  return counted.some(
-    (stage) => stage.role === 'controller' && failedIn(snapshot, stage).length > 0,
+  return failures.some(({ role }) => role === 'controller');
+}
+
+/** Which limit is used up, by which failures, and what lifts it; undefined unless failures stop the rollout. */
+export function describeUsedUpBudget(
+  snapshot: Snapshot,
+  policy: RolloutPolicy,
+): { readonly message: string; readonly lifts: string } | undefined {
+  if (!isOverBudget(snapshot, policy)) return undefined;
+  const failures = countedFailures(snapshot);
+  const retried = 'the failed node is tried again (refit retry NODE)';
+  const controllers = failures.filter(({ role }) => role === 'controller');
+  if (controllers.length > 0)
+    return {
+      message: `a failed controller (${listed(controllers.map(({ name }) => name))}) stops the plan, whatever failureBudget says`,
+      lifts: retried,
+    };
+  if (failures.length <= policy.maxFailures)
+    return {
+      message: `drain.onDeadline: Stop of UpgradePolicy ${policy.name} ends the plan at a drain that takes too long`,
+      lifts: retried,
+    };
+  const names = listed(failures.map(({ name }) => name));
+  return {
+    message: `${counted(failures.length, 'node')} failed (${names}), more than ${budgetOf(policy)} allows`,
+    lifts: `${retried}, or failureBudget is ${failures.length} or more while the plan runs`,
+  };
+}
+
+/** `failureBudget 1 of UpgradePolicy nightly`. */
+export function budgetOf({ maxFailures, name }: RolloutPolicy): string {
+  return name === undefined
+    ? `failureBudget ${maxFailures} (the default, since no UpgradePolicy applies)`
+    : `failureBudget ${maxFailures} of UpgradePolicy ${name}`;
+}
+
+/** Each node of a role once for all commands. */
+function countedFailures(snapshot: Snapshot): readonly Pick<Target & Stage, 'name' | 'role'>[] {
+  const stages = snapshot.rollout.stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
+  const failures = stages.flatMap((stage) =>
+    failedIn(snapshot, stage).map(
+      ({ name }) => [`${stage.role} ${name}`, { name, role: stage.role }] as const,
+    ),
   );
+  return [...new Map(failures).values()];
 }
 
 export function stops({ code }: Reason, { drain }: RolloutPolicy): boolean {

@@ -72,8 +72,11 @@ test.each<[string, () => unknown, object]>([
     () => last(buildRollout([buildStage('worker', [buildTarget('w0', 'failed'), 'w1', moving])])),
     {
       gate: 'failure-budget',
-      reason: because('FinishingInFlight', 'nothing new starts: a target failed'),
-      ends: FINISHING,
+      reason: because(
+        'FinishingInFlight',
+        'nothing new starts: a target failed; 1 node failed (w0), more than failureBudget 0 (the default, since no UpgradePolicy applies) allows',
+      ),
+      ends: `${FINISHING}, unless the failed node is tried again (refit retry NODE), or failureBudget is 1 or more while the plan runs`,
     },
   ],
   [
@@ -259,14 +262,14 @@ test('a failure budget that is used up is told as that, although nodes are in pr
   const failed = ['f1', 'f2'].map((name) => buildTarget(name, 'failed'));
   const stage = buildStage('worker', ['w1', moving, ...failed], { maxInFlight: 4 });
   const rollout = buildRollout([{ ...stage, failedHoldSlots: true }]);
-  const budget = { facts: atWork, policy: buildPolicy({ maxFailures: 1 }) };
+  const budget = { facts: atWork, policy: buildPolicy({ maxFailures: 1, name: 'nightly' }) };
   expect(last(rollout, budget)).toMatchObject({
     gate: 'failure-budget',
     reason: because(
       'FinishingInFlight',
-      '1 worker queued; 2 failed, more than the failure budget of 1: f1, f2',
+      '1 worker queued; 2 failed, more than failureBudget 1 of UpgradePolicy nightly allows: f1, f2',
     ),
-    ends: 'a failed node is tried again: run refit retry NODE',
+    ends: 'a failed node is tried again: run refit retry NODE; or failureBudget of the UpgradePolicy is 2 or more',
   });
 });
 

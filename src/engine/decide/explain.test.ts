@@ -178,7 +178,7 @@ describe('what stops everything', () => {
     const waits = waitsOf(buildRollout(failing, { reason }), { w2: { observation: sent() } });
     expect(linesOf(waits)).toEqual([
       'w2 (signalled) since 08:00: w2 is signalled; its agent has not answered yet; until 10:00',
-      'failure-budget since 08:00: nothing new starts: w1: FailedDownload: 404',
+      'failure-budget since 08:00: nothing new starts: w1: FailedDownload: 404; 1 node failed (w1), more than failureBudget 0 (the default, since no UpgradePolicy applies) allows',
     ]);
   });
 

@@ -21,7 +21,7 @@ import {
 } from '../model/rollout.ts';
 import * as slots from '../schedule/slots.ts';
 import { choose } from './advance.ts';
-import { isStopping } from './budget.ts';
+import { budgetOf, describeUsedUpBudget, isStopping } from './budget.ts';
 import { type Evaluations, timeLeft } from './evaluate-target.ts';
 
 export type Explanation = Pick<Decision, 'waits' | 'recheckAfterMs' | 'probes'>;
@@ -143,9 +143,8 @@ function heldAsOne(context: DecisionContext, stage: Stage) {
   return held && held.reason.code !== 'EarlierNodes' ? choice : undefined;
 }
 
-function stopOf({
-  snapshot: { rollout, controls },
-}: DecisionContext): Pick<Wait, 'gate' | 'reason' | 'ends'> {
+function stopOf({ snapshot, policy }: DecisionContext): Pick<Wait, 'gate' | 'reason' | 'ends'> {
+  const { rollout, controls } = snapshot;
   const { problems, reason } = rollout;
   if (controls.abort !== undefined) {
     const { code, message } = abortReason(controls.abort);
@@ -161,11 +160,14 @@ function stopOf({
       ends: 'the plan is corrected',
     };
   }
-  const message = `nothing new starts: ${reason?.message ?? 'a target failed'}`;
+  const budget = describeUsedUpBudget(snapshot, policy);
+  const limit = budget === undefined ? '' : `; ${budget.message}`;
+  const message = `nothing new starts: ${reason?.message ?? 'a target failed'}${limit}`;
+  const lifts = budget === undefined ? '' : `, unless ${budget.lifts}`;
   return {
     gate: 'failure-budget',
     reason: because('FinishingInFlight', message),
-    ends: slots.FINISHING_ENDS,
+    ends: `${slots.FINISHING_ENDS}${lifts}`,
   };
 }
 
@@ -198,10 +200,11 @@ function slotWait(
   const keepers = listed(kept.map(({ name }) => name));
   const retried = 'a failed node is tried again: run refit retry NODE';
   if (maxFailures > 0 && kept.length > maxFailures) {
-    const message = `${queued}; ${kept.length} failed, more than the failure budget of ${maxFailures}: ${keepers}`;
+    const message = `${queued}; ${kept.length} failed, more than ${budgetOf(policy)} allows: ${keepers}`;
     const reason = because('FinishingInFlight', message);
+    const lifted = `${retried}; or failureBudget of the UpgradePolicy is ${kept.length} or more`;
     return [
-      { wait: { gate: 'failure-budget', reason, ends: retried, since, ofStage: true } as const },
+      { wait: { gate: 'failure-budget', reason, ends: lifted, since, ofStage: true } as const },
     ];
   }
   const atWork = slots.failedInFlightIn(snapshot, now);
