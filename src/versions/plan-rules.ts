@@ -33,12 +33,19 @@ export interface VersionVerdict {
 
 export type ApiServer = Pick<VersionTarget, 'name'> & { readonly version?: string | undefined };
 type AllowedRules = ReadonlySet<VersionRule>;
+type RemedyOf = (rule: VersionRule) => string;
+
+function policyRemedy(rule: VersionRule): string {
+  return `; versions.allow: [${rule}] of an UpgradePolicy lifts it`;
+}
 
 /** Judges each stage by what the stages before it leave behind. */
 export function judgePlan(
   stages: readonly VersionStage[],
   apiServers: readonly ApiServer[],
   allow: AllowedRules,
+  /** What lifts a rule, for people; where its caller says that itself, nothing. */
+  remedyOf: RemedyOf = policyRemedy,
 ) {
   const servers = new Map(apiServers.map(({ name, version }) => [name, version]));
   const moved = new Map<string, string>();
@@ -50,7 +57,7 @@ export function judgePlan(
     if (!stage.forced) judgeStage(stage, moved, servers, allow, findings);
     for (const { name } of targets) moved.set(keyOf(role, name), version);
   }
-  return findings.verdict();
+  return findings.verdict(remedyOf);
 }
 
 function judgeStage(
@@ -104,10 +111,10 @@ function planFindings() {
       void broken.getOrInsert(`${rule} ${what}`, { rule, what, names: [] }).names.push(name),
     leave: (what: string, ...names: readonly string[]) =>
       void left.getOrInsert(what, []).push(...names),
-    verdict: (): VersionVerdict => ({
+    verdict: (remedyOf: RemedyOf): VersionVerdict => ({
       problems: [...broken.values()].map(({ rule, what, names }) => ({
         code: rule,
-        message: `${listed(names)} ${what} (rule ${rule})`,
+        message: `${listed(names)} ${what} (rule ${rule}${remedyOf(rule)})`,
       })),
       unchecked: [...left].map(([what, names]) =>
         [listed([...new Set(names)]), what].filter((part) => part !== '').join(': '),

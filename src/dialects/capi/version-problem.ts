@@ -22,6 +22,7 @@ export async function versionProblem(
     [{ ...stage, forced: false }],
     [{ name: 'the cluster', version }],
     allow,
+    () => '',
   ).problems;
   return problem && `${problem.message}; the setting ${ALLOW} lifts rules by their names`;
 }

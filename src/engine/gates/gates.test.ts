@@ -435,14 +435,14 @@ const rows: [Gate, string, GateInput, string][] = [
     versionsFollow,
     'one that is too old',
     judged('v1.34.1'),
-    'stop SkippedMinor: n1 would go from v1.34.1 past 1.35 to v1.36.3+x.2 (rule SkippedMinor)',
+    'stop SkippedMinor: n1 would go from v1.34.1 past 1.35 to v1.36.3+x.2 (rule SkippedMinor; versions.allow: [SkippedMinor] of an UpgradePolicy lifts it)',
   ],
   [apiServersFirst, 'the same minor version', judged('v1.36.0'), 'pass'],
   [
     apiServersFirst,
     'one that is behind',
     judged('v1.35.9'),
-    'wait KubeletAhead: n1 would have a kubelet of v1.36.3+x.2, newer than the API server of c1 (v1.35.9) (rule KubeletAhead)',
+    'wait KubeletAhead: n1 would have a kubelet of v1.36.3+x.2, newer than the API server of c1 (v1.35.9) (rule KubeletAhead; versions.allow: [KubeletAhead] of an UpgradePolicy lifts it)',
   ],
 ];
 
