@@ -25,7 +25,7 @@ export interface StepBody {
 export const LOCK_WAIT = 1800;
 export const EXIT_BUSY = 75;
 
-export const PRELUDE = `${scriptFile('prelude.sh')}${scriptFile('packages.sh')}`;
+export const PRELUDE = ['prelude.sh', 'trusted.sh', 'packages.sh'].map(scriptFile).join('');
 
 const JOURNAL = scriptFile('journal.sh');
 const BACKUPS = scriptFile('backups.sh');
@@ -37,14 +37,13 @@ export const LISTENS = scriptFile('listens.sh');
 export const FACTS = scriptFile('facts.sh');
 export const API_SERVER = scriptFile('api-server.sh');
 
-/** Prints facts as lines `name=value`; `hard` and `warn` have sentences. Changes nothing. `now`: milliseconds, here. */
+/** Prints facts as lines `name=value`; `hard` and `warn` have sentences. Leaves nothing behind. `now`: milliseconds, here. */
 export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   const { role } = host;
   const { patches, config } = optionsFor(upgrade, host);
   const { binaries, containerd } = upgrade;
   const given = [patches, config].flatMap((path) => path ?? []).map(quoted);
-  const absent = '[ -e "$SOURCE" ] || echo "kubeadm: no file $SOURCE on this host"';
-  const paths = given.map((path) => `SOURCE=${path}\n${absent}\n`);
+  const paths = untrustedOptions({ patches, config });
   if (role === 'controlPlane' && upgrade.etcdSnapshotCertificate !== undefined)
     paths.push(
       'command -v openssl >/dev/null || echo "no openssl in PATH: it encrypts the snapshot of etcd"\n',
@@ -55,6 +54,21 @@ ${PRELUDE}${scriptFile('runtime.sh')}${WRONG}{ ${scriptFile('in-path.sh')}${each
 ${scriptFile('room.sh')}
 } | sed -E '/^(warn|stopped)=/!s/^/hard=/'
 ${LISTENS}${facts}${role === 'controlPlane' ? `${BACKUPS}${scriptFile('missing-manifests.sh')}` : ''}`;
+}
+
+/** Lines that print who else could change a file that kubeadm would read as root. */
+function untrustedOptions(options: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.entries(options).flatMap(([name, path]) =>
+    path === undefined ? [] : `untrusted_option ${name} ${quoted(path)}\n`,
+  );
+}
+
+/** Ends the script before kubeadm reads a file that somebody besides root could change. */
+function refuseUntrusted({ patches, config }: KubeadmOptions): string {
+  const lines = untrustedOptions({ patches, config });
+  return lines
+    .map((line) => `problem=$(${line.trimEnd()})\n[ -z "$problem" ] || fail "$problem"\n`)
+    .join('');
 }
 
 /** KiB that new images may need, unless they are there already. */
@@ -141,30 +155,39 @@ export function prepareScript(upgrade: Upgrade, host: Host, leads: boolean): str
   const preflight = has ? `"$D/staged/kubeadm" upgrade ${command}${flags}\n` : '';
   const plan = has && leads ? scriptFile('upgrade-plan.sh') : '';
   const names = `VERSION=${quoted(upgrade.version)}\n`;
+  const trusted = refuseUntrusted(optionsFor(upgrade, host));
   return detached(
-    `${names}${PRELUDE}${JOURNAL}${stageBody(upgrade).body}${preflight}${plan}`,
+    `${names}${PRELUDE}${JOURNAL}${trusted}${stageBody(upgrade).body}${preflight}${plan}`,
     LOCK_WAIT,
   );
 }
 
-/** Prints what kubeadm would change in the static pod manifests; nothing if no kubeadm of the target is on the host. Changes nothing. */
+/** Prints what kubeadm would change in the static pod manifests; nothing if no kubeadm of the target is on the host. Leaves nothing behind. */
 export function diffScript({ version, binaries }: Upgrade): string {
   return `VERSION=${quoted(version)}
-${PRELUDE}${WRONG}${assigned(binaries.kubeadm)}for file in "$D/staged/kubeadm" "$R$SOURCE"; do
-  [ -f "$file" ] && [ -x "$file" ] && [ -z "$(wrong kubeadm "$file" "$SHA256")" ] || continue
-  exec "$file" upgrade diff "$VERSION" 2>&1
-done
-`;
+${PRELUDE}${WRONG}${assigned(binaries.kubeadm)}${scriptFile('diff.sh')}`;
 }
 
 export function hasPhases(version: string): boolean {
   return (parseVersion(version)?.minor ?? 0) >= 31;
 }
 
-/** Values of the manifest are assigned here and then only used as `"$SOURCE"`, `"$SHOWN"` and `"$SHA256"`. */
+/** Values of the manifest are assigned here and then only used as `"$SOURCE"`, `"$CURL"`, `"$SHOWN"` and `"$SHA256"`. */
 function assigned(source: Binary): string {
   const [kind, from] = 'path' in source ? ['path', source.path] : ['url', source.url];
-  return `KIND=${kind}\nSOURCE=${quoted(from)}\nSHOWN=${quoted(printableUrl(from))}\nSHA256=${quoted(source.sha256?.toLowerCase() ?? '')}\n`;
+  return `KIND=${kind}\nSOURCE=${quoted(from)}\nCURL=${quoted(curlConfiguration(from))}\nSHOWN=${quoted(printableUrl(from))}\nSHA256=${quoted(source.sha256?.toLowerCase() ?? '')}\n`;
+}
+
+const CURL_ESCAPES: Readonly<Record<string, string>> = {
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+};
+
+/** One line for `curl -K`, in which no character can begin another option. */
+function curlConfiguration(url: string): string {
+  return `url = "${url.replaceAll(/[\\"\n\r\t\v]/g, (found) => CURL_ESCAPES[found] ?? `\\${found}`)}"`;
 }
 
 const replaced = (name: string): string =>
@@ -201,9 +224,13 @@ export function kubeadmBody(
   // Ended by a signal, kubeadm may leave a manifest out; after an error of its own it has put them all back.
   const ended = '{ code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }';
   const body = `${replaced('kubeadm')}kubeadm ${command} || ${ended}\n${scriptFile('remove-copies.sh')}`;
+  const trusted = refuseUntrusted(options);
   return role === 'controlPlane'
-    ? { before: `${RESTORE}${scriptFile('record-run.sh')}${KEEP_CONFIGURATION}`, body }
-    : { before: KEEP_CONFIGURATION, body: `${body}${scriptFile('kubelet-flags.sh')}` };
+    ? { before: `${trusted}${RESTORE}${scriptFile('record-run.sh')}${KEEP_CONFIGURATION}`, body }
+    : {
+        before: `${trusted}${KEEP_CONFIGURATION}`,
+        body: `${body}${scriptFile('kubelet-flags.sh')}`,
+      };
 }
 
 /** A host may have no kubectl. */

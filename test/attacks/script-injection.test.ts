@@ -62,7 +62,7 @@ beforeAll(async () => {
     containerd: 'exit 0',
     systemctl: 'exit 0',
     etcdutl: 'exit 0',
-    curl: 'printf "%s\\n" "$@" >"$REFIT_ROOT/curl"; exit 22',
+    curl: 'printf "%s\\n" "$@" >"$REFIT_ROOT/curl"; cat >"$REFIT_ROOT/configuration"; exit 22',
   };
   for (const folder of ['run', 'usr/bin']) await mkdir(join(root, folder), { recursive: true });
   for (const [name, body] of Object.entries(tools))
@@ -235,7 +235,7 @@ test.each(NAMES.map((name, index) => [...name, index] as const))(
 );
 
 test.each(ATTACKS)(
-  'the address %j reaches the download as one argument, and the message as text',
+  'the address %j reaches the download as one line of its configuration, and the message as text',
   async (attack) => {
     const source = { url: `https://example.com/${attack}`, sha256: 'ab'.repeat(32) };
     const script = stepScript(
@@ -244,7 +244,12 @@ test.each(ATTACKS)(
     );
     const stdout = await expectHarmless(script);
     const found = await readFile(join(root, 'curl'), 'utf8');
-    expect(found.endsWith(`--\n${source.url}\n`)).toBe(true);
+    expect(found.endsWith('-K\n-\n')).toBe(true);
+    const [line = '', ...others] = (await readFile(join(root, 'configuration'), 'utf8')).split(
+      '\n',
+    );
+    expect(others).toEqual(['']);
+    expect(JSON.parse(line.replace(/^url = /, ''))).toBe(source.url);
     // A mirror that stalls must not hold the host's lock.
     expect(found).toContain('--speed-time\n60\n');
     // Only the end of the step's log comes back.

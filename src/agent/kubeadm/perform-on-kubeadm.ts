@@ -179,8 +179,10 @@ export async function findKubeadm(name: string, root: string, shells: Shells): P
 export function localShells(abort: AbortSignal): Shells {
   return {
     async run(_host, script, patienceMs) {
-      // As an argument: what is cut off when the agent dies would run as far as it came.
-      const result = await runProgram('/bin/sh', ['-c', script], { patienceMs, abort });
+      // Not as an argument, which everybody on the host can read. As one command: a shell runs none of it unless it has read all,
+      // so nothing runs half of a script if the agent dies while it writes.
+      const input = `{\n${script}\n}\n`;
+      const result = await runProgram('/bin/sh', ['-s'], { input, patienceMs, abort });
       abort.throwIfAborted();
       if (result.code !== BROKEN) return result;
       throw new RefitError('REFIT_AGENT', `a script on this host was ended: ${result.stderr}`);

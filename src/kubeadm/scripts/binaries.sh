@@ -16,6 +16,28 @@ wrong() {
   found=$(version_of "$1" "$2")
   [ "$found" = "$VERSION" ] || echo "$FIELD.$1 has version $found, expected $VERSION"
 }
+# `copy_to_check NAME` copies the file SOURCE to COPY, which only root can change and which goes with this shell, or says why not.
+# What is hashed is what then runs: between the two, the owner of a folder could put another file in its place.
+copy_to_check() {
+  COPY='' problem=$(untrusted "$R$SOURCE")
+  [ -z "$problem" ] || { echo "$FIELD.$1.path: $problem" && return 0; }
+  find "$D" -maxdepth 1 -name 'check.*' -mmin +60 -exec rm -f {} +
+  COPY=$(mktemp "$D/check.XXXXXX")
+  # A plan leaves nothing behind.
+  trap 'rm -f "$COPY"; [ -z "$NEW" ] || rmdir "$D" 2>/dev/null || true' EXIT
+  trap 'exit 1' HUP INT TERM
+  if ! why=$(cp "$R$SOURCE" "$COPY" 2>&1); then
+    rm -f "$COPY"
+    echo "$FIELD.$1.path: cannot copy $SOURCE to $D, where it is checked: $why"
+  else
+    chmod 700 "$COPY"
+  fi
+}
+wrong_on_host() (
+  make_private
+  copy_to_check "$1"
+  [ ! -e "$COPY" ] || wrong "$1" "$COPY" "$SHA256"
+)
 is_staged() { [ -n "$SHA256" ] && [ -x "$D/staged/$1" ] && [ -z "$(wrong "$1" "$D/staged/$1" "$SHA256")" ]; }
 # `probe NAME` says what `fetch NAME` would stumble over: of SOURCE, by its KIND, shown as SHOWN, with SHA256 or none.
 probe() {
@@ -40,14 +62,16 @@ probe() {
   elif is_staged "$1"; then
     :
   elif [ "$KIND" = url ]; then
-    tried=$(curl -fsSL -r 0-0 --max-time 20 -o /dev/null -- "$SOURCE" 2>&1) ||
+    tried=$(download -r 0-0 --max-time 20 -o /dev/null 2>&1) ||
       echo "$FIELD.$1.url: cannot download $SHOWN: $tried"
   elif [ ! -f "$R$SOURCE" ]; then
     echo "$FIELD.$1.path: no file $SOURCE on this host"
-  elif [ -x "$R$SOURCE" ]; then
-    wrong "$1" "$R$SOURCE" "$SHA256"
+  else
+    wrong_on_host "$1"
   fi
 }
+# Everybody on the host can read arguments: the address, with its password or token, goes in as configuration.
+download() { printf '%s\n' "$CURL" | curl -fsSL "$@" -K -; }
 # A staged copy is good enough if a hash proves it.
 fetch() {
   find_package "$1"
@@ -58,9 +82,11 @@ fetch() {
     (cd "$D/staged" && fetch_package "$1") || fail "$MANAGER cannot fetch $PACKAGE ${VERSION#v}"
   elif [ "$KIND" = url ]; then
     # In seconds: a mirror that stalls must not hold the host's lock.
-    curl -fsSL --retry 3 --connect-timeout 30 --speed-limit 1 --speed-time 60 --max-time 21600 -o "$file.new" -- "$SOURCE" ||
+    download --retry 3 --connect-timeout 30 --speed-limit 1 --speed-time 60 --max-time 21600 -o "$file.new" ||
       fail "$FIELD.$1.url: cannot download $SHOWN"
   else
+    problem=$(untrusted "$R$SOURCE")
+    [ -z "$problem" ] || fail "$FIELD.$1.path: $problem"
     cp "$R$SOURCE" "$file.new" || fail "$FIELD.$1.path: no file $SOURCE on this host"
   fi
   chmod 755 "$file.new"

@@ -1,12 +1,18 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # Runs BODY in its own session under the host's lock, for which it waits WAIT seconds. A full disk does not stop its log.
+# Everybody on the host can read arguments, and BODY may hold a password: it runs from a file of root's that has no name any more.
 set -u
 D=${REFIT_ROOT:-}/var/lib/refit
 umask 077
 mkdir -p "$D"
 exec 2>&1
-LOG=$(mktemp "${REFIT_ROOT:-}/run/refit.XXXXXX" 2>/dev/null || mktemp "$D/log.XXXXXX")
-setsid -w flock -o -E "$BUSY" -w "$WAIT" "$D/kubeadm.lock" sh -c "$BODY" </dev/null >"$LOG" 2>&1
+temporary() { mktemp "${REFIT_ROOT:-}/run/refit.XXXXXX" 2>/dev/null || mktemp "$D/log.XXXXXX"; }
+LOG=$(temporary)
+SCRIPT=$(temporary)
+printf '%s\n' 'exec 3<&-' "$BODY" >"$SCRIPT" || { rm -f "$SCRIPT" "$LOG" && exit 1; }
+exec 3<"$SCRIPT"
+rm "$SCRIPT"
+setsid -w flock -o -E "$BUSY" -w "$WAIT" "$D/kubeadm.lock" sh /dev/fd/3 </dev/null >"$LOG" 2>&1
 code=$?
 tail -n 20 "$LOG"
 cp "$LOG" "$D/last.log"

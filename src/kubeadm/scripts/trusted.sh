@@ -1,0 +1,72 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# `untrusted PATH` prints who besides root could change PATH, or a folder or link on the way to it; nothing if nobody can, or if
+# PATH is missing. The rules are those of src/agent/state/trusted-path.ts, for hosts that have only a shell.
+untrusted() (
+  set -f
+  rest=$1 at='' links=0
+  case $1 in /*) ;; *) rest=$PWD/$1 ;; esac
+  while [ -n "$rest" ]; do
+    name=${rest%%/*}
+    case $rest in */*) rest=${rest#*/} ;; *) rest='' ;; esac
+    case $name in
+    '' | .) continue ;;
+    ..) at=${at%/*} && continue ;;
+    esac
+    next=$at/$name
+    [ -e "$next" ] || [ -L "$next" ] || return 0
+    owner=$(stat -c %u "$next")
+    if [ "$owner" != 0 ] && [ "$owner" != "$(id -u)" ]; then
+      echo "${next#"$R"} belongs to user $owner: use a path that only root can change, as of a folder of root"
+      return 0
+    fi
+    if [ -L "$next" ]; then
+      [ $((links += 1)) -le 40 ] || { echo "$1 has too many symbolic links" && return 0; }
+      target=$(readlink "$next")
+      case $target in /*) at='' ;; esac
+      rest=$target/$rest
+      continue
+    fi
+    # As in /tmp, nobody can replace a file of root.
+    if [ -d "$next" ] && [ -k "$next" ]; then :; elif others_write "$next"; then return 0; fi
+    at=$next
+  done
+  [ -z "$at" ] || others_write "$at" || true
+)
+# Says so if somebody besides root may write to this file or folder.
+others_write() {
+  mode=$(stat -c %a "$1") group=$(stat -c %g "$1")
+  if [ $((0$mode & 2)) = 0 ]; then
+    [ $((0$mode & 16)) != 0 ] && [ "$group" != "$(id -g)" ] && ! is_empty_staff "$group" || return 1
+  fi
+  echo "others may write to ${1#"$R"}: run chmod go-w ${1#"$R"}"
+}
+# Debian lets its group staff write to /usr/local. Only the host's own files are sure to name all members.
+is_empty_staff() {
+  [ -z "$(sed -n 's/#.*//;s/\[[^]]*\]//g;s/^ *\(passwd\|group\|initgroups\)://p' /etc/nsswitch.conf 2>/dev/null |
+    tr -s ' \t' '\n' | grep -vxE 'files|compat|systemd|' || true)" ] || return 1
+  case $(getent group "$1" 2>/dev/null) in staff:*:"$1": | staff:*:"$1":root) ;; *) return 1 ;; esac
+  ! getent passwd | cut -d : -f 1,4 | grep -v '^root:' | grep -q ":$1\$"
+}
+# `untrusted_option NAME PATH`: of kubeadm. With the files of a folder, and with the folder of patches that a configuration names.
+untrusted_option() (
+  [ -e "$2" ] || { echo "kubeadm: no file $2 on this host" && return 0; }
+  problem=$(untrusted "$2")
+  if [ -d "$2" ]; then
+    for file in "$2"/* "$2"/.[!.]*; do [ -n "$problem" ] || problem=$(untrusted "$file"); done
+  fi
+  [ -z "$problem" ] || { echo "kubeadm.$1: $problem" && return 0; }
+  [ ! -f "$2" ] || patches_of "$2" | while read -r folder; do untrusted_option "$1 names patches" "$folder"; done
+)
+patches_of() {
+  sed -n "/^ *#/d;s/.*directory[\"']*: *//p" "$1" | sed "s/ #.*//;s/[]}\"',[:space:]]*\$//;s/^[\"']//"
+}
+# Only root can look into the folder where files are checked and staged. NEW is not empty if it was not there.
+make_private() {
+  NEW=''
+  [ -d "$D" ] || NEW=yes
+  problem=$(untrusted "${D%/*}")
+  [ -z "$problem" ] || fail "$problem"
+  (umask 077 && mkdir -p "$D") && chmod 700 "$D"
+  problem=$(untrusted "$D")
+  [ -z "$problem" ] || fail "$problem"
+}
