@@ -63,6 +63,13 @@ function untrustedOptions(options: Readonly<Record<string, string | undefined>>)
   );
 }
 
+/** Prints who else could change the configuration that kubeadm would read; nothing while it is missing. */
+export function configurationScript({ config }: KubeadmOptions): string {
+  return config === undefined
+    ? ''
+    : `${PRELUDE}[ ! -e ${quoted(config)} ] || ${untrustedOptions({ config }).join('')}`;
+}
+
 /** Ends the script before kubeadm reads a file that somebody besides root could change. */
 function refuseUntrusted({ patches, config }: KubeadmOptions): string {
   const lines = untrustedOptions({ patches, config });

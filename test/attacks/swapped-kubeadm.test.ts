@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import { chmod, chown, mkdir, symlink } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { findKubeadm, localShells } from '../../src/agent/kubeadm/perform-on-kubeadm.ts';
 import { restoreFactsScript } from '../../src/cli/kubeadm/restore-etcd.ts';
+import type { Shells } from '../../src/kubeadm/host.ts';
 import { parseFacts } from '../../src/kubeadm/probe.ts';
 import {
   diffScript,
@@ -164,6 +166,27 @@ test.each(OPTIONS)('the option %s: %s', async (option, problem, open) => {
   expect(await rig.onHost(prepareScript(given.manifest, given.host, false))).toBe(`${problem}\n`);
   expect(await rig.onHost(step())).toBe(`${problem}\n`);
   expect(rig.isOwned).toBe(false);
+});
+
+test('an agent does not start with a --kubeadm-config that others may change, nor with patches of others', async () => {
+  const stop = new AbortController();
+  const local = localShells(stop.signal);
+  // The test's own programs are found first.
+  const path = `PATH=${rig.at('usr/bin')}:$PATH\n`;
+  const shells: Shells = { run: async (on, script) => await local.run(on, `${path}${script}`) };
+  const config = rig.at('srv/upgrade.yaml');
+  const start = async () => await findKubeadm('w1', rig.root, shells, { config });
+  // It may come later.
+  expect(await start()).toEqual({ name: 'w1', role: 'worker' });
+  await rig.put('patches/etcd.json', '[]');
+  await rig.put('srv/upgrade.yaml', `node: { patches: { directory: ${rig.at('patches')} } }\n`);
+  expect(await start()).toEqual({ name: 'w1', role: 'worker' });
+  await chmod(rig.at('patches'), 0o777);
+  await expect(start()).rejects.toThrow(
+    `--kubeadm-config: kubeadm.config names patches: others may write to ${rig.at('patches')}: run chmod go-w ${rig.at('patches')}`,
+  );
+  await chmod(config, 0o666);
+  await expect(start()).rejects.toThrow(`others may write to ${config}`);
 });
 
 test('a snapshot of etcd that others may change is not restored', async () => {

@@ -8,7 +8,12 @@ import type { Host, KubeadmOptions, Shells } from '../../kubeadm/host.ts';
 import * as hostSteps from '../../kubeadm/host-steps.ts';
 import { etcdAnswersFrom } from '../../kubeadm/probe.ts';
 import { BROKEN, runProgram } from '../../kubeadm/run-program.ts';
-import { kubeadmBody, kubeletBody, repairScript } from '../../kubeadm/scripts.ts';
+import {
+  configurationScript,
+  kubeadmBody,
+  kubeletBody,
+  repairScript,
+} from '../../kubeadm/scripts.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { defined, isRecord, parseJson } from '../../util/json.ts';
 import {
@@ -158,8 +163,13 @@ async function upgrade(
   }
 }
 
-/** Throws REFIT_AGENT where there is no kubeadm. */
-export async function findKubeadm(name: string, root: string, shells: Shells): Promise<Host> {
+/** Throws REFIT_AGENT where there is no kubeadm, and REFIT_FILE if others may change a file of its options. */
+export async function findKubeadm(
+  name: string,
+  root: string,
+  shells: Shells,
+  options: KubeadmOptions = {},
+): Promise<Host> {
   // A worker has none, whatever manifests lie there.
   const isController = existsSync(`${root}/etc/kubernetes/controller-manager.conf`);
   const host: Host = { name, role: isController ? 'controlPlane' : 'worker' };
@@ -167,7 +177,11 @@ export async function findKubeadm(name: string, root: string, shells: Shells): P
     'for name in kubeadm kubelet; do command -v "$name" >/dev/null || echo "$name"; done';
   const { stdout } = await shells.run(host, script);
   const missing = stdout.trim().split('\n').join(' and ');
-  if (missing === '') return host;
+  if (missing === '') {
+    const untrusted = (await shells.run(host, configurationScript(options))).stdout.trim();
+    if (untrusted !== '') throw new RefitError('REFIT_FILE', `--kubeadm-config: ${untrusted}`);
+    return host;
+  }
   const hint =
     'start the agent once kubeadm has joined this host, or without --procedure kubeadm on a k0s host';
   throw new RefitError('REFIT_AGENT', `no ${missing} in PATH (${process.env['PATH'] ?? ''})`, {

@@ -70,7 +70,8 @@ async function serveWorker(host: HostParts, name: string, stop: AbortSignal): Pr
   const configured = keepConfigured(host, name, object, stop);
   if (host.options.procedure === 'kubeadm') {
     const { findKubeadm, localShells } = await import('../kubeadm/perform-on-kubeadm.ts');
-    const own = { ...host, kubeadm: await findKubeadm(name, ROOT, localShells(stop)) };
+    const found = await findKubeadm(name, ROOT, localShells(stop), host.options.kubeadm);
+    const own = { ...host, kubeadm: found };
     const agent = createObjectAgent(own, { ...common, accepts: ['kubeadmupdate'] }, () => name);
     await Promise.all([agent.run(stop), announce(own, object, stop), configured]);
     return;
