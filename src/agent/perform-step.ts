@@ -14,6 +14,7 @@ import { endProcess, identityOf } from './service/processes.ts';
 import type { ServiceRestarter } from './service/service-restarter.ts';
 import { runTrial } from './service/trial-run.ts';
 import { type Files, replaceDurably, syncPath } from './state/durable-files.ts';
+import { copyAttributes } from './state/file-attributes.ts';
 import { pathsBeside, pathsIn } from './state/state-directory.ts';
 import type { FileTrust } from './state/trusted-path.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
@@ -79,6 +80,11 @@ async function updateEffectOf(
     await fileTrust.removeEmpty(staging);
   };
   const prepare = async (): Promise<void> => await fileTrust.makePrivate(staging);
+  const cannot = (problem: string): void => tools.log.warn(problem);
+  const withAttributesOf = async (from: string, to: string): Promise<void> => {
+    await copyAttributes(from, to, { cannot });
+    await syncPath(to, files);
+  };
   const effects: Effects = {
     download: async () =>
       await download({ url, sha256, staged, paths, userAgent, limits, prepare }, tools),
@@ -102,7 +108,8 @@ async function updateEffectOf(
       ),
     'keep-previous': async () => {
       await fileTrust.assertReplaceable(work.binary);
-      await replaceDurably(work.binary, previous, files, async (path) => {
+      await replaceDurably(work.binary, previous, files, async (path, isCopy) => {
+        if (isCopy) await withAttributesOf(work.binary, path);
         if (!forceupdate && (await isSameContent(path, staged, files)))
           throw new Error(
             `${work.binary} is the wanted version already: another agent put it in place`,
@@ -115,6 +122,7 @@ async function updateEffectOf(
       const then = tools.tried?.get(staged);
       const isTried = then !== undefined && then === `${await stampOf(staged)} ${wanted}`;
       await replaceDurably(staged, work.binary, files, async (path) => {
+        await withAttributesOf(work.binary, path);
         // Where there are no hard links it is a copy.
         if (!isTried || identityOf(path) !== identityOf(staged))
           await checkHash(path, wanted, files);
@@ -123,7 +131,9 @@ async function updateEffectOf(
     'roll-back': async () => {
       await fileTrust.assertReplaceable(previous);
       const back = async (): Promise<void> =>
-        await replaceDurably(previous, work.binary, files).catch(async (error: unknown) => {
+        await replaceDurably(previous, work.binary, files, async (path, isCopy) => {
+          if (isCopy) await withAttributesOf(previous, path);
+        }).catch(async (error: unknown) => {
           // What kept a swap from the file, such as a mount on it, does so here, too: then there is nothing to undo.
           if (!(await isSameContent(previous, work.binary, files))) throw error;
           await syncPath(dirname(work.binary), files);

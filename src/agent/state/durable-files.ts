@@ -34,25 +34,27 @@ export async function writeDurably(
   await syncPath(dirname(path), files);
 }
 
-/** Makes `target`, which always exists, the file that `source` is. `verify` rejects to keep the old one. */
+/** Makes `target`, which always exists, the file that `source` is. `verify` rejects to keep the old one; it is told whether the file is a copy, which lacks extended attributes. */
 export async function replaceDurably(
   source: string,
   target: string,
   files: Files = fsPromises,
-  verify: (path: string) => Promise<void> = async () => await Promise.resolve(),
+  verify: (path: string, isCopy: boolean) => Promise<void> = async () => await Promise.resolve(),
 ): Promise<void> {
   const next = `${target}.new`;
   await files.rm(next, { force: true });
+  let isCopy = false;
   try {
     await files.link(source, next);
   } catch (error) {
     if (!NO_LINKS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
     // Otherwise `source` stays as a second name.
+    isCopy = true;
     await files.copyFile(source, next);
     await syncPath(next, files);
   }
   try {
-    await verify(next);
+    await verify(next, isCopy);
     await files.rename(next, target);
   } finally {
     // Left by a failure, and by rename(2) when both are names of one file, as on a repetition after a crash.

@@ -5,7 +5,7 @@ KUBELET_FILES='config.yaml kubeadm-flags.env instance-config.yaml'
 is_kept() { [ "$(cat "$D/previous/.rollout" 2>/dev/null)" = "$ROLLOUT" ]; }
 keep() {
   [ ! -e "$D/previous/$1" ] && [ -e "$2" ] || return 0
-  cp -p "$2" "$D/previous/.new"
+  copy_whole "$2" "$D/previous/.new"
   sync "$D/previous/.new"
   mv "$D/previous/.new" "$D/previous/$1"
 }

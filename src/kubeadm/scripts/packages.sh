@@ -81,6 +81,7 @@ install_from() {
   else
     target=$(file_of "$2")
     cp -p "$D/$1/$2" "$target.refit"
+    like "$target" "$target.refit"
     sync "$target.refit"
     mv "$target.refit" "$target"
   fi

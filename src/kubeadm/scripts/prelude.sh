@@ -11,8 +11,20 @@ FIELD=binaries
 fail() { printf '%s\n' "$*"; exit 1; }
 # flag NAME MANIFEST: of a static pod.
 flag() { [ ! -e "$2" ] || sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }
+# What a copy leaves behind: SELinux context, capabilities, ACL and other extended attributes. BusyBox cannot copy them.
+EXTENDED=
+! cp --attributes-only --help >/dev/null 2>&1 || EXTENDED=xattr
+[ -z "$EXTENDED" ] || [ ! -e /sys/fs/selinux/enforce ] || EXTENDED=xattr,context
+copy_whole() { cp -p ${EXTENDED:+"--preserve=$EXTENDED"} "$1" "$2"; }
+# `like OLD NEW` gives a new file mode, owner and extended attributes of the one that it is about to replace, or ends the step.
+like() {
+  [ -n "$EXTENDED" ] && [ -e "$1" ] || return 0
+  why=$(cp --attributes-only --preserve="mode,ownership,$EXTENDED" "$1" "$2" 2>&1) && return 0
+  rm -f "$2"
+  fail "$2 cannot get the owner, mode and extended attributes of $1: $why"
+}
 # Never incomplete, nor empty after a power cut; until then under a name with a dot first, which kubelet ignores.
 place() (
   new=${2%/*}/.${2##*/}.refit
-  cp -p "$1" "$new" && sync "$new" && mv "$new" "$2"
+  copy_whole "$1" "$new" && like "$2" "$new" && sync "$new" && mv "$new" "$2"
 )
