@@ -7,10 +7,13 @@ export interface Host {
   readonly kubeadm?: KubeadmOptions;
 }
 
-/** A file on the host, or a download with its hash. */
+/** One for all processors, or one for each of them, such as `arm64`. */
+export type Hash = string | Readonly<Record<string, string>>;
+
+/** A file on the host, or a download with its hash. `{arch}` stands for the processor of the host, such as `amd64`. */
 export type Binary =
-  | { readonly path: string; readonly sha256?: string }
-  | { readonly url: string; readonly sha256: string };
+  | { readonly path: string; readonly sha256?: Hash }
+  | { readonly url: string; readonly sha256: Hash };
 
 export interface KubeadmOptions {
   readonly ignorePreflightErrors?: readonly string[];

@@ -30,7 +30,7 @@ export const PRELUDE = ['prelude.sh', 'trusted.sh', 'packages.sh'].map(scriptFil
 const JOURNAL = scriptFile('journal.sh');
 const BACKUPS = scriptFile('backups.sh');
 const RESTORE = `${BACKUPS}${scriptFile('restore-manifests.sh')}`;
-const WRONG = scriptFile('binaries.sh');
+const WRONG = `${scriptFile('processor.sh')}${scriptFile('binaries.sh')}`;
 export const KEEP = scriptFile('keep.sh');
 export const KEEP_CONFIGURATION = `${KEEP}${scriptFile('keep-configuration.sh')}`;
 export const LISTENS = scriptFile('listens.sh');
@@ -182,7 +182,23 @@ export function hasPhases(version: string): boolean {
 /** Values of the manifest are assigned here and then only used as `"$SOURCE"`, `"$CURL"`, `"$SHOWN"` and `"$SHA256"`. */
 function assigned(source: Binary): string {
   const [kind, from] = 'path' in source ? ['path', source.path] : ['url', source.url];
-  return `KIND=${kind}\nSOURCE=${quoted(from)}\nCURL=${quoted(curlConfiguration(from))}\nSHOWN=${quoted(printableUrl(from))}\nSHA256=${quoted(source.sha256?.toLowerCase() ?? '')}\n`;
+  const values = { SOURCE: from, CURL: curlConfiguration(from), SHOWN: printableUrl(from) };
+  const lines = Object.entries(values).map(([name, text]) => `${name}=${withArch(text)}\n`);
+  return `KIND=${kind}\n${lines.join('')}${hashOf(source.sha256)}`;
+}
+
+/** The host knows its own processor. */
+function withArch(text: string): string {
+  return text.split('{arch}').map(quoted).join('"$ARCH"');
+}
+
+/** A host whose processor has no hash must not take that for a file without a hash. */
+function hashOf(sha256: Binary['sha256'] = ''): string {
+  if (typeof sha256 === 'string') return `SHA256=${quoted(sha256.toLowerCase())}\n`;
+  const cases = Object.entries(sha256).map(
+    ([arch, hash]) => `${quoted(arch)}) SHA256=${quoted(hash.toLowerCase())} ;;\n`,
+  );
+  return `case $ARCH in\n${cases.join('')}*) SHA256=missing ;;\nesac\n`;
 }
 
 const CURL_ESCAPES: Readonly<Record<string, string>> = {

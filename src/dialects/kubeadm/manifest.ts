@@ -19,17 +19,22 @@ import { type KubeOneParts, kubeOneManifest } from './kubeone.ts';
 const filledText = z.string().min(1);
 const optionalText = filledText.exactOptional();
 
-const sha256 = z.string().regex(/^[0-9a-fA-F]{64}$/);
+const hash = z.string().regex(/^[0-9a-fA-F]{64}$/);
+
+/** For which Kubernetes is built. */
+const architecture = z.string().regex(/^(amd64|arm64|arm|386|ppc64le|s390x|riscv64)$/);
+/** One for all hosts, or one for each processor. */
+const sha256 = z.union([hash, z.record(architecture, hash)]);
 
 const absolute = z.string().regex(/^\/\P{Cc}*$/u, 'is not an absolute path on the host');
 
-/** A file on each host, or a download with its hash. */
+/** A file on each host, or a download with its hash. `{arch}` in either is replaced on the host by its processor. */
 const binary = z.union(
   [
     z.strictObject({ path: absolute, sha256: sha256.exactOptional() }),
     z.strictObject({ url: z.url({ protocol: /^https?$/ }), sha256 }),
   ],
-  'expected path for a file on the host, or url with sha256 (64 hex digits)',
+  'expected path for a file on the host, or url with sha256 (64 hex digits), or with one for each processor, such as {amd64: …, arm64: …}',
 );
 
 /** Options of `kubeadm upgrade`, by its own names; those of a host replace those for all. */

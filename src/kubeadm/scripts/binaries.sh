@@ -10,12 +10,17 @@ version_of() {
   esac
 }
 wrong() {
+  processor=$(processor_of "$2")
+  ! is_foreign "$processor" || { echo "$FIELD.$1 is for another processor ($processor; this host is $PROCESSOR)"; return; }
+  [ "$3" != missing ] || { without_hash "$1"; return; }
   [ -z "$3" ] || [ "$(sha256sum <"$2")" = "$3  -" ] || { echo "$FIELD.$1.sha256 does not match the file"; return; }
   # A shell runs what the kernel cannot execute as commands.
   case $(head -c 4 "$2") in ?ELF | '#!'*) ;; *) echo "$FIELD.$1 is no program: is it an error page?"; return ;; esac
   found=$(version_of "$1" "$2")
   [ "$found" = "$VERSION" ] || echo "$FIELD.$1 has version $found, expected $VERSION"
 }
+# SHA256 is then `missing`.
+without_hash() { echo "$FIELD.$1.sha256 has no hash for $ARCH, the processor of this host"; }
 # `copy_to_check NAME` copies the file SOURCE to COPY, which only root can change and which goes with this shell, or says why not.
 # What is hashed is what then runs: between the two, the owner of a folder could put another file in its place.
 copy_to_check() {
@@ -61,6 +66,8 @@ probe() {
     is_known || echo "$MANAGER knows no $PACKAGE ${VERSION#v}: set up the repository of that minor version, then run $REFRESH"
   elif is_staged "$1"; then
     :
+  elif [ "$SHA256" = missing ]; then
+    without_hash "$1"
   elif [ "$KIND" = url ]; then
     tried=$(download -r 0-0 --max-time 20 -o /dev/null 2>&1) ||
       echo "$FIELD.$1.url: cannot download $SHOWN: $tried"

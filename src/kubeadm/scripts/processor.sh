@@ -1,0 +1,26 @@
+# shellcheck shell=sh disable=SC2034,SC2154
+# ARCH: of this host, as releases of Kubernetes are named. PROCESSOR: the same in the words of `file`.
+ARCH=$(uname -m)
+case $ARCH in
+x86_64) ARCH=amd64 PROCESSOR=x86-64 ;;
+aarch64) ARCH=arm64 PROCESSOR=aarch64 ;;
+arm*) ARCH=arm PROCESSOR=arm ;;
+i?86) ARCH=386 PROCESSOR=x86 ;;
+*) PROCESSOR=$ARCH ;;
+esac
+# By magic number, byte order and machine in the header; nothing for a script, and for a machine that is not known here.
+processor_of() {
+  case $(od -An -tx1 -N 20 "$1" | tr -d ' \n' | cut -c 1-8,11-12,37-40) in
+  7f454c46013e00) echo x86-64 ;;
+  7f454c4601b700) echo aarch64 ;;
+  7f454c46012800) echo arm ;;
+  7f454c46010300) echo x86 ;;
+  7f454c46011500) echo ppc64le ;;
+  7f454c4601f300) echo riscv64 ;;
+  7f454c46020016) echo s390x ;;
+  esac
+}
+# The 64-bit kernels run programs of their 32-bit processor, too.
+is_foreign() {
+  case $PROCESSOR/$1 in "$1/$1" | */ | x86-64/x86 | aarch64/arm) return 1 ;; esac
+}

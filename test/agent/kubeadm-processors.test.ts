@@ -1,0 +1,86 @@
+/** One manifest for hosts with different processors: each gets its own files, and refuses those of another. */
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { parseFacts } from '../../src/kubeadm/probe.ts';
+import { prepareScript, probeScript, stageBody, stepScript } from '../../src/kubeadm/scripts.ts';
+import { attackedManifest, KubeadmRig, VERSION } from '../attacks/kubeadm-rig.ts';
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+const binary = (arch: string): string =>
+  `#!/bin/sh\n# ${arch}\ncase $1 in --version) echo "Kubernetes ${VERSION}" ;; *) echo ${VERSION} ;; esac\n`;
+const MACHINES = [
+  ['amd64', 'x86_64'],
+  ['arm64', 'aarch64'],
+] as const;
+const sha256 = { amd64: hashOf(binary('amd64')), arm64: hashOf(binary('arm64')) };
+
+test.each(MACHINES)(
+  'a host with %s gets its own file and its own download',
+  async (arch, machine) => {
+    await using rig = await KubeadmRig.create();
+    await rig.program('uname', `[ "$1" = -m ] && echo ${machine} || echo 6.1.0`);
+    // Serves what the address names.
+    await rig.program(
+      'curl',
+      'read -r line; while [ "$1" != -o ]; do shift; done; name=${line##*/}; [ "$2" = /dev/null ] || cp "$REFIT_ROOT/files/${name%?}" "$2"',
+    );
+    for (const [each] of MACHINES) {
+      await rig.put(`srv/${each}/kubelet`, binary(each), 0o755);
+      await rig.put(`files/${each}`, binary(each));
+    }
+    const { manifest, host } = attackedManifest({
+      kubeadm: { url: 'https://example.com/kubeadm/{arch}', sha256 },
+      kubelet: { path: '/srv/{arch}/kubelet', sha256 },
+    });
+    const { problems } = parseFacts(await rig.onHost(probeScript(manifest, host, Date.now())));
+    expect(problems.filter(({ message }) => message.includes('binaries.'))).toEqual([]);
+    const context = { step: 'stage', rollout: 'r', version: VERSION } as const;
+    expect(await rig.onHost(stepScript(context, stageBody(manifest)))).toBe('');
+    for (const name of ['kubeadm', 'kubelet'])
+      expect(await rig.onHost(`cat "$REFIT_ROOT/var/lib/refit/staged/${name}"`)).toBe(binary(arch));
+  },
+);
+
+/** Magic number, 64 bits, little endian, and the machine as the 19th byte. */
+function program(machine: number): Buffer {
+  const header = Buffer.alloc(64);
+  header.write('\x7fELF\x02\x01\x01', 'latin1');
+  header.writeUInt16LE(machine, 18);
+  return header;
+}
+
+test.each([
+  ['x86_64', 183, 'aarch64; this host is x86-64'],
+  ['aarch64', 62, 'x86-64; this host is aarch64'],
+  ['riscv64', 62, 'x86-64; this host is riscv64'],
+])(
+  'a host with %s refuses a binary of another processor before anything is replaced',
+  async (machine, other, found) => {
+    await using rig = await KubeadmRig.create();
+    await rig.program('uname', `[ "$1" = -m ] && echo ${machine} || echo 6.1.0`);
+    for (const name of ['kubeadm', 'kubelet']) {
+      await rig.put(`srv/${name}`, '', 0o755);
+      await writeFile(rig.at(`srv/${name}`), program(other));
+    }
+    const paths = { kubeadm: { path: '/srv/kubeadm' }, kubelet: { path: '/srv/kubelet' } };
+    const { manifest, host } = attackedManifest(paths);
+    const problem = `binaries.kubeadm is for another processor (${found})`;
+    const { problems } = parseFacts(await rig.onHost(probeScript(manifest, host, Date.now())));
+    expect(problems.map(({ message }) => message)).toContain(problem);
+    expect(await rig.onHost(prepareScript(manifest, host, false))).toBe(`${problem}\n`);
+  },
+);
+
+test('a processor without a hash is refused, and its files are never taken for files without one', async () => {
+  await using rig = await KubeadmRig.create();
+  await rig.program('uname', '[ "$1" = -m ] && echo s390x || echo 6.1.0');
+  for (const name of ['kubeadm', 'kubelet']) await rig.put(`srv/${name}`, rig.evil, 0o755);
+  const own = { path: '/srv/kubeadm', sha256 };
+  const { manifest, host } = attackedManifest({ kubeadm: own, kubelet: own });
+  const problem = 'binaries.kubeadm.sha256 has no hash for s390x, the processor of this host';
+  const { problems } = parseFacts(await rig.onHost(probeScript(manifest, host, Date.now())));
+  expect(problems.map(({ message }) => message)).toContain(problem);
+  expect(await rig.onHost(prepareScript(manifest, host, false))).toBe(`${problem}\n`);
+  expect(rig.isOwned).toBe(false);
+});
