@@ -14,6 +14,25 @@ attackAsNobody('it has no rights', async () => {
   expect(await reasonBeside('echo "$(id -u) $(id -g) $(id -G)"')).toMatch(/"(\d{10}) \1 \1"/);
 });
 
+attackAsNobody(
+  'it gets no new rights by a program that would give some, and reaches no network',
+  async () => {
+    expect(
+      await reasonBeside(
+        'while read -r name value; do [ "$name" != NoNewPrivs: ] || echo "$value"; done </proc/self/status',
+      ),
+    ).toContain('"1"');
+    // Of a network namespace of its own: no more than a loopback device, which is down.
+    expect(
+      await reasonBeside(
+        'cd /proc/self/net && while read -r name _; do case $name in *:) printf %s "$name" ;; esac; done <dev; echo',
+      ),
+    ).toContain('"lo:"');
+    // Neither may keep the user of the agent.
+    expect(await reasonBeside('echo "$(id -u) $(id -G)"')).toMatch(/"(\d{10}) \1"/);
+  },
+);
+
 test('it has no environment, no terminal and a session of its own', async () => {
   expect(await reasonBeside('echo "<$REFIT_TEST_SECRET$KUBECONFIG$HOME>"')).toContain('"<>"');
   const session = 'read -r _ _ _ _ _ session rest < /proc/$$/stat; echo "$((session - $$))"';

@@ -5,6 +5,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { formatDuration } from '../../util/duration.ts';
 import { feed } from '../download/hash-file.ts';
+import { confinementFor } from './confine.ts';
 import { sendSignal } from './processes.ts';
 
 export interface Trial {
@@ -24,6 +25,8 @@ const NOBODY = 65_534;
 /** No core dump or file, ten seconds of computing, 1 GiB for each process, 1,000 processes and threads (-u in bash). */
 const SCRIPT =
   'echo 1000 2>/dev/null >/proc/self/oom_score_adj; ulimit -c 0; ulimit -f 0; ulimit -t 10; ulimit -d 1048576; ulimit -p 1000 2>/dev/null || ulimit -u 1000; exec /proc/self/fd/3 version';
+/** What keyctl says before the program that it starts. */
+const OF_KEYCTL = /^Joined session keyring: .*\n/;
 const CLOSE_MS = 1_000;
 const KILL_ROUNDS = 5;
 
@@ -41,11 +44,13 @@ export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): P
     throw failed(`it reports version "${firstLine(stdout).slice(0, 80)}" instead of ${version}`);
 }
 
-/** In a session of its own, with an empty environment. Root gives it a user without rights, and ends all it started. */
+/** In a session of its own, with an empty environment and what `confinementFor` takes away. Root gives it a user without rights, and ends all it started. */
 async function execute({ fd }: FileHandle, timeoutMs: number) {
   const user = process.getuid?.() === 0 ? await ownUser() : undefined;
-  const ids = user === undefined ? {} : { uid: user, gid: user };
-  const child = spawn('/bin/sh', ['-c', SCRIPT], {
+  const { prefix, changesUser } = await confinementFor(user);
+  const ids = user === undefined || changesUser ? {} : { uid: user, gid: user };
+  const [program = '', ...args] = [...prefix, '/bin/sh', '-c', SCRIPT];
+  const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe', fd],
     cwd: '/',
     env: {},
@@ -80,7 +85,7 @@ async function execute({ fd }: FileHandle, timeoutMs: number) {
   // A process of the agent's own user that left the group may hold the pipes open.
   await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
   if (code !== 0)
-    failure ??= `it ended with ${code === null ? 'a signal' : `code ${code}`} ${firstLine(printed.stderr)}`;
+    failure ??= `it ended with ${code === null ? 'a signal' : `code ${code}`} ${firstLine(printed.stderr.replace(OF_KEYCTL, ''))}`;
   return { stdout: printed.stdout, failure: failure?.trim() };
 }
 
