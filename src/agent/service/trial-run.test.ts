@@ -42,3 +42,15 @@ test.each([
   if (problem === undefined) await trial;
   else await expect(trial).rejects.toThrow(`trial run of the new binary: ${problem}`);
 });
+
+test('a program for another processor is named as such', async () => {
+  const binary = join(directory, 'k0s.tmp');
+  const [machine, found] = process.arch === 'arm64' ? [62, 'x86-64'] : [183, 'aarch64'];
+  const header = Buffer.alloc(64);
+  header.write('\x7fELF\x02\x01\x01', 'latin1');
+  header.writeUInt16LE(machine, 18);
+  await writeFile(binary, header, { mode: 0o755 });
+  await expect(runTrial({ binary, sha256: undefined, timeoutMs: 30_000 })).rejects.toThrow(
+    `trial run of the new binary: it is for another processor (${found}; this host is `,
+  );
+});

@@ -7,6 +7,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { feed } from '../download/hash-file.ts';
 import { confinementFor } from './confine.ts';
 import { sendSignal } from './processes.ts';
+import { foreignProcessor } from './processor.ts';
 
 export interface Trial {
   readonly binary: string;
@@ -39,7 +40,10 @@ export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): P
   const found = sha256 && hash.digest('hex');
   if (found !== sha256) throw failed(`its sha256 became ${found}, wanted ${sha256}`);
   const { failure, stdout } = await execute(file, timeoutMs);
-  if (failure !== undefined) throw failed(failure);
+  if (failure !== undefined) {
+    const foreign = await foreignProcessor(file);
+    throw failed(foreign === undefined ? failure : `it ${foreign}`);
+  }
   if (version !== undefined && !stdout.split(/\s+/).includes(version))
     throw failed(`it reports version "${firstLine(stdout).slice(0, 80)}" instead of ${version}`);
 }
