@@ -71,7 +71,7 @@ async function updateEffectOf(
 ) {
   const { planId, created, command } = work.signal;
   const { url, sha256, version, forceupdate } = command;
-  const { staging, staged, part, previous } = pathsBeside(work.binary);
+  const { staging, staged, part } = pathsBeside(work.binary);
   const paths = { part, record: pathsIn(tools.stateDirectory).record };
   const { userAgent, limits, maintenance, restarter, files, fileTrust, abort } = tools;
   const drain = work.policy?.drain ?? {};
@@ -80,11 +80,6 @@ async function updateEffectOf(
     await fileTrust.removeEmpty(staging);
   };
   const prepare = async (): Promise<void> => await fileTrust.makePrivate(staging);
-  const cannot = (problem: string): void => tools.log.warn(problem);
-  const withAttributesOf = async (from: string, to: string): Promise<void> => {
-    await copyAttributes(from, to, { cannot });
-    await syncPath(to, files);
-  };
   const effects: Effects = {
     download: async () =>
       await download({ url, sha256, staged, paths, userAgent, limits, prepare }, tools),
@@ -106,6 +101,36 @@ async function updateEffectOf(
         drain,
         abort,
       ),
+    ...replacementsOf(work, paths.record, tools),
+    restart: async (order) => {
+      await fileTrust.assertReplaceable(work.binary);
+      await restarter.restart(order.process ?? process ?? work.original, work.binary);
+    },
+    kill: (order) => endProcess(order.process, 'SIGKILL'),
+    // After a failed update the cordons of others stay.
+    uncordon: async () =>
+      await maintenance.uncordon(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort),
+    'clean-up': discard,
+    'stand-aside': discard,
+  };
+  await effects[step.kind]?.(step as never);
+}
+
+/** The steps that put a file in the place of another, which hands on its owner, mode and extended attributes. */
+function replacementsOf(
+  work: UpdateJournal['work'],
+  record: string,
+  tools: RunningTools,
+): Pick<Effects, 'keep-previous' | 'swap' | 'roll-back'> {
+  const { sha256, forceupdate } = work.signal.command;
+  const { staged, previous } = pathsBeside(work.binary);
+  const { files, fileTrust } = tools;
+  const cannot = (problem: string): void => tools.log.warn(problem);
+  const withAttributesOf = async (from: string, to: string): Promise<void> => {
+    await copyAttributes(from, to, { cannot });
+    await syncPath(to, files);
+  };
+  return {
     'keep-previous': async () => {
       await fileTrust.assertReplaceable(work.binary);
       await replaceDurably(work.binary, previous, files, async (path, isCopy) => {
@@ -118,7 +143,7 @@ async function updateEffectOf(
     },
     swap: async () => {
       await fileTrust.assertReplaceable(work.binary);
-      const wanted = await wantedHash(sha256, paths.record, files);
+      const wanted = await wantedHash(sha256, record, files);
       const then = tools.tried?.get(staged);
       const isTried = then !== undefined && then === `${await stampOf(staged)} ${wanted}`;
       await replaceDurably(staged, work.binary, files, async (path) => {
@@ -140,18 +165,7 @@ async function updateEffectOf(
         });
       await retryRollBack(back, tools);
     },
-    restart: async (order) => {
-      await fileTrust.assertReplaceable(work.binary);
-      await restarter.restart(order.process ?? process ?? work.original, work.binary);
-    },
-    kill: (order) => endProcess(order.process, 'SIGKILL'),
-    // After a failed update the cordons of others stay.
-    uncordon: async () =>
-      await maintenance.uncordon(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort),
-    'clean-up': discard,
-    'stand-aside': discard,
   };
-  await effects[step.kind]?.(step as never);
 }
 
 async function isSameContent(path: string, other: string, files: Files): Promise<boolean> {
