@@ -99,15 +99,15 @@ attackAsNobody('a folder above, a link, and the file of another user are refused
     const given = attackedManifest({ kubeadm: { path }, kubelet: { path } });
     return await rig.onHost(probeScript(given.manifest, given.host, Date.now()));
   };
-  await rig.put('home/alice/bin/kubeadm', rig.evil, 0o755);
-  await chown(rig.at('home/alice'), NOBODY, NOBODY);
+  await rig.put('users/alice/bin/kubeadm', rig.evil, 0o755);
+  await chown(rig.at('users/alice'), NOBODY, NOBODY);
   const belongs = (path: string) =>
     `binaries.kubeadm.path: ${path} belongs to user ${NOBODY}: use a path that only root can change`;
-  expect(await plan('/home/alice/bin/kubeadm')).toContain(belongs('/home/alice'));
-  expect(await plan('/home/../home/./alice/bin/kubeadm')).toContain(belongs('/home/alice'));
+  expect(await plan('/users/alice/bin/kubeadm')).toContain(belongs('/users/alice'));
+  expect(await plan('/users/../users/./alice/bin/kubeadm')).toContain(belongs('/users/alice'));
   await mkdir(rig.at('opt'));
-  await symlink('../home/alice/bin', rig.at('opt/bin'));
-  expect(await plan('/opt/bin/kubeadm')).toContain(belongs('/home/alice'));
+  await symlink('../users/alice/bin', rig.at('opt/bin'));
+  expect(await plan('/opt/bin/kubeadm')).toContain(belongs('/users/alice'));
   await rig.put('own/kubeadm', rig.evil, 0o755);
   await chown(rig.at('own/kubeadm'), NOBODY, NOBODY);
   expect(await plan('/own/kubeadm')).toContain(belongs('/own/kubeadm'));

@@ -10,8 +10,8 @@ version_of() {
   esac
 }
 wrong() {
-  processor=$(processor_of "$2")
-  ! is_foreign "$processor" || { echo "$FIELD.$1 is for another processor ($processor; this host is $PROCESSOR)"; return; }
+  built_for=$(processor_of "$2")
+  ! is_foreign "$built_for" || { echo "$FIELD.$1 is for another processor ($built_for; this host is $PROCESSOR)"; return; }
   [ "$3" != missing ] || { without_hash "$1"; return; }
   [ -z "$3" ] || [ "$(sha256sum <"$2")" = "$3  -" ] || { echo "$FIELD.$1.sha256 does not match the file"; return; }
   # A shell runs what the kernel cannot execute as commands.
