@@ -53,7 +53,7 @@ async function execute({ fd }: FileHandle, timeoutMs: number) {
   const user = process.getuid?.() === 0 ? await ownUser() : undefined;
   const { prefix, changesUser } = await confinementFor(user);
   const ids = user === undefined || changesUser ? {} : { uid: user, gid: user };
-  const [program = '', ...args] = [...prefix, '/bin/sh', '-c', SCRIPT];
+  const [program, ...args] = [...prefix, '/bin/sh', '-c', SCRIPT];
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe', fd],
     cwd: '/',
