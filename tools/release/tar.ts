@@ -1,4 +1,5 @@
 /** Writes tar archives (POSIX ustar) that are the same, byte for byte, for the same content. */
+import { Header } from 'tar';
 import { RefitError } from '../../src/util/errors.ts';
 
 export interface TarEntry {
@@ -12,50 +13,38 @@ export interface TarEntry {
 }
 
 const BLOCK = 512;
-const TYPES = { file: '0', link: '2', folder: '5' } as const;
-/** Longest name, and longest folder before it. */
-const [LONGEST_NAME, LONGEST_PREFIX] = [100, 155];
 
 /** `time` is that of every entry, in seconds since 1970. All belong to root. */
 export function tar(entries: readonly TarEntry[], time: number): Buffer {
   const blocks = entries.flatMap((entry) => {
     const content = entry.content ?? Buffer.alloc(0);
-    return [
-      header(entry, content.length, time),
-      content,
-      Buffer.alloc((BLOCK - (content.length % BLOCK)) % BLOCK),
-    ];
+    const padding = Buffer.alloc((BLOCK - (content.length % BLOCK)) % BLOCK);
+    return [headerOf(entry, content.length, time), content, padding];
   });
-  return Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]);
+  const end = Buffer.alloc(2 * BLOCK);
+  return Buffer.concat([...blocks, end]);
 }
 
-function header({ path, mode, link }: TarEntry, size: number, time: number): Buffer {
+function headerOf(entry: TarEntry, size: number, time: number): Buffer {
+  const header = new Header({
+    path: entry.path,
+    mode: entry.mode,
+    uid: 0,
+    gid: 0,
+    size,
+    mtime: new Date(time * 1000),
+    type: typeOf(entry),
+    ...(entry.link === undefined ? {} : { linkpath: entry.link }),
+  });
   const block = Buffer.alloc(BLOCK);
-  const [prefix, name] = split(path);
-  const type = path.endsWith('/') ? TYPES.folder : link === undefined ? TYPES.file : TYPES.link;
-  block.write(name, 0);
-  octal(block, mode, 100, 8);
-  octal(block, 0, 108, 8);
-  octal(block, 0, 116, 8);
-  octal(block, size, 124, 12);
-  octal(block, time, 136, 12);
-  block.write('        ', 148);
-  block.write(type, 156);
-  block.write(link ?? '', 157);
-  block.write('ustar\u{0}00', 257, 'latin1');
-  block.write(prefix, 345);
-  const sum = block.reduce((total, byte) => total + byte, 0);
-  block.write(`${sum.toString(8).padStart(6, '0')}\u{0} `, 148, 'latin1');
+  // Readers that know ustar alone would not find the rest of a name in an extended header.
+  const needsExtendedHeader = header.encode(block);
+  if (needsExtendedHeader)
+    throw new RefitError('REFIT_FILE', `${entry.path} is too long for a tar archive`);
   return block;
 }
 
-function octal(block: Buffer, value: number, at: number, length: number): void {
-  block.write(value.toString(8).padStart(length - 1, '0'), at);
-}
-
-function split(path: string): [prefix: string, name: string] {
-  if (path.length <= LONGEST_NAME) return ['', path];
-  const at = path.indexOf('/', path.length - LONGEST_NAME - 1);
-  if (at > 0 && at <= LONGEST_PREFIX) return [path.slice(0, at), path.slice(at + 1)];
-  throw new RefitError('REFIT_FILE', `${path} is too long for a tar archive`);
+function typeOf({ path, link }: TarEntry): 'Directory' | 'File' | 'SymbolicLink' {
+  if (path.endsWith('/')) return 'Directory';
+  return link === undefined ? 'File' : 'SymbolicLink';
 }
