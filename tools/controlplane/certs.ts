@@ -6,7 +6,8 @@ import {
   randomBytes,
   sign,
 } from 'node:crypto';
-import { bits, element, explicit, integer, oid, sequence, set, utf8 } from './der.ts';
+import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
+import * as x509 from '@peculiar/asn1-x509';
 
 /** Both in PEM. */
 export interface KeyPair {
@@ -33,19 +34,19 @@ export function validFrom(now: number): Validity {
   return { notBefore: now - HOUR_MS, notAfter: now + 30 * 24 * HOUR_MS };
 }
 
-const ECDSA_WITH_SHA256 = sequence(oid('1.2.840.10045.4.3.2'));
-const RSA_WITH_SHA256 = sequence(oid('1.2.840.113549.1.1.11'), element(0x05, Buffer.alloc(0)));
-/** Bits of the extension keyUsage (RFC 5280, 4.2.1.3), first bit first. */
-const SIGNS_CERTIFICATES = bits(Buffer.from([0b0000_0110]), 1);
-const SIGNS_MESSAGES = bits(Buffer.from([0b1000_0000]), 7);
-const SERVER_AUTH = oid('1.3.6.1.5.5.7.3.1');
-const CLIENT_AUTH = oid('1.3.6.1.5.5.7.3.2');
+const ECDSA_WITH_SHA256 = new x509.AlgorithmIdentifier({ algorithm: '1.2.840.10045.4.3.2' });
+const RSA_WITH_SHA256 = new x509.AlgorithmIdentifier({
+  algorithm: '1.2.840.113549.1.1.11',
+  // An ASN.1 NULL, which RSA demands.
+  parameters: new Uint8Array([0x05, 0x00]).buffer,
+});
+const SIGNS_CERTIFICATES = x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign;
 
 /** `key` is in PEM. */
 export function createAuthority(subject: Subject, validity: Validity, key = newKey()): KeyPair {
   const extensions = [
-    critical('2.5.29.19', sequence(boolean(true))), // basicConstraints: cA
-    critical('2.5.29.15', SIGNS_CERTIFICATES),
+    extension(x509.id_ce_basicConstraints, new x509.BasicConstraints({ cA: true }), 'critical'),
+    extension(x509.id_ce_keyUsage, new x509.KeyUsage(SIGNS_CERTIFICATES), 'critical'),
   ];
   return certify({ subject, issuer: subject, signingKey: key, key, validity, extensions });
 }
@@ -60,29 +61,31 @@ export function issueServer(
   names: { readonly dns: readonly string[]; readonly addresses: readonly string[] },
   validity: Validity,
 ): KeyPair {
-  const alternatives = [
-    ...names.dns.map((name) => implicit(2, Buffer.from(name))),
-    ...names.addresses.map((address) => implicit(7, Buffer.from(address.split('.').map(Number)))),
-  ];
-  const subjectAlternativeName = extension('2.5.29.17', sequence(...alternatives));
+  const alternatives = new x509.SubjectAlternativeName([
+    ...names.dns.map((dNSName) => new x509.GeneralName({ dNSName })),
+    ...names.addresses.map((iPAddress) => new x509.GeneralName({ iPAddress })),
+  ]);
   const subject = { commonName: names.dns[0] ?? names.addresses[0] ?? 'server' };
-  return issue(authority, subject, validity, SERVER_AUTH, [subjectAlternativeName]);
+  return issue(authority, subject, validity, x509.id_kp_serverAuth, [
+    extension(x509.id_ce_subjectAltName, alternatives),
+  ]);
 }
 
 export function issueClient(authority: Authority, subject: Subject, validity: Validity): KeyPair {
-  return issue(authority, subject, validity, CLIENT_AUTH, []);
+  return issue(authority, subject, validity, x509.id_kp_clientAuth, []);
 }
 
 function issue(
   authority: Authority,
   subject: Subject,
   validity: Validity,
-  usage: Buffer,
-  more: Buffer[],
+  usage: string,
+  more: readonly x509.Extension[],
 ): KeyPair {
+  const signsMessages = new x509.KeyUsage(x509.KeyUsageFlags.digitalSignature);
   const extensions = [
-    critical('2.5.29.15', SIGNS_MESSAGES),
-    extension('2.5.29.37', sequence(usage)),
+    extension(x509.id_ce_keyUsage, signsMessages, 'critical'),
+    extension(x509.id_ce_extKeyUsage, new x509.ExtendedKeyUsage([usage])),
     ...more,
   ];
   return certify({
@@ -103,48 +106,66 @@ interface Request {
   /** The key that the certificate is for. */
   readonly key: string;
   readonly validity: Validity;
-  readonly extensions: readonly Buffer[];
+  readonly extensions: readonly x509.Extension[];
 }
 
 /** A certificate as in RFC 5280, 4.1. */
 function certify({ subject, issuer, signingKey, key, validity, extensions }: Request): KeyPair {
-  const version3 = explicit(0, integer(Buffer.from([2])));
-  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'der' });
   const signer = createPrivateKey(signingKey);
   const algorithm = signer.asymmetricKeyType === 'rsa' ? RSA_WITH_SHA256 : ECDSA_WITH_SHA256;
-  const toBeSigned = sequence(
-    version3,
-    integer(serialNumber()),
-    algorithm,
-    name(issuer),
-    sequence(time(validity.notBefore), time(validity.notAfter)),
-    name(subject),
-    publicKey,
-    explicit(3, sequence(...extensions)),
-  );
-  const signature = sign('sha256', toBeSigned, signer);
-  return { certificate: pem(sequence(toBeSigned, algorithm, bits(signature))), key };
+  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'der' });
+  const tbsCertificate = new x509.TBSCertificate({
+    version: x509.Version.v3,
+    serialNumber: serialNumber(),
+    signature: algorithm,
+    issuer: nameOf(issuer),
+    validity: new x509.Validity({
+      notBefore: new Date(validity.notBefore),
+      notAfter: new Date(validity.notAfter),
+    }),
+    subject: nameOf(subject),
+    subjectPublicKeyInfo: AsnConvert.parse(publicKey, x509.SubjectPublicKeyInfo),
+    extensions: new x509.Extensions([...extensions]),
+  });
+  const signature = sign('sha256', Buffer.from(AsnConvert.serialize(tbsCertificate)), signer);
+  const certificate = new x509.Certificate({
+    tbsCertificate,
+    signatureAlgorithm: algorithm,
+    signatureValue: bytesOf(signature),
+  });
+  return { certificate: pem(Buffer.from(AsnConvert.serialize(certificate))), key };
 }
 
-function name({ commonName, organization }: Subject): Buffer {
-  const attribute = (type: string, value: string): Buffer => set(sequence(oid(type), utf8(value)));
-  const parts = organization === undefined ? [] : [attribute('2.5.4.10', organization)];
-  return sequence(...parts, attribute('2.5.4.3', commonName));
+function nameOf({ commonName, organization }: Subject): x509.Name {
+  const attributes = [
+    ...(organization === undefined ? [] : [attribute('2.5.4.10', organization)]),
+    attribute('2.5.4.3', commonName),
+  ];
+  return new x509.Name(attributes.map((each) => new x509.RelativeDistinguishedName([each])));
 }
 
-function extension(id: string, value: Buffer): Buffer {
-  return sequence(oid(id), octets(value));
+function attribute(type: string, utf8String: string): x509.AttributeTypeAndValue {
+  return new x509.AttributeTypeAndValue({ type, value: new x509.AttributeValue({ utf8String }) });
 }
 
-function critical(id: string, value: Buffer): Buffer {
-  return sequence(oid(id), boolean(true), octets(value));
+function extension(extnID: string, value: unknown, critical?: 'critical'): x509.Extension {
+  return new x509.Extension({
+    extnID,
+    critical: critical === 'critical',
+    extnValue: new OctetString(AsnConvert.serialize(value)),
+  });
 }
 
 /** Positive and without leading zeros, as DER requires. */
-function serialNumber(): Buffer {
+function serialNumber(): ArrayBuffer {
   const bytes = randomBytes(16);
   bytes.writeUInt8((bytes.readUInt8(0) & 0x3f) | 0x40, 0);
-  return bytes;
+  return bytesOf(bytes);
+}
+
+/** A copy: a Buffer may share its memory with others. */
+function bytesOf(buffer: Buffer): ArrayBuffer {
+  return new Uint8Array(buffer).buffer;
 }
 
 function newKey(): string {
@@ -155,23 +176,4 @@ function newKey(): string {
 function pem(der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
-}
-
-function boolean(value: boolean): Buffer {
-  return element(0x01, Buffer.from([value ? 0xff : 0]));
-}
-
-function octets(value: Uint8Array): Buffer {
-  return element(0x04, value);
-}
-
-/** Context-specific and primitive, as in `[2] IMPLICIT IA5String`. */
-function implicit(number: number, value: Uint8Array): Buffer {
-  return element(0x80 | number, value);
-}
-
-/** UTCTime, which X.509 requires before the year 2050. */
-function time(ms: number): Buffer {
-  const digits = new Date(ms).toISOString().replaceAll(/[-:T]/g, '').slice(2, 14);
-  return element(0x17, Buffer.from(`${digits}Z`));
 }
