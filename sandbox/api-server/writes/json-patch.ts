@@ -1,5 +1,7 @@
 /** JSON patches (RFC 6902) as kube-apiserver takes them. The target stays as it is. */
-import { isRecord, type Json, sameJson } from '../../../src/util/json.ts';
+import { applyPatch, type Operation } from 'rfc6902';
+import { isRecord, type Json } from '../../../src/util/json.ts';
+import { ownMember } from '../../../src/util/own-member.ts';
 
 export interface PatchOperation {
   readonly op: string;
@@ -13,94 +15,65 @@ export class PatchError extends Error {
   override readonly name = 'PatchError';
 }
 
-/** Throws a PatchError when one operation fails. `replace` adds a missing member. */
+/** The library edits in place, and its operations need a parent: the target is the one member of this object. */
+interface Holder {
+  target: Json;
+}
+
+/** Throws a PatchError when one operation fails. */
 export function applyJsonPatch(target: Json, operations: readonly PatchOperation[]): Json {
-  return operations.reduce(applyOperation, target);
-}
-
-function applyOperation(target: Json, { op, path, from, value = null }: PatchOperation): Json {
-  const keys = keysOf(path);
-  switch (op) {
-    case 'add':
-      return edit(target, keys, () => value);
-    case 'remove':
-      return without(target, keys);
-    case 'replace':
-      if (isRecord(valueAt(target, keys.slice(0, -1)))) return edit(target, keys, () => value);
-      return edit(without(target, keys), keys, () => value);
-    case 'test':
-      if (!sameJson(valueAt(target, keys), value))
-        throw new PatchError(`the test of ${path} failed`);
-      return target;
-    case 'copy':
-      return edit(target, keys, () => valueAt(target, keysOf(from)));
-    case 'move': {
-      const moved = valueAt(target, keysOf(from));
-      return edit(without(target, keysOf(from)), keys, () => moved);
-    }
-    default:
-      throw new PatchError(`the operation "${op}" is unknown`);
+  const holder: Holder = { target: structuredClone(target) };
+  for (const operation of operations) {
+    const [error] = applyPatch(holder, [standardized(operation, holder)]);
+    if (error) throw new PatchError(error.message);
   }
+  return holder.target;
 }
 
-function without(target: Json, keys: readonly string[]): Json {
-  valueAt(target, keys);
-  return edit(target, keys, () => undefined);
+/**
+ * What kube-apiserver allows beyond the standard: `replace` adds a missing member, a missing `value` is null, and
+ * negative places count from the end of a list.
+ */
+function standardized({ op, path, from, value = null }: PatchOperation, holder: Holder): Operation {
+  const at = pointerIn(holder, path);
+  const isNew =
+    op === 'replace' && !hasValue(holder, at) && isRecord(valueAt(holder, at.slice(0, -1)));
+  const operation = { op: isNew ? 'add' : op, path: textOf(at), value };
+  const source = op === 'copy' || op === 'move' ? { from: textOf(pointerIn(holder, from)) } : {};
+  // The library answers an unknown `op` with an error.
+  return { ...operation, ...source } as Operation;
 }
 
-/** Inserts what `make` returns, in a list before the element at that index; undefined removes the value. */
-function edit(target: Json, [key, ...rest]: readonly string[], make: () => Json | undefined): Json {
-  if (key === undefined) return make() ?? null;
-  if (Array.isArray(target)) return editList(target, key, rest, make);
-  if (!isRecord(target)) throw new PatchError(`there is nothing to hold "${key}"`);
-  const record = target as Record<string, Json>;
-  const { [key]: child, ...others } = record;
-  if (rest.length > 0) return { ...others, [key]: edit(existing(child, key), rest, make) };
-  const made = make();
-  return made === undefined ? others : { ...others, [key]: made };
-}
-
-function editList(
-  list: readonly Json[],
-  key: string,
-  rest: readonly string[],
-  make: () => Json | undefined,
-): Json {
-  const index = indexIn(list, key);
-  if (rest.length > 0) return list.with(index, edit(existing(list[index], key), rest, make));
-  const made = make();
-  return made === undefined ? list.toSpliced(index, 1) : list.toSpliced(index, 0, made);
-}
-
-/** Negative numbers count from the end, as kube-apiserver takes them. */
-function indexIn(list: readonly Json[], key: string): number {
-  const index = key === '-' ? list.length : Number(key) + (key.startsWith('-') ? list.length : 0);
-  if (!/^-$|^-?\d+$/.test(key) || index < 0 || index > list.length)
-    throw new PatchError(`"${key}" is no place in the list`);
-  return index;
-}
-
-function valueAt(target: Json, keys: readonly string[]): Json {
-  return keys.reduce((at, key) => existing(childOf(at, key), key), target);
-}
-
-function childOf(parent: Json, key: string): Json | undefined {
-  if (Array.isArray(parent)) return parent[indexIn(parent, key)];
-  return isRecord(parent) && Object.hasOwn(parent, key)
-    ? (parent as Record<string, Json>)[key]
-    : undefined;
-}
-
-function existing(value: Json | undefined, key: string): Json {
-  if (value === undefined) throw new PatchError(`"${key}" does not exist`);
-  return value;
-}
-
-function keysOf(pointer: unknown): string[] {
+/** The keys that lead from the holder to the place. */
+function pointerIn(holder: Holder, pointer: unknown): readonly string[] {
   if (typeof pointer !== 'string' || (pointer !== '' && !pointer.startsWith('/')))
     throw new PatchError(`"${String(pointer)}" is no JSON pointer`);
-  return pointer
+  const keys = pointer
     .split('/')
     .slice(1)
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const found: string[] = ['target'];
+  for (const key of keys) {
+    const parent = valueAt(holder, found);
+    const isFromEnd = Array.isArray(parent) && /^-\d+$/.test(key);
+    found.push(isFromEnd ? String(parent.length + Number(key)) : key);
+  }
+  return found;
+}
+
+function valueAt(holder: Holder, keys: readonly string[]): unknown {
+  return keys.reduce<unknown>((at, key) => childOf(at, key), holder);
+}
+
+function childOf(parent: unknown, key: string): unknown {
+  if (Array.isArray(parent)) return parent[Number(key)];
+  return isRecord(parent) ? ownMember(parent, key) : undefined;
+}
+
+function hasValue(holder: Holder, keys: readonly string[]): boolean {
+  return valueAt(holder, keys) !== undefined;
+}
+
+function textOf(keys: readonly string[]): string {
+  return keys.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
