@@ -24,8 +24,8 @@ import type { Process } from '../../tools/controlplane/process.ts';
 import { kubeconfigFor } from '../testenv/control-plane.ts';
 import { startOwnCluster } from '../testenv/own-cluster.ts';
 
-export const FROM = 'v1.35.0';
-export const TO = 'v1.35.1';
+export const FROM = 'v1.36.1';
+export const TO = 'v1.36.2';
 
 export interface MachineClusterOptions {
   /** Nodes worker1, worker2, … with a Machine each. */

@@ -283,7 +283,7 @@ test('while the API of the Nodes is away it starts, is ready, and answers; it le
     async () => expect((await fetch(`http://${health}/readyz`)).status).toBe(200),
     PATIENCE,
   );
-  const wanted = { machine: machineOf('worker1'), version: 'v1.35.2' };
+  const wanted = { machine: machineOf('worker1'), version: 'v1.36.3' };
   expect(await askCanUpdate(scene.manager('h2'), { ...wanted, version: TO })).toEqual([]);
   const leader = async () =>
     (await cluster.client.get(leases, 'refit-capi-extension', { namespace: 'refit-system' })).spec

@@ -192,14 +192,16 @@ function suite(): void {
     expect(await restore()).toEqual({
       code: 1,
       text: expect.stringMatching(
-        new RegExp(`^REFIT_REFUSED: cp2: no file ${SNAPSHOT}: copy the snapshot .*; cp3: no file `),
+        new RegExp(
+          `^REFIT_REFUSED: 2 errors .*\n  cp2: no file ${SNAPSHOT}: copy the snapshot .*\n  cp3: no file `,
+        ),
       ) as unknown,
     });
     for (const name of NAMES.slice(1)) {
       await mkdir(join(fileOn(name), '..'), { recursive: true });
       await writeFile(fileOn(name), (await readFile(fileOn('cp1'))).subarray(0, -100));
     }
-    expect((await restore()).text).toMatch(/^REFIT_REFUSED: cp2: \S+ is not a whole snapshot: /);
+    expect((await restore()).text).toMatch(/\n {2}cp2: \S+ is not a whole snapshot: /);
     await expectUntouched();
   });
 

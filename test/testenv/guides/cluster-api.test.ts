@@ -21,7 +21,7 @@ import { type Block, blocksOf } from './blocks.ts';
 import { ReaderShell } from './shell.ts';
 
 const blocks = blocksOf('docs/guides/cluster-api.md');
-const [FROM, TO] = ['v1.35.0', 'v1.35.1'];
+const [FROM, TO] = ['v1.36.1', 'v1.36.2'];
 const WANTED = { machine: 'guide-machine', version: TO };
 let directory = '';
 let cluster: Cluster;
