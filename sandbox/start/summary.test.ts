@@ -55,7 +55,8 @@ test.each([60, 80, Number.POSITIVE_INFINITY])(
     ).toBe(true);
     const text = lines.join('\n');
     expect(text).toMatch(/^ {2}● worker1 ░+▓+█+ +8 s$/m);
-    expect(text).toMatch(/^ {2}✗ worker2 +▓+ {2}2 s$/m);
+    // Nothing says which step it failed at.
+    expect(text).toMatch(/^ {2}✗ worker2 +■+ {2}2 s$/m);
     expect(text).toContain(
       '1 node now runs v2, before v1: worker1.\n1 node now runs v1: worker2.\n',
     );
