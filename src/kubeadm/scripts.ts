@@ -201,16 +201,16 @@ function hashOf(sha256: Binary['sha256'] = ''): string {
   return `case $ARCH in\n${cases.join('')}*) SHA256=missing ;;\nesac\n`;
 }
 
-const CURL_ESCAPES: Readonly<Record<string, string>> = {
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-};
+const CURL_ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+  ['\v', '\\v'],
+]);
 
 /** One line for `curl -K`, in which no character can begin another option. */
 function curlConfiguration(url: string): string {
-  return `url = "${url.replaceAll(/[\\"\n\r\t\v]/g, (found) => CURL_ESCAPES[found] ?? `\\${found}`)}"`;
+  return `url = "${url.replaceAll(/[\\"\n\r\t\v]/g, (found) => CURL_ESCAPES.get(found) ?? `\\${found}`)}"`;
 }
 
 const replaced = (name: string): string =>
