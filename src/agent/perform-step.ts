@@ -12,12 +12,12 @@ import { type ActiveJournal, type BundleJournal, isBundle, type UpdateJournal } 
 import { DrainLateError, type Maintenance } from './maintenance/node-maintenance.ts';
 import { endProcess, identityOf } from './service/processes.ts';
 import type { ServiceRestarter } from './service/service-restarter.ts';
-import { runTrial } from './service/trial-run.ts';
 import { type Files, replaceDurably, syncPath } from './state/durable-files.ts';
 import { copyAttributes } from './state/file-attributes.ts';
 import { pathsBeside, pathsIn } from './state/state-directory.ts';
 import type { FileTrust } from './state/trusted-path.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
+import { runTrial } from './trial/trial-run.ts';
 
 export interface EffectTools
   extends Omit<FetchTools, 'abort'>,

@@ -2,7 +2,7 @@
 import { isScalar, LineCounter, type Pair, parseAllDocuments, stringify, visit } from 'yaml';
 import { messageOf } from './errors.ts';
 import { firstRepeated } from './repeated.ts';
-import { KUBECTL_SCALARS } from './yaml-scalars.ts';
+import { KUBECTL_SCALARS } from './yaml/scalars.ts';
 
 /** Given each by name, these also hold in a file that starts with `%YAML 1.2`. */
 const AS_KUBECTL = { schema: 'failsafe', merge: true, customTags: KUBECTL_SCALARS } as const;

@@ -5,8 +5,8 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
 import { formatDuration } from '../../util/duration.ts';
 import { feed } from '../download/hash-file.ts';
+import { sendSignal } from '../service/processes.ts';
 import { confinementFor } from './confine.ts';
-import { sendSignal } from './processes.ts';
 import { foreignProcessor } from './processor.ts';
 
 export interface Trial {
