@@ -29,6 +29,8 @@ export interface EffectTools
   readonly maintenance: Maintenance;
   readonly restarter: Pick<ServiceRestarter, 'restart'>;
   readonly fileTrust: FileTrust;
+  /** Where it is left out, the real one. */
+  readonly copyAttributes?: typeof copyAttributes;
   /** Staged files since their trial run in this process: stamp and hash by path. Without it they are hashed again. */
   readonly tried?: Map<string, string>;
 }
@@ -124,10 +126,10 @@ function replacementsOf(
 ): Pick<Effects, 'keep-previous' | 'swap' | 'roll-back'> {
   const { sha256, forceupdate } = work.signal.command;
   const { staged, previous } = pathsBeside(work.binary);
-  const { files, fileTrust } = tools;
+  const { files, fileTrust, copyAttributes: copy = copyAttributes } = tools;
   const cannot = (problem: string): void => tools.log.warn(problem);
   const withAttributesOf = async (from: string, to: string): Promise<void> => {
-    await copyAttributes(from, to, { cannot });
+    await copy(from, to, { cannot });
     await syncPath(to, files);
   };
   return {

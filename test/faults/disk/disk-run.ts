@@ -283,6 +283,7 @@ class DiskRun {
       restarter: { restart: async () => await Promise.resolve(this.#boot()) },
       files: this.#disk.files,
       fileTrust: trusting(this.#disk),
+      copyAttributes: async (from: string, to: string) => await this.#disk.copyAttributes(from, to),
       clock: isFetch ? hurried : this.#clock,
       random: () => 0.5,
       log: silentLogger,

@@ -117,6 +117,12 @@ export class SunkenFiles {
     this.#names.set(to, { data: Buffer.from(data), synced: undefined, mode });
   }
 
+  /** As `cp --attributes-only`; only the mode is simulated. */
+  async copyAttributes(from: string, to: string): Promise<void> {
+    await this.#before('copyAttributes', to);
+    this.#inode(to).mode = this.#inode(from).mode;
+  }
+
   async rm(path: string, { force = false } = {}): Promise<void> {
     await this.#before('rm', path);
     if (!this.#names.delete(path) && !force) throw failure('ENOENT', path);
