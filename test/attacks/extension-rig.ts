@@ -11,6 +11,8 @@ import { type Extension, prepareExtension } from '../../sandbox/cluster/hook-ext
 import { REFIT } from '../../sandbox/refit.ts';
 import { startMemoryCluster } from '../agent/memory-cluster.ts';
 
+const PATIENT = join(import.meta.dirname, 'patient-extension.ts');
+
 export class ExtensionRig implements AsyncDisposable {
   readonly extension: Extension;
   /** Of the process: lines of JSON. */
@@ -26,8 +28,8 @@ export class ExtensionRig implements AsyncDisposable {
     child.stderr?.on('data', (chunk: Buffer) => (this.log += chunk.toString()));
   }
 
-  /** Resolves once a manager can call. */
-  static async start(): Promise<ExtensionRig> {
+  /** Resolves once a manager can call. With `isPatient`, the server alone runs, and no slow caller is cut off. */
+  static async start({ isPatient = false } = {}): Promise<ExtensionRig> {
     const stack = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), 'refit-hooks-'));
     stack.defer(async () => await rm(directory, { recursive: true }));
@@ -41,7 +43,11 @@ export class ExtensionRig implements AsyncDisposable {
       directory,
       kubeconfig: cluster.kubeconfig,
     });
-    const child = spawn(process.execPath, [REFIT, ...extension.commandLine], {
+    const address = new URL(extension.url).host;
+    const program = isPatient
+      ? [PATIENT, address, join(directory, 'hooks')]
+      : [REFIT, ...extension.commandLine];
+    const child = spawn(process.execPath, program, {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     const rig = new ExtensionRig(extension, child, stack);

@@ -1,0 +1,28 @@
+/** Runs the server of the hooks with the limits of `refit capi-extension`, but for patience: on a busy machine it cuts off nobody. */
+import { join } from 'node:path';
+import { DEFAULT_LIMITS } from '../../src/dialects/capi/connection-limits.ts';
+import { startExtensionServer } from '../../src/dialects/capi/extension-server.ts';
+import { hookService, type ServiceParts } from '../../src/dialects/capi/hook-service.ts';
+import { keepHeapSmall } from '../../src/process/controller-process.ts';
+import { stderrLogger } from '../../src/util/log.ts';
+
+const [address = '', certificates = ''] = process.argv.slice(2);
+const PATIENCE_MS = 3_600_000;
+const log = stderrLogger('info');
+
+/** Discovery, which alone is called, asks for none of it. */
+const NOTHING = { log } as unknown as ServiceParts;
+
+keepHeapSmall();
+await startExtensionServer({
+  address,
+  files: {
+    certificate: join(certificates, 'tls.crt'),
+    key: join(certificates, 'tls.key'),
+    clientAuthority: join(certificates, 'ca.crt'),
+  },
+  callTimeoutMs: PATIENCE_MS,
+  answer: hookService(NOTHING),
+  log,
+  limits: { ...DEFAULT_LIMITS, patienceMs: PATIENCE_MS },
+});
