@@ -15,7 +15,7 @@ export const PODS = 4;
 export const POD_MS = 5_000;
 /** Next to nothing, so that all begin to drain at the same time. */
 const STEP_MS = 20;
-const TIMEOUT_MS = 120_000;
+const STALL_MS = 120_000;
 
 export interface DrainRun {
   /** Milliseconds from the first node that waits for its drain to the last one that goes on. */
@@ -59,7 +59,7 @@ async function drainTime(
   });
   const controller = await startController(fleet, directory, clock, abort);
   started.defer(async () => await controller.stop());
-  await rollOut(fleet, { concurrent: workers, timeoutMs: TIMEOUT_MS, clock, abort });
+  await rollOut(fleet, { concurrent: workers, stallMs: STALL_MS, clock, abort });
   return times.span();
 }
 

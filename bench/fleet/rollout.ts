@@ -17,15 +17,15 @@ export interface Rollout {
   readonly mostListed: number;
 }
 
-/** All controllers by name, all workers by selector. Throws REFIT_PLAN_FAILED where it does not end well, or in time. */
+/** All controllers by name, all workers by selector. Throws REFIT_PLAN_FAILED where it does not end well, or does not change for `stallMs`. */
 export async function rollOut(
   { client }: Pick<Fleet, 'client'>,
   {
     concurrent,
-    timeoutMs,
+    stallMs,
     clock,
     abort,
-  }: { concurrent: number; timeoutMs: number; clock: Clock; abort: AbortSignal },
+  }: { concurrent: number; stallMs: number; clock: Clock; abort: AbortSignal },
   onProgress: (plan: Plan) => void = () => undefined,
 ): Promise<Rollout> {
   const plan = examplePlan({
@@ -38,10 +38,17 @@ export async function rollOut(
     concurrent,
   });
   const startedAt = clock.monotonic();
-  const limit = AbortSignal.any([abort, AbortSignal.timeout(timeoutMs)]);
+  const stalled = new AbortController();
+  const limit = AbortSignal.any([abort, stalled.signal]);
+  const stallsFromNow = (): (() => void) => clock.schedule(stallMs, () => stalled.abort());
+  let stopWaiting = stallsFromNow();
+  using cleanUp = new DisposableStack();
+  cleanUp.defer(() => stopWaiting());
   const created = await client.create(plans, plan);
   let mostListed = 0;
   for await (const seen of versionsOf(client, created.metadata.resourceVersion, limit)) {
+    stopWaiting();
+    stopWaiting = stallsFromNow();
     mostListed = Math.max(mostListed, listedIn(seen));
     onProgress(seen);
     const state = seen.status?.state ?? 'SchedulableWait';
@@ -51,7 +58,7 @@ export async function rollOut(
       fail(`the plan ended as ${state}: ${JSON.stringify(seen.status)}`);
   }
   abort.throwIfAborted();
-  return fail(`the plan took more than ${timeoutMs / 1000} s`);
+  return fail(`the plan has not changed for ${stallMs / 1000} s`);
 }
 
 function fail(message: string): never {
