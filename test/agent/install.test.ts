@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { leftOut } from '../left-out.ts';
 import { buildOneFile } from '../one-file.ts';
 import { whyNoContainer } from '../testenv/container.ts';
 import type { Seen } from './install/seen.ts';
@@ -184,8 +185,7 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
     expect(seen.config).toContain('binary: /usr/local/bin/k0s');
   });
 
-  if (whyNoPod !== undefined)
-    test(`the DaemonSet: left out, since ${whyNoPod}`, () => expect(seen.byPod).toBeUndefined());
+  if (whyNoPod !== undefined) leftOut('the DaemonSet', whyNoPod);
   else
     test('the pod of the DaemonSet upgrades k0s, where the agent is no service', () => {
       expect(seen.byPod?.[0], seen.byPod?.[1]).toBe('Completed');

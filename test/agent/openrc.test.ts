@@ -1,6 +1,7 @@
 /** The proof of restarts under OpenRC itself: a real supervise-daemon, in a jail of its own. */
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { leftOut } from '../left-out.ts';
 import { OPENRC, runInJail, whyNoOpenRc } from './openrc/jail.ts';
 
 const why = whyNoOpenRc();
@@ -15,7 +16,7 @@ interface Seen {
 }
 
 if (why === undefined) describe('under OpenRC', suite);
-else test(`under OpenRC: left out, since ${why}`, () => expect(OPENRC).toContain('openrc'));
+else leftOut('under OpenRC', why);
 
 function suite(): void {
   let seen: Seen;
