@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { leftOut } from '../left-out.ts';
-import { OPENRC, runInJail, whyNoOpenRc } from './openrc/jail.ts';
+import { runInJail, whyNoOpenRc } from './openrc/jail.ts';
 
 const why = whyNoOpenRc();
 
