@@ -22,12 +22,14 @@ export interface VersionTarget {
   readonly current?: string | undefined;
   /** A controller that runs a kubelet too; every worker does. */
   readonly hasKubelet?: boolean | undefined;
+  /** What shows that it is a virtual Node, for people: no rule applies. */
+  readonly virtual?: string | undefined;
 }
 
 export interface VersionVerdict {
   /** One for each rule and pair of versions, with the names of the targets. */
   readonly problems: readonly { readonly code: VersionRule; readonly message: string }[];
-  /** What could not be checked because a version is unknown or unreadable; such targets pass. */
+  /** What was not checked because a version is unknown or unreadable, or a Node virtual; such targets pass. */
   readonly unchecked: readonly string[];
 }
 
@@ -69,7 +71,10 @@ function judgeStage(
 ): void {
   const wanted = parseVersion(version);
   if (!wanted) return findings.leave(`${version} cannot be compared with other versions`);
-  for (const { name, current } of targets) {
+  for (const { name, virtual } of targets)
+    if (virtual !== undefined) findings.leave(`a virtual Node by its ${virtual}`, name);
+  const hosts = targets.filter(({ virtual }) => virtual === undefined);
+  for (const { name, current } of hosts) {
     const text = moved.get(keyOf(role, name)) ?? current;
     const from = parseVersion(text);
     if (text === undefined || !from) {
@@ -82,7 +87,7 @@ function judgeStage(
     const broken = brokenStep(...equallyPrecise(from, wanted), { from: text, to: version });
     if (broken && !allow.has(broken.rule)) findings.add(broken.rule, broken.message, name);
   }
-  const kubelets = targets.filter(({ hasKubelet = role === 'worker' }) => hasKubelet);
+  const kubelets = hosts.filter(({ hasKubelet = role === 'worker' }) => hasKubelet);
   if (kubelets.length === 0 || allow.has('KubeletAhead')) return;
   const behind = [...servers].flatMap(([name, server]) => {
     const at = parseVersion(server);

@@ -201,6 +201,12 @@ export const upgradePolicySpecSchema = object(
         z.enum(['SkippedMinor', 'Downgrade', 'KubeletAhead']),
       ).meta(SET),
     }).exactOptional(),
+    virtualNodes: choice(
+      'Nodes without a kubelet on a host, such as those of virtual-kubelet and KWOK. `Ignore`, the default: no version rule judges ' +
+        'them, and `maxUnavailable` does not count them. `Count`: as all others.',
+      'Ignore',
+      'Count',
+    ),
     payloads: object('Rules for downloads.', {
       requireSha256: flag('Refuses plans with a download that has no `sha256`.'),
       requireHttps: flag('Refuses plans that download over plain `http`, and redirects to it.'),

@@ -2,6 +2,7 @@
 import { planKind } from '../../api/autopilot/plan.ts';
 import { nameOf, type ReadObject, readObjects } from '../../api/read-object.ts';
 import { cattlePlanKind } from '../../api/schemas.ts';
+import { versionVerdict } from '../../engine/decide/advance.ts';
 import { planEndOf } from '../../engine/decide/ended.ts';
 import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
@@ -156,7 +157,12 @@ async function previewAt(
   const isOrdered =
     inspection.dialect.ordersByUid !== true || (inspection.plan.metadata.uid ?? '') !== '';
   const unordered = 'the order of its nodes, until the Plan exists: it hashes the uid';
-  const unseen = isOrdered ? view.unseen : [...(view.unseen ?? []), unordered];
+  const { unchecked } = versionVerdict(inspection.snapshot, inspection.policy);
+  const skewed = `whether the version rules allow it: ${unchecked.join('; ')}`;
+  // Later, an Event of the start has said it.
+  const isSkewUnknown = phase === 'new' && unchecked.length > 0;
+  const more = [...(isOrdered ? [] : [unordered]), ...(isSkewUnknown ? [skewed] : [])];
+  const unseen = more.length === 0 ? view.unseen : [...(view.unseen ?? []), ...more];
   return {
     dialect,
     kind,

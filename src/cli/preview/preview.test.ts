@@ -73,6 +73,7 @@ test('a Plan of k0s: stages in order, waves by slots, and what waits', async () 
   waits    1 controller queued (1 at a time) (NoFreeSlot)
   waits    3 workers wait until the controllers are done (EarlierStage)
   takes    about 1 min 20 s of work: 20 s a wave, assumed for a node with nothing to drain; downloads come on top
+  unknown  whether the version rules allow it: c1, c2, w1, w2, w3: its version is unknown
 `);
 });
 
@@ -520,4 +521,17 @@ test('a file over a Plan of k0s that has ended: no wave, since nothing would run
   expect(view.stages.flatMap(({ waves }) => waves)).toEqual([]);
   expect(view.duration).toBeUndefined();
   expect(view.reason).toContain('what is applied over it does not run: delete it first');
+});
+
+test('a virtual Node among the targets is named, and the plan is not refused for its version', async () => {
+  const [first, ...others] = workers;
+  const odd: Node = {
+    ...(first ?? buildNode('w1')),
+    status: { nodeInfo: { kubeletVersion: 'v1.19.10-vk-azure' } },
+  };
+  const text = textOf(await preview('autopilot', plan, [odd, ...others]));
+  expect(text).toContain(
+    'c1, c2, w2, w3: its version is unknown; w1: a virtual Node by its kubelet version v1.19.10-vk-azure',
+  );
+  expect(text).not.toContain('problem');
 });

@@ -682,3 +682,22 @@ test('certificates that nobody renews are told of every host; only those of the 
     warn('certificate', 'cp1: it ends'),
   ]);
 });
+
+test('a virtual Node is named, and hides no other finding; a policy lets it count as a host', () => {
+  const nodes = [...fresh.nodes, node('aci', 'v1.19.10-vk-azure'), node('w2', 'v1.30.0')];
+  const messages = (policy: RolloutPolicy): string[] =>
+    assess({ ...fresh, nodes, policy }).findings.map(
+      ({ severity, message }) => `${severity} ${message}`,
+    );
+  const told = messages(DEFAULT_POLICY);
+  expect(told).toContain(
+    'warn aci is a virtual Node by its kubelet version v1.19.10-vk-azure: no rule of versions is checked for it',
+  );
+  const refusals = told.filter((each) => each.startsWith('hard'));
+  expect(refusals).toHaveLength(2);
+  expect(refusals.every((each) => each.includes('kubelet of w2'))).toBe(true);
+  const counted = messages({ ...DEFAULT_POLICY, countsVirtual: true });
+  expect(
+    counted.filter((each) => each.startsWith('hard') && each.includes('aci')).length,
+  ).toBeGreaterThan(0);
+});

@@ -6,6 +6,7 @@ import type { DrainPreview } from '../../drain/drain-preview.ts';
 import { controlsOn } from '../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { type ConfigMap, configMaps, kubeletVersionOf, type Node } from '../../kube/resources.ts';
+import { virtualBy } from '../../kube/virtual-nodes.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { hasPhases, optionsFor } from '../../kubeadm/scripts.ts';
 import { absentOf, etcdChecks, problemsOf, STATIC_PODS } from '../../kubeadm/verify.ts';
@@ -122,6 +123,7 @@ export function assess(survey: Survey): Assessment {
     ...(continues ? [] : [...readyFindings(survey), ...etcdHealth(survey)]),
     ...cordonFindings(survey, request),
     ...(survey.kubeconfig ?? []),
+    ...virtualFindings(survey),
     ...unique(judgeVersions(versionFacts(survey, request, continues))),
     ...unique(hostFindings(survey, hostsOf(request))),
     ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
@@ -311,6 +313,7 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
   const { manifest, hosts, nodes, clusterVersion, policy } = survey;
   const controllers = hosts.filter(({ host }) => host.role === 'controlPlane');
   const managed = new Map(manifest.hosts.map((host) => [host.name, host]));
+  const unjudged = virtualNodes(survey);
   const members = controllers.flatMap(({ host, leaves, staticPods, unreadImages = {} }) => {
     // One whose image has no version is still a member.
     const etcd = staticPods['etcd'] ?? unreadImages['etcd'] ?? [];
@@ -329,6 +332,7 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
       const way = { target: manifest.version, drained: policy.drain.enabled, skips };
       // A host that is to join has none yet.
       if (version === '' && host) return [];
+      if (unjudged.has(name)) return [];
       return [{ name, version, ...(host ? way : {}) }];
     }),
     controllers: controllers.flatMap(({ staticPods }) =>
@@ -345,6 +349,25 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
       ...(clusterVersion ? { cluster: clusterVersion } : {}),
     },
   };
+}
+
+/** By name, what shows that they are virtual. A Node that the manifest lists is a host. */
+function virtualNodes({ manifest, nodes, policy }: Survey): ReadonlyMap<string, string> {
+  if (policy.countsVirtual === true) return new Map();
+  const listed = new Set(manifest.hosts.map(({ name }) => name));
+  const others = nodes.filter(({ metadata }) => !listed.has(metadata.name));
+  return new Map(
+    others.flatMap((node) => {
+      const shown = virtualBy(node);
+      return shown === undefined ? [] : [[node.metadata.name, shown] as const];
+    }),
+  );
+}
+
+function virtualFindings(survey: Survey): Finding[] {
+  return [...virtualNodes(survey)].map(([name, shown]) =>
+    warn('Km1', `${name} is a virtual Node by its ${shown}: no rule of versions is checked for it`),
+  );
 }
 
 function hostFindings(

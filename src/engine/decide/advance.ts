@@ -176,7 +176,10 @@ function together(reasons: readonly Reason[]): Reason | undefined {
   return reasons[0] && because(reasons[0].code, listedSentences(messages, MAX_LISTED));
 }
 
-export function versionVerdict(snapshot: Snapshot, { allow }: RolloutPolicy): VersionVerdict {
+export function versionVerdict(
+  snapshot: Snapshot,
+  { allow, countsVirtual = false }: RolloutPolicy,
+): VersionVerdict {
   const { rollout, apiServers } = snapshot;
   if (!apiServers) return { problems: [], unchecked: [] };
   const stages = rollout.stages
@@ -184,10 +187,11 @@ export function versionVerdict(snapshot: Snapshot, { allow }: RolloutPolicy): Ve
     .map((stage) => ({
       ...stage,
       targets: stage.targets.map((target) => {
-        const { version: current, node } = factsOf(snapshot, target);
+        const { version: current, node, virtual } = factsOf(snapshot, target);
         return {
           name: target.name,
           current,
+          virtual: countsVirtual ? undefined : virtual,
           hasKubelet: stage.role === 'worker' || node !== undefined,
         };
       }),

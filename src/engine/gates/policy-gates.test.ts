@@ -363,3 +363,21 @@ test('a target whose work would only wait for another plan takes no place of a l
   );
   expect(said(nodesAvailable.evaluate({ ...given, policy: policy() }))).toBe('pass');
 });
+
+test('virtual Nodes are in no percentage, unless a plan works on them or the policy counts them', () => {
+  const ready = buildNode('w1');
+  const virtual = (name: string): Node => ({
+    metadata: { name, annotations: { 'kwok.x-k8s.io/node': 'fake' } },
+  });
+  const fleet = [ready, virtual('v1'), virtual('v2')];
+  const namesIn = (census: ReturnType<typeof censusOf>): string[][] =>
+    [census.all, census.unavailable, census.busy].map((names) => [...names]);
+  expect(namesIn(censusOf(fleet, []))).toEqual([['w1'], [], []]);
+  expect(namesIn(censusOf(fleet, ['v1']))).toEqual([['w1', 'v1'], ['v1'], ['v1']]);
+  const stage = buildStage('worker', ['w1'], {});
+  const snapshot = { ...buildSnapshot(buildRollout([stage])), fleet };
+  const sizeWith = (more: Partial<RolloutPolicy>): number | undefined =>
+    censusFor(snapshot, policy({ maxUnavailable: TWO, ...more }))?.all.size;
+  expect(sizeWith({})).toBe(1);
+  expect(sizeWith({ countsVirtual: true })).toBe(3);
+});

@@ -1,5 +1,6 @@
 /** The contract of gates and verifiers: they answer pass, wait or stop with a reason, from gathered input only, which is made here. */
 import { type Node, readyCondition } from '../../kube/resources.ts';
+import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { isTaken } from '../../signal/at-work.ts';
 import { onceForEach } from '../../util/memo.ts';
 import type { Probe, Snapshot, TargetFacts } from '../model/decision.ts';
@@ -116,9 +117,10 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
 
 export function censusFor(
   snapshot: Snapshot,
-  { maxUnavailable }: RolloutPolicy,
+  { maxUnavailable, countsVirtual = false }: RolloutPolicy,
 ): NodeCensus | undefined {
-  return maxUnavailable === undefined ? undefined : censusIn(snapshot);
+  if (maxUnavailable === undefined) return undefined;
+  return countsVirtual ? censusWithVirtual(snapshot) : censusOfHosts(snapshot);
 }
 
 /** Without later targets that are not signalled either: they wait for this one, and it for none of them. */
@@ -140,12 +142,15 @@ export function nodeNameOf(target: Target, { node }: TargetFacts): string {
   return node?.name ?? target.name;
 }
 
-/** Computed once per snapshot: it reads every node, and each target in flight needs it. */
-const censusIn = onceForEach((snapshot: Snapshot): NodeCensus | undefined => {
+function censusIn(snapshot: Snapshot, countsVirtual: boolean): NodeCensus | undefined {
   const intended = targetsIn(snapshot.rollout, 'intended');
   const inFlight = intended.map((target) => nodeNameOf(target, factsOf(snapshot, target)));
-  return snapshot.fleet && censusOf(snapshot.fleet, inFlight, snapshot.claim);
-});
+  return snapshot.fleet && censusOf(snapshot.fleet, inFlight, snapshot.claim, countsVirtual);
+}
+
+/** Computed once per snapshot: each reads every node, and each target in flight needs it. */
+const censusOfHosts = onceForEach((snapshot: Snapshot) => censusIn(snapshot, false));
+const censusWithVirtual = onceForEach((snapshot: Snapshot) => censusIn(snapshot, true));
 
 export interface NodeCensus {
   readonly all: ReadonlySet<string>;
@@ -155,12 +160,24 @@ export interface NodeCensus {
   readonly busy: ReadonlySet<string>;
 }
 
-/** `inFlight`: names of targets in progress; those that are no nodes do not count. `claim`: of the plan that asks. */
+/**
+ * `inFlight`: names of targets in progress; those that are no nodes do not count. `claim`: of the plan that asks.
+ * Virtual Nodes count only with `countsVirtual`, or where a plan is at work on them.
+ */
 export function censusOf(
-  nodes: readonly Node[],
+  fleet: readonly Node[],
   inFlight: readonly string[],
   claim?: string,
+  countsVirtual = false,
 ): NodeCensus {
+  const moving = new Set(inFlight);
+  const nodes = fleet.filter(
+    (node) =>
+      countsVirtual ||
+      virtualBy(node) === undefined ||
+      moving.has(node.metadata.name) ||
+      isTaken(node, claim),
+  );
   const all = new Set(nodes.map(({ metadata }) => metadata.name));
   const away = nodes.filter(
     (node) => readyCondition(node)?.status !== 'True' || node.spec?.unschedulable === true,

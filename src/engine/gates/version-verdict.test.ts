@@ -65,3 +65,19 @@ test.each<[string, Role, boolean, string[]]>([
     expect(versionVerdict(snapshot, buildPolicy()).problems.map(({ code }) => code)).toEqual(codes);
   },
 );
+
+test('a virtual Node breaks no rule and is named; a policy lets it count as a host', () => {
+  const facts = {
+    w1: { version: 'v1.35.1' },
+    w2: { version: 'v1.19.10-vk-azure', virtual: 'kubelet version v1.19.10-vk-azure' },
+  };
+  const snapshot = { ...buildSnapshot(buildRollout([stage]), facts), apiServers };
+  expect(versionVerdict(snapshot, buildPolicy())).toEqual({
+    problems: [],
+    unchecked: ['w2: a virtual Node by its kubelet version v1.19.10-vk-azure'],
+  });
+  const counting = buildPolicy({ countsVirtual: true });
+  expect(versionVerdict(snapshot, counting).problems.map(({ code }) => code)).toEqual([
+    'SkippedMinor',
+  ]);
+});

@@ -11,8 +11,10 @@ import { type Gate, PASS } from './types.ts';
 export const versionsFollow: Gate = {
   name: 'versions-follow',
   mayRefusePlan: ({ apiServers }) => apiServers !== undefined,
-  evaluate({ stage, target: { name }, facts, earlier, apiServers, policy: { allow }, now }) {
+  evaluate({ stage, target: { name }, facts, earlier, apiServers, policy, now }) {
+    const { allow, countsVirtual = false } = policy;
     if (!apiServers || stage.keepsVersion === true) return PASS;
+    if (facts.virtual !== undefined && !countsVirtual) return PASS;
     const judge = (current: string | undefined): Reason | undefined =>
       judgePlan([{ ...stage, targets: [{ name, current, hasKubelet: false }] }], [], allow)
         .problems[0];

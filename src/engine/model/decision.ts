@@ -72,6 +72,8 @@ export interface TargetFacts {
   /** `<os>-<architecture>`; undefined if the object lacks the labels. */
   readonly platform?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** What shows that its object is a virtual Node, for people; undefined for what may be a host. */
+  readonly virtual?: string | undefined;
   /** The node's Ready condition; undefined for objects without conditions. */
   readonly ready?: boolean | undefined;
   /** RFC 3339: the last transition of that condition. */

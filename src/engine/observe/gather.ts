@@ -9,6 +9,7 @@ import {
   nodes,
   readyCondition,
 } from '../../kube/resources.ts';
+import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { claimOf, claimOn } from '../../signal/at-work.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
@@ -165,7 +166,9 @@ function versionFacts(
   object: KubeObject,
 ): Pick<TargetFacts, 'asked' | 'isBehind'> {
   if (!isFinal(rollout)) return {};
-  const isUpgraded = target.state === 'done' && stage.keepsVersion !== true;
+  // What a virtual Node reports is no version of a host.
+  const isUpgraded =
+    target.state === 'done' && stage.keepsVersion !== true && virtualBy(object) === undefined;
   return {
     asked: dialect.signal.askedOf?.(world, rollout, stage, target),
     isBehind: isUpgraded ? dialect.isBehind?.(object, stage, plan) : undefined,
@@ -178,6 +181,7 @@ const ownFacts = onceForEach((object: KubeObject) => {
     exists: true,
     platform: platformOf(object),
     labels: object.metadata.labels,
+    virtual: virtualBy(object),
     ready: ready && ready.status === 'True',
     readySince: ready?.lastTransitionTime,
   };

@@ -41,6 +41,7 @@ test('a policy that says everything', () => {
     soak: '30s',
     agents: { require: 'Refit' },
     versions: { allow: ['Downgrade'] },
+    virtualNodes: 'Count',
     payloads: { requireSha256: true, requireHttps: true, diskReserveMiB: 512 },
     windows: [
       { days: ['Monday', 'Sunday'], start: '22:05', length: '4h', timeZone: 'Europe/Berlin' },
@@ -81,6 +82,7 @@ test('a policy that says everything', () => {
     requireSha256: true,
     requireHttps: true,
     prefetch: 'next',
+    countsVirtual: true,
     requireAgent: true,
     agent: {
       soakMs: 30 * SECOND,

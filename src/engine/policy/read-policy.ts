@@ -75,6 +75,7 @@ function policyOf(
       (one, index) => readBlackout(one, `blackouts[${index}]`, complain) ?? [],
     ),
     allow: new Set(spec.versions?.allow),
+    ...(spec.virtualNodes === 'Count' ? { countsVirtual: true } : {}),
     ...payloadRules,
     requireAgent: spec.agents?.require === 'Refit',
     prefetch: lower(spec.prefetch) ?? DEFAULT_POLICY.prefetch,

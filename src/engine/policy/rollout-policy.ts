@@ -52,6 +52,8 @@ export interface RolloutPolicy extends Timetable {
   /** Milliseconds before such a window in which targets fetch ahead; none if absent. */
   readonly planLeadMs?: number;
   readonly allow: ReadonlySet<VersionRule>;
+  /** Virtual Nodes are judged and counted as hosts. */
+  readonly countsVirtual?: boolean;
   readonly requireSha256: boolean;
   readonly requireHttps: boolean;
   /** Nodes whose agent is not Refit's do not start. */

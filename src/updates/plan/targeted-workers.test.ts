@@ -20,3 +20,9 @@ test.each([
   const found = targetedWorkers(all, settings as Parameters<typeof targetedWorkers>[1]);
   expect(found.map(({ metadata }) => metadata.name)).toEqual(names);
 });
+
+test('a virtual Node never keeps a cluster from being up to date', () => {
+  const virtual = buildNode('v1', { labels: { type: 'virtual-kubelet' } });
+  const found = targetedWorkers([...all, virtual], { commands: undefined });
+  expect(found.map(({ metadata }) => metadata.name)).toEqual(['w1', 'w2']);
+});

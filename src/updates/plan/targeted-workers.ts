@@ -1,12 +1,14 @@
 /** Finds the workers that the Plans of an UpdateConfig upgrade. */
 import type { Node } from '../../kube/resources.ts';
 import { nodeFields, parseFieldSelector, parseLabelSelector } from '../../kube/selectors.ts';
+import { virtualBy } from '../../kube/virtual-nodes.ts';
 import type { UpdateSettings } from '../config/read-config.ts';
 
 type Selected = Pick<UpdateSettings, 'commands'>;
 
-/** All of them without a planSpec. A list of names wins over a selector, as in a Plan. */
-export function targetedWorkers(all: readonly Node[], { commands }: Selected): readonly Node[] {
+/** All hosts without a planSpec: no upgrade changes the version of a virtual Node. A list of names wins over a selector, as in a Plan. */
+export function targetedWorkers(fleet: readonly Node[], { commands }: Selected): readonly Node[] {
+  const all = fleet.filter((node) => virtualBy(node) === undefined);
   if (commands === undefined) return all;
   const matchers = commands.map(({ k0supdate }): ((node: Node) => boolean) => {
     const { static: listed, selector } = k0supdate?.targets.workers?.discovery ?? {};

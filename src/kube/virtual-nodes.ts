@@ -1,0 +1,31 @@
+/**
+ * Recognizes virtual Nodes: Nodes behind which there is no kubelet on a host, such as those of virtual-kubelet and of KWOK.
+ * The rule stands in docs/guides/policies.md.
+ */
+import { parseVersion } from '../util/version.ts';
+import { type KubeObject, kubeletVersionOf, type Node } from './resources.ts';
+
+/** Source: its documentation and its Node objects (`type: virtual-kubelet`, the taint `virtual-kubelet.io/provider=azure`). */
+const VIRTUAL_KUBELET = { label: 'type', value: 'virtual-kubelet' } as const;
+const PROVIDER_TAINT = 'virtual-kubelet.io/provider';
+/** KWOK manages the Nodes that have it. */
+const KWOK_ANNOTATION = 'kwok.x-k8s.io/node';
+/** `kwok-v0.7.0`; `v1.19.10-vk-azure-aci-1.4.8`. */
+const VERSION_OF_OTHERS = /^kwok-|-vk-/;
+
+/**
+ * What shows that the Node is virtual, for people; undefined for a Node that may be a host. A kubelet reports a version such
+ * as v1.36.3, so a Node with another text is not from a kubelet. A Node without a version may be a host that joins.
+ */
+export function virtualBy(node: KubeObject & Pick<Node, 'spec' | 'status'>): string | undefined {
+  const { labels, annotations } = node.metadata;
+  const { label, value } = VIRTUAL_KUBELET;
+  if (labels?.[label] === value) return `label ${label}=${value}`;
+  if (node.spec?.taints?.some(({ key }) => key === PROVIDER_TAINT) === true)
+    return `taint ${PROVIDER_TAINT}`;
+  if (annotations?.[KWOK_ANNOTATION] !== undefined) return `annotation ${KWOK_ANNOTATION}`;
+  const version = kubeletVersionOf(node);
+  if (version === undefined || version === '') return undefined;
+  const isOfKubelet = parseVersion(version) !== undefined && !VERSION_OF_OTHERS.test(version);
+  return isOfKubelet ? undefined : `kubelet version ${version.slice(0, 64)}`;
+}
