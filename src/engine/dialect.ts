@@ -90,7 +90,11 @@ interface Capabilities<P extends KubeObject> {
   /** Names the other plan that works on the node of the target, where one plan at a time may, or says what else is in the way. */
   occupantOf?(world: World, target: Target, plan: P): string | Obstacle | undefined;
   /** Agents on nodes carry out the signals: which one a target's object speaks of. */
-  readonly agents?: { of(object: KubeObject): NodeAgent };
+  readonly agents?: {
+    of(object: KubeObject): NodeAgent;
+    /** Why, as the object says, its host cannot run the version. */
+    unfitFor?(object: KubeObject, version: string): string | undefined;
+  };
   /** Finds work whose plan is gone, each as a rollout that is over, so that the leader can end it; `plans` still exist. */
   readonly orphanedWork?: { plans(world: World, plans: readonly P[]): readonly OrphanedPlan<P>[] };
 }

@@ -6,6 +6,7 @@ import { signalled } from '../../test/builders/views.ts';
 import {
   type AgentPresence,
   agentOf,
+  cgroupV1On,
   configurableOn,
   downloadAnswerOn,
   encodePresence,
@@ -70,4 +71,20 @@ test('our agent that stands aside does not act, by its own word or by what the o
   const aside = "k0s's own (Refit 1.2.3 stands aside)";
   expect(titleOf('Restart', later(20_000), presence())).toBe(aside);
   expect(titleOf(undefined, '', presence({ aside: true }))).toBe(aside);
+});
+
+test('what a host may do on cgroup v1: other words count as none', () => {
+  const found = (said: object): string | undefined =>
+    cgroupV1On(
+      buildNode('w1', {
+        annotations: {
+          [AGENT_ANNOTATION]: JSON.stringify({ version: '1', since: later(0), ...said }),
+        },
+      }),
+    );
+  expect(found({ cgroupV1: 'refused' })).toBe('refused');
+  expect(found({ cgroupV1: 'refused', aside: true })).toBe('refused');
+  expect(found({ cgroupV1: 'allowed' })).toBe('allowed');
+  expect(found({ cgroupV1: true })).toBeUndefined();
+  expect(found({})).toBeUndefined();
 });

@@ -33,6 +33,9 @@ const PRESENCE = {
   aside: exactly(true),
   /** Why it does not know whether k0s's own agent acts: it carries out no new signal until it does. */
   doubt: aReason,
+  /** Whether the kubelet that runs there may start on cgroup v1. Absent on cgroup v2, without a kubelet, and where nobody looked. */
+  cgroupV1: (value: unknown): 'refused' | 'allowed' | undefined =>
+    value === 'refused' || value === 'allowed' ? value : undefined,
   /** What it can upgrade; absent: k0s. */
   procedure: exactly('kubeadm'),
   /** What Cluster API may change besides versions. */
@@ -82,6 +85,14 @@ export function procedureOf(node: KubeObject): Procedure | undefined {
 /** What the agent that acts on the node's signals may change there for Cluster API. */
 export function configurableOn(node: KubeObject): readonly string[] {
   return (agentOf(node).ours && presenceOn(node)?.configurable) || [];
+}
+
+/**
+ * Whether the kubelet of the object's host may start on cgroup v1; undefined if that is not known, or no matter. The host itself
+ * writes the annotation, as may others who change the object: a hint that may hold work back, and never allows anything.
+ */
+export function cgroupV1On(object: KubeObject): AgentPresence['cgroupV1'] {
+  return presenceOn(object)?.cgroupV1;
 }
 
 export function encodePresence(presence: AgentPresence): string {

@@ -50,6 +50,7 @@ export function input(
     ...context,
     census: undefined,
     checked: [],
+    unfit: new Map(),
     expectedMs: undefined,
     ...more,
   };

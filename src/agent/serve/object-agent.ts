@@ -22,7 +22,7 @@ import type { SignalObject } from '../object/signal-object.ts';
 import type { AgentOptions } from '../options.ts';
 import { perform } from '../perform-step.ts';
 import { isSameProcess, type ProcessId } from '../service/host.ts';
-import { groundVeto } from '../service/kubelet-ground.ts';
+import { cgroupV1Of, groundVeto } from '../service/kubelet-ground.ts';
 import { observeHost, searchService } from '../service/observe-host.ts';
 import { ageOf, bootId, findProcess } from '../service/processes.ts';
 import type { ServicePlaces } from '../service/service-place.ts';
@@ -107,12 +107,15 @@ export async function announce(
   const whose = ownAgentWatch(places, options.object);
   const presence = async (): Promise<AgentPresence> => {
     if (host.kubeadm) return { ...own, procedure: 'kubeadm' };
+    const cgroupV1 = cgroupV1Of({ dataDirectory: places.current.dataDirectory });
+    const ground = cgroupV1 === undefined ? {} : { cgroupV1 };
     if (options.beside !== 'replace') {
       const { ownAgent, ownAgentDoubt } = await whose();
-      if (ownAgent) return { version, since, aside: true };
-      if (ownAgentDoubt !== undefined) return { version, since, aside: true, doubt: ownAgentDoubt };
+      if (ownAgent) return { version, since, ...ground, aside: true };
+      if (ownAgentDoubt !== undefined)
+        return { version, since, ...ground, aside: true, doubt: ownAgentDoubt };
     }
-    return { ...own, checked: await checks(object.newest?.metadata.annotations) };
+    return { ...own, ...ground, checked: await checks(object.newest?.metadata.annotations) };
   };
   const room = async (): Promise<number | undefined> => {
     const directory = host.kubeadm

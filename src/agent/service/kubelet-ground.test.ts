@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { SignalCommand } from '../../signal/annotations.ts';
-import { groundVeto } from './kubelet-ground.ts';
+import { cgroupV1Of, groundVeto } from './kubelet-ground.ts';
 
 let root = '';
 beforeEach(() => {
@@ -30,7 +30,7 @@ const said = (version: string, isOnCgroupV1 = true): string | undefined =>
   });
 
 const REFUSED =
-  'this host has cgroup v1, which the kubelet of v1.35.0+k0s.0 refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s';
+  'the host has cgroup v1, which the kubelet of v1.35.0+k0s.0 refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s';
 
 test('a node of k0s on cgroup v1 is refused from v1.35 on, before anything is done', () => {
   runKubelet(`--config=${join(root, 'config.yaml')}`);
@@ -56,4 +56,19 @@ test.each(['failCgroupV1: false\n', '{"kind": "KubeletConfiguration", "failCgrou
 test('nor one with the flag of the kubelet', () => {
   runKubelet('--fail-cgroupv1=false');
   expect(said('v1.36.3+k0s.0')).toBeUndefined();
+});
+
+test('what the agent announces: nothing on cgroup v2 or without a kubelet, else what the kubelet allows', () => {
+  const announced = (isOnCgroupV1: boolean): string | undefined =>
+    cgroupV1Of({
+      dataDirectory: join(root, 'k0s'),
+      proc: join(root, 'proc'),
+      isOnCgroupV1: () => isOnCgroupV1,
+    });
+  expect(announced(true)).toBeUndefined();
+  runKubelet('--fail-cgroupv1=true');
+  expect(announced(true)).toBe('refused');
+  expect(announced(false)).toBeUndefined();
+  runKubelet('--fail-cgroupv1=false');
+  expect(announced(true)).toBe('allowed');
 });

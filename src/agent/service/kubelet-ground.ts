@@ -1,9 +1,9 @@
 /** Says what the kubelet of a new version would refuse about this host, before the node is drained. */
 import { readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { AgentPresence } from '../../signal/agent-presence.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
-import { parseVersion } from '../../util/version.ts';
-import { refusesCgroupV1 } from '../../versions/kubeadm-rules.ts';
+import { cgroupV1Refusal } from '../../versions/k0s-rules.ts';
 
 /** Where the files of the host lie; a test has folders of its own. */
 export interface Ground {
@@ -18,12 +18,17 @@ const TMPFS = 0x01021994;
 /** Only for k0s: on hosts of kubeadm a script asks the same. Undefined where k0s runs no kubelet, as on most controllers. */
 export function groundVeto(command: SignalCommand, ground: Ground): string | undefined {
   if (command.kind !== 'k0supdate') return undefined;
-  const wanted = parseVersion(command.version);
+  const refusal = cgroupV1Refusal(command.version);
+  return refusal !== undefined && cgroupV1Of(ground) === 'refused' ? refusal : undefined;
+}
+
+/** What the agent announces, so that the leader knows before it starts a plan. Undefined on cgroup v2, and where k0s runs no kubelet. */
+export function cgroupV1Of(ground: Ground): AgentPresence['cgroupV1'] {
   const { isOnCgroupV1 = hasCgroupV1 } = ground;
-  if (!wanted || !refusesCgroupV1(wanted) || !isOnCgroupV1()) return undefined;
+  if (!isOnCgroupV1()) return undefined;
   const words = kubeletWords(ground);
-  if (words === undefined || allowsCgroupV1(words)) return undefined;
-  return `this host has cgroup v1, which the kubelet of ${command.version} refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s`;
+  if (words === undefined) return undefined;
+  return allowsCgroupV1(words) ? 'allowed' : 'refused';
 }
 
 function hasCgroupV1(): boolean {

@@ -18,9 +18,16 @@ import { autopilot } from '../../dialects/autopilot/dialect.ts';
 import { cattleView } from '../../dialects/cattle/dialect.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { because } from '../../engine/model/reasons.ts';
-import { type Job, jobs, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
+import {
+  annotated,
+  type Job,
+  jobs,
+  type KubeObject,
+  type Node,
+  nodes,
+} from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
-import { ATTEMPT_LABEL, controlNodes } from '../../signal/names.ts';
+import { AGENT_ANNOTATION, ATTEMPT_LABEL, controlNodes } from '../../signal/names.ts';
 import type { AskControlPlane, Sources } from '../status/answers.ts';
 import { previewNew, previewOpen } from './command.ts';
 import { type PlanPreview, type PreviewView, renderPreview } from './view.ts';
@@ -534,4 +541,13 @@ test('a virtual Node among the targets is named, and the plan is not refused for
     'c1, c2, w2, w3: its version is unknown; w1: a virtual Node by its kubelet version v1.19.10-vk-azure',
   );
   expect(text).not.toContain('problem');
+});
+
+test('hosts on cgroup v1 hold the whole plan before its first drain, and are named with what mends it', async () => {
+  const said = JSON.stringify({ version: '1.2.3', since: later(0), cgroupV1: 'refused' });
+  const old = workers.slice(1).map((node) => annotated(node, { [AGENT_ANNOTATION]: said }));
+  const text = textOf(await preview('autopilot', plan, [...workers.slice(0, 1), ...old]));
+  expect(text).toContain(
+    'w2, w3: the host has cgroup v1, which the kubelet of v1.36.3+k0s.2 refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s (HostUnfit)',
+  );
 });

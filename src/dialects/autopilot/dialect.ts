@@ -22,6 +22,7 @@ import {
 } from '../../signal/names.ts';
 import { isOlder, mayBePartOf } from '../../versions/release-parts.ts';
 import { occupantOf } from '../annotation-signal.ts';
+import { hostRefusal } from '../host-refusals.ts';
 import { endpointOf } from '../node-endpoints.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { preconditions } from './removed-apis.ts';
@@ -58,7 +59,7 @@ export const autopilot: Dialect<Plan> = {
   planRules: { apply: withPlanWindows },
   versions: { of: versionOf, runs },
   isBehind: (object, { version }) => isOlder(versionOf(object), version),
-  agents: { of: agentOf },
+  agents: { of: agentOf, unfitFor: hostRefusal },
   foreignWork,
   // The Node of a controller may have another name.
   occupantOf: (world, target, plan) =>

@@ -27,6 +27,7 @@ import { downloadsAllowed } from './downloads-allowed.ts';
 import { downloadsPossible } from './downloads-possible.ts';
 import { drainPossible } from './drain-possible.ts';
 import { foreignWork } from './foreign-work.ts';
+import { hostsFit } from './hosts-fit.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
 import { notPaused } from './not-paused.ts';
@@ -75,6 +76,13 @@ function saying(answers: Readonly<Record<string, Answer>>, payloadsWatchedMs?: n
 }
 
 const rows: [Gate, string, GateInput, string][] = [
+  [hostsFit, 'nothing is known against a host', input('worker'), 'pass'],
+  [
+    hostsFit,
+    'two hosts cannot run the version',
+    { ...input('worker'), unfit: new Map([['it is too old', new Set(['w1', 'w2'])]]) },
+    'wait HostUnfit: w1, w2: it is too old',
+  ],
   [downloadsPossible, 'nobody to ask, or a target has started', saying({}), 'pass'],
   [downloadsPossible, 'all can', saying({ w1: 'possible', w2: 'possible' }, 0), 'pass'],
   [

@@ -6,6 +6,7 @@ import { downloadsAllowed } from './downloads-allowed.ts';
 import { downloadsPossible } from './downloads-possible.ts';
 import { drainPossible } from './drain-possible.ts';
 import { foreignWork } from './foreign-work.ts';
+import { hostsFit } from './hosts-fit.ts';
 import { nodeReady } from './node-ready.ts';
 import { nodesAvailable } from './nodes-available.ts';
 import { notPaused } from './not-paused.ts';
@@ -23,6 +24,7 @@ export const BEFORE_ROLLOUT: readonly Gate[] = [targetExists, platformSupported]
 
 export const BEFORE_TARGET: readonly Gate[] = [
   policyReadable,
+  hostsFit,
   downloadsAllowed,
   downloadsPossible,
   notPaused,

@@ -8,6 +8,7 @@ import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import { type Stage, stagesBefore, type Target, targetsIn } from '../model/rollout.ts';
 import type { NodeLimit, RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type CheckedTarget, targetsToCheck } from './checked-targets.ts';
+import { unfitHosts } from './unfit-hosts.ts';
 
 export interface GateInput
   extends Omit<TargetContext, 'snapshot'>,
@@ -22,6 +23,8 @@ export interface GateInput
   readonly census: NodeCensus | undefined;
   /** Empty once a target has started. */
   readonly checked: readonly CheckedTarget[];
+  /** As is this: names of targets by why their hosts cannot run the version. */
+  readonly unfit: ReadonlyMap<string, ReadonlySet<string>>;
   /** Milliseconds that such a target takes; undefined before one was measured. */
   readonly expectedMs: number | undefined;
 }
@@ -98,6 +101,7 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
   const { rollout, paceMs } = snapshot;
   const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];
   const checked = targetsToCheck(snapshot)(policy);
+  const unfit = unfitHosts(snapshot);
   // A target that took longer would have failed.
   const expectedMs = paceMs && Math.min(paceMs, policy.targetDeadlineMs);
   return {
@@ -111,6 +115,7 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
     room,
     census,
     checked,
+    unfit,
     expectedMs,
   };
 }

@@ -64,6 +64,7 @@ function input({
     policy: buildPolicy({ allow: new Set(allow) }),
     census: undefined,
     checked: [],
+    unfit: new Map(),
     expectedMs: undefined,
     now,
   };

@@ -99,6 +99,8 @@ export interface TargetFacts {
   readonly followedMs?: number | undefined;
   /** Whose agent acts on it; undefined if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
+  /** Why its host cannot run the version of its stage, as a sentence after its name; undefined if nothing is known against it. */
+  readonly unfit?: string | undefined;
   /** Asked only for targets that may start. */
   readonly occupant?: (() => string | Obstacle | undefined) | undefined;
   readonly prefetch?: PrefetchState | undefined;

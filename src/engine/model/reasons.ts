@@ -59,9 +59,11 @@ export const REASONS = {
   DownloadsUnchecked: 'agents have not said yet whether they can download what the plan names',
   DownloadImpossible:
     'a node cannot download what the plan names, or has no room for it, and no node has started',
+  HostUnfit: 'a host cannot run the version that the plan names, and no node has started',
   Unverified:
     'a download has no sha256, or comes over plain http, although the policy requires them',
-  VersionUnchecked: 'version checks were skipped: a version is unknown or unreadable',
+  VersionUnchecked:
+    'version checks were skipped: a version is unknown or unreadable, or a Node virtual',
   SkippedMinor: 'the plan would skip a minor version',
   Downgrade: 'the plan would put an older version on a node',
   KubeletAhead: 'the plan would make a kubelet newer than an API server',

@@ -136,6 +136,7 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
         : dialect.versions?.runs?.(object, stage.version),
     ...versionFacts(scene, stage, target, object),
     agent: dialect.agents?.of(object),
+    unfit: stage.keepsVersion ? undefined : dialect.agents?.unfitFor?.(object, stage.version),
     occupant: () => dialect.occupantOf?.(world, target, plan),
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),

@@ -11,6 +11,7 @@ import { kubeletVersionOf, type Node, nodes, readyCondition } from '../../../kub
 import { agentOf, HEARTBEAT_MS, heartbeatOn } from '../../../signal/agent-presence.ts';
 import { formatDuration } from '../../../util/duration.ts';
 import type { Logger } from '../../../util/log.ts';
+import { hostRefusal } from '../../host-refusals.ts';
 import {
   accepted,
   answerCan,
@@ -209,7 +210,7 @@ async function obstacleTo(parts: CanParts, { current, desired, settings }: CanRe
   ];
   const [version = ''] = wanted.filter((each) => typeof each === 'string');
   const obstacleOn = ({ machine, node }: (typeof own)[number]) =>
-    otherProcedure(machine, version, node) ?? lackOfRoom(node) ?? [];
+    otherProcedure(machine, version, node) ?? refusalOf(node, version) ?? lackOfRoom(node) ?? [];
   const [reason] = [...lacking, ...own.flatMap(obstacleOn)];
   if (reason !== undefined || own.length === 0 || !workload) return reason;
   const targets = own.map(({ node }) => ({
@@ -218,6 +219,11 @@ async function obstacleTo(parts: CanParts, { current, desired, settings }: CanRe
   }));
   const role = labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller';
   return await versionProblem({ ...parts, workload }, { role, version, targets }, settings);
+}
+
+function refusalOf(node: Node, version: string): string | undefined {
+  const refusal = hostRefusal(node, version);
+  return refusal && `node ${node.metadata.name}: ${refusal}`;
 }
 
 const SILENT_MS = 3 * HEARTBEAT_MS;

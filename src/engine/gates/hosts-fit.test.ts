@@ -1,0 +1,45 @@
+/** A plan starts nowhere while one of its hosts is known to be unable to run its version. */
+import { expect, test } from 'vitest';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/builders/snapshots.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { T0 } from '../../../test/builders/times.ts';
+import type { TargetFacts } from '../model/decision.ts';
+import type { Target } from '../model/rollout.ts';
+import { hostsFit } from './hosts-fit.ts';
+import { gateInput } from './types.ts';
+
+const UNFIT = { unfit: 'the host is too old: renew it' };
+
+function verdictOn(facts: Record<string, Partial<TargetFacts>>, first: Partial<Target> = {}) {
+  const [controllers, workers] = [
+    buildStage('controller', ['c1']),
+    buildStage('worker', ['w1', 'w2', 'w3']),
+  ];
+  const target = { ...buildTarget('c1'), ...first };
+  const snapshot = buildSnapshot(
+    buildRollout([{ ...controllers, targets: [target] }, workers]),
+    facts,
+  );
+  const context = { snapshot, stage: controllers, target, policy: buildPolicy(), now: T0 };
+  return hostsFit.evaluate(gateInput(context, 1));
+}
+
+test('a host of a later stage holds the first one, too: all are named with what mends it', () => {
+  expect(verdictOn({ w1: UNFIT, w3: UNFIT })).toEqual({
+    kind: 'wait',
+    reason: { code: 'HostUnfit', message: 'w1, w3: the host is too old: renew it' },
+    ends: 'the agents there report that this is mended, or the plan leaves those nodes out',
+  });
+});
+
+test('a host that runs the version already holds nothing', () => {
+  expect(verdictOn({ w1: { ...UNFIT, isThere: true } })).toEqual({ kind: 'pass' });
+  expect(verdictOn({})).toEqual({ kind: 'pass' });
+});
+
+test('once the plan has started each host refuses by itself', () => {
+  expect(verdictOn({ w1: UNFIT }, { state: 'intended' })).toEqual({ kind: 'pass' });
+});

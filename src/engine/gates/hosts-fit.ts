@@ -1,0 +1,14 @@
+/** Gate: before the first target starts, no host of the plan may be known to be unable to run its version. Nodes say so themselves: their word only holds back. */
+import { listed, listedSentences } from '../../util/phrases.ts';
+import { type Gate, PASS, wait } from './types.ts';
+
+export const hostsFit: Gate = {
+  name: 'hosts-fit',
+  ofRollout: true,
+  evaluate({ unfit }) {
+    if (unfit.size === 0) return PASS;
+    const texts = [...unfit].map(([why, names]) => `${listed([...names])}: ${why}`);
+    const ends = 'the agents there report that this is mended, or the plan leaves those nodes out';
+    return wait('HostUnfit', listedSentences(texts), ends);
+  },
+};
