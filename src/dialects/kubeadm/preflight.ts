@@ -6,7 +6,6 @@ import type { DrainPreview } from '../../drain/drain-preview.ts';
 import { controlsOn } from '../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { type ConfigMap, configMaps, kubeletVersionOf, type Node } from '../../kube/resources.ts';
-import { virtualBy } from '../../kube/virtual-nodes.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { hasPhases, optionsFor } from '../../kubeadm/scripts.ts';
 import { absentOf, etcdChecks, problemsOf, STATIC_PODS } from '../../kubeadm/verify.ts';
@@ -35,6 +34,7 @@ import {
   requestFor,
   requestOf,
 } from './plan-object.ts';
+import { runtimeOf, virtualFindings, virtualNodes } from './survey-nodes.ts';
 import type { WebhookFinding } from './webhooks.ts';
 
 export interface Survey {
@@ -351,25 +351,6 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
   };
 }
 
-/** By name, what shows that they are virtual. A Node that the manifest lists is a host. */
-function virtualNodes({ manifest, nodes, policy }: Survey): ReadonlyMap<string, string> {
-  if (policy.countsVirtual === true) return new Map();
-  const listed = new Set(manifest.hosts.map(({ name }) => name));
-  const others = nodes.filter(({ metadata }) => !listed.has(metadata.name));
-  return new Map(
-    others.flatMap((node) => {
-      const shown = virtualBy(node);
-      return shown === undefined ? [] : [[node.metadata.name, shown] as const];
-    }),
-  );
-}
-
-function virtualFindings(survey: Survey): Finding[] {
-  return [...virtualNodes(survey)].map(([name, shown]) =>
-    warn('Km1', `${name} is a virtual Node by its ${shown}: no rule of versions is checked for it`),
-  );
-}
-
 function hostFindings(
   { manifest, hosts, nodes, allowsCgroupV1 }: Survey,
   upgraded: readonly string[],
@@ -427,16 +408,6 @@ function hostFindings(
       ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` })),
     ];
   });
-}
-
-/** Of `containerd://1.7.29`: the container runtime that answers the kubelet. A version that cannot be read is left to the host. */
-function runtimeOf(
-  node: Node | undefined,
-): { readonly name: string; readonly version: string | undefined } | undefined {
-  const reported = node?.status?.nodeInfo?.containerRuntimeVersion ?? '';
-  const [, name, version] = /^([\w-]+):\/\/(.*)$/.exec(reported) ?? [];
-  if (name === undefined) return undefined;
-  return { name, version: parseVersion(version) ? version : undefined };
 }
 
 /** The versions of what runs on a control-plane host are in the tags of its images. */
