@@ -28,9 +28,9 @@ export function vetoOf(
   const scheme = address.protocol.slice(0, -1);
   const isHttps = scheme === 'https';
   if (command.sha256 === undefined && veto.requireSha256)
-    return 'this agent requires a sha256, and the plan names none: add it there';
+    return 'this agent requires a sha256, and the plan names none: add it there, or start the agent without --require-sha256';
   if (!isHttps && veto.requireHttps)
-    return `this agent requires https, and the plan has a URL with ${scheme}: change it there`;
+    return `this agent requires https, and the plan has a URL with ${scheme}: change it there, or start the agent without --require-https`;
   if (command.sha256 === undefined && !isHttps && !veto.allowUnverified)
     return `a download over ${scheme} needs a sha256: add it to the plan, or start the agent with --unverified-downloads allow`;
   const wrongHost = hostVeto(address, veto.allowedHosts);

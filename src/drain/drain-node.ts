@@ -11,6 +11,7 @@ import {
   controllerOf,
   type DrainOptions,
   daemonSetsOf,
+  describeRefusedPods,
   type RefusedPod,
   sortPods,
 } from './pods.ts';
@@ -57,12 +58,12 @@ export interface DrainParts extends Omit<EvictionParts, 'options' | 'onChange'> 
   readonly onChange?: (progress: DrainProgress) => void;
 }
 
-/** The options forbid to evict some pods of the node; the message names them all. */
+/** The options forbid to evict some pods of the node; the message names them all, and what lifts that. */
 export class DrainRefusedError extends Error {
   override readonly name = 'DrainRefusedError';
 
   constructor(refused: readonly RefusedPod[]) {
-    super(refused.map(({ pod, reason }) => `${pod} ${reason}`).join('; '));
+    super(describeRefusedPods(refused));
   }
 }
 

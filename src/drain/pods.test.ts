@@ -4,9 +4,11 @@ import { buildPod, type PodTraits } from '../../test/builders/pods.ts';
 import { DEFAULT_DRAIN, type DrainOptions, judgePod, type PodVerdict, sortPods } from './pods.ts';
 
 const [EVICT, ENDING, LEFT] = ['evict', 'ending', 'left'] as const;
-const LOCAL = { refused: 'has data in an emptyDir volume, which would be lost' };
-const BARE = { refused: 'has no controller, so nobody would create it anew' };
-const LOST = { refused: 'belongs to a DaemonSet that is gone, so nobody would create it anew' };
+const LOCAL = { refused: 'has data in an emptyDir volume, which would be lost' } as const;
+const BARE = { refused: 'has no controller, so nobody would create it anew' } as const;
+const LOST = {
+  refused: 'belongs to a DaemonSet that is gone, so nobody would create it anew',
+} as const;
 
 const STRICT: DrainOptions = { localData: 'refuse', unmanagedPods: 'refuse' };
 const mirror = { annotations: { 'kubernetes.io/config.mirror': 'hash' } };

@@ -3,6 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { daemonSets, keyOf, type OwnerReference, type Pod } from '../kube/resources.ts';
 import { parseLabelSelector } from '../kube/selectors.ts';
 import { isNotFound } from '../kube/status-error.ts';
+import { listedSentences } from '../util/phrases.ts';
 import { isOwnPod } from './own-pods.ts';
 import type { PodRule, podRulesOf } from './pod-rules.ts';
 
@@ -10,12 +11,35 @@ import type { PodRule, podRulesOf } from './pod-rules.ts';
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
 /** A pod that is `ending` terminates, and one `awaited` ends by itself. Why one is refused completes the sentence that begins with its name. */
-export type PodVerdict = 'evict' | 'ending' | 'awaited' | 'left' | { readonly refused: string };
+export type PodVerdict = 'evict' | 'ending' | 'awaited' | 'left' | { readonly refused: PodRefusal };
+
+/** Why a drain refuses to evict a pod, each with the field of an UpgradePolicy whose value lifts that. */
+const LIFTS = {
+  'has data in an emptyDir volume, which would be lost': 'spec.drain.deleteEmptyDirData: true',
+  'belongs to a DaemonSet that is gone, so nobody would create it anew': 'spec.drain.force: true',
+  'has no controller, so nobody would create it anew': 'spec.drain.force: true',
+} as const satisfies Readonly<Record<string, string>>;
+
+type PodRefusal = keyof typeof LIFTS;
 
 export interface RefusedPod {
   /** `namespace/name`. */
   readonly pod: string;
-  readonly reason: string;
+  readonly reason: PodRefusal;
+}
+
+/** The fields, with their values, that let a drain evict all these pods. */
+export function liftsOf(refused: readonly RefusedPod[]): string {
+  return [...new Set(refused.map(({ reason }) => LIFTS[reason]))].join(' and ');
+}
+
+/** A sentence for each pod, or for the first `most`, and then what lifts their refusal. */
+export function describeRefusedPods(
+  refused: readonly RefusedPod[],
+  most = Number.POSITIVE_INFINITY,
+): string {
+  const sentences = refused.map(({ pod, reason }) => `${pod} ${reason}`);
+  return `${listedSentences(sentences, most)}; ${liftsOf(refused)} of an UpgradePolicy lifts this`;
 }
 
 /** What is known beside a pod itself. `isOrphaned`: its DaemonSet is gone. */

@@ -4,6 +4,7 @@ import { sleep } from '../util/clock.ts';
 import { messageOf, RefitError } from '../util/errors.ts';
 import type { Tools } from '../util/tools.ts';
 import { parseVersion } from '../util/version.ts';
+import { describeFinding } from '../versions/findings.ts';
 import { nodeFindings } from '../versions/kubeadm-rules.ts';
 import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
 import {
@@ -50,7 +51,7 @@ export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<voi
     .map((what) => `${what}, runs on this host`);
   const wrong = [...problems, ...node]
     .filter(({ severity }) => severity !== 'warn')
-    .map(({ message }) => message);
+    .map(describeFinding);
   for (const { message } of problems.filter(({ severity }) => severity === 'warn'))
     log.warn(message);
   if (wrong.length + others.length > 0)

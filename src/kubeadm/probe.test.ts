@@ -1,6 +1,6 @@
 /** Proves how facts of a host are read. */
 import { expect, test } from 'vitest';
-import { hard, warn } from '../versions/kubeadm-rules.ts';
+import { hard, warn } from '../versions/findings.ts';
 import { type HostFacts, parseFacts, tagOf } from './probe.ts';
 
 test.each([

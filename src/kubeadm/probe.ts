@@ -2,7 +2,8 @@
 import { RefitError } from '../util/errors.ts';
 import { defined } from '../util/json.ts';
 import { parseVersion } from '../util/version.ts';
-import { type Finding, hard, type NodeFacts, warn } from '../versions/kubeadm-rules.ts';
+import { type Finding, hard, warn } from '../versions/findings.ts';
+import { type NodeFacts } from '../versions/kubeadm-rules.ts';
 import { type Certificate, certificatesIn, endingSoon, OF_KUBELET } from './certificates.ts';
 import { ETCD_FACTS, type EtcdAnswer, etcdAnswer, etcdFactsAt } from './etcd.ts';
 import type { Host, Shells, Upgrade } from './host.ts';

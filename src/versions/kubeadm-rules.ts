@@ -1,5 +1,7 @@
 /** The facts that the version rules judge, and the rules of kubeadm, of etcd, and of what a kubelet requires of its host. */
+
 import { compareVersions, minorsBetween, parseVersion, type Version } from '../util/version.ts';
+import { type Finding, force, hard, type RuleName, warn } from './findings.ts';
 
 export function kubeadmFindings({ kubeadm, target }: VersionFacts): Iterable<Finding> {
   if (!kubeadm) return [];
@@ -54,11 +56,7 @@ function* upgradeNodeFindings(
   if (own.minor > cluster.minor) yield hard('Kd', first);
 }
 
-/** Names of checks of kubeadm's preflight. Who has kubeadm ignore one lifts the rule here that stands for it. */
-const SYSTEM = 'SystemVerification';
-const RUNTIME = 'ContainerRuntimeVersion';
-const IGNORE = `kubeadm needs ignorePreflightErrors: [${SYSTEM}]`;
-const ALLOW = 'failCgroupV1: false is set in ConfigMap kube-system/kubelet-config';
+const IGNORE = 'kubeadm needs ignorePreflightErrors: [SystemVerification]';
 
 /** Minor versions of v1 in which upstream begins or ends to require something of a host. */
 const SINCE = {
@@ -89,11 +87,11 @@ export function* nodeFindings(
   yield* kernelFindings(node, target);
 }
 
-/** The message names what lifts the rule. */
+/** kubeadm has a check of its own for the same, by that name: where it ignores that, the rule only warns. */
 function unlessIgnored(
-  rule: string,
+  rule: RuleName,
   { ignores = [] }: NodeFacts,
-  check: string,
+  check: 'SystemVerification' | 'ContainerRuntimeVersion',
   message: string,
 ): Finding {
   const isIgnored = ignores.some((name) =>
@@ -101,7 +99,7 @@ function unlessIgnored(
   );
   return isIgnored
     ? warn(rule, `${message}; ignorePreflightErrors lifts this`)
-    : hard(rule, `${message}; ignorePreflightErrors: [${check}] lifts this`);
+    : { ...hard(rule, message), lift: check };
 }
 
 function* cgroupFindings(node: NodeFacts, { minor }: Version): Iterable<Finding> {
@@ -109,10 +107,10 @@ function* cgroupFindings(node: NodeFacts, { minor }: Version): Iterable<Finding>
   if (node.cgroup === 1 && node.allowsCgroupV1)
     yield warn('cgroup', `failCgroupV1: false allows cgroup v1; ${IGNORE}`);
   else if (node.cgroup === 1)
-    yield hard('cgroup', `the kubelet of 1.${minor} refuses cgroup v1, unless ${ALLOW}`);
+    yield { ...hard('cgroup', `the kubelet of 1.${minor} refuses cgroup v1`), lift: 'cgroup' };
   else if (typeof node.cgroup === 'string') {
     const found = `the version of cgroups cannot be read (${node.cgroup}), and 1.${minor} needs v2`;
-    yield unlessIgnored('cgroup', node, SYSTEM, found);
+    yield unlessIgnored('cgroup', node, 'SystemVerification', found);
   }
 }
 
@@ -125,7 +123,8 @@ function* containerdFindings(node: NodeFacts, { minor }: Version): Iterable<Find
   const found = runtime
     ? `containerd ${containerd} is too old for 1.${minor}`
     : `the version of containerd cannot be read (${containerd}), and 1.${minor} needs 2.0`;
-  if (minor >= SINCE.containerd1IsRefused) yield unlessIgnored('containerd', node, RUNTIME, found);
+  if (minor >= SINCE.containerd1IsRefused)
+    yield unlessIgnored('containerd', node, 'ContainerRuntimeVersion', found);
   else if (runtime)
     yield warn('containerd', `containerd ${containerd}: 1.${last} is the last with containerd 1.x`);
   else yield warn('containerd', `the version of containerd cannot be read (${containerd})`);
@@ -141,7 +140,7 @@ function* kernelFindings(node: NodeFacts, { minor }: Version): Iterable<Finding>
     ? `Linux ${kernel} is too old for ${needs}`
     : `the version of Linux cannot be read (${kernel}): it may be too old for ${needs}`;
   if (minor >= SINCE.kernelIsWarnedOf) yield warn('kernel', found);
-  else yield unlessIgnored('kernel', node, SYSTEM, found);
+  else yield unlessIgnored('kernel', node, 'SystemVerification', found);
 }
 
 /** Accepts two numbers, too. */
@@ -240,51 +239,6 @@ export interface NodeFacts {
   readonly kernel?: string;
   /** Checks of its preflight that kubeadm ignores on this host. */
   readonly ignores?: readonly string[];
-}
-
-export interface Finding {
-  /** Rule of docs/guides/kubeadm.md. */
-  readonly rule: string;
-  /** hard: stops always · force: stops, unless a person lifts the rule, where `isLiftable` · warn: is only reported. */
-  readonly severity: 'hard' | 'force' | 'warn';
-  readonly message: string;
-}
-
-export const hard = (rule: string, message: string): Finding => ({
-  rule,
-  severity: 'hard',
-  message,
-});
-export const force = (rule: string, message: string): Finding => ({
-  rule,
-  severity: 'force',
-  message,
-});
-export const warn = (rule: string, message: string): Finding => ({
-  rule,
-  severity: 'warn',
-  message,
-});
-
-/** What may be wrong about a good cluster: a person who knows better names such a rule in `allow` of the manifest. */
-export const LIFTABLE = ['F7', 'F11', 'R14', 'etcd'] as const;
-
-export function isLiftable({ severity, rule }: Finding): boolean {
-  return severity === 'force' && LIFTABLE.some((name) => name === rule);
-}
-
-/** What a person can do about a refusal, beside what its message says. */
-export function liftOf(finding: Finding): string {
-  return isLiftable(finding) ? `allow: [${finding.rule}] in the manifest lifts this` : '';
-}
-
-/** Those whose rule the manifest lifts are only reported. */
-export function withAllowed(findings: readonly Finding[], allow: readonly string[]): Finding[] {
-  return findings.map((finding) =>
-    isLiftable(finding) && allow.includes(finding.rule)
-      ? { ...finding, severity: 'warn', message: `${finding.message}; the manifest allows this` }
-      : finding,
-  );
 }
 
 /** The rule that a step of anything from version to version breaks, and the words about it, without their subject. */

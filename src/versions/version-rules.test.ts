@@ -2,12 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { tagOf } from '../kubeadm/probe.ts';
 import { parseVersion } from '../util/version.ts';
-import {
-  type Finding,
-  type KubeletFacts,
-  nodeFindings,
-  type VersionFacts,
-} from './kubeadm-rules.ts';
+import { describeFinding, type Finding } from './findings.ts';
+import { type KubeletFacts, nodeFindings, type VersionFacts } from './kubeadm-rules.ts';
 import { isNeeded, judgeVersions } from './version-rules.ts';
 
 /** As the strictest finding says. */
@@ -576,7 +572,7 @@ test.each([
 test('a rule about a host names the check of kubeadm whose name lifts it, and a lifted one says so', () => {
   const messagesOf = (minor: number, facts: NonNullable<VersionFacts['node']>): string[] =>
     [...nodeFindings(facts, parseVersion(`v1.${minor}.0`))].map(
-      ({ severity, message }) => `${severity} ${message}`,
+      (finding) => `${finding.severity} ${describeFinding(finding)}`,
     );
   const old = { kernel: '4.18' };
   expect(messagesOf(33, old)).toEqual([

@@ -6,19 +6,16 @@ import {
   parseVersion,
   type Version,
 } from '../util/version.ts';
+import { type Finding, force, hard, warn } from './findings.ts';
 import {
   brokenStep,
   type ControllerManagerFacts,
   etcdFindings,
-  type Finding,
-  force,
-  hard,
   type KubeletFacts,
   kubeadmFindings,
   nodeFindings,
   textOf,
   type VersionFacts,
-  warn,
 } from './kubeadm-rules.ts';
 
 /** Later minor versions of v1 are refused, unless a person allows them, because their rules are unknown. */

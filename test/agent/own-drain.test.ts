@@ -39,7 +39,8 @@ test.each<[string, Case]>([
       policy: { drain: { localData: 'refuse' } },
       statuses: NOT_DONE,
       left: 1,
-      reason: /^default\/app has data in an emptyDir volume, which would be lost$/,
+      reason:
+        /^default\/app has data in an emptyDir volume, which would be lost; spec\.drain\.deleteEmptyDirData: true of an UpgradePolicy lifts this$/,
     },
   ],
   [

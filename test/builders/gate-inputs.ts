@@ -28,7 +28,10 @@ export const OBSTACLE = {
   reason: 'it wants all of them',
 };
 export const refusedPods = (count: number) =>
-  Array.from({ length: count }, (_, index) => ({ pod: `p${index + 1}`, reason: 'is bare' }));
+  Array.from({ length: count }, (_, index) => ({
+    pod: `p${index + 1}`,
+    reason: 'has no controller, so nobody would create it anew' as const,
+  }));
 const TWO = { 'linux-amd64': PAYLOAD, 'linux-arm64': PAYLOAD };
 
 export function input(

@@ -250,7 +250,7 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
           {
             target: '',
             budgets: [{ budget: '', pods: [''], reason: '' }],
-            refused: [{ pod: '', reason: '' }],
+            refused: [{ pod: '', reason: 'has no controller, so nobody would create it anew' }],
           },
         ],
         unseen: '',

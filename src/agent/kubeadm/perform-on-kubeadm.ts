@@ -22,6 +22,7 @@ import {
   parseVersion,
   type Version,
 } from '../../util/version.ts';
+import { describeFinding } from '../../versions/findings.ts';
 import { kubeadmFindings, textOf } from '../../versions/kubeadm-rules.ts';
 import { limitsFor } from '../download/fetch.ts';
 import type { ActiveJournal } from '../journal.ts';
@@ -112,7 +113,7 @@ async function assertVersionFits({ client, host }: Tools, version: string): Prom
   const managedBy = kubeletVersionOf(await client.get(nodes, host.name));
   const kubeadm = { version, verb: 'node', cluster, ...defined({ managedBy }) } as const;
   const [broken] = kubeadmFindings({ apiServers: [], kubeadm });
-  if (broken) throw new Error(broken.message);
+  if (broken) throw new Error(describeFinding(broken));
 }
 
 /** The version that the cluster is to have, as kubeadm recorded it. Rejects if it cannot be read, since no rule can be checked then. */

@@ -11,7 +11,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { defined, sameJson } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
-import { type Finding, liftOf } from '../../versions/kubeadm-rules.ts';
+import { describeFinding, type Finding } from '../../versions/findings.ts';
 import { plainErrors, standardOutput } from '../output.ts';
 import { table } from '../phrases.ts';
 import { reportOf, type UpgradeReport, writeReport } from './report.ts';
@@ -219,17 +219,12 @@ function refusedIn({ findings }: Pick<preflight.Assessment, 'findings'>): Findin
   return findings.filter(({ severity }) => severity !== 'warn');
 }
 
-function messageWithLift(finding: Finding): string {
-  const lift = liftOf(finding);
-  return lift === '' ? finding.message : `${finding.message}; ${lift}`;
-}
-
 function stopOn(assessment: Pick<preflight.Assessment, 'findings'>): void {
   const refused = refusedIn(assessment);
   if (refused.length === 0) return;
   throw new RefitError('REFIT_REFUSED', '', {
-    problems: refused.map((finding) => `${finding.rule}: ${messageWithLift(finding)}`),
-    hint: 'nothing lifts a refusal that does not name what lifts it: correct what it says',
+    problems: refused.map((finding) => `${finding.rule}: ${describeFinding(finding)}`),
+    hint: 'docs/guides/kubeadm.md explains each rule',
   });
 }
 
@@ -340,7 +335,7 @@ export function planLines(survey: preflight.Survey, assessment: preflight.Assess
     }),
     ...findings.map(
       (finding) =>
-        `${finding.severity === 'warn' ? 'warning' : 'refused'} ${finding.rule}: ${messageWithLift(finding)}`,
+        `${finding.severity === 'warn' ? 'warning' : 'refused'} ${finding.rule}: ${describeFinding(finding)}`,
     ),
   ];
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Survey } from '../../dialects/kubeadm/preflight.ts';
 import { type Report, reportPatch } from '../../dialects/kubeadm/signal.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
-import { warn } from '../../versions/kubeadm-rules.ts';
+import { warn } from '../../versions/findings.ts';
 import { markdownOf, reportOf } from './report.ts';
 
 const [OLD, NEW] = ['v1.36.2', 'v1.36.3'];

@@ -7,6 +7,7 @@ import type { HostFacts } from '../../kubeadm/probe.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';
+import { describeFinding } from '../../versions/findings.ts';
 import type { ClusterState } from './verify.ts';
 
 export type UpgradeReport = ReturnType<typeof reportOf>;
@@ -117,7 +118,11 @@ export function markdownOf({
     what,
     cure,
   ]);
-  const warned = findings.map(({ rule, severity, message }) => [severity, rule, message]);
+  const warned = findings.map((finding) => [
+    finding.severity,
+    finding.rule,
+    describeFinding(finding),
+  ]);
   return [
     `# Upgrade to ${version}: ${outcome}\n`,
     `From ${began} to ${ended}, ${took}. Digest of the plan: ${digest}.\n`,

@@ -40,7 +40,7 @@ import { ownMember } from '../../util/own-member.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import type { Tools } from '../../util/tools.ts';
 import { parseYaml } from '../../util/yaml.ts';
-import { type Finding, warn } from '../../versions/kubeadm-rules.ts';
+import { type Finding, warn } from '../../versions/findings.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Output, plainErrors, plainOutput } from '../output.ts';
 import { userName } from '../user-name.ts';

@@ -1,5 +1,6 @@
 /** The JSON and text forms of `refit preview` (docs/reference/cli.md), made from the JSON form of `refit status`. */
 import { describeBlockingBudget } from '../../drain/budgets.ts';
+import { describeRefusedPods } from '../../drain/pods.ts';
 import type { PlanPhase } from '../../engine/model/decision.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
@@ -95,7 +96,7 @@ function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): st
     ...blocked.slice(0, MOST_BLOCKED).map(({ target, budgets, refused }) => {
       const why = [
         ...budgets.map(describeBlockingBudget),
-        ...refused.map(({ pod, reason }) => `${pod} ${reason}`),
+        ...(refused.length > 0 ? [describeRefusedPods(refused)] : []),
       ];
       return line('blocked', `${target} cannot be drained: ${why.join('; ')}`);
     }),

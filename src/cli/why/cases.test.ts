@@ -162,13 +162,18 @@ test.each<[string, Case, readonly string[]]>([
           await Promise.resolve({
             evictable: 0,
             obstacles: [],
-            refused: [{ pod: 'shop/db', reason: 'has data' }],
+            refused: [
+              {
+                pod: 'shop/db',
+                reason: 'has data in an emptyDir volume, which would be lost' as const,
+              },
+            ],
           }),
       },
     },
     [
-      'w1 cannot be drained: shop/db has data',
-      'ends    when those pods are gone, or spec.drain of the UpgradePolicy',
+      'w1 cannot be drained: shop/db has data in an emptyDir volume, which would be lost; spec.drain.deleteEmptyDirData: true of an UpgradePolicy lifts this',
+      'ends    when those pods are gone, or an UpgradePolicy has spec.drain.deleteEmptyDirData: true',
     ],
   ],
   [

@@ -5,7 +5,7 @@ import { matchesLabels } from '../../kube/selectors.ts';
 import { describeProblem, ifAllowed, ifFound, ifUnchanged } from '../../kube/status-error.ts';
 import { sleep } from '../../util/clock.ts';
 import { compareVersionTexts } from '../../util/version.ts';
-import { type Finding, hard, warn } from '../../versions/kubeadm-rules.ts';
+import { type Finding, hard, warn } from '../../versions/findings.ts';
 import { judgeVersions } from '../../versions/version-rules.ts';
 import type { AddonTools } from './addons.ts';
 

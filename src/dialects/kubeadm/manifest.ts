@@ -12,7 +12,7 @@ import { defined, isRecord } from '../../util/json.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { compareVersionTexts } from '../../util/version.ts';
 import { parseYaml } from '../../util/yaml.ts';
-import { LIFTABLE } from '../../versions/kubeadm-rules.ts';
+import { LIFTABLE } from '../../versions/findings.ts';
 import { nodeName, port, version, withV } from './fields.ts';
 import { type KubeOneParts, kubeOneManifest } from './kubeone.ts';
 

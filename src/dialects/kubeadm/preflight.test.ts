@@ -4,7 +4,7 @@ import { ORDINARY, stageWith } from '../../../test/kubeadm/survey.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { ConfigMap, Node } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
-import { hard, warn } from '../../versions/kubeadm-rules.ts';
+import { describeFinding, hard, warn } from '../../versions/findings.ts';
 import { CONTROL_PLANE } from '../node-endpoints.ts';
 import { type Manifest, parseManifest } from './manifest.ts';
 import { newPlan, type Request } from './plan-object.ts';
@@ -358,7 +358,7 @@ describe('what is refused', () => {
         ],
       },
       [
-        'cgroup w1: the kubelet of 1.36 refuses cgroup v1, unless failCgroupV1: false is set in ConfigMap kube-system/kubelet-config',
+        'cgroup w1: the kubelet of 1.36 refuses cgroup v1',
         'containerd w1: containerd 1.7.27: 1.37 is the last with containerd 1.x',
         'kernel w1: Linux 4.18 is too old for 1.36, which needs 4.19',
       ],
@@ -571,7 +571,7 @@ test('a control plane that a person has upgraded in part can be continued, once 
 
 describe('a host with cgroup v1', () => {
   const refusal =
-    'hard cgroup w1: the kubelet of 1.36 refuses cgroup v1, unless failCgroupV1: false is set in ConfigMap';
+    'hard cgroup w1: the kubelet of 1.36 refuses cgroup v1; failCgroupV1: false in ConfigMap kube-system/kubelet-config lifts this';
   const wanted =
     'warn cgroup w1: failCgroupV1: false allows cgroup v1; kubeadm needs ignorePreflightErrors';
   test.each<[string, boolean, string]>([
@@ -580,9 +580,8 @@ describe('a host with cgroup v1', () => {
   ])('%s', (_name, allowsCgroupV1, line) => {
     const hosts = [facts('cp1'), facts('cp2'), facts('w1', OLD, { ground: { cgroup: 1 } })];
     const { findings } = assess({ ...fresh, allowsCgroupV1, hosts });
-    expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual(
-      [expect.stringContaining(line)],
-    );
+    const told = findings.map((each) => `${each.severity} ${each.rule} ${describeFinding(each)}`);
+    expect(told).toEqual([expect.stringContaining(line)]);
   });
 });
 
@@ -592,14 +591,17 @@ test('what a drain would wait for is told before anybody agrees, and refuses not
     pods: ['default/web-1'],
     reason: 'it wants 1 of its 1 pods healthy',
   };
-  const refused = { pod: 'default/bare', reason: 'has no controller' };
+  const refused = {
+    pod: 'default/bare',
+    reason: 'has no controller, so nobody would create it anew',
+  } as const;
   const drainPreviews = new Map([
     ['w1', { evictable: 2, obstacles: [obstacle], refused: [refused] }],
     ['elsewhere', { evictable: 1, obstacles: [obstacle], refused: [] }],
   ]);
   const { findings } = assess({ ...fresh, drainPreviews });
   expect(findings.map(({ rule, severity, message }) => `${severity} ${rule} ${message}`)).toEqual([
-    'warn drain w1 cannot be drained now: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller',
+    'warn drain w1 cannot be drained now: PodDisruptionBudget default/web blocks default/web-1: it wants 1 of its 1 pods healthy; default/bare has no controller, so nobody would create it anew; spec.drain.force: true of an UpgradePolicy lifts this',
   ]);
 });
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { describeBlockingBudget } from '../../drain/budgets.ts';
 import { cordonOwner, isMarkStale, readOwner } from '../../drain/cordon-marks.ts';
 import type { DrainPreview } from '../../drain/drain-preview.ts';
+import { describeRefusedPods } from '../../drain/pods.ts';
 import { controlsOn } from '../../engine/model/controls.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { type ConfigMap, configMaps, kubeletVersionOf, type Node } from '../../kube/resources.ts';
@@ -10,16 +11,8 @@ import type { HostFacts } from '../../kubeadm/probe.ts';
 import { hasPhases, optionsFor } from '../../kubeadm/scripts.ts';
 import { absentOf, etcdChecks, problemsOf, STATIC_PODS } from '../../kubeadm/verify.ts';
 import { compareVersions, minorsBetween, parseVersion } from '../../util/version.ts';
-import {
-  etcdFacts,
-  type Finding,
-  force,
-  hard,
-  textOf,
-  type VersionFacts,
-  warn,
-  withAllowed,
-} from '../../versions/kubeadm-rules.ts';
+import { type Finding, force, hard, warn, withAllowed } from '../../versions/findings.ts';
+import { etcdFacts, textOf, type VersionFacts } from '../../versions/kubeadm-rules.ts';
 import { isNeeded, judgeVersions, OLDEST_MAINTAINED } from '../../versions/version-rules.ts';
 import { CONTROL_PLANE, isController } from '../node-endpoints.ts';
 import type { AddonPlan } from './addons.ts';
@@ -459,7 +452,7 @@ function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
     const { obstacles = [], refused = [] } = drainPreviews.get(name) ?? {};
     const why = [
       ...obstacles.map(describeBlockingBudget),
-      ...refused.map(({ pod, reason }) => `${pod} ${reason}`),
+      ...(refused.length > 0 ? [describeRefusedPods(refused)] : []),
     ];
     return why.length === 0
       ? []

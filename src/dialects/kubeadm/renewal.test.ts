@@ -4,7 +4,7 @@ import { ORDINARY, stageWith } from '../../../test/kubeadm/survey.ts';
 import { withCordon, writeOwner } from '../../drain/cordon-marks.ts';
 import type { ConfigMap, Node } from '../../kube/resources.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
-import { hard, warn } from '../../versions/kubeadm-rules.ts';
+import { hard, warn } from '../../versions/findings.ts';
 import { CONTROL_PLANE } from '../node-endpoints.ts';
 import { parseManifest } from './manifest.ts';
 import { newPlan, requestFor } from './plan-object.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { KubeClient } from '../../kube/client.ts';
 import type { EndpointSlice, KubeObject, Resource } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
-import { warn } from '../../versions/kubeadm-rules.ts';
+import { warn } from '../../versions/findings.ts';
 import { webhookFindings } from './webhooks.ts';
 
 const NO_ABORT = new AbortController().signal;

@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { clusterScoped, endpointSlices, type KubeObject } from '../../kube/resources.ts';
 import { isForbidden, StatusError } from '../../kube/status-error.ts';
 import { messageOf } from '../../util/errors.ts';
-import { type Finding, warn } from '../../versions/kubeadm-rules.ts';
+import { type Finding, warn } from '../../versions/findings.ts';
 
 interface Webhook {
   name: string;

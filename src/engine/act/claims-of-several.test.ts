@@ -146,7 +146,9 @@ test('a plan whose node cannot be drained any more leaves the place to another',
   let isClaimed = false;
   const meet = ({ metadata }: KubeObject): void => void (isClaimed ||= metadata.name === 'a1');
   const why = (node: string) =>
-    isClaimed && node === 'a1' ? [{ pod: 'n/p', reason: 'has no controller' }] : [];
+    isClaimed && node === 'a1'
+      ? [{ pod: 'n/p', reason: 'has no controller, so nobody would create it anew' as const }]
+      : [];
   const { read, atWork, lockstep } = scene(shapes, meet, why);
   await lockstep(40);
   expect([atWork(), read().map(claimOn)]).toEqual([['b1'], [undefined, 'b//plan/b-uid']]);

@@ -6,7 +6,7 @@ export const agentAllowed: Gate = {
   evaluate({ target, facts: { agent }, policy: { requireAgent, name } }) {
     if (!requireAgent || agent === undefined || agent.ours) return PASS;
     const message = `the agent of ${target.name} is ${agent.title}, and UpgradePolicy ${name} requires Refit's`;
-    const ends = `Refit's agent runs on ${target.name}, or the policy does not require it any more`;
+    const ends = `Refit's agent runs on ${target.name}, or spec.agents.require is removed from UpgradePolicy ${name}`;
     return wait('AgentRequired', message, ends);
   },
 };

@@ -1,13 +1,12 @@
 /** Gate: starts no drain that cannot end, so that no node is cordoned in vain. */
 import { BUDGET_ENDS, describeBlockingBudget } from '../../drain/budgets.ts';
-import { listedSentences } from '../../util/phrases.ts';
+import { describeRefusedPods, liftsOf } from '../../drain/pods.ts';
 import { isUnanswered, untilAsked } from '../model/decision.ts';
 import { type Gate, PASS, wait } from './types.ts';
 
 /** No watch shows budgets and pods, so it is asked again. */
 const RECHECK_MS = 5000;
-const REFUSED_ENDS =
-  'those pods are gone, or spec.drain of the UpgradePolicy allows their eviction';
+const MOST_PODS = 5;
 
 export const drainPossible: Gate = {
   name: 'drain-possible',
@@ -26,8 +25,9 @@ export const drainPossible: Gate = {
       return wait('DrainBlocked', message, BUDGET_ENDS, { recheckMs: RECHECK_MS });
     }
     if (drainPreview.refused.length === 0) return PASS;
-    const refused = drainPreview.refused.map(({ pod, reason }) => `${pod} ${reason}`);
-    const message = `${name} cannot be drained: ${listedSentences(refused)}`;
-    return wait('DrainRefused', message, REFUSED_ENDS, { recheckMs: RECHECK_MS });
+    const { refused } = drainPreview;
+    const message = `${name} cannot be drained: ${describeRefusedPods(refused, MOST_PODS)}`;
+    const ends = `those pods are gone, or an UpgradePolicy has ${liftsOf(refused)}`;
+    return wait('DrainRefused', message, ends, { recheckMs: RECHECK_MS });
   },
 };

@@ -321,7 +321,7 @@ const rows: [Gate, string, GateInput, string][] = [
       }),
       policy: buildPolicy({ name: 'strict', requireHttps: true }),
     },
-    'wait Unverified: the download of command 0 for linux-amd64 comes over plain http, and UpgradePolicy strict requires https',
+    'wait Unverified: the download of command 0 for linux-amd64 comes over plain http, and UpgradePolicy strict requires https; spec.payloads.requireHttps: false there lifts this',
   ],
   [policyReadable, 'nobody said anything', input('worker'), 'pass'],
   [notPaused, 'nobody said anything', input('worker'), 'pass'],
@@ -413,9 +413,14 @@ const rows: [Gate, string, GateInput, string][] = [
     'a pod that may not go',
     input('worker', {
       node: NODE,
-      drainPreview: { ...CLEAR, refused: [{ pod: 'default/db', reason: 'has local data' }] },
+      drainPreview: {
+        ...CLEAR,
+        refused: [
+          { pod: 'default/db', reason: 'has data in an emptyDir volume, which would be lost' },
+        ],
+      },
     }),
-    'wait DrainRefused: n1 cannot be drained: default/db has local data',
+    'wait DrainRefused: n1 cannot be drained: default/db has data in an emptyDir volume, which would be lost; spec.drain.deleteEmptyDirData: true of an UpgradePolicy lifts this',
   ],
   [
     drainPossible,
@@ -430,13 +435,13 @@ const rows: [Gate, string, GateInput, string][] = [
     drainPossible,
     'many pods that may not go: five are named',
     input('worker', { node: NODE, drainPreview: { ...CLEAR, refused: refusedPods(7) } }),
-    'wait DrainRefused: n1 cannot be drained: p1 is bare; p2 is bare; p3 is bare; p4 is bare; p5 is bare; and 2 more',
+    'wait DrainRefused: n1 cannot be drained: p1 has no controller, so nobody would create it anew; p2 has no controller, so nobody would create it anew; p3 has no controller, so nobody would create it anew; p4 has no controller, so nobody would create it anew; p5 has no controller, so nobody would create it anew; and 2 more; spec.drain.force: true of an UpgradePolicy lifts this',
   ],
   [
     drainPossible,
     'five pods that may not go: all are named',
     input('worker', { node: NODE, drainPreview: { ...CLEAR, refused: refusedPods(5) } }),
-    'wait DrainRefused: n1 cannot be drained: p1 is bare; p2 is bare; p3 is bare; p4 is bare; p5 is bare',
+    'wait DrainRefused: n1 cannot be drained: p1 has no controller, so nobody would create it anew; p2 has no controller, so nobody would create it anew; p3 has no controller, so nobody would create it anew; p4 has no controller, so nobody would create it anew; p5 has no controller, so nobody would create it anew; spec.drain.force: true of an UpgradePolicy lifts this',
   ],
   [versionsFollow, 'the minor version before', judged('v1.35.9'), 'pass'],
   [

@@ -112,7 +112,7 @@ test.each<[Gate, string, GateInput, object]>([
     'a pod that may not go: no watch shows when it is gone',
     input('worker', { node: NODE, drainPreview: refused }),
     {
-      ends: 'those pods are gone, or spec.drain of the UpgradePolicy allows their eviction',
+      ends: 'those pods are gone, or an UpgradePolicy has spec.drain.force: true',
       recheckMs: 5000,
     },
   ],
@@ -162,9 +162,11 @@ test.each<[Gate, string, GateInput, object]>([
     "another's agent",
     {
       ...input('worker', { agent: { ours: false, title: "another's" } }),
-      policy: buildPolicy({ requireAgent: true }),
+      policy: buildPolicy({ name: 'p', requireAgent: true }),
     },
-    { ends: "Refit's agent runs on n1, or the policy does not require it any more" },
+    {
+      ends: "Refit's agent runs on n1, or spec.agents.require is removed from UpgradePolicy p",
+    },
   ],
   [
     apiServersFirst,

@@ -146,11 +146,11 @@ export function payloadProblems(stages: readonly Stage[], policy: RolloutPolicy)
   return downloadsOf(stages).flatMap(({ where, hasHash, isPlain }) => {
     const noHash = because(
       'Unverified',
-      `${where} has no sha256, and UpgradePolicy ${name} requires one`,
+      `${where} has no sha256, and UpgradePolicy ${name} requires one; spec.payloads.requireSha256: false there lifts this`,
     );
     const plain = because(
       'Unverified',
-      `${where} comes over plain http, and UpgradePolicy ${name} requires https`,
+      `${where} comes over plain http, and UpgradePolicy ${name} requires https; spec.payloads.requireHttps: false there lifts this`,
     );
     return [
       ...(requireSha256 && !hasHash ? [noHash] : []),

@@ -1,0 +1,113 @@
+/** Findings about an upgrade by kubeadm, and what a person can do about each rule that refuses one. */
+
+/** What a person does about a refusal by each rule that nothing lifts. Empty where the rule only warns, or where each message says it. */
+const CURES = {
+  F1: '',
+  F2: '',
+  F3: 'make the node Ready',
+  F4: '',
+  F7: 'bring all API servers to one version',
+  F11: '',
+  R1: 'upgrade the older API servers first',
+  R2: 'set version to the next minor version, or list those between in hops of the manifest',
+  R3: 'bring the kubelet to a version that the API servers allow',
+  R5: 'bring it to the version of its API server',
+  R7: 'upgrade the API servers first',
+  R8: 'bring it to that minor version first',
+  R9: 'set spec.drain.enabled: true in the UpgradePolicy',
+  R10: '',
+  R12: 'set version to what the cluster has, or later',
+  R13: 'list the minor versions between in hops of the manifest, or set workersSkipMinors: true for workers',
+  R14: 'use a Refit that knows that version',
+  Km1: 'correct that version',
+  Km2: 'use the kubeadm of the target version',
+  Km3: 'upgrade one minor version at a time',
+  Km4: 'set version to what the cluster has, or later',
+  Km5: 'use the kubeadm of the target version',
+  Ks1: 'use the kubeadm of the target version',
+  Ks2: 'use the kubeadm of the target version',
+  Ks3: 'set version to a release',
+  Kd: 'upgrade one minor version at a time, on the first control-plane host first',
+  etcd: 'correct that at the members of etcd',
+  certificate: '',
+  cgroup: '',
+  containerd: '',
+  kernel: '',
+  kubelet: 'start the kubelet of the host',
+  clock: '',
+  pod: '',
+  host: 'correct that on the host, or in the manifest',
+  addon: '',
+  cordon: '',
+  drain: '',
+  machines: '',
+  webhook: '',
+} as const satisfies Readonly<Record<string, string>>;
+
+/** Rules of docs/guides/kubeadm.md. */
+export type RuleName = keyof typeof CURES;
+export const RULE_NAMES = Object.keys(CURES) as readonly RuleName[];
+
+/** What may be wrong about a good cluster: a person who knows better names such a rule in `allow` of the manifest. */
+export const LIFTABLE = ['F7', 'F11', 'R14', 'etcd'] as const;
+
+/** Settings outside Refit that lift a refusal. */
+const LIFTS = {
+  cgroup: 'failCgroupV1: false in ConfigMap kube-system/kubelet-config',
+  /** Names of checks of kubeadm's preflight. Who has kubeadm ignore one lifts the rule here that stands for it. */
+  SystemVerification: 'ignorePreflightErrors: [SystemVerification]',
+  ContainerRuntimeVersion: 'ignorePreflightErrors: [ContainerRuntimeVersion]',
+} as const;
+
+export interface Finding {
+  readonly rule: RuleName;
+  /** hard: stops, unless `lift` names what lifts it · force: stops, unless a person lifts the rule, where `isLiftable` · warn: is only reported. */
+  readonly severity: 'hard' | 'force' | 'warn';
+  readonly message: string;
+  readonly lift?: keyof typeof LIFTS;
+}
+
+export const hard = (rule: RuleName, message: string): Finding => ({
+  rule,
+  severity: 'hard',
+  message,
+});
+export const force = (rule: RuleName, message: string): Finding => ({
+  rule,
+  severity: 'force',
+  message,
+});
+export const warn = (rule: RuleName, message: string): Finding => ({
+  rule,
+  severity: 'warn',
+  message,
+});
+
+export function isLiftable({ severity, rule }: Finding): boolean {
+  return severity === 'force' && LIFTABLE.some((name) => name === rule);
+}
+
+/** The field that lifts a refusal, or that nothing does, with what to do instead; undefined for a warning. */
+export function remedyOf(finding: Finding): string | undefined {
+  const { rule, severity, lift } = finding;
+  if (severity === 'warn') return undefined;
+  if (lift !== undefined) return `${LIFTS[lift]} lifts this`;
+  if (isLiftable(finding)) return `allow: [${rule}] in the manifest lifts this`;
+  const cure = CURES[rule];
+  return cure === '' ? 'nothing lifts this' : `nothing lifts this: ${cure}`;
+}
+
+/** The message, and for a refusal its remedy. */
+export function describeFinding(finding: Finding): string {
+  const remedy = remedyOf(finding);
+  return remedy === undefined ? finding.message : `${finding.message}; ${remedy}`;
+}
+
+/** Those whose rule the manifest lifts are only reported. */
+export function withAllowed(findings: readonly Finding[], allow: readonly string[]): Finding[] {
+  return findings.map((finding) =>
+    isLiftable(finding) && allow.includes(finding.rule)
+      ? { ...finding, severity: 'warn', message: `${finding.message}; the manifest allows this` }
+      : finding,
+  );
+}
