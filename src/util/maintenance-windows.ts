@@ -1,4 +1,5 @@
 /** When work may start: windows that recur in a time zone, and blackouts. */
+import { rfc3339 } from './clock.ts';
 import { ifPossible } from './errors.ts';
 
 /** Opens on `days` at local `startMinute`; closes after `lengthMs` of real time, or at local `endMinute`. */
@@ -58,10 +59,20 @@ export function nextStart(
   return undefined;
 }
 
-/** `23:00 Europe/Berlin`, with the date where it differs from that in UTC; undefined unless the windows have one zone, which is not UTC. */
-export function localTime(time: number, windows: readonly MaintenanceWindow[]): string | undefined {
+/** Undefined unless the windows have one zone, which is not UTC. */
+export function zoneOf(windows: readonly MaintenanceWindow[]): string | undefined {
   const [timeZone, ...others] = new Set(windows.map((each) => each.timeZone));
-  if (timeZone === undefined || others.length > 0 || timeZone === 'UTC') return undefined;
+  return others.length > 0 || timeZone === 'UTC' ? undefined : timeZone;
+}
+
+/** In UTC, and beside it in the zone, if there is one: `2026-11-20T22:00:00Z (23:00 Europe/Berlin)`. */
+export function timeWithZone(time: number, timeZone: string | undefined): string {
+  const utc = rfc3339(time);
+  return timeZone === undefined ? utc : `${utc} (${localTime(time, timeZone)})`;
+}
+
+/** `23:00 Europe/Berlin`, with the date where it differs from that in UTC. */
+function localTime(time: number, timeZone: string): string {
   const there = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
   const isSameDay = there.toPlainDate().equals(dateAt(time, 'UTC'));
   const clock = there.toPlainTime().toString({ smallestUnit: 'minute' });

@@ -185,6 +185,7 @@ const EVERYTHING: Complete<StatusView> = {
       ],
       next: [''],
       policy: '',
+      timeZone: '',
       paused: 'plan',
       abort: '',
       unseen: [''],
@@ -218,6 +219,8 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
       phase: 'new',
       present: 'new',
       reason: '',
+      problems: [''],
+      timeZone: '',
       stages: [
         {
           command: 0,

@@ -2,7 +2,7 @@
 import { planKind } from '../../api/autopilot/plan.ts';
 import { nameOf, type ReadObject, readObjects } from '../../api/read-object.ts';
 import { cattlePlanKind } from '../../api/schemas.ts';
-import { versionVerdict } from '../../engine/decide/advance.ts';
+import { refusalsOf, versionVerdict } from '../../engine/decide/advance.ts';
 import { planEndOf } from '../../engine/decide/ended.ts';
 import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/observe/gather.ts';
@@ -24,7 +24,7 @@ import {
 import { inSession, type SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
 import { lookAtDrains, policyRule } from './findings.ts';
-import { type PlanPreview, renderPreview } from './view.ts';
+import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
 import { durationOf, stagePreviews } from './waves.ts';
 
 interface PreviewFlags extends ConnectionFlags {
@@ -58,8 +58,8 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
         : renderPreview(view, now),
     );
     const problems = (read ?? []).flatMap(({ place }, index) => {
-      const reason = plans[index]?.reason;
-      return reason === undefined ? [] : [`${place}: ${reason}`];
+      const plan = plans[index];
+      return plan === undefined ? [] : problemsOf(plan).map((problem) => `${place}: ${problem}`);
     });
     if (problems.length > 0)
       throw new RefitError('REFIT_FILE', '', {
@@ -118,7 +118,7 @@ export async function previewNew(
 
 /** The cluster has a plan of that name, which has ended: to apply another one over it starts nothing. */
 function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPreview {
-  const { duration: _duration, drains: _drains, ...rest } = preview;
+  const { duration: _duration, drains: _drains, problems: _problems, ...rest } = preview;
   const reason = `${source.kind} ${source.name} is in the cluster and has ended (${phase}); what is applied over it does not run: delete it first`;
   const stages = preview.stages.map((stage) => ({ ...stage, there: [], waves: [] }));
   return { ...rest, stages, waits: [], reason };
@@ -153,7 +153,8 @@ async function previewAt(
   const policy = policyRule(parts.policies, inspection.dialect.name, inspection.plan);
   const stages = stagePreviews(view, inspection, now);
   const duration = durationOf(stages, inspection, now);
-  const { dialect, kind, name, id, phase, reason, waits } = view;
+  const { dialect, kind, name, id, phase, reason, timeZone, waits } = view;
+  const refusals = isFinal(inspection.snapshot.rollout) ? [] : refusalsOf({ ...inspection, now });
   const isOrdered =
     inspection.dialect.ordersByUid !== true || (inspection.plan.metadata.uid ?? '') !== '';
   const unordered = 'the order of its nodes, until the Plan exists: it hashes the uid';
@@ -171,6 +172,8 @@ async function previewAt(
     phase,
     present,
     reason,
+    problems: refusals.length > 0 ? refusals.map(({ message }) => message) : undefined,
+    timeZone,
     stages,
     waits,
     policy,

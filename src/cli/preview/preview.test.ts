@@ -352,6 +352,37 @@ test('what stands against the plan at the API server, and what its policy forbid
   );
 });
 
+test('all that refuses a plan is told, also what would be found only once the rest is corrected', async () => {
+  const removed = because('RemovedApis', 'flowschemas are left');
+  const update = buildUpdate({
+    platforms: { 'linux-amd64': { url: 'http://example.com/k0s' } },
+    targets: { controllers: listed('c1', 'nobody') },
+  });
+  const view = await previewIn({
+    policies: [
+      buildUpgradePolicy('all', { payloads: { requireHttps: true, requireSha256: true } }),
+    ],
+    file: buildPlan({ commands: [{ k0supdate: update }] }),
+    sources: { preconditions: async () => await Promise.resolve([removed]) },
+  });
+  const problems = textOf(view)
+    .split('\n')
+    .filter((line) => line.startsWith('  problem '));
+  expect(problems).toEqual([
+    '  problem  flowschemas are left',
+    expect.stringContaining('has no sha256, and UpgradePolicy all requires one'),
+    expect.stringContaining('comes over plain http, and UpgradePolicy all requires https'),
+    '  problem  controller nobody does not exist',
+  ]);
+});
+
+test('a line about what waits ends with what ends it', async () => {
+  const policies = [buildUpgradePolicy('all', { paused: true })];
+  expect(textOf(await previewIn({ policies }))).toMatch(
+    /^ {2}waits {4}.* \(Paused\); ends when UpgradePolicy all is no longer paused/m,
+  );
+});
+
 test('every drain of the plan: how many pods, which budgets hold which of them, which may not be evicted', async () => {
   const drainPreview: Sources['drainPreview'] = async (node) =>
     await Promise.resolve({
@@ -474,6 +505,13 @@ test.each<[string, UpgradePolicySpec, object | undefined, string | undefined, st
     { from: '2026-11-20T22:00:00Z', nodes: 2, of: 5 },
     '2026-11-27T22:50:00Z',
     'fits     2 of 5 nodes in the next window, from 2026-11-20T22:00:00Z (measured)\n',
+  ],
+  [
+    'a window of another time zone',
+    { windows: [{ ...FRIDAYS, start: '23:00', length: '1h', timeZone: 'Europe/Berlin' }] },
+    { from: '2026-11-20T22:00:00Z', nodes: 2, of: 5 },
+    '2026-11-27T22:50:00Z',
+    'from 2026-11-20T22:00:00Z (23:00 Europe/Berlin) (measured)\n  ends     done at about 2026-11-27T22:50:00Z (23:50 Europe/Berlin), in the windows',
   ],
   [
     'a blackout',

@@ -3,8 +3,10 @@ import { describeBlockingBudget } from '../../drain/budgets.ts';
 import { describeRefusedPods } from '../../drain/pods.ts';
 import type { PlanPhase } from '../../engine/model/decision.ts';
 import { formatDuration } from '../../util/duration.ts';
+import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import type { LeaderView } from '../status/load.ts';
+import { isRoutine } from '../status/sentences.ts';
 import { noteLines, titleOf } from '../status/text.ts';
 import type { PlanView } from '../status/view.ts';
 import type { PlanDrainPreview, PolicyRule } from './findings.ts';
@@ -14,10 +16,12 @@ import type { Duration, StagePreview } from './waves.ts';
 export interface PlanPreview
   extends Pick<
     PlanView,
-    'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'waits' | 'unseen'
+    'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'timeZone' | 'waits' | 'unseen'
   > {
   /** Phase of the plan with that name in the cluster. */
   readonly present?: PlanPhase | undefined;
+  /** Everything that refuses the plan, where `reason` may have only a part. */
+  readonly problems?: readonly string[] | undefined;
   readonly stages: readonly StagePreview[];
   readonly policy?: PolicyRule;
   readonly drains?: PlanDrainPreview | undefined;
@@ -51,19 +55,30 @@ function renderPlan(plan: PlanPreview): string[] {
     ...(present === undefined
       ? []
       : [line('present', `the cluster has a plan of that name: ${present}`)]),
-    ...(reason === undefined ? [] : [line('problem', reason)]),
+    ...problemsOf(plan).map((problem) => line('problem', problem)),
     ...(plan.policy
       ? [line('policy', `UpgradePolicy ${plan.policy.name} ${plan.policy.rule}`)]
       : []),
     ...found.flatMap(stageLines),
-    ...waits.map(({ reason: { code, message } }) => line('waits', `${message} (${code})`)),
+    ...waits.map((wait) => line('waits', waitText(wait))),
     ...(plan.drains ? drainLines(plan.drains) : []),
-    ...(plan.duration ? durationLines(plan.duration) : []),
+    ...(plan.duration ? durationLines(plan.duration, plan.timeZone) : []),
     ...unseen.map((what) => line('unknown', what)),
     ...(found.length === 0 && reason === undefined
       ? [line('nothing', 'the plan lists or selects no target: check its selectors and limits')]
       : []),
   ];
+}
+
+/** One for each line. */
+export function problemsOf({ problems, reason }: PlanPreview): readonly string[] {
+  return problems ?? (reason === undefined ? [] : [reason]);
+}
+
+/** With what ends it, unless that is only the turn of others. */
+function waitText({ reason, ends }: PlanPreview['waits'][number]): string {
+  const text = `${reason.message} (${reason.code})`;
+  return ends === undefined || isRoutine({ reason }) ? text : `${text}; ends when ${ends}`;
 }
 
 function line(heading: string, text: string): string {
@@ -105,15 +120,9 @@ function drainLines({ nodes, evictable, blocked, unseen }: PlanDrainPreview): st
   ];
 }
 
-function durationLines({
-  ms,
-  perTargetMs,
-  basis,
-  samples,
-  inWindows,
-  window,
-  doneAt,
-}: Duration): string[] {
+function durationLines(duration: Duration, timeZone: string | undefined): string[] {
+  const { ms, perTargetMs, basis, samples, inWindows, window, doneAt } = duration;
+  const shown = (time: string): string => timeWithZone(Date.parse(time), timeZone);
   const each = `${formatDuration(perTargetMs)} a wave`;
   const why =
     basis === 'measured'
@@ -124,9 +133,9 @@ function durationLines({
   const end =
     doneAt === undefined
       ? 'never done: no window of the policy is long enough for a wave'
-      : `done at about ${doneAt}, in the windows of the policy`;
+      : `done at about ${shown(doneAt)}, in the windows of the policy`;
   const fits =
     window &&
-    `${window.nodes} of ${counted(window.of, 'node')} in the next window, from ${window.from} (${basis})`;
+    `${window.nodes} of ${counted(window.of, 'node')} in the next window, from ${shown(window.from)} (${basis})`;
   return [takes, ...(fits === undefined ? [] : [line('fits', fits)]), line('ends', end)];
 }

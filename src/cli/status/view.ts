@@ -27,6 +27,7 @@ import { AGENT_DEFAULTS, type RolloutPolicy } from '../../engine/policy/rollout-
 import { limitOf } from '../../engine/schedule/slots.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { zoneOf } from '../../util/maintenance-windows.ts';
 import { printable } from '../../util/printable.ts';
 import type { LeaderView } from './load.ts';
 
@@ -83,6 +84,8 @@ export interface PlanView
   /** Names of the targets that start next, in order. */
   readonly next: readonly string[];
   readonly policy?: string | undefined;
+  /** Of its maintenance windows, if they have one and it is not UTC. */
+  readonly timeZone?: string | undefined;
   readonly paused?: 'plan' | 'policy' | undefined;
   readonly abort?: string | undefined;
   /** What could not be checked, one sentence each. */
@@ -131,6 +134,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     waits: waitsOf(look),
     next: nextOf(look),
     policy: policy.name,
+    timeZone: zoneOf([...policy.windows, ...(policy.planWindows ?? [])]),
     ...(controls.paused || policy.paused ? { paused: controls.paused ? 'plan' : 'policy' } : {}),
     abort: controls.abort,
     unseen: unseen.length === 0 ? undefined : unseen,

@@ -1,6 +1,7 @@
 /** Runs `refit why`: for each plan, or for one node, its state, what it waits for, what ends that, and what to do. */
 import type { Wait } from '../../engine/model/decision.ts';
 import { RefitError } from '../../util/errors.ts';
+import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { listed } from '../../util/phrases.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { type Medium, mediumOf } from '../output.ts';
@@ -195,25 +196,34 @@ function deadlineLines(plan: PlanView, now: number): string[] {
     .toSorted((a, b) => Date.parse(a.until) - Date.parse(b.until));
   if (!first) return [`a node in progress fails when ${runnerOf(plan.dialect).limit}`];
   const { target, until } = first;
+  const shown = timeWithZone(Date.parse(until), plan.timeZone);
   const own = sentences
     .targetsOf(plan)
-    .flatMap((each) => (each.name === target ? rollBackLine(each, now) : []));
+    .flatMap((each) => (each.name === target ? rollBackLine(each, plan, now) : []));
   if (own.length > 0) return own;
   return [
     Date.parse(until) > now
-      ? `${target} at ${until} if nothing changes`
-      : `${target} soon: its deadline ${until} passed ${age(until, now)} ago, but a new leader counts from its own start`,
+      ? `${target} at ${shown} if nothing changes`
+      : `${target} soon: its deadline ${shown} passed ${age(until, now)} ago, but a new leader counts from its own start`,
   ];
 }
 
 /** Its agent is faster than the deadline of the leader, which is for an agent that says nothing any more. */
-function rollBackLine({ name, rollsBack }: TargetView, now: number): string[] {
+function rollBackLine(
+  { name, rollsBack }: TargetView,
+  { timeZone }: Pick<PlanView, 'timeZone'>,
+  now: number,
+): string[] {
   if (rollsBack === undefined) return [];
   const { unanswered, notReady } = rollsBack;
   if (Date.parse(unanswered) > now)
-    return [`${name} rolls back at ${unanswered} if the new version has not answered by then`];
+    return [
+      `${name} rolls back at ${timeWithZone(Date.parse(unanswered), timeZone)} if the new version has not answered by then`,
+    ];
   return Date.parse(notReady) > now
-    ? [`${name} rolls back by ${notReady} if its node is not Ready by then`]
+    ? [
+        `${name} rolls back by ${timeWithZone(Date.parse(notReady), timeZone)} if its node is not Ready by then`,
+      ]
     : [];
 }
 

@@ -146,25 +146,52 @@ export function admit(context: DecisionContext): Rollout {
     return rollout;
   const unmet = together(preconditions ?? []);
   if (unmet) return { ...rollout, phase: 'invalid', reason: unmet };
-  const broken = together([
-    ...payloadProblems(rollout.stages, policy),
-    ...versionVerdict(snapshot, policy).problems,
-  ]);
+  const broken = together(brokenRules(context));
   if (broken) return { ...rollout, phase: 'invalid', reason: broken };
-  const refusals: Reason[] = [];
-  const refused: Target[] = [];
-  for (const { stage, target } of withStages(rollout)) {
-    const verdict = evaluate(
-      BEFORE_ROLLOUT,
-      gateInput({ ...context, stage, target }, freeSlots(stage)),
-    );
-    if (verdict.kind !== 'stop') continue;
-    refusals.push(verdict.reason);
-    refused.push({ ...target, state: refusedState(verdict.reason), since: rfc3339(now) });
-  }
-  const refusal = together(refusals);
+  const stopped = stoppedTargets(context);
+  const refusal = together(stopped.map(({ verdict: { reason } }) => reason));
   if (!refusal) return { ...rollout, phase: 'running' };
+  const since = rfc3339(now);
+  const refused = stopped.map(
+    ({ target, verdict: { reason } }): Target => ({
+      ...target,
+      state: refusedState(reason),
+      since,
+    }),
+  );
   return { ...withTargets(rollout, refused), phase: 'incomplete', reason: refusal };
+}
+
+/** Everything that refuses a plan which has not started, also what `admit` would find only once the rest is corrected. */
+export function refusalsOf(context: DecisionContext): Reason[] {
+  const { snapshot, policy } = context;
+  const { rollout, preconditions = [] } = snapshot;
+  const unmet = preconditions === 'unasked' || isUnanswered(preconditions) ? [] : preconditions;
+  return [
+    ...rollout.problems,
+    ...unmet,
+    // The rules below need a readable policy.
+    ...(policy.problems.length > 0
+      ? []
+      : [
+          ...brokenRules(context),
+          ...stoppedTargets(context).map(({ verdict: { reason } }) => reason),
+        ]),
+  ];
+}
+
+function brokenRules({ snapshot, policy }: DecisionContext): Reason[] {
+  const { problems } = versionVerdict(snapshot, policy);
+  return [...payloadProblems(snapshot.rollout.stages, policy), ...problems];
+}
+
+/** Targets that can never start. */
+function stoppedTargets(context: DecisionContext) {
+  return withStages(context.snapshot.rollout).flatMap(({ stage, target }) => {
+    const input = gateInput({ ...context, stage, target }, freeSlots(stage));
+    const verdict = evaluate(BEFORE_ROLLOUT, input);
+    return verdict.kind === 'stop' ? [{ target, verdict }] : [];
+  });
 }
 
 /** More reasons than this are only counted, to fit an Event or a status. */

@@ -1,7 +1,13 @@
 /** Gate: a target starts in a maintenance window, outside blackouts, and if it can be done before the window closes. */
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { localTime, nextStart, openAt, type Timetable } from '../../util/maintenance-windows.ts';
+import {
+  nextStart,
+  openAt,
+  type Timetable,
+  timeWithZone,
+  zoneOf,
+} from '../../util/maintenance-windows.ts';
 import type { ReasonCode } from '../model/reasons.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { type GateInput, PASS, type Verdict, wait } from './types.ts';
@@ -58,8 +64,7 @@ function closed(
 
 /** In UTC, and as the clock of the windows shows it. */
 function timeIn(windows: Timetable['windows'], time: number): string {
-  const local = localTime(time, windows);
-  return `${rfc3339(time)}${local === undefined ? '' : ` (${local})`}`;
+  return timeWithZone(time, zoneOf(windows));
 }
 
 function outsideOf(whose: string, opensAt: number, windows: Timetable['windows']): string {
