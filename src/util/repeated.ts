@@ -6,3 +6,9 @@ export function firstRepeated<T>(
   const known = new Set<unknown>();
   return values.find((value) => known.size === known.add(by(value)).size);
 }
+
+/** Each value that is in a list more than once, in linear time. */
+export function repeated<T>(values: readonly T[]): T[] {
+  const known = new Set<T>();
+  return [...new Set(values.filter((value) => known.size === known.add(value).size))];
+}

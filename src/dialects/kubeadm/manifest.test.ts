@@ -212,6 +212,30 @@ test('snapshots are encrypted for the certificate of a file, and nothing else of
   );
 });
 
+test('all that is wrong beside the schema is told at once', () => {
+  const [cp1] = GOOD.hosts;
+  const options = { BatchMode: 'no', ' x': 'y' };
+  const wrong = {
+    ...GOOD,
+    hops: [{ version: 'v1.99.0', binaries: GOOD.binaries }],
+    hosts: [
+      { ...cp1, role: 'worker', options },
+      { ...cp1, role: 'worker' },
+    ],
+    kubeadm: { config: '/c', patches: '/p', etcdUpgrade: false },
+  };
+  const read = (): unknown => parseManifest(writeYaml(wrong), 'cluster.yaml');
+  const told = [
+    'hosts: cp1 is listed twice',
+    'hosts: no host has the role controlPlane',
+    'hosts[0].options: BatchMode is set by Refit',
+    'hosts[0].options: " x" is not the name of an option',
+    'host cp1 has config and patches, etcdUpgrade',
+    'hops[0].version: v1.99.0 is not lower than',
+  ];
+  for (const each of told) expect(read).toThrow(each);
+});
+
 test('paths below the home folder are those of the shell', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'refit-manifest-'));
   onTestFinished(async () => await rm(folder, { recursive: true }));

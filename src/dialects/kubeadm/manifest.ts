@@ -9,7 +9,7 @@ import { readBounded, readNamed } from '../../util/bounded-file.ts';
 import { listIssues } from '../../util/describe-issue.ts';
 import { failing, messageOf, RefitError } from '../../util/errors.ts';
 import { defined, isRecord } from '../../util/json.ts';
-import { firstRepeated } from '../../util/repeated.ts';
+import { repeated } from '../../util/repeated.ts';
 import { compareVersionTexts } from '../../util/version.ts';
 import { parseYaml } from '../../util/yaml.ts';
 import { LIFTABLE } from '../../versions/findings.ts';
@@ -193,46 +193,68 @@ export function parseManifest(text: string, file: string): Manifest {
     reportInput: true,
   });
   if (!data) return fail(listIssues(kubeOne?.error ?? error, 'the manifest'));
-  const ways = data.hosts.map(({ name, address = name, port: at = data.ssh.port ?? 22, bastion }) =>
-    [address, `port ${at}`, ...(bastion ? [`through ${bastion.address}`] : [])].join(' '),
-  );
-  const names = data.hosts.map(({ name }) => name);
-  const unique = {
-    hosts: names,
-    'hosts[].address': ways,
-    addons: data.addons.map(({ name }) => name),
-  };
-  for (const [field, all] of Object.entries(unique)) {
-    const twice = firstRepeated(all);
-    if (twice !== undefined) return fail(`${field}: ${twice} is listed twice; list each once`);
-  }
-  if (controlPlaneOf(data).length === 0)
-    return fail('hosts: no host has the role controlPlane; add at least one');
-  for (const [index, { options: given = {} }] of [data.ssh, ...data.hosts].entries()) {
-    const reserved = Object.keys(given).find((name) => RESERVED.test(name));
-    const odd = Object.keys(given).find((name) => !OPTION_NAME.test(name));
-    const field = index === 0 ? 'ssh' : `hosts[${index - 1}]`;
-    if (reserved !== undefined)
-      return fail(`${field}.options: ${reserved} is set by Refit; remove it`);
-    if (odd !== undefined)
-      return fail(
-        `${field}.options: ${JSON.stringify(odd)} is not the name of an option; use letters and digits alone`,
-      );
-  }
-  for (const each of data.hosts) {
-    const { config, ignorePreflightErrors: _, ...others } = optionsFor(data, each);
-    const [other] = Object.keys(others);
-    const advice = `kubeadm does not combine them, write ${other} into that file`;
-    if (config !== undefined && other !== undefined)
-      return fail(`kubeadm: host ${each.name} has config and ${other}; ${advice}`);
-  }
-  const way = [...data.hops, data].map(({ version: each }) => each);
-  const wrong = way.findIndex(
-    (each, index) => index > 0 && !(compareVersionTexts(way[index - 1], each) < 0),
-  );
-  if (wrong > 0)
-    return fail(
-      `hops[${wrong - 1}].version: ${way[wrong - 1]} is not lower than ${way[wrong]}, which comes next`,
-    );
+  const problems = problemsIn(data);
+  if (problems.length > 0) return fail(problems);
   return defined({ ...data, kubeOne: kubeOne?.data?.parts });
+}
+
+/** What the schema cannot express, each with its field. */
+function problemsIn(data: z.infer<typeof manifest>): string[] {
+  return [
+    ...repeatedIn(data),
+    ...(controlPlaneOf(data).length === 0
+      ? ['hosts: no host has the role controlPlane; add at least one']
+      : []),
+    ...optionProblems(data),
+    ...combinedOptions(data),
+    ...hopProblems(data),
+  ];
+}
+
+function repeatedIn({ hosts, ssh, addons }: z.infer<typeof manifest>): string[] {
+  const first = new Map(hosts.map((each) => [each.name, each]));
+  // Of a host that is listed twice the address is, too.
+  const ways = [...first.values()].map(
+    ({ name, address = name, port: at = ssh.port ?? 22, bastion }) =>
+      [address, `port ${at}`, ...(bastion ? [`through ${bastion.address}`] : [])].join(' '),
+  );
+  const unique = {
+    hosts: hosts.map(({ name }) => name),
+    'hosts[].address': ways,
+    addons: addons.map(({ name }) => name),
+  };
+  return Object.entries(unique).flatMap(([field, all]) =>
+    repeated(all).map((twice) => `${field}: ${twice} is listed twice; list each once`),
+  );
+}
+
+function optionProblems({ ssh, hosts }: z.infer<typeof manifest>): string[] {
+  return [ssh, ...hosts].flatMap(({ options = {} }, index) => {
+    const field = `${index === 0 ? 'ssh' : `hosts[${index - 1}]`}.options`;
+    return Object.keys(options).flatMap((name) => {
+      if (RESERVED.test(name)) return [`${field}: ${name} is set by Refit; remove it`];
+      if (OPTION_NAME.test(name)) return [];
+      const shown = JSON.stringify(name);
+      return [`${field}: ${shown} is not the name of an option; use letters and digits alone`];
+    });
+  });
+}
+
+function combinedOptions(data: z.infer<typeof manifest>): string[] {
+  return data.hosts.flatMap((each) => {
+    const { config, ignorePreflightErrors: _, ...others } = optionsFor(data, each);
+    const names = Object.keys(others).join(', ');
+    const advice = `kubeadm does not combine them, write ${names} into that file`;
+    if (config === undefined || names === '') return [];
+    return [`kubeadm: host ${each.name} has config and ${names}; ${advice}`];
+  });
+}
+
+function hopProblems({ hops, version: last }: z.infer<typeof manifest>): string[] {
+  const way = [...hops.map(({ version: each }) => each), last];
+  return way.slice(1).flatMap((next, index) => {
+    const before = way[index];
+    if (compareVersionTexts(before, next) < 0) return [];
+    return [`hops[${index}].version: ${before} is not lower than ${next}, which comes next`];
+  });
 }

@@ -93,6 +93,24 @@ test.each([
   },
 );
 
+test('all that is wrong in the file of a bundle is told at once', async () => {
+  const url = { platform: 'linux-amd64', k0s: 'https://example.com/k0s' };
+  const releases = [
+    { version: VERSION, files: [ONE, ONE] },
+    { version: 'v1.35.1+k0s.0', files: [url] },
+  ];
+  const channels = { stable: [{ version: 'v1.34.0+k0s.0', hold: true }] };
+  await writeFile(join(at, 'bundle.yaml'), JSON.stringify({ releases, channels }));
+  const told = await bundle({ file: join(at, 'bundle.yaml') }, 'wrong');
+  for (const each of [
+    `releases: ${VERSION} linux-amd64 k0s is there twice`,
+    'release v1.35.1+k0s.0 linux-amd64 k0s: comes from a URL without a SHA-256; add k0sSha256',
+    'channels.stable: v1.34.0+k0s.0 is not among the releases',
+    'channels.stable: no release is for every cluster',
+  ])
+    expect(told).toContain(each);
+});
+
 test('whatever mode a file had, all may read it and nobody may run it', async () => {
   await writeFile(join(at, 'k0s'), '');
   await chmod(join(at, 'k0s'), 0o4700);

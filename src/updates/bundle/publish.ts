@@ -9,7 +9,7 @@ import { readBounded } from '../../util/bounded-file.ts';
 import { listIssues } from '../../util/describe-issue.ts';
 import { failing, messageOf, RefitError } from '../../util/errors.ts';
 import { ownMember } from '../../util/own-member.ts';
-import { firstRepeated } from '../../util/repeated.ts';
+import { repeated } from '../../util/repeated.ts';
 import { parseYaml } from '../../util/yaml.ts';
 import * as catalogs from '../server/catalog.ts';
 
@@ -208,29 +208,48 @@ export async function readBundleFile(path: string) {
         : []),
     ]),
   );
-  // Clusters would get the one or the other.
-  const twice = firstRepeated(versions) ?? firstRepeated(files.map((each) => titleOf(each)));
-  if (twice !== undefined) return fail(`releases: ${twice} is there twice; keep one`);
-  const unproven = files.find(
-    ({ source, sha256: known }) => /^https?:/i.test(source) && known === undefined,
-  );
-  if (unproven)
-    fail(
-      `release ${titleOf(unproven)}: comes from a URL without a SHA-256; add ${unproven.kind}Sha256`,
-    );
-  for (const [channel, entries] of Object.entries(data.channels)) {
-    for (const { version } of entries)
-      if (!versions.includes(version))
-        fail(`channels.${channel}: ${version} is not among the releases; add it there`);
-    // Without an index no cluster would hear what was withdrawn.
-    if (
-      !entries.some(
-        ({ percent = 100, hold, withdrawn }) => percent === 100 && !hold && withdrawn === undefined,
-      )
-    )
-      fail(
-        `channels.${channel}: no release is for every cluster; keep one without percent, hold and withdrawn`,
-      );
-  }
+  const problems = [
+    ...repeatedIn(versions, files),
+    ...unprovenIn(files),
+    ...channelProblems(data.channels, versions),
+  ];
+  if (problems.length > 0) return fail(problems);
   return { versions, files, channels: data.channels };
+}
+
+/** Clusters would get the one or the other. */
+function repeatedIn(versions: readonly string[], files: readonly WantedFile[]): string[] {
+  // A release that is there twice has each of its files twice, too.
+  const releases = repeated(versions);
+  const others = files.filter(({ version }) => !releases.includes(version)).map(titleOf);
+  return [...releases, ...repeated(others)].map(
+    (twice) => `releases: ${twice} is there twice; keep one`,
+  );
+}
+
+function unprovenIn(files: readonly WantedFile[]): string[] {
+  return files
+    .filter(({ source, sha256: known }) => /^https?:/i.test(source) && known === undefined)
+    .map(
+      (each) =>
+        `release ${titleOf(each)}: comes from a URL without a SHA-256; add ${each.kind}Sha256`,
+    );
+}
+
+function channelProblems(
+  channels: z.infer<typeof bundleSchema>['channels'],
+  versions: readonly string[],
+): string[] {
+  return Object.entries(channels).flatMap(([channel, entries]) => {
+    const unknown = entries.filter(({ version }) => !versions.includes(version));
+    // Without an index no cluster would hear what was withdrawn.
+    const isForAll = entries.some(
+      ({ percent = 100, hold, withdrawn }) => percent === 100 && !hold && withdrawn === undefined,
+    );
+    const nobody = 'no release is for every cluster; keep one without percent, hold and withdrawn';
+    return [
+      ...unknown.map(({ version }) => `${version} is not among the releases; add it there`),
+      ...(isForAll ? [] : [nobody]),
+    ].map((problem) => `channels.${channel}: ${problem}`);
+  });
 }
