@@ -2,7 +2,7 @@
 import { type Clock, sleep } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { askLeader, follow, followLeader, followPolicies } from './load.ts';
+import { askLeader, follow, followLeader, followPolicies, settled } from './load.ts';
 import { observe } from './observe.ts';
 import type { PlanFilter } from './plan-names.ts';
 import { type Form, render, watchWriter } from './render.ts';
@@ -85,6 +85,7 @@ async function* watchPlans(
     const policies = await followPolicies(reading, session.viewParts.policies, onChange);
     const viewParts = { ...session.viewParts, policies };
     const leader = followLeader(reading, await askLeader(reading, clock.now()));
+    const watchedFrom = clock.monotonic();
     for (;;) {
       // Its error ends the watch.
       if (contact.isLoggedOut) await askLeader(reading, clock.now());
@@ -95,7 +96,7 @@ async function* watchPlans(
       const { silentSince } = contact;
       const orphaned = orphanedIn(followed);
       yield {
-        leader: leader(now),
+        leader: settled(leader(now), began - watchedFrom),
         orphaned,
         ...(silentSince === undefined ? {} : { silentSince }),
         plans,

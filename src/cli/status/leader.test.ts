@@ -4,7 +4,7 @@ import { refusal } from '../../../test/builders/memory-api.ts';
 import { later, SECOND, T0 } from '../../../test/builders/times.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Lease } from '../../kube/resources.ts';
-import { askLeader, leaderOf } from './load.ts';
+import { askLeader, leaderOf, settled } from './load.ts';
 
 function lease(spec: Lease['spec']): Lease {
   return {
@@ -60,4 +60,13 @@ test('any other refusal is told', async () => {
   const error = refusal(500, 'InternalError');
   const client = { get: async () => await Promise.reject(error) } as unknown as KubeClient;
   await expect(askLeader({ client, abort: new AbortController().signal }, T0)).rejects.toBe(error);
+});
+
+test('at the start of a watch a controller may be starting, too: that there is no leader is told later', () => {
+  const none = { state: 'none' } as const;
+  expect(settled(none, 0)).toEqual({ state: 'unknown' });
+  expect(settled(none, 5 * SECOND - 1)).toEqual({ state: 'unknown' });
+  expect(settled(none, 5 * SECOND)).toBe(none);
+  const silent = { state: 'silent', holder: 'abc', since: later(0) } as const;
+  expect(settled(silent, 0)).toBe(silent);
 });

@@ -207,6 +207,14 @@ export function leaderOf(lease: Lease | undefined, now: number): LeaderView {
   return { state: 'held', holder, since: toSecond(acquireTime) };
 }
 
+/** Milliseconds in which a controller that has just been started takes the lease. */
+const START_MS = 5000;
+
+/** Of a watch since `watchedMs`: at its start a controller may be starting, too, so that no leader yet is no news. */
+export function settled(leader: LeaderView, watchedMs: number): LeaderView {
+  return leader.state === 'none' && watchedMs < START_MS ? { state: 'unknown' } : leader;
+}
+
 /** A Lease has microseconds; all other times here are to the second. */
 function toSecond(time: string): string {
   const milliseconds = Date.parse(time);
