@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { later, MINUTE, SECOND, T0 } from '../../test/builders/times.ts';
 import { listed } from '../util/phrases.ts';
-import { age, aligned, table, wrapped } from './phrases.ts';
+import { age, aligned, table, wrapped, wrappedLines } from './phrases.ts';
 
 test.each<[number, string]>([
   [999, '0 s'],
@@ -52,4 +52,32 @@ test('columns are as wide as their widest cell, and nothing trails', () => {
 test('a header without rows stays, rows without a header too', () => {
   expect(table(['A', 'B'], [])).toEqual(['A  B']);
   expect(aligned([])).toEqual([]);
+});
+
+test.each([
+  [60, 6, 'NAME       production'],
+  [80, 3, 'NAME        CHANNEL  CURRENT         AVAILABLE      STATE         CHECKED'],
+])(
+  'a table of many columns fits %i columns, if need be by a line for each cell',
+  (width, count, first) => {
+    const header = ['NAME', 'CHANNEL', 'CURRENT', 'AVAILABLE', 'STATE', 'CHECKED', 'WINDOW'];
+    const row = [
+      'production',
+      'stable',
+      'v1.35.10+k0s.0',
+      'v1.36.3+k0s.0',
+      'WindowClosed',
+      '3 min ago',
+      '',
+    ];
+    const lines = table(header, [row], width);
+    expect(lines).toHaveLength(count);
+    expect(lines[0]).toContain(first);
+    for (const line of lines) expect(line).toMatch(new RegExp(`^.{1,${width}}$`));
+    expect(table(header, [row])).toHaveLength(2);
+  },
+);
+
+test('each line of a text is broken with its own indent', () => {
+  expect(wrappedLines('one two\n  three four', 8)).toBe('one two\n  three\n    four');
 });

@@ -29,7 +29,38 @@ export function table(
   rows: readonly (readonly string[])[],
   width?: number,
 ): string[] {
-  return aligned([header, ...rows], width).flat();
+  const [, ...columns] = header.toReversed();
+  const least =
+    columns.length * 2 +
+    columns.reduce((sum, _, index) => sum + widest([header, ...rows], index), 0);
+  return width !== undefined && least > width
+    ? rows.flatMap((row) => record(header, row, width))
+    : aligned([header, ...rows], width).flat();
+}
+
+/** Of a column. */
+function widest(rows: readonly (readonly string[])[], column: number): number {
+  return Math.max(...rows.map((row) => row[column]?.length ?? 0));
+}
+
+/** A row whose table is wider than the terminal: a line for each cell that is not empty. */
+function record(header: readonly string[], row: readonly string[], width: number): string[] {
+  const margin = Math.max(...header.map(({ length }) => length)) + 2;
+  return header.flatMap((title, index) => {
+    const cell = row[index] ?? '';
+    return cell === '' ? [] : wrapped(`${title.padEnd(margin)}${cell}`, width);
+  });
+}
+
+/** A text of several lines, each broken as by `wrapped`, with its own indent. */
+export function wrappedLines(text: string, width: number): string {
+  return text
+    .split('\n')
+    .flatMap((line) => {
+      const indent = ' '.repeat(line.length - line.trimStart().length);
+      return wrapped(line.trimStart(), width - indent.length).map((part) => `${indent}${part}`);
+    })
+    .join('\n');
 }
 
 /** The lines of each row. All rows have the same length; only the last cell may hold colours. */
@@ -38,9 +69,7 @@ export function aligned(
   width = Number.POSITIVE_INFINITY,
 ): string[][] {
   const columns = (rows[0] ?? []).slice(0, -1);
-  const widths = columns.map((_cell, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  );
+  const widths = columns.map((_cell, column) => widest(rows, column));
   const margin = widths.reduce((sum, each) => sum + each + 2, 0);
   return rows.map((row) => {
     const start = row.slice(0, -1).map((cell, column) => cell.padEnd((widths[column] ?? 0) + 2));

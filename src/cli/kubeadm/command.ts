@@ -13,7 +13,7 @@ import { defined, sameJson } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
 import { describeFinding, type Finding } from '../../versions/findings.ts';
 import { plainErrors, standardOutput } from '../output.ts';
-import { table } from '../phrases.ts';
+import { table, wrappedLines } from '../phrases.ts';
 import { reportOf, type UpgradeReport, writeReport } from './report.ts';
 import { carryOut } from './run.ts';
 import {
@@ -199,11 +199,12 @@ export function questionOf(request: Request, addons: number, pools: number): str
 async function show(session: KubeadmSession, survey: preflight.Survey) {
   const { output, clock } = session;
   const shown = { survey, assessment: preflight.assess(survey), began: rfc3339(clock.now()) };
+  const { columns } = output.size();
   for (const line of [
-    ...planLines(survey, shown.assessment),
-    ...stageLines(survey, shown.assessment),
+    ...planLines(survey, shown.assessment, columns),
+    ...stageLines(survey, shown.assessment, columns),
   ])
-    output.write(`${line}\n`);
+    output.write(`${wrappedLines(line, columns)}\n`);
   if (session.stay !== '') output.write(`${session.stay}\n`);
   if (refusedIn(shown.assessment).length > 0) await tell(session, shown, 'refused');
   stopOn(shown.assessment);
@@ -293,7 +294,11 @@ async function restore(
   for (const line of result.stdout.trim().split('\n')) output.write(`${host.name}: ${line}\n`);
 }
 
-export function planLines(survey: preflight.Survey, assessment: preflight.Assessment): string[] {
+export function planLines(
+  survey: preflight.Survey,
+  assessment: preflight.Assessment,
+  width = Number.POSITIVE_INFINITY,
+): string[] {
   const { request, resumes, aborted, findings } = assessment;
   const { manifest, hosts } = survey;
   const versionOf = (name: string) =>
@@ -325,7 +330,7 @@ export function planLines(survey: preflight.Survey, assessment: preflight.Assess
     ...(resumes
       ? [`${begun} ${aborted === undefined ? GOES_ON : `was aborted: ${aborted}. ${ENDS}`}`]
       : []),
-    ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows), ''] : []),
+    ...(rows.length > 0 ? [...table(['HOST', 'ROLE', 'VERSION', 'COMMAND'], rows, width), ''] : []),
     ...(left.length > 0 && !resumes ? [`Already at ${request.version}: ${left.join(', ')}`] : []),
     ...(upgraded.length > 0 ? procedureLines(survey, request) : []),
     ...renewed.map(({ host, toRenew = [] }) => {

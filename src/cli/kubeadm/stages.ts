@@ -15,6 +15,7 @@ const AGAIN = 'run the same command again';
 export function stageLines(
   { pools = [] }: Survey,
   { toApply, toRoll, request }: Assessment,
+  width = Number.POSITIVE_INFINITY,
 ): string[] {
   const addons = toApply.flatMap(({ name, changes }) =>
     changes.map((line) => `addon ${name}: ${line}`),
@@ -28,7 +29,7 @@ export function stageLines(
     return [pool.metadata.name, String(pool.spec.replicas ?? 1), way];
   });
   if (rows.length > 0)
-    return [...addons, ...table(['MACHINEDEPLOYMENT', 'MACHINES', 'VERSION'], rows), ''];
+    return [...addons, ...table(['MACHINEDEPLOYMENT', 'MACHINES', 'VERSION'], rows, width), ''];
   return stay.length === 0
     ? addons
     : [...addons, `MachineDeployments stay as they are: ${stay.join(', ')}.`];

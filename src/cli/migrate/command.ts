@@ -23,7 +23,7 @@ export async function migrateK0s(
   using client = createClient(config, { userAgent: 'refit-migrate' });
   const facts = harmless(await readFacts({ client, abort }, config.server, clock.now()));
   const problems = problemsOf(facts);
-  const lines = flags.plan ? stepsOf(facts) : checkLines(facts, problems);
+  const lines = flags.plan ? stepsOf(facts) : checkLines(facts, problems, output.size().columns);
   output.write(`${lines.join('\n')}\n`);
   const isHeldUp = problems.length > 0 || (hasAgents(facts) && undoneOf(facts).length > 0);
   return flags.plan || !isHeldUp ? EXIT.ok : EXIT.failed;
@@ -32,7 +32,11 @@ export async function migrateK0s(
 const MOST_NAMES = 8;
 const DONE = 'Done: every node has the agent of Refit.';
 
-export function checkLines(facts: MigrationFacts, problems = problemsOf(facts)): string[] {
+export function checkLines(
+  facts: MigrationFacts,
+  problems = problemsOf(facts),
+  width = Number.POSITIVE_INFINITY,
+): string[] {
   const { hosts, profilesOn, leader } = facts;
   const rows = hosts.map((host) => [
     host.name,
@@ -48,7 +52,7 @@ export function checkLines(facts: MigrationFacts, problems = problemsOf(facts)):
   const ended =
     leader.state === 'silent' ? `, which has not renewed its lease since ${leader.since}` : '';
   return [
-    ...table(['NODE', 'ROLE', 'K0S', 'AGENT', 'NEXT'], rows),
+    ...table(['NODE', 'ROLE', 'K0S', 'AGENT', 'NEXT'], rows, width),
     `leader: ${leads}${ended}`,
     `worker profiles that leave k0s's own agent on: ${profilesOn === undefined ? 'unknown, no right to read them' : listed(profilesOn, MOST_NAMES) || 'none'}`,
     ...problems.map((problem) => `in the way: ${problem}`),

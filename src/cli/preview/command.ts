@@ -11,6 +11,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
+import { wrappedLines } from '../phrases.ts';
 import { askLeader, type Loaded } from '../status/load.ts';
 import {
   type Inspection,
@@ -55,7 +56,7 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
     parts.output.write(
       flags.output === 'json'
         ? `${JSON.stringify(view, undefined, 2)}\n`
-        : renderPreview(view, now),
+        : wrappedLines(renderPreview(view, now), parts.output.size().columns),
     );
     const problems = (read ?? []).flatMap(({ place }, index) => {
       const plan = plans[index];

@@ -82,7 +82,7 @@ export async function previewMachines(
   };
   const rows = harmless(await Promise.all(own.map(look)));
   const cells = rows.map((row) => Object.values(row));
-  const text = table(['MACHINE', 'NODE', 'OUTCOME', 'WHY'], cells);
+  const text = table(['MACHINE', 'NODE', 'OUTCOME', 'WHY'], cells, output.size().columns);
   output.write(
     `${flags.output === 'json' ? JSON.stringify(rows, undefined, 2) : text.join('\n')}\n`,
   );

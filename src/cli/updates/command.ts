@@ -8,7 +8,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { age, table } from '../phrases.ts';
+import { age, table, wrapped } from '../phrases.ts';
 import { connect, type SessionParts } from '../status/session.ts';
 
 interface UpdatesFlags extends ConnectionFlags {
@@ -115,11 +115,13 @@ function render(
     'NEXT CHECK',
     'WINDOW',
   ];
+  const width = output.size().columns;
   const reasons = views.map(
     ({ name, message = 'no leader has looked at it yet' }) => `${name}: ${message}`,
   );
+  const told = reasons.flatMap((line) => wrapped(line, width));
   output.write(
-    `${[...table(header, rows), '', ...reasons, '', `Times as of ${rfc3339(now)}.`].join('\n')}\n`,
+    `${[...table(header, rows, width), '', ...told, '', `Times as of ${rfc3339(now)}.`].join('\n')}\n`,
   );
 }
 
