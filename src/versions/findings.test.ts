@@ -1,3 +1,4 @@
+/** Checks that each rule of the upgrade by kubeadm has a remedy, or says that it has none. */
 import { expect, test } from 'vitest';
 import { force, hard, LIFTABLE, RULE_NAMES, remedyOf, warn } from './findings.ts';
 
