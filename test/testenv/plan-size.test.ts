@@ -93,3 +93,19 @@ test('of the longest names 5,000 are too many; with status shards, those in flig
   const stored = await admin.replace(plans, short, { subresource: 'status' });
   expect(listsOf(stored)[1]?.entries).toHaveLength(inFlight + 1_000);
 });
+
+test('of a spec that lists 5,000 names of 249 characters, nodes that are not there have room as far as the spec leaves it', async () => {
+  const names = namesOf(249, 5_000);
+  const { metadata, ...rest } = buildPlan({
+    commands: [{ k0supdate: buildUpdate({ targets: { workers: listed(...names) } }) }],
+  });
+  const plan = await admin.create(plans, { ...rest, metadata: { name: metadata.name } });
+  const record = recordOf(
+    plan,
+    names.map((name) => entry(name, 'SignalMissingNode')),
+  );
+  const { plan: short, writes } = shards.spread(plan, record, NOTHING, T0);
+  expect(writes).toHaveLength(25);
+  const stored = await admin.replace(plans, short, { subresource: 'status' });
+  expect(listsOf(stored)[1]?.entries.length).toBeGreaterThan(100);
+});

@@ -25,6 +25,7 @@ import { occupantOf } from '../annotation-signal.ts';
 import { hostRefusal } from '../host-refusals.ts';
 import { endpointOf } from '../node-endpoints.ts';
 import { orphanedPlans } from './orphaned-work.ts';
+import { MOST_COMMANDS } from './problems.ts';
 import { preconditions } from './removed-apis.ts';
 import { resolve } from './resolve.ts';
 import { drainDelegation, foreignWork, OBJECTS, signal } from './signal.ts';
@@ -108,10 +109,8 @@ export function project(rollout: Rollout, plan: Plan): Plan {
   const state = planStateOf(rollout.phase, rollout.blocked);
   const recorded = plan.status?.commands ?? [];
   // A plan without commands gets one entry, for the reason.
-  const fresh = (plan.spec.commands.length === 0 ? [{}] : plan.spec.commands).map((_, id) => ({
-    id,
-    state: '',
-  }));
+  const known = plan.spec.commands.slice(0, MOST_COMMANDS);
+  const fresh = (known.length === 0 ? [{}] : known).map((_, id) => ({ id, state: '' }));
   // One for each command of the first record, so that added or removed commands are detected.
   const entries: readonly CommandStatus[] = recorded.length > 0 ? recorded : fresh;
   const active = entries.find((entry) => !isCompleted(rollout, entry));

@@ -178,9 +178,46 @@ describe('one problem', () => {
       withWorkers({ discovery: { static: { nodes: ['w1'] }, selector: { labels: '=' } } }),
       `${LABELS}: "=" is not a label selector ("=" is not a label requirement); use for example pool=blue`,
     ],
+    [
+      'a name that no node can have',
+      withWorkers(listed('w'.repeat(254))),
+      `${AT}.targets.workers.discovery.static.nodes: "${'w'.repeat(254)}" has 254 characters, so it names no node; use at most 253`,
+    ],
+    [
+      'a selector that takes long to read',
+      withWorkers(selected(','.repeat(70_000))),
+      `${LABELS}: 70000 is too many characters; use at most 65536`,
+    ],
+    [
+      'a value that has no room in the status',
+      withUpdate({ version: 'v'.repeat(60_000) }),
+      `${AT}.version: "${'v'.repeat(500)}…" is not a version; use for example v1.36.3+k0s.0`,
+    ],
   ])('%s', (_name, plan, message) => {
     expect(found(plan)).toEqual([message]);
     expect(problemsOf(plan)[0]?.code).toBe('InvalidPlan');
+  });
+});
+
+describe('a plan whose status would have no room beside it', () => {
+  const namesOf = (count: number): string[] =>
+    Array.from({ length: count }, (_, index) => String(index).padStart(249, 'w'));
+
+  test('is refused, in bytes: names, annotations, and letters of several bytes', () => {
+    const many = withWorkers(listed(...namesOf(5_900)));
+    const metadata = { ...many.metadata, annotations: { note: 'é'.repeat(500_000) } };
+    const problem = expect.stringMatching(
+      /^spec\.commands: \d+ bytes, with the metadata, leave no room for a status in the object; make it \d+ bytes smaller: use a selector/,
+    );
+    expect(found(many)).toEqual([problem]);
+    expect(found({ ...withWorkers(listed(...namesOf(2_000))), metadata })).toEqual([problem]);
+    expect(found(withWorkers(listed(...namesOf(5_000))))).toEqual([]);
+  });
+
+  test('nor one of too many commands, each of which has an entry there', () => {
+    const { spec, ...rest } = buildPlan();
+    const plan = { ...rest, spec: { ...spec, commands: Array(101).fill(spec.commands[0]) } };
+    expect(found(plan)).toEqual(['spec.commands: 101 is too many commands; use at most 100']);
   });
 });
 

@@ -1,5 +1,6 @@
 /** Finds what is wrong with a Plan beyond its schema. Each problem names the field, what was found and what would be right. */
 import * as api from '../../api/autopilot/plan.ts';
+import { roomForTargets } from '../../engine/act/status-shards.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
 import type { Role } from '../../engine/model/rollout.ts';
 import {
@@ -15,8 +16,21 @@ import { FIELDS } from './signal.ts';
 
 const VERSION = 'v1.36.3+k0s.0';
 
-export function problemsOf({ metadata, spec, status }: api.Plan): Reason[] {
+/** Bytes that a plan must leave for targets in its status: for one in flight, and some that failed. */
+const LEAST_ROOM = 2 ** 14;
+/** Each command has an entry in the status. */
+export const MOST_COMMANDS = 100;
+/** Characters of the name of a node. The names of 200 nodes stand in one StatusShard. */
+const LONGEST_NAME = 253;
+/** Characters of a selector, which each decision reads. */
+const LONGEST_SELECTOR = 2 ** 16;
+/** Characters of a value in the text of a problem, which must have room in the status. */
+const MOST_SHOWN = 500;
+
+export function problemsOf(plan: api.Plan): Reason[] {
+  const { metadata, spec, status } = plan;
   const { name } = metadata;
+  const room = roomForTargets(plan);
   const { length } = spec.commands;
   const started = status?.commands.length || length;
   const changed = `is the number of commands, but the plan started with ${started}`;
@@ -36,6 +50,20 @@ export function problemsOf({ metadata, spec, status }: api.Plan): Reason[] {
       spec.id.length,
       'is too many characters',
       'use at most 10000',
+    ),
+    ...problemIf(
+      length > MOST_COMMANDS,
+      'spec.commands',
+      length,
+      'is too many commands',
+      `use at most ${MOST_COMMANDS}`,
+    ),
+    ...problemIf(
+      room < LEAST_ROOM,
+      'spec.commands',
+      Buffer.byteLength(JSON.stringify(spec.commands)),
+      'bytes, with the metadata, leave no room for a status in the object',
+      `make it ${LEAST_ROOM - room} bytes smaller: use a selector instead of names, or remove annotations`,
     ),
     ...problemIf(length === 0, 'spec.commands', [], 'is empty', 'add a command'),
     ...problemIf(
@@ -129,6 +157,7 @@ export function targetProblems(spec: api.TargetSpec | undefined, role: Role, at:
   const { concurrent = 1 } = spec.limits ?? {};
   const { nodes: listed = [] } = spec.discovery.static ?? {};
   const twice = firstRepeated(listed);
+  const tooLong = listed.find((each) => each.length > LONGEST_NAME);
   const nodes = `${at}.discovery.static.nodes`;
   const { labels = '', fields = '' } = spec.discovery.selector ?? {};
   const selector = `${at}.discovery.selector`;
@@ -142,6 +171,13 @@ export function targetProblems(spec: api.TargetSpec | undefined, role: Role, at:
       'use 1 or more',
     ),
     ...problemIf(listed.includes(''), nodes, '', 'is no name', 'name a node'),
+    ...problemIf(
+      tooLong !== undefined,
+      nodes,
+      tooLong,
+      `has ${tooLong?.length} characters, so it names no node`,
+      `use at most ${LONGEST_NAME}`,
+    ),
     ...problemIf(twice !== undefined, nodes, twice, 'is listed twice', 'list each node once'),
     ...selectorProblems(parseLabelSelector, `${selector}.labels`, labels, 'pool=blue'),
     ...selectorProblems(parseFields, `${selector}.fields`, fields, 'metadata.name=w1'),
@@ -154,6 +190,10 @@ function selectorProblems(
   text: string,
   example: string,
 ): Reason[] {
+  if (text.length > LONGEST_SELECTOR)
+    return [
+      problem(field, text.length, 'is too many characters', `use at most ${LONGEST_SELECTOR}`),
+    ];
   try {
     parse(text);
     return [];
@@ -164,7 +204,7 @@ function selectorProblems(
       problem(
         field,
         text,
-        `is not a ${kind} selector (${error.message})`,
+        `is not a ${kind} selector (${beginning(error.message)})`,
         `use for example ${example}`,
       ),
     ];
@@ -176,5 +216,10 @@ function problemIf(isWrong: boolean, ...parts: Parameters<typeof problem>): Reas
 }
 
 function problem(field: string, found: unknown, wrong: string, fix: string): Reason {
-  return because('InvalidPlan', `${field}: ${JSON.stringify(found)} ${wrong}; ${fix}`);
+  const shown = JSON.stringify(typeof found === 'string' ? beginning(found) : found);
+  return because('InvalidPlan', `${field}: ${shown} ${wrong}; ${fix}`);
+}
+
+function beginning(text: string): string {
+  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
 }

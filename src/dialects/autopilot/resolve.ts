@@ -1,6 +1,6 @@
 /** Turns a Plan into a rollout: as its status records it, or with newly found targets. */
 import * as api from '../../api/autopilot/plan.ts';
-import { mostInFlight } from '../../engine/act/status-shards.ts';
+import { mostInFlight, roomForTargets } from '../../engine/act/status-shards.ts';
 import type { World } from '../../engine/dialect.ts';
 import type { Reason } from '../../engine/model/reasons.ts';
 import {
@@ -70,14 +70,16 @@ function addedTarget({ spec, status }: api.Plan, world: World): string | undefin
   return undefined;
 }
 
-function newStages({ spec }: api.Plan, world: World, now: number): Stage[] {
+function newStages(plan: api.Plan, world: World, now: number): Stage[] {
+  const { spec } = plan;
   const since = rfc3339(now);
+  const room = roomForTargets(plan);
   return spec.commands.flatMap((command, id) =>
     partsOf(command).map((part) => {
       const pending = namesOf(part, world).map(
         (name): Target => ({ key: keyOf(id, part, name), name, state: 'pending', since }),
       );
-      return stageOf(part, id, pending);
+      return stageOf(part, id, pending, room);
     }),
   );
 }
@@ -91,7 +93,9 @@ function namesOf({ procedure, role, update, targets }: Part, world: World): stri
 }
 
 /** Includes recorded commands that were removed from the plan: their targets may be in flight. */
-function recordedStages({ spec, status }: api.Plan): Stage[] {
+function recordedStages(plan: api.Plan): Stage[] {
+  const { spec, status } = plan;
+  const room = roomForTargets(plan);
   return (status?.commands ?? []).flatMap((recorded) =>
     partsOf(spec.commands[recorded.id] ?? {}, recorded).map((part) => {
       const targets = entriesIn(recorded, listOf(part)).map(
@@ -100,7 +104,7 @@ function recordedStages({ spec, status }: api.Plan): Stage[] {
           return { key, name, state: recordedStateOf(state), since };
         },
       );
-      return stageOf(part, recorded.id, targets);
+      return stageOf(part, recorded.id, targets, room);
     }),
   );
 }
@@ -109,6 +113,7 @@ function stageOf(
   { procedure, role, update, targets: spec }: Part,
   command: number,
   targets: Target[],
+  room: number,
 ): Stage {
   const forced = update !== undefined && 'forceupdate' in update && update.forceupdate;
   return {
@@ -117,7 +122,9 @@ function stageOf(
     role,
     procedure,
     maxInFlight:
-      role === 'controller' ? 1 : Math.min(spec?.limits?.concurrent ?? 1, mostInFlight(targets)),
+      role === 'controller'
+        ? 1
+        : Math.min(spec?.limits?.concurrent ?? 1, mostInFlight(targets, room)),
     version: update?.version ?? '',
     ...(procedure === 'airgapupdate' ? { keepsVersion: true } : {}),
     payloads: update ? payloadsOf(update) : {},

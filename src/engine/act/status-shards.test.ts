@@ -26,6 +26,18 @@ describe('a plan holds', () => {
     expect(mostInFlight(named(9_000, length))).toBe(most);
   });
 
+  test('names by their bytes in JSON, and what is in flight by the room beside the rest of the plan', () => {
+    const names = (letter: string): { name: string }[] =>
+      named(1_000, 200).map(({ name }) => ({ name: name.replaceAll('w', letter) }));
+    expect(['w', 'é', '\u0001'].map((letter) => exceedPlan([names(letter)]))).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    expect(mostInFlight(named(5_000, 249), 349_000)).toBe(1_000);
+    expect(mostInFlight(named(5_000, 249), -1)).toBe(1);
+  });
+
   test('no more than the limit', () => {
     expect([2, 3].map((most) => exceedPlan([named(2, 3), named(1, 3)], most))).toEqual([
       true,

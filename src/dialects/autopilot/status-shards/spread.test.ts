@@ -1,7 +1,7 @@
 /** Proves what stands in the plan and what in its status shards, that nothing is lost between them, and when it cannot be read. */
 import { assert, constantFrom, integer, array as listOf, property, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { buildPlan } from '../../../../test/builders/plans.ts';
+import { buildPlan, buildUpdate, listed } from '../../../../test/builders/plans.ts';
 import { later, T0 } from '../../../../test/builders/times.ts';
 import { buildWorldOf } from '../../../../test/builders/worlds-of-kinds.ts';
 import type { CommandStatus, Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
@@ -73,6 +73,29 @@ describe('the first record', () => {
     expect(writes).toHaveLength(10);
     expect(listsOf(plan)[1]?.entries).toEqual([]);
   });
+
+  test.each([
+    ['SignalMissingNode', 249],
+    ['SignalApplyFailed', 249],
+    ['SignalMissingNode', 10],
+  ])(
+    'beside 5,000 listed names, as many %s as leave the object below the limit of etcd (names of %i)',
+    (state, length) => {
+      const names = Array.from({ length: 5_000 }, (_, index) =>
+        String(index).padStart(length, 'w'),
+      );
+      const update = buildUpdate({ targets: { workers: listed(...names) } });
+      const note = 'x'.repeat(length === 10 ? 1_000_000 : 1_000);
+      const plan = buildPlan({ commands: [{ k0supdate: update }] });
+      const noted = { ...plan, metadata: { ...plan.metadata, annotations: { note } } };
+      const recorded = recordOf(names.map((name) => entry(name, state)));
+      const record = { ...recorded, spec: noted.spec, metadata: noted.metadata };
+      const { plan: short, writes } = shards.spread(noted, record, NOTHING, T0);
+      expect(Buffer.byteLength(JSON.stringify(short))).toBeLessThan(1.5 * 2 ** 20 - 50_000);
+      expect(listsOf(short)[1]?.entries.length).toBeGreaterThan(100);
+      expect(writes.length).toBe(25);
+    },
+  );
 
   test('the status shards hold all of them in order, and go with the plan', () => {
     const { result } = begun(FOUR);

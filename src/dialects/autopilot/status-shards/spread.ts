@@ -2,7 +2,12 @@
 import { hash } from 'node:crypto';
 import { type Plan, plans, type TargetStatus } from '../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
-import { exceedPlan, PLAN_HOLDS } from '../../../engine/act/status-shards.ts';
+import {
+  entryBytes,
+  exceedPlan,
+  PLAN_HOLDS,
+  roomForTargets,
+} from '../../../engine/act/status-shards.ts';
 import type { Instruction, StatusSharding, World } from '../../../engine/dialect.ts';
 import type { RecordedState } from '../../../engine/model/rollout.ts';
 import { apiVersionOf } from '../../../kube/resources.ts';
@@ -11,7 +16,7 @@ import * as shardRecords from './merge.ts';
 import { listsOf, type TargetList, withLists } from './target-lists.ts';
 
 export interface Sizes {
-  /** Targets that a plan may hold without StatusShards; fewer if their names are long. */
+  /** Targets that a plan may hold without StatusShards; fewer if their names are long, or the plan itself. */
   readonly plan: number;
   readonly shard: number;
   /** Failed targets that a plan with StatusShards lists at most. */
@@ -28,7 +33,9 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
       const counts = countsOf(lists);
       const known = shardRecords.shardReferenceOf(plan);
       const entries = lists.map((list) => list.entries);
-      if (!known && !exceedPlan(entries, sizes.plan)) return { plan: record, writes: [] };
+      const room = roomForTargets(plan);
+      if (!known && !exceedPlan(entries, sizes.plan) && haveRoom(entries, room))
+        return { plan: record, writes: [] };
       const { reference, writes } = known
         ? { reference: known, writes: changesOf(known, lists, world) }
         : begin(plan, lists, sizes.shard);
@@ -36,7 +43,7 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
       // The names of the StatusShards contain the version of the plan: the first record allows no other write in between.
       const summary = known && shardRecords.counted(plan, counts, isOver, now);
       const short = shardRecords.withShardReference(
-        shortened(record, sizes.failures),
+        shortened(record, sizes.failures, room),
         reference,
         counts,
       );
@@ -122,16 +129,28 @@ function contentOf(entries: readonly TargetStatus[], since = ''): Content {
 
 const isOpen = (state: RecordedState): boolean => state === 'pending' || state === 'intended';
 
-/** The plan with the targets in flight and up to `maxFailures` failed ones. */
-function shortened(record: Plan, maxFailures: number): Plan {
+/** The plan with the targets in flight, and up to `maxFailures` failed ones for which it has room beside those. */
+function shortened(record: Plan, maxFailures: number, room: number): Plan {
+  const isInFlight = ({ state }: TargetStatus): boolean => recordedStateOf(state) === 'intended';
+  const inFlight = listsOf(record).flatMap(({ entries }) => entries.filter(isInFlight));
   let failures = 0;
+  let left = room - sizeOf(inFlight);
   return withLists(record, ({ entries }) =>
-    entries.filter(({ state }) => {
-      const recorded = recordedStateOf(state);
+    entries.filter((entry) => {
+      const recorded = recordedStateOf(entry.state);
       if (isOpen(recorded) || recorded === 'done') return recorded === 'intended';
-      return ++failures <= maxFailures;
+      left -= entryBytes(entry);
+      return ++failures <= maxFailures && left >= 0;
     }),
   );
+}
+
+function haveRoom(lists: readonly (readonly TargetStatus[])[], room: number): boolean {
+  return lists.reduce((bytes, entries) => bytes + sizeOf(entries), 0) <= room;
+}
+
+function sizeOf(entries: readonly TargetStatus[]): number {
+  return entries.reduce((bytes, entry) => bytes + entryBytes(entry), 0);
 }
 
 function countsOf(lists: readonly TargetList[]): shardRecords.Progress {
