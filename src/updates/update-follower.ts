@@ -5,8 +5,9 @@ import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
 import type { RolloutPhase } from '../engine/model/rollout.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
-import { kubeletVersionOf, nodes } from '../kube/resources.ts';
+import { kubeletVersionOf } from '../kube/resources.ts';
 import { ifFound, isRefusal } from '../kube/status-error.ts';
+import { listNodes } from '../kube/trimmed.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { controlNodes } from '../signal/names.ts';
@@ -223,7 +224,7 @@ export class UpdateFollower {
   ): Promise<Decided> {
     const { client, clock, phaseOf, allowInsecure } = this.#parts;
     const { versions, plan } = cluster;
-    const running = (await client.listAll(nodes, { abort })).items;
+    const running = (await listNodes(client, { abort })).items;
     const kubelets = targetedWorkers(running, settings).map((node) => kubeletVersionOf(node) ?? '');
     const facts = {
       settings,

@@ -6,6 +6,7 @@ import { MOST } from '../../dialects/capi/updaters/refused-changes.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import { kubeletVersionOf, type Node, nodes, removalOf } from '../../kube/resources.ts';
 import { ifAllowed } from '../../kube/status-error.ts';
+import { listNodes } from '../../kube/trimmed.ts';
 import * as wire from '../../signal/node-configuration.ts';
 import { RefitError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
@@ -22,7 +23,7 @@ export async function retryMachine(
 ) {
   if (flags.plan !== undefined && !/^(capi|machine|node)\//i.test(flags.plan)) return false;
   using client = await connect(flags, 'refit-control');
-  const all = (await ifAllowed(client.listAll(nodes, { abort })))?.items ?? [];
+  const all = (await ifAllowed(listNodes(client, { abort })))?.items ?? [];
   // A kubelet may give its Node the name of any Machine, but not that of another Node: all that have it are retried.
   const own = all.filter(({ metadata }) => metadata.name === name);
   const failed = (own.length > 0 ? own : all).filter(

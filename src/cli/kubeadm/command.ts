@@ -2,8 +2,9 @@
 import { createInterface } from 'node:readline/promises';
 import type { Request } from '../../dialects/kubeadm/plan-object.ts';
 import * as preflight from '../../dialects/kubeadm/preflight.ts';
-import { kubeletVersionOf, nodes } from '../../kube/resources.ts';
+import { kubeletVersionOf } from '../../kube/resources.ts';
 import { describeProblem } from '../../kube/status-error.ts';
+import { listNodes } from '../../kube/trimmed.ts';
 import { attempt, type Host, saidBy } from '../../kubeadm/host.ts';
 import type { HostFacts } from '../../kubeadm/probe.ts';
 import { diffScript, EXIT_BUSY, optionsFor, repairScript } from '../../kubeadm/scripts.ts';
@@ -264,7 +265,7 @@ async function ask(
 async function repair(hosts: readonly HostFacts[], session: ApplySession): Promise<boolean> {
   const { client, manifest, abort } = session;
   // The API server may be what is missing: then the host's own files must show its role.
-  const list = await client.listAll(nodes, { abort }).catch(() => undefined);
+  const list = await listNodes(client, { abort }).catch(() => undefined);
   if (list) stopOn({ findings: preflight.membershipFindings({ manifest, nodes: list.items }) });
   const broken = hosts.filter(({ missing }) => missing.some(({ backup }) => backup === 'run'));
   if (broken.length > 0 && !(await confirm('Restore the manifests from their backups?', session)))

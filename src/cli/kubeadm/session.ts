@@ -24,9 +24,10 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { leaderIdentity } from '../../kube/election/lease-record.ts';
-import { type ConfigMap, configMaps, nodes } from '../../kube/resources.ts';
+import { type ConfigMap, configMaps } from '../../kube/resources.ts';
 import { describeProblem, ifFound, TransportError } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
+import { listNodes } from '../../kube/trimmed.ts';
 import { dateOf, timesOf } from '../../kubeadm/certificates.ts';
 import { type Shells, saidBy } from '../../kubeadm/host.ts';
 import { type HostFacts, probeHost, readFacts } from '../../kubeadm/probe.ts';
@@ -265,7 +266,7 @@ export async function surveyCluster(
   const mapOf = async (of: string) =>
     await ifFound(client.get(configMaps, of, { ...PLACE, abort }));
   const [{ items }, config, kubelets, plan, policies, webhooks, pools] = await Promise.all([
-    client.listAll(nodes, { abort }),
+    listNodes(client, { abort }),
     mapOf('kubeadm-config'),
     mapOf('kubelet-config'),
     mapOf(PLACE.name),

@@ -1,7 +1,8 @@
 /** Looks at the whole cluster after an upgrade, and says what each host runs and what is wrong. */
 import { turnsOf } from '../../dialects/kubeadm/ssh.ts';
-import { type Node, nodes } from '../../kube/resources.ts';
+import { type Node } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
+import { listNodes } from '../../kube/trimmed.ts';
 import { readFacts } from '../../kubeadm/probe.ts';
 import { optionsFor } from '../../kubeadm/scripts.ts';
 import * as verify from '../../kubeadm/verify.ts';
@@ -58,7 +59,7 @@ export async function checkCluster(session: KubeadmSession) {
   const reads = manifest.hosts.map((host) => inTurn(async () => await readFacts(shells, host)));
   const facts = (await Promise.all(reads.map(unlessAway))).filter((each) => each !== undefined);
   const [list, pods] = await Promise.all([
-    unlessAway(client.listAll(nodes, { abort })),
+    unlessAway(listNodes(client, { abort })),
     unlessAway(verify.controlPlanePods(client)),
   ]);
   const addons = (await unlessAway(addonChecks(session, list?.items ?? []))) ?? [];

@@ -2,8 +2,9 @@
 import { plans } from '../../api/autopilot/plan.ts';
 import type { Role } from '../../engine/model/rollout.ts';
 import type { Reading } from '../../kube/client.ts';
-import { configMaps, type KubeObject, type Lease, leases, nodes } from '../../kube/resources.ts';
+import { configMaps, type KubeObject, type Lease, leases } from '../../kube/resources.ts';
 import { ifAllowed, ifFound } from '../../kube/status-error.ts';
+import { listNodes } from '../../kube/trimmed.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../signal/names.ts';
 import { heedsSwitch, leavesAgentOn } from '../../signal/own-agent.ts';
@@ -19,7 +20,7 @@ const PROFILE = 'worker-config-';
 export async function readFacts({ client, abort }: Reading, server: string, now: number) {
   const [controllers, workers, nodeLeases, profiles, plan, leader] = await Promise.all([
     client.listAll(controlNodes, { abort }),
-    client.listAll(nodes, { abort }),
+    listNodes(client, { abort }),
     ifAllowed(client.listAll(leases, { abort, namespace: 'kube-node-lease' })),
     ifAllowed(client.listAll(configMaps, { abort, namespace: 'kube-system' })),
     ifFound(client.get(plans, 'autopilot', { abort })),

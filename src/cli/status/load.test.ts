@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { tableDialect } from '../../../test/builders/table-dialect.ts';
 import type { Dialect } from '../../engine/dialect.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeClient, ListAllOptions } from '../../kube/client.ts';
 import { type KubeObject, nodes } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import { installedOf, loadOnce } from './load.ts';
@@ -79,11 +79,34 @@ test('plans that decisions depend on, too, are listed once', async () => {
 
 test('of each object only what its dialect keeps of it is held in memory', async () => {
   const client = {
-    listAll: async () => await Promise.resolve({ items: [buildNode('n1')], metadata: {} }),
+    listAll: async (_kind: unknown, options: ListAllOptions<KubeObject>) => {
+      const items = [buildNode('n1')].map((node) => options.transform?.(node) ?? node);
+      return await Promise.resolve({ items, metadata: {} });
+    },
     list: async () => await Promise.resolve({ items: [], metadata: {} }),
   } as unknown as KubeClient;
   const transform = ({ metadata: { name } }: KubeObject): KubeObject => ({ metadata: { name } });
   const watched = [{ resource: nodes, isRelevant: () => true, transform }];
   const { world } = await loadOnce(client, { ...own, watched }, new AbortController().signal);
   expect(world.list(nodes)).toEqual([{ metadata: { name: 'n1' } }]);
+});
+
+test('objects are trimmed page by page, before the next page is read', async () => {
+  const node = buildNode('w1');
+  const whole = { ...node, metadata: { ...node.metadata, managedFields: [{ manager: 'k' }] } };
+  const transform = ({ metadata }: KubeObject): KubeObject => ({
+    metadata: { ...metadata, labels: {} },
+  });
+  const kept: unknown[] = [];
+  const client = {
+    listAll: async (_kind: unknown, options: ListAllOptions<KubeObject>) => {
+      const items = [options.transform?.(whole) ?? whole];
+      kept.push(...items);
+      return await Promise.resolve({ items, metadata: {} });
+    },
+  } as unknown as KubeClient;
+  const watched = [{ resource: nodes, isRelevant: () => true, transform }];
+  const loaded = await loadOnce(client, { ...own, watched }, new AbortController().signal);
+  expect(kept).toEqual([node, { metadata: { ...node.metadata, labels: {} } }]);
+  expect(loaded.world.list(nodes)).toEqual([kept[1]]);
 });

@@ -9,6 +9,7 @@ import type { KubeClient, Reading, Selection } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
 import { type KubeObject, keyAt, keyOf, type Lease, leases } from '../../kube/resources.ts';
 import { ifAllowed, ifFound, isForbidden } from '../../kube/status-error.ts';
+import { withoutManagedFields } from '../../kube/trimmed.ts';
 import { tryList } from '../../kube/try-list.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -21,6 +22,9 @@ export interface Loaded {
   readonly world: World;
 }
 
+const same = (object: KubeObject): KubeObject => object;
+
+/** What a dialect's informers hold, read once: objects are trimmed page by page, as there. */
 export async function loadOnce(
   client: KubeClient,
   dialect: Dialect,
@@ -29,14 +33,14 @@ export async function loadOnce(
   return await load(
     { client, abort },
     dialect,
-    async ({ resource, namespace, fieldSelector, labelSelector, transform }) => {
-      const { items: whole, metadata } = await client.listAll(resource, {
+    async ({ resource, namespace, fieldSelector, labelSelector, transform: shrink = same }) => {
+      const { items, metadata } = await client.listAll(resource, {
         abort,
         namespace,
         fieldSelector,
         labelSelector,
+        transform: (object) => shrink(withoutManagedFields(object)),
       });
-      const items = transform ? whole.map(transform) : whole;
       const byKey = new Map(items.map((object) => [keyOf(object), object]));
       return {
         list: () => items,

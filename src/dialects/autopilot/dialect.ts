@@ -8,9 +8,10 @@ import {
 import { statusShards } from '../../api/refit/status-shard.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { isFinal, type Rollout, type Stage } from '../../engine/model/rollout.ts';
-import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
+import { isRelevant } from '../../engine/observe/predicates.ts';
 import { withPlanWindows } from '../../engine/policy/plan-windows.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
+import { trimNode } from '../../kube/trimmed.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { claimOn, signallerOf } from '../../signal/at-work.ts';

@@ -11,6 +11,7 @@ import { freshWorld, OwnWrites, viewsOf } from '../../engine/observe/world.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
+import { listNodes } from '../../kube/trimmed.ts';
 import type { Clock } from '../../util/clock.ts';
 import { CONTROL_PLANE, endpointOf, isController } from '../node-endpoints.ts';
 import { capi } from './dialect.ts';
@@ -74,7 +75,7 @@ async function look(
   const { name } = node.metadata;
   // Other Nodes count for few gates.
   const isAlone = policy.maxUnavailable === undefined && !isController(node);
-  const all = isAlone ? [node] : (await workload.listAll(nodes, { abort })).items;
+  const all = isAlone ? [node] : (await listNodes(workload, { abort })).items;
   const view = {
     get: () => node,
     list: () => all,
@@ -109,6 +110,6 @@ async function waitOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutP
   const wait = waitIn(snapshot);
   const unasked = waitIn({ ...snapshot, controlPlane: undefined });
   if (isGate(wait) || !unasked || !isUnasked(unasked.reason)) return wait;
-  const { items } = await workload.listAll(nodes, { labelSelector: CONTROL_PLANE, abort });
+  const { items } = await listNodes(workload, { labelSelector: CONTROL_PLANE, abort });
   return waitIn({ ...snapshot, controlPlane: await askApiServers(items.map(endpointOf), abort) });
 }

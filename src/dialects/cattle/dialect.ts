@@ -4,7 +4,7 @@ import { cattlePlans } from '../../api/kinds.ts';
 import type { Dialect, Watched, World } from '../../engine/dialect.ts';
 import type { ReportedEvent } from '../../engine/model/reasons.ts';
 import { type Rollout, targetsIn } from '../../engine/model/rollout.ts';
-import { isRelevant, trimNode } from '../../engine/observe/predicates.ts';
+import { isRelevant } from '../../engine/observe/predicates.ts';
 import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../engine/policy/rollout-policy.ts';
 import {
   type Job,
@@ -16,6 +16,7 @@ import {
   type Secret,
   secrets,
 } from '../../kube/resources.ts';
+import { trimNode } from '../../kube/trimmed.ts';
 import { mayBeSignalled } from '../../signal/at-work.ts';
 import { sameJson } from '../../util/json.ts';
 import { listed } from '../../util/phrases.ts';

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { KubeClient, Reading } from '../../kube/client.ts';
 import * as kube from '../../kube/resources.ts';
 import { ifFound, isConflict, StatusError } from '../../kube/status-error.ts';
+import { listNodes } from '../../kube/trimmed.ts';
 import { absentOf, addonCheck, untilRight, type Workload } from '../../kubeadm/verify.ts';
 import { readBounded } from '../../util/bounded-file.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -155,7 +156,7 @@ async function changeOf(tools: AddonTools, object: kube.KubeObject, found: Locat
   if (!sameJson(essenceOf(live), essenceOf(next))) return 'changed';
   const isWorkload = /^(Deployment|DaemonSet|StatefulSet)$/.test(kind);
   if (!isWorkload || live.spec?.updateStrategy?.type === 'OnDelete') return undefined;
-  const { items } = kind === 'DaemonSet' ? await tools.client.listAll(kube.nodes) : { items: [] };
+  const { items } = kind === 'DaemonSet' ? await listNodes(tools.client) : { items: [] };
   return addonCheck(live, kind, undefined, absentOf(items)).cure === undefined
     ? undefined
     : 'not rolled out';

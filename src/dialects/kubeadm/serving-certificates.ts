@@ -4,11 +4,11 @@ import type { KubeClient } from '../../kube/client.ts';
 import {
   approved,
   configMaps,
-  nodes,
   type SigningRequest,
   signingRequests,
 } from '../../kube/resources.ts';
 import { isForbidden } from '../../kube/status-error.ts';
+import { listNodes } from '../../kube/trimmed.ts';
 import type { Shells } from '../../kubeadm/host.ts';
 import { scriptFile } from '../../kubeadm/script-file.ts';
 import { PRELUDE } from '../../kubeadm/scripts.ts';
@@ -59,7 +59,7 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
   }
 
   async function knownOf(host: ManifestHost, look: string): Promise<Known> {
-    const { items } = await client.listAll(nodes, { abort });
+    const { items } = await listNodes(client, { abort });
     const { data } = await client.get(configMaps, 'kubeadm-config', {
       namespace: 'kube-system',
       abort,

@@ -4,6 +4,7 @@ import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import { untilAborted } from '../../util/waits.ts';
 import type { KubeClient, Selection } from '../client.ts';
 import type { KubeObject, Resource } from '../resources.ts';
+import { withoutManagedFields } from '../trimmed.ts';
 import { reflect } from './reflector.ts';
 import { createStore, type Handler } from './store.ts';
 
@@ -38,10 +39,7 @@ export function createInformer<T extends KubeObject>(
   const own = { ...DEFAULT_TOOLS, ...given };
   const log = own.log.child({ resource: resource.plural });
   const store = createStore<T>(log);
-  const transform = (object: T): T => {
-    const { managedFields: _, ...metadata } = object.metadata;
-    return shrink({ ...object, metadata });
-  };
+  const transform = (object: T): T => shrink(withoutManagedFields(object));
   return {
     resource,
     get: store.get,

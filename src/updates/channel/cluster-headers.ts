@@ -1,7 +1,8 @@
 /** What an update server is told about the cluster, in the headers of k0s. Nothing is sent unless somebody asks for it. */
 import { arch } from 'node:process';
 import type { Reading } from '../../kube/client.ts';
-import { namespaces, nodes } from '../../kube/resources.ts';
+import { namespaces } from '../../kube/resources.ts';
+import { listNodes } from '../../kube/trimmed.ts';
 import { controlNodes } from '../../signal/names.ts';
 
 /** What the API does not say. */
@@ -27,7 +28,7 @@ export async function clusterHeaders(
   const [clusterId, controllers, workers] = await Promise.all([
     clusterIdOf({ client, abort }),
     client.listAll(controlNodes, { abort }),
-    client.listAll(nodes, { abort }),
+    listNodes(client, { abort }),
   ]);
   const infos = workers.items.map(({ status }) => status?.nodeInfo);
   const data = {

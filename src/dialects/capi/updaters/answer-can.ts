@@ -7,7 +7,8 @@ import {
   SET_LABELS,
 } from '../../../api/capi/machine.ts';
 import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
-import { kubeletVersionOf, type Node, nodes, readyCondition } from '../../../kube/resources.ts';
+import { kubeletVersionOf, type Node, readyCondition } from '../../../kube/resources.ts';
+import { listNodes } from '../../../kube/trimmed.ts';
 import { agentOf, HEARTBEAT_MS, heartbeatOn } from '../../../signal/agent-presence.ts';
 import { formatDuration } from '../../../util/duration.ts';
 import type { Logger } from '../../../util/log.ts';
@@ -183,7 +184,7 @@ async function nodesOf(
   const found = listed.filter((each) => machine || each.metadata.deletionTimestamp === undefined);
   const [cluster, other] = new Set(found.map(clusterOf));
   if (other) throw new Error(`Machines of several clusters have the label ${labelSelector}`);
-  const seen = (await cluster?.workload.listAll(nodes, { abort }))?.items ?? [];
+  const seen = cluster ? (await listNodes(cluster.workload, { abort })).items : [];
   const all = new Map(seen.map((node) => [node.metadata.name, node]));
   const own: { machine: Machine; node: Node }[] = [];
   const lacking = found.flatMap((each) => {
