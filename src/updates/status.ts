@@ -19,6 +19,10 @@ const statusSchema = z.object({
   message: z.string(),
   nextCheck: z.string().optional(),
   nextWindow: z.string().optional(),
+  /** Checks that failed in a row, with one that may still run: the next leader waits as long as this one would have. */
+  failures: z.int().min(0).optional(),
+  /** The generation of the UpdateConfig that `failures` is about. */
+  generation: z.int().optional(),
   /** The last value of `CHECK_ANNOTATION` that was obeyed. */
   obeyed: z.string().optional(),
 });

@@ -8,6 +8,7 @@ import { PLAN_NAME, plans } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
 import { phaseOfPlan } from '../dialects/autopilot/states.ts';
 import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
+import type { KubeClient } from '../kube/client.ts';
 import type { EventNote } from '../kube/event-recorder.ts';
 import { namespaces, nodes, secrets } from '../kube/resources.ts';
 import { createMetrics } from '../runtime/metrics.ts';
@@ -100,6 +101,16 @@ function follow(
     annotations,
   };
   api.put(updateConfigs, { metadata, spec: { updateServer, upgradeStrategy: ALWAYS, ...more } });
+}
+
+/** Of a leader that does not live to report what it was answered. */
+function dyingAfterOneWrite(): KubeClient {
+  let writes = 0;
+  const patch: KubeClient['patch'] = async (...given) => {
+    if (writes++ > 0) throw new Error('the process ended');
+    return await api.client.patch(...given);
+  };
+  return { ...api.client, patch };
 }
 
 const reported = (): ReturnType<typeof statusOf> => statusOf(api.read(updateConfigs, 'u'));
@@ -243,6 +254,32 @@ test('an unreachable server is asked again, more and more seldom, and then works
   isUp = true;
   await leader.follow();
   expect([planned(), reported()?.reason]).toEqual(['v1.36.1+k0s.0', 'UpdateStarted']);
+});
+
+test('leaders that end while they ask a channel ask it more and more seldom, and a good answer ends that', async () => {
+  let asked = 0;
+  let isGood = false;
+  const server = await offering(() => {
+    asked++;
+    return isGood ? indexOf('v1.36.0+k0s.0') : 'x';
+  });
+  follow(server);
+  const pauses: number[] = [];
+  for (let term = 0; term < 4; term++) {
+    await lead({ writer: dyingAfterOneWrite() })
+      .follow()
+      .catch(() => undefined);
+    const before = asked;
+    const pause = await lead().follow();
+    expect(asked).toBe(before);
+    pauses.push(pause);
+    await clock.advance(pause);
+  }
+  expect(pauses).toEqual(pauses.toSorted((a, b) => a - b));
+  expect(new Set(pauses).size).toBe(4);
+  isGood = true;
+  await lead().follow();
+  expect(reported()).not.toHaveProperty('failures');
 });
 
 test('a Plan that the API server refuses: the status and an Event say so, and it is tried again', async () => {

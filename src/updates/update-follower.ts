@@ -59,6 +59,8 @@ const NORMAL: ReadonlySet<string> = new Set([
   'NotOwner',
 ]);
 
+const NOT_SURVIVED = 'a leader ended while it asked the channel; the next check comes later';
+
 interface Memory {
   release?: Release;
   last?: number;
@@ -150,6 +152,8 @@ export class UpdateFollower {
     // The last leader took what it knew with it.
     const isUnknown = !memory.release && memory.failures === 0;
     if (isAsked || isTick || isUnknown) {
+      // Without a release this leader does not know what the answer does to it: it may be its end.
+      if (!memory.release) await this.#reportAttempt(config, memory, abort);
       await this.#check(settings, cluster, memory, abort);
       this.#parts.metrics.updateChecked(
         config.metadata.name,
@@ -192,6 +196,7 @@ export class UpdateFollower {
       nextWindow: window === undefined ? undefined : rfc3339(window),
       current: cluster.version || undefined,
       available: memory.release?.version,
+      ...failuresOf(memory),
     });
     await this.#report(config, { reason, message, ...times }, abort);
     return next;
@@ -275,6 +280,16 @@ export class UpdateFollower {
     await this.#parts.writer.patch(plans, PLAN_NAME, { metadata }, { type: 'merge', abort });
   }
 
+  /** Counts the check as failed before it begins, so that a leader which does not survive the answer leaves that behind. */
+  async #reportAttempt(config: UpdateConfig, memory: Memory, abort: AbortSignal): Promise<void> {
+    const { writer, clock } = this.#parts;
+    const before = statusOf(config) ?? { reason: 'CheckFailed', message: NOT_SURVIVED };
+    const attempt = { ...memory, failures: memory.failures + 1 };
+    const status = { ...before, checkedAt: rfc3339(clock.now()), ...failuresOf(attempt) };
+    const { name } = config.metadata;
+    await ifFound(writer.patch(updateConfigs, name, statusPatch(status), { type: 'merge', abort }));
+  }
+
   /** Writes what changed, and an Event when the reason did. */
   async #report(config: UpdateConfig, verdict: UpdateStatus, abort: AbortSignal): Promise<void> {
     const { writer, events, metrics, log, clock } = this.#parts;
@@ -314,10 +329,14 @@ export class UpdateFollower {
   #memoryOf({ metadata: { uid = '', generation = 0, ...metadata } }: UpdateConfig): Memory {
     const known = this.#memories.get(uid);
     if (known?.generation === generation) return known;
-    const checked = Date.parse(statusOf({ metadata, spec: {} })?.checkedAt ?? '');
+    const status = statusOf({ metadata, spec: {} });
+    const checked = Date.parse(status?.checkedAt ?? '');
+    const failures = status?.generation === generation ? (status.failures ?? 0) : 0;
+    const message = status?.reason === 'CheckFailed' ? status.message : NOT_SURVIVED;
     const memory: Memory = {
-      failures: 0,
+      failures,
       generation,
+      problem: failures > 0 ? message : undefined,
       ...(known || Number.isNaN(checked) ? {} : { last: checked }),
     };
     this.#memories.set(uid, memory);
@@ -338,6 +357,10 @@ export class UpdateFollower {
       planState: plan?.status?.state ?? '',
     };
   }
+}
+
+function failuresOf({ failures, generation }: Memory): Partial<UpdateStatus> {
+  return failures > 0 ? { failures, generation } : {};
 }
 
 type Cluster = Current & Pick<UpdateFacts, 'plan' | 'versions'>;
