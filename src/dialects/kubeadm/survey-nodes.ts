@@ -3,7 +3,7 @@ import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import type { Node } from '../../kube/resources.ts';
 import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { parseVersion } from '../../util/version.ts';
-import { type Finding, warn } from '../../versions/kubeadm-rules.ts';
+import { type Finding, warn } from '../../versions/findings.ts';
 import type { Manifest } from './manifest.ts';
 
 interface Surveyed {
