@@ -297,11 +297,13 @@ export function belongs(
   {
     source,
     id,
-  }: Pick<Rollout, 'id'> & { readonly source: Pick<Rollout['source'], 'uid' | 'created'> },
+    run,
+  }: Pick<Rollout, 'id' | 'run'> & { readonly source: Pick<Rollout['source'], 'uid' | 'created'> },
 ): boolean {
   // Ours carry `<uid of the Plan>/<attempt>`, so a reused or edited plan id does not matter. Not the target's `since`:
   // a leader with an old view may have recorded a newer intent, and a working node must not start again.
   const signalOrigin = metadata.annotations?.[ROLLOUT_ANNOTATION];
+  if (run !== undefined && !planId.endsWith(run)) return false;
   if (signalOrigin === `${source.uid}/${created}`) return true;
   if (signalOrigin?.endsWith(`/${created}`)) return false;
   // One of an original leader carries no uid.

@@ -6,6 +6,7 @@ import { type Clock, rfc3339 } from '../util/clock.ts';
 import { claimsFor } from './act/claims.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { record } from './act/record.ts';
+import { carryOutRestart, restartStep } from './act/restart.ts';
 import { endIdleDrains, runNodeActions } from './act/run-node-actions.ts';
 import { allowsStarts, batchMs, restOf } from './act/status-shards.ts';
 import { type WorkBeside, workBeside } from './act/work-beside.ts';
@@ -151,6 +152,12 @@ async function take(
   const { beside } = options;
   const { rollout } = snapshot;
   if (beside.isRunning() && rollout.phase !== 'running') return 'beside';
+  const restart = restartStep(plan, turn);
+  if (restart) {
+    const isWritten = await carryOutRestart(options, restart);
+    if (isWritten) options.reporter?.restarted(turn, restart);
+    return isWritten ? 'recorded' : 'outdated';
+  }
   if (needsRecord(turn)) beside.hastenRecord();
   // The rest is decided with the next record, which is soon.
   const dueMs = beside.recordDueMs();

@@ -57,6 +57,7 @@ const POLICY = {
   soak: '30s',
   versions: { allow: ['SkippedMinor', 'Downgrade', 'KubeletAhead'] },
   payloads: { requireSha256: true, requireHttps: true },
+  edits: { afterEnd: 'Restart' },
   windows: [
     {
       days: ['Friday', 'Saturday'],
@@ -81,6 +82,7 @@ const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
   'a number for a deadline': ['deadlines.target', { deadlines: { target: 90 } }],
   'a way to drain that is none': ['drain.onDeadline', { drain: { onDeadline: 'wait' } }],
   'a grace period below zero': ['drain.gracePeriodSeconds', { drain: { gracePeriodSeconds: -1 } }],
+  'an edit that is none': ['edits.afterEnd', { edits: { afterEnd: 'Always' } }],
   'a rule that is none': ['versions.allow[0]', { versions: { allow: ['Everything'] } }],
   'a rule twice': ['versions.allow[1]', { versions: { allow: ['Downgrade', 'Downgrade'] } }],
   'many Tuesdays': [

@@ -229,6 +229,14 @@ export const upgradePolicySpecSchema = object(
         'Refit',
       ),
     }).exactOptional(),
+    edits: object('What an edit of a plan does.', {
+      afterEnd: choice(
+        'To a k0s Plan that has ended: `Ignore`, the default, nothing, as in the original. `Restart`: it starts a new rollout, whose ' +
+          'id is that of the Plan with the generation of its spec, such as `2026-11-20-g7`.',
+        'Ignore',
+        'Restart',
+      ),
+    }).exactOptional(),
     windows: optional('When nodes may start; always by default.', z.array(windowSchema).max(MANY)),
     blackouts: optional(
       'When no node starts, even inside a window.',

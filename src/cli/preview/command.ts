@@ -113,7 +113,9 @@ export async function previewNew(
   const inspection = await inspect(seen, { ...plan, metadata }, parts, now);
   const before = present && gather(dialect, present, world, now, { isReadOnly: true });
   const preview = await previewAt(inspection, parts, now, before && planEndOf(before, now).phase);
-  const isIgnored = before && isFinal(before.rollout) && dialect.endsForGood === true;
+  // An abort holds also where the policy lets an edit start a new rollout.
+  const restarts = inspection.policy.restartsEdited && before?.controls.abort === undefined;
+  const isIgnored = before && isFinal(before.rollout) && dialect.endsForGood === true && !restarts;
   return isIgnored ? notCarriedOut(preview, before.rollout) : preview;
 }
 

@@ -3,6 +3,7 @@ import { PLAN_NAME, type Plan, plans as planResource } from '../../api/autopilot
 import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
 import { pendingOwnerOf, type Role, type Source } from '../../engine/model/rollout.ts';
+import { runIdOf } from '../../engine/model/runs.ts';
 import { apiVersionOf, type KubeObject, type Node } from '../../kube/resources.ts';
 import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { isOver, signallerOf } from '../../signal/at-work.ts';
@@ -61,7 +62,7 @@ function orphanedPlanOf(
   if (role === 'worker' && busy.has(object.metadata.name)) return undefined;
   const owner = pastOwner(object, plans);
   if (owner === undefined) return undefined;
-  const isThere = plans.some(({ metadata, spec }) => metadata.uid === owner || spec.id === owner);
+  const isThere = plans.some((plan) => isOwner(plan, owner));
   return orphanedPlan(
     carrier,
     owner,
@@ -74,13 +75,17 @@ function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
   const isActive = (isIts: (plan: Plan) => boolean) =>
     plans.some((plan) => isIts(plan) && cleansUp(plan, node));
   const { plan: owner, kind = planResource.kind } = readOwner(cordonOwner(node) ?? '') ?? {};
-  const isOwner = ({ metadata, spec }: Plan): boolean =>
-    metadata.uid === owner || spec.id === owner;
-  if (owner !== undefined && kind === planResource.kind && !isActive(isOwner)) return owner;
+  const isIts = (plan: Plan): boolean => isOwner(plan, owner);
+  if (owner !== undefined && kind === planResource.kind && !isActive(isIts)) return owner;
   const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: planResource.kind, uid: '' })];
   if (pending === undefined || (pending !== '' && !pending.startsWith(own))) return undefined;
   const isCaredFor = isActive(({ metadata }) => isPendingFor(pending, own + metadata.uid));
   return isCaredFor ? undefined : pending.slice(own.length);
+}
+
+/** The leader marks a cordon by the uid of the Plan; an agent that drains its own node by the id of the run. */
+function isOwner(plan: Plan, owner: string | undefined): boolean {
+  return plan.metadata.uid === owner || runIdOf(plan, plan.spec.id) === owner;
 }
 
 /** A finished Plan still cleans up its workers, but not the Node of a controller whose ControlNode was deleted. Reads long lists: ask it last. */

@@ -11,6 +11,7 @@ import {
   sourceOf,
   type Target,
 } from '../../engine/model/rollout.ts';
+import { runIdOf, runSuffixOf } from '../../engine/model/runs.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { problemsOf, subjectOf } from './problems.ts';
 import { discover, withoutControllers } from './signal.ts';
@@ -28,7 +29,8 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
     phase === 'new' && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
   return {
     source: sourceOf(api.plans, plan),
-    id: spec.id,
+    id: runIdOf(plan, spec.id),
+    run: runSuffixOf(plan),
     phase,
     blocked: status?.state === 'Schedulable',
     reason: description === undefined ? undefined : reasonOf(description, phase),

@@ -3,7 +3,15 @@ import { listed, listedSentences } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
 import type { PlanPhase, Snapshot } from '../model/decision.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
-import { isFinal, type Rollout, type Stage, type Target, withStages } from '../model/rollout.ts';
+import {
+  isFinal,
+  type Rollout,
+  type Stage,
+  type Target,
+  targetsIn,
+  withStages,
+} from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { isUpgradedByLaterStage } from './retry.ts';
 
 export interface PlanEnd {
@@ -14,15 +22,19 @@ export interface PlanEnd {
 /** Milliseconds in which a node that is done may still report its old version: some restart after their work. */
 const REPORT_MS = 120_000;
 const FEW = 3;
-const REMEDY = 'it will not run: delete it and apply it again';
+const ANEW = 'delete it and apply it again';
+const REMEDY = `it will not run: ${ANEW}`;
+/** A retry uses the plan as it is now. */
+const REMEDY_OF_FAILED = `it will not run, except on failed nodes that you let try again (refit retry NODE): ${ANEW}`;
 
 /** The phase and the reason to show: those that are recorded, unless plan or nodes contradict them. `now` in ms. */
 export function planEndOf(snapshot: Snapshot, now: number): PlanEnd {
   const { rollout } = snapshot;
   const { phase, reason, stages } = rollout;
   if (!isFinal(rollout) || rollout.unread) return { phase, reason };
-  const edit = rollout.edit ?? editedVersion(snapshot) ?? correctedVersion(rollout);
-  if (edit !== undefined) return { phase: 'edited', reason: edited(edit) };
+  const edit =
+    rollout.edit ?? editedVersion(snapshot) ?? correctedVersion(rollout) ?? changedSpec(snapshot);
+  if (edit !== undefined) return { phase: 'edited', reason: edited(rollout, edit) };
   if (phase !== 'done') return { phase, reason };
   const behind = targetsBehind(snapshot, now);
   if (behind !== undefined) return { phase: 'differs', reason: behind };
@@ -32,8 +44,27 @@ export function planEndOf(snapshot: Snapshot, now: number): PlanEnd {
 
 export const NOTHING_DONE = because('NoTargets', 'there was no target, so nothing was done');
 
-function edited(how: string): Reason {
-  return because('EditedAfterEnd', `edited after it ended (${how}); ${REMEDY}`);
+function edited(rollout: Rollout, how: string): Reason {
+  const remedy = targetsIn(rollout, 'failed').length > 0 ? REMEDY_OF_FAILED : REMEDY;
+  return because('EditedAfterEnd', `edited after it ended (${how}); ${remedy}`);
+}
+
+/** True if the policy lets the edit of an ended plan start a new rollout, which it has not done yet. An abort holds. */
+export function isRestartDue(
+  snapshot: Snapshot,
+  { restartsEdited }: RolloutPolicy,
+  now: number,
+): boolean {
+  return (
+    restartsEdited &&
+    snapshot.edits?.isNew === true &&
+    snapshot.controls.abort === undefined &&
+    planEndOf(snapshot, now).phase === 'edited'
+  );
+}
+
+function changedSpec({ edits }: Snapshot): string | undefined {
+  return edits?.isAfterEnd === true ? 'its spec is another one now' : undefined;
 }
 
 /** Signals tell which version the plan asked for when it ran. */

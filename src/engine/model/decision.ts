@@ -169,6 +169,8 @@ export interface Snapshot {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly foreignWork: readonly ObservedForeignWork[];
   readonly controls: Controls;
+  /** Of a rollout that is over: whether the spec was changed since, and whether no run has begun with it yet. */
+  readonly edits?: Readonly<Record<'isAfterEnd' | 'isNew', boolean>> | undefined;
   readonly claim?: string | undefined;
   /** The plan that the work of this one would wait for, on nodes that count as unavailable meanwhile. */
   readonly awaits?: string | undefined;

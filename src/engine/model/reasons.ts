@@ -9,6 +9,7 @@ export const REASONS = {
   Stopped: 'the plan ended before every target was done',
   NoTargets: 'the plan lists or selects no target',
   EditedAfterEnd: 'the plan was edited after it ended, and does not run again',
+  RestartedAfterEdit: 'the plan was edited after it ended, and starts again, as its policy says',
   VersionDiffers: 'the plan has ended, but a node that it upgraded runs an older version',
   InvalidPlan: 'the plan is invalid',
   RecordUnread: 'part of the recorded status is missing or unreadable',

@@ -40,6 +40,7 @@ test('a policy that says everything', () => {
     },
     soak: '30s',
     agents: { require: 'Refit' },
+    edits: { afterEnd: 'Restart' },
     versions: { allow: ['Downgrade'] },
     virtualNodes: 'Count',
     payloads: { requireSha256: true, requireHttps: true, diskReserveMiB: 512 },
@@ -84,6 +85,7 @@ test('a policy that says everything', () => {
     prefetch: 'next',
     countsVirtual: true,
     requireAgent: true,
+    restartsEdited: true,
     agent: {
       soakMs: 30 * SECOND,
       restartTimeoutMs: 150 * SECOND,

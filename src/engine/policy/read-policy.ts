@@ -78,6 +78,7 @@ function policyOf(
     ...(spec.virtualNodes === 'Count' ? { countsVirtual: true } : {}),
     ...payloadRules,
     requireAgent: spec.agents?.require === 'Refit',
+    restartsEdited: spec.edits?.afterEnd === 'Restart',
     prefetch: lower(spec.prefetch) ?? DEFAULT_POLICY.prefetch,
     agent: { ...agentTimes, ...agentRules, ...agentDrainOf(drain, drainMs) },
   };

@@ -58,6 +58,8 @@ export interface RolloutPolicy extends Timetable {
   readonly requireHttps: boolean;
   /** Nodes whose agent is not Refit's do not start. */
   readonly requireAgent: boolean;
+  /** An edit of a plan that has ended starts a new rollout. */
+  readonly restartsEdited: boolean;
   /** Which waiting targets fetch their payload: those whose turn is next, more of them, or none. */
   readonly prefetch: 'next' | 'all' | 'none';
   readonly agent: AgentPolicy;
@@ -128,6 +130,7 @@ export const DEFAULT_POLICY: RolloutPolicy = {
   requireSha256: false,
   requireHttps: false,
   requireAgent: false,
+  restartsEdited: false,
   prefetch: 'next',
   agent: {},
 };

@@ -2,13 +2,14 @@
 import { annotated, type Condition, type KubeObject } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
 import { type Conditions, withCondition } from '../../runtime/conditions.ts';
-import { isRecord, parseJson } from '../../util/json.ts';
+import { defined, isRecord, parseJson } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
 import type { Effects } from '../act/writes.ts';
 import type { PlanEnd } from '../decide/ended.ts';
 import type { Wait } from '../model/decision.ts';
 import { isUnasked, type ReasonCode, type ReportedEvent } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
+import { generationOfRun } from '../model/runs.ts';
 
 /** JSON: a list as in `status.conditions` of other kinds. */
 export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';
@@ -22,11 +23,15 @@ const REFRESH_MS = 60_000;
 const ORDINARY = new Set(['slots', 'stages', 'working', 'intended', 'signalled', 'verifying']);
 
 /** A rollout with the phase and the reason that are shown. */
-export type ShownRollout = Pick<Rollout, 'source' | 'blocked'> & PlanEnd;
+export type ShownRollout = Pick<Rollout, 'source' | 'blocked'> &
+  PlanEnd & {
+    /** Of the spec that they describe: the present one, or that with which an ended rollout ended. */
+    readonly generation?: number | undefined;
+  };
 
 /** Progressing: it runs. Blocked: not only by slots. Degraded: a target failed. The same list if nothing changed. */
 export function conditionsOf(
-  { phase, reason, source }: ShownRollout,
+  { phase, reason, source, generation }: ShownRollout,
   waits: readonly Wait[],
   known: Conditions,
   now: number,
@@ -38,6 +43,7 @@ export function conditionsOf(
   const isBad = reason !== undefined || (over && phase !== 'done');
   const ended = phase === 'done' ? 'Completed' : (reason?.code ?? 'TargetFailed');
   const message = over ? (reason?.message ?? `${name} is ${phase}`) : `the plan is ${phase}`;
+  const described = defined({ observedGeneration: generation });
   const progress = { reason: over ? ended : 'InFlight', message };
   const blocked = wait ? { reason: wait.reason.code, message: wait.reason.message } : FREE;
   const degraded = isBad
@@ -47,7 +53,10 @@ export function conditionsOf(
     { type: 'Progressing', status: truth(!over), ...progress },
     { type: 'Blocked', status: truth(wait !== undefined), ...blocked },
     { type: 'Degraded', status: truth(isBad), ...degraded },
-  ].reduce<Conditions>((list, condition) => withCondition(list, condition, now), known);
+  ].reduce<Conditions>(
+    (list, condition) => withCondition(list, { ...condition, ...described }, now),
+    known,
+  );
 }
 
 function holdingOf(waits: readonly Wait[], now: number): Wait | undefined {
@@ -83,7 +92,10 @@ export async function writeConditions(
 ) {
   const { dialect, client, ownWrites, abort, onEvent, writtenAt, now } = writing;
   const known = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
-  const conditions = conditionsOf(rollout, waits, known, now);
+  const isOver = rollout.phase !== 'new' && rollout.phase !== 'running';
+  const { generation: present } = plan.metadata;
+  const generation = isOver ? (generationOfEnd(plan) ?? present) : present;
+  const conditions = conditionsOf({ ...rollout, generation }, waits, known, now);
   const fresh = waits.filter(isRemarkable).map(({ since }) => Date.parse(since) + SETTLE_MS - now);
   const soonest = Math.min(...fresh.filter((ms) => ms > 0));
   const laterMs = Number.isFinite(soonest) ? soonest : undefined;
@@ -133,7 +145,12 @@ interface Writing extends Pick<Effects, 'dialect' | 'client' | 'ownWrites' | 'ab
 }
 
 function reasonsOf(conditions: Conditions): string {
-  return conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`).join();
+  return conditions
+    .map(
+      ({ type, status, reason, observedGeneration }) =>
+        `${type}=${status} ${reason} ${observedGeneration}`,
+    )
+    .join();
 }
 
 /** The messages without their counts and durations, which change all the time; digits of names stay. */
@@ -141,6 +158,14 @@ function namesOf(conditions: Conditions): string {
   return conditions
     .map(({ message = '' }) => message.replaceAll(/(?<![\w.-])\d+[\dhms]*(?![\w.-])/g, '#'))
     .join();
+}
+
+/** The generation of the spec with which the rollout of the plan ended; undefined while it runs, or if nothing says it. */
+export function generationOfEnd(plan: KubeObject): number | undefined {
+  const conditions = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
+  const end = conditions.find(({ type, status }) => type === 'Progressing' && status === 'False');
+  const found = [end?.observedGeneration, generationOfRun(plan)].filter(Number.isSafeInteger);
+  return found.reduce((last, each) => Math.max(last ?? 0, each ?? 0), undefined);
 }
 
 /** What the leader wrote of the wait with this reason, for read-only commands. */

@@ -147,3 +147,12 @@ function emptySelectionEvents({ stages }: Rollout): ReportedEvent[] {
       return { type: 'Warning', reason: because('NoTargets', message) };
     });
 }
+
+/** `reason`: why the end of the plan is not true any more. Its last clause says what would be necessary without a restart. */
+export function restartEvent({ message }: Reason): ReportedEvent {
+  const what = message.replace(/; [^;]*$/, '');
+  return {
+    type: 'Normal',
+    reason: because('RestartedAfterEdit', `${what}; it starts again, as edits.afterEnd says`),
+  };
+}

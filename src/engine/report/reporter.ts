@@ -2,6 +2,7 @@
 import { type KubeObject, keyOf, nodes } from '../../kube/resources.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { LogFields, Logger } from '../../util/log.ts';
+import type { RestartStep } from '../act/restart.ts';
 import type { Effects, Sent } from '../act/writes.ts';
 import { uncheckedReason } from '../decide/advance.ts';
 import { planEndOf } from '../decide/ended.ts';
@@ -22,6 +23,7 @@ import {
   cleanUpEvents,
   nodeActionEvents,
   planEvents,
+  restartEvent,
   signalEvents,
   type TargetEvent,
   targetEvents,
@@ -76,6 +78,10 @@ export function createReporter(parts: ReporterParts) {
       if (!model.isFinal(after) || model.isFinal(snapshot.rollout)) return;
       const level = after.phase === 'done' ? 'info' : 'warn';
       parts.log[level]('plan ended', { plan: keyOf(plan), phase: after.phase });
+    },
+    restarted({ plan, snapshot, now }: Turn, { kind }: RestartStep): void {
+      const { reason } = planEndOf(snapshot, now);
+      if (kind === 'announce' && reason) onPlan(plan, restartEvent(reason));
     },
     sent(turn: Turn, sent: readonly Sent[]): void {
       const written = sent
