@@ -61,7 +61,12 @@ async function watch(
     if (session.abort.aborted) return EXIT.interrupted;
     throw error;
   }
-  return last.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
+  return exitCodeOf(last);
+}
+
+/** An ended plan that was edited since, did nothing, or whose nodes run something else is no success. */
+export function exitCodeOf(plans: readonly Pick<PlanView, 'phase'>[]): number {
+  return plans.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
 }
 
 /** Ages grow without a change, so a view follows after this time at the latest. */

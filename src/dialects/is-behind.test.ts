@@ -1,0 +1,52 @@
+/** When a node that a plan upgraded counts as behind it, in each dialect. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../test/builders/nodes.ts';
+import { buildStage } from '../../test/builders/stages.ts';
+import type { Dialect } from '../engine/dialect.ts';
+import type { KubeObject } from '../kube/resources.ts';
+import { autopilot } from './autopilot/dialect.ts';
+import { capi } from './capi/dialect.ts';
+import { cattleView } from './cattle/dialect.ts';
+import { kubeadmView } from './kubeadm/dialect.ts';
+
+const planOf = (image?: string): KubeObject & { readonly spec?: unknown } => ({
+  metadata: { name: 'plan' },
+  ...(image === undefined ? {} : { spec: { upgrade: { image } } }),
+});
+const isBehind = (
+  dialect: unknown,
+  kubeletVersion: string,
+  version: string,
+  image?: string,
+): boolean | undefined => {
+  const node = { ...buildNode('w1'), status: { nodeInfo: { kubeletVersion } } };
+  const stage = { ...buildStage('worker', ['w1']), version };
+  return (dialect as Dialect).isBehind?.(node, stage, planOf(image));
+};
+
+test.each([
+  ['k0s', autopilot, 'v1.36.3+k0s', 'v1.37.0+k0s.0', true],
+  ['k0s, the same release', autopilot, 'v1.36.3+k0s', 'v1.36.3+k0s.2', false],
+  ['kubeadm', kubeadmView, 'v1.36.3', 'v1.37.0', true],
+  ['kubeadm, the same', kubeadmView, 'v1.37.0', 'v1.37.0', false],
+  ['kubeadm, unreadable', kubeadmView, 'fake', 'v1.37.0', false],
+  ['Cluster API', capi, 'v1.36.3', 'v1.37.0', true],
+  ['Cluster API, a later one', capi, 'v1.37.1', 'v1.37.0', false],
+])('%s', (_name, dialect, runs, version, expected) => {
+  expect(isBehind(dialect, runs, version)).toBe(expected);
+});
+
+test.each([
+  ['k3s', 'rancher/k3s-upgrade', 'v1.36.3+k3s1', 'v1.37.0-k3s1', true],
+  ['k3s, the same', 'rancher/k3s-upgrade', 'v1.37.0+k3s1', 'v1.37.0-k3s1', false],
+  [
+    'RKE2 from another registry',
+    'r.example/rke2-upgrade:v1',
+    'v1.36.3+rke2r1',
+    'v1.37.0+rke2r1',
+    true,
+  ],
+  ['an image that may install anything', 'busybox', 'v1.36.3+k3s1', 'v1.37.0', false],
+])('Plans of Rancher: %s', (_name, image, runs, version, expected) => {
+  expect(isBehind(cattleView, runs, version, image)).toBe(expected);
+});

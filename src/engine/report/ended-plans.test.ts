@@ -1,0 +1,88 @@
+/** Proves that the end of a plan that is not true any more is reported: once as an Event, in the metric and in the conditions. */
+import { expect, test } from 'vitest';
+import { knowledgeOf } from '../../../test/builders/knowledge.ts';
+import { buildLog } from '../../../test/builders/logs.ts';
+import { MemoryApi } from '../../../test/builders/memory-api.ts';
+import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/builders/rollouts.ts';
+import { buildStage } from '../../../test/builders/stages.ts';
+import {
+  buildTablePlan,
+  type TablePlan,
+  tableDialect,
+} from '../../../test/builders/table-dialect.ts';
+import { buildTarget } from '../../../test/builders/targets.ts';
+import { T0 } from '../../../test/builders/times.ts';
+import { createMetrics } from '../../runtime/metrics.ts';
+import { decideOn } from '../decide/decide.ts';
+import { evaluationsFor } from '../decide/evaluate-target.ts';
+import { gather } from '../observe/gather.ts';
+import { viewsOf } from '../observe/world.ts';
+import { CONDITIONS_ANNOTATION, conditionsIn, generationOfEnd } from './conditions.ts';
+import { createReporter } from './reporter.ts';
+
+const DONE = buildRollout([buildStage('worker', [buildTarget('w1', 'done')])], { phase: 'done' });
+const dialect = {
+  ...tableDialect,
+  endsForGood: true,
+  statusRecord: 'without-conditions',
+  resolve: () => DONE,
+} as const;
+const EDITED =
+  'edited after it ended (its spec is another one now); it will not run: delete it and apply it again';
+
+function scene() {
+  const api = new MemoryApi();
+  const plan = buildTablePlan({ workers: ['w1'] });
+  api.put(dialect.plans, { ...plan, metadata: { ...plan.metadata, generation: 1 } });
+  const events: string[] = [];
+  const metrics = createMetrics();
+  const watched = dialect.watched.map(({ resource }) => [resource, api.view(resource)] as const);
+  const knowledge = knowledgeOf(viewsOf(watched));
+  const reporter = createReporter({
+    dialect,
+    client: api.client,
+    ...knowledge,
+    log: buildLog([], 'info'),
+    metrics,
+    recordEvent: (_object, { type, reason }) =>
+      events.push(`${type} ${reason.code}: ${reason.message}`),
+  });
+  const read = (): TablePlan => api.read(dialect.plans, 'plan');
+  const decided = async (now = T0): Promise<void> => {
+    const plan = read();
+    const snapshot = gather(dialect, plan, knowledge.world, now);
+    const turn = { plan, ...evaluationsFor(snapshot, buildPolicy(), now) };
+    await reporter.decided(turn, decideOn(turn));
+  };
+  const edit = (generation: number): void =>
+    api.change(dialect.plans, 'plan', (seen) => ({
+      ...seen,
+      metadata: { ...seen.metadata, generation },
+    }));
+  return { api, events, metrics, read, decided, edit };
+}
+
+test('whatever of the spec is edited after the end is reported once', async () => {
+  const { events, metrics, read, decided, edit } = scene();
+  await decided();
+  expect([events, generationOfEnd(read())]).toEqual([[], 1]);
+  edit(2);
+  await decided();
+  await decided(T0 + 1000);
+  expect(events).toEqual([`Warning EditedAfterEnd: ${EDITED}`]);
+  const { body: text } = await metrics.expose();
+  expect(text).toMatch(/refit_plans\{[^}]*phase="edited"[^}]*\} 1/);
+  expect(text).toMatch(/refit_plans\{[^}]*phase="done"[^}]*\} 0/);
+  const conditions = conditionsIn(read().metadata.annotations?.[CONDITIONS_ANNOTATION]);
+  expect(conditions).toContainEqual(
+    expect.objectContaining({
+      type: 'Degraded',
+      status: 'True',
+      reason: 'EditedAfterEnd',
+      message: EDITED,
+    }),
+  );
+  // The conditions were written again, but still describe the spec that was carried out.
+  expect(generationOfEnd(read())).toBe(1);
+});
