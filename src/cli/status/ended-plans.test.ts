@@ -5,6 +5,7 @@ import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts'
 import { HOUR, later, T0 } from '../../../test/builders/times.ts';
 import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
+import { exitCodeOf } from './command.ts';
 import { render } from './render.ts';
 import type { PlanView } from './view.ts';
 
@@ -75,4 +76,10 @@ test('a Plan whose selector matches nothing did nothing', async () => {
   const status = statusOf('Completed', [], []);
   const view = await look(buildPlan({ commands: [{ k0supdate: nobody }] }, status));
   expect([view.phase, view.reason]).toEqual(['empty', 'there was no target, so nothing was done']);
+});
+
+test('a watch exits with 1 at an end that is not true any more', async () => {
+  const done = await look(buildPlan({ commands: [{ k0supdate: update }] }, COMPLETED));
+  const other = await look(edited);
+  expect([exitCodeOf([done]), exitCodeOf([done, other])]).toEqual([0, 1]);
 });
