@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
 import type { DrainDelegation } from '../../src/engine/dialect.ts';
-import { CONDITIONS_ANNOTATION } from '../../src/engine/report/conditions.ts';
+import { CONDITIONS_ANNOTATION } from '../../src/engine/model/written-conditions.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { TransportError } from '../../src/kube/status-error.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
 import { createControlNode, deleteObjects, reportReady } from '../../sandbox/cluster/objects.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
-import { CONDITIONS_ANNOTATION } from '../../src/engine/report/conditions.ts';
+import { CONDITIONS_ANNOTATION } from '../../src/engine/model/written-conditions.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';

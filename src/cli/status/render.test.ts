@@ -12,7 +12,7 @@ import {
   statusOf,
 } from '../../../test/builders/views.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
-import { CONDITIONS_ANNOTATION } from '../../engine/report/conditions.ts';
+import { CONDITIONS_ANNOTATION } from '../../engine/model/written-conditions.ts';
 import type { Node } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import type { ControlNode } from '../../signal/names.ts';

@@ -20,7 +20,7 @@ import { newPlan } from '../../dialects/kubeadm/plan-object.ts';
 import { reportPatch } from '../../dialects/kubeadm/signal.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
-import { CONDITIONS_ANNOTATION } from '../../engine/report/conditions.ts';
+import { CONDITIONS_ANNOTATION } from '../../engine/model/written-conditions.ts';
 import { jobs, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import { encodePresence } from '../../signal/agent-presence.ts';
 import { encodeReport } from '../../signal/annotations.ts';

@@ -37,7 +37,7 @@ import {
   withStages,
 } from '../model/rollout.ts';
 import { restartOn } from '../model/runs.ts';
-import { generationOfEnd } from '../report/conditions.ts';
+import { generationOfEnd } from '../model/written-conditions.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
 

@@ -8,14 +8,9 @@ import { later, T0 } from '../../../test/builders/times.ts';
 import type { Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
+import { CONDITIONS_ANNOTATION, conditionsIn } from '../model/written-conditions.ts';
 import { OwnWrites } from '../observe/world.ts';
-import {
-  blockedEvent,
-  CONDITIONS_ANNOTATION,
-  conditionsIn,
-  conditionsOf,
-  writeConditions,
-} from './conditions.ts';
+import { blockedEvent, conditionsOf, writeConditions } from './conditions.ts';
 
 const RUNNING = buildRollout([buildStage('worker', ['w1'])]);
 const wait = (gate: string, code: Wait['reason']['code']): Wait => ({

@@ -1,18 +1,18 @@
 /** Conditions of plans whose status has no room for them: they stand in an annotation. */
-import { annotated, type Condition, type KubeObject } from '../../kube/resources.ts';
+import { annotated, type KubeObject } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
 import { type Conditions, withCondition } from '../../runtime/conditions.ts';
-import { defined, isRecord, parseJson } from '../../util/json.ts';
-import { ownMember } from '../../util/own-member.ts';
+import { defined } from '../../util/json.ts';
 import type { Effects } from '../act/writes.ts';
 import type { PlanEnd } from '../decide/ended.ts';
 import type { Wait } from '../model/decision.ts';
 import { isUnasked, type ReasonCode, type ReportedEvent } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
-import { generationOfRun } from '../model/runs.ts';
-
-/** JSON: a list as in `status.conditions` of other kinds. */
-export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';
+import {
+  CONDITIONS_ANNOTATION,
+  conditionsIn,
+  generationOfEnd,
+} from '../model/written-conditions.ts';
 
 /** Milliseconds that a wait must last before it is reported: most are short, and each report is a write. */
 const SETTLE_MS = 10_000;
@@ -160,30 +160,8 @@ function namesOf(conditions: Conditions): string {
     .join();
 }
 
-/** The generation of the spec with which the rollout of the plan ended; undefined while it runs, or if nothing says it. */
-export function generationOfEnd(plan: KubeObject): number | undefined {
-  const conditions = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
-  const end = conditions.find(({ type, status }) => type === 'Progressing' && status === 'False');
-  const found = [end?.observedGeneration, generationOfRun(plan)].filter(Number.isSafeInteger);
-  return found.reduce((last, each) => Math.max(last ?? 0, each ?? 0), undefined);
-}
-
 /** What the leader wrote of the wait with this reason, for read-only commands. */
 export function blockedBy({ metadata }: KubeObject, code: ReasonCode): string | undefined {
   const conditions = conditionsIn(metadata.annotations?.[CONDITIONS_ANNOTATION]);
   return conditions.find(({ status, reason }) => status === 'True' && reason === code)?.message;
-}
-
-/** Anybody may have written the annotation: anything but a list of conditions counts as absent. */
-export function conditionsIn(text: string | undefined): Conditions {
-  const list = parseJson(text);
-  return Array.isArray(list) && list.every(isCondition) ? list : [];
-}
-
-function isCondition(entry: unknown): entry is Condition {
-  if (!isRecord(entry) || typeof entry['type'] !== 'string' || typeof entry['status'] !== 'string')
-    return false;
-  return ['reason', 'message', 'lastTransitionTime'].every((name) =>
-    ['string', 'undefined'].includes(typeof ownMember(entry, name)),
-  );
 }

@@ -16,9 +16,13 @@ import { T0 } from '../../../test/builders/times.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import { decideOn } from '../decide/decide.ts';
 import { evaluationsFor } from '../decide/evaluate-target.ts';
+import {
+  CONDITIONS_ANNOTATION,
+  conditionsIn,
+  generationOfEnd,
+} from '../model/written-conditions.ts';
 import { gather } from '../observe/gather.ts';
 import { viewsOf } from '../observe/world.ts';
-import { CONDITIONS_ANNOTATION, conditionsIn, generationOfEnd } from './conditions.ts';
 import { createReporter } from './reporter.ts';
 
 const DONE = buildRollout([buildStage('worker', [buildTarget('w1', 'done')])], { phase: 'done' });

@@ -12,8 +12,8 @@ import { decideOn } from '../decide/decide.ts';
 import { evaluationsFor } from '../decide/evaluate-target.ts';
 import { because } from '../model/reasons.ts';
 import { withStages, withTargets } from '../model/rollout.ts';
+import { CONDITIONS_ANNOTATION, conditionsIn } from '../model/written-conditions.ts';
 import { viewsOf } from '../observe/world.ts';
-import { CONDITIONS_ANNOTATION, conditionsIn } from './conditions.ts';
 import { createReporter } from './reporter.ts';
 
 const policy = buildPolicy({
