@@ -27,6 +27,17 @@ const PARTS: Readonly<Record<string, Part>> = {
   decide: { least: 96, code: ['src/engine/decide'], tests: ENGINE_TESTS },
   gates: { least: 98, code: ['src/engine/gates'], tests: ENGINE_TESTS },
   schedule: { least: 97, code: ['src/engine/schedule'], tests: ENGINE_TESTS },
+  act: {
+    least: 90,
+    // `work-beside.ts` exists only for records ahead, which are to be removed.
+    code: ['src/engine/act', '!src/engine/act/work-beside.ts'],
+    tests: [...ENGINE_TESTS, 'src/engine/act/*.test.ts', 'src/dialects/capi/orphaned-work.test.ts'],
+  },
+  updaters: {
+    least: 90,
+    code: ['src/dialects/capi/updaters'],
+    tests: ['src/dialects/capi/*.test.ts', 'src/dialects/capi/updaters/*.test.ts'],
+  },
   steps: {
     least: 96,
     code: ['src/agent/steps', 'src/agent/transitions.ts', 'src/agent/next-step.ts'],
