@@ -158,10 +158,9 @@ const UNCORDON = {
 type Change = (node: Node) => Node;
 
 function changed(node: Node | undefined, change: Change): Instruction[] {
-  const after = node && change(node);
-  return after === undefined || after === node
-    ? []
-    : [{ kind: 'replace', resource: nodes, object: after }];
+  if (node === undefined) return [];
+  const after = change(node);
+  return after === node ? [] : [{ kind: 'replace', resource: nodes, object: after }];
 }
 
 /** One write if the acknowledgement stands on the Node itself. */
