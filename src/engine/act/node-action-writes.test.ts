@@ -427,6 +427,11 @@ describe('a drain that runs', () => {
     expect(kept(asking)).toEqual(['w1 own', 'w2 other']);
   });
 
+  test('needs no end where this leader drains nothing', () => {
+    const snapshot = buildSnapshot(rollout);
+    expect(() => endIdleDrains({}, { snapshot, policy: buildPolicy(), now: 0 })).not.toThrow();
+  });
+
   test.each<[string, Parameters<typeof kept>]>([
     ['is at another step', [{ ...asking, waitsFor: undefined }]],
     ['waits to be uncordoned', [{ ...asking, waitsFor: 'uncordon' }]],

@@ -1,11 +1,12 @@
 /** Which targets an abort may release: those without a signal, as the API server says. */
 import { expect, test } from 'vitest';
-import { MemoryApi } from '../../../test/builders/memory-api.ts';
+import { MemoryApi, refusal } from '../../../test/builders/memory-api.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { buildRollout } from '../../../test/builders/rollouts.ts';
 import { buildStage } from '../../../test/builders/stages.ts';
 import { buildTablePlan, tableDialect } from '../../../test/builders/table-dialect.ts';
 import { buildTarget } from '../../../test/builders/targets.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import type { Dialect, Instruction, World } from '../dialect.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
@@ -27,6 +28,7 @@ async function mayRelease(
   api: MemoryApi,
   instruction: Instruction | undefined,
   after: RecordedState,
+  before: RecordedState = 'intended',
 ) {
   const parts = {
     dialect: telling(instruction),
@@ -37,7 +39,7 @@ async function mayRelease(
   const change = {
     plan: buildTablePlan({}),
     policy: DEFAULT_POLICY,
-    before: rolloutWith('intended'),
+    before: rolloutWith(before),
     after: rolloutWith(after),
   };
   return await areNotYetSignalled(parts, change);
@@ -59,6 +61,50 @@ test('an existing Job counts as signalled', async () => {
   expect(await mayRelease(api, told, 'pending')).toBe(true);
   api.put(jobs, { metadata: { name: 'job' } });
   expect(await mayRelease(api, told, 'pending')).toBe(false);
+});
+
+test('work outside of the API is never on its way by a cache that is stale', async () => {
+  const begin = async (): Promise<void> => await Promise.reject(new Error('nothing begins'));
+  const api = new MemoryApi();
+  expect(await mayRelease(api, { kind: 'begin', begin }, 'pending')).toBe(true);
+  expect(api.calls).toEqual([]);
+});
+
+test('what was never signalled, or has ended, is given back without a request', async () => {
+  const api = new MemoryApi();
+  const object = buildNode('gone');
+  for (const before of ['failed', 'done', 'pending'] as const)
+    expect(
+      await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'pending', before),
+    ).toBe(true);
+  expect(api.calls).toEqual([]);
+});
+
+test('the signal that is looked for is that of the target as it was recorded, in its namespace', async () => {
+  const asked: unknown[] = [];
+  const object = { metadata: { name: 'job', namespace: 'upgrades' } };
+  const abort = new AbortController().signal;
+  const get = async (_resource: unknown, name: string, options: object): Promise<never> => {
+    asked.push([name, options]);
+    return await Promise.reject(refusal(404, 'NotFound'));
+  };
+  const [before, after] = [rolloutWith('intended'), rolloutWith('pending')];
+  const send: Dialect['signal']['send'] = (_world, rollout, { stage, target }) => {
+    expect([rollout, stage.id, target]).toEqual([before, '0/workers', target]);
+    expect(target.state).toBe('intended');
+    return { kind: 'create', resource: jobs, object };
+  };
+  const parts = {
+    dialect: { ...tableDialect, signal: { ...tableDialect.signal, send } },
+    client: { get } as unknown as KubeClient,
+    world: WORLD,
+    ownWrites: new OwnWrites(),
+    abort,
+  };
+  const plan = buildTablePlan({});
+  const change = { plan, policy: DEFAULT_POLICY, before, after };
+  expect(await areNotYetSignalled(parts, change)).toBe(true);
+  expect(asked).toEqual([['job', { namespace: 'upgrades', abort }]]);
 });
 
 test('other recorded states need no request', async () => {
