@@ -54,6 +54,11 @@ class Scene {
   }
 
   readonly told: string[] = [];
+  settings: Readonly<Record<string, string>> = {};
+  /** What the call says that the Machine is to run. */
+  version: string | undefined = 'v1.35.1';
+  /** False where anybody may call. */
+  isProven = true;
 
   get machine(): Machine {
     return this.api.read(machines, 'm1');
@@ -66,11 +71,12 @@ class Scene {
       spec,
     });
     const desired: UpdateMachineRequest['desired'] = {
-      machine: object('Machine', { version: 'v1.35.1' }),
+      machine: object('Machine', this.version === undefined ? {} : { version: this.version }),
       infrastructureMachine: object('DevMachine', {}),
       bootstrapConfig: object('KubeadmConfig', { files }),
     };
-    const answer = await updateInSteps(this.#parts(), { desired });
+    const { settings } = this;
+    const answer = await updateInSteps(this.#parts(), { desired, settings });
     return fitting('UpdateMachineResponse', answer);
   }
 
@@ -96,8 +102,9 @@ class Scene {
       clusterOf: () => buildNodeCluster(client),
       source: { url: '' },
       readText: async () => await Promise.reject(new Error('not used')),
-      callUpdater: async ({ name }: Updater) =>
-        await this.#effect(async () => await this.#answer(name)),
+      callUpdater: this.isProven
+        ? async ({ name }: Updater) => await this.#effect(async () => await this.#answer(name))
+        : undefined,
       replaceStuck: async () => await Promise.resolve(''),
       tell: async (_machine, { reason, message }) =>
         await Promise.resolve(void this.told.push(`${reason}: ${message}`)),
@@ -300,6 +307,121 @@ test('somebody else writes the Machine at the last step: it is done once its rec
   expect(await scene.ask()).toMatchObject(DONE);
   expect(scene.machine.metadata.annotations).toEqual({});
 });
+
+describe('no updater is called, and nothing is recorded or done', () => {
+  const setVersion = (scene: Scene, version?: string): void =>
+    scene.api.change(machines, 'm1', ({ spec: _before, ...machine }) => ({
+      ...machine,
+      spec: version === undefined ? {} : { version },
+    }));
+
+  test.each<[string, (scene: Scene) => void, string]>([
+    [
+      'where in-place updates are disabled',
+      (scene) => void (scene.settings = { disableInPlaceUpdates: 'true' }),
+      'in-place updates are disabled by the setting disableInPlaceUpdates',
+    ],
+    [
+      'for a Machine that is gone',
+      ({ api }) => api.remove(machines, 'm1'),
+      'Machine default/m1 does not exist',
+    ],
+    [
+      'where the call asks for another version than the Machine',
+      (scene) => void (scene.version = 'v1.36.0'),
+      'Machine default/m1 has spec.version v1.35.1, but the call asks for v1.36.0',
+    ],
+    [
+      'where the call asks for no version',
+      (scene) => void (scene.version = undefined),
+      'Machine default/m1 has spec.version v1.35.1, but the call asks for none',
+    ],
+    [
+      'where the Machine has no version',
+      (scene) => setVersion(scene),
+      'Machine default/m1 has spec.version no version, but the call asks for v1.35.1',
+    ],
+    [
+      'where the set has no updater for the labels of the Machine',
+      ({ api }) => {
+        const selector = { matchLabels: { pool: 'gpu' } };
+        api.put(updaterSets, buildUpdaterSet('all', [buildUpdater('first', { selector })]));
+      },
+      'UpdaterSet all has no updater for the labels of this Machine',
+    ],
+  ])('%s: a failure that says so', async (_what, happen, message) => {
+    const scene = new Scene();
+    happen(scene);
+    expect(await scene.ask()).toMatchObject({ status: 'Failure', message });
+    expect(scene.events).toEqual([]);
+    expect(scene.api.calls.filter((call) => call.startsWith('patch'))).toEqual([]);
+  });
+
+  test('where anybody may call: it waits, and the record names the first as the next one', async () => {
+    const scene = new Scene();
+    scene.isProven = false;
+    for (let calls = 0; calls < 3; calls++)
+      expect(await scene.ask()).toMatchObject({
+        status: 'Success',
+        retryAfterSeconds: 2,
+        message: 'waiting for updater first: updaters other than refit need --client-ca',
+      });
+    expect(scene.events).toEqual([]);
+    expect(recordOf(scene)).toMatchObject({ set: 'all', steps: NAMES, done: 0 });
+    scene.isProven = true;
+    expect(await scene.ask()).toMatchObject({
+      message: 'updater first is done, second is next',
+      retryAfterSeconds: 2,
+    });
+    expect(recordOf(scene)).toMatchObject({ set: 'all', steps: NAMES, done: 1 });
+  });
+
+  test('by a failure without a message, which leaves the record as it is', async () => {
+    const scene = new Scene({ first: [{ status: 'Failure' }] });
+    expect(await scene.ask()).toMatchObject({
+      status: 'Failure',
+      message: 'updater first: without a message',
+    });
+    expect(recordOf(scene)).toMatchObject({ done: 0 });
+  });
+
+  test('somebody else writes the Machine before its first record', async () => {
+    const scene = new Scene();
+    scene.api.before('patch machines/m1', () =>
+      scene.api.change(machines, 'm1', (machine) => machine),
+    );
+    expect(await scene.ask()).toMatchObject({
+      message: 'the Machine changed meanwhile',
+      retryAfterSeconds: 2,
+    });
+    expect(scene.events).toEqual([]);
+    expect(scene.machine.metadata.annotations).toBeUndefined();
+  });
+});
+
+test('without an answer about the time left, an updater is done: zero seconds', async () => {
+  const scene = new Scene({ first: [{ status: 'Success' }] });
+  expect(await scene.ask()).toMatchObject({ message: 'updater first is done, second is next' });
+});
+
+test('an updater that the set has no more is named with its set, and what to remove', async () => {
+  const scene = new Scene({ first: [WORKING] });
+  await scene.ask();
+  scene.api.remove(updaterSets, 'all');
+  scene.events.length = 0;
+  expect(await scene.ask()).toMatchObject({
+    status: 'Failure',
+    message: `updater first is to update this Machine, but UpdaterSet all no longer has it: put it back, or remove the annotation ${STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`,
+  });
+  // A set of another name with the same updater is not the one that accepted.
+  scene.api.put(updaterSets, buildUpdaterSet('other', [buildUpdater('first')]));
+  expect(await scene.ask()).toMatchObject({ status: 'Failure' });
+  expect(scene.events).toEqual([]);
+});
+
+function recordOf({ machine }: Scene): unknown {
+  return JSON.parse(machine.metadata.annotations?.[STEPS_ANNOTATION] ?? '{}');
+}
 
 test('an updater cannot put a Machine off for years', async () => {
   const scene = new Scene({ first: [{ ...WORKING, retryAfterSeconds: 2_147_483_647 }] });
