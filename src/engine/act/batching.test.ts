@@ -92,8 +92,15 @@ describe('a record of a large rollout', () => {
     expect(batchMs({ ...LARGE, phase: 'new' }, LARGE, SOON, 0)).toBe(0);
   });
 
+  test('nor does what changes while the rollout does not run', () => {
+    const [before, after] = [LARGE, moved(LARGE, 1, 'done')].map(
+      (rollout): Rollout => ({ ...rollout, phase: 'new' }),
+    );
+    expect(before && after && batchMs(before, after, SOON, 0)).toBe(0);
+  });
+
   test('the end of a stage never waits', () => {
-    const controller = buildStage('controller', ['c1']);
+    const controller = buildStage('controller', ['c1'], { maxInFlight: 240 });
     const before = { ...LARGE, stages: [controller, ...LARGE.stages] };
     expect(batchMs(before, moved(before, 1, 'done'), SOON, 0)).toBe(0);
   });

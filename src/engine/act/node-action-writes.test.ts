@@ -243,6 +243,16 @@ describe('an acknowledgement', () => {
     expect(scene.writes).toEqual(['replace nodes/w1', 'create hosts/w1']);
   });
 
+  test('for a target without a Node of its own uncordons nothing', async () => {
+    const scene = new Scene();
+    const object = scene.node(cordoned);
+    scene.signal = { acknowledge: () => ({ kind: 'replace', resource: nodes, object }) };
+    expect(await scene.run([{ ...at, kind: 'acknowledge', uncordon: 'ours' }])).toEqual([
+      'acknowledge',
+    ]);
+    expect(scene.marks).toEqual(CORDONED);
+  });
+
   test('is not written where the node could not be uncordoned before', async () => {
     const scene = answering({
       kind: 'create',
@@ -357,6 +367,12 @@ describe('several node actions', () => {
     expect(await scene.run(many)).toHaveLength(100);
     expect(scene.batches).toEqual([names.slice(0, 100), names.slice(100)]);
     expect(scene.writes).toHaveLength(100);
+  });
+
+  test('that are none need no look at the plan', async () => {
+    const scene = new Scene();
+    expect(await scene.run([])).toEqual([]);
+    expect(scene.batches).toEqual([]);
   });
 
   test('do nothing at all where the plan has changed at once', async () => {

@@ -115,6 +115,7 @@ describe('on the objects of targets', () => {
     ['failed', 'intended', 'failed', ['create notes/remember-w1', PLAN]],
     ['is done', 'intended', 'done', ['create notes/finish-w1', PLAN]],
     ['goes on', 'intended', 'intended', [PLAN]],
+    ['is to be tried again', 'failed', 'pending', [PLAN]],
   ])(
     'what is to be known of one that %s stands there before the record',
     async (_what, from, to, calls) => {
@@ -142,8 +143,8 @@ describe('on the objects of targets', () => {
   ] as const)('%s', async (_what, phase, remembered) => {
     const scene = new Scene();
     scene.noting();
-    const before = rolloutOf({ w1: 'intended', w2: 'pending' }, { phase });
-    await scene.record(before, rolloutOf({ w1: 'intended', w2: 'pending' }));
+    const states = { w1: 'intended', w2: 'pending', w3: 'failed', w4: 'done' } as const;
+    await scene.record(rolloutOf(states, { phase }), rolloutOf(states));
     expect(scene.api.calls).toEqual([
       ...remembered.map((name) => `create notes/remember-${name}`),
       PLAN,
