@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { fitting } from '../../../../sandbox/cluster/hook-schema.ts';
 import { identityOf } from '../../../../sandbox/cluster/machines.ts';
-import { MemoryApi } from '../../../../test/builders/memory-api.ts';
+import { MemoryApi, refusal } from '../../../../test/builders/memory-api.ts';
 import { later, T0 } from '../../../../test/builders/times.ts';
 import { buildUpdaterSet } from '../../../../test/builders/updater-sets.ts';
 import { buildNodeCluster } from '../../../../test/capi/node-cluster.ts';
@@ -155,6 +155,18 @@ describe('a change is claimed as a whole, or not at all', () => {
     ['a new file', {}, demo(), []],
     ['other content', demo(), demo({ content: 'three' }), []],
     ['permissions and owner', demo(), demo({ permissions: '0600', owner: 'root' }), []],
+    ['an owner with its group', {}, demo({ owner: 'root:root' }), []],
+    ['an owner whose name only begins with root', {}, demo({ owner: 'root:rooty' }), FILES],
+    ['an owner whose name only ends with root', {}, demo({ owner: 'notroot' }), FILES],
+    ['permissions of three digits', {}, demo({ permissions: '600' }), []],
+    ['permissions of five digits', {}, demo({ permissions: '00644' }), FILES],
+    ['permissions with a digit that is none', {}, demo({ permissions: '0648' }), FILES],
+    ['content that is not to be appended', {}, demo({ append: false }), []],
+    ['content that is no text', {}, demo({ content: 7 }), FILES],
+    ['a file without a path', {}, { files: [{ content: 'a' }] }, FILES],
+    ['a statement for cloud-init', {}, demo({ content: '{% if a %}' }), FILES],
+    ['a comment for cloud-init', {}, demo({ content: '{# a #}' }), FILES],
+    ['braces that cloud-init leaves alone', {}, demo({ content: '{ "a": 1 }' }), []],
     ['base64', {}, demo({ content: 'AA==', encoding: 'base64' }), FILES],
     ['gzip', {}, demo({ content: 'AA==', encoding: 'gzip+base64' }), FILES],
     ['a file that goes', demo(), {}, FILES],
@@ -201,6 +213,30 @@ describe('a change is claimed as a whole, or not at all', () => {
     ['a new user', {}, { users: [alice(['b'])] }, USERS],
     ['a user who goes', { users: [alice(['a'])] }, { users: [] }, USERS],
     ['the last key', { users: [alice(['a'])] }, { users: [alice([])] }, USERS],
+    [
+      'keys that are no list',
+      { users: [alice(['a'])] },
+      { users: [{ name: 'alice', sshAuthorizedKeys: 'b' }] },
+      USERS,
+    ],
+    [
+      'one key that is no text',
+      { users: [alice(['a'])] },
+      { users: [{ name: 'alice', sshAuthorizedKeys: ['b', 7] }] },
+      USERS,
+    ],
+    [
+      'a key with a control character',
+      { users: [alice(['a'])] },
+      { users: [alice(['b\u0007'])] },
+      USERS,
+    ],
+    [
+      'an argument that is no text',
+      {},
+      { joinConfiguration: { nodeRegistration: { kubeletExtraArgs: [{ name: 'v', value: 4 }] } } },
+      [JOIN],
+    ],
     ['a key of two lines', { users: [alice(['a'])] }, { users: [alice(['a\nb'])] }, USERS],
     [
       'keys and a shell',
@@ -348,6 +384,72 @@ describe('UpdateMachine', () => {
     scene.note(CONFIGURATION_ANNOTATION, '');
     expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 2 });
     expect(configurationRequestOn(scene.node)?.uid).not.toBe(first);
+  });
+
+  test('asks again, and is not done by the report on an earlier request, where the files change', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    await scene.update(demo());
+    scene.report();
+    const first = configurationRequestOn(scene.node);
+    await scene.can(demo(), demo({ content: 'three', permissions: '0600' }));
+    const answer = await scene.update(demo({ content: 'three', permissions: '0600' }));
+    expect(answer).toMatchObject({ status: 'Success', retryAfterSeconds: 2 });
+    const second = configurationRequestOn(scene.node);
+    expect(second?.uid).not.toBe(first?.uid);
+    expect(second?.items).toEqual([{ name: '/etc/demo/x', content: 'dGhyZWUK', mode: 0o600 }]);
+  });
+
+  test.each([
+    ['no line break at the end', 'a', 'a\n'],
+    ['several of them', 'a\n\n\n', 'a\n'],
+    ['one of them', 'a\nb\n', 'a\nb\n'],
+    ['nothing', '', ''],
+  ])('writes files with %s as cloud-init does', async (_what, content, written) => {
+    const scene = new Scene();
+    await scene.can({}, demo({ content }));
+    await scene.update(demo({ content }));
+    const name = '/etc/demo/x';
+    expect(configurationRequestOn(scene.node)?.items).toEqual([
+      { name, content: Buffer.from(written).toString('base64'), mode: 0o644 },
+    ]);
+  });
+
+  test('asks for keys and arguments in the form that the agent reads', async () => {
+    const scene = new Scene();
+    const from = { users: [alice(['a'])] };
+    const to = { users: [alice(['b', 'c'])], joinConfiguration: args(['v', '4']) };
+    await scene.can(from, to);
+    await scene.update(to);
+    expect(configurationRequestOn(scene.node)?.items).toEqual([
+      { name: 'user:alice', content: Buffer.from('b\nc\n').toString('base64'), mode: 0o600 },
+      { name: 'kubelet:v', content: '4', mode: 0 },
+    ]);
+  });
+
+  test('reads the Node again where somebody else wrote it, and passes on a refusal', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    scene.api.before('replace nodes/n1', () => scene.note('example.com/other', 'x'));
+    expect(await scene.update(demo())).toMatchObject({
+      status: 'Success',
+      retryAfterSeconds: 2,
+      message: 'updater configuration: node n1: waiting for its agent',
+    });
+    expect(configurationRequestOn(scene.node)).toBeUndefined();
+    scene.api.before('replace nodes/n1', () => {
+      throw refusal(403, 'Forbidden');
+    });
+    await expect(scene.update(demo())).rejects.toThrow('Forbidden');
+    await scene.update(demo());
+    expect(configurationRequestOn(scene.node)).toBeDefined();
+  });
+
+  test('is not done on a Machine whose Node is gone', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    scene.api.remove(nodes, 'n1');
+    await expect(scene.update(demo())).rejects.toThrow('NotFound');
   });
 
   test('is not done where the agent that accepted it may no longer', async () => {
