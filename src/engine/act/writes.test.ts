@@ -69,6 +69,21 @@ describe('one write', () => {
     expect(scene.api.calls).toEqual(['create jobs/job', 'create jobs/job']);
   });
 
+  test('that makes an object ends with its reconcile, and counts whatever the server left out', async () => {
+    const given: unknown[] = [];
+    const client = {
+      create: async (_resource: unknown, _object: unknown, options: unknown) => {
+        given.push(options);
+        return await Promise.resolve(job);
+      },
+    } as unknown as KubeClient;
+    const abort = new AbortController().signal;
+    const effects = { ...new Scene().effects(tableDialect, client), abort };
+    const object = { metadata: { ...job.metadata, annotations: { a: '1' } } };
+    expect(await carryOut(effects, { kind: 'create', resource: jobs, object })).toBe(true);
+    expect(given).toEqual([{ abort }]);
+  });
+
   test('that changes an object is known at once', async () => {
     const scene = new Scene();
     const object = scene.api.put(nodes, buildNode('w1'));
