@@ -28,10 +28,15 @@ const PARTS: Readonly<Record<string, Part>> = {
   gates: { least: 98, code: ['src/engine/gates'], tests: ENGINE_TESTS },
   schedule: { least: 97, code: ['src/engine/schedule'], tests: ENGINE_TESTS },
   act: {
+    // The least that is asked of it: as a whole it has yet to be measured. So of the next one.
     least: 90,
     // `work-beside.ts` exists only for records ahead, which are to be removed.
     code: ['src/engine/act', '!src/engine/act/work-beside.ts'],
-    tests: [...ENGINE_TESTS, 'src/engine/act/*.test.ts', 'src/dialects/capi/orphaned-work.test.ts'],
+    tests: [
+      'src/engine/act/*.test.ts',
+      'src/engine/reconciler*.test.ts',
+      'src/dialects/capi/orphaned-work.test.ts',
+    ],
   },
   updaters: {
     least: 90,
