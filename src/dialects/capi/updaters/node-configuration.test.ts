@@ -133,6 +133,8 @@ const alice = (keys: string[], more: object = {}): Json => ({
   sshAuthorizedKeys: keys,
   ...more,
 });
+/** What the schema of a KubeadmConfig forbids. */
+const odd = (value: unknown): never => value as never;
 const FILES = ['bootstrap.spec.files'];
 
 test('a node without room for a payload: its files are claimed, and its version is not', async () => {
@@ -213,30 +215,10 @@ describe('a change is claimed as a whole, or not at all', () => {
     ['a new user', {}, { users: [alice(['b'])] }, USERS],
     ['a user who goes', { users: [alice(['a'])] }, { users: [] }, USERS],
     ['the last key', { users: [alice(['a'])] }, { users: [alice([])] }, USERS],
-    [
-      'keys that are no list',
-      { users: [alice(['a'])] },
-      { users: [{ name: 'alice', sshAuthorizedKeys: 'b' }] },
-      USERS,
-    ],
-    [
-      'one key that is no text',
-      { users: [alice(['a'])] },
-      { users: [{ name: 'alice', sshAuthorizedKeys: ['b', 7] }] },
-      USERS,
-    ],
-    [
-      'a key with a control character',
-      { users: [alice(['a'])] },
-      { users: [alice(['b\u0007'])] },
-      USERS,
-    ],
-    [
-      'an argument that is no text',
-      {},
-      { joinConfiguration: { nodeRegistration: { kubeletExtraArgs: [{ name: 'v', value: 4 }] } } },
-      [JOIN],
-    ],
+    ['keys that are no list', { users: [alice(['a'])] }, { users: [alice(odd('b'))] }, USERS],
+    ['a key that is no text', { users: [alice(['a'])] }, { users: [alice(['b', odd(7)])] }, USERS],
+    ['a key with a bell', { users: [alice(['a'])] }, { users: [alice(['b\u0007'])] }, USERS],
+    ['an argument of no text', {}, { joinConfiguration: args(['v', odd(4)]) }, [JOIN]],
     ['a key of two lines', { users: [alice(['a'])] }, { users: [alice(['a\nb'])] }, USERS],
     [
       'keys and a shell',
@@ -312,6 +294,18 @@ describe('a change is claimed as a whole, or not at all', () => {
     const [current, desired] = [buildTriple({ bootstrap: {} }), buildTriple({ bootstrap: demo() })];
     const answer = claimConfiguration('CanUpdateMachine', MACHINE_SHAPE, { current, desired }, []);
     expect(answer.bootstrapConfigPatch).toBeUndefined();
+  });
+
+  test('nothing of other objects, whatever their fields are called', () => {
+    const change = (files: Json, version: string) =>
+      buildTriple({ machine: { version }, infra: files, bootstrap: files });
+    const [current, desired] = [change({}, VERSION), change(demo(), 'v1.35.1')];
+    const answer = claimConfiguration('CanUpdateMachine', MACHINE_SHAPE, { current, desired }, [
+      new Scene(),
+    ]);
+    expect(answer.message).toBe('covers 1 change');
+    expect(answer.machinePatch ?? answer.infrastructureMachinePatch).toBeUndefined();
+    expect(answer.bootstrapConfigPatch).toBeDefined();
   });
 
   test('nothing of another kind of bootstrap config', () => {
@@ -443,6 +437,17 @@ describe('UpdateMachine', () => {
     await expect(scene.update(demo())).rejects.toThrow('Forbidden');
     await scene.update(demo());
     expect(configurationRequestOn(scene.node)).toBeDefined();
+  });
+
+  test('fails on a Machine that has no Node', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    scene.api.change(machines, 'm1', ({ status: _none, ...machine }) => machine);
+    const answer = await scene.update(demo());
+    expect(answer).toMatchObject({
+      status: 'Failure',
+      message: expect.stringContaining('Machine default/m1') as string,
+    });
   });
 
   test('is not done on a Machine whose Node is gone', async () => {
