@@ -1,5 +1,5 @@
 /** Proves that the label of a version counts no longer once a Plan goes back to it from a version that was at work on the node. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CattleSpec } from '../../../test/builders/cattle-plans.ts';
 import { beginOnOneNode } from '../../../test/builders/one-node-plan.ts';
 import { MINUTE } from '../../../test/builders/times.ts';
@@ -140,4 +140,28 @@ test('somebody labels a node whose Job failed: it is done, and stays so', async 
   lose();
   await look(8);
   expect([versions(), applying()]).toEqual([[], []]);
+});
+
+describe('a Plan goes back and leaves the node out at once', () => {
+  const ELSEWHERE = { nodeSelector: { matchLabels: { role: 'none' } } };
+
+  test.each<[string, 'ends' | 'fails', boolean, boolean]>([
+    ['the cordon of a Job that ended well ends', 'ends', false, false],
+    ['so once the Job of the earlier version is deleted', 'ends', true, false],
+    ['the cordon of a Job that failed stays', 'fails', false, true],
+    ['so once the Job of the earlier version is lost', 'fails', true, true],
+  ])('%s; once selected again, the node gets the version', async (_name, end, isLost, stays) => {
+    const scene = await begin({ cordon: true });
+    const { look, edit, versions, cordon, applying, isDone, isCordoned } = scene;
+    cordon(true);
+    if (end === 'ends') scene.complete('a');
+    else scene.fail();
+    if (isLost) scene.lose('v1');
+    edit({ version: 'v1', ...ELSEWHERE });
+    await look(8);
+    expect([versions(), applying(), isDone(), isCordoned()]).toEqual([[], [], false, stays]);
+    edit({ version: 'v1' });
+    await look(8);
+    expect(versions()).toEqual(['v1']);
+  });
 });

@@ -235,7 +235,8 @@ function stateReader(
     const { name, labels = {} } = node.metadata;
     if (working.has(name)) return 'intended';
     // It held a slot for another version, whose Job may have changed it: going back is a new upgrade.
-    const isOutdated = latestHash !== hash && applying.has(hostnameOf(node)) && isSelected(node);
+    // Also for a node that the Plan selects no more: its cordon ends first, and the label says what is not true.
+    const isOutdated = latestHash !== hash && applying.has(hostnameOf(node));
     if (hash !== '' && ownMember(labels, label) === hash) return isOutdated ? 'intended' : 'done';
     // It keeps its place until its failure no longer counts.
     const failure = failures.nodes.get(name);

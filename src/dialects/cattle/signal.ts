@@ -71,6 +71,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
         return { kind: 'working', step, ...timesOf(earlier) };
       }
       if (state !== 'intended' || !node) return NOTHING;
+      // The record removes a label that is wrong: until then nothing is over.
+      if (names.hashOn(node, plan) === rollout.id) return NOTHING;
       return !isFinal(rollout) && isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
     },
 
