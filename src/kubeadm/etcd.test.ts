@@ -37,6 +37,71 @@ const said = (answers: Answers): string[] =>
   etcdProblems(answers).map(({ found, cure }) => `${found}; ${cure}`);
 
 describe('an answer', () => {
+  const whole = (more: string, alarms = '[]'): EtcdAnswer | undefined =>
+    etcdAnswer([
+      ...LINES.slice(0, 2),
+      `{${HEADER},"members":[{"ID":"10","name":"cp1"},${more}]}`,
+      `{${HEADER},"alarms":${alarms}}`,
+    ]);
+
+  test.each<[string, string, Partial<EtcdMember['members'][number]>]>([
+    ['a learner', '"name":"cp2","isLearner":true', { name: 'cp2', isLearner: true }],
+    ['one that has a vote', '"name":"cp2","isLearner":false', { isLearner: false }],
+    ['one that says nothing of that', '"name":"cp2"', { isLearner: false, urls: [] }],
+    ['one that says it in another way', '"isLearner":"true"', { isLearner: false }],
+    ['one that never started', '"isLearner":true', { name: '', isLearner: true }],
+    [
+      'one with addresses, of which only those of members count',
+      '"clientURLs":["https://10.0.0.2:2379","http://10.0.0.2:2379","https://h/$(x)",7]',
+      { urls: ['https://10.0.0.2:2379'] },
+    ],
+    ['one with an odd address', '"clientURLs":"https://10.0.0.2:2379"', { urls: [] }],
+  ])('that knows %s', (_name, fields, expected) => {
+    const answer = whole(`{"ID":"11",${fields}}`);
+    expect(answer).toMatchObject({ members: [{ ID: '10' }, { ID: '11', ...expected }] });
+  });
+
+  test('may hold what is no member and no alarm', () => {
+    const alarms = `["x",{"memberID":"10","alarm":"NOSPACE"},{"alarm":"${'A'.repeat(40)}"}]`;
+    expect(whole('7', alarms)).toMatchObject({
+      members: [{ ID: '10' }],
+      alarms: ['NOSPACE', 'A'.repeat(30)],
+    });
+  });
+
+  test('of a member that sees no leader has none', () => {
+    const silent = LINES.map((line) => line.replace('"leader":"10",', ''));
+    expect(etcdAnswer(silent)).toMatchObject({ leader: '0' });
+  });
+
+  test.each<[string, string]>([
+    ['a word before the digits', '"x10"'],
+    ['a word after the digits', '"10x"'],
+    ['more digits than an id has', `"${'1'.repeat(21)}"`],
+    ['a number, which may have lost digits', '10'],
+    ['nothing', '""'],
+  ])('with %s for an id cannot be read', (_name, id) => {
+    const lines = LINES.map((line) => line.replaceAll('"member_id":"10"', `"member_id":${id}`));
+    expect(etcdAnswer(lines)).toBe('its answer cannot be read');
+  });
+
+  test('with a member whose id is none cannot be read', () => {
+    expect(whole('{"ID":"11"},{"ID":"$(x)"}')).toBe('its answer cannot be read');
+  });
+
+  test('of a gateway that is off for one question only is none of a member that cannot be asked', () => {
+    const line = '404 page not found';
+    expect(etcdAnswer([line, line])).toBe(false);
+    expect(etcdAnswer([...LINES.slice(0, 3), line])).not.toBe(false);
+    expect(etcdAnswer([line, ...LINES.slice(1)])).toBe(line);
+  });
+
+  test('that is long is cut, and an empty one is none', () => {
+    expect(etcdAnswer(['x'.repeat(300), ...LINES.slice(1)])).toBe('x'.repeat(200));
+    expect(etcdAnswer(['', ...LINES.slice(1)])).toBe('no answer');
+    expect(etcdAnswer(['curl: {"header"', ...LINES.slice(1)])).toBe('curl: {"header"');
+  });
+
   test('of a healthy member', () => {
     expect(etcdAnswer(LINES)).toMatchObject({ cluster: '1', id: '10', leader: '10', alarms: [] });
   });

@@ -286,6 +286,20 @@ describe('the check before the drain', () => {
     expect(scripts).toHaveLength(1);
   });
 
+  test('uses the options of the host, and asks for no plan of the upgrade', async () => {
+    const kubeadm = { ignorePreflightErrors: ['Swap'] };
+    const { scripts } = await check('', { host: { ...worker.host, kubeadm } });
+    expect(scripts[1]).toContain("'\\''--ignore-preflight-errors=Swap'\\''");
+    expect(scripts[1]).not.toContain('upgrade plan');
+  });
+
+  test('names the step that fails', async () => {
+    const { on, outcome } = rig((_script, count) => (count === 0 ? {} : { code: 1 }), worker);
+    expect(await outcome(steps.prepare(on, UPGRADE))).toBe(
+      'step stage failed with exit code 1: no output',
+    );
+  });
+
   test('waits for a step of Refit in the script itself', async () => {
     const { error } = await check('busy=a step of Refit\n');
     expect(error).toBeUndefined();
@@ -316,7 +330,11 @@ test('a host is verified once nothing is wrong any more', async () => {
     { host: { name: 'w1', role: 'worker' } },
   );
   expect(await outcome(steps.untilVerified(on))).toBe('');
-  expect(clock.monotonic()).toBeGreaterThanOrEqual(5_000);
+  expect(clock.monotonic()).toBe(5_000);
+});
+
+test('several problems of a host are told in one line', () => {
+  expect(() => steps.expectNone(['one', 'two'])).toThrow(new Error('one; two'));
 });
 
 test('it has failed after five minutes', async () => {
@@ -406,6 +424,24 @@ describe('containerd', () => {
     expect(said).toBe(`containerd v1.7.29 was put back and started; ${FAILED}`);
     expect(scripts[1]).toContain("NAMES='\\''containerd'\\''");
     expect(clock.monotonic()).toBe(120_000);
+  });
+
+  test('is found by each digit of its version', async () => {
+    const { on, outcome } = rig(() => ({}), { node: reports('containerd://12.34.56') });
+    const other = { ...CONTAINERD, version: 'v12.34.56' };
+    expect(await outcome(steps.upgradeContainerd(on, other))).toBe('');
+  });
+
+  test.each<[string, Promise<Node>, string]>([
+    ['what the Node reports', reports('cri-o://2.3.3')(), 'the Node reports cri-o://2.3.3'],
+    ['that it reports nothing', Promise.resolve({ metadata: { name: 'a' } }), 'the Node reports '],
+    ['that it is not Ready', reports('containerd://2.3.3', 'False')(), 'the Node is not Ready'],
+  ])('that did not come up names as the cause %s', async (_name, found, expected) => {
+    const { on, clock } = rig(putsBack, { node: async () => await found });
+    const error = await clock.runUntil(
+      steps.upgradeContainerd(on, CONTAINERD).catch((problem: unknown) => problem),
+    );
+    expect(error).toMatchObject({ code: 'REFIT_REFUSED', cause: { message: expected } });
   });
 
   test('is put back where its step fails', async () => {
