@@ -3,7 +3,9 @@ import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
 import { buildNode } from '../../../test/builders/nodes.ts';
 import { later, MINUTE, SECOND, T0 } from '../../../test/builders/times.ts';
-import { attemptsOf } from './attempts.ts';
+import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { Target } from '../../engine/model/rollout.ts';
+import { attemptsOf, FAILED_TYPE, failuresText, recordedFailures } from './attempts.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 
 const config = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
@@ -34,4 +36,42 @@ test.each<[string, Recorded, boolean]>([
   ['a refusal since this process began', { ageMs: -MINUTE, state: 'unsupported' }, false],
 ])('%s: is it tried again?', (_name, recorded, expected) => {
   expect(isForgotten(recorded)).toBe(expected);
+});
+
+const target = (name: string, state: Target['state']): Target => ({
+  key: `${name}/${name}`,
+  name,
+  state,
+  since: later(MINUTE),
+});
+
+function planSaying(message: string): CattlePlan {
+  const condition = { type: FAILED_TYPE, status: 'True', reason: 'Failed', message } as const;
+  return { ...plan, status: { conditions: [condition] } };
+}
+
+test('what is recorded of failures and refusals is what is read again', () => {
+  const current = { ...plan, metadata: { ...plan.metadata, generation: 7 } };
+  const text = failuresText([target('b', 'unsupported'), target('a', 'failed')], current);
+  expect(text).toBe(`a at ${later(MINUTE)}, b refused at ${later(MINUTE)}; generation 7`);
+  const { nodes, generation } = recordedFailures(planSaying(text));
+  expect([...nodes]).toEqual([
+    ['a', { state: 'failed', since: later(MINUTE) }],
+    ['b', { state: 'unsupported', since: later(MINUTE) }],
+  ]);
+  expect(generation).toBe(7);
+});
+
+test('a Plan without a generation is at generation 0', () => {
+  expect(failuresText([target('a', 'failed')], plan)).toBe(`a at ${later(MINUTE)}; generation 0`);
+});
+
+test('a Plan that records no failure has none on any node', () => {
+  const { nodes, generation } = recordedFailures(plan);
+  expect([nodes.has('a'), generation]).toEqual([false, undefined]);
+});
+
+test('a record that somebody cut short still counts', () => {
+  const { nodes, generation } = recordedFailures(planSaying('a'));
+  expect([[...nodes], generation]).toEqual([[['a', { state: 'failed', since: '' }]], undefined]);
 });

@@ -171,3 +171,31 @@ test('the cordon of the leader ends with its owner: one that somebody sets after
 test('a plan that neither cordons nor drains remembers nothing', () => {
   expect(start(closed, plan({}))).toBe(closed);
 });
+
+const markOn = ({ metadata }: Node): string | undefined => metadata.annotations?.[MARK];
+
+test('a mark without its cordon goes when the node starts, and stays while the node has failed', () => {
+  const marked = uncordon(start(closed));
+  expect([markOn(marked), markOn(start(marked)), markOn(fail(marked))]).toEqual([
+    'found',
+    undefined,
+    'found',
+  ]);
+});
+
+test('the cordon of a node that has failed is that of its Job, of one that starts that of somebody else', () => {
+  const recorded = plan({ cordon: true }, { latestHash: 'new' });
+  expect([
+    markOn(withCordonMark(closed, recorded, FAILS, undefined)),
+    markOn(withCordonMark(closed, recorded, STARTS, undefined)),
+  ]).toEqual(['ours new', 'found']);
+});
+
+test('a Plan that cordons no more asks its last Job whether that did', () => {
+  const silent = plan({});
+  expect([
+    markOn(start(closed, silent)),
+    markOn(start(closed, silent, jobFrom({}))),
+    markOn(start(closed, silent, JOB)),
+  ]).toEqual([undefined, undefined, 'ours old']);
+});
