@@ -148,6 +148,17 @@ async function aYear(timeZone: string, strategy: Strategy): Promise<Temporal.Zon
   return starts;
 }
 
+test('with a period of some seconds the next check that is told is never a past one', async () => {
+  const server = await offering(() => indexOf('v1.36.0+k0s.0'));
+  follow(server);
+  const leader = lead({ periodMs: 20_000 });
+  for (let round = 0; round < 5; round++) {
+    const waitMs = await leader.follow();
+    expect(Date.parse(reported()?.nextCheck ?? '')).toBeGreaterThan(clock.now());
+    await clock.advance(waitMs);
+  }
+});
+
 const CLOCK_CHANGES: Readonly<Record<string, readonly [skipped: string, doubled: string]>> = {
   'Europe/Berlin': ['2027-03-28', '2027-10-31'],
   'America/New_York': ['2027-03-14', '2027-11-07'],

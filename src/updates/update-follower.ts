@@ -298,7 +298,10 @@ export class UpdateFollower {
     metrics.update(name, status.reason, status.current ?? '', status.available ?? '');
     const before = statusOf(config);
     const isNew = before?.reason !== status.reason || before.message !== status.message;
-    const isFresh = Math.abs(clock.now() - Date.parse(before?.checkedAt ?? '')) < REFRESH_MS;
+    // A next check that has passed is no longer the next one: people would read "now" until the minute is over.
+    const isFresh =
+      Math.abs(clock.now() - Date.parse(before?.checkedAt ?? '')) < REFRESH_MS &&
+      !(Date.parse(before?.nextCheck ?? '') <= clock.now());
     const lasting = ({
       checkedAt: _c,
       nextCheck: _n,
