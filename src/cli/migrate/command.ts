@@ -10,7 +10,13 @@ import type { ConnectionFlags } from '../options.ts';
 import { table } from '../phrases.ts';
 import type { SessionParts } from '../status/session.ts';
 import { harmless } from '../status/view.ts';
-import { type MigratingHost, type MigrationFacts, minorsOf, readFacts } from './facts.ts';
+import {
+  type MigratingHost,
+  type MigrationFacts,
+  minorsOf,
+  readFacts,
+  runningVersion,
+} from './facts.ts';
 
 type MigrateFlags = ConnectionFlags & { readonly plan?: boolean };
 
@@ -41,7 +47,7 @@ export function checkLines(
   const rows = hosts.map((host) => [
     host.name,
     host.role,
-    host.version ?? 'unknown',
+    runningVersion(host),
     host.agent,
     nextOf(host, facts),
   ]);

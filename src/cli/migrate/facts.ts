@@ -13,6 +13,13 @@ import { askLeader } from '../status/load.ts';
 
 export type MigratingHost = ReturnType<typeof hostOf>;
 
+/** The kubelet of a worker says which release its k0s is of, and not which build: `v1.36.3+k0s` for `v1.36.3+k0s.2`. */
+export function runningVersion({ role, version }: MigratingHost): string {
+  if (version === undefined) return 'not known';
+  if (role === 'controller') return version;
+  return version.includes('+k0s') ? `${version}, build not known` : 'not known';
+}
+
 export type MigrationFacts = Awaited<ReturnType<typeof readFacts>>;
 
 const PROFILE = 'worker-config-';
@@ -84,6 +91,7 @@ function hostOf(object: KubeObject, role: Role, version?: string, marked?: strin
   return {
     name: object.metadata.name,
     role,
+    /** Of a controller that of k0s, of a worker that of its kubelet. */
     version,
     agent,
     isOurs: ours,

@@ -111,14 +111,22 @@ const check = async (scene: Scene): Promise<string> => checkLines(await factsOf(
 test('a cluster that has not begun: agents, the leader and the profiles are those of k0s', async () => {
   expect(await check({})).toBe(
     [
-      'NODE  ROLE        K0S            AGENT                                 NEXT',
-      "c1    controller  v1.36.3+k0s.2  unknown                               restart k0s with --disable-components=autopilot, start Refit's agent",
-      "w1    worker      v1.36.3+k0s    k0s's own, seen 2026-11-20T17:54:17Z  restart k0s after the controllers, start Refit's agent",
+      'NODE  ROLE        K0S                           AGENT                                 NEXT',
+      "c1    controller  v1.36.3+k0s.2                 unknown                               restart k0s with --disable-components=autopilot, start Refit's agent",
+      "w1    worker      v1.36.3+k0s, build not known  k0s's own, seen 2026-11-20T17:54:17Z  restart k0s after the controllers, start Refit's agent",
       `leader: k0s (${'ab'.repeat(16)})`,
       "worker profiles that leave k0s's own agent on: worker-config-default-1.36, worker-config-default-windows-1.36, worker-config-v1-1.36",
       'Nothing is in the way: see refit migrate k0s --plan.',
     ].join('\n'),
   );
+});
+
+test('of a worker whose kubelet is not that of k0s, or says nothing, the version of k0s is not known', async () => {
+  const silent = buildNode('w2');
+  const workers = [worker('w1', 'v1.36.3'), { ...silent, status: {} }];
+  const text = await check({ workers });
+  expect(text).toMatch(/\nw1 +worker +not known +/);
+  expect(text).toMatch(/\nw2 +worker +not known +/);
 });
 
 test('one that is done', async () => {
@@ -128,7 +136,7 @@ test('one that is done', async () => {
     profiles: 'off',
     leader: 'refit',
   });
-  expect(text).toContain('w1    worker      v1.36.3+k0s    Refit 1.0.0  nothing\n');
+  expect(text).toContain('w1    worker      v1.36.3+k0s, build not known  Refit 1.0.0  nothing\n');
   expect(text).toContain("worker profiles that leave k0s's own agent on: none\n");
   expect(text).toMatch(/\nDone: every node has the agent of Refit\.$/);
 });
