@@ -93,6 +93,15 @@ test('an agent that reports no steps, and a step that is shorter than a column',
   expect(second).toMatch(/^● w2 {2,}█ {2}0 ms$/);
 });
 
+test('no bar for a node of which nothing says when it ended', () => {
+  const targets = [
+    { name: 'w1', began: later(0), since: later(60 * S) },
+    { name: 'w2', phase: 'failed', step: 'Restart', began: later(S), since: later(S) },
+  ] as const;
+  const lines = picture(view(targets, 'failed'), medium(42));
+  expect(lines.join('\n')).not.toMatch(/w2|0 ms/);
+});
+
 test('the steps of a run over SSH have the words of what they do: a drain is no "apply"', () => {
   const target = {
     began: later(0),

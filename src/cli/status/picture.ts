@@ -93,7 +93,7 @@ export function picture(plan: PlanView, { width, paint }: Medium): string[] {
   ];
 }
 
-/** Its segments, in milliseconds since the epoch. Nothing if it never began, or its node shows a later signal. */
+/** Its segments, in milliseconds since the epoch. Nothing if it never began, its node shows a later signal, or nothing says when it ended. */
 function rowOf(target: TargetView) {
   const began = Date.parse(target.began ?? '');
   const ended = Date.parse(target.since);
@@ -104,6 +104,8 @@ function rowOf(target: TargetView) {
     at += ms;
     return { ...shadeOf(step), from, to: at };
   });
+  // The leader of k0s records when it signalled a node, and nothing later.
+  if (steps.length === 0 && ended <= began) return [];
   // What comes after the last finished step is the one in progress; if none is known, somebody else has to act.
   const unnamed = steps.length === 0 ? AT_WORK : WAITING;
   const rest = target.step === undefined ? unnamed : shadeOf(target.step);

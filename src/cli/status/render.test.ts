@@ -325,7 +325,7 @@ describe('while it runs', () => {
         'Plan autopilot (id1)  running 0/3 for 1 min  to v1.36.3+k0s.2',
         '  workers  0/3  ✗◐○',
         '  NODE  STATE      FOR   MESSAGE',
-        '  w1    failed     59 s  FailedDownload: 404',
+        '  w1    failed     20 s  FailedDownload: 404',
         '  w2    signalled  59 s  its agent has not answered yet',
         '  waits   nothing new starts: w1 failed; 1 node failed (w1), more than failureBudget 0 (the default, since no UpgradePolicy applies) allows (FinishingInFlight, 59 s)',
         '  ends    when the nodes in progress have ended; the plan ends then, unless the failed node is tried again (refit retry NODE), or failureBudget is 1 or more while the plan runs',
@@ -495,9 +495,13 @@ describe('at the end', () => {
     expect(await textOf({ plans: [buildPlan({}, failed)], workers: failedWorkers })).toEqual([
       'Plan autopilot (id1)  failed 0/3 after 40 s, 20 s ago  to v1.36.3+k0s.2',
       '  workers  0/3  ✗✗✗',
+      `       0 s ${'─'.repeat(57)} 39 s`,
+      `  ✗ w1 ${'■'.repeat(66)}  39 s`,
+      `  ✗ w2 ${'■'.repeat(66)}  39 s`,
+      '       ■=at work',
       '  NODE  STATE              FOR   MESSAGE',
-      '  w1    failed             59 s  FailedDownload: 404',
-      '  w2    failed             59 s  Failed: no socket after 90 s (its previous version runs again)',
+      '  w1    failed             20 s  FailedDownload: 404',
+      '  w2    failed             20 s  Failed: no socket after 90 s (its previous version runs again)',
       "  w3    failed at Restart  59 s  Events and the leader's log say why: kubectl get events -A --field-selector involvedObject.name=w3",
       THEIRS('w3'),
       '  to do   Failed. Fix the cause (node, or url/sha256 in the Plan), then run for each of w1, w2, w3: refit retry NODE',
@@ -520,8 +524,8 @@ describe('at the end', () => {
     const lines = await textOf({ plans: [buildPlan({}, failed)], workers: failedWorkers }, 'wide');
     expect(lines.slice(2, 6)).toEqual([
       '  NODE  STATE              FOR   ROLE    FROM           TO             AGENT      MESSAGE',
-      '  w1    failed             59 s  worker  -              v1.36.3+k0s.2  unknown    FailedDownload: 404',
-      '  w2    failed             59 s  worker  v1.35.5+k0s.0  v1.36.3+k0s.2  unknown    Failed: no socket after 90 s (its previous version runs again)',
+      '  w1    failed             20 s  worker  -              v1.36.3+k0s.2  unknown    FailedDownload: 404',
+      '  w2    failed             20 s  worker  v1.35.5+k0s.0  v1.36.3+k0s.2  unknown    Failed: no socket after 90 s (its previous version runs again)',
       "  w3    failed at Restart  59 s  worker  -              v1.36.3+k0s.2  k0s's own",
     ]);
   });

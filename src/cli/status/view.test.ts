@@ -5,8 +5,10 @@ import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts'
 import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
 import { encodeReport } from '../../signal/annotations.ts';
+import { mediumOf } from '../output.ts';
+import { picture } from './picture.ts';
 import { render } from './render.ts';
-import type { StatusView } from './view.ts';
+import type { PlanView, StatusView } from './view.ts';
 
 const LOOK = { hasColours: false, size: () => ({ columns: 80, rows: 24 }) };
 const update = buildUpdate({
@@ -74,7 +76,7 @@ const EXPECTED: StatusView = {
             {
               name: 'c1',
               phase: 'done',
-              since: '2026-11-20T08:00:01Z',
+              since: '2026-11-20T08:00:29Z',
               began: '2026-11-20T08:00:01Z',
               agent: UNKNOWN,
               from: 'v1.35.5+k0s.0',
@@ -149,6 +151,18 @@ test('what a node says after its target was recorded as done is no failure of th
   expect(view?.stages[1]?.targets).toEqual([
     { name: 'w1', phase: 'done', since: later(45_000), began: later(30_000), agent: THEIRS },
   ]);
+});
+
+test("a node of a plan that k0s's own leader ran ends when the node says so, and not when it was signalled", async () => {
+  const [view] = await lookAt(
+    [{ ...plan, status: statusOf('Completed', recorded({ c1: 'SignalCompleted' }), []) }],
+    [signalled(buildControlNode('c1'), { status: 'Completed', timestamp: later(29_000) })],
+    [],
+    T0 + HOUR,
+  );
+  expect(view?.stages[0]?.targets).toMatchObject([{ began: later(1000), since: later(29_000) }]);
+  const [, bar] = picture(view as PlanView, mediumOf(LOOK));
+  expect(bar).toMatch(/28 s$/);
 });
 
 test('yaml says the same, one line a value', () => {

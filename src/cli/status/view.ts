@@ -1,6 +1,6 @@
 /** The JSON form of `refit status` (docs/reference/cli.md), from which all other outputs are made. */
 import { isStopping } from '../../engine/decide/budget.ts';
-import { isBehind, planEndOf } from '../../engine/decide/ended.ts';
+import { isBehind, lastMoment, planEndOf } from '../../engine/decide/ended.ts';
 import { type Evaluations, phaseOf, stepEnd } from '../../engine/decide/evaluate-target.ts';
 import type { Explanation } from '../../engine/decide/explain.ts';
 import { isUpgradedByLaterStage } from '../../engine/decide/retry.ts';
@@ -174,12 +174,7 @@ function endOf(snapshot: Snapshot): string | undefined {
   const targets = rollout.stages.flatMap((stage) => stage.targets);
   const isTold = controls.abort === undefined || targets.some(({ state }) => state === 'failed');
   if (!isFinal(rollout) || !isTold) return undefined;
-  // k0s's own leader records only when it signalled a target: when that was done its node says.
-  const moments = targets.flatMap((target) => {
-    const { observation } = factsOf(snapshot, target);
-    const isOver = observation.kind === 'succeeded' || observation.kind === 'failed';
-    return isOver ? [target.since, observation.since] : [target.since];
-  });
+  const moments = targets.map((target) => lastMoment(target, factsOf(snapshot, target)));
   return moments.toSorted((a, b) => Date.parse(a) - Date.parse(b)).at(-1);
 }
 
@@ -227,7 +222,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     phase,
     ...always,
     step: phase === 'done' ? undefined : working?.step,
-    since: isOpen ? observation.since : target.since,
+    since: isOpen ? observation.since : lastMoment(target, facts),
     // A later attempt is not the one that is recorded.
     began:
       isOpen || Date.parse(observation.attempt) <= Date.parse(target.since)

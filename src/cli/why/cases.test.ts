@@ -204,7 +204,7 @@ test.each<[string, Case, readonly string[]]>([
       description: 'w1: FailedDownload: sha256 of the download is aa, wanted bb',
     },
     [
-      '\n  why     w1 failed (9 min): FailedDownload: sha256 of the download is aa, wanted bb\n',
+      '\n  why     w1 failed (8 min): FailedDownload: sha256 of the download is aa, wanted bb\n',
       RETRY,
     ],
   ],
@@ -218,7 +218,7 @@ test.each<[string, Case, readonly string[]]>([
       description: 'w1: Failed: the new process ended 3 times',
     },
     [
-      '\n  why     w1 failed (9 min): Failed: the new process ended 3 times (its previous version runs again)\n',
+      '\n  why     w1 failed (8 min): Failed: the new process ended 3 times (its previous version runs again)\n',
       RETRY,
     ],
   ],
@@ -233,7 +233,7 @@ test.each<[string, Case, readonly string[]]>([
     },
     [
       'Plan autopilot (id1)  failed 1/2 after ',
-      '\n  why     1 of 2 targets done; failed: w1\n          w1 failed (9 min): Failed: the new process ended 3 times\n',
+      '\n  why     1 of 2 targets done; failed: w1\n          w1 failed (8 min): Failed: the new process ended 3 times\n',
       RETRY,
     ],
   ],
@@ -341,7 +341,7 @@ test.each<[string, Case, readonly string[]]>([
       description: 'Aborted: the plan was aborted: wrong release',
     },
     [
-      'why     the plan was aborted: wrong release\n          w1 failed (9 min): Failed: the plan was aborted: wrong release\n  to do   Aborted. To start again: delete the Plan and apply it again.',
+      'why     the plan was aborted: wrong release\n          w1 failed (8 min): Failed: the plan was aborted: wrong release\n  to do   Aborted. To start again: delete the Plan and apply it again.',
     ],
   ],
   [

@@ -287,7 +287,7 @@ test('a plan that failed: why, and what to do; of its nodes too', async () => {
   );
   expect(why(views)[0]).toSatisfy((text: string) => text.endsWith(advice));
   expect(why(views, 'w1')[0]).toContain(
-    "\n  why     w1 failed (59 s): Failed: see the node's log for the reason\n",
+    "\n  why     w1 failed (30 s): Failed: see the node's log for the reason\n",
   );
   expect(why(views, 'w2')[0]).toContain(`\n  why     not started: w1: Failed: no socket${advice}`);
 });

@@ -1,7 +1,7 @@
 /** Says what is true of an ended rollout now: people may have edited the plan, and nodes may run something else. */
 import { listed, listedSentences } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
-import type { PlanPhase, Snapshot } from '../model/decision.ts';
+import type { PlanPhase, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because, type Reason, type ReasonCode } from '../model/reasons.ts';
 import {
   isFinal,
@@ -97,7 +97,8 @@ function correctedVersion({ phase, reason, stages }: Rollout): string | undefine
 function targetsBehind(snapshot: Snapshot, now: number): Reason | undefined {
   const behind = withStages(snapshot.rollout).filter(
     ({ stage, target }) =>
-      isBehind(snapshot, stage, target) && now - Date.parse(target.since) >= REPORT_MS,
+      isBehind(snapshot, stage, target) &&
+      now - Date.parse(lastMoment(target, factsOf(snapshot, target))) >= REPORT_MS,
   );
   const sentences = behind.map(({ stage, target }) => {
     const { version } = factsOf(snapshot, target);
@@ -106,6 +107,16 @@ function targetsBehind(snapshot: Snapshot, now: number): Reason | undefined {
   return sentences.length === 0
     ? undefined
     : because('VersionDiffers', listedSentences(sentences, FEW));
+}
+
+/** RFC 3339: when its end was recorded, or when its node ended so, if that is later: k0s's own leader keeps the time of the signal. */
+export function lastMoment(
+  { state, since }: Target,
+  { observation }: Pick<TargetFacts, 'observation'>,
+): string {
+  const ending = state === 'done' ? 'succeeded' : 'failed';
+  const isSaid = observation.kind === ending && (state === 'done' || state === 'failed');
+  return isSaid && Date.parse(observation.since) > Date.parse(since) ? observation.since : since;
 }
 
 /** The version of a later stage counts. */
