@@ -1,6 +1,11 @@
 /** Sends instructions to nodes as annotations and reads their answers, for every dialect whose nodes run an agent. */
 import type { ForeignWorkFinder, Instruction, Signal, World } from '../engine/dialect.ts';
-import type { ForeignWork, Observation, Signalling } from '../engine/model/decision.ts';
+import type {
+  ForeignWork,
+  Observation,
+  Signalling,
+  UnnamedCordon,
+} from '../engine/model/decision.ts';
 import {
   hasStarted,
   isFinal,
@@ -308,6 +313,17 @@ export function belongs(
   if (signalOrigin?.endsWith(`/${created}`)) return false;
   // One of an original leader carries no uid.
   return planId === id && Date.parse(created) >= Date.parse(source.created);
+}
+
+/** The leader says in its signal whether the Node was cordoned before it; `object` bears the signal. */
+export function unnamedCordonOf(
+  object: KubeObject | undefined,
+  rollout: Rollout,
+): UnnamedCordon | undefined {
+  const annotations = object?.metadata.annotations;
+  const signal = decodeSignal(annotations);
+  if (object === undefined || !signal || !belongs(object, signal, rollout)) return undefined;
+  return agentPolicyFor(annotations, signal.created).foundCordoned === true ? 'found' : undefined;
 }
 
 export function occupantOf(world: World, { name }: Target, plan: KubeObject): string | undefined {

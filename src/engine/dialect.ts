@@ -10,6 +10,7 @@ import type {
   Obstacle,
   PrefetchState,
   Signalling,
+  UnnamedCordon,
 } from './model/decision.ts';
 import type { Reason, ReportedEvent } from './model/reasons.ts';
 import type { Rollout, Stage, Target } from './model/rollout.ts';
@@ -89,6 +90,14 @@ interface Capabilities<P extends KubeObject> {
   awaits?(plan: P, world: World): string | undefined;
   /** Names the other plan that works on the node of the target, where one plan at a time may, or says what else is in the way. */
   occupantOf?(world: World, target: Target, plan: P): string | Obstacle | undefined;
+  /** Whose cordon the Node of the target bears, where that names no owner; undefined if it is not known. */
+  unnamedCordon?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    plan: P,
+  ): UnnamedCordon | undefined;
   /** Agents on nodes carry out the signals: which one a target's object speaks of. */
   readonly agents?: {
     of(object: KubeObject): NodeAgent;

@@ -121,7 +121,13 @@ export async function previewNew(
 
 /** The cluster has a plan of that name, which has ended: to apply another one over it starts nothing. */
 function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPreview {
-  const { duration: _duration, drains: _drains, problems: _problems, ...rest } = preview;
+  const {
+    duration: _duration,
+    drains: _drains,
+    problems: _problems,
+    cordoned: _cordoned,
+    ...rest
+  } = preview;
   const reason = `${source.kind} ${source.name} is in the cluster and has ended (${phase}); what is applied over it does not run: delete it first`;
   const stages = preview.stages.map((stage) => ({ ...stage, there: [], waves: [] }));
   return { ...rest, stages, waits: [], reason };
@@ -156,7 +162,7 @@ async function previewAt(
   const policy = policyRule(parts.policies, inspection.dialect.name, inspection.plan);
   const stages = stagePreviews(view, inspection, now);
   const duration = durationOf(stages, inspection, now);
-  const { dialect, kind, name, id, phase, reason, timeZone, waits } = view;
+  const { dialect, kind, name, id, phase, reason, timeZone, waits, cordoned } = view;
   const refusals = isFinal(inspection.snapshot.rollout) ? [] : refusalsOf({ ...inspection, now });
   const isOrdered =
     inspection.dialect.ordersByUid !== true || (inspection.plan.metadata.uid ?? '') !== '';
@@ -179,6 +185,7 @@ async function previewAt(
     timeZone,
     stages,
     waits,
+    cordoned,
     policy,
     drains,
     duration,

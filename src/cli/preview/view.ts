@@ -6,7 +6,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import type { LeaderView } from '../status/load.ts';
-import { isRoutine } from '../status/sentences.ts';
+import { cordonLines, isRoutine } from '../status/sentences.ts';
 import { noteLines, titleOf } from '../status/text.ts';
 import type { PlanView } from '../status/view.ts';
 import type { PlanDrainPreview, PolicyRule } from './findings.ts';
@@ -16,7 +16,16 @@ import type { Duration, StagePreview } from './waves.ts';
 export interface PlanPreview
   extends Pick<
     PlanView,
-    'dialect' | 'kind' | 'name' | 'id' | 'phase' | 'reason' | 'timeZone' | 'waits' | 'unseen'
+    | 'dialect'
+    | 'kind'
+    | 'name'
+    | 'id'
+    | 'phase'
+    | 'reason'
+    | 'timeZone'
+    | 'waits'
+    | 'cordoned'
+    | 'unseen'
   > {
   /** Phase of the plan with that name in the cluster. */
   readonly present?: PlanPhase | undefined;
@@ -61,6 +70,7 @@ function renderPlan(plan: PlanPreview): string[] {
       : []),
     ...found.flatMap(stageLines),
     ...waits.map((wait) => line('waits', waitText(wait))),
+    ...cordonLines(plan).map((text) => line('cordon', text)),
     ...(plan.drains ? drainLines(plan.drains) : []),
     ...(plan.duration ? durationLines(plan.duration, plan.timeZone) : []),
     ...unseen.map((what) => line('unknown', what)),

@@ -173,6 +173,18 @@ function alikeLines(plan: PlanView, waits: readonly Wait[], now: number): string
   });
 }
 
+/** One line for all nodes of which the same is said. */
+export function cordonLines({ cordoned = [] }: Pick<PlanView, 'cordoned'>): string[] {
+  const alike = Map.groupBy(cordoned, ({ target, message }) => withoutName(message, target));
+  return [...alike.values()].flatMap(([first, ...others]) => {
+    if (!first) return [];
+    const names = others.map(({ target }) => target);
+    return names.length === 0
+      ? first.message
+      : `${first.message}; the same holds for ${listed(names, FEW)}`;
+  });
+}
+
 /** What is left is equal for targets of which the same is said. */
 function withoutName(message: string, name: string): string {
   return message

@@ -43,6 +43,7 @@ export function renderPlan(
       heading: 'ends',
       lines: sentences.endLines(plan.waits.filter((wait) => !sentences.isRoutine(wait))),
     },
+    { heading: 'cordon', lines: sentences.cordonLines(plan) },
     { heading: 'unknown', lines: plan.unseen ?? [] },
     { heading: 'agents', lines: agentLines(plan) },
     {

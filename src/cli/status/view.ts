@@ -2,11 +2,12 @@
 import { isStopping } from '../../engine/decide/budget.ts';
 import { isBehind, lastMoment, planEndOf } from '../../engine/decide/ended.ts';
 import { type Evaluations, phaseOf, stepEnd } from '../../engine/decide/evaluate-target.ts';
-import type { Explanation } from '../../engine/decide/explain.ts';
+import type { FullExplanation } from '../../engine/decide/explain.ts';
 import { isUpgradedByLaterStage } from '../../engine/decide/retry.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type {
+  Cordoned,
   PlanPhase,
   Snapshot,
   TargetFacts,
@@ -88,6 +89,8 @@ export interface PlanView
   readonly timeZone?: string | undefined;
   readonly paused?: 'plan' | 'policy' | undefined;
   readonly abort?: string | undefined;
+  /** The nodes that stay cordoned, because Refit removes only its own cordons. */
+  readonly cordoned?: readonly Cordoned[] | undefined;
   /** What could not be checked, one sentence each. */
   readonly unseen?: readonly string[] | undefined;
 }
@@ -103,13 +106,14 @@ export interface StatusView {
 
 /** What is recorded and seen now, and what the controller would record next. */
 export interface ViewInput extends Evaluations, Pick<PlanView, 'namespace' | 'cluster'> {
-  readonly explanation: Pick<Explanation, 'waits'>;
+  readonly explanation: Pick<FullExplanation, 'waits' | 'cordoned'>;
   readonly upcoming: Rollout;
   readonly unseen: readonly string[];
 }
 
 export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanView {
   const { snapshot, policy, unseen } = look;
+  const { cordoned } = look.explanation;
   const { rollout, controls } = snapshot;
   const { kind, name, uid, created } = rollout.source;
   const end = planEndOf(snapshot, look.now);
@@ -137,6 +141,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     timeZone: zoneOf([...policy.windows, ...(policy.planWindows ?? [])]),
     ...(controls.paused || policy.paused ? { paused: controls.paused ? 'plan' : 'policy' } : {}),
     abort: controls.abort,
+    cordoned: cordoned.length === 0 ? undefined : cordoned,
     unseen: unseen.length === 0 ? undefined : unseen,
   });
 }

@@ -66,6 +66,7 @@ function planSections(status: StatusView, plan: PlanView, now: number): text.Sec
     },
     ...(text.isOpen(plan) ? progress(status, plan, now) : []),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },
+    { heading: 'cordon', lines: sentences.cordonLines(plan) },
     { heading: 'agents', lines: text.agentLines(plan) },
     { heading: 'to do', lines: text.toDo(plan) },
     { heading: 'you can', lines: controlsOf(plan) },
@@ -88,11 +89,20 @@ function nodeBlocks(
       .map((target) => [
         ...text.header(plan, now, medium, `${target.name}  ${stage.role} of `),
         ...text.renderSections(
-          [...sectionsOf(status, plan, stage, target, now), agentSection(target)],
+          [
+            ...sectionsOf(status, plan, stage, target, now),
+            cordonSection(plan, target),
+            agentSection(target),
+          ],
           medium,
         ),
       ]),
   );
+}
+
+function cordonSection({ cordoned = [] }: PlanView, { name }: TargetView): text.Section {
+  const lines = cordoned.flatMap(({ target, message }) => (target === name ? [message] : []));
+  return { heading: 'cordon', lines };
 }
 
 /** Of an unknown agent there is nothing to say. */

@@ -22,7 +22,7 @@ import {
   ROLLOUT_ANNOTATION,
 } from '../../signal/names.ts';
 import { isOlder, mayBePartOf } from '../../versions/release-parts.ts';
-import { occupantOf } from '../annotation-signal.ts';
+import { occupantOf, unnamedCordonOf } from '../annotation-signal.ts';
 import { hostRefusal } from '../host-refusals.ts';
 import { endpointOf } from '../node-endpoints.ts';
 import { orphanedPlans } from './orphaned-work.ts';
@@ -70,6 +70,8 @@ export const autopilot: Dialect<Plan> = {
       { ...target, name: nodeNameOf(world.get(controlNodes, target.name)) ?? target.name },
       plan,
     ),
+  unnamedCordon: (world, rollout, { role }, { name }) =>
+    unnamedCordonOf(world.get(OBJECTS[role], name), rollout),
   claims: (_node, policy) => policy.maxUnavailable !== undefined,
   isAtWork: (world, node) => world.list(controlNodes).some((each) => isAtWorkOn(node, each)),
   drainDelegation,

@@ -7,7 +7,7 @@ import { isRelevant } from '../../engine/observe/predicates.ts';
 import { kubeletVersionOf, type Node, nodes } from '../../kube/resources.ts';
 import { agentOf } from '../../signal/agent-presence.ts';
 import { isOlder } from '../../versions/release-parts.ts';
-import { annotationSignal, occupantOf } from '../annotation-signal.ts';
+import { annotationSignal, occupantOf, unnamedCordonOf } from '../annotation-signal.ts';
 import { endpointsOf, isController } from '../node-endpoints.ts';
 import { orphanedPlans, signalAtWorkOn } from './orphaned-work.ts';
 import { project, recordOf, resolve, updateOn, withRules } from './rollout.ts';
@@ -25,6 +25,8 @@ export const capi: Dialect<Node> = {
   endpoints: endpointsOf,
   foreignWork: { list: controllersAtWork },
   occupantOf,
+  unnamedCordon: (world, rollout, _stage, { name }) =>
+    unnamedCordonOf(world.get(nodes, name), rollout),
   drainDelegation: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
   isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version),
   agents: { of: agentOf },

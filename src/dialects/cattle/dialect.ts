@@ -39,6 +39,7 @@ import {
   occupantOf,
   trimJob,
   twinOf,
+  unnamedCordon,
 } from './signal.ts';
 import { windowsOf } from './window.ts';
 import { GATE_BEFORE_DRAIN, hostOf, project, recordedNext, WAITING_TYPE } from './write-status.ts';
@@ -132,6 +133,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
     drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
     occupantOf,
+    unnamedCordon,
     awaits: awaitedBy,
     // Its Job stands for a node that was deleted.
     objectOf: (_stage, { name }, world) => world.get(nodes, name) ?? jobsAt(world, name)[0],

@@ -1,5 +1,6 @@
 /** Tells a cordon that a Job made from one that was there before: only the former ends with the upgrade. */
 import type { CattlePlan } from '../../api/cattle/plan.ts';
+import type { UnnamedCordon } from '../../engine/model/decision.ts';
 import type { Target } from '../../engine/model/rollout.ts';
 import { annotated, type Job, type Node, withoutAnnotations } from '../../kube/resources.ts';
 import { ownMember } from '../../util/own-member.ts';
@@ -48,6 +49,22 @@ export function isCordonedBy(
   if (node?.spec?.unschedulable !== true || markOn(node, plan) === FOUND) return false;
   // The Plan may say something else by now.
   return isOurs(node, plan) || (all.length === 0 ? cordons(plan) : all.some(cordonsIn));
+}
+
+/** Of a target that is done nothing is known: the mark of its Node is gone by then. `all`: the Jobs of the plan on the node, the last first. */
+export function unnamedCordonOn(
+  node: Node | undefined,
+  plan: CattlePlan,
+  target: Target,
+  all: readonly Job[],
+): UnnamedCordon | undefined {
+  if (node === undefined || target.state === 'done') return undefined;
+  // As it is marked when it starts.
+  const marked =
+    target.state === 'pending'
+      ? withCordonMark(node, plan, { ...target, state: 'intended' }, all[0])
+      : node;
+  return isCordonedBy(marked, plan, all) ? 'ours' : 'found';
 }
 
 /** True while a failed Job of the plan may have left it: one of the version that the label says is done. */

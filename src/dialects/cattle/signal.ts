@@ -2,8 +2,8 @@
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cordonOwner, readOwner, withoutAnyCordon } from '../../drain/cordon-marks.ts';
 import type { Signal, World } from '../../engine/dialect.ts';
-import type { Observation, Obstacle } from '../../engine/model/decision.ts';
-import { isFinal, type Rollout, type Target } from '../../engine/model/rollout.ts';
+import type { Observation, Obstacle, UnnamedCordon } from '../../engine/model/decision.ts';
+import { isFinal, type Rollout, type Stage, type Target } from '../../engine/model/rollout.ts';
 import {
   type Condition,
   type Job,
@@ -24,6 +24,7 @@ import {
   CORDONS,
   cordonsIn,
   isCordonedBy,
+  unnamedCordonOn,
   withCordonMark,
   withoutCordonMark,
 } from './job-cordons.ts';
@@ -80,9 +81,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
 
     remember(world, { id }, _stage, target, plan) {
       const node = world.get(nodes, target.name);
-      const [last] = jobsOn(target.name, plan, world).toSorted((a, b) =>
-        createdAt(b).localeCompare(createdAt(a)),
-      );
+      const [last] = latestJobsOn(target.name, plan, world);
       const isAgain = node && target.state === 'intended' && names.hashOn(node, plan) === id;
       const marked =
         node && withCordonMark(isAgain ? withoutLabel(node, plan) : node, plan, target, last);
@@ -228,6 +227,26 @@ export function jobFor(
 
 export function jobsOn(nodeName: string, plan: CattlePlan, world: World): readonly Job[] {
   return jobsAt(world, nodeName).filter((job) => isOf(job, plan));
+}
+
+/** The last one first. */
+function latestJobsOn(nodeName: string, plan: CattlePlan, world: World): readonly Job[] {
+  return jobsOn(nodeName, plan, world).toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)));
+}
+
+export function unnamedCordon(
+  world: World,
+  _rollout: Rollout,
+  _stage: Stage,
+  target: Target,
+  plan: CattlePlan,
+): UnnamedCordon | undefined {
+  return unnamedCordonOn(
+    world.get(nodes, target.name),
+    plan,
+    target,
+    latestJobsOn(target.name, plan, world),
+  );
 }
 
 /** True for one that ended, and after which the node got another one: going back to its version is a new upgrade. */

@@ -4,6 +4,7 @@ import { counted, listed } from '../../util/phrases.ts';
 import { type DecisionContext, factsOf, type Waiting } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import {
+  type Cordoned,
   type Decision,
   isUnanswered,
   type TargetPhase,
@@ -23,8 +24,14 @@ import * as slots from '../schedule/slots.ts';
 import { choose } from './advance.ts';
 import { budgetOf, describeUsedUpBudget, isStopping } from './budget.ts';
 import { type Evaluations, timeLeft } from './evaluate-target.ts';
+import { keptCordons } from './kept-cordons.ts';
 
 export type Explanation = Pick<Decision, 'waits' | 'recheckAfterMs' | 'probes'>;
+
+export interface FullExplanation extends Explanation {
+  /** The nodes that stay cordoned. */
+  readonly cordoned: readonly Cordoned[];
+}
 
 export function explain(evaluations: Evaluations): Explanation {
   const { snapshot, now } = evaluations;
@@ -292,8 +299,8 @@ function lastProgress(
 
 const MAX_TARGETS = 10;
 
-/** Like `explain`, plus what skipped targets would wait for if a slot were free. */
-export function explainToPeople(evaluations: Evaluations): Explanation {
+/** Like `explain`, plus what skipped targets would wait for if a slot were free, and which nodes stay cordoned. */
+export function explainToPeople(evaluations: Evaluations): FullExplanation {
   const explanation = explain(evaluations);
   const { waits, probes } = explanation;
   const names = new Set(waits.map(({ target }) => target));
@@ -304,6 +311,7 @@ export function explainToPeople(evaluations: Evaluations): Explanation {
     ...explanation,
     waits: [...waits, ...added.map(({ wait }) => wait)],
     probes: [...probes, ...more.flatMap(({ probe }) => probe ?? [])],
+    cordoned: keptCordons(evaluations),
   };
 }
 

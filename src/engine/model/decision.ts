@@ -89,6 +89,8 @@ export interface TargetFacts {
   readonly node?: NodeView | undefined;
   /** True as long as it needs a claim, and the watch does not show that: claims of before may be missing, too. */
   readonly isUnclaimed?: ((policy: RolloutPolicy) => boolean) | undefined;
+  /** Whose cordon its Node bears where that names no owner; absent if every cordon of this dialect names one. */
+  readonly unnamedCordon?: (() => UnnamedCordon | undefined) | undefined;
   readonly drainDelegation?: boolean | 'unasked' | Unanswered | undefined;
   /** Undefined if there is nothing to drain. */
   readonly drainPreview?: DrainPreview | 'unasked' | Unanswered | undefined;
@@ -125,6 +127,16 @@ export interface DownloadState {
   readonly bytes?: number | undefined;
   /** Bytes that there is room for at least; asked or not. */
   readonly room?: number | undefined;
+}
+
+/** `found`: it was there before the attempt, and stays. `ours`: it ends with the attempt. */
+export type UnnamedCordon = 'found' | 'ours';
+
+/** A node that stays cordoned, because Refit removes only its own cordons. */
+export interface Cordoned {
+  readonly target: string;
+  /** One sentence, with the name. */
+  readonly message: string;
 }
 
 export interface NodeView {

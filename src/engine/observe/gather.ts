@@ -154,6 +154,9 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     occupant: () => dialect.occupantOf?.(world, target, plan),
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
+    ...(dialect.unnamedCordon && {
+      unnamedCordon: () => dialect.unnamedCordon?.(world, rollout, stage, target, plan),
+    }),
     isUnclaimed: (policy) => {
       if (!node || dialect.claims?.(node, policy) !== true) return false;
       return (
