@@ -31,8 +31,13 @@ export async function migrateK0s(
   const problems = problemsOf(facts);
   const lines = flags.plan ? stepsOf(facts) : checkLines(facts, problems, output.size().columns);
   output.write(`${lines.join('\n')}\n`);
+  return flags.plan ? EXIT.ok : checkExitCode(facts, problems);
+}
+
+/** 1 while something is in the way, or while Refit's agents are there and the migration is not done. */
+export function checkExitCode(facts: MigrationFacts, problems = problemsOf(facts)): number {
   const isHeldUp = problems.length > 0 || (hasAgents(facts) && undoneOf(facts).length > 0);
-  return flags.plan || !isHeldUp ? EXIT.ok : EXIT.failed;
+  return isHeldUp ? EXIT.failed : EXIT.ok;
 }
 
 const MOST_NAMES = 8;

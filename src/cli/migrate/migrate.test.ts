@@ -16,7 +16,7 @@ import {
 import { StatusError } from '../../kube/status-error.ts';
 import { encodePresence } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, type ControlNode, controlNodes } from '../../signal/names.ts';
-import { checkLines, problemsOf, stepsOf } from './command.ts';
+import { checkExitCode, checkLines, problemsOf, stepsOf } from './command.ts';
 import { type MigrationFacts, readFacts } from './facts.ts';
 
 const recorded = (name: string): KubeObject[] => recordedBeside(name) as KubeObject[];
@@ -167,6 +167,17 @@ test('a worker whose k0s runs its own agent beside that of Refit is not done', a
   const text = await check({ ...AGENTS_EVERYWHERE, workers, profiles: 'off', leader: 'refit' });
   expect(text).toContain("k0s's own (Refit 1.0.0 stands aside)  restart k0s, start Refit's agent");
   expect(text).not.toContain('Done:');
+});
+
+test.each<[string, Scene, number]>([
+  ['the migration has not begun', {}, 0],
+  ['a plan is under way', { state: 'SchedulableWait' }, 1],
+  ['profiles leave the agent of k0s on', { ...AGENTS_EVERYWHERE, leader: 'refit' }, 1],
+  ['k0s leads', { ...AGENTS_EVERYWHERE, profiles: 'off' }, 1],
+  ['profiles may not be read', { ...AGENTS_EVERYWHERE, profiles: 'forbidden', leader: 'refit' }, 1],
+  ['it is done', { ...AGENTS_EVERYWHERE, profiles: 'off', leader: 'refit' }, 0],
+])('the exit code of the check: %s', async (_name, scene, code) => {
+  expect(checkExitCode(await factsOf(scene))).toBe(code);
 });
 
 test('profiles of a release that no node runs any more do not count', async () => {
