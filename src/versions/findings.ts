@@ -1,7 +1,7 @@
 /** Findings about an upgrade by kubeadm, and what a person can do about each rule that refuses one. */
 
 /** What a person does about a refusal by each rule that nothing lifts. Empty where the rule only warns, or where each message says it. */
-const CURES = {
+export const CURES = {
   F1: '',
   F2: '',
   F3: 'make the node Ready',
@@ -46,7 +46,6 @@ const CURES = {
 
 /** Rules of docs/guides/kubeadm.md. */
 export type RuleName = keyof typeof CURES;
-export const RULE_NAMES = Object.keys(CURES) as readonly RuleName[];
 
 /** What may be wrong about a good cluster: a person who knows better names such a rule in `allow` of the manifest. */
 export const LIFTABLE = ['F7', 'F11', 'R14', 'etcd'] as const;
