@@ -1,12 +1,6 @@
 /** Tests that the conventions hold in the whole tree, and that each check can fail. */
 import { expect, test } from 'vitest';
-import {
-  ambiguousTypes,
-  breaches,
-  CONVENTIONS,
-  crowdedFolders,
-  namelessFiles,
-} from './conventions.ts';
+import { ambiguousTypes, breaches, CONVENTIONS, namelessFiles } from './conventions.ts';
 import { filesOf, productFiles, sourceFile } from './tree.ts';
 
 /** All that people wrote: no recordings of real clusters, no lock files. */
@@ -66,20 +60,6 @@ test('a type that two files define: found', () => {
   expect(ambiguousTypes(planted)).toEqual([
     'T is defined in src/util/planted.ts and src/kube/planted.ts',
   ]);
-});
-
-test('no folder is crowded', () => {
-  expect(crowdedFolders(filesOf('{src,sandbox,tools,bench}/**/*.ts'), 20)).toEqual([]);
-});
-
-test('a folder with too many files: found, its tests not counted', () => {
-  const planted = ['a.ts', 'b.ts', 'b.test.ts', 'c/d.ts'].map((name) =>
-    sourceFile(`src/x/${name}`, ''),
-  );
-  expect(crowdedFolders(planted, 1)).toEqual([
-    'src/x has 2 files, 1 is the limit: group them in folders',
-  ]);
-  expect(crowdedFolders(planted, 2)).toEqual([]);
 });
 
 test('a test asserts something', () => {

@@ -151,17 +151,3 @@ export function ambiguousTypes(files: readonly SourceFile[]): string[] {
     .filter(([, same]) => same.length > 1)
     .map(([name, same]) => `${name} is defined in ${same.map(({ path }) => path).join(' and ')}`);
 }
-
-/** Folders with more than `most` files, tests not counted. */
-export function crowdedFolders(files: readonly SourceFile[], most: number): string[] {
-  const folders = Map.groupBy(
-    files.filter((file) => !isTest(file)),
-    ({ path }) => path.slice(0, path.lastIndexOf('/')),
-  );
-  return [...folders]
-    .filter(([, own]) => own.length > most)
-    .map(
-      ([folder, own]) =>
-        `${folder} has ${own.length} files, ${most} is the limit: group them in folders`,
-    );
-}

@@ -109,7 +109,7 @@ function targetsBehind(snapshot: Snapshot, now: number): Reason | undefined {
     : because('VersionDiffers', listedSentences(sentences, FEW));
 }
 
-/** RFC 3339: when its end was recorded, or when its node ended so, if that is later: k0s's own leader keeps the time of the signal. */
+/** RFC 3339: when its end was recorded, or when its node ended so, if that is later: a leader of another product keeps the time of the signal. */
 export function lastMoment(
   { state, since }: Target,
   { observation }: Pick<TargetFacts, 'observation'>,

@@ -30,7 +30,7 @@ function messageFor(snapshot: Snapshot, policy: RolloutPolicy, target: Target): 
   const isToCome = state === 'pending' && observation.kind === 'none';
   const isOpen = !isFinal(snapshot.rollout) && (isToCome || state === 'intended');
   if (!isOpen || whose === 'ours' || policy.drain.uncordon === 'always') return undefined;
-  // The agent of k0s makes every node schedulable that it has updated.
+  // An agent of another product makes every node schedulable that it has updated.
   const mayUncordon =
     agent?.lacks !== undefined ||
     (observation.kind === 'working' && observation.ownsCordon === true);
