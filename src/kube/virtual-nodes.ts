@@ -1,6 +1,6 @@
 /**
  * Recognizes virtual Nodes: Nodes behind which there is no kubelet on a host, such as those of virtual-kubelet and of KWOK.
- * The rule stands in docs/guides/policies.md.
+ * The rule stands in docs/guides/policy.md.
  */
 import { parseVersion } from '../util/version.ts';
 import { type KubeObject, kubeletVersionOf, type Node } from './resources.ts';
