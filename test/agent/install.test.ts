@@ -185,6 +185,12 @@ function suite({ name, service, run, whyNoPod }: Manager): void {
     expect(seen.config).toContain('binary: /usr/local/bin/k0s');
   });
 
+  test('install says that k0s runs its own agent on a worker, and the next step', () => {
+    expect(seen.besideOwn).toContain(
+      "k0s runs its own agent on this host: Refit's agent only watches\nnext: run the controllers",
+    );
+  });
+
   if (whyNoPod !== undefined) leftOut('the DaemonSet', whyNoPod);
   else
     test('the pod of the DaemonSet upgrades k0s, where the agent is no service', () => {

@@ -12,6 +12,7 @@ import {
   STATUS_TIMEOUT_MS,
   type TrustedAnswer,
 } from '../../agent/service/trusted-service.ts';
+import { type OwnAgentFacts, ownAgentOf } from '../../agent/service/worker-profile.ts';
 import { loadJournal } from '../../agent/state/journal-file.ts';
 import {
   assertFree,
@@ -27,6 +28,7 @@ import { deleteCommands } from '../cluster-objects.ts';
 import { kubeconfigWith, withCommand, withFullPaths } from '../credentials/kubeconfig.ts';
 import { controlNodeRoles, objectsIn } from '../manifests.ts';
 import { hasMark, hostFault, onHost, placeText } from './host-files.ts';
+import { ownAgentLines } from './own-agent-lines.ts';
 import { assertOwnedByRoot, BINARY, isOwnBinary, ownProgram, placeBinary } from './program.ts';
 import { serviceManager } from './service-managers.ts';
 
@@ -43,6 +45,7 @@ const USUAL = {
   binary: undefined,
   stateDirectory: '/var/lib/refit',
   runDirectory: '/run/refit',
+  beside: undefined,
 };
 /** How long a certificate of the agent is valid; the next one is fetched when most of that is over. */
 const VALIDITY = '168h';
@@ -53,7 +56,7 @@ export const installAgent = onHost(
     const k0s = procedure === 'kubeadm' ? undefined : await findK0s();
     const program = await ownProgram();
     const source = await credentialsFor(k0s, program.refit, credentials);
-    const { stateDirectory, runDirectory } = await ownOptions(procedure);
+    const { stateDirectory, runDirectory, beside } = await ownOptions(procedure);
     const isMarked = await hasMark(service.file);
     // Only one runs on a host: the service's would start again and again.
     if (!isMarked)
@@ -74,8 +77,7 @@ export const installAgent = onHost(
       write(
         `found k0s ${k0s.version}, a ${k0s.role} (PID ${k0s.pid}, data in ${k0s.dataDirectory})\n`,
       );
-    if (k0s?.ownAgent)
-      write('k0s runs its own agent, so this one only watches: docs/guides/k0s.md says more\n');
+    if (k0s) for (const line of ownAgentLines(k0s, beside)) write(`${line}\n`);
     if (!isPlaced) {
       await placeBinary();
       write(`copied this program to ${BINARY}\n`);
@@ -267,7 +269,7 @@ function rightsIn(kubeconfig: string) {
   ];
 }
 
-type RunningK0s = FoundService & ReturnType<typeof describe>;
+type RunningK0s = FoundService & ReturnType<typeof describe> & OwnAgentFacts;
 
 /** The one whose status socket answers. Throws REFIT_INSTALL when there is none, or more than one. */
 async function findK0s(): Promise<RunningK0s> {
@@ -278,7 +280,8 @@ async function findK0s(): Promise<RunningK0s> {
         faults.push(`PID ${service.pid}: ${messageOf(error)}`);
       },
     );
-    if (answer?.pid === service.pid) found.push({ ...service, ...describe(answer) });
+    if (answer?.pid !== service.pid) continue;
+    found.push({ ...service, ...describe(answer), ...(await ownAgentOf(answer, service)) });
   }
   const [only, ...more] = found;
   if (only === undefined) {
@@ -294,13 +297,11 @@ async function findK0s(): Promise<RunningK0s> {
 }
 
 function describe({ version, role, workloads, ownAgent }: TrustedAnswer) {
-  // Only a controller can leave its own agent on or off.
+  // Only the command line of a controller says whether its own agent is on.
   const isController = ownAgent !== undefined || (role ?? '').startsWith('controller');
   return {
     version,
     role: isController ? 'controller' : 'worker',
     runsPods: !isController || workloads === true,
-    /** On a controller: k0s was started with its own agent on. */
-    ownAgent: ownAgent === true,
   } as const;
 }

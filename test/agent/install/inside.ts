@@ -237,6 +237,10 @@ async function run(): Promise<Seen> {
   const byPod =
     isPodWanted === 'pod' ? await inPod(async () => await upgrade('/next', NEXT)) : undefined;
   const fourth = await k0s();
+  // The next install reads anew what k0s was started with.
+  await writeWorkerProfile('/var/lib/k0s', true);
+  const besideOwn = refit('install', 'agent');
+  refit('uninstall', 'agent');
   admin.close();
   return {
     tooEarly,
@@ -246,6 +250,7 @@ async function run(): Promise<Seen> {
     wasThere,
     ...(byPod && { byPod }),
     left,
+    besideOwn,
     distrusted,
     unasked,
     foreign,

@@ -12,6 +12,8 @@ export interface Seen {
   readonly wasThere: readonly string[];
   /** What uninstall left. */
   readonly left: readonly string[];
+  /** Output of install on a worker whose k0s runs its own agent. */
+  readonly besideOwn: string;
   /** Output of install while others may write the kubelet's kubeconfig. */
   readonly distrusted: string;
   /** Output of install while others may write where k0s has its status socket. */
