@@ -66,6 +66,72 @@ export function recordedBeside(name: string): unknown {
   return read(`beside/${name}.json`);
 }
 
+/** What was recorded of one signal on one node that k0s's own agent and another agent worked on. */
+export interface RecordedRace {
+  readonly node: string;
+  /** Statuses in the order in which watches first showed them, whoever wrote them. */
+  readonly statuses: readonly string[];
+  /** Statuses that k0s's own agent says in its log that it wrote; it does not log `ApplyingUpdate` and `Completed`. */
+  readonly written: readonly string[];
+  /** Statuses whose write by k0s's own agent the API server refused. */
+  readonly refused: readonly string[];
+  /** True where k0s's own agent did not find its download at `ApplyingUpdate`, and tried again. */
+  readonly missedDownload: boolean;
+}
+
+interface WatchLine {
+  readonly kind?: string;
+  readonly name?: string;
+  readonly sig?: string | null;
+  readonly node?: string;
+  readonly log?: string;
+  readonly error?: string;
+}
+
+/** Of each node that was signalled while it was recorded. A recording without log lines leaves open who wrote. */
+export function recordedRaces(name: string): RecordedRace[] {
+  const lines = text(`beside/${name}.jsonl`).trimEnd().split('\n');
+  const events = lines.map((line) => JSON.parse(line) as WatchLine);
+  const fresh = new Map<string, { created: string; statuses: Set<string> }>();
+  for (const { kind, name: node, sig } of events) {
+    if (kind === 'Plan' || node === undefined || typeof sig !== 'string') continue;
+    const { created, status } = JSON.parse(sig) as {
+      created: string;
+      status?: { status: string };
+    };
+    const known = fresh.get(node);
+    // Watches of several API servers show the same change again, and later.
+    if (status === undefined && known?.created !== created)
+      fresh.set(node, { created, statuses: new Set() });
+    else if (status !== undefined && known?.created === created) known.statuses.add(status.status);
+  }
+  return [...fresh].map(([node, { statuses }]) => ({
+    node,
+    statuses: [...statuses],
+    ...saidOn(events.filter((event) => event.node === node)),
+  }));
+}
+
+/** From the log of k0s's own agent on one node. */
+function saidOn(
+  lines: readonly WatchLine[],
+): Pick<RecordedRace, 'written' | 'refused' | 'missedDownload'> {
+  const found = (text: string | undefined, pattern: RegExp): string[] => {
+    const [, status] = pattern.exec(text ?? '') ?? [];
+    return status === undefined ? [] : [status];
+  };
+  const refused = lines.flatMap(({ error }) =>
+    found(error, /^failed to update signal node to status '(\w+)'/),
+  );
+  return {
+    written: lines
+      .flatMap(({ log }) => found(log, /^Updating signaling response to '(\w+)'/))
+      .filter((status) => !refused.includes(status)),
+    refused,
+    missedDownload: lines.some(({ error }) => error?.startsWith('unable to find update file')),
+  };
+}
+
 function read(name: string): unknown {
   return JSON.parse(text(name));
 }
