@@ -61,16 +61,11 @@ export function createPrefetcher({
       HEAD_START_MS + random() * Math.min(wish.policy.spreadMs ?? 0, MOST_SPREAD_MS),
       abort,
     );
-    const { running: service, binary, ownAgent, ownAgentDoubt } = await observe(IDLE);
+    const place = placeToFetch(await observe(IDLE), beside);
+    if (place === undefined) return;
+    const { service, binary } = place;
     const { command } = wish;
     const { version } = command;
-    if (
-      service === undefined ||
-      binary === undefined ||
-      // k0s's own agent keeps its download at a path of its own, and would find a signal that is further than itself.
-      (beside !== 'replace' && (ownAgent === true || ownAgentDoubt !== undefined))
-    )
-      return;
     const reason = vetoOf(command, service.version, veto);
     if (reason !== undefined) return log.info('not fetching ahead', { version, reason });
     if (service.version === version && service.current) return;
@@ -121,6 +116,17 @@ export function createPrefetcher({
         });
     },
   };
+}
+
+/** The service and the binary to fetch for; undefined while nothing may be fetched ahead on this host. */
+export function placeToFetch(
+  { running: service, binary, ownAgent, ownAgentDoubt }: ServiceFacts,
+  beside: BesideK0s,
+): { readonly service: RunningService; readonly binary: string } | undefined {
+  if (service === undefined || binary === undefined) return undefined;
+  // k0s's own agent keeps its download at a path of its own, and would find a signal that is further than itself.
+  const mayHaveOther = ownAgent === true || ownAgentDoubt !== undefined;
+  return beside !== 'replace' && mayHaveOther ? undefined : { service, binary };
 }
 
 export type Prefetcher = ReturnType<typeof createPrefetcher>;

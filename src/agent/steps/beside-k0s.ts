@@ -66,9 +66,14 @@ function hasOtherAgent({ journal, signal, host, isReported }: StepInput): boolea
     return CORDONED.includes(status) && isReported !== true && host.ownAgent !== false;
   if (isBundle(journal)) return false;
   const { phase, begunLate = false, restartedAt, drain } = journal;
-  // A failure of ours before any restart is not reported under the other agent's work.
+  // A failure of ours before any restart is not reported under the other agent's work; without one, nobody else reports.
   if (phase === 'failed')
-    return !begunLate && (restartedAt ?? drain) === undefined && CORDONED.includes(status);
+    return (
+      !begunLate &&
+      (restartedAt ?? drain) === undefined &&
+      CORDONED.includes(status) &&
+      host.ownAgent !== false
+    );
   if (NOT_YET_OURS[phase]?.includes(status) !== true) return false;
   return !begunLate || (status !== 'Cordoning' && status !== 'ApplyingUpdate');
 }

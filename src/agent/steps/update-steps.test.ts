@@ -485,6 +485,16 @@ describe("beside k0s's own agent", () => {
       { kind: 'report', status: 'FailedDownload', reason: disable, refused: true },
     ],
     [
+      'a failure before any restart is reported where it is off',
+      'ApplyingUpdate',
+      {
+        ...observed,
+        journal: journalAt('failed', WHY),
+        host: { ...running(OLD, before), ownAgent: false },
+      },
+      expect.not.objectContaining({ kind: 'stand-aside' }) as object,
+    ],
+    [
       'what we did not get to fetch is not failed under it',
       'Restart',
       { ...observed, journal: journalAt('failed', { spent: { Downloading: 9 } }) },
