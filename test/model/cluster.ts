@@ -51,8 +51,13 @@ export interface Configuration {
   readonly fetchesAhead: boolean;
   /** Workers that may fail before nothing new starts. */
   readonly maxFailures: number;
-  /** Whether k0s's own agent is on as well, on every node, and ours is told to leave signals to it. */
+  /** Whether k0s's own agent is on as well, on every node, and ours is configured to leave signals to it. */
   readonly theirs: 'off' | 'on';
+  /**
+   * What our agent finds out about k0s's own one from a process that answers: nothing · in doubt: that it cannot be known ·
+   * on: that it runs · on after the restart: that it runs in processes of the new version only.
+   */
+  readonly ownAgent: 'unknown' | 'in doubt' | 'on' | 'on after the restart';
   /** Whether it may go while the agent works on the service, and come back: always, or but once. */
   readonly power: 'stays' | 'returns' | 'may stay off';
 }

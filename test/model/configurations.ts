@@ -33,6 +33,7 @@ export function configure(
     fetchesAhead: false,
     maxFailures: 0,
     theirs: 'off',
+    ownAgent: 'unknown',
     power: 'returns',
     ...more,
   };
@@ -93,6 +94,21 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     theirs: 'on',
     faults: 0,
     crashesEach: 1,
+  }),
+  configure("k0s's own agent is known to be on, fetched ahead", 'w1 w2', {
+    theirs: 'on',
+    ownAgent: 'on',
+    fetchesAhead: true,
+  }),
+  configure("k0s's own agent may be on, fetched ahead", 'w1 w2', {
+    theirs: 'on',
+    ownAgent: 'in doubt',
+    fetchesAhead: true,
+  }),
+  configure("k0s's own agent is on after the restart, fetched ahead", 'w1 w2', {
+    theirs: 'on',
+    ownAgent: 'on after the restart',
+    fetchesAhead: true,
   }),
   configure('workers cordon themselves', 'w1 w2', { cordoner: 'self' }),
   configure('1 worker cordons itself, 2 faults', 'w1', { cordoner: 'self', faults: 2 }),
@@ -216,6 +232,11 @@ export const LARGE: readonly Configuration[] = [
     theirs: 'on',
     faults: 0,
     ...DEADLINE,
+  }),
+  configure("k0s's own agent beside ours, fetched ahead", 'w1 w2', {
+    theirs: 'on',
+    fetchesAhead: true,
+    faults: 0,
   }),
   configure('deadline, 2 workers may stay off', 'w1 w2', { power: 'may stay off', ...DEADLINE }),
 ];

@@ -121,6 +121,7 @@ export function factsOf(
   { service, target }: Host,
   journal: Journal,
   qualityOf: Qualities,
+  ownAgentIn: (file: File) => Pick<ServiceFacts, 'ownAgent' | 'ownAgentDoubt'>,
 ): ServiceFacts[] {
   const silent: ServiceFacts = { binary: BINARY };
   if (!service) return [silent];
@@ -129,6 +130,7 @@ export function factsOf(
   const answering = {
     ...silent,
     running: { version: shown, process, current: service.file === target },
+    ...ownAgentIn(service.file),
   };
   if (service.life === 'up') return [{ ...answering, service: process }];
   const seen = isFound(process, journal) ? { ...silent, service: process } : silent;

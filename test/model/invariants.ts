@@ -1,7 +1,7 @@
 /** The invariants of every state: each with its sentence, and with the code that upholds it. */
 
 import { decodePrefetch } from '../../src/signal/prefetch.ts';
-import { type NodeSpec, OLD } from './cluster.ts';
+import { type Configuration, type NodeSpec, OLD } from './cluster.ts';
 import { ABOUT_CORDONS } from './cordon-invariants.ts';
 import type { Glance, NodeGlance } from './glance.ts';
 import { isInMotion } from './host.ts';
@@ -95,7 +95,25 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   },
 ];
 
+/** What the agent of Refit may find out that keeps it from all work on the host. */
+const KEEPS_OUT: readonly Configuration['ownAgent'][] = ['on', 'in doubt'];
+
 const ABOUT_BINARIES: readonly StatedInvariant[] = [
+  {
+    name: 'one-agent-acts',
+    sentence:
+      "Where k0s's own agent runs, or may run, the agent of Refit begins no work and keeps no file beside the binary.",
+    upheldBy:
+      '`src/agent/steps/beside-k0s.ts`: before the first report; `src/agent/download/prefetcher.ts`: before it fetches ahead',
+    alsoSeenBy: '`test/attacks/second-k0s-agent.test.ts`',
+    holds: ({ nodes }, { theirs, ownAgent }) =>
+      theirs === 'off' ||
+      !KEEPS_OUT.includes(ownAgent) ||
+      nodes.every(
+        ({ journal, host: { staged, previous } }) =>
+          journal.phase === 'idle' && staged === undefined && previous === undefined,
+      ),
+  },
   {
     name: 'runnable-binary',
     sentence: 'The path of the binary always holds a file that can be executed.',

@@ -39,6 +39,18 @@ const replaced = configure('2 controllers, the plan is replaced', 'c1 c2', {
   faults: 0,
 });
 const ahead = configure('3 workers fetch ahead', 'w1 w2 w3', { fetchesAhead: true, faults: 0 });
+const besideKnown = configure('2 workers fetch ahead, k0s runs its own agent', 'w1 w2', {
+  theirs: 'on',
+  ownAgent: 'on',
+  fetchesAhead: true,
+  faults: 0,
+});
+const besideDoubtful = configure('2 workers fetch ahead, k0s may run its own agent', 'w1 w2', {
+  theirs: 'on',
+  ownAgent: 'in doubt',
+  fetchesAhead: true,
+  faults: 0,
+});
 
 const unaware = { leader: leaders.ignoresForeignWork };
 const random = { leader: leaders.randomChoiceAfterLostWrite };
@@ -111,6 +123,18 @@ export const MISTAKES: readonly Mistake[] = [
     alone,
     { afterStep: hosts.evictsNobody },
     'emptied-before-swap',
+  ),
+  mistake(
+    "an agent that does not ask whether k0s's own one runs",
+    besideKnown,
+    { ownAgentFacts: hosts.asksNobody },
+    'one-agent-acts',
+  ),
+  mistake(
+    "fetched ahead beside k0s's own agent",
+    besideDoubtful,
+    { placeToFetch: hosts.fetchesBeside },
+    'one-agent-acts',
   ),
   mistake('any cordon is lifted', closed, { leader: leaders.liftsAnyCordon }, 'closed-by-others'),
   mistake('nothing is cleaned up', aborted, { leader: leaders.neverTidies }, 'no-cordon-left'),

@@ -52,11 +52,13 @@ export async function edgesOf(
     return backoffOf(node, rules).map((move) => ({ ...move, to: states.numberOf(move.to) }));
   const trailOf = turns.of(node);
   const life = lifeOf(node.host, rules.qualityOf);
+  const { qualityOf, ownAgent, ownAgentFacts } = rules;
+  const ownAgentIn = (file: string) => ownAgentFacts(file, ownAgent);
   const moves = life.map(
     ({ label, host }): NodeMove => ({ label, fair: true, cost: 0, to: { ...node, host } }),
   );
   for (const view of viewsOf(node)) {
-    for (const facts of factsOf(node.host, node.journal, rules.qualityOf)) {
+    for (const facts of factsOf(node.host, node.journal, qualityOf, ownAgentIn)) {
       moves.push(...(await agentMoves({ node, rules, trailOf }, { view, facts }, life.length > 0)));
     }
   }

@@ -1,4 +1,5 @@
 /** Planted mistakes of agents and hosts: the explorer must find them. */
+import { placeToFetch } from '../../src/agent/download/prefetcher.ts';
 import { afterStep } from './host.ts';
 import type { NodeRules } from './turn-trail.ts';
 
@@ -26,3 +27,9 @@ export const rollsBackRoughly: AfterStep = (step, before, ...rest) => {
 /** Says that its node is empty without having evicted anything. */
 export const evictsNobody: AfterStep = (step, host, ...rest) =>
   step.kind === 'cordon-and-drain' ? { host, outcome: OK } : afterStep(step, host, ...rest);
+
+/** Works without knowing whether k0s runs its own agent. */
+export const asksNobody: NodeRules['ownAgentFacts'] = () => ({});
+
+/** Fetches ahead wherever a service runs, whoever carries out the signals there. */
+export const fetchesBeside: NodeRules['placeToFetch'] = (facts) => placeToFetch(facts, 'replace');

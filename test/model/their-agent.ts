@@ -1,10 +1,29 @@
 /** The moves of k0s's own agent on a node that ours is on, too: it lives in the service, and asks nobody. */
+import type { ServiceFacts } from '../../src/agent/service/host.ts';
 import { decodeSignal, encodeSignal, type SignalData } from '../../src/signal/annotations.ts';
 import type { SignalStatus } from '../../src/signal/names.ts';
-import type { Host, Qualities } from './host.ts';
+import { type Configuration, OLD } from './cluster.ts';
+import type { File, Host, Qualities } from './host.ts';
 import type { NodeMove } from './node-moves.ts';
 import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
 import type { NodeRules } from './turn-trail.ts';
+
+/** What the process that runs this file says of k0s's own agent, as src/agent/service/worker-profile.ts finds it out. */
+export function ownAgentFacts(
+  file: File,
+  ownAgent: Configuration['ownAgent'],
+): Pick<ServiceFacts, 'ownAgent' | 'ownAgentDoubt'> {
+  switch (ownAgent) {
+    case 'unknown':
+      return {};
+    case 'in doubt':
+      return { ownAgentDoubt: 'its worker profile cannot be read' };
+    case 'on':
+      return { ownAgent: true };
+    case 'on after the restart':
+      return { ownAgent: file !== OLD };
+  }
+}
 
 /** As test/doubles/agent does it; it loses nothing here, since it is ours whose work is examined. */
 export function theirMoves(node: NodeState, rules: NodeRules): NodeMove[] {
@@ -12,6 +31,7 @@ export function theirMoves(node: NodeState, rules: NodeRules): NodeMove[] {
   const object = objectAt(rules.contents, node.versions);
   const signal = decodeSignal(object.metadata.annotations);
   if (rules.theirs === 'off' || signal === undefined || host.service?.life !== 'up') return [];
+  if (ownAgentFacts(host.service.file, rules.ownAgent).ownAgent === false) return [];
   const to = nextOf(signal, host, rules.qualityOf);
   if (to === undefined) return [];
   const { status, host: after } = to;

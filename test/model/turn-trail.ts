@@ -1,4 +1,5 @@
 /** The states of a node during one turn of its agent: one after each effect, in order. */
+import type { placeToFetch } from '../../src/agent/download/prefetcher.ts';
 import type { Journal } from '../../src/agent/journal.ts';
 import type { ServiceFacts } from '../../src/agent/service/host.ts';
 import type { BesideK0s } from '../../src/agent/step-input.ts';
@@ -13,6 +14,7 @@ import type { Configuration } from './cluster.ts';
 import { type afterStep, type Qualities, runs } from './host.ts';
 import { contentOf, type NodeState, objectAt, written } from './node-state.ts';
 import type { Numbering } from './numbering.ts';
+import type { ownAgentFacts } from './their-agent.ts';
 
 export interface NodeRules {
   readonly contents: Numbering<KubeObject>;
@@ -31,9 +33,15 @@ export interface NodeRules {
   /** See Configuration. */
   readonly theirs: Configuration['theirs'];
   /** See Configuration. */
+  readonly ownAgent: Configuration['ownAgent'];
+  /** See Configuration. */
   readonly power: Configuration['power'];
   /** What a step does to the host; a parameter, so that a mistake can be planted. */
   readonly afterStep: typeof afterStep;
+  /** What the agent finds out about k0s's own one; a parameter for the same reason. */
+  readonly ownAgentFacts: typeof ownAgentFacts;
+  /** The check of the prefetcher; a parameter for the same reason. */
+  readonly placeToFetch: typeof placeToFetch;
 }
 
 /** What the agent sees. */
@@ -112,7 +120,9 @@ class RecordedTurn {
 
   fetchAhead(version: string | undefined): void {
     const { host } = this.#node;
-    if (!this.#rules.fetchesAhead || host.staged === version) return;
+    const { fetchesAhead, placeToFetch } = this.#rules;
+    if (!fetchesAhead || host.staged === version) return;
+    if (version !== undefined && placeToFetch(this.facts, this.beside) === undefined) return;
     const label = version === undefined ? 'discards what it fetched' : 'fetches ahead';
     this.#reach(label, { ...this.#node, host: { ...host, staged: version } });
   }

@@ -1,4 +1,5 @@
 /** The whole world of one configuration, as a model to explore: plan, nodes, requests in flight, faults left. */
+import { placeToFetch as realPlaceToFetch } from '../../src/agent/download/prefetcher.ts';
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/states.ts';
 import { controlsOn as readControls } from '../../src/engine/model/controls.ts';
@@ -24,16 +25,21 @@ import { recordedIn } from './plan-words.ts';
 import { Reduction } from './reduction.ts';
 import type { StatedInvariant } from './stated-invariant.ts';
 import { kindOf, Symmetry } from './symmetry.ts';
+import { ownAgentFacts as realOwnAgentFacts } from './their-agent.ts';
 import type { NodeRules } from './turn-trail.ts';
 import { pack, type State, unpack } from './world-state.ts';
 
 /** What stands in for the real thing, so that a mistake can be planted. */
-export interface Parts {
+export interface Parts extends Pick<NodeRules, 'afterStep' | 'ownAgentFacts' | 'placeToFetch'> {
   readonly leader: Leader;
-  readonly afterStep: NodeRules['afterStep'];
 }
 
-const REAL: Parts = { leader: realLeader, afterStep: realAfterStep };
+const REAL: Parts = {
+  leader: realLeader,
+  afterStep: realAfterStep,
+  ownAgentFacts: realOwnAgentFacts,
+  placeToFetch: realPlaceToFetch,
+};
 
 export class World implements Model {
   readonly initial: string;
@@ -52,9 +58,9 @@ export class World implements Model {
   #glance: readonly [state: string, glance: Glance] | undefined;
 
   constructor(configuration: Configuration, planted: Partial<Parts> = {}) {
-    const { leader, afterStep } = { ...REAL, ...planted };
-    const { nodes, faults, power, cordoner, othersCordon, controls, fetchesAhead, theirs } =
-      configuration;
+    const { leader, ...agents } = { ...REAL, ...planted };
+    const { nodes, faults, power, cordoner, othersCordon, controls } = configuration;
+    const { fetchesAhead, theirs, ownAgent } = configuration;
     this.#configuration = configuration;
     this.#leaders = new LeaderMoves(configuration, this.#contents, leader);
     const kinds = new Map<string, NodeKind>();
@@ -71,8 +77,9 @@ export class World implements Model {
         fetchesAhead,
         podsReturn,
         theirs,
+        ownAgent,
       };
-      const rules = { contents: this.#contents, qualityOf, afterStep, ...limits };
+      const rules = { contents: this.#contents, qualityOf, ...agents, ...limits };
       return new Place(
         spec,
         once(kinds, kindOf(spec), () => new NodeKind(rules, this.#nodes)),

@@ -54,7 +54,7 @@ export class LabHost {
 
   /** The facts that the agent observes. */
   observe(journal: Journal): ServiceFacts {
-    const facts = factsOf(this.#host, journal, this.#qualityOf);
+    const facts = factsOf(this.#host, journal, this.#qualityOf, () => ({}));
     return facts.at(-1) ?? {};
   }
 
