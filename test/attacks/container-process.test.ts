@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { findServices } from '../../src/agent/service/find-services.ts';
+import { testUnless } from '../left-out.ts';
 import { attackOnDisk } from './rig.ts';
 
 let directory: string;
@@ -59,9 +60,10 @@ attackOnDisk('a process with a root directory of its own is not', async () => {
 const hierarchy = ['', 'pids', 'unified', 'systemd']
   .map((name) => join('/sys/fs/cgroup', name))
   .find((path) => existsSync(join(path, 'cgroup.procs')));
-if (hierarchy === undefined)
-  process.stdout.write('skipped: containers by their cgroup, which this host does not have\n');
-const attackInCgroup = hierarchy === undefined ? test.skipIf(true) : attackOnDisk;
+const attackInCgroup =
+  hierarchy === undefined
+    ? testUnless('this host has no hierarchy of cgroups below /sys/fs/cgroup')
+    : attackOnDisk;
 
 attackInCgroup.each([
   ['a pod', 'kubepods-refit-test/pod1'],

@@ -11,6 +11,7 @@ import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { makeKey, type SshServer } from '../../sandbox/sshd/server.ts';
 import { openShells } from '../../src/dialects/kubeadm/ssh.ts';
 import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
+import { testUnless, whyNoProgram } from '../left-out.ts';
 import { kubeconfigOf } from './rig.ts';
 
 const host = { name: 'w1', address: '127.0.0.1', role: 'controlPlane' } as const;
@@ -68,21 +69,26 @@ test('an answer without an end: the run ends with the name of the host', async (
   expect(stderr).toMatch(/^REFIT_SSH.*w1 \(127\.0\.0\.1\): it printed more than 1 MiB.*\n$/);
 });
 
-test('terminal escapes: a question shows them as text', async () => {
-  await answerBy(String.raw`printf 'missing=kube-scheduler hand /x\033]0;owned\007\n'`);
-  const words = [process.execPath, ...(await refit('apply'))].map((word) => `'${word}'`).join(' ');
-  const child = spawn('script', ['-qec', words, '/dev/null'], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  let shown = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    shown += text;
-    if (text.includes('Type yes')) child.stdin.end('no\n');
-  });
-  await once(child, 'exit');
-  expect(shown).toContain('Restore kube-scheduler.yaml from /x');
-  expect(shown).not.toContain('\u001b]0;');
-});
+testUnless(whyNoProgram('script', 'bsdutils'))(
+  'terminal escapes: a question shows them as text',
+  async () => {
+    await answerBy(String.raw`printf 'missing=kube-scheduler hand /x\033]0;owned\007\n'`);
+    const words = [process.execPath, ...(await refit('apply'))]
+      .map((word) => `'${word}'`)
+      .join(' ');
+    const child = spawn('script', ['-qec', words, '/dev/null'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    let shown = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      shown += text;
+      if (text.includes('Type yes')) child.stdin.end('no\n');
+    });
+    await once(child, 'exit');
+    expect(shown).toContain('Restore kube-scheduler.yaml from /x');
+    expect(shown).not.toContain('\u001b]0;');
+  },
+);
 
 test('a greeting before the script is no part of its answer', async () => {
   await answerBy('echo "Welcome to w1"\nexec /bin/sh -s');

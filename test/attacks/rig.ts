@@ -5,10 +5,11 @@ import { once } from 'node:events';
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
 import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
 import { NEW, Rig, type RigOptions } from '../agent/rig.ts';
+import { testUnless } from '../left-out.ts';
 
 /** User and group `nobody`: no rights on this host. */
 export const NOBODY = 65_534;
@@ -40,13 +41,9 @@ export async function startNode(options: Partial<RigOptions> = {}): Promise<Rig>
 }
 
 const isRoot = process.getuid?.() === 0;
-if (!isRoot)
-  process.stdout.write(
-    'skipped: attacks of other users and on mounted disks, which only root can start\n',
-  );
 
 /** A test that mounts a disk; skipped unless root runs it. */
-export const attackOnDisk = test.skipIf(!isRoot);
+export const attackOnDisk = testUnless(isRoot ? undefined : 'only root may mount a disk');
 
 /** What the agent says after the trial run of a version that is this script; it may know the directory in which it lies. */
 export async function reasonAfter(
@@ -78,7 +75,9 @@ export async function reasonAfter(
 }
 
 /** A test with a process of nobody's; skipped unless root runs it. */
-export const attackAsNobody = test.skipIf(!isRoot);
+export const attackAsNobody = testUnless(
+  isRoot ? undefined : 'only root may start processes of other users',
+);
 
 /** An account without rights: a directory of its own, and its processes, which end with it. */
 export class Attacker implements AsyncDisposable {

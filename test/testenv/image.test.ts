@@ -13,6 +13,7 @@ import { freePort } from '../../tools/controlplane/ports.ts';
 import { fetchLibraries } from '../../tools/release/debian.ts';
 import { ociArchive } from '../../tools/release/image.ts';
 import { PLATFORMS } from '../../tools/release/node-package.ts';
+import { leftOut } from '../left-out.ts';
 import { buildOneFile } from '../one-file.ts';
 import { Container, UnpackedImage, whyNoContainer } from './container.ts';
 import { installKinds, kubeconfigFor } from './control-plane.ts';
@@ -22,7 +23,7 @@ const USER = 65_532;
 const why = whyNoContainer();
 
 if (why === undefined) describe('the image', suite);
-else test(`the image: left out, since ${why}`, () => expect(process.getuid?.()).toBeDefined());
+else leftOut('the image', why);
 
 let directory = '';
 let image: UnpackedImage;

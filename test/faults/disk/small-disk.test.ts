@@ -1,15 +1,16 @@
 /** Tests the journal on a real disk without room, which only root can mount. */
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { keepSpare, loadJournal, saveJournal } from '../../../src/agent/state/journal-file.ts';
 import { journalAt } from '../../builders/agent-situations.ts';
+import { testUnless } from '../../left-out.ts';
 import { SmallDisk } from './small-disk.ts';
 
 const isRoot = process.getuid?.() === 0;
-if (!isRoot) process.stdout.write('skipped: tests on a small disk, which only root can mount\n');
+const testOnDisk = testUnless(isRoot ? undefined : 'only root may mount a small disk');
 
-test.skipIf(!isRoot)(
+testOnDisk(
   'journals are saved on a disk without a free byte, and the spare file comes back with room',
   async () => {
     await using disk = await SmallDisk.mount(16);

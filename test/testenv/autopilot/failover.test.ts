@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { controllerAddress } from '../../../sandbox/cluster/hosts.ts';
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import { LEADER_LEASE } from '../../../src/dialects/registry.ts';
@@ -13,6 +13,7 @@ import { createInformer } from '../../../src/kube/watch/informer.ts';
 import { freePort } from '../../../tools/controlplane/ports.ts';
 import { startMixed } from '../../doubles/mixed.ts';
 import { Motion } from '../../expectations/motion.ts';
+import { testUnless } from '../../left-out.ts';
 import { controlPlane, kubeconfigFor } from '../control-plane.ts';
 import { kubeconfigVia } from '../kubeconfig-variants.ts';
 import { addressOfMachine, Peers } from './peers.ts';
@@ -24,8 +25,10 @@ const RESTART_DELAY_MS = 8_000;
 /** Of the sandbox's leaders: who cannot renew for as long has lost it. */
 const LEASE_MS = 5_000;
 
-test.skipIf(ADDRESS === undefined)(
-  `the leader leads on while the API server that everything is pinned to is away (needs an address beside loopback: ${ADDRESS})`,
+const why = ADDRESS === undefined ? 'this host has no address beside loopback' : undefined;
+
+testUnless(why)(
+  'the leader leads on while the API server that everything is pinned to is away',
   async () => {
     await using things = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), 'refit-failover-'));
