@@ -1,6 +1,7 @@
 /** Gives a file what a copy leaves behind: mode, owner, ACL, SELinux context, capabilities and other extended attributes. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { messageOf } from '../../util/errors.ts';
 
@@ -19,6 +20,8 @@ export async function copyAttributes(
   to: string,
   { cannot }: AttributeTools,
 ): Promise<void> {
+  // A step that is repeated after a crash finds two names of one file, which cp refuses.
+  if (await isSameFile(from, to)) return;
   const context = existsSync(SELINUX) ? ',context' : '';
   const args = ['--attributes-only', `--preserve=mode,ownership,xattr${context}`, '--', from, to];
   const env = { ...process.env, LC_ALL: 'C' };
@@ -34,4 +37,11 @@ export async function copyAttributes(
       );
     cannot(`cp on this host cannot copy extended attributes: ${said.split('\n')[0]}`);
   }
+}
+
+async function isSameFile(path: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all(
+    [path, other].map(async (each) => await stat(each, { bigint: true }).catch(() => undefined)),
+  );
+  return a !== undefined && a.dev === b?.dev && a.ino === b.ino;
 }
