@@ -217,14 +217,20 @@ describe('a failure leaves the old version running', () => {
     expect((await rig.report())?.reason).toMatch(reason);
   });
 
+  // While no process answers, nobody knows whether k0s's own agent would report the end: then the agent says first that it rolls back.
   test.each([
     [
       'crashes',
+      ['RollingBack'],
       /^crash loop: .* did not show v1.36.3\+k0s.2 within 3 s .*; started at least \d+ times in (?:[3-9]|\d{2,}) s$/,
     ],
-    ['hangs', /^the service did not show v1.36.3\+k0s.2 within 3 s of its restart$/],
-    ['wrong-version', /runs v1.36.3\+k0s.2.wrong instead of v1.36.3\+k0s.2/],
-  ] as const)('a build that %s is rolled back', async (broken, reason) => {
+    [
+      'hangs',
+      ['RollingBack'],
+      /^the service did not show v1.36.3\+k0s.2 within 3 s of its restart$/,
+    ],
+    ['wrong-version', [], /runs v1.36.3\+k0s.2.wrong instead of v1.36.3\+k0s.2/],
+  ] as const)('a build that %s is rolled back', async (broken, first, reason) => {
     await using rig = await startRig({
       broken,
       flags: ['--restart-timeout', '3s'],
@@ -238,7 +244,7 @@ describe('a failure leaves the old version running', () => {
       'Cordoning',
       'ApplyingUpdate',
       'Restart',
-      'RollingBack',
+      ...first,
       'Failed',
     ]);
     expect(await rig.report()).toMatchObject({
@@ -260,12 +266,12 @@ describe('in the soak', () => {
     rig.startAgent();
     await rig.send('/new', NEW);
     await rig.end();
-    expect(rig.statuses).toEqual([
+    // It says first that it rolls back only if the next process does not answer yet when it looks.
+    expect(rig.statuses.filter((status) => status !== 'RollingBack')).toEqual([
       'Downloading',
       'Cordoning',
       'ApplyingUpdate',
       'Restart',
-      'RollingBack',
       'Failed',
     ]);
     expect(await rig.report()).toMatchObject({

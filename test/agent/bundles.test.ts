@@ -28,7 +28,11 @@ async function expectPlaced(rig: Rig, ...names: string[]): Promise<void> {
   await rig.end();
   expect(rig.statuses).toEqual(['Downloading', 'Completed']);
   expect((await readdir(imagesOf(rig))).toSorted()).toEqual(names);
-  expect(await readdir(rig.host.dataDirectory)).toEqual(['images']);
+  // What k0s keeps of its worker profile lies there before.
+  expect((await readdir(rig.host.dataDirectory)).toSorted()).toEqual([
+    'images',
+    'worker-profile.yaml',
+  ]);
 }
 
 test('a bundle is placed with two writes, and the service is left alone', async () => {
