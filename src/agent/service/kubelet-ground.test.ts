@@ -26,6 +26,7 @@ const said = (version: string, isOnCgroupV1 = true): string | undefined =>
   groundVeto(to(version), {
     dataDirectory: join(root, 'k0s'),
     proc: join(root, 'proc'),
+    whyForeign: () => undefined,
     isOnCgroupV1: () => isOnCgroupV1,
   });
 
@@ -63,6 +64,7 @@ test('what the agent announces: nothing on cgroup v2 or without a kubelet, else 
     cgroupV1Of({
       dataDirectory: join(root, 'k0s'),
       proc: join(root, 'proc'),
+      whyForeign: () => undefined,
       isOnCgroupV1: () => isOnCgroupV1,
     });
   expect(announced(true)).toBeUndefined();
@@ -71,4 +73,17 @@ test('what the agent announces: nothing on cgroup v2 or without a kubelet, else 
   expect(announced(false)).toBeUndefined();
   runKubelet('--fail-cgroupv1=false');
   expect(announced(true)).toBe('allowed');
+});
+
+test('what another user starts as the kubelet of k0s decides nothing', () => {
+  runKubelet('--fail-cgroupv1=true');
+  const found = (foreign?: string): string | undefined =>
+    cgroupV1Of({
+      dataDirectory: join(root, 'k0s'),
+      proc: join(root, 'proc'),
+      whyForeign: () => foreign,
+      isOnCgroupV1: () => true,
+    });
+  expect(found()).toBe('refused');
+  expect(found('belongs to user 65534, not to root')).toBeUndefined();
 });

@@ -4,11 +4,14 @@ import { join } from 'node:path';
 import type { AgentPresence } from '../../signal/agent-presence.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
 import { cgroupV1Refusal } from '../../versions/k0s-rules.ts';
+import { whyForeign as whyForeignProcess } from './trusted-process.ts';
 
 /** Where the files of the host lie; a test has folders of its own. */
 export interface Ground {
   readonly dataDirectory: string;
   readonly proc?: string;
+  /** Why a process cannot be the kubelet of this host; undefined when it can. */
+  readonly whyForeign?: (pid: number) => string | undefined;
   readonly isOnCgroupV1?: () => boolean;
 }
 
@@ -40,11 +43,15 @@ function hasCgroupV1(): boolean {
   }
 }
 
-/** The command line of the kubelet that k0s has started. */
-function kubeletWords({ dataDirectory, proc = '/proc' }: Ground): string[] | undefined {
+/** The command line of the kubelet that k0s has started. That of a foreign process is not read: it may take gigabytes, or never end. */
+function kubeletWords({
+  dataDirectory,
+  proc = '/proc',
+  whyForeign = whyForeignProcess,
+}: Ground): string[] | undefined {
   const binary = join(dataDirectory, 'bin/kubelet');
   for (const process of readdirSync(proc)) {
-    if (!/^\d+$/.test(process)) continue;
+    if (!/^\d+$/.test(process) || whyForeign(Number(process)) !== undefined) continue;
     const words = textOf(join(proc, process, 'cmdline')).split('\0');
     if (words[0] === binary) return words;
   }
