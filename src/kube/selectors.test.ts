@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../test/builders/nodes.ts';
+import { cpuMsOf } from '../../test/cpu-time.ts';
 import type { KubeObject, LabelSelector, Node } from './resources.ts';
 import {
   matchesLabels,
@@ -276,16 +277,17 @@ test('a selector of 300,000 characters is parsed in one pass, whatever it consis
   const budgetMs = 2_000;
   for (const part of [',', 'a,', '(', ')', 'a in (b),', '(,', 'a ', '!', 'a in (']) {
     const text = part.repeat(300_000 / part.length);
-    const before = performance.now();
-    for (const parse of [
-      () => parseLabelSelector(text),
-      () => parseFieldSelector(text, objectFields),
-    ])
-      try {
-        parse();
-      } catch (error) {
-        expect(error).toBeInstanceOf(SelectorError);
-      }
-    expect(performance.now() - before, JSON.stringify(part)).toBeLessThan(budgetMs);
+    const spentMs = cpuMsOf(() => {
+      for (const parse of [
+        () => parseLabelSelector(text),
+        () => parseFieldSelector(text, objectFields),
+      ])
+        try {
+          parse();
+        } catch (error) {
+          expect(error).toBeInstanceOf(SelectorError);
+        }
+    });
+    expect(spentMs, JSON.stringify(part)).toBeLessThan(budgetMs);
   }
 });
