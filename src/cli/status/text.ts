@@ -38,6 +38,7 @@ export function renderPlan(
     .flatMap(({ name, fetchesAhead }) => (fetchesAhead === true ? [name] : []));
   const sections: readonly Section[] = [
     { heading: 'why', lines: sentences.reasonLines(plan, failed), style: 'red' },
+    stoppedSection(plan),
     { heading: 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
     {
       heading: 'ends',
@@ -61,6 +62,11 @@ export function renderPlan(
     ...[...stageBars(plan.stages, medium), ...targets].map((line) => `  ${line}`),
     ...renderSections(sections, medium),
   ];
+}
+
+/** What left targets that never started. */
+export function stoppedSection({ stopped }: Pick<PlanView, 'stopped'>): Section {
+  return { heading: 'stopped', lines: stopped === undefined ? [] : [stopped] };
 }
 
 export function renderSections(sections: readonly Section[], { paint, width }: Medium): string[] {

@@ -1,5 +1,5 @@
 /** The JSON form of `refit status` (docs/reference/cli.md), from which all other outputs are made. */
-import { isStopping } from '../../engine/decide/budget.ts';
+import { describeEndByBudget, isStopping } from '../../engine/decide/budget.ts';
 import { isBehind, lastMoment, planEndOf } from '../../engine/decide/ended.ts';
 import { type Evaluations, phaseOf, stepEnd } from '../../engine/decide/evaluate-target.ts';
 import type { FullExplanation } from '../../engine/decide/explain.ts';
@@ -80,6 +80,8 @@ export interface PlanView
   readonly goesOn?: boolean | undefined;
   /** One sentence: why it failed, is about to, or cannot start. */
   readonly reason?: string | undefined;
+  /** One sentence, of a failed plan with targets that never started: which limit was used up, by which failures. */
+  readonly stopped?: string | undefined;
   readonly stages: readonly StageView[];
   readonly waits: readonly Wait[];
   /** Names of the targets that start next, in order. */
@@ -134,6 +136,8 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
       (rollout.phase === 'invalid' && rollout.problems[0]?.code === 'ChannelUnanswered') ||
       undefined,
     reason: reason?.message,
+    // Of an edited plan, the edit counts.
+    stopped: end.phase === 'failed' ? describeEndByBudget(snapshot, policy) : undefined,
     stages: rollout.stages.map((stage) => stageView(stage, look)),
     waits: waitsOf(look),
     next: nextOf(look),

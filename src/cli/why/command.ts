@@ -64,6 +64,7 @@ function planSections(status: StatusView, plan: PlanView, now: number): text.Sec
       lines: [...sentences.reasonLines(plan, failed), ...failed.map(sentences.sentenceOf)],
       style: 'red',
     },
+    text.stoppedSection(plan),
     ...(text.isOpen(plan) ? progress(status, plan, now) : []),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },
     { heading: 'cordon', lines: sentences.cordonLines(plan) },
@@ -135,7 +136,10 @@ function sectionsOf(
   const isStopped = text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
   if (phase === 'failed')
     return whyAndToDo(sentences.sentenceOf(sentences.failedRow(plan, target, now)), plan);
-  if (isStopped) return whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);
+  if (isStopped) {
+    const [why, ...rest] = whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);
+    return [why, text.stoppedSection(plan), ...rest].filter((each) => each !== undefined);
+  }
   const isSaid =
     sentences.isMoving(target) || own.waits.some((wait) => wait.target === target.name);
   const turn = isSaid ? [] : turnOf(plan, stage, target, now);

@@ -289,7 +289,11 @@ test('a plan that failed: why, and what to do; of its nodes too', async () => {
   expect(why(views, 'w1')[0]).toContain(
     "\n  why     w1 failed (30 s): Failed: see the node's log for the reason\n",
   );
-  expect(why(views, 'w2')[0]).toContain(`\n  why     not started: w1: Failed: no socket${advice}`);
+  const stopped =
+    '\n  stopped 1 node failed (w1), more than failureBudget 0 (the default, since no UpgradePolicy applies) allows, so w2, w3 never started';
+  expect(why(views, 'w2')[0]).toContain(
+    `\n  why     not started: w1: Failed: no socket${stopped}${advice}`,
+  );
 });
 
 test('a plan that will be refused waits for nothing', async () => {

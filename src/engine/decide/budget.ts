@@ -3,7 +3,7 @@ import { counted, listed } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
-import type { RecordedState, Stage, Target } from '../model/rollout.ts';
+import { type RecordedState, type Stage, type Target, targetsIn } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 export const FAILURES: readonly RecordedState[] = ['failed', 'missing', 'unsupported'];
@@ -50,6 +50,20 @@ export function describeUsedUpBudget(
     lifts: `${retried}, or failureBudget is ${failures.length} or more while the plan runs`,
   };
 }
+
+/** Of a rollout that failed with targets that never started: which limit was used up, and which targets; undefined of any other. */
+export function describeEndByBudget(snapshot: Snapshot, policy: RolloutPolicy): string | undefined {
+  const { rollout, controls } = snapshot;
+  // Only these targets were left out because of the limit.
+  const names = targetsIn(rollout, 'pending').map(({ name }) => name);
+  const isAborted = controls.abort !== undefined || rollout.reason?.code === 'Aborted';
+  if (rollout.phase !== 'failed' || names.length === 0 || isAborted) return undefined;
+  const budget = describeUsedUpBudget(snapshot, policy);
+  if (budget === undefined) return undefined;
+  return `${budget.message}, so ${listed([...new Set(names)], MOST_NAMES)} never started`;
+}
+
+const MOST_NAMES = 8;
 
 /** `failureBudget 1 of UpgradePolicy nightly`. */
 export function budgetOf({ maxFailures, name }: RolloutPolicy): string {
