@@ -9,6 +9,7 @@ import { cattlePlanKind, upgradePolicyKind } from '../api/schemas.ts';
 import { problemsOf, targetProblems } from '../dialects/autopilot/problems.ts';
 import { setProblems } from '../dialects/capi/updaters/updater-sets.ts';
 import { resolveLatest } from '../dialects/cattle/latest.ts';
+import { rivalsAmong } from '../dialects/cattle/rivals.ts';
 import { type Manifest, parseManifest } from '../dialects/kubeadm/manifest.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
 import { readUpdateConfig } from '../updates/config/read-config.ts';
@@ -25,13 +26,16 @@ export async function validate(
 ): Promise<void> {
   const wrong: string[] = [];
   const pages = new Set<string>();
+  const earlier: CattlePlan[] = [];
   let judged = 0;
   for (const file of await readInputs(paths)) {
     const { judgements, problems, others } = judgeFile(file);
     judged += judgements.length;
     for (const line of others) write(`${line}, which is not checked\n`);
     wrong.push(...problems);
-    for (const { place, title, problems: own, warnings = [], page } of judgements) {
+    for (const { place, title, problems: own, warnings: found = [], page, plan } of judgements) {
+      const warnings = [...found, ...(plan === undefined ? [] : rivalsAmong(plan, earlier))];
+      if (plan !== undefined) earlier.push(plan);
       if (own.length > 0) {
         wrong.push(...own.map((problem) => `${place}: ${problem}`));
         pages.add(page);
@@ -74,6 +78,8 @@ interface Judgement {
   readonly problems: readonly string[];
   readonly warnings?: readonly string[];
   readonly page: string;
+  /** To compare with others. */
+  readonly plan?: CattlePlan;
 }
 
 function judge({ kind, object }: ReadObject): Judgement {
@@ -128,7 +134,7 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
       ? []
       : [`spec.concurrency: is ${concurrency ?? 'missing'}, ${nobody}; use 1`]),
   ];
-  return { title, problems: own, warnings, page: 'docs/guides/system-upgrade-controller.md' };
+  return { title, problems: own, warnings, page: 'docs/guides/system-upgrade-controller.md', plan };
 }
 
 function judgeConfig(config: UpdateConfig): Judgement {

@@ -53,6 +53,8 @@ interface Capabilities<P extends KubeObject> {
   clusterOf?(plan: P): string | undefined;
   /** What the plan's status says could not be found out, in one sentence, for read-only commands. */
   unknownOf?(plan: P): string | undefined;
+  /** What people should know and what decides nothing, one sentence each. `plans`: all that it is compared with. */
+  warnings?(plan: P, world: World, plans: readonly KubeObject[]): readonly string[];
   /** The Events of a record of `rollout`, where users know others than ours; then targets have none. */
   planEvents?(
     before: P,

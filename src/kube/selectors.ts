@@ -136,6 +136,30 @@ export function labelMatcher(
     matchExpressions.every((each) => meets(each, ownMember(labels, each.key)));
 }
 
+/** True if the first selector surely selects each object that the second one selects, whatever labels objects have. */
+export function selectsAllOf(wide: LabelSelector, narrow: LabelSelector): boolean {
+  const known = requirementsOf(narrow);
+  return requirementsOf(wide).every((wanted) => known.some((each) => implies(each, wanted)));
+}
+
+function requirementsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): Requirement[] {
+  const exact = Object.entries(matchLabels).map(
+    ([key, value]): Requirement => ({ key, operator: 'In', values: [value] }),
+  );
+  return [...exact, ...matchExpressions];
+}
+
+/** True if each label that meets the first requirement meets the second one. */
+function implies(known: Requirement, wanted: Requirement): boolean {
+  if (known.key !== wanted.key) return false;
+  const { operator, values = [] } = known;
+  if (operator === 'In') return values.every((value) => meets(wanted, value));
+  if (operator === 'DoesNotExist') return meets(wanted, undefined);
+  if (operator === 'Exists') return wanted.operator === 'Exists';
+  const isWider = (wanted.values ?? []).every((value) => values.includes(value));
+  return operator === 'NotIn' && wanted.operator === 'NotIn' && isWider;
+}
+
 function meets({ operator, values = [] }: Requirement, value: string | undefined): boolean {
   const isThere = value !== undefined;
   const isAmong = isThere && values.includes(value);

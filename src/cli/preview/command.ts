@@ -43,7 +43,9 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
   const read = file === undefined ? undefined : await plansIn(file);
   return await inSession(flags, parts, 'refit-preview', async (session) => {
     const now = parts.clock.now();
-    const { loaded, viewParts } = session;
+    const { loaded } = session;
+    const beside = (read ?? []).map(({ object }) => object);
+    const viewParts = { ...session.viewParts, beside };
     const plans =
       read === undefined
         ? await previewOpen(loaded, viewParts, now)
@@ -162,7 +164,7 @@ async function previewAt(
   const policy = policyRule(parts.policies, inspection.dialect.name, inspection.plan);
   const stages = stagePreviews(view, inspection, now);
   const duration = durationOf(stages, inspection, now);
-  const { dialect, kind, name, id, phase, reason, timeZone, waits, cordoned } = view;
+  const { dialect, kind, name, id, phase, reason, timeZone, waits, cordoned, warnings } = view;
   const refusals = isFinal(inspection.snapshot.rollout) ? [] : refusalsOf({ ...inspection, now });
   const isOrdered =
     inspection.dialect.ordersByUid !== true || (inspection.plan.metadata.uid ?? '') !== '';
@@ -186,6 +188,7 @@ async function previewAt(
     stages,
     waits,
     cordoned,
+    warnings,
     policy,
     drains,
     duration,

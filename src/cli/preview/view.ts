@@ -25,6 +25,7 @@ export interface PlanPreview
     | 'timeZone'
     | 'waits'
     | 'cordoned'
+    | 'warnings'
     | 'unseen'
   > {
   /** Phase of the plan with that name in the cluster. */
@@ -54,7 +55,18 @@ export function renderPreview(view: PreviewView, now: number): string {
 }
 
 function renderPlan(plan: PlanPreview): string[] {
-  const { kind, name, id, phase, present, reason, stages, waits, unseen = [] } = plan;
+  const {
+    kind,
+    name,
+    id,
+    phase,
+    present,
+    reason,
+    stages,
+    waits,
+    warnings = [],
+    unseen = [],
+  } = plan;
   const found = stages.filter(
     ({ done, moving, waves, selection }) =>
       done + moving.length + waves.length > 0 || selection !== undefined,
@@ -71,6 +83,7 @@ function renderPlan(plan: PlanPreview): string[] {
     ...found.flatMap(stageLines),
     ...waits.map((wait) => line('waits', waitText(wait))),
     ...cordonLines(plan).map((text) => line('cordon', text)),
+    ...warnings.map((text) => line('warning', text)),
     ...(plan.drains ? drainLines(plan.drains) : []),
     ...(plan.duration ? durationLines(plan.duration, plan.timeZone) : []),
     ...unseen.map((what) => line('unknown', what)),

@@ -34,6 +34,8 @@ import { harmless, type PlanView, viewOf } from './view.ts';
 export interface ViewParts {
   readonly sources: Sources;
   readonly policies: Policies;
+  /** Plans of files, which warnings count as if they were in the cluster. */
+  readonly beside?: readonly KubeObject[];
   /** All plans if absent. */
   readonly filter?: PlanFilter;
 }
@@ -90,7 +92,8 @@ export async function inspectAll(loaded: readonly Loaded[], parts: ViewParts, no
   return { inspections: inspected.filter((each) => each !== undefined), unreadable };
 }
 
-type Of = Pick<Loaded, 'dialect' | 'world'>;
+/** Without its plans, nothing is compared with them. */
+type Of = Pick<Loaded, 'dialect' | 'world'> & Partial<Pick<Loaded, 'plans'>>;
 
 /** Some dialects show people another name than that of the object; only the dialect knows it. */
 function isAskedFor(
@@ -124,7 +127,9 @@ const MAX_ROUNDS = 10;
 /** Asks what the decision needs until it asks nothing more, as the leader does. Throws UnreadablePlan. */
 export async function inspect(of: Of, plan: KubeObject, parts: ViewParts, now: number) {
   const { dialect, world } = of;
-  const { sources, policies } = parts;
+  const { sources, policies, beside = [] } = parts;
+  const compared = [...(of.plans?.() ?? []), ...beside];
+  const warnings = readingPlan(of, plan, () => dialect.warnings?.(plan, world, compared) ?? []);
   const policy = readingPlan(of, plan, () =>
     policyOfPlan(dialect, policies.list(), plan, UNCOVERED, world),
   );
@@ -155,6 +160,7 @@ export async function inspect(of: Of, plan: KubeObject, parts: ViewParts, now: n
     world,
     snapshot,
     policy,
+    warnings,
     unseen: [
       ...(unseen === undefined ? [] : [unseen]),
       ...answers.unseen,
@@ -169,14 +175,15 @@ export async function inspect(of: Of, plan: KubeObject, parts: ViewParts, now: n
 
 /** Explains what is recorded, not what would be recorded next: without a controller that never happens. */
 export function viewAt(
-  { dialect, plan, snapshot, policy, unseen }: Inspection,
+  { dialect, plan, snapshot, policy, warnings, unseen }: Inspection,
   now: number,
 ): PlanView {
   const upcoming = decide(snapshot, policy, now).record ?? snapshot.rollout;
   const evaluations = evaluationsFor(snapshot, policy, now);
   const explanation = explainToPeople(evaluations);
   const [{ namespace }, cluster] = [plan.metadata, dialect.clusterOf?.(plan)];
-  return viewOf(dialect, { ...evaluations, namespace, cluster, explanation, upcoming, unseen });
+  const seen = { explanation, upcoming, warnings, unseen };
+  return viewOf(dialect, { ...evaluations, ...seen, namespace, cluster });
 }
 
 /** Of what is recorded and of what would be recorded next: a new plan has gates too. */

@@ -45,6 +45,7 @@ export function renderPlan(
       lines: sentences.endLines(plan.waits.filter((wait) => !sentences.isRoutine(wait))),
     },
     { heading: 'cordon', lines: sentences.cordonLines(plan) },
+    warningSection(plan),
     { heading: 'unknown', lines: plan.unseen ?? [] },
     { heading: 'agents', lines: agentLines(plan) },
     {
@@ -67,6 +68,10 @@ export function renderPlan(
 /** What left targets that never started. */
 export function stoppedSection({ stopped }: Pick<PlanView, 'stopped'>): Section {
   return { heading: 'stopped', lines: stopped === undefined ? [] : [stopped] };
+}
+
+export function warningSection({ warnings = [] }: Pick<PlanView, 'warnings'>): Section {
+  return { heading: 'warning', lines: warnings, style: 'yellow' };
 }
 
 export function renderSections(sections: readonly Section[], { paint, width }: Medium): string[] {

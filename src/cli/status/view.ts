@@ -93,6 +93,8 @@ export interface PlanView
   readonly abort?: string | undefined;
   /** The nodes that stay cordoned, because Refit removes only its own cordons. */
   readonly cordoned?: readonly Cordoned[] | undefined;
+  /** What people should know although it decides nothing, one sentence each. */
+  readonly warnings?: readonly string[] | undefined;
   /** What could not be checked, one sentence each. */
   readonly unseen?: readonly string[] | undefined;
 }
@@ -110,11 +112,12 @@ export interface StatusView {
 export interface ViewInput extends Evaluations, Pick<PlanView, 'namespace' | 'cluster'> {
   readonly explanation: Pick<FullExplanation, 'waits' | 'cordoned'>;
   readonly upcoming: Rollout;
+  readonly warnings: readonly string[];
   readonly unseen: readonly string[];
 }
 
 export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanView {
-  const { snapshot, policy, unseen } = look;
+  const { snapshot, policy, warnings, unseen } = look;
   const { cordoned } = look.explanation;
   const { rollout, controls } = snapshot;
   const { kind, name, uid, created } = rollout.source;
@@ -146,6 +149,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     ...(controls.paused || policy.paused ? { paused: controls.paused ? 'plan' : 'policy' } : {}),
     abort: controls.abort,
     cordoned: cordoned.length === 0 ? undefined : cordoned,
+    warnings: warnings.length === 0 ? undefined : warnings,
     unseen: unseen.length === 0 ? undefined : unseen,
   });
 }

@@ -68,6 +68,7 @@ function planSections(status: StatusView, plan: PlanView, now: number): text.Sec
     ...(text.isOpen(plan) ? progress(status, plan, now) : []),
     { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },
     { heading: 'cordon', lines: sentences.cordonLines(plan) },
+    text.warningSection(plan),
     { heading: 'agents', lines: text.agentLines(plan) },
     { heading: 'to do', lines: text.toDo(plan) },
     { heading: 'you can', lines: controlsOf(plan) },
@@ -93,6 +94,7 @@ function nodeBlocks(
           [
             ...sectionsOf(status, plan, stage, target, now),
             cordonSection(plan, target),
+            text.warningSection(plan),
             agentSection(target),
           ],
           medium,

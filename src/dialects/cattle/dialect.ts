@@ -26,10 +26,11 @@ import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './condit
 import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
 import { hashedSecrets } from './latest.ts';
 import { isHeld, withDrainOf } from './leader-drain.ts';
-import { CONTROL_PREFIX, HELD_ANNOTATION, PLAN_LABEL } from './names.ts';
+import { CONTROL_PREFIX, HELD_ANNOTATION, isInstaller, PLAN_LABEL } from './names.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve.ts';
+import { rivalsInCluster } from './rivals.ts';
 import {
   isOfSomePlan,
   isPaused,
@@ -123,6 +124,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
     isBehind: (node, { version }, { spec }) => isBehind(node, version, spec?.upgrade?.image),
     ordersByUid: true,
     unknownOf: (plan) => conditionOf(plan, CHANNEL_TYPE)?.message,
+    warnings: rivalsInCluster,
     withStalls,
     stallsOf,
     planRules: {
@@ -143,13 +145,10 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
   };
 }
 
-/** The images that install the version of their tag; what others do, only their Plan knows. */
-const INSTALLERS = /(?:^|\/)(?:k3s|rke2)-upgrade(?:[:@]|$)/;
-
 function isBehind(node: KubeObject, version: string, image = ''): boolean {
   // A tag has no plus sign.
   const release = version.replace(/-(?=k3s|rke2r)/, '+');
-  return INSTALLERS.test(image) && isOlder(kubeletVersionOf(node), release);
+  return isInstaller(image) && isOlder(kubeletVersionOf(node), release);
 }
 
 /** As `prepare` in the images of K3s and RKE2: the Job would wait on its node until that Plan has the same version, and is complete. */

@@ -38,6 +38,13 @@ export function hashOn({ metadata }: KubeObject, plan: CattlePlan): string | und
   return ownMember(metadata.labels, hashLabelOf(plan.metadata.name));
 }
 
+/** The images that install the version of their tag; what others do, only their Plan knows. */
+const INSTALLERS = /(?:^|\/)(?:k3s|rke2)-upgrade(?:[:@]|$)/;
+
+export function isInstaller(image: string): boolean {
+  return INSTALLERS.test(image);
+}
+
 const MAX = 64;
 
 /** True if the plan is for the node, which nobody has left out. */
