@@ -69,6 +69,43 @@ test.each([
   expect([view.phase, view.reason]).toEqual([phase, reason]);
 });
 
+const REMOVED =
+  'flowschemas.flowcontrol.apiserver.k8s.io v1beta2 has been removed in Kubernetes v1.29.0, but there are 2 such resources in the cluster';
+
+test.each([
+  ['as it was', 'v1.30.1+k0s.0', 'invalid', REMOVED],
+  [
+    'for a release that still has the API',
+    'v1.28.4+k0s.0',
+    'edited',
+    'edited after it ended (it was refused because of an API that v1.29.0 removed, and now says v1.28.4+k0s.0); it will not run: delete it and apply it again',
+  ],
+])('a Plan that a leader refused with RemovedApis: %s', async (_name, version, phase, reason) => {
+  const status = statusOf('Warning', [], [], REMOVED);
+  const view = await look(buildPlan({ commands: [{ k0supdate: { ...update, version } }] }, status));
+  expect([view.phase, view.reason]).toEqual([phase, reason]);
+});
+
+const UNVERIFIED =
+  'the download of command 0 for linux-amd64 has no sha256, and UpgradePolicy nightly requires one; spec.payloads.requireSha256: false there lifts this';
+
+test.each([
+  ['as it was', {}, 'invalid', UNVERIFIED],
+  [
+    'with the hash',
+    { sha256: 'a'.repeat(64) },
+    'edited',
+    'edited after it ended (the download that was refused is another one now); it will not run: delete it and apply it again',
+  ],
+])('a Plan that was refused with Unverified: %s', async (_name, hash, phase, reason) => {
+  const platforms = { 'linux-amd64': { url: 'https://example.com/k0s', ...hash } };
+  const status = statusOf('Warning', [], [], `Unverified: ${UNVERIFIED}`);
+  const view = await look(
+    buildPlan({ commands: [{ k0supdate: { ...update, platforms } }] }, status),
+  );
+  expect([view.phase, view.reason]).toEqual([phase, reason]);
+});
+
 test('a Plan whose selector matches nothing did nothing', async () => {
   const nobody = buildUpdate({
     targets: { workers: { ...listed(), discovery: { selector: { labels: 'zone=mars' } } } },

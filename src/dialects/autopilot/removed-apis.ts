@@ -109,7 +109,11 @@ export async function preconditions(
   return [];
 }
 
-function versionsOf({ k0supdate, airgapupdate }: Plan['spec']['commands'][number]): string[] {
+/** Which a command asks to check: none if it is forced. */
+export function versionsOf({
+  k0supdate,
+  airgapupdate,
+}: Plan['spec']['commands'][number]): string[] {
   const update = k0supdate && k0supdate.forceupdate !== true ? [k0supdate.version] : [];
   return [...(airgapupdate ? [airgapupdate.version] : []), ...update];
 }

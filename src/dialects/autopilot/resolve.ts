@@ -13,9 +13,12 @@ import {
 } from '../../engine/model/rollout.ts';
 import { runIdOf, runSuffixOf } from '../../engine/model/runs.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { listed } from '../../util/phrases.ts';
+import { isOlder } from '../../versions/release-parts.ts';
 import { problemsOf, subjectOf } from './problems.ts';
+import { versionsOf } from './removed-apis.ts';
 import { discover, withoutControllers } from './signal.ts';
-import { PLAN_STATES, phaseOfPlan, reasonOf, recordedStateOf } from './states.ts';
+import { PLAN_STATES, phaseOfPlan, reasonOf, recordedStateOf, removedIn } from './states.ts';
 import { mergeShards } from './status-shards/merge.ts';
 import { entriesIn, listOf } from './status-shards/target-lists.ts';
 
@@ -48,7 +51,8 @@ function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): stri
   if (refusal === undefined) {
     // Of a refusal by another leader, nothing shows what it was for; any other Plan was right when it started.
     const isRefused = phaseOfPlan(plan.status?.state) === 'invalid';
-    return isRefused ? undefined : (problems[0]?.message ?? addedTarget(plan, world));
+    if (isRefused) return correctedRelease(plan);
+    return problems[0]?.message ?? addedTarget(plan, world);
   }
   const { status: _recorded, ...applied } = plan;
   const [first] = problemsOf(applied);
@@ -56,6 +60,16 @@ function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): stri
   return subjectOf(first.message) === refusal
     ? undefined
     : `${refusal} was refused; now ${first.message}`;
+}
+
+/** The text names the release that removed an API: a Plan for an older one is not what was refused. */
+function correctedRelease(plan: api.Plan): string | undefined {
+  const texts = (plan.status?.commands ?? []).map(({ description = '' }) => description);
+  const release = texts.flatMap((text) => removedIn(text) ?? [])[0];
+  const versions = plan.spec.commands.flatMap(versionsOf);
+  if (release === undefined || !versions.every((version) => isOlder(version, release)))
+    return undefined;
+  return `it was refused because of an API that ${release} removed, and now says ${listed(versions) || 'no version'}`;
 }
 
 /** A node that the Plan lists now and that the record of its success lacks. Other records may be of a part of it. */

@@ -68,6 +68,11 @@ const IMPLIED: Readonly<Partial<Record<RolloutPhase, ReasonCode>>> = {
 /** The original's own sentence, which scripts compare: it must stay without a code. */
 const REMOVED = /^\S+ \S+ has been removed in Kubernetes /;
 
+/** The release that removed the API which such a sentence names. */
+export function removedIn(text: string): string | undefined {
+  return / has been removed in Kubernetes ([^\s,]+)/.exec(text)?.[1];
+}
+
 export function textOf({ code, message }: Reason, phase: RolloutPhase): string {
   return code === IMPLIED[phase] || REMOVED.test(message) ? message : `${code}: ${message}`;
 }

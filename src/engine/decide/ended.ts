@@ -11,7 +11,7 @@ import {
   targetsIn,
   withStages,
 } from '../model/rollout.ts';
-import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { isStillUnverified, type RolloutPolicy } from '../policy/rollout-policy.ts';
 import { isUpgradedByLaterStage } from './retry.ts';
 
 export interface PlanEnd {
@@ -33,7 +33,11 @@ export function planEndOf(snapshot: Snapshot, now: number): PlanEnd {
   const { phase, reason, stages } = rollout;
   if (!isFinal(rollout) || rollout.unread) return { phase, reason };
   const edit =
-    rollout.edit ?? editedVersion(snapshot) ?? correctedVersion(rollout) ?? changedSpec(snapshot);
+    rollout.edit ??
+    editedVersion(snapshot) ??
+    correctedVersion(rollout) ??
+    correctedDownload(rollout) ??
+    changedSpec(snapshot);
   if (edit !== undefined) return { phase: 'edited', reason: edited(rollout, edit) };
   if (phase !== 'done') return { phase, reason };
   const behind = targetsBehind(snapshot, now);
@@ -92,6 +96,15 @@ function correctedVersion({ phase, reason, stages }: Rollout): string | undefine
   const isNamed = versions.some((version) => reason?.message.includes(version));
   if (isNamed || versions.length === 0) return undefined;
   return `it was refused for another version than ${listed([...new Set(versions)])}`;
+}
+
+/** The refused download is another one now. Of a plan that lost its downloads, nothing shows that. */
+function correctedDownload({ phase, reason, stages }: Rollout): string | undefined {
+  const isRefused = phase === 'invalid' && reason?.code === 'Unverified';
+  const hasDownloads = stages.some(({ payloads = {} }) => Object.keys(payloads).length > 0);
+  return isRefused && hasDownloads && !isStillUnverified(stages, reason.message)
+    ? 'the download that was refused is another one now'
+    : undefined;
 }
 
 function targetsBehind(snapshot: Snapshot, now: number): Reason | undefined {

@@ -144,7 +144,10 @@ export function policyWithin(targetDeadlineMs: number): RolloutPolicy {
 }
 
 /** Why the policy refuses the plan's downloads, one reason for each. */
-export function payloadProblems(stages: readonly Stage[], policy: RolloutPolicy): Reason[] {
+export function payloadProblems(
+  stages: readonly Stage[],
+  policy: Pick<RolloutPolicy, 'name' | 'requireSha256' | 'requireHttps'>,
+): Reason[] {
   const { name, requireSha256, requireHttps } = policy;
   return downloadsOf(stages).flatMap(({ where, hasHash, isPlain }) => {
     const noHash = because(
@@ -160,6 +163,14 @@ export function payloadProblems(stages: readonly Stage[], policy: RolloutPolicy)
       ...(requireHttps && isPlain ? [plain] : []),
     ];
   });
+}
+
+/** True if a download that this text of `payloadProblems` names still has that fault. */
+export function isStillUnverified(stages: readonly Stage[], message: string): boolean {
+  const strict = { requireSha256: true, requireHttps: true };
+  // The rest of the sentence names the policy.
+  const faults = payloadProblems(stages, strict).map((each) => each.message.split(', and ')[0]);
+  return faults.some((fault) => fault !== undefined && message.includes(fault));
 }
 
 /** A warning about downloads without a sha256; undefined if all have one. */
