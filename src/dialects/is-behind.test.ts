@@ -39,6 +39,10 @@ test.each([
 test.each([
   ['k3s', 'rancher/k3s-upgrade', 'v1.36.3+k3s1', 'v1.37.0-k3s1', true],
   ['k3s, the same', 'rancher/k3s-upgrade', 'v1.37.0+k3s1', 'v1.37.0-k3s1', false],
+  ['k3s, an older build', 'rancher/k3s-upgrade', 'v1.37.0+k3s1', 'v1.37.0-k3s2', true],
+  ['k3s, a pre-release', 'rancher/k3s-upgrade', 'v1.37.0-rc1+k3s1', 'v1.37.0-rc1-k3s1', false],
+  ['RKE2 with a dash', 'rancher/rke2-upgrade', 'v1.36.3+rke2r1', 'v1.36.3-rke2r1', false],
+  ['RKE2, a build behind', 'rancher/rke2-upgrade', 'v1.36.3+rke2r1', 'v1.36.3-rke2r2', true],
   [
     'RKE2 from another registry',
     'r.example/rke2-upgrade:v1',

@@ -1,7 +1,13 @@
 /** The proof that versions are in one order: the one people mean, with build suffixes, and never two at once. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compareVersions, compareVersionTexts, parseVersion, type Version } from './version.ts';
+import {
+  compareVersions,
+  compareVersionTexts,
+  parseVersion,
+  type Version,
+  withPlusSign,
+} from './version.ts';
 
 function parsed(text: string): Version {
   const version = parseVersion(text);
@@ -21,6 +27,13 @@ describe('parsing', () => {
     ['v1.34.1+rke2r10', { major: 1, minor: 34, patch: 1, pre: '', build: 'rke2r10' }],
     ['v1.33.5-eks-113cf36', { major: 1, minor: 33, patch: 5, pre: '', build: 'eks-113cf36' }],
     ['v1.33.5-gke.1162000', { major: 1, minor: 33, patch: 5, pre: '', build: 'gke.1162000' }],
+    ['v1.33.1-k3s1', { major: 1, minor: 33, patch: 1, pre: '', build: 'k3s1' }],
+    ['v1.33.1-rke2r1', { major: 1, minor: 33, patch: 1, pre: '', build: 'rke2r1' }],
+    ['v1.33.1-k0s.0', { major: 1, minor: 33, patch: 1, pre: '', build: 'k0s.0' }],
+    ['v1.33.1-k0s', { major: 1, minor: 33, patch: 1, pre: '', build: 'k0s' }],
+    ['v1.33.1-rc1-k3s1', { major: 1, minor: 33, patch: 1, pre: 'rc1', build: 'k3s1' }],
+    ['v1.33.1-rc.1-k0s.0', { major: 1, minor: 33, patch: 1, pre: 'rc.1', build: 'k0s.0' }],
+    ['v1.33.1-k3sish', { major: 1, minor: 33, patch: 1, pre: 'k3sish', build: '' }],
     ['v99.99.99', { major: 99, minor: 99, patch: 99, pre: '', build: '' }],
   ])('%s', (text, version) => {
     expect(parseVersion(text)).toEqual(version);
@@ -48,6 +61,18 @@ describe('parsing', () => {
   ])('%j is none', (text) => {
     expect(parseVersion(text)).toBeUndefined();
   });
+});
+
+test.each([
+  ['v1.33.1-k3s1', 'v1.33.1+k3s1'],
+  ['v1.33.1-rc1-rke2r2', 'v1.33.1-rc1+rke2r2'],
+  ['v1.33.1-k0s.0', 'v1.33.1+k0s.0'],
+  ['v1.33.1-k0s', 'v1.33.1+k0s'],
+  ['v1.33.1+k0s.0', 'v1.33.1+k0s.0'],
+  ['v1.33.1-rc.1', 'v1.33.1-rc.1'],
+  ['v1.33.5-eks-113cf36', 'v1.33.5-eks-113cf36'],
+])('%s with a plus sign is %s', (text, wanted) => {
+  expect(withPlusSign(text)).toBe(wanted);
 });
 
 describe('order', () => {

@@ -10,6 +10,12 @@ export interface Version {
   readonly build: string;
 }
 
+/**
+ * A build that stands after a dash: cloud providers write theirs so, and tags of images, which have no plus sign, those of k3s,
+ * RKE2 and k0s. A pre-release may come before it, as in `v1.33.1-rc1-k3s1`.
+ */
+const BUILD_AFTER_DASH = /^(?:(.+?)-)?((?:eks|gke)\b.*|(?:k3s|rke2r)\d.*|k0s\b.*)$/;
+
 const PATTERN = /^v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?$/;
 
 /** Three numbers, optionally with `v`, pre-release and build suffix; undefined for any other text, and for none. */
@@ -18,13 +24,14 @@ export function parseVersion(text = ''): Version | undefined {
   if (!match) return undefined;
   const [, major, minor, patch, afterMinus = '', build = ''] = match;
   const numbers = { major: Number(major), minor: Number(minor), patch: Number(patch) };
-  // Cloud providers write builds of a release like pre-releases.
-  if (!/^(?:eks|gke)\b/.test(afterMinus)) return { ...numbers, pre: afterMinus, build };
-  return {
-    ...numbers,
-    pre: '',
-    build: [afterMinus, build].filter((part) => part !== '').join('+'),
-  };
+  const [, pre = '', dashed] = BUILD_AFTER_DASH.exec(afterMinus) ?? [];
+  if (dashed === undefined) return { ...numbers, pre: afterMinus, build };
+  return { ...numbers, pre, build: [dashed, build].filter((part) => part !== '').join('+') };
+}
+
+/** With the plus sign before the build of k3s, RKE2 or k0s, where a tag of an image has a dash; any other text as it is. */
+export function withPlusSign(text: string): string {
+  return text.replace(/-(?=(?:k3s|rke2r)\d|k0s(?:\.|$))/, '+');
 }
 
 /** Negative when `a` comes before `b`: by numbers, then pre-release before release, then the build suffix. */

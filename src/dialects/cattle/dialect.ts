@@ -146,9 +146,7 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
 }
 
 function isBehind(node: KubeObject, version: string, image = ''): boolean {
-  // A tag has no plus sign.
-  const release = version.replace(/-(?=k3s|rke2r)/, '+');
-  return isInstaller(image) && isOlder(kubeletVersionOf(node), release);
+  return isInstaller(image) && isOlder(kubeletVersionOf(node), version);
 }
 
 /** As `prepare` in the images of K3s and RKE2: the Job would wait on its node until that Plan has the same version, and is complete. */
