@@ -49,6 +49,7 @@ const BAD: Readonly<Record<string, Plan>> = {
   'a version that is none': planOf({ version: 'latest' }),
   'no version': planOf({ version: '' }),
   'a version that no node reports': planOf({ version: '1.36.3+k0s.0' }),
+  'a version with the dash of an image tag': planOf({ version: 'v1.36.3-k0s.0' }),
   'a bundle without version': bundle('', listed('w1')),
   'no platform': planOf({ platforms: {} }),
   'no address': download(''),

@@ -235,9 +235,13 @@ test('all problems are told at once', () => {
   ]);
 });
 
-test('a version with the dash of an image tag: no node reports one', () => {
-  expect(found(withUpdate({ version: 'v1.33.1-k0s.0' }))).toEqual([
-    `${AT}.version: "v1.33.1-k0s.0" is no version that a node can report; use v1.33.1+k0s.0`,
+test.each([
+  ['v1.33.1-k0s.0', 'v1.33.1+k0s.0'],
+  ['v1.33.1-rc.1-k0s.0', 'v1.33.1-rc.1+k0s.0'],
+  ['v1.33.1-k0s', 'v1.33.1+k0s'],
+])('a version with the dash of an image tag: no node reports %s', (version, right) => {
+  expect(found(withUpdate({ version }))).toEqual([
+    `${AT}.version: "${version}" is no version that a node can report; use ${right}`,
   ]);
 });
 

@@ -2,7 +2,7 @@
 import * as api from '../../api/autopilot/plan.ts';
 import { roomForTargets } from '../../engine/act/status-shards.ts';
 import { because, type Reason } from '../../engine/model/reasons.ts';
-import type { Role } from '../../engine/model/rollout.ts';
+import { isFinal, type Role, type RolloutPhase } from '../../engine/model/rollout.ts';
 import {
   type Matcher,
   parseFieldSelector,
@@ -11,8 +11,9 @@ import {
 } from '../../kube/selectors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
-import { parseVersion } from '../../util/version.ts';
+import { parseVersion, withPlusSign } from '../../util/version.ts';
 import { FIELDS } from './signal.ts';
+import { phaseOfPlan } from './states.ts';
 
 const VERSION = 'v1.36.3+k0s.0';
 
@@ -33,6 +34,7 @@ export function problemsOf(plan: api.Plan): Reason[] {
   const room = roomForTargets(plan);
   const { length } = spec.commands;
   const started = status?.commands.length || length;
+  const phase = phaseOfPlan(status?.state);
   const changed = `is the number of commands, but the plan started with ${started}`;
   return [
     ...problemIf(
@@ -74,7 +76,7 @@ export function problemsOf(plan: api.Plan): Reason[] {
       'restore them, or create a new Plan',
     ),
     ...spec.commands.flatMap((command, index) =>
-      commandProblems(command, `spec.commands[${index}]`),
+      commandProblems(command, `spec.commands[${index}]`, phase),
     ),
   ];
 }
@@ -84,12 +86,16 @@ export function subjectOf(text: string): string | undefined {
   return /^(?:metadata|spec)\.\S+: (?:"(?:[^"\\]|\\.)*"|\S+)/.exec(text)?.[0];
 }
 
-function commandProblems({ k0supdate, airgapupdate }: api.PlanCommand, path: string): Reason[] {
+function commandProblems(
+  { k0supdate, airgapupdate }: api.PlanCommand,
+  path: string,
+  phase: RolloutPhase,
+): Reason[] {
   if (!k0supdate && !airgapupdate)
     return [problem(path, {}, 'has no update', 'add k0supdate or airgapupdate')];
   return [
     ...(airgapupdate ? bundleProblems(airgapupdate, `${path}.airgapupdate`) : []),
-    ...(k0supdate ? updateProblems(k0supdate, `${path}.k0supdate`) : []),
+    ...(k0supdate ? updateProblems(k0supdate, `${path}.k0supdate`, phase) : []),
   ];
 }
 
@@ -107,22 +113,31 @@ function bundleProblems({ version, platforms, workers }: api.AirgapUpdate, at: s
   ];
 }
 
-function updateProblems(update: api.K0sUpdate, at: string): Reason[] {
+function updateProblems(update: api.K0sUpdate, at: string, phase: RolloutPhase): Reason[] {
   const { controllers, workers } = update.targets;
   return [
-    ...versionProblems(update, at),
+    ...versionProblems(update, at, phase),
     ...platformProblems(update.platforms, `${at}.platforms`),
     ...targetProblems(controllers, 'controller', `${at}.targets.controllers`),
     ...targetProblems(workers, 'worker', `${at}.targets.workers`),
   ];
 }
 
-function versionProblems({ version }: api.K0sUpdate, at: string): Reason[] {
+/**
+ * Whether a node can report the version is judged before the Plan starts, and while it waits for such a report. A forced update
+ * is done without it, and a Plan that is over was right for the leader that carried it out.
+ */
+function versionProblems(
+  { version, forceupdate = false }: api.K0sUpdate,
+  at: string,
+  phase: RolloutPhase,
+): Reason[] {
   if (!parseVersion(version))
     return [problem(`${at}.version`, version, 'is not a version', `use for example ${VERSION}`)];
-  // Tags of images have a dash in the place of the plus sign.
-  const reported = version.replace(/^v?/, 'v').replace('-k0s.', '+k0s.');
-  if (version === reported) return [];
+  const reported = withPlusSign(version.replace(/^v?/, 'v'));
+  const isStartedByForce = phase === 'running' && forceupdate;
+  const isOver = phase !== 'invalid' && isFinal({ phase });
+  if (version === reported || isStartedByForce || isOver) return [];
   return [
     problem(`${at}.version`, version, 'is no version that a node can report', `use ${reported}`),
   ];

@@ -178,6 +178,24 @@ describe('a recorded plan', () => {
     expect(rollout.stages[1]?.version).toBe('v1.36.4+k0s.0');
   });
 
+  const targets = { controllers: listed('c2', 'c9'), workers: listed('w3', 'w1') };
+  const dashed = (state: string, forceupdate: boolean): Plan => {
+    const update = buildUpdate({ version: 'v1.36.3-k0s.2', forceupdate, targets });
+    return buildPlan({ commands: [{ k0supdate: update }] }, { ...status, state });
+  };
+
+  test.each([
+    ['runs by force, which the original completes', 'SchedulableWait', true, 0],
+    ['waits for a node to report it', 'SchedulableWait', false, 1],
+    ['is done by force', 'Completed', true, 0],
+    ['failed', 'ApplyFailed', false, 0],
+  ])('a version with the dash of an image tag that %s', (_name, state, isForced, problems) => {
+    const rollout = resolved(dashed(state, isForced));
+    expect([rollout.problems.length, rollout.edit]).toEqual([problems, undefined]);
+    // What is in flight is followed to its end in any case.
+    expect(namesIn(rollout)).toEqual({ '0/controllers': ['c2', 'c9'], '0/workers': ['w3', 'w1'] });
+  });
+
   test('an entry without lists is a command without targets, not a new one', () => {
     const rollout = resolved(buildPlan({}, { state: 'SchedulableWait', commands: [command(0)] }));
     expect(namesIn(rollout)).toEqual({ '0/controllers': [], '0/workers': [] });
