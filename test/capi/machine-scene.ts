@@ -1,7 +1,7 @@
 /** A Machine, its Node and the leader with an API server in memory, for tests of UpdateMachine. */
 
 import { fitting } from '../../sandbox/cluster/hook-schema.ts';
-import { identityOf } from '../../sandbox/cluster/machines.ts';
+import { identityOf, referencesOf } from '../../sandbox/cluster/machines.ts';
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, machines } from '../../src/api/capi/machine.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
@@ -64,7 +64,12 @@ export class MachineScene {
       this.api.put(machines, {
         kind: 'Machine',
         metadata: { name: `m-${name}`, namespace: 'default', labels },
-        spec: { clusterName: 'stand-in', version: 'v1.35.1', ...identity.spec },
+        spec: {
+          clusterName: 'stand-in',
+          version: 'v1.35.1',
+          ...referencesOf(`m-${name}`),
+          ...identity.spec,
+        },
         status: { nodeRef: { name } },
       });
       this.api.put(

@@ -7,13 +7,18 @@ import { nodes } from '../../kube/resources.ts';
 import { encodePresence, type Procedure } from '../../signal/agent-presence.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { AGENT_ANNOTATION } from '../../signal/names.ts';
-import { otherProcedure, procedureFor } from './procedures.ts';
+import { procedureFor, refusalByProcedure } from './procedures.ts';
 
 const KUBEADM = { bootstrap: { configRef: { kind: 'KubeadmConfig' } } };
 const OWNED = [{ apiVersion: 'x', kind: 'KubeadmControlPlane', name: 'cp', uid: 'u' }];
 
 function machine(spec: Machine['spec'], ownerReferences: typeof OWNED = []): Machine {
   return { metadata: { name: 'm', ownerReferences }, ...(spec && { spec }) };
+}
+
+function presenceFor(agent: Procedure): string {
+  const presence = { version: '1', since: '2026-11-22T08:00:00Z' };
+  return encodePresence(agent === 'kubeadm' ? { ...presence, procedure: agent } : presence);
 }
 
 test.each<readonly [string, Machine, string, string, Procedure | undefined]>([
@@ -45,27 +50,66 @@ test.each<readonly [string, Machine, string, string, Procedure | undefined]>([
     'v1.36.2',
     'k0s',
   ],
-  ['nothing known', machine(undefined), 'v1.36.3', 'v1.36.2', 'k0s'],
+  ['the dash of an image tag', machine(undefined), 'v1.36.3-k0s.0', 'v1.36.2', 'k0s'],
+  ['nothing but a kubelet of k0s', machine(undefined), 'v1.36.3', 'v1.36.2+k0s', 'k0s'],
+  ['nothing known', machine(undefined), 'v1.36.3', 'v1.36.2', undefined],
+  ['no config, of k3s', machine({}), 'v1.36.3+k3s1', 'v1.36.2+k3s1', undefined],
 ])('%s', (_name, of, version, kubeletVersion, expected) => {
   const node = { ...buildNode('w1'), status: { nodeInfo: { kubeletVersion } } };
   expect(procedureFor(of, version, node)).toBe(expected);
   if (expected === undefined)
-    expect(otherProcedure(of, version, node)).toContain('which Refit does not know');
+    expect(refusalByProcedure(of, version, node)).toContain(
+      'it updates Machines of KubeadmConfig and of k0s',
+    );
+});
+
+test.each<[string, Record<string, string>, Procedure | undefined]>([
+  ['an agent for k0s', { [AGENT_ANNOTATION]: presenceFor('k0s') }, 'k0s'],
+  ['an agent for kubeadm', { [AGENT_ANNOTATION]: presenceFor('kubeadm') }, 'kubeadm'],
+  [
+    'what kubeadm writes on its Nodes',
+    { 'kubeadm.alpha.kubernetes.io/cri-socket': 'unix:///run/containerd/containerd.sock' },
+    'kubeadm',
+  ],
+  ['nothing', {}, undefined],
+])('a Machine without bootstrap config, whose Node has %s', (_name, annotations, expected) => {
+  const node = buildNode('w1', { annotations });
+  expect(procedureFor(machine({}), 'v1.36.3', node)).toBe(expected);
+});
+
+test('an agent proves nothing about a Machine of an unknown provider', () => {
+  const node = buildNode('w1', { annotations: { [AGENT_ANNOTATION]: presenceFor('k0s') } });
+  const rke2 = machine({ bootstrap: { configRef: { kind: 'RKE2Config' } } });
+  expect(procedureFor(rke2, 'v1.36.3', node)).toBeUndefined();
+});
+
+test('a version of k0s with the dash of an image tag: the answer says the right form', async () => {
+  const scene = new MachineScene(['w1']);
+  scene.want('w1', 'v1.35.1-k0s.0');
+  const message =
+    'spec.version of Machine m-w1: v1.35.1-k0s.0 is no version that a node can report; use v1.35.1+k0s.0';
+  expect(await scene.ask('w1', 'v1.35.1-k0s.0')).toMatchObject({ status: 'Failure', message });
+});
+
+test('a Machine about which nothing is known is not updated', async () => {
+  const scene = new MachineScene(['w1']);
+  scene.api.change(machines, 'm-w1', ({ spec: { bootstrap: _, ...spec } = {}, ...rest }) => ({
+    ...rest,
+    spec,
+  }));
+  const message =
+    'Machine m-w1 has no spec.bootstrap.configRef, and its Node does not show whether k0s or kubeadm runs there: it updates Machines of KubeadmConfig and of k0s';
+  expect(await scene.ask('w1')).toMatchObject({ status: 'Failure', message });
 });
 
 function sceneWith(agent: Procedure): MachineScene {
   const scene = new MachineScene(['w1']);
   scene.api.change(machines, 'm-w1', (each) => ({ ...each, spec: { ...each.spec, ...KUBEADM } }));
-  const presence = {
-    version: '1',
-    since: '2026-11-22T08:00:00Z',
-    ...(agent === 'kubeadm' && { procedure: agent }),
-  };
   scene.api.change(nodes, 'w1', (node) => ({
     ...node,
     metadata: {
       ...node.metadata,
-      annotations: { ...node.metadata.annotations, [AGENT_ANNOTATION]: encodePresence(presence) },
+      annotations: { ...node.metadata.annotations, [AGENT_ANNOTATION]: presenceFor(agent) },
     },
   }));
   return scene;

@@ -24,7 +24,7 @@ import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
 import { isController } from '../node-endpoints.ts';
 import type { RulesOf } from './machine-rules.ts';
 import { orphanOn } from './orphaned-work.ts';
-import { otherProcedure, procedureFor, unknownProvider } from './procedures.ts';
+import { procedureFor, refusalByProcedure, unknownProvider } from './procedures.ts';
 import { type Progress, type ProgressParts, progressOf } from './progress.ts';
 import { type MachineUpdate, updateOn, withoutUpdate, withRequest } from './rollout.ts';
 import type { ReplaceStuck } from './stuck-machines.ts';
@@ -131,7 +131,7 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
     return failure(`node ${name} has no labels kubernetes.io/os and kubernetes.io/arch`);
   const procedure = procedureFor(machine, wanted.version, node);
   if (procedure === undefined) return failure(unknownProvider(machine));
-  const other = otherProcedure(machine, wanted.version, node);
+  const other = refusalByProcedure(machine, wanted.version, node);
   if (other !== undefined) return failure(other);
   // CanUpdateMachine may have been asked about another version, or not at all.
   const stage = {

@@ -22,7 +22,7 @@ import {
   SET_SHAPE,
   valueAt,
 } from '../can-update.ts';
-import { otherProcedure } from '../procedures.ts';
+import { refusalByProcedure } from '../procedures.ts';
 import type { NodeCluster } from '../progress.ts';
 import { versionProblem } from '../version-problem.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
@@ -211,7 +211,10 @@ async function obstacleTo(parts: CanParts, { current, desired, settings }: CanRe
   ];
   const [version = ''] = wanted.filter((each) => typeof each === 'string');
   const obstacleOn = ({ machine, node }: (typeof own)[number]) =>
-    otherProcedure(machine, version, node) ?? refusalOf(node, version) ?? lackOfRoom(node) ?? [];
+    refusalByProcedure(machine, version, node) ??
+    refusalOf(node, version) ??
+    lackOfRoom(node) ??
+    [];
   const [reason] = [...lacking, ...own.flatMap(obstacleOn)];
   if (reason !== undefined || own.length === 0 || !workload) return reason;
   const targets = own.map(({ node }) => ({
