@@ -93,9 +93,9 @@ test('a version of k0s with the dash of an image tag: the answer says the right 
 
 test('a Machine about which nothing is known is not updated', async () => {
   const scene = new MachineScene(['w1']);
-  scene.api.change(machines, 'm-w1', ({ spec: { bootstrap: _, ...spec } = {}, ...rest }) => ({
-    ...rest,
-    spec,
+  scene.api.change(machines, 'm-w1', (each) => ({
+    ...each,
+    spec: { ...each.spec, bootstrap: {} },
   }));
   const message =
     'Machine m-w1 has no spec.bootstrap.configRef, and its Node does not show whether k0s or kubeadm runs there: it updates Machines of KubeadmConfig and of k0s';
