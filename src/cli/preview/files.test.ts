@@ -1,0 +1,104 @@
+/** Shows `refit preview -f` as a whole, from the text of a file with several Plans to the lines that it prints. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { createNode, installDefinitions } from '../../../sandbox/cluster/objects.ts';
+import { startSandboxPlane } from '../../../sandbox/cluster/plane.ts';
+import { DIALECTS } from '../../dialects/registry.ts';
+import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { createClient } from '../../kube/transport/http-client.ts';
+import { systemClock } from '../../util/clock.ts';
+import { RefitError } from '../../util/errors.ts';
+import { showPreview } from './command.ts';
+
+const CONTROL_PLANE = { 'node-role.kubernetes.io/control-plane': 'true' };
+
+const SERVER = `# Server nodes
+---
+apiVersion: upgrade.cattle.io/v1
+kind: Plan
+metadata:
+  name: server-plan # one after the other
+  namespace: system-upgrade
+spec:
+  concurrency: 1
+  cordon: true
+  nodeSelector:
+    matchExpressions:
+      - { key: node-role.kubernetes.io/control-plane, operator: In, values: ["true"] }
+  serviceAccountName: system-upgrade
+  upgrade: { image: rancher/k3s-upgrade }
+  version: v1.33.1+k3s1
+`;
+const AGENT = `# Agent nodes
+apiVersion: upgrade.cattle.io/v1
+kind: Plan
+metadata: { name: agent-plan, namespace: system-upgrade }
+spec:
+  concurrency: 2
+  nodeSelector:
+    matchExpressions:
+      - { key: node-role.kubernetes.io/control-plane, operator: DoesNotExist }
+  prepare: { args: [prepare, server-plan], image: rancher/k3s-upgrade }
+  serviceAccountName: system-upgrade
+  upgrade: { image: rancher/k3s-upgrade }
+  version: v1.33.1-k3s1
+`;
+
+/** Runs the command on a cluster with two server nodes and three agent nodes. */
+async function previewOf(text: string): Promise<{ shown: string; refusal: string }> {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-preview-'));
+  onTestFinished(async () => await rm(directory, { recursive: true }));
+  const plane = await startSandboxPlane(directory);
+  onTestFinished(async () => await plane.stop());
+  const kubeconfig = await plane.kubeconfig('admin');
+  using client = createClient(await loadClusterConfig({ path: kubeconfig }), { userAgent: 'test' });
+  await installDefinitions(client, systemClock);
+  for (const name of ['s1', 's2']) await createNode(client, name, CONTROL_PLANE);
+  for (const name of ['a1', 'a2', 'a3']) await createNode(client, name, {});
+  const file = join(directory, 'plans.yaml');
+  await writeFile(file, text);
+  const lines: string[] = [];
+  const size = () => ({ columns: 500, rows: 50 });
+  const write = (line: string): void => void lines.push(line);
+  const shown = (): string => lines.join('');
+  try {
+    await showPreview(
+      { file: [file], output: 'text', kubeconfig },
+      {
+        dialects: DIALECTS,
+        clock: systemClock,
+        output: { write, size, isTerminal: false, hasColours: false },
+        abort: new AbortController().signal,
+      },
+    );
+    return { shown: shown(), refusal: '' };
+  } catch (error) {
+    if (!(error instanceof RefitError)) throw error;
+    return { shown: shown(), refusal: error.line.replace(file, 'plans.yaml') };
+  }
+}
+
+test('a file with the server and the agent Plan of k3s: each is shown with its own waves', async () => {
+  const { shown, refusal } = await previewOf(`${SERVER}---\n${AGENT}---\n`);
+  expect(refusal).toBe('');
+  const [server = '', agent = ''] = shown.split(/(?=Plan agent-plan)/);
+  expect(server).toContain('Plan server-plan');
+  expect(server).toMatch(/wave 1 +s[12]\n +wave 2 +s[12]\n/);
+  expect(server).not.toMatch(/wave \d+ .*\ba[123]\b/);
+  expect(agent).toMatch(/wave 1 +a[123], a[123]\n +wave 2 +a[123]\n/);
+  expect(agent).not.toMatch(/wave \d+ .*\bs[12]\b/);
+});
+
+test('a mistake in the second Plan is named with its place, and the first one is shown', async () => {
+  const wrong = AGENT.replace(
+    '  version: v1.33.1-k3s1\n',
+    '  postCompleteDelay: soon\n  version: v1.33.1-k3s1\n',
+  );
+  const { shown, refusal } = await previewOf(`${SERVER}---\n${wrong}---\n`);
+  expect(refusal).toMatch(
+    /^REFIT_FILE: plans\.yaml: document 2: spec\.postCompleteDelay is invalid, "soon" is not a duration;/,
+  );
+  expect(shown).toContain('Plan server-plan');
+});
