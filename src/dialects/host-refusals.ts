@@ -7,3 +7,9 @@ import { cgroupV1Refusal } from '../versions/k0s-rules.ts';
 export function hostRefusal(object: KubeObject, version: string): string | undefined {
   return cgroupV1On(object) === 'refused' ? cgroupV1Refusal(version) : undefined;
 }
+
+/** The same for a sentence that does not name the object yet. */
+export function namedHostRefusal(object: KubeObject, version: string): string | undefined {
+  const refusal = hostRefusal(object, version);
+  return refusal && `node ${object.metadata.name}: ${refusal}`;
+}

@@ -37,6 +37,8 @@ export class MachineScene {
   /** Text of every checksum file. */
   checksum = 'ab'.repeat(32);
   readonly read: string[] = [];
+  /** Events on Machines. */
+  readonly told: string[] = [];
   callUpdater: StepParts['callUpdater'] = async () =>
     await Promise.reject(new Error('there is no updater'));
   /** Half an hour in which nothing is heard. */
@@ -152,7 +154,10 @@ export class MachineScene {
       callUpdater: this.callUpdater,
       log: silentLogger,
       replaceStuck: this.#replaceStuck,
-      tell: async () => await Promise.resolve(),
+      tell: async (_asked, { type, reason, message }) => {
+        this.told.push(`${type} ${reason}: ${message}`);
+        return await Promise.resolve();
+      },
       rulesOf: this.rulesOf,
       clusterOf: () => ({
         workload: this.api.client,

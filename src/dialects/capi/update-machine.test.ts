@@ -13,7 +13,9 @@ import { upgradePolicies } from '../../api/kinds.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import { policyWithin } from '../../engine/policy/rollout-policy.ts';
 import { annotated, type Node, nodes, podDisruptionBudgets, pods } from '../../kube/resources.ts';
+import { encodePresence } from '../../signal/agent-presence.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
+import { AGENT_ANNOTATION } from '../../signal/names.ts';
 import { RECORD_ANNOTATION, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 import { fetchText } from './update-machine.ts';
 
@@ -567,3 +569,29 @@ function withoutRequest(node: Node): Node {
   const { [UPDATE_ANNOTATION]: _request, ...annotations } = node.metadata.annotations ?? {};
   return { ...node, metadata: { ...node.metadata, annotations } };
 }
+
+test('a kubelet whose version cannot be read: answer and Event say what was not checked', async () => {
+  const scene = new MachineScene(['w1']);
+  scene.kubelet('w1', 'fake');
+  const unchecked = 'without a check of the version rules: w1: its version fake is unreadable';
+  expect(await scene.ask('w1')).toMatchObject(underWay(`node w1 is about to start, ${unchecked}`));
+  expect(scene.told).toEqual([`Warning VersionUnchecked: upgraded ${unchecked}`]);
+  await scene.ask('w1');
+  expect(scene.told).toHaveLength(1);
+});
+
+test('a host whose kubelet refuses cgroup v1: the update does not begin', async () => {
+  const scene = new MachineScene(['w1']);
+  const presence = { version: '1', since: '2026-11-22T08:00:00Z', cgroupV1: 'refused' } as const;
+  scene.api.change(nodes, 'w1', (node) =>
+    annotated(node, { [AGENT_ANNOTATION]: encodePresence(presence) }),
+  );
+  const { status, message } = await scene.ask('w1');
+  expect([status, message]).toEqual([
+    'Failure',
+    expect.stringContaining(
+      'node w1: the host has cgroup v1, which the kubelet of v1.35.1 refuses',
+    ),
+  ]);
+  expect(updateOn(scene.node('w1'))).toBeUndefined();
+});

@@ -21,14 +21,16 @@ import { isRecord } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { parseVersion } from '../../util/version.ts';
 import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
+import { namedHostRefusal } from '../host-refusals.ts';
 import { isController } from '../node-endpoints.ts';
+import type { TellMachine } from './machine-events.ts';
 import type { RulesOf } from './machine-rules.ts';
 import { orphanOn } from './orphaned-work.ts';
 import { procedureFor, refusalByProcedure, unknownProvider } from './procedures.ts';
 import { type Progress, type ProgressParts, progressOf } from './progress.ts';
 import { type MachineUpdate, updateOn, withoutUpdate, withRequest } from './rollout.ts';
 import type { ReplaceStuck } from './stuck-machines.ts';
-import { versionProblem } from './version-problem.ts';
+import { judgeMachines } from './version-problem.ts';
 
 export interface UpdateParts extends ProgressParts {
   /** Of the cluster with the Machines; may be that with the Nodes. */
@@ -42,6 +44,7 @@ export interface UpdateParts extends ProgressParts {
   };
   readonly readText: (url: string, abort: AbortSignal) => Promise<string>;
   readonly replaceStuck: ReplaceStuck;
+  readonly tell: TellMachine;
 }
 
 type Wanted = Pick<MachineUpdate, 'machine' | 'version'>;
@@ -131,15 +134,16 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
     return failure(`node ${name} has no labels kubernetes.io/os and kubernetes.io/arch`);
   const procedure = procedureFor(machine, wanted.version, node);
   if (procedure === undefined) return failure(unknownProvider(machine));
-  const other = refusalByProcedure(machine, wanted.version, node);
-  if (other !== undefined) return failure(other);
   // CanUpdateMachine may have been asked about another version, or not at all.
+  const refusal =
+    refusalByProcedure(machine, wanted.version, node) ?? namedHostRefusal(node, wanted.version);
+  if (refusal !== undefined) return failure(refusal);
   const stage = {
     role,
     version: wanted.version,
     targets: [{ name, current: kubeletVersionOf(node) }],
   };
-  const problem = await versionProblem(parts, stage, parts.settings);
+  const { problem, unchecked } = await judgeMachines(parts, stage, parts.settings);
   if (problem !== undefined) return failure(problem);
   const payload = await findPayload(parts, { version: wanted.version, platform, procedure });
   const update: MachineUpdate = {
@@ -154,7 +158,13 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
   };
   // Another replica or the kubelet may have written the Node: the next call reads it again.
   await ifUnchanged(workload.replace(nodes, withRequest(withoutControls(node), update), { abort }));
-  return underWay(`node ${name} is about to start`);
+  const starts = `node ${name} is about to start`;
+  if (unchecked === undefined) return underWay(starts);
+  void parts.tell(
+    { ...machine, kind: 'Machine' },
+    { type: 'Warning', reason: 'VersionUnchecked', message: `upgraded ${unchecked}` },
+  );
+  return underWay(`${starts}, ${unchecked}`);
 }
 
 export function versionIn({

@@ -7,22 +7,36 @@ import type { ProgressParts } from './progress.ts';
 
 const ALLOW = 'allowedVersionRules';
 
-/** Which rule is broken, and how to lift it; undefined if none is. Rejects if the API server does not answer. */
-export async function versionProblem(
+export interface MachineVersionVerdict {
+  /** Which rule is broken, and how to lift it; undefined if none is. */
+  readonly problem: string | undefined;
+  /** Which Nodes no rule was applied to, and why; undefined if there are none. For people: it holds nothing back. */
+  readonly unchecked: string | undefined;
+}
+
+/** Rejects if the API server does not answer. */
+export async function judgeMachines(
   { workload, abort }: Pick<ProgressParts, 'workload' | 'abort'>,
   stage: Omit<VersionStage, 'forced'>,
   settings: Settings | null | undefined,
-): Promise<string | undefined> {
+): Promise<MachineVersionVerdict> {
   const about = parseJson((await workload.raw('/version', { abort })).body);
   const version = isRecord(about) ? String(about['gitVersion']) : '';
   if (!parseVersion(version))
     throw new Error('the API server of the Nodes does not tell its version at /version');
   const allow = new Set((settings?.[ALLOW]?.split(/\s*,\s*/) ?? []) as VersionRule[]);
-  const [problem] = judgePlan(
+  const { problems, unchecked } = judgePlan(
     [{ ...stage, forced: false }],
     [{ name: 'the cluster', version }],
     allow,
     () => '',
-  ).problems;
-  return problem && `${problem.message}; the setting ${ALLOW} lifts rules by their names`;
+  );
+  const [broken] = problems;
+  return {
+    problem: broken && `${broken.message}; the setting ${ALLOW} lifts rules by their names`,
+    unchecked:
+      unchecked.length === 0
+        ? undefined
+        : `without a check of the version rules: ${unchecked.join('; ')}`,
+  };
 }

@@ -17,7 +17,7 @@ import {
   machines,
 } from '../../../api/capi/machine.ts';
 import { type Updater, updaterSets } from '../../../api/refit/updater-set.ts';
-import { nodes } from '../../../kube/resources.ts';
+import { annotated, nodes } from '../../../kube/resources.ts';
 import { encodePresence } from '../../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../../signal/names.ts';
 import { silentLogger } from '../../../util/log.ts';
@@ -51,7 +51,10 @@ class Scene {
       metadata: { name: 'm1', namespace: 'default' },
       status: { nodeRef: { name: 'n1' } },
     });
-    this.api.put(nodes, buildNode('n1', { annotations: presence }));
+    this.api.put(nodes, {
+      ...buildNode('n1', { annotations: presence }),
+      status: { nodeInfo: { kubeletVersion: 'v1.35.0' } },
+    });
     this.api.put(machineDeployments, { metadata: { name: 'md', namespace: 'default' } });
   }
 
@@ -579,6 +582,36 @@ describe('a version that breaks a rule', () => {
       expect(leftBy(lifted, ...change(from, to))).toEqual([]);
     },
   );
+
+  test.each([
+    ['fake', 'its version fake is unreadable'],
+    ['', 'its version  is unreadable'],
+  ])('a kubelet that says %j: the claim says what was not checked', async (kubelet, why) => {
+    const scene = sceneOf(kubelet);
+    const answer = await scene.ask('CanUpdateMachine', ...change('v1.36.2', 'v1.36.3'));
+    expect(answer.message).toBe(
+      `covers machine.spec.version; leaves nothing; without a check of the version rules: w1: ${why}`,
+    );
+    expect(answer.machinePatch).toBeDefined();
+  });
+
+  test('an UpdaterSet says it too', async () => {
+    const scene = sceneOf('fake');
+    scene.api.put(updaterSets, buildUpdaterSet('all', [REFIT], {}));
+    const answer = await scene.ask('CanUpdateMachine', ...change('v1.36.2', 'v1.36.3'));
+    expect(answer.message).toContain('(refit); leaves nothing; without a check of the version');
+  });
+
+  test.each([
+    ['refused', 'covers nothing: node w1: the host has cgroup v1, which the kubelet of v1.36.3'],
+    ['allowed', 'covers machine.spec.version'],
+  ] as const)('a host on cgroup v1, which its kubelet has %s', async (cgroupV1, wanted) => {
+    const scene = sceneOf('v1.36.2');
+    const told = encodePresence({ version: '1.0.0', since: later(0), cgroupV1 });
+    scene.api.change(nodes, 'w1', (node) => annotated(node, { [AGENT_ANNOTATION]: told }));
+    const answer = await scene.ask('CanUpdateMachine', ...change('v1.36.2', 'v1.36.3'));
+    expect(answer.message).toContain(wanted);
+  });
 
   test('the control plane goes ahead of its API servers', async () => {
     const labels = { [CONTROL_PLANE_LABEL]: '' };

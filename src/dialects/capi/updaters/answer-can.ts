@@ -12,7 +12,7 @@ import { listNodes } from '../../../kube/trimmed.ts';
 import { agentOf, HEARTBEAT_MS, heartbeatOn } from '../../../signal/agent-presence.ts';
 import { formatDuration } from '../../../util/duration.ts';
 import type { Logger } from '../../../util/log.ts';
-import { hostRefusal } from '../../host-refusals.ts';
+import { namedHostRefusal } from '../../host-refusals.ts';
 import {
   accepted,
   answerCan,
@@ -24,7 +24,7 @@ import {
 } from '../can-update.ts';
 import { refusalByProcedure } from '../procedures.ts';
 import type { NodeCluster } from '../progress.ts';
-import { versionProblem } from '../version-problem.ts';
+import { judgeMachines, type MachineVersionVerdict } from '../version-problem.ts';
 import { type Composition, compose, patchesTo } from './composition.ts';
 import { claimConfiguration } from './node-configuration.ts';
 import { tellRefused } from './refused-changes.ts';
@@ -61,15 +61,15 @@ export async function canUpdate(
     valueAt(desired['machineSet'], ['spec', 'template', 'metadata', 'labels']) ?? {};
   const labels = desired['machine']?.metadata.labels ?? (ofTemplate as Labels);
   const set = isDisabled(settings) ? undefined : setFor(await listSets(parts), labels);
+  let unchecked: string | undefined;
   const askRefit = async (body: CanRequest) => {
     const answer = answerCan(hook, shape, body);
-    const isClaim = (answer.machinePatch ?? answer.machineSetPatch) !== undefined;
-    return {
-      answer,
-      missing: isClaim
-        ? await obstacleTo(parts, { ...request, settings: body.settings })
-        : undefined,
-    };
+    if ((answer.machinePatch ?? answer.machineSetPatch) === undefined)
+      return { answer, missing: undefined };
+    const verdict = await judgeNodes(parts, { ...request, settings: body.settings });
+    unchecked = verdict.unchecked;
+    const message = withUnchecked(answer.message ?? '', unchecked);
+    return { answer: { ...answer, message }, missing: verdict.problem };
   };
   if (!set) {
     const { answer, missing } = await askRefit(request);
@@ -121,7 +121,8 @@ export async function canUpdate(
     each.refit ? changesVersion : !each.nodeConfiguration || takes(each),
   );
   if (needed.length > 0) await recordAccepted(parts, request, set, needed);
-  return accepted(hook, message, patchesTo(shape, current, composition.reached));
+  const told = changesVersion ? withUnchecked(message, unchecked) : message;
+  return accepted(hook, told, patchesTo(shape, current, composition.reached));
 }
 
 const TITLE = /^([A-Za-z]+) ([a-z0-9.-]+)\/([a-z0-9.-]+)$/;
@@ -203,7 +204,15 @@ async function nodesOf(
   return { workload: cluster?.workload, labels, own, lacking };
 }
 
-async function obstacleTo(parts: CanParts, { current, desired, settings }: CanRequest) {
+function withUnchecked(message: string, unchecked: string | undefined): string {
+  return unchecked === undefined ? message : `${message}; ${unchecked}`;
+}
+
+/** Whether Refit's own updater can bring all Nodes concerned to the version. */
+async function judgeNodes(
+  parts: CanParts,
+  { current, desired, settings }: CanRequest,
+): Promise<MachineVersionVerdict> {
   const { workload, labels, own, lacking } = await nodesOf(parts, current);
   const wanted = [
     valueAt(desired['machine'], ['spec', 'version']),
@@ -212,22 +221,18 @@ async function obstacleTo(parts: CanParts, { current, desired, settings }: CanRe
   const [version = ''] = wanted.filter((each) => typeof each === 'string');
   const obstacleOn = ({ machine, node }: (typeof own)[number]) =>
     refusalByProcedure(machine, version, node) ??
-    refusalOf(node, version) ??
+    namedHostRefusal(node, version) ??
     lackOfRoom(node) ??
     [];
   const [reason] = [...lacking, ...own.flatMap(obstacleOn)];
-  if (reason !== undefined || own.length === 0 || !workload) return reason;
+  if (reason !== undefined || own.length === 0 || !workload)
+    return { problem: reason, unchecked: undefined };
   const targets = own.map(({ node }) => ({
     name: node.metadata.name,
     current: kubeletVersionOf(node),
   }));
   const role = labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller';
-  return await versionProblem({ ...parts, workload }, { role, version, targets }, settings);
-}
-
-function refusalOf(node: Node, version: string): string | undefined {
-  const refusal = hostRefusal(node, version);
-  return refusal && `node ${node.metadata.name}: ${refusal}`;
+  return await judgeMachines({ ...parts, workload }, { role, version, targets }, settings);
 }
 
 const SILENT_MS = 3 * HEARTBEAT_MS;
