@@ -58,15 +58,17 @@ test('a redirect from https to plain http is refused for good, unless a flag all
   expect(plain.requests).toHaveLength(0);
   expect(await askAs(mirror, { url, allowInsecureRedirect: true })).toBe('200');
   expect(plain.requests).toHaveLength(1);
-  const refused = `leads to plain http at 127.0.0.1:${plain.port}, and the policy requires https`;
-  expect(await askAs(mirror, { url, requireHttps: true })).toBe(
+  const refused = `leads to plain http at 127.0.0.1:${plain.port}, but the plan forbids it`;
+  expect(await askAs(mirror, { url, requireHttps: 'the plan forbids it' })).toBe(
     `Error: a redirect of ${host} ${refused}`,
   );
-  expect(await askAs(mirror, { url: plain.config.server, requireHttps: true })).toBe(
-    `Error: the plan ${refused}`,
-  );
+  expect(
+    await askAs(mirror, { url: plain.config.server, requireHttps: 'the plan forbids it' }),
+  ).toBe(`Error: the plan ${refused}`);
   expect(plain.requests).toHaveLength(1);
-  expect(await askAs(mirror, { url: `${url}k0s`, requireHttps: true })).toBe('200');
+  expect(await askAs(mirror, { url: `${url}k0s`, requireHttps: 'the plan forbids it' })).toBe(
+    '200',
+  );
 });
 
 test('user and password of the URL are told to its host, after a redirect too, and to no other', async () => {

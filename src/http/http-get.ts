@@ -27,7 +27,8 @@ export interface Answer extends Disposable {
 
 export interface Get extends Pick<Route, 'headers' | 'method'> {
   readonly url: string;
-  readonly requireHttps?: boolean | undefined;
+  /** Who requires https, and what lifts that, for messages; absent: plain http may be asked. */
+  readonly requireHttps?: string | undefined;
   /** Follows a redirect from https to plain http, as the original does. */
   readonly allowInsecureRedirect?: boolean | undefined;
   /** Why nothing may be requested from there; asked about the URL and about each redirect. Absent: anything may. */
@@ -46,10 +47,8 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
   const { origin } = address;
   let from = request.source ?? 'the plan';
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-    if (requireHttps === true && address.protocol === 'http:')
-      throw new Error(
-        `${from} leads to plain http at ${address.host}, and the policy requires https`,
-      );
+    if (requireHttps !== undefined && address.protocol === 'http:')
+      throw new Error(`${from} leads to plain http at ${address.host}, but ${requireHttps}`);
     const wrongHost = request.refuses?.(address);
     if (wrongHost !== undefined) throw new Error(`${from} leads there: ${wrongHost}`);
     const told = address.origin === origin ? { ...headers, ...secretHeaders } : headers;
@@ -64,7 +63,7 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
     from = `a redirect of ${address.host}`;
     const next = new URL(answered.location, address);
     const isWeaker = address.protocol === 'https:' && next.protocol === 'http:';
-    if (isWeaker && requireHttps !== true && allowInsecureRedirect !== true) {
+    if (isWeaker && requireHttps === undefined && allowInsecureRedirect !== true) {
       const flag = request.source === undefined ? ' (see --allow-insecure-redirect)' : '';
       throw new Error(`${from} leads from https to plain http at ${next.host}${flag}`);
     }

@@ -380,12 +380,17 @@ test('attempts that bring a byte each are not counted', async () => {
 });
 
 test.each<[string, Partial<DownloadLimits>, string | undefined, string | undefined]>([
-  ['the policy requires https', { requireHttps: true }, HASH, 'the plan leads to plain http'],
+  [
+    'the policy requires https',
+    { requireHttps: true },
+    HASH,
+    'but https is required by spec.payloads.requireHttps of the UpgradePolicy',
+  ],
   [
     'the agent requires it without a hash',
     { httpsWithoutHash: true },
     undefined,
-    'the plan leads to plain http',
+    'but a download without a sha256 needs https: add the sha256 to the plan',
   ],
   [
     'the agent requires it without a hash, and there is one',

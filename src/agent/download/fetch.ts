@@ -101,16 +101,27 @@ async function attempt(fetching: Fetching, remainingMs: number) {
   }
 }
 
+/** And what lifts that, as part of a sentence; undefined if nobody does. */
+function whoRequiresHttps(
+  { requireHttps, httpsWithoutHash }: DownloadLimits,
+  sha256: string | undefined,
+): string | undefined {
+  if (requireHttps === true)
+    return 'https is required by spec.payloads.requireHttps of the UpgradePolicy, or by --require-https of the agent: false there, or the agent without it, lifts this';
+  if (httpsWithoutHash !== true || sha256 !== undefined) return undefined;
+  return 'a download without a sha256 needs https: add the sha256 to the plan, or start the agent with --unverified-downloads allow';
+}
+
 /** Held to the rules for downloads. */
 export function requestFor(
   asked: Pick<Fetching, 'url' | 'sha256' | 'userAgent' | 'limits' | 'environment'>,
 ): web.Get {
   const { url, sha256, userAgent, limits, environment } = asked;
-  const { requireHttps, allowInsecureRedirect, httpsWithoutHash, allowedHosts } = limits;
+  const { allowInsecureRedirect, allowedHosts } = limits;
   return {
     url,
     headers: { 'user-agent': userAgent, 'accept-encoding': 'identity' },
-    requireHttps: requireHttps ?? (httpsWithoutHash === true && sha256 === undefined),
+    requireHttps: whoRequiresHttps(limits, sha256),
     allowInsecureRedirect,
     refuses: (address) => hostVeto(address, allowedHosts),
     environment,
