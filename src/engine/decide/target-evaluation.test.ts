@@ -121,7 +121,7 @@ test.each<[string, Situation, object]>([
       next: 'unsupported',
       reason: because(
         'PlatformUnsupported',
-        'w1 is linux-arm64; the plan has platforms for linux-amd64',
+        'w1 is linux-arm64; the plan has platforms for linux-amd64; add its platform there, or leave it out',
       ),
     },
   ],
