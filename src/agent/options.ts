@@ -253,9 +253,9 @@ export async function readFlagsFile(path: string): Promise<string[]> {
 }
 
 function argumentsIn(line: string, number: number): string[] {
-  const text = line.replace(/(^|\s)#.*$/, '').trim();
+  const text = line.replace(/(^|\s)#.*/, '').trim();
   if (text === '') return [];
-  const [, name, quoted = ''] = /^([a-z][a-z0-9-]*):\s+(.+)$/.exec(text) ?? [];
+  const [, name, quoted = ''] = /^([a-z][a-z0-9-]*):\s+(\S.*)$/.exec(text) ?? [];
   if (name === undefined)
     throw new Error(
       `line ${number} is "${text}": write a flag and its value, such as require-https: true`,

@@ -76,7 +76,7 @@ async function prepareUpdates(
   const { env: environment } = process;
   const periodMs = intervalIn('K0S_UPDATE_PERIOD', 10 * 60_000);
   const intervalMs = intervalIn('K0S_UPDATE_CHECK_INTERVAL', 30 * 60_000);
-  const server = environment['K0S_UPDATE_SERVER']?.replace(/\/+$/, '');
+  const server = environment['K0S_UPDATE_SERVER']?.replace(/(?<!\/)\/+$/, '');
   // A server that has just started may deny everything: this must not turn updates off.
   await tryList(tools.client, plans, { abort });
   try {

@@ -169,7 +169,9 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
     return refused(`namespace ${namespace}`, '', ending);
   const message = messageOf(thrown);
   // Pods' names, which API servers quote, ports, times and ids of requests are no other reason.
-  const words = message.replaceAll(`"${name}"`, '').replaceAll(/\S*\d\S*/g, '#');
+  const words = message
+    .replaceAll(`"${name}"`, '')
+    .replaceAll(/\S+/g, (word) => (/\d/.test(word) ? '#' : word));
   // No answer, or one that is not about the pod: overload, or a time-out in the server.
   if (
     thrown instanceof TransportError ||

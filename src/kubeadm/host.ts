@@ -58,7 +58,11 @@ export interface ShellResult {
 
 /** What it says, in one line; a Node holds no more than 256 KiB of annotations. */
 export function saidBy({ stdout, stderr }: ShellResult): string {
-  return (stdout.trim() || stderr.trim()).slice(-1_000).replaceAll(/\s*\n\s*/g, '; ');
+  const lines = (stdout.trim() || stderr.trim()).slice(-1_000).split('\n');
+  return lines
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .join('; ');
 }
 
 /** A host that is out of reach says why, too. */

@@ -173,13 +173,13 @@ function missingIn(line: string): MissingManifest | undefined {
 
 /** The version in the tag of an image reference, which may have quotes, a registry with a port, and a digest. A tag cannot hold the `+` of a version: it has `_` there. */
 export function tagOf(image: string): string | undefined {
-  const name = unquoted(image).replace(/@.*$/, '').split('/').at(-1) ?? '';
+  const name = unquoted(image).split('@', 1)[0]?.split('/').at(-1) ?? '';
   const tag = name.slice(name.indexOf(':') + 1).replace('_', '+');
   return name.includes(':') && parseVersion(tag) ? tag : undefined;
 }
 
 function unquoted(image: string): string {
-  return /^(["'])([^"']*)\1/.exec(image)?.[2] ?? image.replace(/\s.*$/, '');
+  return /^(["'])([^"']*)\1/.exec(image)?.[2] ?? image.split(/\s/, 1)[0] ?? '';
 }
 
 /** By component; undefined if each image has a version. */

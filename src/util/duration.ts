@@ -35,7 +35,7 @@ const GO_UNITS: Readonly<Record<string, number>> = {
 export function parseGoDuration(text: string): number | undefined {
   const [, sign = '', rest = ''] = /^([+-]?)(.*)$/.exec(text) ?? [];
   if (rest === '0') return 0;
-  const parts = [...rest.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)/g)];
+  const parts = [...rest.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/gy)];
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== rest) return undefined;
   const sum = parts.reduce(
     (total, [, digits, unit = '']) => total + Number(digits) * (ownMember(GO_UNITS, unit) ?? 0),

@@ -119,8 +119,8 @@ async function assertVersionFits({ client, host }: Tools, version: string): Prom
 /** The version that the cluster is to have, as kubeadm recorded it. Rejects if it cannot be read, since no rule can be checked then. */
 async function clusterVersion(client: Tools['client']): Promise<string> {
   const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system' });
-  const line = /^kubernetesVersion: *(.*?) *$/m.exec(data?.['ClusterConfiguration'] ?? '');
-  const found = (line?.[1] ?? '').replaceAll(/^["']|["']$/g, '');
+  const line = /^kubernetesVersion:(.*)$/m.exec(data?.['ClusterConfiguration'] ?? '');
+  const found = (line?.[1] ?? '').trim().replaceAll(/^["']|["']$/g, '');
   if (parseVersion(found) === undefined)
     throw new Error(
       `clusterConfiguration.kubernetesVersion of ConfigMap kube-system/kubeadm-config is "${found}", which is no version: correct it, then retry`,

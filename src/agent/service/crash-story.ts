@@ -60,7 +60,7 @@ export function crashesSoFar(
 
 /** Whoever reads Nodes reads the story: passwords in URLs, values of queries, and what is called a secret. */
 const SECRETS =
-  /([a-z][a-z\d+.-]*:\/\/)\S*@|([?&][\w.-]+=)[^\s&"']+|((?:token|password|passwd|secret)["']?\s*[=:]\s*["']?)[^\s"',]+/gi;
+  /([a-z][a-z\d+.-]{0,30}:\/\/)\S*@|([?&][\w.-]+=)[^\s&"']+|((?:token|password|passwd|secret)["']?\s*[=:]\s*["']?)[^\s"',]+/gi;
 
 function short(line: string): string {
   const hide = (_all: string, url?: string, query?: string, key?: string): string =>

@@ -63,7 +63,7 @@ function allowsCgroupV1(words: readonly string[]): boolean {
   const [config] = words.flatMap((word) => /^--config=(.+)$/.exec(word)?.[1] ?? []);
   const text = config === undefined ? '' : textOf(config);
   // k0s writes this file as YAML or JSON.
-  return /^\s*"?failCgroupV1"?: *false\b|[{,]\s*"failCgroupV1": *false\b/m.test(text);
+  return /^[ \t]*"?failCgroupV1"?: *false\b|[{,]\s*"failCgroupV1": *false\b/m.test(text);
 }
 
 /** Empty if it cannot be read, as when the process has ended. */

@@ -20,7 +20,7 @@ export function whyForeign(pid: number): string | undefined {
 
 /** Real, effective, saved and file system user: a program such as `su` runs as root with arguments that another user chose. */
 export function usersOf(pid: number): number[] | undefined {
-  const [, users] = /^Uid:\s+(.*)$/m.exec(kernelText(`/proc/${pid}/status`)) ?? [];
+  const [, users] = /^Uid:\s+(\S.*)$/m.exec(kernelText(`/proc/${pid}/status`)) ?? [];
   return users?.split(/\s+/).map(Number);
 }
 

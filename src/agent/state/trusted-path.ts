@@ -107,7 +107,7 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
   const databases = sources.filter(([name = '']) =>
     ['group', 'passwd', 'initgroups'].includes(name.trim()),
   );
-  const named = databases.map(([, text = '']) => text.replace(/\[.*?\]/g, '').trim());
+  const named = databases.map(([, text = '']) => text.replace(/\[[^[\]]*\]/g, '').trim());
   const isComplete = named.every((text) =>
     text.split(/\s+/).every((word) => COMPLETE.includes(word)),
   );

@@ -24,7 +24,9 @@ export async function judgeMachines(
   const version = isRecord(about) ? String(about['gitVersion']) : '';
   if (!parseVersion(version))
     throw new Error('the API server of the Nodes does not tell its version at /version');
-  const allow = new Set((settings?.[ALLOW]?.split(/\s*,\s*/) ?? []) as VersionRule[]);
+  const allow = new Set(
+    (settings?.[ALLOW]?.split(',').map((rule) => rule.trim()) ?? []) as VersionRule[],
+  );
   const { problems, unchecked } = judgePlan(
     [{ ...stage, forced: false }],
     [{ name: 'the cluster', version }],

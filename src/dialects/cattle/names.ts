@@ -102,7 +102,13 @@ export function expandedLabels(
     '$(LATEST_VERSION)': version,
     '$(LATEST_HASH)': hash,
   };
-  const expanded = (text: string): string =>
-    text.replaceAll(/\$\$|\$\([^)]*\)/g, (found) => ownMember(known, found) ?? found);
+  const expanded = (text: string): string => {
+    // What follows the last parenthesis has no reference: the search for its end would start again and again.
+    const end = text.lastIndexOf(')') + 1;
+    const references = text
+      .slice(0, end)
+      .replaceAll(/\$\$|\$\([^)]*\)/g, (found) => ownMember(known, found) ?? found);
+    return references + text.slice(end).replaceAll('$$', () => '$');
+  };
   return Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, expanded(value)]));
 }

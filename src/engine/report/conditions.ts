@@ -156,7 +156,7 @@ function reasonsOf(conditions: Conditions): string {
 /** The messages without their counts and durations, which change all the time; digits of names stay. */
 function namesOf(conditions: Conditions): string {
   return conditions
-    .map(({ message = '' }) => message.replaceAll(/(?<![\w.-])\d+[\dhms]*(?![\w.-])/g, '#'))
+    .map(({ message = '' }) => message.replaceAll(/(?<![\w.-])\d[\dhms]*(?![\w.-])/g, '#'))
     .join();
 }
 

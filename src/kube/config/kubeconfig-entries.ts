@@ -22,7 +22,7 @@ export function readCluster(entry: Entry) {
       'must be an http URL, for a server of https: other proxies are not supported',
     );
   return defined({
-    server: server.replace(/\/+$/, ''),
+    server: server.replace(/(?<!\/)\/+$/, ''),
     proxyUrl,
     certificateAuthority: pemField(entry, 'certificate-authority'),
     tlsServerName: textField(entry, 'tls-server-name'),

@@ -70,10 +70,12 @@ export function leaderIdentity(host: string, ...parts: readonly string[]): strin
   const rest = parts.map(clean).join('_');
   const name = clean(host)
     .slice(0, MOST - 1 - rest.length)
-    .replace(/[^A-Za-z0-9]+$/, '');
+    .replace(/(?<![^A-Za-z0-9])[^A-Za-z0-9]+$/, '');
   return name === '' ? rest : `${name}_${rest}`;
 }
 
 function clean(text: string): string {
-  return text.replaceAll(/[^A-Za-z0-9._-]+/g, '-').replaceAll(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '');
+  return text
+    .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
+    .replaceAll(/^[^A-Za-z0-9]+|(?<![^A-Za-z0-9])[^A-Za-z0-9]+$/g, '');
 }

@@ -142,7 +142,7 @@ function serverOf(text: string, allowHttp: boolean, fail: Fail): string | undefi
     const why = 'is plain http, so anybody on the way decides what runs on every node; use https';
     fail('spec.updateServer', shown, `${why}, or start the controller with --insecure-updates`);
   }
-  return address.replace(/\/+$/, '');
+  return address.replace(/(?<!\/)\/+$/, '');
 }
 
 function scheduleOf(

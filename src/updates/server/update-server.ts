@@ -176,7 +176,7 @@ async function isAllowed(options: UpdateServerOptions, authorization = ''): Prom
 }
 
 function baseOf({ url, certificate }: UpdateServerOptions, host = ''): string | undefined {
-  if (url !== undefined) return url.replace(/\/+$/, '');
+  if (url !== undefined) return url.replace(/(?<!\/)\/+$/, '');
   const isHost = /^[\w.-]+(:\d+)?$|^\[[\da-f:]+\](:\d+)?$/i.test(host);
   return isHost ? `${certificate ? 'https' : 'http'}://${host}` : undefined;
 }

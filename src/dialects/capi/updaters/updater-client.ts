@@ -143,7 +143,7 @@ async function post(
     ...(await clientCertificate(updater, certificates)),
   } as const;
   const address = new URL(
-    `${baseOf(updater).replace(/\/+$/, '')}${path}?timeout=${timeoutSeconds}s`,
+    `${baseOf(updater).replace(/(?<!\/)\/+$/, '')}${path}?timeout=${timeoutSeconds}s`,
   );
   const answering = async (): Promise<string> => {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();

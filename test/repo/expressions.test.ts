@@ -1,0 +1,57 @@
+/** Tests that no regular expression of the product takes more time than the length of its text explains. */
+import { expect, test } from 'vitest';
+import { type Expression, expressionsIn, superLinearPart } from './expressions.ts';
+import { productFiles } from './tree.ts';
+
+/** Expressions that may take the square, by their file, with what keeps their texts short or friendly. */
+const BOUNDED: Readonly<Record<string, string>> = {
+  'src/agent/service/systemd.ts: [^\\s;"\']+':
+    'systemctl says the text, of units that only root writes',
+};
+
+/** Calls of `new RegExp` whose text is not known before they run, with what their texts are. */
+const MADE_AT_RUN_TIME: Readonly<Record<string, string>> = {
+  'src/cli/output.ts': 'the character ESC, which is written by its number',
+  'src/install/host/command.ts': 'three words of ours, in a file of root',
+  'src/install/host/service-managers.ts': 'the name of a variable of ours',
+};
+
+const found = productFiles().map(({ path, text }) => ({ path, ...expressionsIn(text) }));
+
+function slowOnes(path: string, known: readonly Expression[]): string[] {
+  return known.flatMap((each) => {
+    const part = superLinearPart(each);
+    return part === undefined ? [] : [`${path}: ${part}`];
+  });
+}
+
+test('each regular expression takes a time that grows with its text, and no faster', () => {
+  expect(found.flatMap(({ known }) => known).length).toBeGreaterThan(200);
+  expect(found.flatMap(({ path, known }) => slowOnes(path, known))).toEqual(Object.keys(BOUNDED));
+});
+
+test('each expression that is made at run time is known', () => {
+  const paths = found.flatMap(({ path, unknown }) => unknown.map(() => path));
+  expect([...new Set(paths)]).toEqual(Object.keys(MADE_AT_RUN_TIME));
+});
+
+test.each([
+  ['two repetitions that share a text', '/^a: *(.*?) *$/', [' * and .*?']],
+  ['a repetition in a repetition', '/^(a+)+$/', ['a+']],
+  ['one that is tried from each character', '/\\s+$/', ['\\s+']],
+  ['a text that is put together', "const NAME = '[a-z]+'; new RegExp(`${NAME}$`, 'i')", ['[a-z]+']],
+  [
+    'one that is taken from a literal',
+    'const A = /^b/; new RegExp(`${A.source}c*c*$`)',
+    ['c* and c*'],
+  ],
+  ['the same, with a clear beginning', '/(?<!\\s)\\s+$/', []],
+])('%s: found, unless it is safe', (_name, code, parts) => {
+  expect(expressionsIn(code).known.flatMap((each) => superLinearPart(each) ?? [])).toEqual(parts);
+});
+
+test('a text that only a caller knows: found', () => {
+  expect(expressionsIn('const f = (word) => new RegExp(`${word}+`)').unknown).toEqual([
+    'new RegExp(`${word}+`)',
+  ]);
+});
