@@ -10,7 +10,26 @@ export function object<S extends z.core.$ZodLooseShape>(
   return z.strictObject(fields).describe(what);
 }
 
-export const text = (what: string): z.ZodExactOptional<z.ZodString> => optional(what, z.string());
+/** `most` characters; kinds of other products have no such limit, so that they take what the originals take. */
+export function text(what: string, most?: number): z.ZodExactOptional<z.ZodString> {
+  return optional(what, most === undefined ? z.string() : z.string().max(most));
+}
+
+/** Characters of names and of other text in kinds of our own, as API servers limit them. */
+export const LONGEST = {
+  /** Of an object or a Node. */
+  name: 253,
+  namespace: 63,
+  /** Of a label: prefix, slash and name. */
+  labelKey: 317,
+  labelValue: 63,
+  /** Of a condition. */
+  conditionType: 316,
+  reason: 1024,
+  /** A kind, a namespace and a name, or such. */
+  reference: 512,
+  word: 64,
+} as const;
 export const flag = (what: string): z.ZodExactOptional<z.ZodBoolean> => optional(what, z.boolean());
 
 export function optional<T extends z.ZodType>(what: string, schema: T): z.ZodExactOptional<T> {

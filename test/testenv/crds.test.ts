@@ -101,6 +101,15 @@ const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
     'windows[0].timeZone',
     { windows: [{ ...POLICY.windows[0], timeZone: '+02:00' }] },
   ],
+  'a zone of too many characters': [
+    'windows[0].timeZone',
+    { windows: [{ ...POLICY.windows[0], timeZone: 'Z'.repeat(65) }] },
+  ],
+  'a namespace of too many characters': [
+    'plans[0].namespace',
+    { plans: [{ namespace: 'n'.repeat(64) }] },
+  ],
+  'a plan of too many characters': ['plans[0].name', { plans: [{ name: 'n'.repeat(254) }] }],
   'a window without a zone': [
     'windows[0].timeZone',
     { windows: [{ start: '22:00', length: '4h' }] },
@@ -196,6 +205,13 @@ const ODD_UPDATER_SETS: Readonly<Record<string, readonly [string, object]>> = {
     { updaters: [{ ...SERVER, clientCertificate: '../a' }] },
   ],
   'the same name twice': ['updaters[1]', { updaters: [SERVER, SERVER] }],
+  'a label of too many characters': [
+    'selector.matchExpressions[0].key',
+    {
+      updaters: [SERVER],
+      selector: { matchExpressions: [{ key: 'k'.repeat(318), operator: 'Exists' }] },
+    },
+  ],
   'a policy that is none': ['uncovered', { updaters: [SERVER], uncovered: 'Ignore' }],
 };
 
@@ -344,6 +360,23 @@ test.each<[string, string, unknown, CustomObject['status']?]>([
     },
   ],
   ['UpgradePolicy', 'a number of nodes', { maxUnavailable: 3 }],
+  [
+    'UpgradePolicy',
+    'names as long as names may be',
+    { plans: [{ namespace: 'n'.repeat(63), name: 'n'.repeat(253) }] },
+  ],
+  [
+    'UpdaterSet',
+    'a selector as long as labels may be',
+    {
+      selector: {
+        matchExpressions: [
+          { key: `${'p'.repeat(253)}/${'k'.repeat(63)}`, operator: 'In', values: ['v'.repeat(63)] },
+        ],
+      },
+      updaters: [{ name: 'refit', refit: {} }],
+    },
+  ],
   ['UpgradePolicy', 'no soak', { soak: '0s' }],
   ['UpdaterSet', 'Refit alone', { updaters: [{ name: 'refit', refit: {} }] }],
   ['UpdaterSet', 'everything said', UPDATER_SET],

@@ -1,14 +1,17 @@
 /** Schema of the StatusShard: the progress of some targets of a plan that has too many for one object. */
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
-import { type CustomKind, list, object, time } from '../crd.ts';
+import { type CustomKind, LONGEST, list, object, time } from '../crd.ts';
+
+const nameSchema = z.string().max(LONGEST.name);
 
 const settledSchema = object('Nodes that finished at the same time.', {
   state: z
     .string()
+    .max(LONGEST.word)
     .describe("Their state, in the words of the plan's status, such as `SignalCompleted`."),
   since: time('When this state was recorded.'),
-  targets: z.array(z.string()).describe('Names of the nodes.'),
+  targets: z.array(nameSchema).describe('Names of the nodes.'),
 });
 
 export const statusShardSchema = object(
@@ -17,12 +20,13 @@ export const statusShardSchema = object(
     command: z.int().describe("Index of the command in the plan's `spec.commands`, from zero."),
     list: z
       .string()
+      .max(LONGEST.word)
       .describe(
         "The list in the command's status to which the nodes belong, such as `k0supdate.workers`.",
       ),
     since: time('When the nodes were found.'),
     pending: z
-      .array(z.string())
+      .array(nameSchema)
       .describe(
         'Names of the nodes that are not done, in order. The plan lists those that are in flight.',
       ),

@@ -1,14 +1,47 @@
 /** Schema and types of the UpdaterSet: who makes which changes of a Cluster API Machine in place, in which order. */
 import { z } from 'zod';
 import { clusterScoped, type KubeObject } from '../../kube/resources.ts';
-import { labelSelectorSchema } from '../cattle/workload.ts';
-import { type CustomKind, choice, list, object, optional, time } from '../crd.ts';
+import { type CustomKind, choice, LONGEST, list, object, optional, time } from '../crd.ts';
 import { conditionsSchema, rules } from './upgrade-policy.ts';
 
 /** As Cluster API has it for an ExtensionConfig: no user, no query, no fragment. */
 const URL_PATTERN = /^https:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/;
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+const keySchema = z.string().max(LONGEST.labelKey);
+const valueSchema = z.string().max(LONGEST.labelValue);
+const MANY = 100;
+const ATOMIC = { 'x-kubernetes-list-type': 'atomic' };
+
+/** A label selector of Kubernetes, of a size that is read in no time. */
+const selectorSchema = z
+  .strictObject({
+    matchLabels: optional(
+      'Labels with exactly these values.',
+      z.record(keySchema, valueSchema).meta({ maxProperties: MANY }),
+    ),
+    matchExpressions: optional(
+      'Further requirements; all must hold.',
+      z
+        .array(
+          object('One requirement.', {
+            key: keySchema.describe('The label.'),
+            operator: z
+              .string()
+              .max(LONGEST.word)
+              .describe('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
+            values: optional(
+              'The values, with `In` and `NotIn` only.',
+              z.array(valueSchema).max(MANY).meta(ATOMIC),
+            ),
+          }),
+        )
+        .max(MANY)
+        .meta(ATOMIC),
+    ),
+  })
+  .meta({ 'x-kubernetes-map-type': 'atomic' });
 
 const label = (what: string) => z.string().regex(LABEL).max(63).describe(what);
 const handler = (hook: string) => label(`The handler for ${hook}.`).exactOptional();
@@ -56,7 +89,7 @@ const updaterSchema = object('One updater.', {
   }).exactOptional(),
   selector: optional(
     'It is asked only about Machines with these labels, and MachineSets whose template has them.',
-    labelSelectorSchema,
+    selectorSchema,
   ),
   settings: optional(
     'Sent to it with each call, in place of the settings of the ExtensionConfig.',
@@ -85,7 +118,7 @@ const updaterSchema = object('One updater.', {
 const specSchema = object('The updaters, and for which Machines.', {
   selector: optional(
     'Machines with these labels, and MachineSets whose template has them; all by default.',
-    labelSelectorSchema,
+    selectorSchema,
   ),
   updaters: z
     .array(updaterSchema)
@@ -111,7 +144,7 @@ const specSchema = object('The updaters, and for which Machines.', {
 });
 
 const uncoveredSchema = object('What was refused last.', {
-  object: z.string().describe('Such as `MachineSet prod/workers-x7k2`.'),
+  object: z.string().max(LONGEST.reference).describe('Such as `MachineSet prod/workers-x7k2`.'),
   message: z.string().describe('The changes that no updater covers.'),
   asked: time('When Cluster API asked for it last; up to 5 minutes old.'),
 });
@@ -119,7 +152,7 @@ const uncoveredSchema = object('What was refused last.', {
 const statusSchema = object('Written by the extension, and by `refit approve`.', {
   approved: list(
     'What may be replaced although nobody covers its change, such as `Machine prod/cp-1`.',
-    z.string(),
+    z.string().max(LONGEST.reference),
   ),
   uncovered: list('Machines and MachineSets whose change is refused; at most 20.', uncoveredSchema),
   conditions: conditionsSchema.exactOptional(),

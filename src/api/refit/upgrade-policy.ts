@@ -1,14 +1,25 @@
 /** Schema and types of the UpgradePolicy: the settings of Refit that no plan has. */
 import { z } from 'zod';
 import type { KubeObject } from '../../kube/resources.ts';
-import { BY_TYPE, choice, flag, list, object, optional, text, time, whole } from '../crd.ts';
+import {
+  BY_TYPE,
+  choice,
+  flag,
+  LONGEST,
+  list,
+  object,
+  optional,
+  text,
+  time,
+  whole,
+} from '../crd.ts';
 
 const conditionSchema = object('One condition.', {
-  type: z.string().describe('What the condition is about.'),
+  type: z.string().max(LONGEST.conditionType).describe('What the condition is about.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether it is true.'),
   observedGeneration: optional('The generation of the spec that it describes.', z.int()),
   lastTransitionTime: time('When `status` last changed.').exactOptional(),
-  reason: text('The reason, as one word.'),
+  reason: text('The reason, as one word.', LONGEST.reason),
   message: text('The reason, as a sentence.'),
 });
 
@@ -52,8 +63,8 @@ const planSchema = object(
   'Every field that is set must match; an entry without fields matches all plans.',
   {
     dialect: optional('Plans of this kind only.', z.enum(DIALECT_NAMES)),
-    namespace: text('Plans of this namespace only.'),
-    name: text('The plan of this name only.'),
+    namespace: text('Plans of this namespace only.', LONGEST.namespace),
+    name: text('The plan of this name only.', LONGEST.name),
   },
 );
 
@@ -105,6 +116,7 @@ const drainSchema = object('How nodes are drained before their upgrade.', {
 const timeZoneSchema = z
   .string()
   .regex(TIME_ZONE)
+  .max(LONGEST.word)
   .describe('Name of a time zone, such as `Europe/Berlin` or `UTC`.');
 
 export const WEEKDAYS = [
@@ -249,7 +261,7 @@ const statusSchema = object('Written by the controller only.', {
   observedGeneration: optional('The generation of the spec that this status describes.', z.int()),
   covers: list(
     'Plans that the policy covers, as `<dialect>/<namespace>/<name>`; at most 100.',
-    z.string(),
+    z.string().max(LONGEST.reference),
   ),
   conditions: conditionsSchema.exactOptional(),
 });

@@ -140,6 +140,16 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   return { version, hash, problems: [] };
 }
 
+/** Characters of a selector, which each decision reads for each Node. */
+const LONGEST_SELECTOR = 2 ** 16;
+
+function lengthFault(selector: unknown): string | undefined {
+  const { length } = JSON.stringify(selector ?? {});
+  return length > LONGEST_SELECTOR
+    ? `${length} is too many characters; use at most ${LONGEST_SELECTOR}`
+    : undefined;
+}
+
 const SOME_HASH = '0'.repeat(56);
 
 /** The first problem, in the order of the original. */
@@ -157,7 +167,7 @@ function faultOf(plan: CattlePlan): string | undefined {
     },
   };
   for (const [field, selector] of Object.entries(selectors)) {
-    const fault = selectorFault(selector);
+    const fault = lengthFault(selector) ?? selectorFault(selector);
     if (fault !== undefined) return `${field} is invalid, ${fault}`;
   }
   const windows = window && windowsOf(window);

@@ -36,6 +36,16 @@ test.each<[string, string, Partial<CattleSpec>, string]>([
     `spec.drain.podSelector is invalid, "a,b" is not a label value; ${ALLOWED}`,
   ],
   [
+    'a selector that takes long to read',
+    'p',
+    {
+      nodeSelector: {
+        matchExpressions: [{ key: 'app', operator: 'In', values: Array(40_000).fill('a') }],
+      },
+    },
+    'spec.nodeSelector is invalid, 160063 is too many characters; use at most 65536',
+  ],
+  [
     'a label that no Node can have',
     'p',
     { postCompleteLabels: { done: 'on Monday' } },
