@@ -37,3 +37,10 @@ test('other types stay, in order of type', () => {
   expect(next.map(({ type }) => type)).toEqual(['Aim', 'Ready', 'Zeal']);
   expect(next[1]).toMatchObject(waiting);
 });
+
+test('what steers a terminal is not written, and the same text again is the same list', () => {
+  const odd = { ...waiting, message: 'for w1\u001B[2J\u202E\u200B' };
+  const written = withCondition(undefined, odd, NOON);
+  expect(written[0]?.message).toBe('for w1\uFFFD[2J\uFFFD\uFFFD');
+  expect(withCondition(written, odd, LATER)).toBe(written);
+});

@@ -1,7 +1,8 @@
-/** Sets one entry of `status.conditions`: its time changes only with its status. */
+/** Sets one entry of `status.conditions`: its time changes only with its status, and its message steers no terminal. */
 import type { Condition } from '../kube/resources.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { sameJson } from '../util/json.ts';
+import { printable } from '../util/printable.ts';
 
 export type Conditions = readonly Condition[];
 
@@ -16,7 +17,8 @@ export function withCondition(
 ): Conditions {
   const known = conditions?.find(({ type }) => type === update.type);
   const since = known?.status === update.status ? known.lastTransitionTime : undefined;
-  const next = { ...update, lastTransitionTime: since ?? rfc3339(now) };
+  const message = printable(update.message);
+  const next = { ...update, message, lastTransitionTime: since ?? rfc3339(now) };
   if (conditions && sameJson(known, next)) return conditions;
   const rest = (conditions ?? []).filter((condition) => condition.type !== update.type);
   return [...rest, next].toSorted((a, b) => (a.type < b.type ? -1 : 1));

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { UpdateConfig } from '../api/autopilot/update-config.ts';
 import { parseJson } from '../util/json.ts';
+import { printable } from '../util/printable.ts';
 
 const STATUS_ANNOTATION = 'upgrade.refit.dev/update-status';
 /** Any new value asks for a check now. */
@@ -33,6 +34,13 @@ export function statusOf({ metadata }: UpdateConfig): UpdateStatus | undefined {
   return statusSchema.safeParse(parseJson(metadata.annotations?.[STATUS_ANNOTATION])).data;
 }
 
+/** As it is written: a server or the author of an UpdateConfig may have chosen a part of the message. */
+export function printableStatus(status: UpdateStatus): UpdateStatus {
+  return { ...status, message: printable(status.message) };
+}
+
 export function statusPatch(status: UpdateStatus): unknown {
-  return { metadata: { annotations: { [STATUS_ANNOTATION]: JSON.stringify(status) } } };
+  return {
+    metadata: { annotations: { [STATUS_ANNOTATION]: JSON.stringify(printableStatus(status)) } },
+  };
 }

@@ -33,7 +33,13 @@ import {
 } from './plan/decide-update.ts';
 import { makePlan, originOf } from './plan/make-plan.ts';
 import { targetedWorkers } from './plan/targeted-workers.ts';
-import { CHECK_ANNOTATION, statusOf, statusPatch, type UpdateStatus } from './status.ts';
+import {
+  CHECK_ANNOTATION,
+  printableStatus,
+  statusOf,
+  statusPatch,
+  type UpdateStatus,
+} from './status.ts';
 
 export interface UpdateParts extends ChannelTools, CheckPace, UpdateRules {
   /** Writes only while this process leads. */
@@ -294,7 +300,8 @@ export class UpdateFollower {
   async #report(config: UpdateConfig, verdict: UpdateStatus, abort: AbortSignal): Promise<void> {
     const { writer, events, metrics, log, clock } = this.#parts;
     const { name, annotations } = config.metadata;
-    const status = defined({ ...verdict, obeyed: annotations?.[CHECK_ANNOTATION] });
+    const obeyed = annotations?.[CHECK_ANNOTATION];
+    const status = printableStatus(defined({ ...verdict, obeyed }));
     metrics.update(name, status.reason, status.current ?? '', status.available ?? '');
     const before = statusOf(config);
     const isNew = before?.reason !== status.reason || before.message !== status.message;

@@ -9,6 +9,7 @@ import {
   parseLabelSelector,
   SelectorError,
 } from '../../kube/selectors.ts';
+import { printable } from '../../util/printable.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
 import { parseVersion, withPlusSign } from '../../util/version.ts';
@@ -81,9 +82,9 @@ export function problemsOf(plan: api.Plan): Reason[] {
   ];
 }
 
-/** Field and value in the text of a problem; undefined for a text of another leader. The rest of the text may change between releases. */
+/** Field and value in the text of a problem, as a status has them; undefined for a text of another leader. The rest of the text may change between releases. */
 export function subjectOf(text: string): string | undefined {
-  return /^(?:metadata|spec)\.\S+: (?:"(?:[^"\\]|\\.)*"|\S+)/.exec(text)?.[0];
+  return /^(?:metadata|spec)\.\S+: (?:"(?:[^"\\]|\\.)*"|\S+)/.exec(printable(text))?.[0];
 }
 
 function commandProblems(

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { because, REASONS, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RolloutPhase } from '../../engine/model/rollout.ts';
+import { subjectOf } from './problems.ts';
 import { reasonOf, textOf } from './states.ts';
 
 const codes = Object.keys(REASONS) as ReasonCode[];
@@ -34,4 +35,11 @@ test.each<[string, RolloutPhase, ReasonCode]>([
   ['toString: something', 'incomplete', 'TargetMissing'],
 ])('%j of another leader is a sentence without code', (text, phase, code) => {
   expect(reasonOf(text, phase)).toEqual({ code, message: text });
+});
+
+test('what steers a terminal is not recorded, and the record still tells which field was refused', () => {
+  const message = 'spec.commands[0].k0supdate.version: "a\u202Eb\u200B" is not a version';
+  const text = textOf(because('InvalidPlan', message), 'invalid');
+  expect(text).toBe('spec.commands[0].k0supdate.version: "a\uFFFDb\uFFFD" is not a version');
+  expect(subjectOf(text)).toBe(subjectOf(message));
 });

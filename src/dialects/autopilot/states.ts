@@ -1,6 +1,7 @@
 /** Maps the states and the reason in a Plan's status to those of the engine. */
 import { because, REASONS, type Reason, type ReasonCode } from '../../engine/model/reasons.ts';
 import type { RecordedState, RolloutPhase } from '../../engine/model/rollout.ts';
+import { printable } from '../../util/printable.ts';
 
 const FINAL_STATES = {
   done: 'Completed',
@@ -73,7 +74,9 @@ export function removedIn(text: string): string | undefined {
   return / has been removed in Kubernetes ([^\s,]+)/.exec(text)?.[1];
 }
 
-export function textOf({ code, message }: Reason, phase: RolloutPhase): string {
+/** As it is recorded: names and ids in it may come from anybody. */
+export function textOf({ code, message: said }: Reason, phase: RolloutPhase): string {
+  const message = printable(said);
   return code === IMPLIED[phase] || REMOVED.test(message) ? message : `${code}: ${message}`;
 }
 

@@ -4,6 +4,7 @@ import type { Condition, Job } from '../../kube/resources.ts';
 import type { ConditionUpdate } from '../../runtime/conditions.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { listedSentences } from '../../util/phrases.ts';
+import { printable } from '../../util/printable.ts';
 
 /** A condition of our own: the channel fails, and what it said last stays. */
 export const CHANNEL_TYPE = 'RefitChannelFails';
@@ -24,7 +25,7 @@ export function withStalls(
 ): CattlePlan {
   const before = stallsOf(plan) ?? '';
   const told = [...stalls].flatMap(([message, lasts]) =>
-    lasts || before.includes(message) ? message : [],
+    lasts || before.includes(printable(message)) ? message : [],
   );
   if (told.length === 0) return withoutCondition(plan, STALLED_TYPE);
   const message = listedSentences(told.toSorted(), MOST_STALLS);
@@ -60,9 +61,10 @@ export function holds({ status }: Job, type: string): Condition | undefined {
 /** True if the plan already has exactly this condition. */
 export function says(
   plan: CattlePlan,
-  { type, status, reason, message }: ConditionUpdate,
+  { type, status, reason, message: said }: ConditionUpdate,
 ): boolean {
   const known = conditionOf(plan, type);
+  const message = printable(said);
   return known?.status === status && known.reason === reason && (known.message ?? '') === message;
 }
 
@@ -83,7 +85,8 @@ function updated(
   verdict: ConditionUpdate,
   now: number,
 ): CattleCondition {
-  const { message, ...rest } = verdict;
+  const { message: said, ...rest } = verdict;
+  const message = printable(said);
   const { message: before = '', ...others } = known ?? { type: verdict.type, status: '' };
   const isSame = others.status === verdict.status && before === message;
   const time = isSame ? {} : { lastUpdateTime: rfc3339(now) };

@@ -1,6 +1,7 @@
 /** Events of a plan and of its targets, from what was recorded before and what is recorded now. */
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
+import { printable } from '../../util/printable.ts';
 import { isLarge } from '../act/status-shards.ts';
 import type { Evaluations } from '../decide/evaluate-target.ts';
 import { outcomeOf } from '../decide/outcome.ts';
@@ -93,7 +94,9 @@ export function planEvents(
     if (unverified !== undefined)
       events.push({ type: 'Warning', reason: because('Unverified', unverified) });
   }
-  if (after.reason && before.reason?.message !== after.reason.message)
+  // What is read from a record was cleaned as it was written.
+  const shown = before.reason && printable(before.reason.message);
+  if (after.reason && shown !== printable(after.reason.message))
     events.push({ type: 'Warning', reason: after.reason });
   if (after.blocked && !before.blocked) events.push(...blockedEvents(after, waits));
   if (before.blocked && !after.blocked) events.push(...resumedEvents(before, after));

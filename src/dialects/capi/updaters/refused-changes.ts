@@ -2,6 +2,7 @@
 import { type UpdaterSet, updaterSets } from '../../../api/refit/updater-set.ts';
 import { withCondition } from '../../../runtime/conditions.ts';
 import { rfc3339 } from '../../../util/clock.ts';
+import { printable } from '../../../util/printable.ts';
 import { type CallParts, listSets } from './updater-sets.ts';
 
 export const MOST = 20;
@@ -24,7 +25,7 @@ export async function tellRefused(
   const { management, clock, abort } = parts;
   const { name, resourceVersion } = set.metadata;
   const { status = {} } = set;
-  const message = why?.slice(0, LONGEST);
+  const message = why === undefined ? undefined : printable(why).slice(0, LONGEST);
   const now = clock.now();
   const ageOf = ({ asked }: { readonly asked: string }): number => now - Date.parse(asked);
   const told = (status.uncovered ?? []).filter((each) => ageOf(each) < FORGET_MS);
