@@ -126,3 +126,8 @@ function parseLease(text: string): number {
 export function addValue(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
 }
+
+/** For an option that may be given several times. */
+export function collected(value: string, before: readonly string[] = []): string[] {
+  return [...before, value];
+}

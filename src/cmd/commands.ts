@@ -242,6 +242,10 @@ export const COMMANDS: readonly CommandSpec[] = [
           'write a URL, such as https://updates.example.com',
         ),
       ),
+      new Option(
+        '--host <name>',
+        'without --url: answer clients that ask by this name, too; may be given again',
+      ).argParser(common.collected),
       new Option('--cert-dir <directory>', 'directory of tls.crt and tls.key; default: plain http'),
       new Option(
         '--token-file <file>',

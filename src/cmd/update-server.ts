@@ -22,6 +22,7 @@ import { type LogLevel, stderrLogger } from '../util/log.ts';
 interface ServeFlags {
   readonly address: string;
   readonly url?: string;
+  readonly host?: readonly string[];
   readonly certDir?: string;
   readonly tokenFile?: string;
   readonly healthAddress?: string;
@@ -33,7 +34,7 @@ export async function runServe(
   flags: ServeFlags,
   abort: AbortSignal,
 ): Promise<void> {
-  const { address, url, certDir, tokenFile, healthAddress, logLevel } = flags;
+  const { address, url, host: hosts = [], certDir, tokenFile, healthAddress, logLevel } = flags;
   const metrics = createMetrics(VERSION);
   const certificate =
     certDir === undefined
@@ -47,6 +48,7 @@ export async function runServe(
     directory,
     address,
     url,
+    hosts,
     certificate,
     tokenFile,
     metrics,

@@ -30,7 +30,7 @@ export async function startUpdateServer(
     if (message === 'serving') started.resolve(Number(fields['port']));
     else requests.push(fields);
   };
-  const own = { url: undefined, certificate: undefined, tokenFile: undefined };
+  const own = { url: undefined, hosts: [], certificate: undefined, tokenFile: undefined };
   const log = { ...silentLogger, info };
   const running = runUpdateServer(
     { directory, address: '127.0.0.1:0', ...own, metrics, clock, log, ...options },

@@ -201,6 +201,26 @@ test('a running Plan gets the files of a release that the bundle has dropped', a
   expect(Buffer.from(await response.arrayBuffer()).equals(BYTES)).toBe(true);
 });
 
+test.each([
+  ['evil.example.com', {}, 421],
+  ['updates.example.com', { hosts: ['updates.example.com'] }, 200],
+  ['evil.example.com', { url: 'https://updates.example.com' }, 200],
+])(
+  'a client that asks by the name %s of a server with %j gets %i',
+  async (host, options, status) => {
+    const { url } = await serve([OLDER], options);
+    const asked = await new Promise<number | undefined>((resolve, reject) =>
+      send(`${url}/stable/index.yaml`, { headers: { host } }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      })
+        .on('error', reject)
+        .end(),
+    );
+    expect(asked).toBe(status);
+  },
+);
+
 test('a Host that is none decides no URL', async () => {
   const { url } = await serve([OLDER]);
   const status = await new Promise((resolve, reject) => {

@@ -22,6 +22,7 @@ import { closeOnAbort, listen } from '../../util/listen.ts';
 import { ownMember } from '../../util/own-member.ts';
 import type { Tools } from '../../util/tools.ts';
 import * as catalogs from './catalog.ts';
+import { isKnownHost } from './known-hosts.ts';
 import { BLOCK_BYTES, BlockCache, sendFile } from './send-file.ts';
 
 export interface UpdateServerOptions extends Pick<Tools, 'clock' | 'log'> {
@@ -31,6 +32,8 @@ export interface UpdateServerOptions extends Pick<Tools, 'clock' | 'log'> {
   readonly address: string;
   /** What clients reach this server by; as they ask if absent. */
   readonly url: string | undefined;
+  /** Without `url`: names by which clients may ask, beside those of this machine. */
+  readonly hosts: readonly string[];
   /** Plain http if absent. */
   readonly certificate: CertificateFiles | undefined;
   /** A file with one token a line; without it anybody may read the channels. */
@@ -121,6 +124,9 @@ function updateRequests(options: UpdateServerOptions) {
     if (version === undefined) return refuse(response, 404);
     const base = baseOf(options, headers.host);
     if (base === undefined) return refuse(response, 400);
+    const { host = '' } = headers;
+    if (options.url === undefined && !isKnownHost(host, request.socket.localAddress, options.hosts))
+      return misdirected(response, host);
     if (index === '/index.yaml')
       return sendIndex(request, response, listedIndex(catalog, channel, version, base));
     if (searchParams.has('clusterID'))
@@ -214,6 +220,14 @@ function refuse(
 ): number {
   response.writeHead(code, { ...headers, 'content-length': 0 }).end();
   return 0;
+}
+
+/** Whoever can choose the Host of others' requests could otherwise choose from where they download. */
+function misdirected(response: ServerResponse, host: string): number {
+  const text = `This server is not known by the name "${host}": start refit serve with --host ${host}, or with --url.\n`;
+  const head = { 'content-type': 'text/plain; charset=utf-8', 'content-length': text.length };
+  response.writeHead(421, head).end(text);
+  return text.length;
 }
 
 export function limitEachClient(server: Server, most: number): void {

@@ -1,0 +1,26 @@
+/** By which names clients may ask an update server that has no `--url`: the name decides the addresses in its answers. */
+import { isIPv4 } from 'node:net';
+import { hostname } from 'node:os';
+
+/** `asked` is the header Host, `reached` the address of the server at which the client arrived. Ports do not matter. */
+export function isKnownHost(
+  asked: string,
+  reached: string | undefined,
+  given: readonly string[],
+): boolean {
+  const name = bareName(asked);
+  if (name === '') return false;
+  if (name === 'localhost' || name === '::1' || (isIPv4(name) && name.startsWith('127.')))
+    return true;
+  const own = hostname();
+  const shortName = own.split('.', 1)[0] ?? own;
+  const address = (reached ?? '').replace(/^::ffff:(?=[\d.]+$)/, '');
+  return [address, own, shortName, ...given].some((known) => bareName(known) === name);
+}
+
+/** Without a port and brackets, in lower case; an IPv6 address in its shortest form. Empty for what is no host. */
+function bareName(host: string): string {
+  const isAddress = host.includes(':') && /^[\da-f:]+$/i.test(host) && host.split(':').length > 2;
+  const url = URL.parse(`http://${isAddress ? `[${host}]` : host}`);
+  return (url?.hostname ?? '').replace(/^\[|\]$/g, '').replace(/\.$/, '');
+}
