@@ -26,6 +26,8 @@ export interface Extension {
   readonly authority: string;
   /** Of Cluster API's managers. */
   readonly client: KeyPair;
+  /** Of somebody else, by the same authority. */
+  clientOf(commonName: string): KeyPair;
   /** What `refit` is started with. */
   readonly commandLine: readonly string[];
   /** Runs it at the same address as before; it may be killed and started any number of times. */
@@ -61,6 +63,7 @@ export async function prepareExtension(options: ExtensionOptions): Promise<Exten
     url: `https://${address}`,
     authority: authority.certificate,
     client: issueClient(issuer, { commonName: 'managers' }, validity),
+    clientOf: (commonName) => issueClient(issuer, { commonName }, validity),
     commandLine: ['capi-extension', ...flags, ...managers, ...source],
     start: async (name) =>
       await cluster.startLeading(name, 'capi-extension', [...flags, ...managers, ...source]),

@@ -35,6 +35,7 @@ interface ExtensionFlags extends ControllerFlags {
   readonly address: string;
   readonly certDir: string;
   readonly clientCa?: string;
+  readonly clientName?: readonly string[];
   readonly insecureNoClientAuth?: boolean;
   readonly payloadUrl: string;
   readonly checksumUrl?: string;
@@ -114,6 +115,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
       key: join(certDir, 'tls.key'),
       clientAuthority: flags.clientCa,
     },
+    clientNames: flags.clientName,
     callTimeoutMs: flags.callTimeout,
     answer: hookService(parts),
     log,

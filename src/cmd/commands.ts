@@ -23,6 +23,12 @@ const EXTENSION_OPTIONS: readonly Option[] = [
     'CA of the client certificates of Cluster API; nobody else may call',
   ),
   new Option(
+    '--client-name <name>',
+    'with --client-ca: only certificates with this subject CN or DNS name may call; may be given again',
+  )
+    .argParser(common.collected)
+    .conflicts('insecureNoClientAuth'),
+  new Option(
     '--insecure-no-client-auth',
     'instead of --client-ca: anybody who reaches the address may call',
   ),

@@ -30,6 +30,20 @@ test('no certificate, and one of another CA with the same name: refused, and log
   await rig.callAsManager();
 });
 
+test('a certificate of the CA that none of the names is on: refused, and logged', async () => {
+  const more = ['--client-name', 'others', '--client-name', 'managers'];
+  await using rig = await ExtensionRig.start({ more });
+  const { url, authority, clientOf } = rig.extension;
+  for (const protocol of ['h2', 'http/1.1'] as const) {
+    const stranger = { url, authority, protocol, client: clientOf('metrics') };
+    await expect(callHook(stranger, 'Discovery', {})).rejects.toThrow();
+    const known = { ...stranger, client: clientOf('others') };
+    await expect(callHook(known, 'Discovery', {})).resolves.toBeDefined();
+  }
+  expect(rig.log).toContain('the certificate of \\"metrics\\" has none of the names');
+  await rig.callAsManager();
+});
+
 test.each([
   ['neither says who may call', []],
   ['both say who may call', ['--client-ca', 'ca.crt', '--insecure-no-client-auth']],

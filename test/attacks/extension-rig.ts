@@ -29,7 +29,7 @@ export class ExtensionRig implements AsyncDisposable {
   }
 
   /** Resolves once a manager can call. With `isPatient`, the server alone runs, and no slow caller is cut off. */
-  static async start({ isPatient = false } = {}): Promise<ExtensionRig> {
+  static async start({ isPatient = false, more = [] as string[] } = {}): Promise<ExtensionRig> {
     const stack = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), 'refit-hooks-'));
     stack.defer(async () => await rm(directory, { recursive: true }));
@@ -46,7 +46,7 @@ export class ExtensionRig implements AsyncDisposable {
     const address = new URL(extension.url).host;
     const program = isPatient
       ? [PATIENT, address, join(directory, 'hooks')]
-      : [REFIT, ...extension.commandLine];
+      : [REFIT, ...extension.commandLine, ...more];
     const child = spawn(process.execPath, program, {
       stdio: ['ignore', 'ignore', 'pipe'],
     });

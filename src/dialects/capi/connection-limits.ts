@@ -23,11 +23,12 @@ export const DEFAULT_LIMITS = {
 
 const LOG_EVERY_MS = 1000;
 
-/** Applies the limits to every connection of `server`; returns what closes them all. */
+/** Applies the limits to every connection of `server`; returns what closes them all. `refusalOf` says why a caller may not call. */
 export function limitConnections(
   server: Http2SecureServer,
   limits: Limits,
   log: Logger,
+  refusalOf: (socket: TLSSocket) => string | undefined,
 ): () => void {
   const { connections, handshakes, patienceMs } = limits;
   const pending = new Map<string, Socket>();
@@ -46,8 +47,10 @@ export function limitConnections(
   server.on('secureConnection', (socket: TLSSocket) => {
     const key = keyOf(socket);
     pending.delete(key);
-    if (secured.size >= connections) {
-      refused({ from: socket.remoteAddress, reason: `${connections} connections are open` });
+    const isFull = secured.size >= connections;
+    const reason = isFull ? `${connections} connections are open` : refusalOf(socket);
+    if (reason !== undefined) {
+      refused({ from: socket.remoteAddress, reason });
       socket.destroy();
       return;
     }

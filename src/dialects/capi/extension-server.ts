@@ -9,6 +9,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { parseGoDuration } from '../../util/duration.ts';
 import { listen } from '../../util/listen.ts';
 import type { Logger } from '../../util/log.ts';
+import { callerRefusal } from './client-names.ts';
 import { DEFAULT_LIMITS, type Limits, limitConnections } from './connection-limits.ts';
 import type { AnswerHook } from './hook-service.ts';
 import { routeOf } from './routes.ts';
@@ -17,6 +18,8 @@ export interface ServerOptions {
   /** `host:port`; port 0 means any free port. */
   readonly address: string;
   readonly files: CertificateFiles;
+  /** Subjects or DNS names of the certificates that may call; all of the authority if absent. */
+  readonly clientNames?: readonly string[] | undefined;
   /** Milliseconds for one call, unless its caller allows less. */
   readonly callTimeoutMs: number;
   readonly answer: AnswerHook;
@@ -38,7 +41,9 @@ export async function startExtensionServer(options: ServerOptions) {
     ...mutual,
     ...(await readCertificate(files)),
   });
-  const closeAll = limitConnections(server, limits, log);
+  const closeAll = limitConnections(server, limits, log, (socket) =>
+    callerRefusal(socket, options.clientNames),
+  );
   const load = { limits, requests: 0, bytes: 0 };
   server.on('request', (request, response) => {
     serve(options, load, request, response).catch((error: unknown) =>

@@ -1,0 +1,21 @@
+/** Who of those with a certificate of the managers' CA may call the hooks. */
+import type { TLSSocket } from 'node:tls';
+
+/** Why this caller is refused; undefined if it may call. Without names, every certificate of the CA counts. */
+export function callerRefusal(
+  socket: TLSSocket,
+  names: readonly string[] | undefined,
+): string | undefined {
+  if (names === undefined) return undefined;
+  const subject: unknown = socket.getPeerCertificate().subject?.CN;
+  // OpenSSL compares: the text of the names could be made so that it looks like others.
+  const certificate = socket.getPeerX509Certificate();
+  const isNamed = names.some(
+    (name) =>
+      subject === name ||
+      certificate?.checkHost(name, { subject: 'never', wildcards: false }) !== undefined,
+  );
+  return isNamed
+    ? undefined
+    : `the certificate of "${String(subject)}" has none of the names of --client-name: ${names.join(', ')}`;
+}
