@@ -1,0 +1,190 @@
+/** Specs of UpgradePolicies and UpdaterSets: with all members, and with one mistake each. */
+
+/** All members of an UpgradePolicy. */
+export const POLICY = {
+  plans: [
+    {},
+    { dialect: 'autopilot' },
+    { dialect: 'cattle', namespace: 'system-upgrade', name: 'k3s-server' },
+  ],
+  paused: false,
+  failureBudget: 2,
+  maxUnavailable: '10%',
+  deadlines: {
+    answer: '5m',
+    download: '1h30m',
+    drain: '1h',
+    apply: '5m',
+    restart: '90s',
+    ready: '10m',
+    target: '8h',
+  },
+  drain: {
+    enabled: true,
+    deleteEmptyDirData: false,
+    force: true,
+    gracePeriodSeconds: 30,
+    onDeadline: 'Skip',
+    softTaint: false,
+    uncordon: 'Always',
+  },
+  soak: '30s',
+  versions: { allow: ['SkippedMinor', 'Downgrade', 'KubeletAhead'] },
+  payloads: { requireSha256: true, requireHttps: true },
+  edits: { afterEnd: 'Restart' },
+  windows: [
+    {
+      days: ['Friday', 'Saturday'],
+      start: '22:00',
+      length: '4h',
+      timeZone: 'America/Argentina/Buenos_Aires',
+    },
+  ],
+  blackouts: [{ from: '2026-12-20', to: '2027-01-06T06:00:00+01:00', timeZone: 'Europe/Berlin' }],
+};
+
+/** The mistake, the field in `spec` that the error names, and the spec. */
+export const ODD_POLICIES: Readonly<Record<string, readonly [string, object]>> = {
+  'a dialect that nobody speaks': ['plans[0].dialect', { plans: [{ dialect: 'k0s' }] }],
+  'a text for a switch': ['paused', { paused: 'yes' }],
+  'a budget below zero': ['failureBudget', { failureBudget: -1 }],
+  'half a node': ['failureBudget', { failureBudget: 0.5 }],
+  'no node that may be down': ['maxUnavailable', { maxUnavailable: 0 }],
+  'a share above all': ['maxUnavailable', { maxUnavailable: '101%' }],
+  'a share without its sign': ['maxUnavailable', { maxUnavailable: '10' }],
+  'a deadline without a unit': ['deadlines.download', { deadlines: { download: '90' } }],
+  'a number for a deadline': ['deadlines.target', { deadlines: { target: 90 } }],
+  'a way to drain that is none': ['drain.onDeadline', { drain: { onDeadline: 'wait' } }],
+  'a grace period below zero': ['drain.gracePeriodSeconds', { drain: { gracePeriodSeconds: -1 } }],
+  'an edit that is none': ['edits.afterEnd', { edits: { afterEnd: 'Always' } }],
+  'a rule that is none': ['versions.allow[0]', { versions: { allow: ['Everything'] } }],
+  'a rule twice': ['versions.allow[1]', { versions: { allow: ['Downgrade', 'Downgrade'] } }],
+  'many Tuesdays': [
+    'windows[0].days[0]',
+    { windows: [{ ...POLICY.windows[0], days: ['Tuesdays'] }] },
+  ],
+  'an hour after the last': [
+    'windows[0].start',
+    { windows: [{ ...POLICY.windows[0], start: '24:00' }] },
+  ],
+  'an hour of one digit': [
+    'windows[0].start',
+    { windows: [{ ...POLICY.windows[0], start: '9:00' }] },
+  ],
+  'an offset for a zone': [
+    'windows[0].timeZone',
+    { windows: [{ ...POLICY.windows[0], timeZone: '+02:00' }] },
+  ],
+  'a zone of too many characters': [
+    'windows[0].timeZone',
+    { windows: [{ ...POLICY.windows[0], timeZone: 'Z'.repeat(65) }] },
+  ],
+  'a namespace of too many characters': [
+    'plans[0].namespace',
+    { plans: [{ namespace: 'n'.repeat(64) }] },
+  ],
+  'a plan of too many characters': ['plans[0].name', { plans: [{ name: 'n'.repeat(254) }] }],
+  'a window without a zone': [
+    'windows[0].timeZone',
+    { windows: [{ start: '22:00', length: '4h' }] },
+  ],
+  'a blackout without end': ['blackouts[0].to', { blackouts: [{ from: '2026-12-20' }] }],
+  'no time at all': ['deadlines.restart', { deadlines: { restart: '0s' } }],
+  'a deadline of more than a year': ['deadlines.target', { deadlines: { target: '8761h' } }],
+  'a soak of zero in other words': ['soak', { soak: '0m' }],
+  'a window of more than a week': [
+    'windows[0].length',
+    { windows: [{ ...POLICY.windows[0], length: '169h' }] },
+  ],
+  'a window of no length': [
+    'windows[0].length',
+    { windows: [{ ...POLICY.windows[0], length: '0h' }] },
+  ],
+  'a day that no calendar has': [
+    'blackouts[0].to',
+    { blackouts: [{ from: '2026-02-01', to: '2026-02-30' }] },
+  ],
+  'dates in the wrong order': [
+    'blackouts[0]',
+    { blackouts: [{ from: '2027-01-02', to: '2027-01-01' }] },
+  ],
+  'times in the wrong order': [
+    'blackouts[0]',
+    { blackouts: [{ from: '2027-01-01T12:00:00+02:00', to: '2027-01-01T10:00:00Z' }] },
+  ],
+  'a time without a zone': [
+    'blackouts[0].from',
+    { blackouts: [{ from: '2026-12-20T18:00:00', to: '2027-01-01' }] },
+  ],
+};
+
+const CA_BUNDLE = 'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==';
+const SERVER = { name: 'a', url: 'https://a.example.com:8443/hooks', caBundle: CA_BUNDLE };
+const SERVICE = { name: 'files', namespace: 'updaters' };
+
+/** All members of an UpdaterSet. */
+export const UPDATER_SET = {
+  selector: { matchLabels: { pool: 'gpu' } },
+  updaters: [
+    { name: 'refit', refit: {} },
+    {
+      ...SERVER,
+      clientCertificate: 'a',
+      handlers: {
+        canUpdateMachine: 'can',
+        canUpdateMachineSet: 'can-set',
+        updateMachine: 'update',
+      },
+      selector: { matchExpressions: [{ key: 'os', operator: 'Exists' }] },
+      settings: { region: 'lab' },
+      timeoutSeconds: 5,
+      onUnavailable: 'Refuse',
+    },
+    { name: 'b', service: { ...SERVICE, path: '/v1', port: 9443 }, caBundle: CA_BUNDLE },
+  ],
+  uncovered: 'Refuse',
+};
+
+export const ODD_UPDATER_SETS: Readonly<Record<string, readonly [string, object]>> = {
+  'no updater': ['updaters', { updaters: [] }],
+  'an updater that is nobody': ['updaters[0]', { updaters: [{ name: 'a' }] }],
+  'a URL and a Service': ['updaters[0]', { updaters: [{ ...SERVER, service: SERVICE }] }],
+  'Refit with a URL': ['updaters[0]', { updaters: [{ ...SERVER, refit: {} }] }],
+  'Refit with a CA': ['updaters[0]', { updaters: [{ name: 'a', refit: {}, caBundle: CA_BUNDLE }] }],
+  'Refit with a client certificate': [
+    'updaters[0]',
+    { updaters: [{ name: 'a', refit: {}, clientCertificate: 'b' }] },
+  ],
+  'Refit twice': [
+    'updaters',
+    {
+      updaters: [
+        { name: 'a', refit: {} },
+        { name: 'b', refit: {} },
+      ],
+    },
+  ],
+  'a server without a CA': ['updaters[0]', { updaters: [{ name: 'a', url: SERVER.url }] }],
+  'plain http': ['updaters[0].url', { updaters: [{ ...SERVER, url: 'http://a.example.com' }] }],
+  'a password in a URL': [
+    'updaters[0].url',
+    { updaters: [{ ...SERVER, url: 'https://me:it@a.example.com' }] },
+  ],
+  'a query in a URL': [
+    'updaters[0].url',
+    { updaters: [{ ...SERVER, url: 'https://a.example.com/?b' }] },
+  ],
+  'a folder elsewhere': [
+    'updaters[0].clientCertificate',
+    { updaters: [{ ...SERVER, clientCertificate: '../a' }] },
+  ],
+  'the same name twice': ['updaters[1]', { updaters: [SERVER, SERVER] }],
+  'a label of too many characters': [
+    'selector.matchExpressions[0].key',
+    {
+      updaters: [SERVER],
+      selector: { matchExpressions: [{ key: 'k'.repeat(318), operator: 'Exists' }] },
+    },
+  ],
+  'a policy that is none': ['uncovered', { updaters: [SERVER], uncovered: 'Ignore' }],
+};
