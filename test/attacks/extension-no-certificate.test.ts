@@ -33,11 +33,12 @@ test('no certificate, and one of another CA with the same name: refused, and log
 test('a certificate of the CA that none of the names is on: refused, and logged', async () => {
   const more = ['--client-name', 'others', '--client-name', 'managers'];
   await using rig = await ExtensionRig.start({ more });
-  const { url, authority, clientOf } = rig.extension;
+  const { extension } = rig;
+  const { url, authority } = extension;
   for (const protocol of ['h2', 'http/1.1'] as const) {
-    const stranger = { url, authority, protocol, client: clientOf('metrics') };
+    const stranger = { url, authority, protocol, client: extension.clientOf('metrics') };
     await expect(callHook(stranger, 'Discovery', {})).rejects.toThrow();
-    const known = { ...stranger, client: clientOf('others') };
+    const known = { ...stranger, client: extension.clientOf('others') };
     await expect(callHook(known, 'Discovery', {})).resolves.toBeDefined();
   }
   expect(rig.log).toContain('the certificate of \\"metrics\\" has none of the names');

@@ -497,7 +497,7 @@ describe('a policy', () => {
   });
 
   test('lets no more nodes be away than it says, whatever cordoned them', async () => {
-    await policy('away', { maxUnavailable: 1 });
+    await policy('away', { maxUnavailable: 1, virtualNodes: 'Count' });
     await kubectlAs('admin', ['cordon', 'suite-3']);
     onTestFinished(async () => void (await kubectlAs('admin', ['uncordon', 'suite-3'])));
     await apply('away', { ...only('suite-1') });
@@ -512,7 +512,7 @@ describe('a policy', () => {
 
   test('starts no Plan under a limit whose `prepare` would wait for another one', async () => {
     const release = await hold('suite-2');
-    await policy('prepared', { maxUnavailable: 1 }, ['agents', 'servers']);
+    await policy('prepared', { maxUnavailable: 1, virtualNodes: 'Count' }, ['agents', 'servers']);
     await apply('servers', { ...only('suite-2') });
     await apply('agents', {
       ...only('suite-1'),
@@ -532,7 +532,7 @@ describe('a policy', () => {
   test('keeps its limit over two Plans, and gets back a claim and a Job that somebody deleted', async () => {
     const claim = async (name: string) => claimOn(await admin.get(nodes, name));
     const release = await hold('suite-1', 'suite-2');
-    await policy('limited', { maxUnavailable: 1 }, ['first', 'second']);
+    await policy('limited', { maxUnavailable: 1, virtualNodes: 'Count' }, ['first', 'second']);
     await apply('first', { ...only('suite-1') });
     const { metadata } = await onlyJobOf('first');
     const claimed = await claim('suite-1');
