@@ -9,10 +9,12 @@ function nodeOf(version: string | undefined, more: Partial<Node['metadata']> = {
 }
 
 test.each([
-  ['fake', 'kubelet version fake'],
   ['kwok-v0.7.0', 'kubelet version kwok-v0.7.0'],
-  ['1.33', 'kubelet version 1.33'],
   ['v1.19.10-vk-azure', 'kubelet version v1.19.10-vk-azure'],
+  // Without a mark it may be a host, whose kubelet was built without a version.
+  ['v0.0.0-master+$Format:%H$', undefined],
+  ['fake', undefined],
+  ['1.33', undefined],
   ['v1.36.3', undefined],
   ['v1.36.3+k0s.0', undefined],
   ['v1.36.3-rc.1+k3s1', undefined],

@@ -2,7 +2,6 @@
  * Recognizes virtual Nodes: Nodes behind which there is no kubelet on a host, such as those of virtual-kubelet and of KWOK.
  * The rule stands in docs/guides/policy.md.
  */
-import { parseVersion } from '../util/version.ts';
 import { type KubeObject, kubeletVersionOf, type Node } from './resources.ts';
 
 /** Source: its documentation and its Node objects (`type: virtual-kubelet`, the taint `virtual-kubelet.io/provider=azure`). */
@@ -10,12 +9,12 @@ const VIRTUAL_KUBELET = { label: 'type', value: 'virtual-kubelet' } as const;
 const PROVIDER_TAINT = 'virtual-kubelet.io/provider';
 /** KWOK manages the Nodes that have it. */
 const KWOK_ANNOTATION = 'kwok.x-k8s.io/node';
-/** `kwok-v0.7.0`; `v1.19.10-vk-azure-aci-1.4.8`. */
+/** Parts of the versions that they report: `kwok-v0.7.0`; `v1.19.10-vk-azure-aci-1.4.8`. */
 const VERSION_OF_OTHERS = /^kwok-|-vk-/;
 
 /**
- * What shows that the Node is virtual, for people; undefined for a Node that may be a host. A kubelet reports a version such
- * as v1.36.3, so a Node with another text is not from a kubelet. A Node without a version may be a host that joins.
+ * What shows that the Node is virtual, for people; undefined for a Node that may be a host. Only a mark shows it: a version
+ * that cannot be read is no mark, because a kubelet that was built without one reports such a text, too.
  */
 export function virtualBy(node: KubeObject & Pick<Node, 'spec' | 'status'>): string | undefined {
   const { labels, annotations } = node.metadata;
@@ -24,8 +23,6 @@ export function virtualBy(node: KubeObject & Pick<Node, 'spec' | 'status'>): str
   if (node.spec?.taints?.some(({ key }) => key === PROVIDER_TAINT) === true)
     return `taint ${PROVIDER_TAINT}`;
   if (annotations?.[KWOK_ANNOTATION] !== undefined) return `annotation ${KWOK_ANNOTATION}`;
-  const version = kubeletVersionOf(node);
-  if (version === undefined || version === '') return undefined;
-  const isOfKubelet = parseVersion(version) !== undefined && !VERSION_OF_OTHERS.test(version);
-  return isOfKubelet ? undefined : `kubelet version ${version.slice(0, 64)}`;
+  const version = kubeletVersionOf(node) ?? '';
+  return VERSION_OF_OTHERS.test(version) ? `kubelet version ${version.slice(0, 64)}` : undefined;
 }

@@ -381,3 +381,12 @@ test('virtual Nodes are in no percentage, unless a plan works on them or the pol
   expect(sizeWith({})).toBe(1);
   expect(sizeWith({ countsVirtual: true })).toBe(3);
 });
+
+test.each(['v0.0.0-master+$Format:%H$', 'fake', '1.33'])(
+  'a Node whose version %s cannot be read may be a host, so it counts',
+  (kubeletVersion) => {
+    const odd: Node = { metadata: { name: 'w2' }, status: { nodeInfo: { kubeletVersion } } };
+    const census = censusOf([buildNode('w1'), odd], []);
+    expect([[...census.all], [...census.unavailable]]).toEqual([['w1', 'w2'], ['w2']]);
+  },
+);
