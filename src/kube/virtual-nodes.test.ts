@@ -54,3 +54,17 @@ test.each<[string, Node, string | undefined]>([
 ])('%s', (_name, node, found) => {
   expect(virtualBy(node)).toBe(found);
 });
+
+test('a Node is read once, however many decisions ask', () => {
+  let reads = 0;
+  const counting: Node = {
+    metadata: {
+      name: 'n1',
+      get labels() {
+        reads++;
+        return {};
+      },
+    },
+  };
+  expect([virtualBy(counting), virtualBy(counting), reads]).toEqual([undefined, undefined, 1]);
+});

@@ -1,6 +1,6 @@
 /** Proves that what was computed from an object is computed once, and for each object on its own. */
 import { expect, test } from 'vitest';
-import { onceForEach, onceForEachWith } from './memo.ts';
+import { onceForEach, onceForEachAmong, onceForEachWith } from './memo.ts';
 
 test('each object is computed once, whatever comes out', () => {
   const asked: object[] = [];
@@ -27,4 +27,16 @@ test('an object and a text are computed once', () => {
     'a1',
   ]);
   expect(asked).toEqual(['1', '2', '1']);
+});
+
+test('an object is computed anew when an input is another one, or one more or less', () => {
+  const asked: number[] = [];
+  const countOf = onceForEachAmong((_key: object, inputs: readonly unknown[]) => {
+    asked.push(inputs.length);
+    return inputs.length;
+  });
+  const [key, a, b] = [{}, {}, {}];
+  const inputs = [[a], [a], [b], [b, undefined], [b, undefined], [], [], [b]];
+  expect(inputs.map((each) => countOf(key, each))).toEqual([1, 1, 1, 2, 2, 0, 0, 1]);
+  expect(asked).toEqual([1, 1, 2, 0, 1]);
 });

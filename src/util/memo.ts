@@ -12,3 +12,20 @@ export function onceForEachWith<K extends object, V>(
   return (key, text) =>
     byText(key).get(text) ?? byText(key).getOrInsertComputed(text, () => make(key, text));
 }
+
+/** The same by object and further inputs: computes anew when an input is another one than at the last call for that object. */
+export function onceForEachAmong<K extends object, I, V>(
+  compute: (key: K, inputs: readonly I[]) => V,
+): (key: K, inputs: readonly I[]) => V {
+  const known = new WeakMap<K, { readonly inputs: readonly I[]; readonly value: V }>();
+  return (key, inputs) => {
+    const last = known.get(key);
+    const isSame =
+      last?.inputs.length === inputs.length &&
+      last.inputs.every((input, index) => input === inputs[index]);
+    if (last && isSame) return last.value;
+    const value = compute(key, inputs);
+    known.set(key, { inputs, value });
+    return value;
+  };
+}

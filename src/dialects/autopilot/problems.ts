@@ -9,6 +9,7 @@ import {
   parseLabelSelector,
   SelectorError,
 } from '../../kube/selectors.ts';
+import { onceForEach } from '../../util/memo.ts';
 import { printable } from '../../util/printable.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { firstRepeated } from '../../util/repeated.ts';
@@ -29,7 +30,8 @@ const LONGEST_SELECTOR = 2 ** 16;
 /** Characters of a value in the text of a problem, which must have room in the status. */
 const MOST_SHOWN = 500;
 
-export function problemsOf(plan: api.Plan): Reason[] {
+/** Found once for each Plan: its lists may be long, and every decision asks. */
+export const problemsOf = onceForEach((plan: api.Plan): readonly Reason[] => {
   const { metadata, spec, status } = plan;
   const { name } = metadata;
   const room = roomForTargets(plan);
@@ -80,7 +82,7 @@ export function problemsOf(plan: api.Plan): Reason[] {
       commandProblems(command, `spec.commands[${index}]`, phase),
     ),
   ];
-}
+});
 
 /** Field and value in the text of a problem, as a status has them; undefined for a text of another leader. The rest of the text may change between releases. */
 export function subjectOf(text: string): string | undefined {

@@ -284,3 +284,31 @@ describe('a recorded plan', () => {
     ).toBe(true);
   });
 });
+
+test('looks at an ended plan read its list of nodes once', () => {
+  let reads = 0;
+  const nodes = new Proxy(['w1', 'w2'], {
+    get: (list, key, receiver) => {
+      if (key === '0') reads++;
+      return Reflect.get(list, key, receiver) as unknown;
+    },
+  });
+  const update = buildUpdate({ targets: { workers: { discovery: { static: { nodes } } } } });
+  const entries = ['w1', 'w2'].map((name) => entry(name, 'SignalCompleted'));
+  const commands = [command(0, { state: 'Completed', k0supdate: { workers: entries } })];
+  const plan = buildPlan({ commands: [{ k0supdate: update }] }, { state: 'Completed', commands });
+  expect(resolved(plan).edit).toBeUndefined();
+  const readsOfFirst = reads;
+  expect([readsOfFirst > 0, resolved(plan).edit, reads]).toEqual([true, undefined, readsOfFirst]);
+});
+
+test('a node that was added to an ended plan counts only while it is no controller', () => {
+  const update = buildUpdate({ targets: { workers: listed('w1', 'w9') } });
+  const done = [entry('w1', 'SignalCompleted')];
+  const commands = [command(0, { state: 'Completed', k0supdate: { workers: done } })];
+  const plan = buildPlan({ commands: [{ k0supdate: update }] }, { state: 'Completed', commands });
+  const labels = { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' };
+  const controller = buildWorld([buildControlNode('w9', { labels })], []);
+  expect(resolved(plan).edit).toBe('w9 is listed now and was not part of it');
+  expect(resolve(plan, controller, NOW).edit).toBeUndefined();
+});

@@ -13,6 +13,7 @@ import {
 } from '../../engine/model/rollout.ts';
 import { runIdOf, runSuffixOf } from '../../engine/model/runs.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { onceForEach } from '../../util/memo.ts';
 import { listed } from '../../util/phrases.ts';
 import { isOlder } from '../../versions/release-parts.ts';
 import { problemsOf, subjectOf } from './problems.ts';
@@ -26,7 +27,7 @@ export function resolve(stored: api.Plan, world: World, now: number): Rollout {
   const { plan, unread } = mergeShards(stored, world);
   const { spec, status } = plan;
   const phase = phaseOfPlan(status?.state);
-  const problems = problemsOf(plan);
+  const problems = problemsOf(stored);
   const description = status?.commands.find((command) => command.description)?.description;
   const stages =
     phase === 'new' && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
@@ -54,8 +55,7 @@ function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): stri
     if (isRefused) return correctedRelease(plan);
     return problems[0]?.message ?? addedTarget(plan, world);
   }
-  const { status: _recorded, ...applied } = plan;
-  const [first] = problemsOf(applied);
+  const [first] = problemsOf(asApplied(plan));
   if (first === undefined) return `${refusal} was refused, and is correct now`;
   return subjectOf(first.message) === refusal
     ? undefined
@@ -71,20 +71,26 @@ function correctedRelease(plan: api.Plan): string | undefined {
     return undefined;
   return `it was refused because of an API that ${release} removed, and now says ${listed(versions) || 'no version'}`;
 }
+/** Without its record, as a Plan that is new. */
+const asApplied = onceForEach(({ status: _recorded, ...applied }: api.Plan): api.Plan => applied);
 
 /** A node that the Plan lists now and that the record of its success lacks. Other records may be of a part of it. */
-function addedTarget({ spec, status }: api.Plan, world: World): string | undefined {
-  if (status?.state !== PLAN_STATES.completed) return undefined;
-  for (const recorded of status?.commands ?? []) {
-    const parts = partsOf(spec.commands[recorded.id] ?? {}, recorded);
-    for (const part of parts.filter(({ targets }) => targets?.discovery.static !== undefined)) {
-      const known = new Set(entriesIn(recorded, listOf(part)).map(({ name }) => name));
-      const added = namesOf(part, world).find((name) => !known.has(name));
-      if (added !== undefined) return `${added} is listed now and was not part of it`;
-    }
-  }
-  return undefined;
+function addedTarget(plan: api.Plan, world: World): string | undefined {
+  const added = addedNames(plan).flatMap(({ part, names }) => withoutOthers(part, names, world))[0];
+  return added === undefined ? undefined : `${added} is listed now and was not part of it`;
 }
+
+/** By part of the Plan. Found once for each Plan: the lists are long, and a Plan that has ended rarely changes. */
+const addedNames = onceForEach(({ spec, status }: api.Plan) => {
+  if (status?.state !== PLAN_STATES.completed) return [];
+  return status.commands.flatMap((recorded) =>
+    partsOf(spec.commands[recorded.id] ?? {}, recorded).map((part) => {
+      const known = new Set(entriesIn(recorded, listOf(part)).map(({ name }) => name));
+      const listedNow = part.targets?.discovery.static?.nodes ?? [];
+      return { part, names: listedNow.filter((name) => !known.has(name)) };
+    }),
+  );
+});
 
 function newStages(plan: api.Plan, world: World, now: number): Stage[] {
   const { spec } = plan;
@@ -100,10 +106,14 @@ function newStages(plan: api.Plan, world: World, now: number): Stage[] {
   );
 }
 
-function namesOf({ procedure, role, update, targets }: Part, world: World): string[] {
-  const names = discover(targets, role, world);
+function namesOf(part: Part, world: World): string[] {
+  return withoutOthers(part, discover(part.targets, part.role, world), world);
+}
+
+/** Leaves out names that the part does not concern: controllers that are workers, too, are updated as controllers. */
+function withoutOthers({ procedure, role, update }: Part, names: string[], world: World): string[] {
   const isUpdateOfWorkers = procedure === 'k0supdate' && role === 'worker';
-  return isUpdateOfWorkers
+  return isUpdateOfWorkers && names.length > 0
     ? withoutControllers(names, Object.keys(update?.platforms ?? {}), world)
     : names;
 }

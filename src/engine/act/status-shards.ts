@@ -1,5 +1,6 @@
 /** Large rollouts: when a record needs status shards, and how its changes are batched, so that none is late. */
 import type { KubeObject } from '../../kube/resources.ts';
+import { onceForEach } from '../../util/memo.ts';
 import {
   activeStage,
   isFinal,
@@ -40,11 +41,15 @@ export function entryBytes({ name }: Named): number {
   return ENTRY_BYTES + jsonBytes(name);
 }
 
-/** Bytes that the targets in the status of this plan may take; negative if the rest of the plan leaves too little for any status. */
-export function roomForTargets(plan: KubeObject & { readonly status?: unknown }): number {
-  const { status: _status, ...rest } = plan;
+type Recorded = KubeObject & { readonly status?: unknown };
+
+/**
+ * Bytes that the targets in the status of this plan may take; negative if the rest of the plan leaves too little for any status.
+ * Found once for each plan: it takes the whole of it as text.
+ */
+export const roomForTargets = onceForEach(({ status: _status, ...rest }: Recorded): number => {
   return OBJECT_BYTES - STATUS_BYTES - Buffer.byteLength(JSON.stringify(rest));
-}
+});
 
 /** True if these lists do not fit in one object, by count or by the length of their names. */
 export function exceedPlan(lists: readonly (readonly Named[])[], most = PLAN_HOLDS): boolean {

@@ -7,6 +7,7 @@ import { because, type Reason } from '../../../engine/model/reasons.ts';
 import { annotated } from '../../../kube/resources.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { parseJson } from '../../../util/json.ts';
+import { onceForEachAmong } from '../../../util/memo.ts';
 import { PLAN_STATES, phaseOfPlan, TARGET_STATES } from '../states.ts';
 import { listsOf, withCommands, withLists } from './target-lists.ts';
 
@@ -108,12 +109,20 @@ export function mergeShards(
   }
   const found = shardsOf(reference, world);
   const missing = found.findIndex((shard) => shard === undefined);
-  const shards = found.filter((shard) => shard !== undefined);
-  const whole = withCommands(withTargets(plan, shards), withoutReference);
-  if (missing < 0) return { plan: withRetries(whole) };
+  const whole = withAllTargets(plan, found);
+  if (missing < 0) return { plan: whole };
   const message = `StatusShard ${shardName(reference, missing)} is missing, so the state of its targets is unknown`;
   return { plan: whole, unread: because('RecordUnread', message) };
 }
+
+/** The same object again while the Plan and its StatusShards are the same, so that what is read from it can be remembered. */
+const withAllTargets = onceForEachAmong(
+  (plan: Plan, found: readonly (StatusShard | undefined)[]): Plan => {
+    const shards = found.filter((shard) => shard !== undefined);
+    const whole = withCommands(withTargets(plan, shards), withoutReference);
+    return shards.length === found.length ? withRetries(whole) : whole;
+  },
+);
 
 /** A leader that knows no StatusShards completes the Plan when the listed targets are done. Ours then continues with the rest. */
 function withRetries(whole: Plan): Plan {

@@ -270,6 +270,19 @@ describe('reading', () => {
     ]);
   });
 
+  test('a plan is put together once, and anew when one of its status shards changes', () => {
+    const { plan, world } = begun(FOUR);
+    const whole = mergeShards(plan, world).plan;
+    expect(mergeShards(plan, world).plan).toBe(whole);
+    const [first, ...others] = world.list(statusShards);
+    const changed = buildWorldOf([
+      statusShards,
+      first ? [{ ...first, pending: [] }, ...others] : [],
+    ]);
+    expect(listsOf(mergeShards(plan, changed).plan)).not.toEqual(listsOf(whole));
+    expect(mergeShards(plan, world).plan).toEqual(whole);
+  });
+
   test('a missing status shard leaves the record unread', () => {
     const { plan, world } = begun(FOUR);
     const [first] = world.list(statusShards);
