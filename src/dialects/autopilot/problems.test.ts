@@ -221,6 +221,30 @@ describe('a plan whose status would have no room beside it', () => {
   });
 });
 
+describe('what the original accepts and Refit limits', () => {
+  const { spec } = buildPlan();
+  const BEYOND: readonly (readonly [string, Plan])[] = [
+    ['commands', buildPlan({ commands: Array(101).fill(spec.commands[0]) })],
+    ['the id', buildPlan({ id: 'x'.repeat(10_001) })],
+    ['a selector', withWorkers(selected('a,'.repeat(40_000)))],
+    ['a name', withWorkers(listed('w'.repeat(254)))],
+    [
+      'the whole of it',
+      withWorkers(listed(...Array.from({ length: 99_000 }, (_, i) => `worker-${i}-0`))),
+    ],
+  ];
+
+  test.each(BEYOND)('too long is %s: a new plan is refused', (_what, plan) => {
+    expect(found(plan)).toHaveLength(1);
+  });
+
+  test.each(BEYOND)('too long is %s: a plan that runs or has ended goes on', (_what, plan) => {
+    const commands = plan.spec.commands.map((_, id) => ({ id, state: 'SchedulableWait' }));
+    for (const state of ['Schedulable', 'SchedulableWait', 'Completed', 'ApplyFailed'])
+      expect(found({ ...plan, status: { state, commands } })).toEqual([]);
+  });
+});
+
 test('all problems are told at once', () => {
   const plan = {
     ...withUpdate({ version: 'x', platforms: { 'linux-amd64': { url: '' } } }),

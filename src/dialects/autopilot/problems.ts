@@ -19,10 +19,16 @@ import { phaseOfPlan } from './states.ts';
 
 const VERSION = 'v1.36.3+k0s.0';
 
+/*
+ * Limits of Refit: the original accepts more. They hold for a plan that is new. One that has a record was accepted by another
+ * leader or release, and goes on. docs/guides/policy.md lists them.
+ */
 /** Bytes that a plan must leave for targets in its status: for one in flight, and some that failed. */
 const LEAST_ROOM = 2 ** 14;
 /** Each command has an entry in the status. */
 export const MOST_COMMANDS = 100;
+/** Characters of the id. Each signal has it, among annotations that have room for 256 KiB. */
+const LONGEST_ID = 10_000;
 /** Characters of the name of a node. The names of 200 nodes stand in one StatusShard. */
 const LONGEST_NAME = 253;
 /** Characters of a selector, which each decision reads. */
@@ -34,7 +40,6 @@ const MOST_SHOWN = 500;
 export const problemsOf = onceForEach((plan: api.Plan): readonly Reason[] => {
   const { metadata, spec, status } = plan;
   const { name } = metadata;
-  const room = roomForTargets(plan);
   const { length } = spec.commands;
   const started = status?.commands.length || length;
   const phase = phaseOfPlan(status?.state);
@@ -48,28 +53,7 @@ export const problemsOf = onceForEach((plan: api.Plan): readonly Reason[] => {
       `use "${api.PLAN_NAME}"`,
     ),
     ...problemIf(spec.id === '', 'spec.id', '', 'is empty', 'use for example 2026-11-20'),
-    // Each signal has it, among annotations that have room for 256 KiB.
-    ...problemIf(
-      spec.id.length > 10_000,
-      'spec.id',
-      spec.id.length,
-      'is too many characters',
-      'use at most 10000',
-    ),
-    ...problemIf(
-      length > MOST_COMMANDS,
-      'spec.commands',
-      length,
-      'is too many commands',
-      `use at most ${MOST_COMMANDS}`,
-    ),
-    ...problemIf(
-      room < LEAST_ROOM,
-      'spec.commands',
-      Buffer.byteLength(JSON.stringify(spec.commands)),
-      'bytes, with the metadata, leave no room for a status in the object',
-      `make it ${LEAST_ROOM - room} bytes smaller: use a selector instead of names, or remove annotations`,
-    ),
+    ...(phase === 'new' ? sizeProblems(plan) : []),
     ...problemIf(length === 0, 'spec.commands', [], 'is empty', 'add a command'),
     ...problemIf(
       started !== length,
@@ -84,6 +68,35 @@ export const problemsOf = onceForEach((plan: api.Plan): readonly Reason[] => {
   ];
 });
 
+/** Of the limits that hold for the plan as a whole. */
+function sizeProblems(plan: api.Plan): Reason[] {
+  const { id, commands } = plan.spec;
+  const room = roomForTargets(plan);
+  return [
+    ...problemIf(
+      id.length > LONGEST_ID,
+      'spec.id',
+      id.length,
+      'is too many characters',
+      `use at most ${LONGEST_ID}`,
+    ),
+    ...problemIf(
+      commands.length > MOST_COMMANDS,
+      'spec.commands',
+      commands.length,
+      'is too many commands',
+      `use at most ${MOST_COMMANDS}`,
+    ),
+    ...problemIf(
+      room < LEAST_ROOM,
+      'spec.commands',
+      Buffer.byteLength(JSON.stringify(commands)),
+      'bytes, with the metadata, leave no room for a status in the object',
+      `make it ${LEAST_ROOM - room} bytes smaller: use a selector instead of names, or remove annotations`,
+    ),
+  ];
+}
+
 /** Field and value in the text of a problem, as a status has them; undefined for a text of another leader. The rest of the text may change between releases. */
 export function subjectOf(text: string): string | undefined {
   return /^(?:metadata|spec)\.\S+: (?:"(?:[^"\\]|\\.)*"|\S+)/.exec(printable(text))?.[0];
@@ -97,12 +110,16 @@ function commandProblems(
   if (!k0supdate && !airgapupdate)
     return [problem(path, {}, 'has no update', 'add k0supdate or airgapupdate')];
   return [
-    ...(airgapupdate ? bundleProblems(airgapupdate, `${path}.airgapupdate`) : []),
+    ...(airgapupdate ? bundleProblems(airgapupdate, `${path}.airgapupdate`, phase) : []),
     ...(k0supdate ? updateProblems(k0supdate, `${path}.k0supdate`, phase) : []),
   ];
 }
 
-function bundleProblems({ version, platforms, workers }: api.AirgapUpdate, at: string): Reason[] {
+function bundleProblems(
+  { version, platforms, workers }: api.AirgapUpdate,
+  at: string,
+  phase: RolloutPhase,
+): Reason[] {
   return [
     ...problemIf(
       version === '',
@@ -112,17 +129,18 @@ function bundleProblems({ version, platforms, workers }: api.AirgapUpdate, at: s
       `use for example ${VERSION}`,
     ),
     ...platformProblems(platforms, `${at}.platforms`),
-    ...targetProblems(workers, 'worker', `${at}.workers`),
+    ...targetProblems(workers, 'worker', `${at}.workers`, phase === 'new'),
   ];
 }
 
 function updateProblems(update: api.K0sUpdate, at: string, phase: RolloutPhase): Reason[] {
+  const isNew = phase === 'new';
   const { controllers, workers } = update.targets;
   return [
     ...versionProblems(update, at, phase),
     ...platformProblems(update.platforms, `${at}.platforms`),
-    ...targetProblems(controllers, 'controller', `${at}.targets.controllers`),
-    ...targetProblems(workers, 'worker', `${at}.targets.workers`),
+    ...targetProblems(controllers, 'controller', `${at}.targets.controllers`, isNew),
+    ...targetProblems(workers, 'worker', `${at}.targets.workers`, isNew),
   ];
 }
 
@@ -170,16 +188,30 @@ function platformProblems(platforms: api.K0sUpdate['platforms'], at: string): Re
   });
 }
 
-export function targetProblems(spec: api.TargetSpec | undefined, role: Role, at: string): Reason[] {
+/** `isNew`: the limits hold, too. */
+export function targetProblems(
+  spec: api.TargetSpec | undefined,
+  role: Role,
+  at: string,
+  isNew = true,
+): Reason[] {
   if (!spec) return [];
   const { concurrent = 1 } = spec.limits ?? {};
   const { nodes: listed = [] } = spec.discovery.static ?? {};
   const twice = firstRepeated(listed);
-  const tooLong = listed.find((each) => each.length > LONGEST_NAME);
+  const tooLong = isNew ? listed.find((each) => each.length > LONGEST_NAME) : undefined;
   const nodes = `${at}.discovery.static.nodes`;
   const { labels = '', fields = '' } = spec.discovery.selector ?? {};
   const selector = `${at}.discovery.selector`;
   const parseFields = (text: string): Matcher => parseFieldSelector(text, FIELDS[role]);
+  const sizeOf = (field: string, text: string): Reason[] =>
+    problemIf(
+      isNew && text.length > LONGEST_SELECTOR,
+      field,
+      text.length,
+      'is too many characters',
+      `use at most ${LONGEST_SELECTOR}`,
+    );
   return [
     ...problemIf(
       concurrent < 1,
@@ -197,7 +229,9 @@ export function targetProblems(spec: api.TargetSpec | undefined, role: Role, at:
       `use at most ${LONGEST_NAME}`,
     ),
     ...problemIf(twice !== undefined, nodes, twice, 'is listed twice', 'list each node once'),
+    ...sizeOf(`${selector}.labels`, labels),
     ...selectorProblems(parseLabelSelector, `${selector}.labels`, labels, 'pool=blue'),
+    ...sizeOf(`${selector}.fields`, fields),
     ...selectorProblems(parseFields, `${selector}.fields`, fields, 'metadata.name=w1'),
   ];
 }
@@ -208,10 +242,8 @@ function selectorProblems(
   text: string,
   example: string,
 ): Reason[] {
-  if (text.length > LONGEST_SELECTOR)
-    return [
-      problem(field, text.length, 'is too many characters', `use at most ${LONGEST_SELECTOR}`),
-    ];
+  // Where its size is no problem, the targets of the plan are recorded, and nobody reads it.
+  if (text.length > LONGEST_SELECTOR) return [];
   try {
     parse(text);
     return [];
