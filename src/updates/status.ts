@@ -1,6 +1,7 @@
 /** What is known of an UpdateConfig, as JSON in an annotation: its kind has no status. */
 import { z } from 'zod';
 import type { UpdateConfig } from '../api/autopilot/update-config.ts';
+import { annotated } from '../kube/resources.ts';
 import { parseJson } from '../util/json.ts';
 import { printable } from '../util/printable.ts';
 
@@ -39,8 +40,13 @@ export function printableStatus(status: UpdateStatus): UpdateStatus {
   return { ...status, message: printable(status.message) };
 }
 
-export function statusPatch(status: UpdateStatus): unknown {
-  return {
-    metadata: { annotations: { [STATUS_ANNOTATION]: JSON.stringify(printableStatus(status)) } },
-  };
+/** Without a status, the patch removes it. */
+export function statusPatch(status: UpdateStatus | undefined): unknown {
+  const text = status ? JSON.stringify(printableStatus(status)) : null;
+  return { metadata: { annotations: { [STATUS_ANNOTATION]: text } } };
+}
+
+/** The UpdateConfig as it is once this status is written. */
+export function withStatus(config: UpdateConfig, status: UpdateStatus): UpdateConfig {
+  return annotated(config, { [STATUS_ANNOTATION]: JSON.stringify(printableStatus(status)) });
 }

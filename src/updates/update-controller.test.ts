@@ -64,10 +64,9 @@ test('the time of the last question goes from an UpdateConfig that is asked for 
         spec: { updateServer: 'http://127.0.0.1:1', upgradeStrategy },
       });
     }
-    await follower.followAll(
-      (await api.client.listAll(updateConfigs)).items,
-      new AbortController().signal,
-    );
+    await follower.followAll((await api.client.listAll(updateConfigs)).items, {
+      abort: new AbortController().signal,
+    });
     const { body } = await parts.metrics.expose();
     return [...body.matchAll(/^refit_update_(info|last).*config="(\w+)"/gm)].map(
       ([, what, of]) => `${what} ${of}`,
@@ -82,6 +81,6 @@ test('a server of new versions that is named without a scheme is asked over http
   const parts = partsOf(new MemoryApi());
   const probe = { server: '127.0.0.1:1', intervalMs: 1_000 };
   const follower = new UpdateFollower({ ...parts, probe, log: buildLog(lines, 'warn') });
-  await follower.followAll([], new AbortController().signal);
+  await follower.followAll([], { abort: new AbortController().signal });
   expect(lines.join()).toContain('no answer from 127.0.0.1:1');
 });

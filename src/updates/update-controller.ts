@@ -34,7 +34,7 @@ export function updateController(parts: UpdateParts): Controller {
       fromMapping(ours, () => [KEY], hasChanged),
     ],
     begin: () => void (follower = new UpdateFollower(parts)),
-    reconcile: async (_key, { abort }) => await follower.followAll(configs.list(), abort),
+    reconcile: async (_key, ends) => await follower.followAll(configs.list(), ends),
     concurrency: 1,
     timeoutMs: TIMEOUT_MS,
   };

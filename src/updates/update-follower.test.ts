@@ -50,7 +50,7 @@ type Strategy = NonNullable<UpdateConfig['spec']['upgradeStrategy']>;
 interface Leader {
   readonly events: readonly EventNote[];
   /** Resolves with the milliseconds until it wants to check again. */
-  follow(): Promise<number>;
+  follow(stop?: AbortSignal): Promise<number>;
 }
 
 function lead(more: Partial<UpdateParts> = {}): Leader {
@@ -73,9 +73,10 @@ function lead(more: Partial<UpdateParts> = {}): Leader {
     probe: undefined,
     ...more,
   });
-  const follow = async (): Promise<number> =>
-    (await follower.followAll((await api.client.listAll(updateConfigs)).items, NEVER))
-      .requeueAfterMs ?? DAY;
+  const follow = async (stop = NEVER): Promise<number> => {
+    const { items } = await api.client.listAll(updateConfigs);
+    return (await follower.followAll(items, { abort: NEVER, stop })).requeueAfterMs ?? DAY;
+  };
   return { events, follow };
 }
 
@@ -292,6 +293,38 @@ test('leaders that end while they ask a channel ask it more and more seldom, and
   await lead().follow();
   expect(reported()).not.toHaveProperty('failures');
 });
+
+test('leaders that follow each other within a minute report the same good answer, and count no failure', async () => {
+  follow(await offering(() => indexOf('v1.36.0+k0s.0')));
+  for (let term = 0; term < 3; term++) {
+    const { events, follow: look } = lead();
+    await look();
+    expect(reported()?.reason).toBe('UpToDate');
+    expect(reported()).not.toHaveProperty('failures');
+    expect(events).toHaveLength(term === 0 ? 1 : 0);
+  }
+});
+
+test.each([false, true])(
+  'a term that ends while it asks a channel leaves no failure behind (with an earlier report: %s)',
+  async (hasReported) => {
+    const stop = new AbortController();
+    let isSilent = false;
+    const script: Script = (_, response) => {
+      if (isSilent) stop.abort(new Error('the controller stops'));
+      else response.end(indexOf('v1.36.0+k0s.0'));
+    };
+    follow(await serve(script));
+    if (hasReported) await lead().follow();
+    const before = reported();
+    isSilent = true;
+    await expect(lead().follow(stop.signal)).rejects.toThrow('the controller stops');
+    expect(reported()).toEqual(before);
+    isSilent = false;
+    await lead().follow();
+    expect(reported()?.reason).toBe('UpToDate');
+  },
+);
 
 test('a Plan that the API server refuses: the status and an Event say so, and it is tried again', async () => {
   follow(await offering(() => indexOf('v1.36.1+k0s.0')));

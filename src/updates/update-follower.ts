@@ -8,7 +8,7 @@ import type { EventRecorder } from '../kube/event-recorder.ts';
 import { kubeletVersionOf } from '../kube/resources.ts';
 import { ifFound, isRefusal } from '../kube/status-error.ts';
 import { listNodes } from '../kube/trimmed.ts';
-import type { ReconcileResult } from '../runtime/controller.ts';
+import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { controlNodes } from '../signal/names.ts';
 import { rfc3339 } from '../util/clock.ts';
@@ -39,6 +39,7 @@ import {
   statusOf,
   statusPatch,
   type UpdateStatus,
+  withStatus,
 } from './status.ts';
 
 export interface UpdateParts extends ChannelTools, CheckPace, UpdateRules {
@@ -78,6 +79,16 @@ interface Memory {
   readonly generation: number;
 }
 
+/** `stop`: the term ends, and what is at work has a moment left to write, until `abort`. */
+type Ends = Pick<ReconcileContext, 'abort' | 'stop'>;
+
+interface Check {
+  readonly config: UpdateConfig;
+  readonly settings: UpdateSettings;
+  readonly cluster: Cluster;
+  readonly memory: Memory;
+}
+
 type Decided = UpdateDecision & { readonly release: Release };
 
 export class UpdateFollower {
@@ -92,7 +103,8 @@ export class UpdateFollower {
     this.#probe = parts.probe && newVersionProbe(parts, parts.probe, this.#channels);
   }
 
-  async followAll(all: readonly UpdateConfig[], abort: AbortSignal): Promise<ReconcileResult> {
+  async followAll(all: readonly UpdateConfig[], ends: Ends): Promise<ReconcileResult> {
+    const { abort } = ends;
     const live = all
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .toSorted(byAge);
@@ -105,7 +117,7 @@ export class UpdateFollower {
     const next =
       live.length === 0
         ? await this.#probe?.(current, abort)
-        : await this.#followLive(live, current, abort);
+        : await this.#followLive(live, current, ends);
     // One that may not be released holds up no other.
     for (const each of released) if (each.status === 'rejected') throw each.reason;
     return { requeueAfterMs: next };
@@ -115,8 +127,9 @@ export class UpdateFollower {
   async #followLive(
     live: readonly UpdateConfig[],
     current: Cluster,
-    abort: AbortSignal,
+    ends: Ends,
   ): Promise<number | undefined> {
+    const { abort } = ends;
     const read = live.map((config) => ({ config, ...readUpdateConfig(config, this.#parts) }));
     const owner = read.find(({ settings }) => settings !== undefined);
     const names = live.map(({ metadata }) => metadata.name);
@@ -129,8 +142,7 @@ export class UpdateFollower {
           { reason: 'InvalidConfig', message: problems.join('; ') },
           abort,
         );
-      else if (config === owner?.config)
-        next = await this.#follow(config, settings, current, abort);
+      else if (config === owner?.config) next = await this.#follow(config, settings, current, ends);
       else {
         const message = `UpdateConfig ${owner?.config.metadata.name} is older and owns the Plan; delete one of the two`;
         await this.#report(config, { reason: 'NotOwner', message }, abort);
@@ -141,12 +153,14 @@ export class UpdateFollower {
 
   /** Resolves with the time of the next check, in milliseconds since the Unix epoch. */
   async #follow(
-    config: UpdateConfig,
+    listed: UpdateConfig,
     settings: UpdateSettings,
     cluster: Cluster,
-    abort: AbortSignal,
+    ends: Ends,
   ): Promise<number> {
+    const { abort } = ends;
     const { clock } = this.#parts;
+    let config = listed;
     const memory = this.#memoryOf(config);
     const created = Date.parse(config.metadata.creationTimestamp ?? '') || 0;
     const dueAt = (): number =>
@@ -158,9 +172,7 @@ export class UpdateFollower {
     // The last leader took what it knew with it.
     const isUnknown = !memory.release && memory.failures === 0;
     if (isAsked || isTick || isUnknown) {
-      // Without a release this leader does not know what the answer does to it: it may be its end.
-      if (!memory.release) await this.#reportAttempt(config, memory, abort);
-      await this.#check(settings, cluster, memory, abort);
+      config = await this.#check({ config, settings, cluster, memory }, ends);
       this.#parts.metrics.updateChecked(
         config.metadata.name,
         clock.now() / 1000,
@@ -208,22 +220,28 @@ export class UpdateFollower {
     return next;
   }
 
+  /** Resolves with the UpdateConfig as it is stored afterwards. */
   async #check(
-    settings: UpdateSettings,
-    cluster: Cluster,
-    memory: Memory,
-    abort: AbortSignal,
-  ): Promise<void> {
+    { config, settings, cluster, memory }: Check,
+    { abort, stop = abort }: Ends,
+  ): Promise<UpdateConfig> {
+    // Without a release this leader does not know what the answer does to it: it may be its end.
+    const isFirst = !memory.release;
+    const stored = isFirst ? await this.#reportAttempt(config, memory, abort) : config;
     memory.last = this.#parts.clock.now();
+    const asking = AbortSignal.any([abort, stop]);
     try {
-      memory.release = await this.#channels.ask(settings, cluster, abort);
+      memory.release = await this.#channels.ask(settings, cluster, asking);
       memory.failures = 0;
       memory.problem = undefined;
     } catch (error) {
-      abort.throwIfAborted();
+      // The end of a term is no failure of the channel.
+      if (isFirst && stop.aborted) await this.#write(config, statusOf(config), abort);
+      asking.throwIfAborted();
       memory.failures++;
       memory.problem = messageOf(error);
     }
+    return stored;
   }
 
   /** Asks for a release in between when the channel is more than one minor version ahead. */
@@ -286,19 +304,36 @@ export class UpdateFollower {
     await this.#parts.writer.patch(plans, PLAN_NAME, { metadata }, { type: 'merge', abort });
   }
 
-  /** Counts the check as failed before it begins, so that a leader which does not survive the answer leaves that behind. */
-  async #reportAttempt(config: UpdateConfig, memory: Memory, abort: AbortSignal): Promise<void> {
-    const { writer, clock } = this.#parts;
+  /**
+   * Counts the check as failed before it begins, so that a leader which does not survive the answer leaves that behind.
+   * Resolves with the UpdateConfig as it is stored afterwards.
+   */
+  async #reportAttempt(
+    config: UpdateConfig,
+    memory: Memory,
+    abort: AbortSignal,
+  ): Promise<UpdateConfig> {
     const before = statusOf(config) ?? { reason: 'CheckFailed', message: NOT_SURVIVED };
     const attempt = { ...memory, failures: memory.failures + 1 };
-    const status = { ...before, checkedAt: rfc3339(clock.now()), ...failuresOf(attempt) };
-    const { name } = config.metadata;
+    const checkedAt = rfc3339(this.#parts.clock.now());
+    const status = { ...before, checkedAt, ...failuresOf(attempt) };
+    await this.#write(config, status, abort);
+    return withStatus(config, status);
+  }
+
+  /** Without a status, removes it. */
+  async #write(
+    { metadata: { name } }: UpdateConfig,
+    status: UpdateStatus | undefined,
+    abort: AbortSignal,
+  ): Promise<void> {
+    const { writer } = this.#parts;
     await ifFound(writer.patch(updateConfigs, name, statusPatch(status), { type: 'merge', abort }));
   }
 
   /** Writes what changed, and an Event when the reason did. */
   async #report(config: UpdateConfig, verdict: UpdateStatus, abort: AbortSignal): Promise<void> {
-    const { writer, events, metrics, log, clock } = this.#parts;
+    const { events, metrics, log, clock } = this.#parts;
     const { name, annotations } = config.metadata;
     const obeyed = annotations?.[CHECK_ANNOTATION];
     const status = printableStatus(defined({ ...verdict, obeyed }));
@@ -320,7 +355,7 @@ export class UpdateFollower {
       (sameJson(before, status) || (isFresh && sameJson(lasting(before), lasting(status))))
     )
       return;
-    await ifFound(writer.patch(updateConfigs, name, statusPatch(status), { type: 'merge', abort }));
+    await this.#write(config, status, abort);
     if (!isNew) return;
     const { reason, message } = status;
     log.info('update', { config: name, reason, message });
