@@ -162,9 +162,13 @@ function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined 
   const who = isControllerBehind
     ? `a controller still runs ${lowest.text}`
     : `a worker still runs ${worker}`;
+  // Only workers that spec.planSpec selects count here, so such a worker joined later or left the rollout.
+  const remedy = isControllerBehind
+    ? `see that the targets in spec.planSpec select all controllers, then delete Plan ${name}`
+    : `delete Plan ${name}, and the next Plan upgrades that worker, which joined after the Plan or was not upgraded by it`;
   return none(
     'NotUpgraded',
-    `Plan ${name} for ${release.version} has ended, but ${who}: see that the targets in spec.planSpec select all controllers and these workers, then delete Plan ${name}`,
+    `Plan ${name} for ${release.version} has ended, but ${who}: ${remedy}`,
   );
 }
 
