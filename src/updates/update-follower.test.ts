@@ -297,11 +297,11 @@ test('leaders that end while they ask a channel ask it more and more seldom, and
 test('leaders that follow each other within a minute report the same good answer, and count no failure', async () => {
   follow(await offering(() => indexOf('v1.36.0+k0s.0')));
   for (let term = 0; term < 3; term++) {
-    const { events, follow: look } = lead();
-    await look();
+    const leader = lead();
+    await leader.follow();
     expect(reported()?.reason).toBe('UpToDate');
     expect(reported()).not.toHaveProperty('failures');
-    expect(events).toHaveLength(term === 0 ? 1 : 0);
+    expect(leader.events).toHaveLength(term === 0 ? 1 : 0);
   }
 });
 
