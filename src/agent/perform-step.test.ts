@@ -13,7 +13,10 @@ import type { Step, StepOutcome } from './steps/step.ts';
 const BACK: Step = { kind: 'roll-back', reason: 'the swap failed' };
 
 /** Where nothing can be renamed to the binary, as to one that is mounted or immutable. */
-async function rollBackTo(previous: string): Promise<StepOutcome> {
+async function rollBackTo(
+  previous: string,
+  other: Readonly<Record<string, unknown>> = {},
+): Promise<StepOutcome> {
   const directory = await fsPromises.mkdtemp(join(tmpdir(), 'refit-perform-'));
   onTestFinished(async () => await fsPromises.rm(directory, { recursive: true }));
   const binary = join(directory, 'k0s');
@@ -23,10 +26,11 @@ async function rollBackTo(previous: string): Promise<StepOutcome> {
   await fsPromises.writeFile(`${binary}.new`, 'new');
   const rename = async (): Promise<never> =>
     await Promise.reject(new Error('EBUSY: resource busy or locked'));
-  const files = { ...fsPromises, rename };
+  const files = { ...fsPromises, rename, ...(other['files'] as object | undefined) };
   const { work, ...journal } = journalAt('swappingBack');
   const clock = new FakeClock();
   const tools = {
+    ...other,
     files,
     fileTrust,
     clock,
@@ -53,4 +57,13 @@ test('what a swap did not change needs no roll-back, which would fail too', asyn
     ok: false,
     reason: expect.stringContaining('EBUSY') as string,
   });
+});
+
+test('attributes that cannot be copied do not keep a roll-back from its end', async () => {
+  const link = async (): Promise<never> =>
+    await Promise.reject(Object.assign(new Error('EPERM: no hard links'), { code: 'EPERM' }));
+  const copyAttributes = async (): Promise<never> =>
+    await Promise.reject(new Error('cp: no room for attributes'));
+  const files = { link, rename: fsPromises.rename };
+  expect(await rollBackTo('new', { files, copyAttributes })).toEqual({ ok: true });
 });

@@ -128,15 +128,15 @@ function replacementsOf(
   const { staged, previous } = pathsBeside(work.binary);
   const { files, fileTrust, copyAttributes: copy = copyAttributes } = tools;
   const cannot = (problem: string): void => tools.log.warn(problem);
-  const withAttributesOf = async (from: string, to: string): Promise<void> => {
-    await copy(from, to, { cannot });
+  const withAttributesOf = async (from: string, to: string, isSameContent = false) => {
+    await copy(from, to, { cannot, isSameContent });
     await syncPath(to, files);
   };
   return {
     'keep-previous': async () => {
       await fileTrust.assertReplaceable(work.binary);
       await replaceDurably(work.binary, previous, files, async (path, isCopy) => {
-        if (isCopy) await withAttributesOf(work.binary, path);
+        if (isCopy) await withAttributesOf(work.binary, path, true);
         if (!forceupdate && (await isSameContent(path, staged, files)))
           throw new Error(
             `${work.binary} is the wanted version already: another agent put it in place`,
@@ -159,7 +159,9 @@ function replacementsOf(
       await fileTrust.assertReplaceable(previous);
       const back = async (): Promise<void> =>
         await replaceDurably(previous, work.binary, files, async (path, isCopy) => {
-          if (isCopy) await withAttributesOf(previous, path);
+          // A node without a working binary is worse than one without an attribute.
+          if (isCopy)
+            await withAttributesOf(previous, path, true).catch((error) => cannot(messageOf(error)));
         }).catch(async (error: unknown) => {
           // What kept a swap from the file, such as a mount on it, does so here, too: then there is nothing to undo.
           if (!(await isSameContent(previous, work.binary, files))) throw error;

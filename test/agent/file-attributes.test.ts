@@ -71,7 +71,8 @@ describe('the binary of k0s keeps a capability', () => {
   test('and is not replaced nor restarted where it cannot be set', async () => {
     const programs = join(directory, 'programs');
     await mkdir(programs);
-    const cp = '#!/bin/sh\necho "cp: no room for attributes" >&2\nexit 1\n';
+    const cp =
+      '#!/bin/sh\ncase "$*" in *.refit-attributes-*) exit 0 ;; esac\necho "cp: no room for attributes" >&2\nexit 1\n';
     await writeFile(join(programs, 'cp'), cp, { mode: 0o755 });
     const environment = { PATH: `${programs}:${process.env['PATH']}` };
     await using node = await startNode({ environment });
@@ -147,7 +148,7 @@ describe('a file with a capability', () => {
     await rig.program('systemctl', 'echo "$*" >>"$REFIT_ROOT/restarts"');
     await rig.program(
       'cp',
-      'case "$*" in *--help*) exit 0 ;; *--attributes-only*) echo "cp: no room for attributes" >&2; exit 1 ;; esac; exec /bin/cp "$@"',
+      'case "$*" in *.try) exit 0 ;; *--attributes-only*) echo "cp: no room for attributes" >&2; exit 1 ;; esac; exec /bin/cp "$@"',
     );
     const step = { step: 'kubelet', rollout: 'r', version: VERSION } as const;
     const said = await rig.onHost(stepScript(step, kubeletBody({})));
@@ -156,5 +157,21 @@ describe('a file with a capability', () => {
     expect(await rig.onHost('kubelet --version; cat "$REFIT_ROOT/restarts" 2>/dev/null')).toBe(
       'Kubernetes v1.35.0\n',
     );
+  });
+
+  test('a step and its roll-back go on where cp knows the option and refuses it', async () => {
+    await using rig = await KubeadmRig.create();
+    const kubelet = (version: string): string => `#!/bin/sh\necho "Kubernetes ${version}"\n`;
+    await rig.put('usr/bin/kubelet', kubelet('v1.35.0'), 0o755);
+    await rig.put('var/lib/refit/staged/kubelet', kubelet(VERSION), 0o755);
+    const refusing = (pattern: string): string =>
+      `case "$*" in ${pattern}) echo "cp: cannot preserve extended attributes" >&2; exit 1 ;; esac; exec /bin/cp "$@"`;
+    await rig.program('cp', refusing('*xattr*'));
+    const step = { step: 'kubelet', rollout: 'r', version: VERSION } as const;
+    await rig.onHost(stepScript(step, kubeletBody({})));
+    expect(await rig.onHost('kubelet --version')).toBe(`Kubernetes ${VERSION}\n`);
+    await rig.program('cp', refusing('*.try) exit 0 ;; *--attributes-only*'));
+    await rig.onHost(rollBackScript('r'));
+    expect(await rig.onHost('kubelet --version')).toBe('Kubernetes v1.35.0\n');
   });
 });

@@ -3,7 +3,7 @@
 { is_kept && [ -e "$D/previous/containerd" ]; } || fail 'nothing was replaced'
 forget "$ROLLOUT containerd "
 for name in $NAMES; do
-  [ ! -e "$D/previous/$name" ] || place "$D/previous/$name" "$(file_of "$name")"
+  [ ! -e "$D/previous/$name" ] || place_back "$D/previous/$name" "$(file_of "$name")"
 done
 systemctl restart containerd
 rm -f "$D/previous/.containerd"

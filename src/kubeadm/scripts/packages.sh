@@ -81,7 +81,8 @@ install_from() {
   else
     target=$(file_of "$2")
     cp -p "$D/$1/$2" "$target.refit"
-    like "$target" "$target.refit"
+    # As with place_back: a host without a working binary is worse than one without an attribute.
+    if [ "$1" = previous ]; then attributes "$D/$1/$2" "$target.refit" || true; else like "$target" "$target.refit"; fi
     sync "$target.refit"
     mv "$target.refit" "$target"
   fi

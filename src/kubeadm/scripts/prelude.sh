@@ -11,20 +11,38 @@ FIELD=binaries
 fail() { printf '%s\n' "$*"; exit 1; }
 # flag NAME MANIFEST: of a static pod.
 flag() { [ ! -e "$2" ] || sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }
-# What a copy leaves behind: SELinux context, capabilities, ACL and other extended attributes. BusyBox cannot copy them.
-EXTENDED=
-! cp --attributes-only --help >/dev/null 2>&1 || EXTENDED=xattr
-[ -z "$EXTENDED" ] || [ ! -e /sys/fs/selinux/enforce ] || EXTENDED=xattr,context
-copy_whole() { cp -p ${EXTENDED:+"--preserve=$EXTENDED"} "$1" "$2"; }
+# A copy leaves behind SELinux context, capabilities, ACL and other extended attributes. `preserved FILE` prints what cp of this host
+# can give to a file, tried on FILE, which must be our own: BusyBox has no such option, and others know it and refuse it.
+preserved() {
+  for kinds in mode,ownership,xattr,context mode,ownership,xattr mode,ownership; do
+    case $kinds in *context) [ -e /sys/fs/selinux/enforce ] || continue ;; esac
+    ! cp --attributes-only --preserve="$kinds" "$1" "$1.try" >/dev/null 2>&1 || { echo "$kinds" && break; }
+  done
+  rm -f "$1.try"
+}
+# `attributes OLD NEW` gives NEW, which is our own, the attributes of OLD. Says why, and fails, if one cannot be set.
+attributes() {
+  kinds=$(preserved "$2")
+  [ -n "$kinds" ] || return 0
+  why=$(cp --attributes-only --preserve="$kinds" "$1" "$2" 2>&1) && return 0
+  echo "$2 cannot get the owner, mode and extended attributes of $1: $why"
+  return 1
+}
+copy_whole() { cp -p "$1" "$2" && attributes "$1" "$2"; }
 # `like OLD NEW` gives a new file mode, owner and extended attributes of the one that it is about to replace, or ends the step.
 like() {
-  [ -n "$EXTENDED" ] && [ -e "$1" ] || return 0
-  why=$(cp --attributes-only --preserve="mode,ownership,$EXTENDED" "$1" "$2" 2>&1) && return 0
-  rm -f "$2"
-  fail "$2 cannot get the owner, mode and extended attributes of $1: $why"
+  [ -e "$1" ] || return 0
+  attributes "$1" "$2" || { rm -f "$2" && exit 1; }
+  # These sign the content of OLD: a kernel that checks signatures would not run NEW.
+  for name in security.ima security.evm; do setfattr -x "$name" -- "$2" >/dev/null 2>&1 || true; done
 }
 # Never incomplete, nor empty after a power cut; until then under a name with a dot first, which kubelet ignores.
 place() (
   new=${2%/*}/.${2##*/}.refit
-  copy_whole "$1" "$new" && like "$2" "$new" && sync "$new" && mv "$new" "$2"
+  cp -p "$1" "$new" && { [ -e "$2" ] || attributes "$1" "$new"; } && like "$2" "$new" && sync "$new" && mv "$new" "$2"
+)
+# `place_back BACKUP FILE`: like `place`, but a host without a working file is worse than one without an attribute.
+place_back() (
+  new=${2%/*}/.${2##*/}.refit
+  cp -p "$1" "$new" && { attributes "$1" "$new" || true; } && sync "$new" && mv "$new" "$2"
 )

@@ -5,7 +5,7 @@
 AWAY=$D/restore
 YAML=$MANIFESTS/etcd.yaml
 [ -e "$YAML" ] || YAML=$AWAY/etcd.yaml
-put_back() { [ ! -e "$AWAY/$1.yaml" ] || place "$AWAY/$1.yaml" "$MANIFESTS/$1.yaml"; }
+put_back() { [ ! -e "$AWAY/$1.yaml" ] || place_back "$AWAY/$1.yaml" "$MANIFESTS/$1.yaml"; }
 DATA=$R$(flag data-dir "$YAML")
 [ "$DATA" != "$R" ] || fail "no static pod of etcd: restore an external etcd by hand"
 

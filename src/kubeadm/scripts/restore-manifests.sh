@@ -9,6 +9,6 @@ for name in $COMPONENTS; do
     [ "$found" != "hand $BY_HAND" ] || file=$BY_HAND
   fi
   [ -n "$file" ] || continue
-  place "$file" "$MANIFESTS/$name.yaml"
+  place_back "$file" "$MANIFESTS/$name.yaml"
   echo "restored $name.yaml"
 done
