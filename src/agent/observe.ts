@@ -30,7 +30,7 @@ export interface ObserverParts
   /** Rules that no API object overrides; absent: none. */
   readonly veto?: Veto;
   /** Why the new version cannot run on this host; asked about a new signal. */
-  readonly groundVeto?: (command: SignalCommand) => string | undefined;
+  readonly groundVeto?: (command: SignalCommand, running?: string) => string | undefined;
   readonly finished?: Pick<FinishedSignals, 'endOf' | 'add'>;
   readonly prefetcher?: Pick<Prefetcher, 'follow' | 'stop' | 'holds'>;
 }
@@ -107,7 +107,9 @@ function rulings({ veto: rules, groundVeto, clock, object }: ObserverParts) {
     const from = isNew || isBundle(journal) ? (running?.version ?? kubelet) : journal.work.from;
     const veto =
       vetoOf(command, from, rules) ??
-      (isNew ? (ageVeto(signal, clock.now(), rules) ?? groundVeto?.(command)) : undefined);
+      (isNew
+        ? (ageVeto(signal, clock.now(), rules) ?? groundVeto?.(command, running?.version))
+        : undefined);
     if (veto !== undefined) return { veto };
     const early = isNew ? futureVeto(signal, clock.now(), rules) : undefined;
     if (early === undefined) return {};

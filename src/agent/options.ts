@@ -49,6 +49,7 @@ Upgrades the node it runs on when its Node or ControlNode carries a signal.
   --allowed-hosts <list>      only download from these hosts, redirects included, such as mirror.example:8443,*.k0sproject.io
   --lowest-version <version>  refuse versions below it
   --refuse-downgrade          refuse versions below the running one
+  --allow-cgroup-v1           accept versions from v1.35 on though this host has cgroup v1 and its kubelet seems to refuse that
   --max-signal-age <time>     refuse signals that were created longer ago, or 0; default 168h
   --beside-k0s <what>         when k0s runs its own agent: observe, refuse or replace; default observe
   --config <file>             more flags, one "name: value" a line; default /etc/refit/agent.yaml
@@ -137,6 +138,7 @@ export function parseAgentOptions(args: readonly string[]) {
         'a version such as v1.36.3+k0s.0',
       ),
       refuseDowngrade: flags['refuse-downgrade'],
+      allowCgroupV1: flags['allow-cgroup-v1'],
       maxSignalAgeMs:
         flags['max-signal-age'] === '0'
           ? 0
@@ -181,6 +183,7 @@ function readFlags(args: readonly string[]) {
         'allowed-hosts': { type: 'string' },
         'lowest-version': { type: 'string' },
         'refuse-downgrade': { type: 'boolean', default: false },
+        'allow-cgroup-v1': { type: 'boolean', default: false },
         'max-signal-age': { type: 'string', default: '168h' },
         'beside-k0s': { type: 'string', default: 'observe' },
         config: { type: 'string', default: '/etc/refit/agent.yaml' },

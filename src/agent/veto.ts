@@ -14,6 +14,8 @@ export interface Veto {
   readonly allowedHosts: readonly string[] | undefined;
   readonly lowestVersion: string | undefined;
   readonly refuseDowngrade: boolean;
+  /** True: what the kubelet's configuration says about cgroup v1 does not count. */
+  readonly allowCgroupV1?: boolean;
   /** Limit for the age of a new signal in milliseconds; 0: none. */
   readonly maxSignalAgeMs: number;
 }

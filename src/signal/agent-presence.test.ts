@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { buildNode } from '../../test/builders/nodes.ts';
 import { later } from '../../test/builders/times.ts';
 import { signalled } from '../../test/builders/views.ts';
+import type { Node } from '../kube/resources.ts';
 import {
   type AgentPresence,
   agentOf,
@@ -12,7 +13,7 @@ import {
   encodePresence,
 } from './agent-presence.ts';
 import { encodeReport } from './annotations.ts';
-import { AGENT_ANNOTATION } from './names.ts';
+import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from './names.ts';
 
 const created = later(1000);
 const report = encodeReport({ created });
@@ -87,4 +88,18 @@ test('what a host may do on cgroup v1: other words count as none', () => {
   expect(found({ cgroupV1: 'allowed' })).toBe('allowed');
   expect(found({ cgroupV1: true })).toBeUndefined();
   expect(found({})).toBeUndefined();
+});
+
+test('what an agent said about cgroup v1 is forgotten once it is silent while its kubelet is not', () => {
+  const since = later(0);
+  const said = JSON.stringify({ version: '1', since, cgroupV1: 'refused' });
+  const found = (lastHeartbeatTime: string, at?: string): string | undefined => {
+    const beat = at && { [HEARTBEAT_ANNOTATION]: JSON.stringify({ at, since }) };
+    const node = buildNode('w1', { annotations: { [AGENT_ANNOTATION]: said, ...beat } });
+    const conditions = [{ type: 'Ready', status: 'True', lastHeartbeatTime }] as const;
+    return cgroupV1On({ ...node, status: { ...node.status, conditions: [...conditions] } } as Node);
+  };
+  expect(found(later(3_600_000), later(3_000_000))).toBe('refused');
+  expect(found(later(3_600_000), later(2_000_000))).toBeUndefined();
+  expect(found(later(3_600_000))).toBe('refused');
 });

@@ -1,5 +1,5 @@
 /** Encodes what an agent of Refit says of itself on its object, and finds out from the object whose agent a node has. */
-import type { KubeObject } from '../kube/resources.ts';
+import { type KubeObject, readyCondition } from '../kube/resources.ts';
 import { isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import { printable } from '../util/printable.ts';
@@ -89,10 +89,23 @@ export function configurableOn(node: KubeObject): readonly string[] {
 
 /**
  * Whether the kubelet of the object's host may start on cgroup v1; undefined if that is not known, or no matter. The host itself
- * writes the annotation, as may others who change the object: a hint that may hold work back, and never allows anything.
+ * writes the annotation, as may others who change the object: a hint that may hold work back, and never allows anything. What an agent
+ * said that is silent now does not count: it may have been removed.
  */
 export function cgroupV1On(object: KubeObject): AgentPresence['cgroupV1'] {
-  return presenceOn(object)?.cgroupV1;
+  return silenceOn(object) > SILENT_MS ? undefined : presenceOn(object)?.cgroupV1;
+}
+
+/** Milliseconds for which an agent may say nothing while the kubelet of its host does. */
+export const SILENT_MS = 3 * HEARTBEAT_MS;
+
+/**
+ * Milliseconds between the last words of the kubelet and of the agent. Both write by the clock of their host, so it may be wrong. NaN
+ * where one of them sends no heartbeat.
+ */
+export function silenceOn(object: KubeObject): number {
+  const kubelet = readyCondition(object)?.lastHeartbeatTime;
+  return Date.parse(kubelet ?? '') - Date.parse(heartbeatOn(object).at ?? '');
 }
 
 export function encodePresence(presence: AgentPresence): string {

@@ -122,3 +122,13 @@ test('on the Node of a Machine it says every five minutes that it lives, with th
   await clock.advance(3_600_000);
   expect([cell.patches, beat()]).toEqual([15, { at: at(4_500_000), since }]);
 });
+
+test('an agent whose host holds plans back says every five minutes that it lives', async () => {
+  presence = { ...SELF, cgroupV1: 'refused' };
+  cell.set({});
+  await clock.advance(1000);
+  expect(cell.newest?.metadata.annotations).toHaveProperty(HEARTBEAT_ANNOTATION);
+  const { patches } = cell;
+  await clock.advance(300_000);
+  expect(cell.patches).toBe(patches + 1);
+});

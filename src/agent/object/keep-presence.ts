@@ -37,8 +37,10 @@ export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Pro
     const said = await presence();
     const annotations = {
       [AGENT_ANNOTATION]: encodePresence(said),
-      // Only Cluster API wants to know: each one is a write.
-      ...(MACHINE_ANNOTATION in found && { [HEARTBEAT_ANNOTATION]: await heartbeat(said.since) }),
+      // Each one is a write: only Cluster API wants to know, and the leader whose plan the host holds back.
+      ...((MACHINE_ANNOTATION in found || said.cgroupV1 === 'refused') && {
+        [HEARTBEAT_ANNOTATION]: await heartbeat(said.since),
+      }),
     };
     if (
       newest !== undefined &&

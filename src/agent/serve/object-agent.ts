@@ -28,7 +28,7 @@ import { ageOf, bootId, findProcess } from '../service/processes.ts';
 import type { ServicePlaces } from '../service/service-place.ts';
 import type { ServiceRestarter } from '../service/service-restarter.ts';
 import { watchForSocket } from '../service/status-socket.ts';
-import { askService, STATUS_TIMEOUT_MS } from '../service/trusted-service.ts';
+import { askService, STATUS_TIMEOUT_MS, type TrustedAnswer } from '../service/trusted-service.ts';
 import { type OwnAgentFacts, ownAgentOf } from '../service/worker-profile.ts';
 import { finishedSignals } from '../state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../state/journal-file.ts';
@@ -107,7 +107,7 @@ export async function announce(
   const whose = ownAgentWatch(places, options.object);
   const presence = async (): Promise<AgentPresence> => {
     if (host.kubeadm) return { ...own, procedure: 'kubeadm' };
-    const cgroupV1 = cgroupV1Of({ dataDirectory: places.current.dataDirectory });
+    const cgroupV1 = await cgroupV1On(host, whose);
     const ground = cgroupV1 === undefined ? {} : { cgroupV1 };
     if (options.beside !== 'replace') {
       const { ownAgent, ownAgentDoubt } = await whose();
@@ -128,12 +128,25 @@ export async function announce(
   await keepPresence({ ...host, resource, object, presence, room }, stop);
 }
 
+/** The service is asked for its version only where that may change the answer. */
+async function cgroupV1On(
+  { places, options }: HostParts,
+  whose: () => Promise<WatchedFacts>,
+): Promise<AgentPresence['cgroupV1']> {
+  const { dataDirectory } = places.current;
+  const ground = { dataDirectory, allowed: options.veto.allowCgroupV1 };
+  const said = cgroupV1Of(ground);
+  return said === 'refused' ? cgroupV1Of({ ...ground, running: (await whose()).version }) : said;
+}
+
+type WatchedFacts = OwnAgentFacts & Partial<Pick<TrustedAnswer, 'version'>>;
+
 /** Asks the service whether it runs its own agent: on a worker once for each process, since each answer costs the API server a request. */
 function ownAgentWatch(
   places: ServicePlaces,
   object: AgentOptions['object'],
-): () => Promise<OwnAgentFacts> {
-  let last: { readonly process: ProcessId; readonly facts: OwnAgentFacts } | undefined;
+): () => Promise<WatchedFacts> {
+  let last: { readonly process: ProcessId; readonly facts: WatchedFacts } | undefined;
   return async () => {
     const isKnown =
       object === 'node' &&
@@ -144,7 +157,8 @@ function ownAgentWatch(
       () => undefined,
     );
     if (answer === undefined) return {};
-    const facts = await ownAgentOf(answer, places.current);
+    const { version } = answer;
+    const facts = { version, ...(await ownAgentOf(answer, places.current)) };
     last = { process: answer.process, facts };
     return facts;
   };
@@ -226,7 +240,12 @@ export function createObjectAgent(
     times,
     accepts,
     veto,
-    groundVeto: (command) => groundVeto(command, { dataDirectory: places.current.dataDirectory }),
+    groundVeto: (command, running) =>
+      groundVeto(command, {
+        dataDirectory: places.current.dataDirectory,
+        allowed: veto.allowCgroupV1,
+        running,
+      }),
     beside,
     onRest: () => void clock.schedule(SETTLE_MS, collectGarbage),
     finished: finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { SignalCommand } from '../../signal/annotations.ts';
-import { cgroupV1Of, groundVeto } from './kubelet-ground.ts';
+import { cgroupV1Of, type Ground, groundVeto } from './kubelet-ground.ts';
 
 let root = '';
 beforeEach(() => {
@@ -31,7 +31,7 @@ const said = (version: string, isOnCgroupV1 = true): string | undefined =>
   });
 
 const REFUSED =
-  'the host has cgroup v1, which the kubelet of v1.35.0+k0s.0 refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s';
+  'the host has cgroup v1, which the kubelet of v1.35.0+k0s.0 refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s; an agent with --allow-cgroup-v1 does not ask';
 
 test('a node of k0s on cgroup v1 is refused from v1.35 on, before anything is done', () => {
   runKubelet(`--config=${join(root, 'config.yaml')}`);
@@ -86,4 +86,55 @@ test('what another user starts as the kubelet of k0s decides nothing', () => {
     });
   expect(found()).toBe('refused');
   expect(found('belongs to user 65534, not to root')).toBeUndefined();
+});
+
+const announced = (ground: Partial<Ground> = {}): string | undefined =>
+  cgroupV1Of({
+    dataDirectory: join(root, 'k0s'),
+    proc: join(root, 'proc'),
+    isOnCgroupV1: () => true,
+    whyForeign: () => undefined,
+    ...ground,
+  });
+
+function write(name: string, text: string): string {
+  mkdirSync(join(root, 'drop-ins'), { recursive: true });
+  writeFileSync(join(root, name), text);
+  return join(root, name);
+}
+
+test('the last file counts: that of the last --config, then each of --config-dir', () => {
+  const first = write('first.yaml', 'failCgroupV1: false\n');
+  const last = write('last.yaml', 'kind: KubeletConfiguration\n');
+  runKubelet(`--config=${first}`, '--config', last);
+  expect(announced()).toBe('refused');
+  const folder = ['--config-dir', join(root, 'drop-ins')];
+  write('drop-ins/10-a.conf', 'failCgroupV1: false\n');
+  write('drop-ins/20-a.txt', 'failCgroupV1: true\n');
+  runKubelet('--config', last, ...folder);
+  expect(announced()).toBe('allowed');
+  write('drop-ins/30-b.conf', '"failCgroupV1": true\n');
+  expect(announced()).toBe('refused');
+  runKubelet('--config', last, ...folder, '--fail-cgroupv1=0');
+  expect(announced()).toBe('allowed');
+});
+
+test('of a configuration that cannot be read nothing is known', () => {
+  runKubelet(`--config=${join(root, 'missing.yaml')}`);
+  expect(announced()).toBeUndefined();
+  expect(said('v1.35.0+k0s.0')).toBeUndefined();
+});
+
+test('a kubelet that runs here, and would refuse, proves that it is allowed', () => {
+  runKubelet('--fail-cgroupv1=true');
+  const old = (): number => 60_000;
+  expect(announced({ running: 'v1.35.0+k0s.0', ageOf: old })).toBe('allowed');
+  expect(announced({ running: 'v1.35.0+k0s.0', ageOf: () => 1_000 })).toBe('refused');
+  expect(announced({ running: 'v1.34.0+k0s.0', ageOf: old })).toBe('refused');
+});
+
+test('the owner of a host may allow it, which says nothing of a host without a kubelet', () => {
+  expect(announced({ allowed: true })).toBeUndefined();
+  runKubelet('--fail-cgroupv1=true');
+  expect(announced({ allowed: true })).toBe('allowed');
 });

@@ -8,7 +8,8 @@ export const hostsFit: Gate = {
   evaluate({ unfit }) {
     if (unfit.size === 0) return PASS;
     const texts = [...unfit].map(([why, names]) => `${listed([...names])}: ${why}`);
-    const ends = 'the agents there report that this is mended, or the plan leaves those nodes out';
+    const ends =
+      'the agents there report that this is mended, their annotations are removed where no agent runs any more, or the plan leaves those nodes out';
     return wait('HostUnfit', listedSentences(texts), ends);
   },
 };

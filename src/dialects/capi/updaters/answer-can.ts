@@ -9,7 +9,7 @@ import {
 import type { Updater, UpdaterSet } from '../../../api/refit/updater-set.ts';
 import { kubeletVersionOf, type Node, readyCondition } from '../../../kube/resources.ts';
 import { listNodes } from '../../../kube/trimmed.ts';
-import { agentOf, HEARTBEAT_MS, heartbeatOn } from '../../../signal/agent-presence.ts';
+import { agentOf, heartbeatOn, SILENT_MS, silenceOn } from '../../../signal/agent-presence.ts';
 import { formatDuration } from '../../../util/duration.ts';
 import type { Logger } from '../../../util/log.ts';
 import { namedHostRefusal } from '../../host-refusals.ts';
@@ -235,8 +235,6 @@ async function judgeNodes(
   return await judgeMachines({ ...parts, workload }, { role, version, targets }, settings);
 }
 
-const SILENT_MS = 3 * HEARTBEAT_MS;
-
 /** Milliseconds in which an agent that has just started says that it is there. */
 const STARTS_WITHIN_MS = 300_000;
 
@@ -247,9 +245,7 @@ const PAYLOAD_MIB = 256;
 export function stalenessOf(node: Node, now: number): string | undefined {
   const { name } = node.metadata;
   const ready = readyCondition(node);
-  // Kubelet and agent write both times by the clock of their host, so it may be wrong.
-  const silentMs =
-    Date.parse(ready?.lastHeartbeatTime ?? '') - Date.parse(heartbeatOn(node).at ?? '');
+  const silentMs = silenceOn(node);
   const staleness =
     ready?.status === 'Unknown'
       ? `node ${name} has been silent since ${ready.lastTransitionTime}`
