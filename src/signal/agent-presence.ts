@@ -75,6 +75,8 @@ export interface NodeAgent {
   readonly title: string;
   /** What the agent does not do, if it is known to be another one. */
   readonly lacks?: string;
+  /** Why it does not know whether another agent acts: it carries out no new signal until it does. */
+  readonly doubt?: string;
 }
 
 /** The procedure of the agent that acts on the node's signals; undefined if it is not Refit's. */
@@ -122,7 +124,11 @@ export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
   const presence = presenceOn(object);
   const isAside = presence?.aside === true || hasForeignStatus(object, presence);
   if (presence?.doubt !== undefined)
-    return { ours: false, title: `unknown (Refit ${presence.version} waits)` };
+    return {
+      ours: false,
+      title: `unknown (Refit ${presence.version} waits)`,
+      doubt: presence.doubt,
+    };
   if (isAside && presence !== undefined)
     return { ...THEIRS, title: `k0s's own (Refit ${presence.version} stands aside)` };
   if (presence !== undefined) return { ours: true, title: `Refit ${presence.version}` };

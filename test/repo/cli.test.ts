@@ -163,7 +163,7 @@ const EVERYTHING: Complete<StatusView> = {
               stalled: '',
               rolledBack: true,
               rollsBack: { unanswered: '', notReady: '' },
-              agent: { ours: true, title: '', lacks: '' },
+              agent: { ours: true, title: '', lacks: '', doubt: '' },
               drains: 'node',
               isThere: true,
               fetchesAhead: true,

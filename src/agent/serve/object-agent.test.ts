@@ -12,6 +12,7 @@ import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { silentLogger } from '../../util/log.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import { parseAgentOptions } from '../options.ts';
+import { pathsIn } from '../state/state-directory.ts';
 import { announce, type HostParts } from './object-agent.ts';
 
 let directory: string;
@@ -55,6 +56,7 @@ async function changeTenTimes(...flags: string[]): Promise<void> {
     options,
     client: { patch },
     places: { current: place },
+    paths: pathsIn(directory),
     version: '1',
     userAgent: 'refit',
   };

@@ -104,7 +104,7 @@ export async function announce(
   const checks = downloadChecks({ clock, limits, userAgent, environment: process.env, placeFor });
   const { configurable } = options;
   const own = { version, since, ...(configurable.length > 0 && { configurable }) };
-  const whose = ownAgentWatch(places, options.object);
+  const whose = ownAgentWatch(host);
   const presence = async (): Promise<AgentPresence> => {
     if (host.kubeadm) return { ...own, procedure: 'kubeadm' };
     const cgroupV1 = await cgroupV1On(host, whose);
@@ -142,10 +142,11 @@ async function cgroupV1On(
 type WatchedFacts = OwnAgentFacts & Partial<Pick<TrustedAnswer, 'version'>>;
 
 /** Asks the service whether it runs its own agent: on a worker once for each process, since each answer costs the API server a request. */
-function ownAgentWatch(
-  places: ServicePlaces,
-  object: AgentOptions['object'],
-): () => Promise<WatchedFacts> {
+function ownAgentWatch({
+  places,
+  paths,
+  options: { object },
+}: HostParts): () => Promise<WatchedFacts> {
   let last: { readonly process: ProcessId; readonly facts: WatchedFacts } | undefined;
   return async () => {
     const isKnown =
@@ -158,7 +159,7 @@ function ownAgentWatch(
     );
     if (answer === undefined) return {};
     const { version } = answer;
-    const facts = { version, ...(await ownAgentOf(answer, places.current)) };
+    const facts = { version, ...(await ownAgentOf(answer, places.current, paths.ownAgent)) };
     last = { process: answer.process, facts };
     return facts;
   };

@@ -8,6 +8,7 @@ import {
   type UpdatePhase,
   type Work,
 } from '../journal.ts';
+import type { StatePaths } from '../state/state-directory.ts';
 import { DistrustError, fileTrust } from '../state/trusted-path.ts';
 import { findService, findServices } from './find-services.ts';
 import { isSameProcess, type ProcessId, type ServiceFacts } from './host.ts';
@@ -20,13 +21,14 @@ export interface HostPlace {
   readonly places: Pick<ServicePlaces, 'current' | 'search'>;
   /** Absolute path of the binary; undefined to take the file that the running service executes. */
   readonly binary: string | undefined;
+  readonly paths?: Pick<StatePaths, 'ownAgent'>;
 }
 
 /** Phases whose restart needs the process of the service. */
 const SEARCHING: readonly UpdatePhase[] = ['swapped', 'swappedBack'];
 
 export async function observeHost(
-  { places, binary: configured }: HostPlace,
+  { places, binary: configured, paths }: HostPlace,
   journal: Journal,
 ): Promise<ServiceFacts> {
   const update = journal.phase === 'idle' || isBundle(journal) ? undefined : journal;
@@ -37,7 +39,7 @@ export async function observeHost(
     const binary = known ?? executableOf(pid);
     if (binary !== undefined) await fileTrust.assertReplaceable(binary);
     const current = binary !== undefined && executes(pid, binary);
-    const own = await ownAgentOf(answer, places.current);
+    const own = await ownAgentOf(answer, places.current, paths?.ownAgent);
     // Of a process that ended meanwhile nothing can be said.
     if (!isSameProcess(findProcess(pid), process))
       throw new Error(`PID ${pid} ended while it was examined`);

@@ -45,11 +45,15 @@ async function store(own: Switch, change: Record<string, string> = {}, name = 'v
   await writeFile(join(directory, 'worker-profile.yaml'), text);
 }
 
-const ask = async (answer: TrustedAnswer): Promise<OwnAgentFacts> =>
-  await ownAgentOf(answer, {
-    statusSocket: join(directory, 'status.sock'),
-    dataDirectory: directory,
-  });
+const ask = async (answer: TrustedAnswer, record?: string): Promise<OwnAgentFacts> =>
+  await ownAgentOf(
+    answer,
+    {
+      statusSocket: join(directory, 'status.sock'),
+      dataDirectory: directory,
+    },
+    record,
+  );
 
 const doubt = (words: string): OwnAgentFacts => ({
   ownAgentDoubt: expect.stringContaining(words) as string,
@@ -102,4 +106,24 @@ test.each<[string, boolean]>([
 ])('the recorded command line of a controller, %s', (name, isOn) => {
   const { Args } = recordedBeside(name) as { Args: string[] };
   expect(readServiceArguments(Args)?.disabled?.includes('autopilot')).toBe(!isOn);
+});
+
+test('an agent that starts anew still knows what it found out about a process that runs since', async () => {
+  const balanced = { nodeLocalLoadBalancing: '{"enabled":true}' };
+  const answer = answerOf('on');
+  const record = join(directory, 'own-agent.json');
+  await store('on', balanced);
+  expect(await ask(answer, record)).toEqual({ ownAgent: true });
+  await store('off', balanced);
+  const later = Date.now() / 1_000 + 30;
+  await utimes(join(directory, 'worker-profile.yaml'), later, later);
+  // Another process comes between, so that nothing is left in memory of the first one.
+  const other = answerOf('on');
+  expect(await ask(other)).toEqual(doubt('has changed since k0s was started'));
+  expect(await ask(answer)).toEqual(doubt('has changed since k0s was started'));
+  expect(await ask(answer, record)).toEqual({ ownAgent: true });
+  expect(await ask(other, record)).toEqual(doubt('has changed since k0s was started'));
+  expect(await ask(other)).toEqual(doubt('has changed since k0s was started'));
+  await writeFile(record, 'damaged');
+  expect(await ask(answer, record)).toEqual(doubt('has changed since k0s was started'));
 });

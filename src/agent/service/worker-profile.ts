@@ -5,6 +5,7 @@ import { heedsSwitch, leavesAgentOn } from '../../signal/own-agent.ts';
 import { messageOf } from '../../util/errors.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import { parseVersion } from '../../util/version.ts';
+import { writeDurably } from '../state/durable-files.ts';
 import { assertTrustedPath } from '../state/trusted-path.ts';
 import type { ServicePlace } from './find-services.ts';
 import type { ServiceFacts } from './host.ts';
@@ -19,18 +20,26 @@ const PROFILE_FILE = 'worker-profile.yaml';
 const START_MS = 5_000;
 
 /** What was found out about the last process: it stays true for as long as the process lives. */
-let known: { readonly started: string; readonly ownAgent: boolean } | undefined;
+interface Known {
+  /** Boot id and start time of the process. */
+  readonly started: string;
+  readonly ownAgent: boolean;
+}
 
-/** Empty for a service that is not k0s. Never rejects. */
+let known: Known | undefined;
+
+/** Empty for a service that is not k0s. `record` is a file that keeps the answer when the agent restarts. Never rejects. */
 export async function ownAgentOf(
   answer: TrustedAnswer,
   { statusSocket, dataDirectory }: ServicePlace,
+  record?: string,
 ): Promise<OwnAgentFacts> {
   const { profile, version, process } = answer;
   if (answer.ownAgent !== undefined) return { ownAgent: answer.ownAgent };
   if (profile === undefined) return {};
   // Before that release, a worker's own agent cannot be switched off.
   if (parseVersion(version) !== undefined && !heedsSwitch(version)) return { ownAgent: true };
+  if (known?.started !== process.started) known = await recordedIn(record);
   if (known?.started === process.started) return { ownAgent: known.ownAgent };
   const path = join(dataDirectory, PROFILE_FILE);
   try {
@@ -40,10 +49,24 @@ export async function ownAgentOf(
       return doubt(`${path} has changed since k0s was started`);
     const ownAgent = leavesAgentOn(data);
     known = { started: process.started, ownAgent };
+    // A full disk costs only the memory.
+    if (record !== undefined)
+      await writeDurably(record, `${JSON.stringify(known)}\n`).catch(() => undefined);
     return { ownAgent };
   } catch (error) {
     return doubt(messageOf(error));
   }
+}
+
+/** Undefined for a file that is missing or damaged. */
+async function recordedIn(record: string | undefined): Promise<Known | undefined> {
+  if (record === undefined) return undefined;
+  const found = parseJson(await readFile(record, 'utf8').catch(() => undefined));
+  if (!isRecord(found)) return undefined;
+  const { started, ownAgent } = found;
+  return typeof started === 'string' && typeof ownAgent === 'boolean'
+    ? { started, ownAgent }
+    : undefined;
 }
 
 function doubt(reason: string): OwnAgentFacts {

@@ -70,7 +70,7 @@ async function makeDirectory(path: string): Promise<void> {
 
 /** What agents and their locks write there, with the drafts of each. */
 const OWN =
-  /^(?:(?:finished-)?journal|download|airgap-bundles)[a-z-]*\.json(?:\.|$)|^(?:agent|host)\.lock[.-]/;
+  /^(?:(?:finished-)?journal|download|airgap-bundles|own-agent)[a-z-]*\.json(?:\.|$)|^(?:agent|host)\.lock[.-]/;
 
 /** Removes what agents wrote there; the directory goes unless it has other files. */
 export async function removeState(path: string): Promise<void> {
@@ -102,6 +102,8 @@ export function pathsIn(stateDirectory: string) {
     record: join(stateDirectory, 'download.json'),
     bundleRecord: join(stateDirectory, 'download-airgap.json'),
     bundles: join(stateDirectory, 'airgap-bundles.json'),
+    /** Whether the service that runs has an agent of its own. */
+    ownAgent: join(stateDirectory, 'own-agent.json'),
   };
 }
 

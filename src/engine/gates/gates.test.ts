@@ -21,6 +21,7 @@ import type { DownloadState, EndpointHealth } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Stage } from '../model/rollout.ts';
 import { agentAllowed } from './agent-allowed.ts';
+import { agentKnown } from './agent-known.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
@@ -310,6 +311,19 @@ const rows: [Gate, string, GateInput, string][] = [
     'one that requires it, and a node with another one',
     { ...input('worker', { agent: { ours: false, title: "another's" } }), policy: OURS_ONLY },
     "wait AgentRequired: the agent of n1 is another's, and UpgradePolicy strict requires Refit's",
+  ],
+  [agentKnown, 'nobody said anything', input('worker'), 'pass'],
+  [
+    agentKnown,
+    'an agent that acts',
+    input('worker', { agent: { ours: true, title: 'Refit 1.0.0' } }),
+    'pass',
+  ],
+  [
+    agentKnown,
+    'an agent that does not know whether another one acts',
+    input('worker', { agent: { ours: false, title: 'unknown', doubt: 'a profile has changed' } }),
+    'wait AgentInDoubt: n1: a profile has changed',
   ],
   [downloadsAllowed, 'nobody said anything', input('worker'), 'pass'],
   [

@@ -1,5 +1,6 @@
 /** The lists of gates and verifiers, in the order in which they are asked: the first that does not pass decides. */
 import { agentAllowed } from './agent-allowed.ts';
+import { agentKnown } from './agent-known.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
@@ -32,6 +33,7 @@ export const BEFORE_TARGET: readonly Gate[] = [
   targetExists,
   platformSupported,
   agentAllowed,
+  agentKnown,
   versionsFollow,
   apiServersFirst,
   foreignWork,

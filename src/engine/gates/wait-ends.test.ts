@@ -18,6 +18,7 @@ import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import { because } from '../model/reasons.ts';
 import { agentAllowed } from './agent-allowed.ts';
+import { agentKnown } from './agent-known.ts';
 import { apiServersFirst } from './api-servers-first.ts';
 import { apiServersReady } from './api-servers-ready.ts';
 import { downloadsAllowed } from './downloads-allowed.ts';
@@ -55,6 +56,14 @@ test.each<[Gate, string, GateInput, object]>([
     'nobody has asked',
     input('controller'),
     { ends: 'every API server answers that it is ready', probe: { kind: 'control-plane' } },
+  ],
+  [
+    agentKnown,
+    'an agent in doubt: its announcement is watched',
+    input('worker', { agent: { ours: false, title: 'unknown', doubt: 'x' } }),
+    {
+      ends: 'the agent on n1 announces that it acts or stands aside, or its annotation is removed where no agent runs any more',
+    },
   ],
   [
     apiServersReady,
