@@ -1,4 +1,6 @@
 /** Leaves a signal to k0s's own agent, which lives in the service and would race for the same binary. */
+import { heedsSwitch } from '../../signal/own-agent.ts';
+import { parseVersion } from '../../util/version.ts';
 import { isBundle, type UpdatePhase } from '../journal.ts';
 import type { StepInput } from '../step-input.ts';
 import type { Step } from './step.ts';
@@ -40,11 +42,17 @@ export function besideK0s(input: StepInput): Step | undefined {
   if (host.ownAgentDoubt !== undefined)
     return { kind: 'await-own-agent', reason: host.ownAgentDoubt };
   if (host.ownAgent !== true) return undefined;
-  const reason =
-    "k0s's own agent carries out the signals of this host: run the controllers of k0s with --disable-components=autopilot, then restart k0s here, to let Refit's do it";
+  const reason = `k0s's own agent carries out the signals of this host: ${remedyFor(host.running?.version)}`;
   return beside === 'observe'
     ? { kind: 'stand-aside', reason }
     : { kind: 'report', status: 'FailedDownload', reason, refused: true };
+}
+
+/** Workers of old releases heed no switch. */
+function remedyFor(version: string | undefined): string {
+  return parseVersion(version) !== undefined && !heedsSwitch(version)
+    ? `k0s ${version} cannot switch it off, as v1.35.1 and later can: let it do this upgrade, or start the agent of Refit with --beside-k0s replace`
+    : "run the controllers of k0s with --disable-components=autopilot, then restart k0s here, to let Refit's do it";
 }
 
 /** Undefined when the roll-back may begin. Else k0s's own agent, in the new process, could report that as the end. */

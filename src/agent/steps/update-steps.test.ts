@@ -459,7 +459,21 @@ describe("beside k0s's own agent", () => {
   const back: object = { kind: 'roll-back', reason: crashed };
   const disable = says('run the controllers of k0s with --disable-components=autopilot');
   const begin: unknown = expect.objectContaining({ kind: 'begin' });
+  const oldWorker = {
+    ...itsOwn,
+    host: { ...running('v1.35.0+k0s.0', before), ownAgent: true },
+  };
   check([
+    [
+      'a worker whose release heeds no switch is not told to use it',
+      undefined,
+      { ...observed, ...oldWorker },
+      {
+        kind: 'stand-aside',
+        reason:
+          "k0s's own agent carries out the signals of this host: k0s v1.35.0+k0s.0 cannot switch it off, as v1.35.1 and later can: let it do this upgrade, or start the agent of Refit with --beside-k0s replace",
+      },
+    ],
     [
       'a new signal waits until it is known whether it runs',
       undefined,
