@@ -13,7 +13,7 @@ import { silentLogger } from '../../util/log.ts';
 import { Agent, type AgentParts } from '../agent.ts';
 import { finishedSignals } from '../state/finished-signals.ts';
 import { loadJournal, saveJournal } from '../state/journal-file.ts';
-import { type KubeadmTools, performOnKubeadm } from './perform-on-kubeadm.ts';
+import { findKubeadm, type KubeadmTools, performOnKubeadm } from './perform-on-kubeadm.ts';
 
 const [FROM, TO] = ['v1.36.2', 'v1.36.3'];
 const SIGNAL: SignalData = {
@@ -406,4 +406,21 @@ test('a manifest that cannot be put back is an error in the log', async () => {
   await vi.waitFor(() => expect(said).not.toEqual([]), PATIENCE);
   const reason = expect.stringContaining('cp: no space left on device') as string;
   expect(said).toEqual([{ step: 'clean-up', reason }]);
+});
+
+test('at the start no check of options runs without any, and one that cannot run trusts nothing', async () => {
+  const scripts: string[] = [];
+  const shells = {
+    run: async (_host: unknown, script: string) => {
+      scripts.push(script);
+      const code = script.startsWith('for name in kubeadm') ? 0 : 2;
+      return await Promise.resolve({ code, stdout: '', stderr: 'sh: syntax error\n' });
+    },
+  };
+  const root = '/nowhere';
+  expect(await findKubeadm('n1', root, shells)).toEqual({ name: 'n1', role: 'worker' });
+  expect(scripts).toHaveLength(1);
+  await expect(findKubeadm('n1', root, shells, { config: '/etc/k.yaml' })).rejects.toThrow(
+    '--kubeadm-config: /etc/k.yaml could not be checked (exit code 2): sh: syntax error',
+  );
 });

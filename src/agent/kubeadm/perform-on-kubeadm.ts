@@ -179,8 +179,7 @@ export async function findKubeadm(
   const { stdout } = await shells.run(host, script);
   const missing = stdout.trim().split('\n').join(' and ');
   if (missing === '') {
-    const untrusted = (await shells.run(host, configurationScript(options))).stdout.trim();
-    if (untrusted !== '') throw new RefitError('REFIT_FILE', `--kubeadm-config: ${untrusted}`);
+    await assertTrustedOptions(host, shells, options);
     return host;
   }
   const hint =
@@ -188,6 +187,21 @@ export async function findKubeadm(
   throw new RefitError('REFIT_AGENT', `no ${missing} in PATH (${process.env['PATH'] ?? ''})`, {
     hint,
   });
+}
+
+/** A check that could not run trusts nothing. */
+async function assertTrustedOptions(
+  host: Host,
+  shells: Shells,
+  options: KubeadmOptions,
+): Promise<void> {
+  if (options.config === undefined) return;
+  const { code, stdout, stderr } = await shells.run(host, configurationScript(options));
+  const problem =
+    code === 0
+      ? stdout.trim()
+      : `${options.config} could not be checked (exit code ${code}): ${(stderr || stdout).trim()}`;
+  if (problem !== '') throw new RefitError('REFIT_FILE', `--kubeadm-config: ${problem}`);
 }
 
 /** On the agent's own host. `abort` only ends the wait: a step that has begun goes on, and running it again waits for it. */
