@@ -377,11 +377,22 @@ const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
         step,
         ...common,
         ...ownMember(STEPS, step),
-        ...(report?.reason === undefined ? {} : { stalled: report.reason }),
+        ...stalledBy(report, step),
         ...cordonOf(metadata, created, step),
       };
   }
 });
+
+/** Steps at which an agent that lost its own report says how often the new version has ended. */
+const CRASHING: readonly string[] = ['Restart', 'RollingBack'];
+
+type SignalReport = ReturnType<typeof decodeReport>;
+
+/** The reason of a report without a version is from before our agent began: k0s's own has taken up the signal since. */
+function stalledBy(report: SignalReport, step: string): { stalled?: string } {
+  if (report?.reason === undefined) return {};
+  return report.from !== undefined || CRASHING.includes(step) ? { stalled: report.reason } : {};
+}
 
 /** Originals do not mark their cordons. After the signal of an original leader every cordon is removed, as there. */
 function cordonOf(

@@ -167,6 +167,12 @@ describe('the answer of a node to our signal', () => {
     expect(read(ours('Restart'))).not.toHaveProperty('stalled');
   });
 
+  test('with a reason from before another agent took it up: that node works', () => {
+    const { annotations } = ours('Cordoning').metadata;
+    const report = encodeReport({ created: later(1000), reason: 'the agent cannot tell' });
+    expect(read(annotated({ ...annotations, ...report }))).not.toHaveProperty('stalled');
+  });
+
   test('with the report that its own drain took too long: which step that was', () => {
     const report = encodeReport({
       created: later(1000),
