@@ -7,9 +7,21 @@ umask 077
 mkdir -p "$D"
 exec 2>&1
 temporary() { mktemp "${REFIT_ROOT:-}/run/refit.XXXXXX" 2>/dev/null || mktemp "$D/log.XXXXXX"; }
+write_script() { printf '%s\n' 'exec 3<&-' "$BODY" 2>/dev/null >"$SCRIPT"; }
 LOG=$(temporary)
 SCRIPT=$(temporary)
-printf '%s\n' 'exec 3<&-' "$BODY" >"$SCRIPT" || { rm -f "$SCRIPT" "$LOG" && exit 1; }
+# A full file system may have room for a name, and none for what is in the file.
+on_disk() {
+  rm -f "$SCRIPT" "$LOG"
+  LOG=$(mktemp "$D/log.XXXXXX")
+  SCRIPT=$(mktemp "$D/log.XXXXXX")
+  write_script
+}
+write_script || on_disk || {
+  rm -f "$SCRIPT" "$LOG"
+  echo "neither /run nor $D has room for a script"
+  exit 1
+}
 exec 3<"$SCRIPT"
 rm "$SCRIPT"
 setsid -w flock -o -E "$BUSY" -w "$WAIT" "$D/kubeadm.lock" sh /dev/fd/3 </dev/null >"$LOG" 2>&1

@@ -1,0 +1,26 @@
+/** A script runs where /run has room for the names of its files, and none for what is in them. */
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { detached } from './scripts.ts';
+
+/** Every file in /run is a link to /dev/full. */
+const FULL = `#!/bin/sh
+case $1 in
+*/run/*) file=$(/usr/bin/mktemp -u "$1") && ln -s /dev/full "$file" && echo "$file" ;;
+*) exec /usr/bin/mktemp "$@" ;;
+esac
+`;
+
+test('a full /run: script and log go to the disk', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'refit-detached-'));
+  onTestFinished(async () => await rm(root, { recursive: true }));
+  for (const folder of ['run', 'bin']) await mkdir(join(root, folder));
+  await writeFile(join(root, 'bin/mktemp'), FULL, { mode: 0o755 });
+  const env = { PATH: `${join(root, 'bin')}:${process.env['PATH']}`, REFIT_ROOT: root };
+  const said = execFileSync('sh', ['-s'], { env, input: detached('set -e; echo it ran', 5) });
+  expect(said.toString()).toBe('it ran\n');
+  expect(await readdir(join(root, 'run'))).toEqual([]);
+});
