@@ -92,6 +92,7 @@ async function updateEffectOf(
         binary: staged,
         sha256: wanted,
         timeoutMs: TRIAL_TIMEOUT_MS,
+        cannot: (problem: string) => tools.log.warn(problem),
         ...(!anyVersion && { version }),
       };
       if (wanted !== undefined) tools.tried?.set(staged, `${await stampOf(staged)} ${wanted}`);

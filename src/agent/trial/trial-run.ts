@@ -16,6 +16,8 @@ export interface Trial {
   /** Version it must print; undefined: any version. */
   readonly version?: string;
   readonly timeoutMs: number;
+  /** Receives what this host has no program for: the trial runs without that protection. */
+  readonly cannot?: (problem: string) => void;
 }
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
@@ -32,14 +34,20 @@ const CLOSE_MS = 1_000;
 const KILL_ROUNDS = 5;
 
 /** Runs `<binary> version`: rejects unless it ends with 0 in time and prints the version as a separate word. */
-export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): Promise<void> {
+export async function runTrial({
+  binary,
+  sha256,
+  version,
+  timeoutMs,
+  cannot,
+}: Trial): Promise<void> {
   // What was opened is hashed and executed.
   await using file = await open(binary, constants.O_RDONLY | constants.O_NOFOLLOW);
   const hash = createHash('sha256');
   if (sha256 !== undefined) await feed(file, hash);
   const found = sha256 && hash.digest('hex');
   if (found !== sha256) throw failed(`its sha256 became ${found}, wanted ${sha256}`);
-  const { failure, stdout } = await execute(file, timeoutMs);
+  const { failure, stdout } = await execute(file, timeoutMs, cannot);
   if (failure !== undefined) {
     const foreign = await foreignProcessor(file);
     throw failed(foreign === undefined ? failure : `it ${foreign}`);
@@ -49,9 +57,11 @@ export async function runTrial({ binary, sha256, version, timeoutMs }: Trial): P
 }
 
 /** In a session of its own, with an empty environment and what `confinementFor` takes away. Root gives it a user without rights, and ends all it started. */
-async function execute({ fd }: FileHandle, timeoutMs: number) {
+async function execute({ fd }: FileHandle, timeoutMs: number, cannot: Trial['cannot']) {
   const user = process.getuid?.() === 0 ? await ownUser() : undefined;
-  const { prefix, changesUser } = await confinementFor(user);
+  const { prefix, changesUser, missing } = await confinementFor(user);
+  if (missing.length > 0)
+    cannot?.(`the trial run is confined without ${missing.join(', ')}, which do not work here`);
   const ids = user === undefined || changesUser ? {} : { uid: user, gid: user };
   const [program, ...args] = [...prefix, '/bin/sh', '-c', SCRIPT];
   const child = spawn(program, args, {
