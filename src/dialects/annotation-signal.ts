@@ -170,7 +170,7 @@ export function withSignal(
     command: commandOf(stage, payload),
   });
   const ours = {
-    [ROLLOUT_ANNOTATION]: `${rollout.source.uid}/${target.since}`,
+    [ROLLOUT_ANNOTATION]: originText(rollout, target.since),
     ...encodeAgentPolicy(agent),
   };
   return annotated(withoutAnnotations(object, ...ANSWERED), { ...signal, ...ours });
@@ -262,17 +262,18 @@ function attemptLabel(uid: string, created: string): string {
   return `${uid}.${created.replaceAll(/[^0-9A-Za-z.-]/g, '')}`;
 }
 
-/** True if a leader sent it for another rollout. On Nodes only the label proves that: kubelets write the annotations. */
+/** True if a leader sent it for another rollout, or for an earlier run. On Nodes only the label proves that: kubelets write the annotations. */
 function isProven(
   resource: Resource,
-  { metadata }: KubeObject,
-  { created }: SignalData,
-  { source }: Rollout,
+  object: KubeObject,
+  signal: SignalData,
+  { source, run }: Rollout,
 ): boolean {
   if (resource !== nodes) return true;
-  const label = metadata.labels?.[ATTEMPT_LABEL];
-  const isOfSignal = label?.endsWith(attemptLabel('', created)) === true;
-  return isOfSignal && label !== attemptLabel(source.uid, created);
+  const label = object.metadata.labels?.[ATTEMPT_LABEL];
+  const isOfSignal = label?.endsWith(attemptLabel('', signal.created)) === true;
+  if (!isOfSignal || label !== attemptLabel(source.uid, signal.created)) return isOfSignal;
+  return run !== undefined && originOf(object, signal)?.uid === source.uid;
 }
 
 /** Changes the status of the object's signal; undefined if it has no signal. */
@@ -296,23 +297,45 @@ function kindOf({ procedure }: Stage): SignalCommand['kind'] {
   return procedure === 'airgapupdate' || procedure === 'kubeadmupdate' ? procedure : 'k0supdate';
 }
 
-export function belongs(
-  { metadata }: KubeObject,
-  { created, planId }: Pick<SignalData, 'created' | 'planId'>,
-  {
-    source,
-    id,
-    run,
-  }: Pick<Rollout, 'id' | 'run'> & { readonly source: Pick<Rollout['source'], 'uid' | 'created'> },
+type Belonging = Pick<Rollout, 'id' | 'run'> & {
+  readonly source: Pick<Rollout['source'], 'uid' | 'created'>;
+};
+type Sent = Pick<SignalData, 'created' | 'planId'>;
+
+/** True if the signal is one of this run of the plan. */
+export function belongs(object: KubeObject, signal: Sent, rollout: Belonging): boolean {
+  // A leader of another product knows no runs but the first.
+  return isOfPlan(object, signal, rollout) && originOf(object, signal)?.run === textOfRun(rollout);
+}
+
+/** True if the signal is one of some run of the plan. */
+export function isOfPlan(
+  object: KubeObject,
+  signal: Sent,
+  { source, id }: Omit<Belonging, 'run'>,
 ): boolean {
-  // Ours carry `<uid of the Plan>/<attempt>`, so a reused or edited plan id does not matter. Not the target's `since`:
-  // a leader with an old view may have recorded a newer intent, and a working node must not start again.
-  const signalOrigin = metadata.annotations?.[ROLLOUT_ANNOTATION];
-  if (run !== undefined && !planId.endsWith(run)) return false;
-  if (signalOrigin === `${source.uid}/${created}`) return true;
-  if (signalOrigin?.endsWith(`/${created}`)) return false;
+  const origin = originOf(object, signal);
+  // Ours name the uid of the Plan, so a reused or edited plan id does not matter. Not the target's `since`: a leader with an
+  // old view may have recorded a newer intent, and a working node must not start again.
+  if (origin) return origin.uid === source.uid;
   // One of an original leader carries no uid.
-  return planId === id && Date.parse(created) >= Date.parse(source.created);
+  return signal.planId === id && Date.parse(signal.created) >= Date.parse(source.created);
+}
+
+/** What ROLLOUT_ANNOTATION says of the signal beside it; undefined if it is of another one, or absent. */
+function originOf({ metadata }: KubeObject, { created }: Pick<Sent, 'created'>) {
+  const origin = metadata.annotations?.[ROLLOUT_ANNOTATION];
+  if (origin?.endsWith(`/${created}`) !== true) return undefined;
+  const [uid, run] = origin.slice(0, -created.length - 1).split('/');
+  return { uid, run };
+}
+
+function originText(rollout: Pick<Rollout, 'source' | 'run'>, created: string): string {
+  return [rollout.source.uid, textOfRun(rollout) ?? [], created].flat().join('/');
+}
+
+function textOfRun({ run }: Pick<Rollout, 'run'>): string | undefined {
+  return run === undefined ? undefined : String(run);
 }
 
 /** The leader says in its signal whether the Node was cordoned before it; `object` bears the signal. */

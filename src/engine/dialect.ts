@@ -14,6 +14,7 @@ import type {
 } from './model/decision.ts';
 import type { Reason, ReportedEvent } from './model/reasons.ts';
 import type { Rollout, Stage, Target } from './model/rollout.ts';
+import type { RecordedRun } from './model/runs.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 
 /** The objects that a decision may look at, as watches show them. Only watched kinds can be read. */
@@ -43,6 +44,13 @@ export interface Dialect<P extends KubeObject = KubeObject> extends Capabilities
 interface Capabilities<P extends KubeObject> {
   /** An edit of an ended plan starts nothing. */
   readonly endsForGood?: true;
+  /** How such a plan starts again where a policy says so. */
+  readonly restarts?: {
+    /** Of the run that is recorded; undefined if that is the first one. */
+    recordOf(plan: P): RecordedRun | undefined;
+    /** The plan as it was before its first run, except for what people wrote. */
+    withoutRecord(plan: P): P;
+  };
   /** Limits which objects of the kind are plans; otherwise all of them are, in all namespaces. */
   readonly scope?: Pick<Selection, 'namespace' | 'fieldSelector'> & { isPlan?(object: P): boolean };
   /** What the keys of controls on a plan begin with, where others read its annotations too. */

@@ -6,7 +6,7 @@ import { type Clock, rfc3339 } from '../util/clock.ts';
 import { claimsFor } from './act/claims.ts';
 import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
 import { record } from './act/record.ts';
-import { carryOutRestart, restartStep } from './act/restart.ts';
+import { orderRestart, restartOf, withRunBegun } from './act/restart.ts';
 import { endIdleDrains, runNodeActions } from './act/run-node-actions.ts';
 import { allowsStarts, batchMs, restOf } from './act/status-shards.ts';
 import { type WorkBeside, workBeside } from './act/work-beside.ts';
@@ -91,11 +91,11 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
     const isOver = (): boolean => clock.monotonic() > until || stop?.aborted === true;
     for (let round = 0; round < MAX_ROUNDS && !isOver(); ) {
       abort?.throwIfAborted();
-      const plan = ownWrites.latest(dialect.plans, plans, name, namespace);
+      const stored = ownWrites.latest(dialect.plans, plans, name, namespace);
       if (
-        !plan ||
-        plan.metadata.deletionTimestamp !== undefined ||
-        dialect.scope?.isPlan?.(plan) === false
+        !stored ||
+        stored.metadata.deletionTimestamp !== undefined ||
+        dialect.scope?.isPlan?.(stored) === false
       ) {
         await beside.end();
         options.reporter?.gone(key);
@@ -107,8 +107,9 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
         plansSeen.delete(key);
         return await cleanUp();
       }
-      const policy = options.policyFor(plan);
+      const policy = options.policyFor(stored);
       const now = clock.now();
+      const plan = withRunBegun(options, stored, policy, now);
       const snapshot = gather(dialect, plan, world, now, knownTo(effects, answers, policy));
       const turn = { plan, ...evaluationsFor(snapshot, policy, now) };
       const outcome = await take(effects, answers, turn, records)
@@ -152,10 +153,10 @@ async function take(
   const { beside } = options;
   const { rollout } = snapshot;
   if (beside.isRunning() && rollout.phase !== 'running') return 'beside';
-  const restart = restartStep(plan, turn);
+  const restart = restartOf(plan, turn);
   if (restart) {
-    const isWritten = await carryOutRestart(options, restart);
-    if (isWritten) options.reporter?.restarted(turn, restart);
+    const isWritten = await orderRestart(options, restart);
+    if (isWritten) options.reporter?.restarted(turn);
     return isWritten ? 'recorded' : 'outdated';
   }
   if (needsRecord(turn)) beside.hastenRecord();

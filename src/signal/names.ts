@@ -3,7 +3,7 @@ import { clusterScoped, type KubeObject, nodes, type Resource } from '../kube/re
 
 export const SIGNAL_VERSION_ANNOTATION = 'k0sproject.io/autopilot-signal-version';
 export const SIGNAL_DATA_ANNOTATION = 'k0sproject.io/autopilot-signal-data';
-/** Ours: `<rollout uid>/<created>` binds the signal beside it to one rollout. */
+/** Ours: `<uid of the plan>/<created>`, or `<uid>/<run>/<created>` where the plan had an earlier run, binds the signal beside it to one rollout. */
 export const ROLLOUT_ANNOTATION = 'upgrade.refit.dev/rollout';
 /** Ours, on a Node: `<rollout uid>.<created>` of the newest signal. NodeRestriction keeps the node from writing it. */
 export const ATTEMPT_LABEL = 'node-restriction.kubernetes.io/refit-attempt';

@@ -8,6 +8,7 @@ import {
 import { statusShards } from '../../api/refit/status-shard.ts';
 import type { Dialect } from '../../engine/dialect.ts';
 import { isFinal, type Rollout, type Stage } from '../../engine/model/rollout.ts';
+import type { RecordedRun } from '../../engine/model/runs.ts';
 import { isRelevant } from '../../engine/observe/predicates.ts';
 import { withPlanWindows } from '../../engine/policy/plan-windows.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
@@ -27,10 +28,12 @@ import { hostRefusal } from '../host-refusals.ts';
 import { endpointOf } from '../node-endpoints.ts';
 import { orphanedPlans } from './orphaned-work.ts';
 import { MOST_COMMANDS } from './problems.ts';
+import { recordedRunIn, withRecordedRun } from './recorded-run.ts';
 import { preconditions } from './removed-apis.ts';
 import { resolve } from './resolve.ts';
 import { drainDelegation, foreignWork, OBJECTS, signal } from './signal.ts';
-import { PLAN_STATES, planStateOf, TARGET_STATES, textOf } from './states.ts';
+import { PLAN_STATES, phaseOfPlan, planStateOf, TARGET_STATES, textOf } from './states.ts';
+import { withoutCounts, withoutShards } from './status-shards/merge.ts';
 import { shards } from './status-shards/spread.ts';
 import { entriesIn, listOf, withEntries } from './status-shards/target-lists.ts';
 
@@ -38,6 +41,7 @@ export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
   plans,
   endsForGood: true,
+  restarts: { recordOf, withoutRecord },
   statusRecord: 'without-conditions',
   shards,
   watched: [
@@ -107,15 +111,34 @@ function versionOf(object: KubeObject): string | undefined {
   );
 }
 
-/** In exactly the words of the original, which scripts rely on. Keeps unknown fields. */
+function recordOf(plan: Plan): RecordedRun | undefined {
+  return recordedRunIn(withoutShards(plan));
+}
+
+function withoutRecord(plan: Plan): Plan {
+  const { status: _, ...rest } = withoutCounts(plan);
+  return rest;
+}
+
+/** In exactly the words of the original, which scripts rely on. Keeps unknown fields. A run other than the first is recorded, too. */
 export function project(rollout: Rollout, plan: Plan): Plan {
+  const record = recorded(rollout, plan);
+  const { run } = rollout;
+  if (run === undefined) return record;
+  // What is written after the end, such as a late success, is not of a spec that was edited since.
+  const isOver = isFinal(rollout) && isFinal({ phase: phaseOfPlan(plan.status?.state) });
+  const known = isOver ? rollout.generation : undefined;
+  return withRecordedRun(record, { run, generation: known ?? plan.metadata.generation ?? run });
+}
+
+function recorded(rollout: Rollout, plan: Plan): Plan {
   const state = planStateOf(rollout.phase, rollout.blocked);
-  const recorded = plan.status?.commands ?? [];
+  const before = plan.status?.commands ?? [];
   // A plan without commands gets one entry, for the reason.
   const known = plan.spec.commands.slice(0, MOST_COMMANDS);
   const fresh = (known.length === 0 ? [{}] : known).map((_, id) => ({ id, state: '' }));
   // One for each command of the first record, so that added or removed commands are detected.
-  const entries: readonly CommandStatus[] = recorded.length > 0 ? recorded : fresh;
+  const entries: readonly CommandStatus[] = before.length > 0 ? before : fresh;
   const active = entries.find((entry) => !isCompleted(rollout, entry));
   const described = active ?? entries[0];
   const commands = entries.map((entry): CommandStatus => {

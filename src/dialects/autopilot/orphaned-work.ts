@@ -3,16 +3,18 @@ import { PLAN_NAME, type Plan, plans as planResource } from '../../api/autopilot
 import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../drain/cordon-marks.ts';
 import type { OrphanedPlan, World } from '../../engine/dialect.ts';
 import { pendingOwnerOf, type Role, type Source } from '../../engine/model/rollout.ts';
-import { runIdOf } from '../../engine/model/runs.ts';
+import { idOfRun } from '../../engine/model/runs.ts';
 import { apiVersionOf, type KubeObject, type Node } from '../../kube/resources.ts';
 import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../signal/annotations.ts';
 import { isOver, signallerOf } from '../../signal/at-work.ts';
 import { controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { decodeDownloadCheck, decodePrefetch } from '../../signal/prefetch.ts';
-import { belongs } from '../annotation-signal.ts';
+import { isOfPlan } from '../annotation-signal.ts';
 import { orphanedRollout } from '../orphaned-rollout.ts';
+import { recordedRunIn } from './recorded-run.ts';
 import { OBJECTS } from './signal.ts';
 import { phaseOfPlan } from './states.ts';
+import { withoutShards } from './status-shards/merge.ts';
 
 const WAS_DELETED = 'its plan was deleted';
 
@@ -47,7 +49,7 @@ function orphanedPlanOf(
     const isSentBy = ({
       metadata: { uid = '', creationTimestamp: created = '' },
       spec: { id },
-    }: Plan): boolean => belongs(object, signal, { source: { uid, created }, id });
+    }: Plan): boolean => isOfPlan(object, signal, { source: { uid, created }, id });
     if (plans.some(isSentBy)) return undefined;
     return orphanedPlan(
       carrier,
@@ -85,7 +87,8 @@ function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
 
 /** The leader marks a cordon by the uid of the Plan; an agent that drains its own node by the id of the run. */
 function isOwner(plan: Plan, owner: string | undefined): boolean {
-  return plan.metadata.uid === owner || runIdOf(plan, plan.spec.id) === owner;
+  const run = recordedRunIn(withoutShards(plan))?.run;
+  return plan.metadata.uid === owner || idOfRun(plan.spec.id, run) === owner;
 }
 
 /** A finished Plan still cleans up its workers, but not the Node of a controller whose ControlNode was deleted. Reads long lists: ask it last. */

@@ -11,12 +11,13 @@ import {
   sourceOf,
   type Target,
 } from '../../engine/model/rollout.ts';
-import { runIdOf, runSuffixOf } from '../../engine/model/runs.ts';
+import { idOfRun, orderedRun } from '../../engine/model/runs.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { listed } from '../../util/phrases.ts';
 import { isOlder } from '../../versions/release-parts.ts';
 import { problemsOf, subjectOf } from './problems.ts';
+import { recordedRunIn, withoutRecordedRun } from './recorded-run.ts';
 import { versionsOf } from './removed-apis.ts';
 import { discover, withoutControllers } from './signal.ts';
 import { PLAN_STATES, phaseOfPlan, reasonOf, recordedStateOf, removedIn } from './states.ts';
@@ -24,17 +25,21 @@ import { mergeShards } from './status-shards/merge.ts';
 import { entriesIn, listOf } from './status-shards/target-lists.ts';
 
 export function resolve(stored: api.Plan, world: World, now: number): Rollout {
-  const { plan, unread } = mergeShards(stored, world);
+  const { plan: merged, unread } = mergeShards(stored, world);
+  const phase = phaseOfPlan(merged.status?.state);
+  const known = recordedRunIn(merged);
+  const run = phase === 'new' ? orderedRun(stored) : known?.run;
+  const plan = withoutRecordedRun(merged);
   const { spec, status } = plan;
-  const phase = phaseOfPlan(status?.state);
   const problems = problemsOf(stored);
   const description = status?.commands.find((command) => command.description)?.description;
   const stages =
     phase === 'new' && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
   return {
     source: sourceOf(api.plans, plan),
-    id: runIdOf(plan, spec.id),
-    run: runSuffixOf(plan),
+    id: idOfRun(spec.id, run),
+    run,
+    generation: known?.generation,
     phase,
     blocked: status?.state === 'Schedulable',
     reason: description === undefined ? undefined : reasonOf(description, phase),

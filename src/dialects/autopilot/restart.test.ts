@@ -12,10 +12,11 @@ import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import { RESTART_ANNOTATION } from '../../engine/model/runs.ts';
-import { annotated, nodes } from '../../kube/resources.ts';
-import { decodeSignal } from '../../signal/annotations.ts';
-import { ROLLOUT_ANNOTATION } from '../../signal/names.ts';
+import { annotated, nodes, withoutAnnotations } from '../../kube/resources.ts';
+import { decodeSignal, encodeSignal } from '../../signal/annotations.ts';
+import { ATTEMPT_LABEL, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { autopilot } from './dialect.ts';
+import { PROGRESS_ANNOTATION } from './status-shards/merge.ts';
 
 const NEWER = 'v1.36.4+k0s.0';
 const RESTART = buildPolicy({ restartsEdited: true });
@@ -33,13 +34,13 @@ const signalOfFirstRun = {
   [ROLLOUT_ANNOTATION]: `plan-uid/${later(1000)}`,
 };
 
-function scene(plan = editedPlan(), policy = RESTART) {
+function scene(plan = editedPlan(), policy = RESTART, annotations = signalOfFirstRun) {
   const api = new MemoryApi();
   api.put(plans, plan);
-  api.put(nodes, buildNode('w1', { annotations: signalOfFirstRun }));
-  const leader = () => {
+  for (const name of ['w1', 'w2']) api.put(nodes, buildNode(name, { annotations }));
+  const leader = (under = policy) => {
     const { catchUp, reconcile } = buildReconciler(autopilot, api, {
-      policyFor: () => policy,
+      policyFor: () => under,
       clock: new FakeClock(T0 + HOUR),
     });
     return async (): Promise<unknown> => {
@@ -47,10 +48,40 @@ function scene(plan = editedPlan(), policy = RESTART) {
       return await reconcile('autopilot').catch((error: unknown) => error);
     };
   };
-  const signal = () => decodeSignal(api.read(nodes, 'w1').metadata.annotations);
+  const signal = (node = 'w1') => decodeSignal(api.read(nodes, node).metadata.annotations);
   const state = () => api.read(plans, 'autopilot').status?.state;
-  return { api, leader, signal, state };
+  const edit = (change: (plan: Plan) => Plan): void => api.change(plans, 'autopilot', change);
+  const complete = (node: string): void => {
+    api.change(nodes, node, (seen) => {
+      const sent = decodeSignal(seen.metadata.annotations);
+      if (!sent) throw new Error(`${node} has no signal`);
+      const status = { status: 'Completed', timestamp: later(HOUR) };
+      return annotated(seen, encodeSignal({ ...sent, status }));
+    });
+  };
+  return { api, leader, signal, state, edit, complete };
 }
+
+function ofGeneration(plan: Plan, generation: number): Plan {
+  return { ...plan, metadata: { ...plan.metadata, generation } };
+}
+
+/** Both workers were upgraded by the first run; then the version was edited. */
+function editedPlanOfTwo(): Plan {
+  const status = statusOf(
+    'Completed',
+    [],
+    recorded({ w1: 'SignalCompleted', w2: 'SignalCompleted' }),
+  );
+  const targets = { workers: listed('w1', 'w2') };
+  const command = { k0supdate: buildUpdate({ version: NEWER, targets }) };
+  return ofGeneration(buildPlan({ commands: [command] }, status), 2);
+}
+
+const statesIn = (plan: Plan): Record<string, string> =>
+  Object.fromEntries(
+    (plan.status?.commands[0]?.k0supdate?.workers ?? []).map(({ name, state }) => [name, state]),
+  );
 
 test('an edit starts a new rollout, and its signal is not that of the first', async () => {
   const { leader, signal, state } = scene();
@@ -128,4 +159,165 @@ test('two leaders at once start it once', async () => {
     '{"generation":2}',
   );
   expect(clears.length).toBeGreaterThan(0);
+});
+
+test('a small run after a large one is not taken for a record that lost its StatusShards', async () => {
+  const counts = { total: 9000, done: 9000, failed: 0 };
+  const plan = annotated(editedPlan(), {
+    [PROGRESS_ANNOTATION]: JSON.stringify({ ...counts, at: later(HOUR / 2) }),
+  });
+  const statusShards = { prefix: 'autopilot-abc', count: 0 };
+  const description = JSON.stringify({ targets: counts, statusShards });
+  const commands = [{ id: 0, state: 'Completed', description }];
+  const { api, leader, signal } = scene({ ...plan, status: { state: 'Completed', commands } });
+  const look = leader();
+  await look();
+  await look();
+  expect(signal()).toMatchObject({ planId: 'id1-g2', command: { version: NEWER } });
+  const { annotations } = api.read(plans, 'autopilot').metadata;
+  expect(annotations?.[PROGRESS_ANNOTATION]).toBeUndefined();
+});
+
+test('counts of an earlier run that were written again hold up nothing', async () => {
+  const { leader, signal, edit } = scene(editedPlanOfTwo());
+  const look = leader();
+  await look();
+  const counts = JSON.stringify({ total: 9000, done: 9000, failed: 0, at: later(HOUR / 2) });
+  edit((seen) => annotated(seen, { [PROGRESS_ANNOTATION]: counts }));
+  await look();
+  expect(signal()?.planId).toBe('id1-g2');
+});
+
+test('the signals of the first run count for nothing after people removed every annotation', async () => {
+  const { api, leader, signal, edit, complete } = scene(editedPlanOfTwo());
+  const look = leader();
+  await look();
+  expect(signal()?.planId).toBe('id1-g2');
+  edit((seen) => ({ ...seen, metadata: { ...seen.metadata, annotations: {} } }));
+  await look();
+  expect(statesIn(api.read(plans, 'autopilot'))).toEqual({
+    w1: 'SignalSent',
+    w2: 'SignalPending',
+  });
+  complete('w1');
+  await look();
+  expect(signal('w2')).toMatchObject({ planId: 'id1-g2', command: { version: NEWER } });
+  expect(statesIn(api.read(plans, 'autopilot'))['w2']).toBe('SignalSent');
+});
+
+test('an edit of the run is part of it: no other run follows its end', async () => {
+  const { api, leader, signal, state, edit, complete } = scene();
+  const look = leader();
+  await look();
+  edit((seen) => ofGeneration(seen, 3));
+  complete('w1');
+  await look();
+  await look();
+  await leader()();
+  expect([state(), signal()?.planId]).toEqual(['Completed', 'id1-g2']);
+  expect(statesIn(api.read(plans, 'autopilot'))).toEqual({ w1: 'SignalCompleted' });
+});
+
+test('an edit after the end of the second run starts a third one', async () => {
+  const { leader, signal, edit, complete } = scene();
+  const look = leader();
+  await look();
+  complete('w1');
+  await look();
+  edit((seen) => ofGeneration(seen, 3));
+  await look();
+  expect(signal()?.planId).toBe('id1-g3');
+});
+
+test.each(['up-g2', 'g2', '-g2'])('an id that looks like a run, %s, is none', async (id) => {
+  const plan = editedPlan();
+  const { leader, signal } = scene({ ...plan, spec: { ...plan.spec, id } }, RESTART, {
+    ...buildSignal({ planId: id, status: 'Completed', timestamp: later(29_000) }),
+    [ROLLOUT_ANNOTATION]: `plan-uid/${later(1000)}`,
+  });
+  await leader()();
+  expect(signal()).toMatchObject({ planId: `${id}-g2`, command: { version: NEWER } });
+  expect(signal()?.status).toBeUndefined();
+});
+
+test('a signal of the leader of k0s is of no run but the first, whatever its id', async () => {
+  const completed = { planId: 'id1-g2', status: 'Completed', timestamp: later(9000) };
+  const ordered = annotated(editedPlan(), { [RESTART_ANNOTATION]: '{"generation":2}' });
+  const { api, leader, signal } = scene(ordered, RESTART, {
+    ...buildSignal(completed),
+    [ROLLOUT_ANNOTATION]: '',
+  });
+  await leader()();
+  expect(signal()?.command.version).toBe(NEWER);
+  expect(statesIn(api.read(plans, 'autopilot'))).toEqual({ w1: 'SignalSent' });
+});
+
+/** The leader has written that the run begins, and not yet its first record. */
+async function announced(plan = editedPlan()) {
+  const made = scene(plan);
+  made.api.before('replace', () => {
+    made.api.before('replace', () => {
+      throw new Error('this leader is gone');
+    });
+  });
+  await made.leader()();
+  expect(made.state()).toBe('Completed');
+  expect(made.api.read(plans, 'autopilot').metadata.annotations?.[RESTART_ANNOTATION]).toBe(
+    '{"generation":2}',
+  );
+  return made;
+}
+
+test('an abort that comes before the first record is heeded, and removing it starts the run', async () => {
+  const { leader, signal, state, edit } = await announced();
+  edit((seen) => annotated(seen, { [ABORT_ANNOTATION]: 'stop' }));
+  await leader()();
+  expect([state(), signal()?.planId]).toEqual(['Completed', 'id1']);
+  edit((seen) => withoutAnnotations(seen, ABORT_ANNOTATION));
+  await leader()();
+  expect([state(), signal()?.planId]).toEqual(['SchedulableWait', 'id1-g2']);
+});
+
+test('a policy that says Ignore before the first record is heeded', async () => {
+  const { leader, signal, state } = await announced();
+  await leader(buildPolicy())();
+  expect([state(), signal()?.planId]).toEqual(['Completed', 'id1']);
+});
+
+test('a change of the old status before the first record loses no edit', async () => {
+  const { leader, signal, state, edit } = await announced();
+  edit((seen) => ({
+    ...seen,
+    status: statusOf('Completed', [], recorded({ w1: 'SignalCompleted' }, later(9000))),
+  }));
+  await leader()();
+  expect([state(), signal()?.planId]).toEqual(['SchedulableWait', 'id1-g2']);
+});
+
+test('of two edits before the first record, the last one starts one run', async () => {
+  const { leader, signal, state, edit, complete } = await announced();
+  edit((seen) => ofGeneration(seen, 3));
+  await leader()();
+  expect(signal()?.planId).toBe('id1-g3');
+  complete('w1');
+  await leader()();
+  await leader()();
+  expect([state(), signal()?.planId]).toEqual(['Completed', 'id1-g3']);
+});
+
+test('a node that still works for the first run counts against the limit of the second', async () => {
+  const created = later(1000);
+  const { api, leader, signal } = scene(editedPlanOfTwo());
+  api.put(
+    nodes,
+    buildNode('w3', {
+      annotations: {
+        ...buildSignal({ created, status: 'ApplyingUpdate', timestamp: later(HOUR) }),
+        [ROLLOUT_ANNOTATION]: `plan-uid/${created}`,
+      },
+      labels: { [ATTEMPT_LABEL]: `plan-uid.${created.replaceAll(':', '')}` },
+    }),
+  );
+  await leader()();
+  expect([signal('w1')?.planId, signal('w2')?.planId]).toEqual(['id1', 'id1']);
 });

@@ -95,8 +95,10 @@ export interface Rollout {
   readonly source: Source;
   /** The plan's name for this run: with the source's uid it names every signal. */
   readonly id: string;
-  /** How `id` ends where the plan had an earlier run: signals with other ids are not of this one. */
-  readonly run?: string | undefined;
+  /** Where the plan had an earlier run: signals of other runs are not of this one. */
+  readonly run?: number | undefined;
+  /** `metadata.generation` of the newest spec that it was carried out with, if the record says it. */
+  readonly generation?: number | undefined;
   readonly phase: RolloutPhase;
   /** True while a slot is free, targets are pending, and a gate lets none of them start. */
   readonly blocked: boolean;

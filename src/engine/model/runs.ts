@@ -1,49 +1,38 @@
-/** Tells the runs of one plan apart, where a policy lets an edit of an ended plan start a new rollout. */
-import { hash } from 'node:crypto';
+/**
+ * Tells the runs of one plan apart, where a policy lets an edit of an ended plan start a new rollout. A run has the number of
+ * the generation that it began with; the first one has none. The record and the signals say which run they are of. The
+ * annotation on the plan only orders a run to begin: it may be lost, or be written again by others, at any time.
+ */
 import { annotated, type KubeObject } from '../../kube/resources.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 
-/** JSON: a `Restart`. */
+/** JSON: `{"generation": <number>}`. */
 export const RESTART_ANNOTATION = 'upgrade.refit.dev/restart';
 
-export interface Restart {
-  /** `metadata.generation` of the plan, whose spec the run began with. */
+/** What the record of a run other than the first says about it. */
+export interface RecordedRun {
+  readonly run: number;
+  /** `metadata.generation` of the newest spec that the run was carried out with. */
   readonly generation: number;
-  /** Digest of the status of the run before. It is there until that status is removed, and no longer. */
-  readonly replaces?: string;
 }
 
-/** Anybody may have written the annotation: anything but a restart counts as absent. */
-export function restartOn({ metadata }: KubeObject): Restart | undefined {
+export function isGeneration(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
+}
+
+/** Number of the run that the annotation orders. Anybody may have written it: what is no generation of the plan counts as absent. */
+export function orderedRun({ metadata }: KubeObject): number | undefined {
   const found = parseJson(metadata.annotations?.[RESTART_ANNOTATION]);
-  if (!isRecord(found)) return undefined;
-  const { generation, replaces } = found;
-  if (typeof generation !== 'number' || !Number.isSafeInteger(generation) || generation < 1)
-    return undefined;
-  return typeof replaces === 'string' ? { generation, replaces } : { generation };
+  const ordered = isRecord(found) ? found['generation'] : undefined;
+  const present = metadata.generation ?? 0;
+  return isGeneration(ordered) && ordered <= present ? ordered : undefined;
 }
 
-export function withRestart<T extends KubeObject>(plan: T, restart: Restart): T {
-  return annotated(plan, { [RESTART_ANNOTATION]: JSON.stringify(restart) });
+export function withOrder<T extends KubeObject>(plan: T, generation: number): T {
+  return annotated(plan, { [RESTART_ANNOTATION]: JSON.stringify({ generation }) });
 }
 
-/** How the id of the present run ends; undefined for the first run of the plan. */
-export function runSuffixOf(plan: KubeObject): string | undefined {
-  const restart = restartOn(plan);
-  return restart === undefined ? undefined : `-g${restart.generation}`;
-}
-
-/** The id of the present run: that of the plan, or one of its own, so that no agent takes its signals for earlier ones. */
-export function runIdOf(plan: KubeObject, id: string): string {
-  return `${id}${runSuffixOf(plan) ?? ''}`;
-}
-
-export function digestOfStatus({ status }: KubeObject & { readonly status?: unknown }): string {
-  return hash('sha256', JSON.stringify(status ?? null));
-}
-
-/** The generation that the present run began with, if a restart says it. Before the old status is removed, none has begun. */
-export function generationOfRun(plan: KubeObject): number | undefined {
-  const restart = restartOn(plan);
-  return restart?.replaces === undefined ? restart?.generation : undefined;
+/** The id of a run: that of the plan, or one of its own, so that no agent takes its signals for earlier ones. Nothing is read from it. */
+export function idOfRun(id: string, run: number | undefined): string {
+  return run === undefined ? id : `${id}-g${run}`;
 }

@@ -3,17 +3,15 @@ import type { Condition, KubeObject } from '../../kube/resources.ts';
 import type { Conditions } from '../../runtime/conditions.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
-import { generationOfRun } from './runs.ts';
 
 /** JSON: a list as in `status.conditions` of other kinds. */
 export const CONDITIONS_ANNOTATION = 'upgrade.refit.dev/conditions';
 
-/** The generation of the spec with which the rollout of the plan ended; undefined while it runs, or if nothing says it. */
+/** The generation of the spec with which the rollout of the plan ended, as conditions say; undefined while it runs, or if nothing says it. */
 export function generationOfEnd(plan: KubeObject): number | undefined {
   const conditions = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
   const end = conditions.find(({ type, status }) => type === 'Progressing' && status === 'False');
-  const found = [end?.observedGeneration, generationOfRun(plan)].filter(Number.isSafeInteger);
-  return found.reduce((last, each) => Math.max(last ?? 0, each ?? 0), undefined);
+  return Number.isSafeInteger(end?.observedGeneration) ? end?.observedGeneration : undefined;
 }
 
 /** Anybody may have written the annotation: anything but a list of conditions counts as absent. */

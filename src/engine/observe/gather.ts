@@ -36,7 +36,6 @@ import {
   targetIn,
   withStages,
 } from '../model/rollout.ts';
-import { restartOn } from '../model/runs.ts';
 import { generationOfEnd } from '../model/written-conditions.ts';
 import type { WatchFacts } from './watch-times.ts';
 import { kindOf } from './world.ts';
@@ -73,18 +72,18 @@ export function gather(
   const waitsFor = dialect.preconditions !== undefined && known.isReadOnly !== true;
   const preconditions = known.preconditions ?? (waitsFor ? 'unasked' : undefined);
   const facts = gatherFacts({ dialect, plan, rollout, world, known }, now);
-  const edits = dialect.endsForGood && isFinal(rollout) ? editsOf(plan) : undefined;
+  const edits = dialect.endsForGood && isFinal(rollout) ? editsOf(plan, rollout) : undefined;
   return { ...facts, controls: controlsOn(plan, dialect.controlPrefix), preconditions, edits };
 }
 
 /** The generation grows with each change of the spec, and also with a deletion. */
-function editsOf(plan: KubeObject): Snapshot['edits'] {
+function editsOf(plan: KubeObject, rollout: Rollout): Snapshot['edits'] {
   const { generation, deletionTimestamp } = plan.metadata;
   if (generation === undefined || deletionTimestamp !== undefined) return undefined;
-  const ended = generationOfEnd(plan);
+  const ended = rollout.generation ?? generationOfEnd(plan);
   return {
     isAfterEnd: ended !== undefined && generation > ended,
-    isNew: restartOn(plan)?.generation !== generation,
+    isNew: rollout.run !== generation,
   };
 }
 

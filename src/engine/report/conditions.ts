@@ -94,7 +94,8 @@ export async function writeConditions(
   const known = conditionsIn(plan.metadata.annotations?.[CONDITIONS_ANNOTATION]);
   const isOver = rollout.phase !== 'new' && rollout.phase !== 'running';
   const { generation: present } = plan.metadata;
-  const generation = isOver ? (generationOfEnd(plan) ?? present) : present;
+  const ofEnd = rollout.generation ?? generationOfEnd(plan) ?? present;
+  const generation = isOver ? ofEnd : present;
   const conditions = conditionsOf({ ...rollout, generation }, waits, known, now);
   const fresh = waits.filter(isRemarkable).map(({ since }) => Date.parse(since) + SETTLE_MS - now);
   const soonest = Math.min(...fresh.filter((ms) => ms > 0));

@@ -2,7 +2,6 @@
 import { type KubeObject, keyOf, nodes } from '../../kube/resources.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { LogFields, Logger } from '../../util/log.ts';
-import type { RestartStep } from '../act/restart.ts';
 import type { Effects, Sent } from '../act/writes.ts';
 import { uncheckedReason } from '../decide/advance.ts';
 import { planEndOf } from '../decide/ended.ts';
@@ -79,9 +78,9 @@ export function createReporter(parts: ReporterParts) {
       const level = after.phase === 'done' ? 'info' : 'warn';
       parts.log[level]('plan ended', { plan: keyOf(plan), phase: after.phase });
     },
-    restarted({ plan, snapshot, now }: Turn, { kind }: RestartStep): void {
+    restarted({ plan, snapshot, now }: Turn): void {
       const { reason } = planEndOf(snapshot, now);
-      if (kind === 'announce' && reason) onPlan(plan, restartEvent(reason));
+      if (reason) onPlan(plan, restartEvent(reason));
     },
     sent(turn: Turn, sent: readonly Sent[]): void {
       const written = sent

@@ -4,10 +4,12 @@ import type { CommandStatus, Plan, TargetStatus } from '../../../api/autopilot/p
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
 import type { World } from '../../../engine/dialect.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
-import { annotated } from '../../../kube/resources.ts';
+import { isGeneration } from '../../../engine/model/runs.ts';
+import { annotated, withoutAnnotations } from '../../../kube/resources.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { parseJson } from '../../../util/json.ts';
 import { onceForEachAmong } from '../../../util/memo.ts';
+import { recordedRunIn } from '../recorded-run.ts';
 import { PLAN_STATES, phaseOfPlan, TARGET_STATES } from '../states.ts';
 import { listsOf, withCommands, withLists } from './target-lists.ts';
 
@@ -21,11 +23,15 @@ export interface Progress extends Counts {
   readonly pending: number;
 }
 
-/** Milliseconds since the Unix epoch; NaN if nobody can read it, undefined without counts. */
-function countedAt({ metadata }: Plan): number | undefined {
+/** `at` in milliseconds since the Unix epoch: NaN if nobody can read it. Undefined without counts. */
+function countedIn({ metadata }: Plan): { readonly at: number; readonly run: unknown } | undefined {
   const text = metadata.annotations?.[PROGRESS_ANNOTATION];
-  const { at } = Object(parseJson(text)) as { at?: unknown };
-  return text === undefined ? undefined : Date.parse(String(at));
+  const { at, run } = Object(parseJson(text)) as { at?: unknown; run?: unknown };
+  return text === undefined ? undefined : { at: Date.parse(String(at)), run };
+}
+
+export function withoutCounts(plan: Plan): Plan {
+  return withoutAnnotations(plan, PROGRESS_ANNOTATION);
 }
 
 /** The plan with new counts if the old ones are outdated or the rollout is over. Has no status: that is another write. */
@@ -35,11 +41,12 @@ export function counted(
   isOver: boolean,
   now: number,
 ): Plan | undefined {
-  const age = now - (countedAt(plan) || 0);
+  const age = now - (countedIn(plan)?.at || 0);
   if (age >= 0 && age < COUNTED_EVERY_MS && !isOver) return undefined;
   const { status: _, ...rest } = plan;
+  const run = recordedRunIn(withoutShards(plan))?.run;
   return annotated(rest, {
-    [PROGRESS_ANNOTATION]: JSON.stringify({ ...counts, at: rfc3339(now) }),
+    [PROGRESS_ANNOTATION]: JSON.stringify({ ...counts, ...(run && { run }), at: rfc3339(now) }),
   });
 }
 
@@ -56,6 +63,11 @@ export type ShardReference = ShortStatus['statusShards'];
 
 export function shardReferenceOf({ status }: Plan): ShardReference | undefined {
   return shortStatusIn(status?.commands[0]?.description)?.statusShards;
+}
+
+/** With the description that a Plan without StatusShards has. */
+export function withoutShards(plan: Plan): Plan {
+  return withCommands(plan, withoutReference);
 }
 
 /** The command with the plain description that a Plan without StatusShards has. */
@@ -99,10 +111,11 @@ export function mergeShards(
 ): { readonly plan: Plan; readonly unread?: Reason } {
   const reference = shardReferenceOf(plan);
   if (!reference) {
-    const at = countedAt(plan);
+    const counts = countedIn(plan);
     // Older counts are those of a plan that this one is a copy of.
-    const isCopy = at !== undefined && at < Date.parse(plan.metadata.creationTimestamp ?? '');
-    if (!plan.status?.state || at === undefined || isCopy) return { plan };
+    const isCopy = counts && counts.at < Date.parse(plan.metadata.creationTimestamp ?? '');
+    if (!plan.status?.state || counts === undefined || isCopy || areOfEarlierRun(counts, plan))
+      return { plan };
     const message =
       'status.commands[0].description no longer names the StatusShards of this Plan; restore it, or delete the Plan and create it again';
     return { plan, unread: because('RecordUnread', message) };
@@ -119,10 +132,16 @@ export function mergeShards(
 const withAllTargets = onceForEachAmong(
   (plan: Plan, found: readonly (StatusShard | undefined)[]): Plan => {
     const shards = found.filter((shard) => shard !== undefined);
-    const whole = withCommands(withTargets(plan, shards), withoutReference);
+    const whole = withoutShards(withTargets(plan, shards));
     return shards.length === found.length ? withRetries(whole) : whole;
   },
 );
+
+/** A record that lost its description says no run, either: its counts are not of an earlier one. */
+function areOfEarlierRun({ run }: { readonly run: unknown }, plan: Plan): boolean {
+  const recorded = recordedRunIn(plan)?.run;
+  return recorded !== undefined && !(isGeneration(run) && run >= recorded);
+}
 
 /** A leader that knows no StatusShards completes the Plan when the listed targets are done. Ours then continues with the rest. */
 function withRetries(whole: Plan): Plan {
