@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { buildPlan, buildUpdate, listed, SHA256, selected } from '../../../test/builders/plans.ts';
 import type { K0sUpdate, Plan, TargetSpec } from '../../api/autopilot/plan.ts';
-import { problemsOf } from './problems.ts';
+import { problemsOf, subjectOf } from './problems.ts';
 
 const found = (plan: Plan): string[] => problemsOf(plan).map(({ message }) => message);
 const withUpdate = (more: Partial<K0sUpdate>): Plan =>
@@ -336,4 +336,13 @@ describe('a plan that was changed while it ran', () => {
   ])('%s', (_name, plan, messages) => {
     expect(found(plan)).toEqual(messages);
   });
+});
+
+test('a refusal that shows a whole long value is about the same as one that shows its beginning', () => {
+  const field = 'spec.commands[0].k0supdate.version';
+  const whole = `${field}: "${'v'.repeat(600)}" is not a version`;
+  const shortened = `${field}: "${'v'.repeat(500)}…" is no version`;
+  expect(subjectOf(whole)).toBe(subjectOf(shortened));
+  expect(subjectOf(`${field}: "v1" is not a version`)).toBe(`${field}: "v1"`);
+  expect(subjectOf('spec.commands: 101 is too many commands')).toBe('spec.commands: 101');
 });

@@ -9,6 +9,7 @@ import {
   parseLabelSelector,
   SelectorError,
 } from '../../kube/selectors.ts';
+import { parseJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { printable } from '../../util/printable.ts';
 import { printableUrl } from '../../util/printable-url.ts';
@@ -97,9 +98,13 @@ function sizeProblems(plan: api.Plan): Reason[] {
   ];
 }
 
-/** Field and value in the text of a problem, as a status has them; undefined for a text of another leader. The rest of the text may change between releases. */
+/** Field and value in the text of a problem, as a status has them; undefined for a text of another leader. The rest of the text may change between releases, and how much of a value it shows. */
 export function subjectOf(text: string): string | undefined {
-  return /^(?:metadata|spec)\.\S+: (?:"(?:[^"\\]|\\.)*"|\S+)/.exec(printable(text))?.[0];
+  const [, field, shown] =
+    /^((?:metadata|spec)\.\S+): ("(?:[^"\\]|\\.)*"|\S+)/.exec(printable(text)) ?? [];
+  if (field === undefined || shown === undefined) return undefined;
+  const value = parseJson(shown);
+  return `${field}: ${typeof value === 'string' ? JSON.stringify(beginning(value)) : shown}`;
 }
 
 function commandProblems(
