@@ -7,7 +7,8 @@ import { buildWorldOf } from '../../../../test/builders/worlds-of-kinds.ts';
 import type { CommandStatus, Plan, TargetStatus } from '../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../api/refit/status-shard.ts';
 import type { ShardedRecord, World } from '../../../engine/dialect.ts';
-import { mergeShards } from './merge.ts';
+import { recordedRunIn, withRecordedRun } from '../recorded-run.ts';
+import { mergeShards, PROGRESS_ANNOTATION } from './merge.ts';
 import { shards, shardsOfSizes } from './spread.ts';
 import { listsOf } from './target-lists.ts';
 
@@ -380,4 +381,27 @@ test('whatever is recorded one after the other is read back as it was recorded l
       }
     }),
   );
+});
+
+describe('a run other than the first', () => {
+  const RUN = { run: 2, generation: 3 };
+  const record = withRecordedRun(recordOf(FOUR, { description: 'w9 failed' }), RUN);
+  const result = small.spread(buildPlan(), record, NOTHING, T0);
+  const world = worldAfter(NOTHING, result);
+
+  test('its number and its reason are read from the record with status shards', () => {
+    expect(mergeShards(result.plan, world).plan).toEqual(record);
+    expect(recordedRunIn(record)).toEqual(RUN);
+  });
+
+  test('its counts name it, so a record that lost its description is not taken for a small one', () => {
+    const next = small.spread(result.plan, record, world, T0 + 60_000);
+    const annotations = next.counted?.metadata.annotations ?? {};
+    expect(JSON.parse(annotations[PROGRESS_ANNOTATION] ?? '')).toMatchObject({ run: 2, total: 4 });
+    const lost = recordOf([]);
+    const counted = { ...lost, metadata: { ...lost.metadata, annotations } };
+    expect(mergeShards(counted, world).unread).toBeDefined();
+    const later = withRecordedRun(counted, { run: 3, generation: 3 });
+    expect(mergeShards(later, world).unread).toBeUndefined();
+  });
 });
