@@ -17,6 +17,8 @@ import { isUpgradedByLaterStage } from './retry.ts';
 export interface PlanEnd {
   readonly phase: PlanPhase;
   readonly reason?: Reason | undefined;
+  /** Of an edited plan: how it was edited, as a clause. */
+  readonly edit?: string | undefined;
 }
 
 /** Milliseconds in which a node that is done may still report its old version: some restart after their work. */
@@ -38,7 +40,7 @@ export function planEndOf(snapshot: Snapshot, now: number): PlanEnd {
     correctedVersion(rollout) ??
     correctedDownload(rollout) ??
     changedSpec(snapshot);
-  if (edit !== undefined) return { phase: 'edited', reason: edited(rollout, edit) };
+  if (edit !== undefined) return { phase: 'edited', reason: edited(rollout, edit), edit };
   if (phase !== 'done') return { phase, reason };
   const behind = targetsBehind(snapshot, now);
   if (behind !== undefined) return { phase: 'differs', reason: behind };

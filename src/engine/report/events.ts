@@ -151,11 +151,8 @@ function emptySelectionEvents({ stages }: Rollout): ReportedEvent[] {
     });
 }
 
-/** `reason`: why the end of the plan is not true any more. Its last clause says what would be necessary without a restart. */
-export function restartEvent({ message }: Reason): ReportedEvent {
-  const what = message.replace(/; [^;]*$/, '');
-  return {
-    type: 'Normal',
-    reason: because('RestartedAfterEdit', `${what}; it starts again, as edits.afterEnd says`),
-  };
+/** `how`: a clause. */
+export function restartEvent(how: string): ReportedEvent {
+  const message = `edited after it ended (${how}); it starts again, as edits.afterEnd says`;
+  return { type: 'Normal', reason: because('RestartedAfterEdit', message) };
 }

@@ -79,8 +79,8 @@ export function createReporter(parts: ReporterParts) {
       parts.log[level]('plan ended', { plan: keyOf(plan), phase: after.phase });
     },
     restarted({ plan, snapshot, now }: Turn): void {
-      const { reason } = planEndOf(snapshot, now);
-      if (reason) onPlan(plan, restartEvent(reason));
+      const { edit } = planEndOf(snapshot, now);
+      if (edit !== undefined) onPlan(plan, restartEvent(edit));
     },
     sent(turn: Turn, sent: readonly Sent[]): void {
       const written = sent
