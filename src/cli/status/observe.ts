@@ -1,4 +1,5 @@
 /** Inspects all plans at one moment, with the same decision that the controller makes. */
+import { withRunBegun } from '../../engine/act/restart.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
 import { explainToPeople } from '../../engine/decide/explain.ts';
@@ -125,14 +126,15 @@ const UNCOVERED: RolloutPolicy = { ...DEFAULT_POLICY, targetDeadlineMs: Number.P
 const MAX_ROUNDS = 10;
 
 /** Asks what the decision needs until it asks nothing more, as the leader does. Throws UnreadablePlan. */
-export async function inspect(of: Of, plan: KubeObject, parts: ViewParts, now: number) {
+export async function inspect(of: Of, stored: KubeObject, parts: ViewParts, now: number) {
   const { dialect, world } = of;
   const { sources, policies, beside = [] } = parts;
   const compared = [...(of.plans?.() ?? []), ...beside];
-  const warnings = readingPlan(of, plan, () => dialect.warnings?.(plan, world, compared) ?? []);
-  const policy = readingPlan(of, plan, () =>
-    policyOfPlan(dialect, policies.list(), plan, UNCOVERED, world),
+  const warnings = readingPlan(of, stored, () => dialect.warnings?.(stored, world, compared) ?? []);
+  const policy = readingPlan(of, stored, () =>
+    policyOfPlan(dialect, policies.list(), stored, UNCOVERED, world),
   );
+  const plan = readingPlan(of, stored, () => withRunBegun(of, stored, policy, now));
   const answers = inspectionAnswers(sources, {
     dialect,
     plan,

@@ -7,9 +7,10 @@ import { buildReconciler } from '../../../test/builders/reconcilers.ts';
 import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
 import { buildSignal } from '../../../test/builders/signals.ts';
 import { HOUR, later, T0 } from '../../../test/builders/times.ts';
-import { recorded, statusOf } from '../../../test/builders/views.ts';
+import { buildViewParts, lookAt, recorded, statusOf } from '../../../test/builders/views.ts';
 import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Plan, plans } from '../../api/autopilot/plan.ts';
+import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import { RESTART_ANNOTATION } from '../../engine/model/runs.ts';
 import { annotated, nodes, withoutAnnotations } from '../../kube/resources.ts';
@@ -267,6 +268,21 @@ async function announced(plan = editedPlan()) {
   );
   return made;
 }
+
+test('people see the run that is ordered, not the end of the one before', async () => {
+  const { api } = await announced();
+  const [plan, node] = [api.read(plans, 'autopilot'), api.read(nodes, 'w1')];
+  const policy: UpgradePolicy = {
+    apiVersion: 'upgrade.refit.dev/v1alpha1',
+    kind: 'UpgradePolicy',
+    metadata: { name: 'gitops' },
+    spec: { edits: { afterEnd: 'Restart' } },
+  };
+  const look = async (policies: readonly UpgradePolicy[]) =>
+    await lookAt([plan], [], [node], T0 + HOUR, buildViewParts({}, policies));
+  expect(await look([policy])).toMatchObject([{ phase: 'new' }]);
+  expect(await look([])).toMatchObject([{ phase: 'edited' }]);
+});
 
 test('an abort that comes before the first record is heeded, and removing it starts the run', async () => {
   const { leader, signal, state, edit } = await announced();
