@@ -57,7 +57,8 @@ export const REASONS = {
   Blackout: 'the policy has a blackout now',
   TooManyUnavailable: 'maxUnavailable nodes are not Ready or unschedulable already',
   AgentRequired: 'the policy requires the agent of Refit, and the node has another one or none',
-  AgentInDoubt: 'the agent of a node does not know whether another one acts there, so no work is sent',
+  AgentInDoubt:
+    'the agent of a node does not know whether another one acts there, so no work is sent',
   DownloadsUnchecked: 'agents have not said yet whether they can download what the plan names',
   DownloadImpossible:
     'a node cannot download what the plan names, or has no room for it, and no node has started',
