@@ -6,7 +6,7 @@ const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'versions', 'kube',
 /** What each folder of src/ may import beside itself. `agent` gets the least, because it ships as one file. */
 export const BELOW: Readonly<Record<string, readonly string[]>> = {
   cmd: ['cli', 'dialects', 'install', 'agent', 'process', 'updates', 'kubeadm', ...CORE],
-  install: ['agent', 'api', 'kube', 'util'],
+  install: ['agent', 'api', 'kube', 'signal', 'util'],
   cli: ['dialects', 'process', 'updates', 'kubeadm', ...CORE],
   process: CORE,
   dialects: ['kubeadm', ...CORE],

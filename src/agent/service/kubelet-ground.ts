@@ -130,7 +130,7 @@ function dropInsOf(folder: string | undefined): string[] {
 
 /** k0s writes its file as YAML or JSON; a drop-in may have quotes as well. */
 function saidIn(text: string): string | undefined {
-  return /(?:^|[{,])\s*["']?failCgroupV1["']?: *(true|false)\b/m.exec(text)?.[1];
+  return /(?:^|[{,])[ \t]*["']?failCgroupV1["']?: *(true|false)\b/m.exec(text)?.[1];
 }
 
 /** Undefined if it cannot be read, as when the process has ended. */

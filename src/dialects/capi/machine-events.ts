@@ -10,7 +10,7 @@ import { machineDeployments, machines, SET_LABELS } from '../../api/capi/machine
 import type { KubeClient } from '../../kube/client.ts';
 import type { EventNote, EventRecorder } from '../../kube/event-recorder.ts';
 import type { Logger } from '../../util/log.ts';
-import { versionIn } from './update-machine.ts';
+import { versionIn } from './desired-version.ts';
 
 export type TellMachine = (asked: HookObject, note: EventNote) => Promise<void>;
 

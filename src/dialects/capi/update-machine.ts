@@ -17,12 +17,12 @@ import type { Procedure } from '../../signal/agent-presence.ts';
 import { textIn } from '../../util/bounded-file.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
-import { isRecord } from '../../util/json.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import { parseVersion } from '../../util/version.ts';
 import { kubernetesPartOf, mayBePartOf } from '../../versions/release-parts.ts';
 import { namedHostRefusal } from '../host-refusals.ts';
 import { isController } from '../node-endpoints.ts';
+import { versionIn } from './desired-version.ts';
 import type { TellMachine } from './machine-events.ts';
 import type { RulesOf } from './machine-rules.ts';
 import { orphanOn } from './orphaned-work.ts';
@@ -165,13 +165,6 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
     { type: 'Warning', reason: 'VersionUnchecked', message: `upgraded ${unchecked}` },
   );
   return underWay(`${starts}, ${unchecked}`);
-}
-
-export function versionIn({
-  spec,
-}: UpdateMachineRequest['desired']['machine']): string | undefined {
-  const version = isRecord(spec) ? spec['version'] : undefined;
-  return typeof version === 'string' ? version : undefined;
 }
 
 const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;

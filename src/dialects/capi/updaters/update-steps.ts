@@ -1,20 +1,15 @@
 /** Answers UpdateMachine: calls the updaters of an UpdaterSet one after the other. What is done is recorded on the Machine. */
+
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../../api/capi/hooks.ts';
 import { type Machine, machines } from '../../../api/capi/machine.ts';
 import type { Updater } from '../../../api/refit/updater-set.ts';
 import { ifFound } from '../../../kube/status-error.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { isDisabled } from '../can-update.ts';
+import { versionIn } from '../desired-version.ts';
 import type { TellMachine } from '../machine-events.ts';
 import type { ClusterOf, NodeCluster } from '../progress.ts';
-import {
-  DONE,
-  failure,
-  type UpdateParts,
-  underWay,
-  updateMachine,
-  versionIn,
-} from '../update-machine.ts';
+import { DONE, failure, type UpdateParts, underWay, updateMachine } from '../update-machine.ts';
 import type { CanParts } from './answer-can.ts';
 import { configureNode } from './node-configuration.ts';
 import * as stepRecord from './step-record.ts';
