@@ -171,7 +171,7 @@ async function followNodes(
 }
 
 test('one budget: each waits for the node of the other, and says so', async () => {
-  await policy({ maxUnavailable: 1 });
+  await policy({ maxUnavailable: 1, virtualNodes: 'Count' });
   await kubectlAs('admin', ['taint', 'node', 'both-1', 'example.com/held=yes:NoSchedule']);
   const only = { ...HERE, nodeSelector: { matchLabels: { 'kubernetes.io/hostname': 'both-1' } } };
   await apply(JSON.stringify(planOf('first', only)));
@@ -211,7 +211,7 @@ test('one budget: each waits for the node of the other, and says so', async () =
 test.each([0, 60, 150])(
   'one budget, whoever comes first: the plan of k0s comes %i ms later',
   async (laterMs) => {
-    await policy({ maxUnavailable: 1 });
+    await policy({ maxUnavailable: 1, virtualNodes: 'Count' });
     const stop = new AbortController();
     onTestFinished(() => stop.abort());
     const most = await followWork(stop.signal);

@@ -258,10 +258,14 @@ test.each<[string, string[], string]>([
   expect(stderr.at(-1)).toContain(advice);
 });
 
-test('a file that is no Plan: one line says what it is', async () => {
+test('a file without a Plan: one line says what each of its documents is', async () => {
   const { code, stdout, stderr } = await runRefitProcess('validate', 'deploy/rbac.yaml');
-  expect({ code, stdout, lines: stderr.length }).toEqual({ code: 2, stdout: [], lines: 1 });
-  expect(stderr[0]).toMatch(/^REFIT_FILE: deploy\/rbac\.yaml: holds a Namespace of v1 and /);
+  expect([code, stdout]).toEqual([2, []]);
+  const [head, first] = stderr;
+  expect(head).toBe(
+    `REFIT_FILE: ${stderr.length - 1} errors (correct that; docs/reference/crds.md says more)`,
+  );
+  expect(first).toMatch(/^ {2}deploy\/rbac\.yaml: document 1: holds a Namespace of v1, expected /);
 });
 
 test('requested output goes to standard output and is no error', async () => {

@@ -79,7 +79,7 @@ function suite(): void {
       bastionPrivateKeyFile: './cp1/host-key',
     });
     const line =
-      /^REFIT_SSH: .*\(127\.0\.0\.1 through 127\.0\.0\.1\): no connection through its bastion: check/;
+      /^REFIT_SSH: 3 errors .*\n.*\(127\.0\.0\.1 through 127\.0\.0\.1\): no connection through its bastion: check/;
     expect([await run.ended, run.stderr]).toEqual([3, expect.stringMatching(line)]);
   });
 }
