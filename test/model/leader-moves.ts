@@ -208,8 +208,11 @@ function policyFor({ targetDeadlineMs, maxFailures }: Configuration): RolloutPol
   return { ...DEFAULT_POLICY, maxFailures, targetDeadlineMs, stepDeadlines };
 }
 
-/** Parts of an observation on which nothing is decided. Of a report only whether the roll-back worked counts. */
-const IRRELEVANT: ReadonlySet<string> = new Set(['step', 'since']);
+/**
+ * Facts on which nothing is decided here. Of a report only whether the roll-back worked counts. What an ended plan asked for,
+ * and whether a node is behind it, is only said to people: no policy of the model lets an edit start a new rollout.
+ */
+const IRRELEVANT: ReadonlySet<string> = new Set(['step', 'since', 'asked', 'isBehind']);
 
 /** The version that a request holds for: one without would take effect whatever happened since, and is a mistake. */
 function versionOf({ metadata: { name, resourceVersion } }: KubeObject): number {
