@@ -17,7 +17,7 @@ export function trimNode<T extends KubeObject & { readonly status?: unknown }>(n
   return { ...node, status: rest };
 }
 
-/** All Nodes, trimmed. Labels stay: any plan or policy may select by any of them, and a Node may be written back. */
+/** All Nodes, trimmed, also of what tells who has cordoned them. Labels stay: any plan or policy may select by any of them, and a Node may be written back. */
 export async function listNodes(
   client: Pick<KubeClient, 'listAll'>,
   options: ListOptions = {},

@@ -20,7 +20,6 @@ import { createElection, type Election, timesOf } from '../../kube/election/elec
 import { guardedClient, type WriteGuard } from '../../kube/election/write-guard.ts';
 import { configMaps, nodes, removalOf } from '../../kube/resources.ts';
 import { ifFound, isInvalid, isNotFound } from '../../kube/status-error.ts';
-import { listNodes } from '../../kube/trimmed.ts';
 import { snapshotScript } from '../../kubeadm/etcd.ts';
 import { type Shells, saidBy } from '../../kubeadm/host.ts';
 import { etcdAnswers } from '../../kubeadm/probe.ts';
@@ -107,8 +106,10 @@ export async function carryOut(
 
 /** A cordon of a person stays after the upgrade: `kubectl uncordon` leaves our mark, and a kubelet may write it. */
 async function removeStaleMarks(client: KubeClient, abort: AbortSignal): Promise<void> {
+  // With the managed fields, which tell who has cordoned a node.
+  const { items } = await client.listAll(nodes, { abort });
   // Another leader may have written the mark of its own cordon meanwhile, or the Node may be gone.
-  for (const node of (await listNodes(client, { abort })).items.filter(isMarkStale)) {
+  for (const node of items.filter(isMarkStale)) {
     const patch = client.patch(nodes, node.metadata.name, removalOf(node, CORDON_ANNOTATION), {
       type: 'json',
       abort,

@@ -24,10 +24,9 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { leaderIdentity } from '../../kube/election/lease-record.ts';
-import { type ConfigMap, configMaps } from '../../kube/resources.ts';
+import { type ConfigMap, configMaps, nodes } from '../../kube/resources.ts';
 import { describeProblem, ifFound, TransportError } from '../../kube/status-error.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
-import { listNodes } from '../../kube/trimmed.ts';
 import { dateOf, timesOf } from '../../kubeadm/certificates.ts';
 import { type Shells, saidBy } from '../../kubeadm/host.ts';
 import { type HostFacts, probeHost, readFacts } from '../../kubeadm/probe.ts';
@@ -266,7 +265,8 @@ export async function surveyCluster(
   const mapOf = async (of: string) =>
     await ifFound(client.get(configMaps, of, { ...PLACE, abort }));
   const [{ items }, config, kubelets, plan, policies, webhooks, pools] = await Promise.all([
-    listNodes(client, { abort }),
+    // With the managed fields, which tell who has cordoned a node.
+    client.listAll(nodes, { abort }),
     mapOf('kubeadm-config'),
     mapOf('kubelet-config'),
     mapOf(PLACE.name),
