@@ -1,6 +1,6 @@
 /** Stands in for everything that runs a Job: controller, scheduler and kubelets. It makes no pods. */
 import type { KubeClient } from '../../src/kube/client.ts';
-import { type Job, jobs } from '../../src/kube/resources.ts';
+import { type Job, jobs, nodes } from '../../src/kube/resources.ts';
 import { isConflict, isNotFound } from '../../src/kube/status-error.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, rfc3339, sleep } from '../../src/util/clock.ts';
@@ -11,11 +11,13 @@ export interface JobRunnerOptions {
   readonly clock: Clock;
   /** Milliseconds that each Job takes. */
   readonly durationMs: number;
+  /** The version that the kubelet of its node reports after a Job; without it no node changes. */
+  readonly versionAfter?: (job: Job) => string | undefined;
 }
 
 /** Takes up every Job that comes, and completes it after its time; until `signal` aborts. */
 export async function runJobs(
-  { client, namespace, clock, durationMs }: JobRunnerOptions,
+  { client, namespace, clock, durationMs, versionAfter }: JobRunnerOptions,
   abort: AbortSignal,
 ): Promise<void> {
   const informer = createInformer(client, jobs, { namespace, clock });
@@ -25,10 +27,18 @@ export async function runJobs(
       { ...job, status: { ...job.status, ...status } },
       { subresource: 'status', abort },
     );
+  const upgradeNode = async (job: Job): Promise<void> => {
+    const kubeletVersion = versionAfter?.(job);
+    const name = job.metadata.labels?.['upgrade.cattle.io/node'];
+    if (kubeletVersion === undefined || name === undefined) return;
+    const patch = { status: { nodeInfo: { kubeletVersion } } };
+    await client.patch(nodes, name, patch, { type: 'merge', subresource: 'status', abort });
+  };
   const play = async (job: Job): Promise<void> => {
     try {
       const started = await write(job, { startTime: rfc3339(clock.now()), active: 1 });
       await sleep(clock, durationMs, abort);
+      await upgradeNode(job);
       const now = rfc3339(clock.now());
       const complete = { type: 'Complete', status: 'True', lastTransitionTime: now } as const;
       await write(started, { completionTime: now, active: 0, conditions: [complete] });

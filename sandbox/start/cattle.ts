@@ -7,10 +7,11 @@ import { table } from '../../src/cli/phrases.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
-import { jobs, namespaces, nodes } from '../../src/kube/resources.ts';
+import { type Job, jobs, namespaces, nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { EXIT } from '../../src/util/errors.ts';
+import { withPlusSign } from '../../src/util/version.ts';
 import { startProcess } from '../../tools/controlplane/process.ts';
 import { createNode, installDefinitions, reportReady } from '../cluster/objects.ts';
 import { startSandboxPlane } from '../cluster/plane.ts';
@@ -72,7 +73,7 @@ async function startController(kubeconfig: string, { directory, started }: Groun
   const stop = new AbortController();
   const client = createClient(await loadClusterConfig({ path: kubeconfig }));
   const played = runJobs(
-    { client, namespace: NAMESPACE, clock: systemClock, durationMs: JOB_MS },
+    { client, namespace: NAMESPACE, clock: systemClock, durationMs: JOB_MS, versionAfter },
     stop.signal,
   );
   started.defer(async () => {
@@ -96,6 +97,22 @@ async function startController(kubeconfig: string, { directory, started }: Groun
     clock: systemClock,
   });
   started.defer(async () => await controller.stop());
+}
+
+interface JobTemplate {
+  readonly spec: {
+    readonly containers: readonly {
+      readonly env?: readonly { readonly name: string; readonly value?: string }[];
+    }[];
+  };
+}
+
+/** As the image of k3s: it installs the version that its Plan resolved, whose tag has a dash for the plus sign. */
+function versionAfter({ spec }: Job): string | undefined {
+  const template = spec?.['template'] as JobTemplate | undefined;
+  const environment = template?.spec.containers[0]?.env ?? [];
+  const version = environment.find(({ name }) => name === 'SYSTEM_UPGRADE_PLAN_LATEST_VERSION');
+  return version?.value === undefined ? undefined : withPlusSign(version.value);
 }
 
 function examplePlan(): CattlePlan {

@@ -1,6 +1,8 @@
 /** Shows that a command is added in one place: its entry gives it a place in the tree, options, help, and its run. */
+
 import { Argument, Option } from 'commander';
 import { expect, test } from 'vitest';
+import { RefitError } from '../util/errors.ts';
 import { type CommandSpec, runProgram } from './program.ts';
 
 const given: unknown[] = [];
@@ -76,6 +78,12 @@ test.each([
     code: 'REFIT_USAGE',
     message: "unknown command 'nosuch'",
   });
+});
+
+test('an unknown command says how to list those that exist', async () => {
+  const error: unknown = await run('nosuch', '--help').catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(RefitError);
+  expect((error as RefitError).text).toContain('(run `refit --help`)');
 });
 
 test('its options are checked', async () => {

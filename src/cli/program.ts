@@ -55,7 +55,11 @@ export async function runProgram(
     if (error.exitCode === 0) return 0;
     if (error.code === 'commander.help')
       throw new RefitError('REFIT_USAGE', 'a command is missing', { cause: error });
-    throw new RefitError('REFIT_USAGE', error.message.replace(/^error: /, ''), { cause: error });
+    const hint = error.code === 'commander.unknownCommand' ? { hint: 'run `refit --help`' } : {};
+    throw new RefitError('REFIT_USAGE', error.message.replace(/^error: /, ''), {
+      ...hint,
+      cause: error,
+    });
   }
 }
 

@@ -436,6 +436,23 @@ test('nodes that run the version already: told, and a wave of them takes a secon
   );
 });
 
+test('a stage whose nodes all run the version already is no plan without targets', async () => {
+  const there = (name: string): Node => ({
+    ...signalled(buildNode(name), {
+      planId: 'last',
+      created: later(-1000),
+      status: 'Completed',
+      timestamp: later(-500),
+    }),
+    status: { nodeInfo: { kubeletVersion: 'v1.36.3+k0s' } },
+  });
+  const view = await previewIn({ workers: ['w1', 'w2', 'w3'].map(there) });
+  const [, workers] = view.stages;
+  const text = textOf({ ...view, stages: workers ? [workers] : [] });
+  expect(text).toContain('    there    w1, w2, w3: at v1.36.3+k0s.2 already');
+  expect(text).not.toContain('selects no target');
+});
+
 test('how long it takes: by what these nodes told the last time', async () => {
   const told = (name: string, seconds: number): Node =>
     signalled(

@@ -68,15 +68,16 @@ function renderPlan(plan: PlanPreview): string[] {
     unseen = [],
   } = plan;
   const found = stages.filter(
-    ({ done, moving, waves, selection }) =>
-      done + moving.length + waves.length > 0 || selection !== undefined,
+    ({ done, there, moving, waves, selection }) =>
+      done + there.length + moving.length + waves.length > 0 || selection !== undefined,
   );
+  const problems = problemsOf(plan);
   return [
     `${titleOf({ kind, name, id })}  ${phase}`,
     ...(present === undefined
       ? []
       : [line('present', `the cluster has a plan of that name: ${present}`)]),
-    ...problemsOf(plan).map((problem) => line('problem', problem)),
+    ...problems.map((problem) => line('problem', problem)),
     ...(plan.policy
       ? [line('policy', `UpgradePolicy ${plan.policy.name} ${plan.policy.rule}`)]
       : []),
@@ -85,7 +86,8 @@ function renderPlan(plan: PlanPreview): string[] {
     ...cordonLines(plan).map((text) => line('cordon', text)),
     ...warnings.map((text) => line('warning', text)),
     ...(plan.drains ? drainLines(plan.drains) : []),
-    ...(plan.duration ? durationLines(plan.duration, plan.timeZone) : []),
+    // A plan that will be refused takes no time.
+    ...(plan.duration && problems.length === 0 ? durationLines(plan.duration, plan.timeZone) : []),
     ...unseen.map((what) => line('unknown', what)),
     ...(found.length === 0 && reason === undefined
       ? [line('nothing', 'the plan lists or selects no target: check its selectors and limits')]

@@ -150,9 +150,15 @@ export function fullNameOf({
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
 }
 
+const STATES: Readonly<Partial<Record<PlanView['phase'], string>>> = {
+  failed: 'has failed',
+  differs: 'has ended, but its nodes differ from it',
+  empty: 'has ended without a node',
+};
+
 /** For a sentence about a plan: `is running`. */
 export function stateOf({ phase }: Pick<PlanView, 'phase'>): string {
-  return `${phase === 'failed' ? 'has' : 'is'} ${phase}`;
+  return STATES[phase] ?? `is ${phase}`;
 }
 
 export function isOpen({ phase }: Pick<PlanView, 'phase'>): boolean {
