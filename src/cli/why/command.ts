@@ -155,7 +155,7 @@ function changeOf({ version }: StageView, { from, runs }: TargetView): string {
 
 function whyAndToDo(line: string, plan: PlanView): text.Section[] {
   return [
-    { heading: 'why', lines: [line], style: 'red' },
+    { heading: 'why', lines: line === '' ? [] : [line], style: 'red' },
     { heading: 'to do', lines: text.toDo(plan) },
   ];
 }
