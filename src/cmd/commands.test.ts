@@ -108,7 +108,6 @@ test.each<[string, string, object | string]>([
 });
 
 test.each<[string, string]>([
-  ['stat', "unknown command 'stat' (Did you mean status?)"],
   ['status extra', "too many arguments for 'status'. Expected 0 arguments but got 1: extra."],
   ['status --watsch', "unknown option '--watsch' (Did you mean --watch?)"],
   [
@@ -167,6 +166,13 @@ test.each<[string, string]>([
   expect({ code, told, exitCode }).toEqual({
     code: 'REFIT_USAGE',
     told: `REFIT_USAGE: ${message} (${ERRORS.REFIT_USAGE.hint})`,
+    exitCode: 2,
+  });
+});
+
+test('refit stat: one line that says how to list the commands, exit code 2', async () => {
+  await expect(run('stat')).rejects.toMatchObject({
+    line: "REFIT_USAGE: unknown command 'stat' (Did you mean status?) (run `refit --help`)",
     exitCode: 2,
   });
 });
