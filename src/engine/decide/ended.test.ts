@@ -90,3 +90,19 @@ test.each<[string, Rollout, Partial<TargetFacts>, number, string, string | undef
   const told = end.reason === undefined ? undefined : `${code}: ${message}`;
   expect([end.phase, told]).toEqual([phase, reason]);
 });
+
+test('the targets are read once for all who ask at one moment, and anew at the next', () => {
+  const built = buildSnapshot(done, { w1: older });
+  let reads = 0;
+  const get: typeof built.facts.get = (key) => {
+    reads += 1;
+    return built.facts.get(key);
+  };
+  const snapshot = { ...built, facts: { get } };
+  const first = planEndOf(snapshot, T0 + HOUR);
+  const readsOfOne = reads;
+  expect(planEndOf(snapshot, T0 + HOUR)).toBe(first);
+  expect([readsOfOne > 0, reads]).toEqual([true, readsOfOne]);
+  planEndOf(snapshot, T0 + 2 * HOUR);
+  expect(reads).toBeGreaterThan(readsOfOne);
+});

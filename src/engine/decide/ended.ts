@@ -1,4 +1,5 @@
 /** Says what is true of an ended rollout now: people may have edited the plan, and nodes may run something else. */
+import { onceForEachWith } from '../../util/memo.ts';
 import { listed, listedSentences } from '../../util/phrases.ts';
 import { factsOf } from '../gates/types.ts';
 import type { PlanPhase, Snapshot, TargetFacts } from '../model/decision.ts';
@@ -31,6 +32,13 @@ const REMEDY_OF_FAILED = `it will not run, except on failed nodes that you let t
 
 /** The phase and the reason to show: those that are recorded, unless plan or nodes contradict them. `now` in ms. */
 export function planEndOf(snapshot: Snapshot, now: number): PlanEnd {
+  return endAt(snapshot, String(now));
+}
+
+/** Status, Events, conditions and metrics of one turn ask for it, and it reads all targets of the plan. */
+const endAt = onceForEachWith((snapshot: Snapshot, now) => endOf(snapshot, Number(now)));
+
+function endOf(snapshot: Snapshot, now: number): PlanEnd {
   const { rollout } = snapshot;
   const { phase, reason, stages } = rollout;
   if (!isFinal(rollout) || rollout.unread) return { phase, reason };
