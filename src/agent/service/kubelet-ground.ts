@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { AgentPresence } from '../../signal/agent-presence.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
 import { cgroupV1Refusal } from '../../versions/k0s-rules.ts';
-import { findProcess } from './processes.ts';
+import { ageAt, findProcess } from './processes.ts';
 import { whyForeign as whyForeignProcess } from './trusted-process.ts';
 
 /** Where the files of the host lie; a test has folders of its own. */
@@ -85,9 +85,8 @@ function provesIt({ pid }: Kubelet, { running, ageOf = ageOfProcess }: Ground): 
 }
 
 function ageOfProcess(pid: number): number | undefined {
-  const ticks = findProcess(pid)?.started.split('/')[1];
-  // /proc shows ticks of 10 ms, whatever the kernel counts in.
-  return ticks === undefined ? undefined : 1000 * uptime() - 10 * Number(ticks);
+  const process = findProcess(pid);
+  return process && ageAt(process, uptime());
 }
 
 /** Of flags and files the last one counts: first `--config`, then the files of `--config-dir` by their names, then the flag. */

@@ -18,9 +18,14 @@ export function findProcess(pid: number): ProcessId | undefined {
 /** Milliseconds since the process started, by the system's uptime, which in a container may be the host's. */
 export async function ageOf({ started }: ProcessId): Promise<number> {
   const uptime = await readFile('/proc/uptime', 'utf8').catch(() => '');
-  const [seconds, ticks] = [uptime.split(' ')[0], started.split('/')[1]];
+  return ageAt({ started }, Number(uptime.split(' ')[0]));
+}
+
+/** The same at this uptime of the system, in seconds. */
+export function ageAt({ started }: Pick<ProcessId, 'started'>, uptimeSeconds: number): number {
+  const ticks = started.split('/')[1];
   // /proc shows ticks of 10 ms, whatever the kernel counts in.
-  return 1000 * Number(seconds) - 10 * Number(ticks);
+  return 1000 * uptimeSeconds - 10 * Number(ticks);
 }
 
 /** False also when one of them is from before the last boot. */
