@@ -44,7 +44,7 @@ const project = (
 
 /** Files take turns in one process: to start one for each of them costs more CPU than the tests of many. */
 const sharedProcess = { isolate: false };
-const builtRefit = 'test/built-refit.ts';
+const builtRefit = 'test/support/built-refit.ts';
 /** For what waits for real processes. A test that needs its second attempt is a bug: the last lines of a run name each of them. */
 const secondAttempt = { retry: 1 };
 /** Each process has a real control plane to itself, one test file after the other. */
@@ -65,7 +65,7 @@ export default defineConfig({
         'computing',
         [
           '{src,sandbox,tools,bench}/**/*.test.ts',
-          'test/{repo,faults,toy,doubles,parity}/**/*.test.ts',
+          'test/{repo,faults,toy,support,parity}/**/*.test.ts',
         ],
         sharedProcess,
       ),

@@ -1,6 +1,6 @@
 /** How many targets a decision reads follows what is at work, not the size of the Plan. What it costs, the benchmark says. */
 import { expect, test } from 'vitest';
-import { cattle } from '../../src/dialects/cattle/dialect.ts';
+import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { CONFIG, sceneOf } from './decisions.ts';
 
 /** How many targets one decision reads, once a Job has changed. */

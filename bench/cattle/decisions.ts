@@ -1,15 +1,15 @@
 /** What one decision costs after one Job has changed, by the size of the Plan. */
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
-import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
-import { cattle } from '../../src/dialects/cattle/dialect.ts';
-import { jobOf } from '../../src/dialects/cattle/job.ts';
-import { decideOn } from '../../src/engine/decide/decide.ts';
-import { evaluationsFor } from '../../src/engine/decide/evaluate-target.ts';
+import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
+import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
+import { jobOf } from '../../src/dialects/cattle/plan/job.ts';
+import { evaluationsFor } from '../../src/engine/assess/evaluate-target.ts';
 import type { Decision } from '../../src/engine/model/decision.ts';
-import { gather, type Known } from '../../src/engine/observe/gather.ts';
-import { targetTimes } from '../../src/engine/observe/watch-times.ts';
-import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
+import { gather, type Known } from '../../src/engine/snapshot/gather.ts';
+import { targetTimes } from '../../src/engine/snapshot/watch-times.ts';
+import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/snapshot/world.ts';
+import { decideOn } from '../../src/engine/turn/decide.ts';
 import {
   type Job,
   jobs,

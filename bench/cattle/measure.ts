@@ -1,8 +1,8 @@
 /** Measured runs of Plans of system-upgrade-controller, in turns with loops of bare Job creations on the same server. */
 import { readFile } from 'node:fs/promises';
 import { cattlePlans } from '../../src/api/kinds.ts';
-import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
-import { jobOf } from '../../src/dialects/cattle/job.ts';
+import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
+import { jobOf } from '../../src/dialects/cattle/plan/job.ts';
 import { type Job, jobs, type Node, pods } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
 import { boundedClient } from '../../src/kube/transport/bounded-client.ts';

@@ -2,12 +2,12 @@
 import { expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
-import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import { shardsOfSizes } from '../../src/dialects/autopilot/status-shards/spread.ts';
+import { prepareControllerProcess } from '../../src/composition/controller-process.ts';
+import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import { shardsOfSizes } from '../../src/dialects/autopilot/plan/status-shards/spread.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import { type Node, nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { prepareControllerProcess } from '../../src/process/controller-process.ts';
 import { systemClock as clock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { CONTROLLERS, startFleet } from './fleet.ts';

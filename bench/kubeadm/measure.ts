@@ -4,12 +4,12 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { ADDRESS, makeKey, type SshServer } from '../../sandbox/sshd/server.ts';
 import { createStandInHost, type StandInHost } from '../../sandbox/sshd/stand-in-host.ts';
-import { onAll } from '../../src/cli/kubeadm/session.ts';
-import { loadManifest, type Manifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { openShells, type SshShells } from '../../src/dialects/kubeadm/ssh.ts';
-import { probeHost } from '../../src/kubeadm/probe.ts';
+import { onAll } from '../../src/dialects/kubeadm/command/upgrade-session.ts';
+import { probeHost } from '../../src/dialects/kubeadm/host/probe.ts';
+import { loadManifest, type Manifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
+import { openShells, type SshShells } from '../../src/dialects/kubeadm/plan/ssh.ts';
 import type { Clock } from '../../src/util/clock.ts';
-import { startDebianServer, whyNoSshd } from '../../test/kubeadm/debian-server.ts';
+import { startDebianServer, whyNoSshd } from '../../test/support/kubeadm/debian-server.ts';
 import { type Findings, formatNumber } from '../figures.ts';
 import { median } from '../statistics.ts';
 

@@ -1,6 +1,6 @@
 /** Tests that a gap is from answer to answer, however often nobody answers in between. */
 import { expect, onTestFinished, test } from 'vitest';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { watchAnswers } from './answers.ts';
 
 test('the longest time between two answers', async () => {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Host } from '../../sandbox/hosts/host.ts';
 import type { Clock } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
-import type { Sighting } from '../../test/expectations/signal-watch.ts';
+import type { Sighting } from '../../test/support/expectations/signal-watch.ts';
 import { startProcess } from '../../tools/controlplane/process.ts';
 import { type CallCount, countMutatingCalls, parseAuditLog, sinceCreation } from './audit-log.ts';
 import type { Unavoidable } from './critical-path.ts';

@@ -1,6 +1,6 @@
 /** Proves what counts as down and what as start, on a host and a clock that a test moves. */
 import { expect, onTestFinished, test } from 'vitest';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { Restarts } from './restarts.ts';
 
 interface Answering {

@@ -15,7 +15,7 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { RefitError } from '../../src/util/errors.ts';
-import { type Sighting, watchSignals } from '../../test/expectations/signal-watch.ts';
+import { type Sighting, watchSignals } from '../../test/support/expectations/signal-watch.ts';
 import { buildRefit } from '../../tools/build/refit.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { asShipped } from '../shipped.ts';

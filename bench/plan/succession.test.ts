@@ -1,6 +1,6 @@
 /** Proves which completion makes room for which signal, and where a node's time goes. */
 import { expect, test } from 'vitest';
-import type { Sighting } from '../../test/expectations/signal-watch.ts';
+import type { Sighting } from '../../test/support/expectations/signal-watch.ts';
 import { stepTimes, successions } from './succession.ts';
 
 const seen = (at: number, name: string, status = ''): Sighting => ({

@@ -1,5 +1,5 @@
 /** How long a free slot stays empty: from the report of one node that it is done to the signal of the next. */
-import type { Sighting } from '../../test/expectations/signal-watch.ts';
+import type { Sighting } from '../../test/support/expectations/signal-watch.ts';
 
 const SIGNALLED = '';
 const DONE = 'Completed';

@@ -1,6 +1,6 @@
 /** Proves what no real server can be made to show: compaction, forgotten history, bookmarks by the clock, and the server's own API. */
 import { afterEach, expect, test, vi } from 'vitest';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import {
   type ApiServer,
   type ApiServerOptions,

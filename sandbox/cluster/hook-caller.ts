@@ -2,7 +2,7 @@
 import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { request } from 'node:https';
 import { HOOK_GROUP, type HookName, type HookResponse } from '../../src/api/capi/hooks.ts';
-import { HANDLERS } from '../../src/dialects/capi/routes.ts';
+import { HANDLERS } from '../../src/dialects/capi/hooks/routes.ts';
 import { fitting } from './hook-schema.ts';
 
 export type Protocol = 'h2' | 'http/1.1';

@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { HOOK_GROUP, type HookName } from '../../src/api/capi/hooks.ts';
-import { HANDLERS } from '../../src/dialects/capi/routes.ts';
-import { updaterClient } from '../../src/dialects/capi/updaters/updater-client.ts';
-import { bundleOf } from '../../test/builders/updater-sets.ts';
-import { captured } from '../../test/capi/captured.ts';
+import { HANDLERS } from '../../src/dialects/capi/hooks/routes.ts';
+import { updaterClient } from '../../src/dialects/capi/hooks/updaters/updater-client.ts';
+import { bundleOf } from '../../test/support/builders/updater-sets.ts';
+import { captured } from '../../test/support/capi/captured.ts';
 import { createAuthority, issueServer, validFrom } from '../../tools/controlplane/certs.ts';
 import { schemaProblems } from './hook-schema.ts';
 

@@ -6,8 +6,8 @@ import type {
   UpdateMachineResponse,
 } from '../../src/api/capi/hooks.ts';
 import { type Machine, machines } from '../../src/api/capi/machine.ts';
-import { changesBetween, MACHINE_SHAPE, nameOf } from '../../src/dialects/capi/can-update.ts';
-import { applyPatches } from '../../src/dialects/capi/updaters/hook-patch.ts';
+import { changesBetween, MACHINE_SHAPE, nameOf } from '../../src/dialects/capi/hooks/can-update.ts';
+import { applyPatches } from '../../src/dialects/capi/hooks/updaters/hook-patch.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type Clock, sleep } from '../../src/util/clock.ts';
 import { type CallerOptions, callHook } from './hook-caller.ts';

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
+import { PLACE } from '../../src/dialects/kubeadm/plan/plan-object.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import {

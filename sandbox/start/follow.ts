@@ -1,6 +1,6 @@
 /** Shows `refit status -w` during a demonstration, and returns the last state. */
 import { standardOutput } from '../../src/cli/output.ts';
-import { showStatus } from '../../src/cli/status/command.ts';
+import { showStatus } from '../../src/cli/status/status-command.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
 import { DIALECTS } from '../../src/dialects/registry.ts';
 import { systemClock } from '../../src/util/clock.ts';

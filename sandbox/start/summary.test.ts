@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { mediumOf } from '../../src/cli/output.ts';
 import type { PlanView, TargetView } from '../../src/cli/status/view.ts';
-import { later } from '../../test/builders/times.ts';
+import { later } from '../../test/support/clock/times.ts';
 import { summarize } from './summary.ts';
 
 const S = 1000;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { updateConfigs } from '../../src/api/autopilot/update-config.ts';
 import { plainOutput } from '../../src/cli/output.ts';
-import { showUpdates } from '../../src/cli/updates/command.ts';
+import { showUpdates } from '../../src/cli/updates/updates-command.ts';
 import { runBundle } from '../../src/cmd/update-server.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
 import { statusOf } from '../../src/updates/status.ts';

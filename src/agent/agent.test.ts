@@ -1,9 +1,9 @@
 /** Proves how often an agent tries, and logs, what the API server refuses. */
 import { expect, test } from 'vitest';
 import { MemoryStore, viewOf } from '../../test/agent/memory-object.ts';
-import { airgap, journalAt, key, signalAt } from '../../test/builders/agent-situations.ts';
-import { refusal } from '../../test/builders/memory-api.ts';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { airgap, journalAt, key, signalAt } from '../../test/support/builders/agent-situations.ts';
+import { refusal } from '../../test/support/builders/memory-api.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { decodeReport } from '../signal/annotations.ts';
 import { silentLogger } from '../util/log.ts';
 import { Agent, type AgentParts } from './agent.ts';

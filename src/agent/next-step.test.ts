@@ -17,7 +17,7 @@ import {
   TIMES,
   WHY,
   workFor,
-} from '../../test/builders/agent-situations.ts';
+} from '../../test/support/builders/agent-situations.ts';
 import type { SignalData } from '../signal/annotations.ts';
 import {
   type BundleJournal,

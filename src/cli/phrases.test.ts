@@ -1,6 +1,6 @@
 /** Shows how ages, lists of names, long sentences and columns are written. */
 import { expect, test } from 'vitest';
-import { later, MINUTE, SECOND, T0 } from '../../test/builders/times.ts';
+import { later, MINUTE, SECOND, T0 } from '../../test/support/clock/times.ts';
 import { listed } from '../util/phrases.ts';
 import { age, aligned, table, wrapped, wrappedLines } from './phrases.ts';
 

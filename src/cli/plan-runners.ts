@@ -1,5 +1,5 @@
 /** Who carries a plan out, by dialect, and what to do when it has failed. */
-import { HOST_DEADLINE_MS } from '../dialects/kubeadm/dialect.ts';
+import { HOST_DEADLINE_MS } from '../dialects/kubeadm/plan/kubeadm-dialect.ts';
 import { formatDuration } from '../util/duration.ts';
 import { ownMember } from '../util/own-member.ts';
 import { listed } from '../util/phrases.ts';

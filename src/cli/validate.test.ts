@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { buildCattlePlan } from '../../test/builders/cattle-plans.ts';
-import { buildPlan, buildUpdate } from '../../test/builders/plans.ts';
+import { buildCattlePlan } from '../../test/support/builders/cattle-plans.ts';
+import { buildPlan, buildUpdate } from '../../test/support/builders/plans.ts';
 import type { RefitError } from '../util/errors.ts';
 import { validate } from './validate.ts';
 

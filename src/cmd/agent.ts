@@ -1,10 +1,9 @@
 /** The agent process: creates its parts and runs them. */
 import { readFile, realpath } from 'node:fs/promises';
 import { setDefaultCACertificates } from 'node:tls';
+import { ROOT } from '../agent/host-parts.ts';
 import { AGENT_HELP, configPath, parseAgentOptions, readFlagsFile } from '../agent/options.ts';
 import { findHostnameOverride } from '../agent/registration/host-name.ts';
-import { ROOT } from '../agent/serve/object-agent.ts';
-import { serveHost } from '../agent/serve/serve-host.ts';
 import { createCommands } from '../agent/service/commands.ts';
 import { findServices } from '../agent/service/find-services.ts';
 import { openRc } from '../agent/service/openrc.ts';
@@ -15,6 +14,7 @@ import { askService } from '../agent/service/trusted-service.ts';
 import { openStateDirectory } from '../agent/state/state-directory.ts';
 import { assertTrustedConfig } from '../agent/state/trusted-config.ts';
 import { VERSION } from '../cli/version.ts';
+import { serveHost } from '../composition/agent/serve-host.ts';
 import { trustedAuthorities } from '../http/route.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { systemClock as clock } from '../util/clock.ts';

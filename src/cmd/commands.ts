@@ -1,12 +1,12 @@
 /** Lists the commands of `refit`. Adding one: a file in src/cli, an entry here, and a section in docs/reference/cli.md. */
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { completionOf, SHELLS, type Shell } from '../cli/completion.ts';
-import type { ControlFlags } from '../cli/controls/command.ts';
 import type { Control } from '../cli/controls/control.ts';
+import type { ControlFlags } from '../cli/controls/control-command.ts';
 import * as common from '../cli/options.ts';
 import { standardOutput } from '../cli/output.ts';
 import type { CommandCall, CommandSpec } from '../cli/program.ts';
-import type { SessionParts } from '../cli/status/session.ts';
+import type { SessionParts } from '../cli/status/status-session.ts';
 import { VERSION } from '../cli/version.ts';
 import { systemClock } from '../util/clock.ts';
 import { INSTALL_COMMANDS } from './install-commands.ts';
@@ -103,17 +103,19 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'Upgrades Machines of Cluster API in place.',
     options: [...EXTENSION_OPTIONS, ...common.CONTROLLER_OPTIONS],
     run: async (flags, { abort }) =>
-      await (await import('./capi-extension.ts')).runCapiExtension(flags, abort),
+      await (await import('../dialects/capi/command/capi-extension.ts')).runCapiExtension(
+        flags,
+        abort,
+      ),
   },
   {
     name: 'system-upgrade-controller',
     summary:
       "Carries out Rancher's Plans in place of that controller, configured by its environment variables.",
     run: async (_flags, { abort }) =>
-      await (await import('./system-upgrade-controller.ts')).runSystemUpgradeController(
-        process.env,
-        abort,
-      ),
+      await (
+        await import('../dialects/cattle/command/system-upgrade-controller.ts')
+      ).runSystemUpgradeController(process.env, abort),
   },
   // Never gets here: refit.ts runs it without loading this list.
   { name: 'agent', summary: 'Upgrades the node it runs on; see refit agent --help.' },
@@ -130,7 +132,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       common.outputForm('text', 'wide', 'json', 'yaml'),
     ],
     run: async (flags, call) =>
-      await (await import('../cli/status/command.ts')).runStatus(flags, await partsOf(call)),
+      await (await import('../cli/status/status-command.ts')).runStatus(flags, await partsOf(call)),
   },
   {
     name: 'why',
@@ -138,7 +140,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     argument: new Argument('[node]', 'explain only this node, or that of this Machine'),
     options: [...common.CONNECTION_OPTIONS, ...common.FILTER_OPTIONS],
     run: async (flags, call) =>
-      await (await import('../cli/why/command.ts')).showWhy(
+      await (await import('../cli/why/why-command.ts')).showWhy(
         call.argument,
         flags,
         await partsOf(call),
@@ -165,7 +167,10 @@ export const COMMANDS: readonly CommandSpec[] = [
     notes: 'For a kubeadm manifest use `refit kubeadm plan`.',
     run: async (flags, call) =>
       (flags['cluster'] ?? flags['to'] ?? flags['namespace']) === undefined
-        ? await (await import('../cli/preview/command.ts')).showPreview(flags, await partsOf(call))
+        ? await (await import('../cli/preview/preview-command.ts')).showPreview(
+            flags,
+            await partsOf(call),
+          )
         : await (await import('../cli/preview/machines.ts')).previewMachines(
             flags,
             await partsOf(call),
@@ -217,7 +222,10 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Shows the channels that the cluster follows: what runs, what is offered, and what comes next.',
     options: [...common.CONNECTION_OPTIONS, common.outputForm('text', 'json')],
     run: async (flags, call) =>
-      await (await import('../cli/updates/command.ts')).showUpdates(flags, await partsOf(call)),
+      await (await import('../cli/updates/updates-command.ts')).showUpdates(
+        flags,
+        await partsOf(call),
+      ),
     commands: [
       {
         name: 'check',
@@ -225,7 +233,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         argument: new Argument('[name]', 'only this UpdateConfig'),
         options: [...common.CONNECTION_OPTIONS, common.outputForm('text', 'json')],
         run: async (flags, call) =>
-          await (await import('../cli/updates/command.ts')).checkUpdates(
+          await (await import('../cli/updates/updates-command.ts')).checkUpdates(
             call.argument,
             flags,
             await partsOf(call),
@@ -293,7 +301,10 @@ export const COMMANDS: readonly CommandSpec[] = [
         summary: 'Shows what apply would do, and every rule that forbids it. Changes nothing.',
         options: [...KUBEADM_OPTIONS, ...KUBEADM_STAGES],
         run: async (flags, { abort }) =>
-          await (await import('../cli/kubeadm/command.ts')).planKubeadm(flags, abort),
+          await (await import('../dialects/kubeadm/command/kubeadm-command.ts')).planKubeadm(
+            flags,
+            abort,
+          ),
       },
       {
         name: 'restore-etcd',
@@ -307,7 +318,10 @@ export const COMMANDS: readonly CommandSpec[] = [
           ).makeOptionMandatory(),
         ],
         run: async (flags, { abort }) =>
-          await (await import('../cli/kubeadm/restore-etcd.ts')).restoreEtcd(flags, abort),
+          await (await import('../dialects/kubeadm/command/restore-etcd.ts')).restoreEtcd(
+            flags,
+            abort,
+          ),
       },
       {
         name: 'apply',
@@ -328,7 +342,10 @@ export const COMMANDS: readonly CommandSpec[] = [
           common.leaseDuration('how long a run that was killed keeps the lock, in whole seconds'),
         ],
         run: async (flags, { abort }) =>
-          await (await import('../cli/kubeadm/command.ts')).applyKubeadm(flags, abort),
+          await (await import('../dialects/kubeadm/command/kubeadm-command.ts')).applyKubeadm(
+            flags,
+            abort,
+          ),
       },
     ],
   },
@@ -347,7 +364,10 @@ export const COMMANDS: readonly CommandSpec[] = [
           new Option('--plan', 'print all steps in order, with commands for these nodes'),
         ],
         run: async (flags, call) =>
-          await (await import('../cli/migrate/command.ts')).migrateK0s(flags, await partsOf(call)),
+          await (await import('../dialects/autopilot/command/migrate-command.ts')).migrateK0s(
+            flags,
+            await partsOf(call),
+          ),
       },
     ],
   },
@@ -387,7 +407,7 @@ function control(
   const which = 'the plan; default: the only one that has not ended, else the last one';
   const plan = new Option('--plan <kind/name>', which);
   const run = async (flags: ControlFlags, call: CommandCall): Promise<void> => {
-    const { applyControl } = await import('../cli/controls/command.ts');
+    const { applyControl } = await import('../cli/controls/control-command.ts');
     const change = await load(flags, call);
     if (change) await applyControl(change, flags, await partsOf(call));
   };

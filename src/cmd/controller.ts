@@ -3,8 +3,13 @@ import { plans } from '../api/autopilot/plan.ts';
 import { updateConfigs } from '../api/autopilot/update-config.ts';
 import type { ControllerFlags } from '../cli/options.ts';
 import { VERSION } from '../cli/version.ts';
-import { targetProblems } from '../dialects/autopilot/problems.ts';
-import { phaseOfPlan } from '../dialects/autopilot/states.ts';
+import {
+  keepHeapSmall,
+  type LeaderTools,
+  prepareControllerProcess,
+} from '../composition/controller-process.ts';
+import { targetProblems } from '../dialects/autopilot/plan/problems.ts';
+import { phaseOfPlan } from '../dialects/autopilot/plan/states.ts';
 import { CONTROLLER_DIALECTS, LEADER_LEASE } from '../dialects/registry.ts';
 import { DEFAULT_POLICY } from '../engine/policy/rollout-policy.ts';
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
@@ -12,11 +17,6 @@ import { timesOf } from '../kube/election/election.ts';
 import { isForbidden, isNotFound } from '../kube/status-error.ts';
 import { createRoamingClient } from '../kube/transport/roaming-client.ts';
 import { tryList } from '../kube/try-list.ts';
-import {
-  keepHeapSmall,
-  type LeaderTools,
-  prepareControllerProcess,
-} from '../process/controller-process.ts';
 import type { Controller } from '../runtime/controller.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { CENTRAL_CORDONING_LABEL } from '../signal/names.ts';

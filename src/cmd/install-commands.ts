@@ -37,7 +37,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           ),
         ],
         run: async (flags, { write }) =>
-          await (await import('../install/host/command.ts')).installAgent(flags, write),
+          await (await import('../install/host/host-command.ts')).installAgent(flags, write),
       },
       ...COMPONENTS.map(
         ([name, what]): CommandSpec => ({
@@ -72,7 +72,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
         name: 'agent',
         summary: 'Stops the agent on this host, and removes it with its state.',
         run: async (_flags, { write }) =>
-          await (await import('../install/host/command.ts')).uninstallAgent(write),
+          await (await import('../install/host/host-command.ts')).uninstallAgent(write),
       },
       ...COMPONENTS.map(
         ([name, what, dialect]): CommandSpec => ({
@@ -86,7 +86,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
             ),
           ],
           run: async (flags, call) => {
-            const { assertNoOpenPlan } = await import('../cli/status/session.ts');
+            const { assertNoOpenPlan } = await import('../cli/status/status-session.ts');
             const { DIALECTS } = await import('../dialects/registry.ts');
             const dialects = DIALECTS.filter((each) => each.name === dialect);
             await assertNoOpenPlan(flags, { dialects, clock: systemClock, abort: call.abort });
@@ -117,11 +117,9 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
           outputForm('kubeconfig', 'exec-credential'),
         ],
         run: async (flags, { argument = '', ...call }) =>
-          await (await import('../install/credentials/command.ts')).controlNodeCredentials(
-            argument,
-            flags,
-            call,
-          ),
+          await (
+            await import('../install/credentials/credentials-command.ts')
+          ).controlNodeCredentials(argument, flags, call),
       },
     ],
   },

@@ -37,10 +37,9 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
   const { signal: abort } = interrupted;
   if (command === 'agent') return await (await import('./agent.ts')).runAgent(rest, abort);
   if (command === STAND_IN && rest.length === 0)
-    return await (await import('./system-upgrade-controller.ts')).runSystemUpgradeController(
-      process.env,
-      abort,
-    );
+    return await (
+      await import('../dialects/cattle/command/system-upgrade-controller.ts')
+    ).runSystemUpgradeController(process.env, abort);
   // It only computes, and signals that a handler waits for come too late then.
   if (command === 'validate') for (const name of SIGNALS) process.removeAllListeners(name);
   if (command === 'help' && rest[0] === 'agent') return await run(['agent', '--help']);

@@ -1,13 +1,13 @@
 /** When a node that a plan upgraded counts as behind it, in each dialect. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../test/builders/nodes.ts';
-import { buildStage } from '../../test/builders/stages.ts';
-import type { Dialect } from '../engine/dialect.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
+import { buildStage } from '../../test/support/builders/stages.ts';
+import type { Dialect } from '../engine/contract/dialect.ts';
 import type { KubeObject } from '../kube/resources.ts';
-import { autopilot } from './autopilot/dialect.ts';
-import { capi } from './capi/dialect.ts';
-import { cattleView } from './cattle/dialect.ts';
-import { kubeadmView } from './kubeadm/dialect.ts';
+import { autopilot } from './autopilot/plan/autopilot-dialect.ts';
+import { capi } from './capi/plan/capi-dialect.ts';
+import { cattleView } from './cattle/plan/cattle-dialect.ts';
+import { kubeadmView } from './kubeadm/plan/kubeadm-dialect.ts';
 
 const planOf = (image?: string): KubeObject & { readonly spec?: unknown } => ({
   metadata: { name: 'plan' },

@@ -1,9 +1,9 @@
 /** Lists the dialects, and the lease of `refit controller`. */
-import type { Dialect } from '../engine/dialect.ts';
-import { autopilot } from './autopilot/dialect.ts';
-import { capi } from './capi/dialect.ts';
-import { cattleView } from './cattle/dialect.ts';
-import { kubeadmView } from './kubeadm/dialect.ts';
+import type { Dialect } from '../engine/contract/dialect.ts';
+import { autopilot } from './autopilot/plan/autopilot-dialect.ts';
+import { capi } from './capi/plan/capi-dialect.ts';
+import { cattleView } from './cattle/plan/cattle-dialect.ts';
+import { kubeadmView } from './kubeadm/plan/kubeadm-dialect.ts';
 
 /** Shown by `refit status`. */
 export const DIALECTS: readonly Dialect[] = [autopilot, cattleView, kubeadmView, capi];

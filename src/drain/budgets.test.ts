@@ -1,6 +1,6 @@
 /** Shows which disruption budgets are told as hopeless, and in which words; test/testenv/drain.test.ts asks a real server the same. */
 import { expect, test } from 'vitest';
-import { buildBudget, buildPod, type PodTraits } from '../../test/builders/pods.ts';
+import { buildBudget, buildPod, type PodTraits } from '../../test/support/builders/pods.ts';
 import type { PodDisruptionBudget } from '../kube/resources.ts';
 import { hopelessBudgets } from './budgets.ts';
 

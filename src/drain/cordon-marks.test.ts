@@ -1,6 +1,6 @@
 /** Shows what a cordon and a taint of ours change in a Node, and that nothing of anybody else is touched. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../test/builders/nodes.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
 import type { Node } from '../kube/resources.ts';
 import {
   CORDON_ANNOTATION,

@@ -1,8 +1,8 @@
 /** Shows which answers of an API server mean that a DaemonSet is gone, and that all others leave its pods alone. */
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { refuse } from '../../test/builders/pod-api.ts';
-import { buildPod } from '../../test/builders/pods.ts';
+import { refuse } from '../../test/support/builders/pod-api.ts';
+import { buildPod } from '../../test/support/builders/pods.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { TransportError } from '../kube/status-error.ts';
 import { daemonSetsOf } from './pods.ts';

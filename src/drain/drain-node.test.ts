@@ -1,8 +1,8 @@
 /** Shows a drain from the first list to the end: what is evicted, left, waited for and refused, and how it ends. */
 import { afterEach, describe, expect, test } from 'vitest';
-import { drainRig, namesOf, type RunningDrain } from '../../test/builders/drain-rig.ts';
-import { refuseByBudget } from '../../test/builders/pod-api.ts';
-import { buildPod, type PodTraits } from '../../test/builders/pods.ts';
+import { drainRig, namesOf, type RunningDrain } from '../../test/support/builders/drain-rig.ts';
+import { refuseByBudget } from '../../test/support/builders/pod-api.ts';
+import { buildPod, type PodTraits } from '../../test/support/builders/pods.ts';
 import type { PodRule } from './pod-rules.ts';
 
 const { drain, endAll } = drainRig();

@@ -1,7 +1,7 @@
 /** Shows what is told of a drain before anything is touched. */
 import { expect, test } from 'vitest';
-import { PodApi } from '../../test/builders/pod-api.ts';
-import { buildBudget, buildPod, type PodTraits } from '../../test/builders/pods.ts';
+import { PodApi } from '../../test/support/builders/pod-api.ts';
+import { buildBudget, buildPod, type PodTraits } from '../../test/support/builders/pods.ts';
 import { drainPreviewer } from './drain-preview.ts';
 import { DEFAULT_DRAIN } from './pods.ts';
 

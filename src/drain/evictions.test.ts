@@ -1,8 +1,8 @@
 /** Shows what a drain does where evictions are refused: how often it asks, who asks, and what it tells people. */
 import { afterEach, describe, expect, test } from 'vitest';
-import { drainRig, namesOf } from '../../test/builders/drain-rig.ts';
-import { type PodApi, refuse, refuseByBudget } from '../../test/builders/pod-api.ts';
-import type { PodTraits } from '../../test/builders/pods.ts';
+import { drainRig, namesOf } from '../../test/support/builders/drain-rig.ts';
+import { type PodApi, refuse, refuseByBudget } from '../../test/support/builders/pod-api.ts';
+import type { PodTraits } from '../../test/support/builders/pods.ts';
 import { TransportError } from '../kube/status-error.ts';
 
 const { drain, endAll } = drainRig();

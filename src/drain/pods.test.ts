@@ -1,6 +1,6 @@
 /** Shows what becomes of each sort of pod, with the options as they are and at their strictest. */
 import { expect, test } from 'vitest';
-import { buildPod, type PodTraits } from '../../test/builders/pods.ts';
+import { buildPod, type PodTraits } from '../../test/support/builders/pods.ts';
 import { DEFAULT_DRAIN, type DrainOptions, judgePod, type PodVerdict, sortPods } from './pods.ts';
 
 const [EVICT, ENDING, LEFT] = ['evict', 'ending', 'left'] as const;

@@ -1,8 +1,8 @@
 /** Shows what many drains at once tell, and that forgetting and stopping leave nothing behind. */
 import { afterEach, expect, test } from 'vitest';
-import { PodApi, refuseByBudget } from '../../test/builders/pod-api.ts';
-import { buildPod, type PodTraits } from '../../test/builders/pods.ts';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { PodApi, refuseByBudget } from '../../test/support/builders/pod-api.ts';
+import { buildPod, type PodTraits } from '../../test/support/builders/pods.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { silentLogger } from '../util/log.ts';
 import { DEFAULT_DRAIN } from './pods.ts';
 import { createDrains, type Drains } from './running-drains.ts';

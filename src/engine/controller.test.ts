@@ -1,23 +1,23 @@
 /** What wakes a dialect's controller: every plan, and every relevant change of a target. */
 import { expect, onTestFinished, test } from 'vitest';
-import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
-import { buildRollout } from '../../test/builders/rollouts.ts';
-import { buildStage } from '../../test/builders/stages.ts';
+import { buildControlNode, buildNode } from '../../test/support/builders/nodes.ts';
+import { buildRollout } from '../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../test/support/builders/stages.ts';
 import {
   buildTablePlan,
   type TablePlan,
   tableDialect,
   withAnswer,
-} from '../../test/builders/table-dialect.ts';
-import { buildTarget } from '../../test/builders/targets.ts';
-import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
-import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
+} from '../../test/support/builders/table-dialect.ts';
+import { buildTarget } from '../../test/support/builders/targets.ts';
+import { FakeClock, settle } from '../../test/support/clock/fake-clock.ts';
+import { HOUR, later, MINUTE, T0 } from '../../test/support/clock/times.ts';
 import type { KubeClient, WatchEvent } from '../kube/client.ts';
 import { type KubeObject, nodes, type Resource } from '../kube/resources.ts';
 import { runController } from '../runtime/controller.ts';
 import { silentLogger } from '../util/log.ts';
+import type { Dialect } from './contract/dialect.ts';
 import { type RolloutParts, rolloutController } from './controller.ts';
-import type { Dialect } from './dialect.ts';
 import type { Target } from './model/rollout.ts';
 import { DEFAULT_POLICY } from './policy/rollout-policy.ts';
 

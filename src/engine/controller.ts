@@ -6,14 +6,14 @@ import { createNamedInformer } from '../kube/watch/named-informer.ts';
 import * as runtime from '../runtime/controller.ts';
 import { type Metrics, noMetrics } from '../runtime/metrics.ts';
 import type { Tools } from '../util/tools.ts';
-import { versionVerdict } from './decide/advance.ts';
-import type { Dialect, Watched } from './dialect.ts';
+import { versionVerdict } from './assess/advance.ts';
+import type { Dialect, Watched } from './contract/dialect.ts';
 import type { Reason } from './model/reasons.ts';
 import { isFinal } from './model/rollout.ts';
-import { gather } from './observe/gather.ts';
-import { freshWorld, NOTHING, OwnWrites, viewsOf } from './observe/world.ts';
 import { createReconciler, type ReconcilerOptions } from './reconciler.ts';
 import { createReporter, type ReporterParts } from './report/reporter.ts';
+import { gather } from './snapshot/gather.ts';
+import { freshWorld, NOTHING, OwnWrites, viewsOf } from './snapshot/world.ts';
 
 export interface RolloutParts
   extends Pick<Tools, 'clock' | 'log'>,

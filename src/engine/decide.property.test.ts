@@ -1,8 +1,10 @@
 /** Properties of every decision, for any record and any observation. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { arbitrarySituation, type Situation } from '../../test/builders/arbitrary-snapshots.ts';
-import { decide } from './decide/decide.ts';
+import {
+  arbitrarySituation,
+  type Situation,
+} from '../../test/support/builders/arbitrary-snapshots.ts';
 import { factsOf } from './gates/types.ts';
 import { type Decision, isUnanswered } from './model/decision.ts';
 import {
@@ -14,6 +16,7 @@ import {
   type Target,
   targetsIn,
 } from './model/rollout.ts';
+import { decide } from './turn/decide.ts';
 
 const RUNS = { numRuns: 250 };
 

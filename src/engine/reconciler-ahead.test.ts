@@ -1,32 +1,32 @@
 /** Proves that targets which are recorded ahead start while the end of others is recorded, and never more than there are slots. */
 import { expect, test, vi } from 'vitest';
-import { MemoryApi } from '../../test/builders/memory-api.ts';
-import { buildNode } from '../../test/builders/nodes.ts';
-import { failed, succeeded } from '../../test/builders/observations.ts';
-import { buildReconciler } from '../../test/builders/reconcilers.ts';
-import { buildPolicy } from '../../test/builders/rollout-policies.ts';
-import { buildRollout } from '../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../test/builders/snapshots.ts';
-import { buildStage } from '../../test/builders/stages.ts';
+import { pick, seededRandom } from '../../test/faults/random.ts';
+import { MemoryApi } from '../../test/support/builders/memory-api.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
+import { failed, succeeded } from '../../test/support/builders/observations.ts';
+import { buildReconciler } from '../../test/support/builders/reconcilers.ts';
+import { buildPolicy } from '../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../test/support/builders/stages.ts';
 import {
   buildTablePlan,
   type TablePlan,
   tableDialect,
   withAnswer,
-} from '../../test/builders/table-dialect.ts';
-import { buildTarget } from '../../test/builders/targets.ts';
-import { T0 } from '../../test/builders/times.ts';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
-import { pick, seededRandom } from '../../test/faults/random.ts';
+} from '../../test/support/builders/table-dialect.ts';
+import { buildTarget } from '../../test/support/builders/targets.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import { T0 } from '../../test/support/clock/times.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { annotated, nodes } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
-import { signalsOf } from './decide/decide.ts';
-import { evaluationsFor } from './decide/evaluate-target.ts';
+import { evaluationsFor } from './assess/evaluate-target.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
 import type { Observation } from './model/decision.ts';
 import type { Stage } from './model/rollout.ts';
 import type { Reporter } from './report/reporter.ts';
+import { signalsOf } from './turn/decide.ts';
 
 const RECORD = 'replace plans/plan/status';
 

@@ -1,22 +1,22 @@
 /** The loop around drains: drain previews, delegations, and drains that start once. */
 
 import { expect, test } from 'vitest';
-import { knowledgeOf } from '../../test/builders/knowledge.ts';
-import { MemoryApi } from '../../test/builders/memory-api.ts';
-import { buildNode } from '../../test/builders/nodes.ts';
-import { failed, NONE, working } from '../../test/builders/observations.ts';
-import { buildPolicy } from '../../test/builders/rollout-policies.ts';
-import { buildRollout } from '../../test/builders/rollouts.ts';
-import { buildStage } from '../../test/builders/stages.ts';
+import { knowledgeOf } from '../../test/support/builders/knowledge.ts';
+import { MemoryApi } from '../../test/support/builders/memory-api.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
+import { failed, NONE, working } from '../../test/support/builders/observations.ts';
+import { buildPolicy } from '../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../test/support/builders/stages.ts';
 import {
   buildTablePlan,
   type TablePlan,
   tableDialect,
   withAnswer,
-} from '../../test/builders/table-dialect.ts';
-import { buildTarget } from '../../test/builders/targets.ts';
-import { later, MINUTE, T0 } from '../../test/builders/times.ts';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+} from '../../test/support/builders/table-dialect.ts';
+import { buildTarget } from '../../test/support/builders/targets.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import { later, MINUTE, T0 } from '../../test/support/clock/times.ts';
 import type { DrainPreview } from '../drain/drain-preview.ts';
 import type { DrainState, Drains } from '../drain/running-drains.ts';
 import { nodes } from '../kube/resources.ts';
@@ -24,12 +24,12 @@ import { TransportError } from '../kube/status-error.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
-import type { Dialect, DrainDelegation } from './dialect.ts';
+import type { Dialect, DrainDelegation } from './contract/dialect.ts';
 import type { Observation } from './model/decision.ts';
 import type { Target } from './model/rollout.ts';
-import { viewsOf } from './observe/world.ts';
 import { createReconciler } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
+import { viewsOf } from './snapshot/world.ts';
 
 const nodeOf: DrainDelegation['nodeOf'] = (_stage, { name }, world) => world.get(nodes, name);
 const dialect: Dialect<TablePlan> = { ...tableDialect, drainDelegation: { nodeOf, always: true } };

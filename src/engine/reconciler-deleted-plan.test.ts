@@ -1,18 +1,22 @@
 /** Proves that the work of a deleted plan is cleaned up, also if the kind of plans went with it. */
 import { expect, test } from 'vitest';
-import { buildLog } from '../../test/builders/logs.ts';
-import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
-import { buildNode } from '../../test/builders/nodes.ts';
-import { buildReconciler } from '../../test/builders/reconcilers.ts';
-import { buildRollout } from '../../test/builders/rollouts.ts';
-import { buildStage } from '../../test/builders/stages.ts';
-import { buildTablePlan, type TablePlan, tableDialect } from '../../test/builders/table-dialect.ts';
-import { buildTarget } from '../../test/builders/targets.ts';
+import { buildLog } from '../../test/support/builders/logs.ts';
+import { MemoryApi, refusal } from '../../test/support/builders/memory-api.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
+import { buildReconciler } from '../../test/support/builders/reconcilers.ts';
+import { buildRollout } from '../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../test/support/builders/stages.ts';
+import {
+  buildTablePlan,
+  type TablePlan,
+  tableDialect,
+} from '../../test/support/builders/table-dialect.ts';
+import { buildTarget } from '../../test/support/builders/targets.ts';
 import { cordonOwner, withCordon } from '../drain/cordon-marks.ts';
 import { createDrains, type Drains } from '../drain/running-drains.ts';
 import { type Node, nodes } from '../kube/resources.ts';
 import { systemClock } from '../util/clock.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect } from './contract/dialect.ts';
 import { ownerOf } from './model/rollout.ts';
 
 const target = buildTarget('w1', 'failed');

@@ -1,22 +1,22 @@
 /** A Node that is deleted and registered anew in the middle of its drain: nothing of the old one counts for it. */
 import { expect, test } from 'vitest';
-import { MemoryApi } from '../../test/builders/memory-api.ts';
-import { buildNode } from '../../test/builders/nodes.ts';
-import { buildReconciler } from '../../test/builders/reconcilers.ts';
-import { buildRollout } from '../../test/builders/rollouts.ts';
-import { buildStage } from '../../test/builders/stages.ts';
+import { MemoryApi } from '../../test/support/builders/memory-api.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
+import { buildReconciler } from '../../test/support/builders/reconcilers.ts';
+import { buildRollout } from '../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../test/support/builders/stages.ts';
 import {
   buildTablePlan,
   type TablePlan,
   tableDialect,
   withAnswer,
-} from '../../test/builders/table-dialect.ts';
-import { buildTarget } from '../../test/builders/targets.ts';
-import { later, T0 } from '../../test/builders/times.ts';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+} from '../../test/support/builders/table-dialect.ts';
+import { buildTarget } from '../../test/support/builders/targets.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import { later, T0 } from '../../test/support/clock/times.ts';
 import type { DrainState, Drains } from '../drain/running-drains.ts';
 import { type Node, nodes } from '../kube/resources.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect } from './contract/dialect.ts';
 import type { Observation } from './model/decision.ts';
 
 const dialect: Dialect<TablePlan> = {

@@ -1,14 +1,18 @@
 /** Hundreds of node actions stop when the plan changes, and end with their reconcile. */
 
 import { expect, test } from 'vitest';
-import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
-import { buildNode } from '../../test/builders/nodes.ts';
-import { failed, sent } from '../../test/builders/observations.ts';
-import { buildReconciler } from '../../test/builders/reconcilers.ts';
-import { buildRollout } from '../../test/builders/rollouts.ts';
-import { buildStage } from '../../test/builders/stages.ts';
-import { buildTablePlan, cancellable, withAnswer } from '../../test/builders/table-dialect.ts';
-import { buildTarget } from '../../test/builders/targets.ts';
+import { MemoryApi, refusal } from '../../test/support/builders/memory-api.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
+import { failed, sent } from '../../test/support/builders/observations.ts';
+import { buildReconciler } from '../../test/support/builders/reconcilers.ts';
+import { buildRollout } from '../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../test/support/builders/stages.ts';
+import {
+  buildTablePlan,
+  cancellable,
+  withAnswer,
+} from '../../test/support/builders/table-dialect.ts';
+import { buildTarget } from '../../test/support/builders/targets.ts';
 import { nodes } from '../kube/resources.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
 

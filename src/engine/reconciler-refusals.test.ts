@@ -1,32 +1,32 @@
 /** Proves that a Node which the API server refuses to change does not hold up the others of its plan. */
 import { expect, test } from 'vitest';
-import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
-import { buildNode } from '../../test/builders/nodes.ts';
-import { failed, NONE, sent, succeeded } from '../../test/builders/observations.ts';
-import { buildReconciler } from '../../test/builders/reconcilers.ts';
-import { buildRollout } from '../../test/builders/rollouts.ts';
-import { buildStage } from '../../test/builders/stages.ts';
+import { MemoryApi, refusal } from '../../test/support/builders/memory-api.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
+import { failed, NONE, sent, succeeded } from '../../test/support/builders/observations.ts';
+import { buildReconciler } from '../../test/support/builders/reconcilers.ts';
+import { buildRollout } from '../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../test/support/builders/stages.ts';
 import {
   buildTablePlan,
   cancellable,
   type TablePlan,
   tableDialect,
   withAnswer,
-} from '../../test/builders/table-dialect.ts';
-import { buildTarget } from '../../test/builders/targets.ts';
-import { later, T0 } from '../../test/builders/times.ts';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+} from '../../test/support/builders/table-dialect.ts';
+import { buildTarget } from '../../test/support/builders/targets.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import { later, T0 } from '../../test/support/clock/times.ts';
 import { withPendingTaint } from '../drain/cordon-marks.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { annotated, type KubeObject, nodes } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
-import { carryOut, type Effects } from './act/writes.ts';
-import type { Signal, World } from './dialect.ts';
+import type { Signal, World } from './contract/dialect.ts';
+import { carryOut, type Effects } from './execute/writes.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
 import type { Observation } from './model/decision.ts';
 import type { Stage, Target } from './model/rollout.ts';
-import { OwnWrites } from './observe/world.ts';
 import type { Reporter } from './report/reporter.ts';
+import { OwnWrites } from './snapshot/world.ts';
 
 const FORBIDDEN = refusal(403, 'Forbidden');
 /** As API servers say it. */

@@ -1,31 +1,31 @@
 /** The loop around the decision: the order of writes, and no second write after a conflict. */
 
 import { describe, expect, test } from 'vitest';
-import { knowledgeOf } from '../../test/builders/knowledge.ts';
-import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
-import { buildControlNode, buildNode } from '../../test/builders/nodes.ts';
-import { succeeded, working } from '../../test/builders/observations.ts';
-import { buildPolicy } from '../../test/builders/rollout-policies.ts';
-import { buildStage } from '../../test/builders/stages.ts';
+import { knowledgeOf } from '../../test/support/builders/knowledge.ts';
+import { MemoryApi, refusal } from '../../test/support/builders/memory-api.ts';
+import { buildControlNode, buildNode } from '../../test/support/builders/nodes.ts';
+import { succeeded, working } from '../../test/support/builders/observations.ts';
+import { buildPolicy } from '../../test/support/builders/rollout-policies.ts';
+import { buildStage } from '../../test/support/builders/stages.ts';
 import {
   buildTablePlan,
   tableDialect as dialect,
   TABLE_OBJECTS,
   type TablePlan,
   withAnswer,
-} from '../../test/builders/table-dialect.ts';
-import { HOUR, later, MINUTE, T0 } from '../../test/builders/times.ts';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+} from '../../test/support/builders/table-dialect.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import { HOUR, later, MINUTE, T0 } from '../../test/support/clock/times.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
-import type { Dialect } from './dialect.ts';
+import type { Dialect } from './contract/dialect.ts';
 import type { Observation } from './model/decision.ts';
 import type { Role } from './model/rollout.ts';
-import { OwnWrites, viewsOf } from './observe/world.ts';
 import { createReconciler } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
+import { OwnWrites, viewsOf } from './snapshot/world.ts';
 
 /** One leader before one API server; nothing shows in its views until they catch up. */
 class Leader {

@@ -3,32 +3,32 @@ import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
 import { isOfObject } from '../kube/status-error.ts';
 import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';
 import { type Clock, rfc3339 } from '../util/clock.ts';
-import { claimsFor } from './act/claims.ts';
-import { cleanUpOrphanedWork } from './act/orphaned-work.ts';
-import { record } from './act/record.ts';
-import { orderRestart, restartOf, withRunBegun } from './act/restart.ts';
-import { endIdleDrains, runNodeActions } from './act/run-node-actions.ts';
-import { allowsStarts, batchMs, restOf } from './act/status-shards.ts';
-import { type WorkBeside, workBeside } from './act/work-beside.ts';
-import { type Effects, isCurrent, type Sent, send } from './act/writes.ts';
-import { decideOn, needsRecord, recordedWork, signalsOf } from './decide/decide.ts';
-import { evaluationsFor } from './decide/evaluate-target.ts';
+import { evaluationsFor } from './assess/evaluate-target.ts';
+import { claimsFor } from './execute/claims.ts';
+import { cleanUpOrphanedWork } from './execute/clean-up-orphaned-work.ts';
+import { record } from './execute/record.ts';
+import { orderRestart, restartOf, withRunBegun } from './execute/restart.ts';
+import { endIdleDrains, runNodeActions } from './execute/run-node-actions.ts';
+import { allowsStarts, batchMs, restOf } from './execute/status-shards.ts';
+import { type WorkBeside, workBeside } from './execute/work-beside.ts';
+import { type Effects, isCurrent, type Sent, send } from './execute/writes.ts';
 import type { Decision, NodeAction } from './model/decision.ts';
 import { because } from './model/reasons.ts';
 import { type Rollout, type Target, withTargets } from './model/rollout.ts';
-import { gather, type Known } from './observe/gather.ts';
+import type { RolloutPolicy } from './policy/rollout-policy.ts';
+import type { Reporter, Turn } from './report/reporter.ts';
+import { gather, type Known } from './snapshot/gather.ts';
 import {
   type Answers,
   answersOf,
   keptPreviews,
   type Prober,
   probeBackoff,
-} from './observe/probes.ts';
-import { type RefusedWrites, refusedWrites } from './observe/refused-writes.ts';
-import { targetTimes, watchTimes } from './observe/watch-times.ts';
-import type { View } from './observe/world.ts';
-import type { RolloutPolicy } from './policy/rollout-policy.ts';
-import type { Reporter, Turn } from './report/reporter.ts';
+} from './snapshot/probes.ts';
+import { type RefusedWrites, refusedWrites } from './snapshot/refused-writes.ts';
+import { targetTimes, watchTimes } from './snapshot/watch-times.ts';
+import type { View } from './snapshot/world.ts';
+import { decideOn, needsRecord, recordedWork, signalsOf } from './turn/decide.ts';
 
 export interface ReconcilerOptions extends Effects {
   readonly plans: View<KubeObject>;

@@ -1,17 +1,17 @@
 /** A running rollout whose versions change: no rule is broken, and how it ends. */
 import { expect, test } from 'vitest';
-import { succeeded, working } from '../../test/builders/observations.ts';
-import { buildPolicy } from '../../test/builders/rollout-policies.ts';
-import { buildRollout } from '../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../test/builders/snapshots.ts';
-import { buildStage } from '../../test/builders/stages.ts';
-import { buildTarget } from '../../test/builders/targets.ts';
-import { later, MINUTE, T0 } from '../../test/builders/times.ts';
+import { succeeded, working } from '../../test/support/builders/observations.ts';
+import { buildPolicy } from '../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../test/support/builders/stages.ts';
+import { buildTarget } from '../../test/support/builders/targets.ts';
+import { later, MINUTE, T0 } from '../../test/support/clock/times.ts';
 import type { ApiServer } from '../versions/plan-rules.ts';
-import { decide } from './decide/decide.ts';
 import type { Decision, Snapshot, TargetFacts } from './model/decision.ts';
 import type { RecordedState, Stage } from './model/rollout.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
+import { decide } from './turn/decide.ts';
 
 const OLD = 'v1.34.9+x.0';
 const NOW = 'v1.35.4+x.0';

@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { chunksOf, type Get, httpGet, stallGuard, TransientError } from './http-get.ts';
 
 type Reply = (response: ServerResponse, request: IncomingMessage) => void;

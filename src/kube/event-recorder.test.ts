@@ -1,6 +1,6 @@
 /** Shows that repeated events are counted, that writing them is slow on purpose, and that it never disturbs anybody. */
 import { expect, test, vi } from 'vitest';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { silentLogger } from '../util/log.ts';
 import type { KubeClient, PatchOptions, WriteOptions } from './client.ts';
 import { type EventRecorder, eventRecorder } from './event-recorder.ts';

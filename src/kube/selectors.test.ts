@@ -1,8 +1,8 @@
 /** The proof that selectors mean what they mean to an API server, and that whatever it would refuse is refused. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { buildNode } from '../../test/builders/nodes.ts';
-import { growthOf } from '../../test/growth.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
+import { growthOf } from '../../test/support/growth.ts';
 import type { KubeObject, LabelSelector, Node } from './resources.ts';
 import {
   matchesLabels,

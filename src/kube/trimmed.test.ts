@@ -1,6 +1,6 @@
 /** Proves that a Node loses its bulk in memory, and nothing else, before the next page is read. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../test/builders/nodes.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
 import type { ListAllOptions } from './client.ts';
 import type { Node } from './resources.ts';
 import { listNodes, trimNode } from './trimmed.ts';

@@ -1,6 +1,6 @@
 /** Shows what becomes of a key: success, waiting, retry, giving up; and how a controller stops. */
 import { expect, onTestFinished, test } from 'vitest';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import {
   type Controller,
   type Enqueue,

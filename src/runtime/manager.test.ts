@@ -1,6 +1,6 @@
 /** Shows the order in which a process starts and stops, with leadership that comes and goes. */
 import { expect, test } from 'vitest';
-import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
+import { FakeClock, settle } from '../../test/support/clock/fake-clock.ts';
 import { type Election, NOT_RELEASED } from '../kube/election/election.ts';
 import type { Term } from '../kube/election/write-guard.ts';
 import { nodes } from '../kube/resources.ts';

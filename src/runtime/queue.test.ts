@@ -1,7 +1,7 @@
 /** Shows when a key comes out of the queue: once, in its turn, and never while it is at work. */
 import { array, assert, asyncProperty, constantFrom, nat, record } from 'fast-check';
 import { expect, test } from 'vitest';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { WorkQueue } from './queue.ts';
 
 function rig(): {

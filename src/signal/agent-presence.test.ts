@@ -1,8 +1,8 @@
 /** Whose agent a node has, by what agents wrote to its object. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../test/builders/nodes.ts';
-import { later } from '../../test/builders/times.ts';
-import { signalled } from '../../test/builders/views.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
+import { signalled } from '../../test/support/builders/views.ts';
+import { later } from '../../test/support/clock/times.ts';
 import type { Node } from '../kube/resources.ts';
 import {
   type AgentPresence,

@@ -1,7 +1,7 @@
 /** Whose Node it is: claims of other plans stay, and what a kubelet can write takes no Node. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../test/builders/nodes.ts';
-import { buildSignal } from '../../test/builders/signals.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
+import { buildSignal } from '../../test/support/builders/signals.ts';
 import { encodePresence } from './agent-presence.ts';
 import {
   claimOf,

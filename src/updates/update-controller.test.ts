@@ -1,10 +1,10 @@
 /** Proves which UpdateConfigs the metrics tell of: those that are asked for, and none after the term of a leader. */
 import { expect, test } from 'vitest';
-import { buildLog } from '../../test/builders/logs.ts';
-import { MemoryApi } from '../../test/builders/memory-api.ts';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { buildLog } from '../../test/support/builders/logs.ts';
+import { MemoryApi } from '../../test/support/builders/memory-api.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { updateConfigs } from '../api/autopilot/update-config.ts';
-import { phaseOfPlan } from '../dialects/autopilot/states.ts';
+import { phaseOfPlan } from '../dialects/autopilot/plan/states.ts';
 import { namespaces } from '../kube/resources.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';

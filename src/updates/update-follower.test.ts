@@ -1,12 +1,12 @@
 /** Proves what a leader makes of its channel: a year of windows, hostile servers, skewed clocks, and two leaders at once. */
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { MemoryApi, refusal } from '../../test/builders/memory-api.ts';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
 import { type Script, startStubServer } from '../../test/faults/stub-server.ts';
-import { WHOLE } from '../../test/whole.ts';
+import { MemoryApi, refusal } from '../../test/support/builders/memory-api.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import { WHOLE } from '../../test/support/whole.ts';
 import { PLAN_NAME, plans } from '../api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config.ts';
-import { phaseOfPlan } from '../dialects/autopilot/states.ts';
+import { phaseOfPlan } from '../dialects/autopilot/plan/states.ts';
 import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventNote } from '../kube/event-recorder.ts';

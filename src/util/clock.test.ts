@@ -1,7 +1,7 @@
 /** Tests the clock: timers that can be cancelled, sleep that ends with its AbortSignal, and how times are written. */
 import { assert, integer, property } from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { FakeClock, settle } from '../../test/faults/fake-clock.ts';
+import { FakeClock, settle } from '../../test/support/clock/fake-clock.ts';
 import { isoTime, microTime, rfc3339, sleep, systemClock } from './clock.ts';
 
 describe('the real clock', () => {

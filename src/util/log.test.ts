@@ -1,6 +1,6 @@
 /** The proof of log lines: one JSON object each, from the level that was asked for. */
 import { expect, test } from 'vitest';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { jsonLogger, type Logger, type LogLevel, silentLogger, sparingly } from './log.ts';
 
 const NOW = Date.UTC(2026, 10, 20, 8, 0, 0, 7);

@@ -1,6 +1,6 @@
 /** Shows the rate that a bucket grants, and that its reserve is bounded. */
 import { expect, test } from 'vitest';
-import { FakeClock } from '../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { createTokenBucket } from './clock.ts';
 
 test('a burst is free, then tokens come at the rate', () => {

@@ -1,6 +1,6 @@
 /** Shows that YAML of any shape is read as kubectl reads it, in linear time, or refused in one sentence. */
 import { expect, test } from 'vitest';
-import { KEYS_OF_KUBECTL, READ_BY_KUBECTL } from '../../test/builders/kubectl-yaml.ts';
+import { KEYS_OF_KUBECTL, READ_BY_KUBECTL } from '../../test/support/builders/kubectl-yaml.ts';
 import { parseYaml, writeYaml } from './yaml.ts';
 
 function fail(why: string): never {

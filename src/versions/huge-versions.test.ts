@@ -1,9 +1,9 @@
 /** A version with more minors than anybody could skip is refused in a sentence that can be written. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../test/builders/plans.ts';
-import { T0 } from '../../test/builders/times.ts';
-import { lookAt } from '../../test/builders/views.ts';
+import { buildNode } from '../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../test/support/builders/plans.ts';
+import { lookAt } from '../../test/support/builders/views.ts';
+import { T0 } from '../../test/support/clock/times.ts';
 import { readIndex } from '../updates/channel/read-index.ts';
 import { decideUpdate } from '../updates/plan/decide-update.ts';
 

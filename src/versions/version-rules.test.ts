@@ -1,6 +1,6 @@
 /** The version rules: 108 rows, each with its findings. */
 import { describe, expect, test } from 'vitest';
-import { tagOf } from '../kubeadm/probe.ts';
+import { tagOf } from '../dialects/kubeadm/host/probe.ts';
 import { parseVersion } from '../util/version.ts';
 import { describeFinding, type Finding } from './findings.ts';
 import { type KubeletFacts, nodeFindings, type VersionFacts } from './kubeadm-rules.ts';

@@ -5,7 +5,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
-import { WHOLE } from '../whole.ts';
+import { WHOLE } from '../support/whole.ts';
 import { Fuse } from './fuse.ts';
 import { Builds, NEW, OLD, Place } from './in-process.ts';
 

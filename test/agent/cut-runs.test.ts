@@ -9,9 +9,9 @@ import { plans } from '../../src/api/autopilot/plan.ts';
 import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { isNotFound } from '../../src/kube/status-error.ts';
-import { greatestOverlap, Motion } from '../expectations/motion.ts';
-import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
 import { type Direction, startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
+import { greatestOverlap, Motion } from '../support/expectations/motion.ts';
+import { type Sighting, watchSignals } from '../support/expectations/signal-watch.ts';
 
 /** One more than there are tests: no plan goes down. */
 const VERSIONS = Array.from({ length: 8 }, (_, index) => `v1.36.3+k0s.${index}`);

@@ -11,10 +11,10 @@ import {
   rollBackScript,
   stageBody,
   stepScript,
-} from '../../src/kubeadm/scripts.ts';
+} from '../../src/dialects/kubeadm/host/scripts.ts';
 import { KubeadmRig, VERSION } from '../attacks/kubeadm-rig.ts';
 import { startNode, useCluster } from '../attacks/rig.ts';
-import { testUnless, whyNoProgram } from '../left-out.ts';
+import { testUnless, whyNoProgram } from '../support/left-out.ts';
 import { NEW } from './rig.ts';
 
 useCluster();

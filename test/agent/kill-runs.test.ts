@@ -14,10 +14,10 @@ import { createInformer, type Informer } from '../../src/kube/watch/informer.ts'
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
-import { greatestOverlap, Motion } from '../expectations/motion.ts';
-import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
 import { seededRandom } from '../faults/random.ts';
-import { WHOLE } from '../whole.ts';
+import { greatestOverlap, Motion } from '../support/expectations/motion.ts';
+import { type Sighting, watchSignals } from '../support/expectations/signal-watch.ts';
+import { WHOLE } from '../support/whole.ts';
 
 const FIRST_SEED = Number(process.env['REFIT_SEED'] ?? 1);
 const CONTROLLERS = ['controller1', 'controller2'];

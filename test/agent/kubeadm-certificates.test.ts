@@ -18,13 +18,13 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { makeCertificates, renewCertificate } from '../../sandbox/sshd/stand-in-certificates.ts';
+import type { HostStepsParts } from '../../src/dialects/kubeadm/host/host-steps.ts';
+import { renewCertificates } from '../../src/dialects/kubeadm/host/renew-certificates.ts';
 import type { Pod } from '../../src/kube/resources.ts';
-import type { HostStepsParts } from '../../src/kubeadm/host-steps.ts';
-import { renewCertificates } from '../../src/kubeadm/renew-certificates.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { run } from '../../tools/controlplane/run.ts';
-import { jumpingClock } from '../builders/jumping-clock.ts';
-import { endOf } from '../kubeadm/static-pods.ts';
+import { jumpingClock } from '../support/clock/jumping-clock.ts';
+import { endOf } from '../support/kubeadm/static-pods.ts';
 
 const DAY = 86_400_000;
 const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];

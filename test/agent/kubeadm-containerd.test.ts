@@ -15,8 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { parseFacts } from '../../src/kubeadm/probe.ts';
+import { parseFacts } from '../../src/dialects/kubeadm/host/probe.ts';
 import {
   containerdBody,
   kubeletBody,
@@ -24,7 +23,8 @@ import {
   putBackScript,
   stageBody,
   stepScript,
-} from '../../src/kubeadm/scripts.ts';
+} from '../../src/dialects/kubeadm/host/scripts.ts';
+import { parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 const [OLD, NEW] = ['v2.3.2', 'v2.3.3'];

@@ -4,13 +4,13 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { restoreFactsScript } from '../../src/cli/kubeadm/restore-etcd.ts';
-import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { snapshotScript } from '../../src/kubeadm/etcd.ts';
-import { parseFacts } from '../../src/kubeadm/probe.ts';
-import { probeScript, stepScript } from '../../src/kubeadm/scripts.ts';
+import { restoreFactsScript } from '../../src/dialects/kubeadm/command/restore-etcd.ts';
+import { snapshotScript } from '../../src/dialects/kubeadm/host/etcd.ts';
+import { parseFacts } from '../../src/dialects/kubeadm/host/probe.ts';
+import { probeScript, stepScript } from '../../src/dialects/kubeadm/host/scripts.ts';
+import { parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
 import { run } from '../../tools/controlplane/run.ts';
-import { leftOut } from '../left-out.ts';
+import { leftOut } from '../support/left-out.ts';
 
 const manifest = parseManifest(
   '{version: v1.36.3, hosts: [{name: cp1, role: controlPlane}], binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}}',

@@ -5,8 +5,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { parseFacts } from '../../src/kubeadm/probe.ts';
+import { parseFacts } from '../../src/dialects/kubeadm/host/probe.ts';
 import {
   containerdBody,
   kubeadmBody,
@@ -16,11 +15,12 @@ import {
   rollBackScript,
   stageBody,
   stepScript,
-} from '../../src/kubeadm/scripts.ts';
+} from '../../src/dialects/kubeadm/host/scripts.ts';
+import { parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
 import { cacheDirectory } from '../../tools/controlplane/build.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { must } from '../../tools/release/commands.ts';
-import { leftOut } from '../left-out.ts';
+import { leftOut } from '../support/left-out.ts';
 
 /** The last one needs a package that no repository has. */
 const [OLD, NEW, LACKING] = ['v1.36.2', 'v1.36.3', 'v1.36.4'];

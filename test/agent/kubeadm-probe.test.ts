@@ -5,9 +5,14 @@ import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Manifest, parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { parseFacts } from '../../src/kubeadm/probe.ts';
-import { kubeletBody, probeScript, stageBody, stepScript } from '../../src/kubeadm/scripts.ts';
+import { parseFacts } from '../../src/dialects/kubeadm/host/probe.ts';
+import {
+  kubeletBody,
+  probeScript,
+  stageBody,
+  stepScript,
+} from '../../src/dialects/kubeadm/host/scripts.ts';
+import { type Manifest, parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 const VERSION = 'v1.36.3';

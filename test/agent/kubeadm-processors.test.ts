@@ -2,8 +2,13 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { parseFacts } from '../../src/kubeadm/probe.ts';
-import { prepareScript, probeScript, stageBody, stepScript } from '../../src/kubeadm/scripts.ts';
+import { parseFacts } from '../../src/dialects/kubeadm/host/probe.ts';
+import {
+  prepareScript,
+  probeScript,
+  stageBody,
+  stepScript,
+} from '../../src/dialects/kubeadm/host/scripts.ts';
 import { attackedManifest, KubeadmRig, VERSION } from '../attacks/kubeadm-rig.ts';
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');

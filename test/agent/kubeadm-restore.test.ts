@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { restoreScripts } from '../../src/cli/kubeadm/restore-etcd.ts';
+import { restoreScripts } from '../../src/dialects/kubeadm/command/restore-etcd.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 let root = '';

@@ -9,7 +9,7 @@ import {
   rollBackScript,
   stageBody,
   stepScript,
-} from '../../src/kubeadm/scripts.ts';
+} from '../../src/dialects/kubeadm/host/scripts.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 const [OLD, NEW] = ['v1.35.2', 'v1.36.3'];

@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { scriptFile } from '../../src/kubeadm/script-file.ts';
-import { PRELUDE } from '../../src/kubeadm/scripts.ts';
+import { scriptFile } from '../../src/dialects/kubeadm/host/script-file.ts';
+import { PRELUDE } from '../../src/dialects/kubeadm/host/scripts.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 const recorded = await readFile('test/fixtures/kubeadm/plan-v1.36.3.json', 'utf8');

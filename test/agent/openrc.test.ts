@@ -1,7 +1,7 @@
 /** The proof of restarts under OpenRC itself: a real supervise-daemon, in a jail of its own. */
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { leftOut } from '../left-out.ts';
+import { leftOut } from '../support/left-out.ts';
 import { runInJail, whyNoOpenRc } from './openrc/jail.ts';
 
 const why = whyNoOpenRc();

@@ -4,7 +4,7 @@ import { cordonOwner } from '../../src/drain/cordon-marks.ts';
 import { namespaces, nodes, pods } from '../../src/kube/resources.ts';
 import type { AgentPolicy } from '../../src/signal/annotations.ts';
 import { controlNodes, nodeNameOf, SIGNAL_STATUSES } from '../../src/signal/names.ts';
-import { buildPod } from '../builders/pods.ts';
+import { buildPod } from '../support/builders/pods.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, Rig } from './rig.ts';
 

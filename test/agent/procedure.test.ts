@@ -7,7 +7,7 @@ import type { Node } from '../../src/kube/resources.ts';
 import { encodeAgentPolicy, encodeReport } from '../../src/signal/annotations.ts';
 import { SIGNAL_DATA_ANNOTATION, SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
-import { hurriedClock } from '../faults/hurried-clock.ts';
+import { hurriedClock } from '../support/clock/hurried-clock.ts';
 import { Fuse } from './fuse.ts';
 import { Builds, NEW, OLD, Place } from './in-process.ts';
 import { MemoryStore, viewOf } from './memory-object.ts';

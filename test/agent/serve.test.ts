@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { pathsBeside } from '../../src/agent/state/state-directory.ts';
-import { publishReleases, startUpdateServer } from '../builders/update-servers.ts';
 import { seededRandom } from '../faults/random.ts';
+import { publishReleases, startUpdateServer } from '../support/builders/update-servers.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, Rig } from './rig.ts';
 

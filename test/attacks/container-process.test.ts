@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { findServices } from '../../src/agent/service/find-services.ts';
-import { testUnless } from '../left-out.ts';
+import { testUnless } from '../support/left-out.ts';
 import { attackOnDisk } from './rig.ts';
 
 let directory: string;

@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { localShells } from '../../src/agent/kubeadm/perform-on-kubeadm.ts';
+import { localShells } from '../../src/dialects/kubeadm/agent/perform-on-kubeadm.ts';
 import {
   diffScript,
   prepareScript,
   probeScript,
   stageBody,
   stepScript,
-} from '../../src/kubeadm/scripts.ts';
+} from '../../src/dialects/kubeadm/host/scripts.ts';
 import { attackedManifest, KubeadmRig, VERSION } from './kubeadm-rig.ts';
 
 /** Nobody else on this machine has them. */

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { machines, NODE_ANNOTATIONS } from '../../src/api/capi/machine.ts';
 import { type Node, nodes } from '../../src/kube/resources.ts';
-import { MachineScene } from '../capi/machine-scene.ts';
+import { MachineScene } from '../support/capi/machine-scene.ts';
 
 const HINT = 'check that --kubeconfig is for the cluster of this Machine';
 

@@ -5,27 +5,27 @@
 
 import { describe, expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
-import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import { viewsOf } from '../../src/engine/observe/world.ts';
+import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
 import { failedInFlightIn } from '../../src/engine/schedule/slots.ts';
+import { viewsOf } from '../../src/engine/snapshot/world.ts';
 import { type Node, nodes } from '../../src/kube/resources.ts';
 import { decodeSignal } from '../../src/signal/annotations.ts';
 import { ATTEMPT_LABEL, ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
-import { knowledgeOf } from '../builders/knowledge.ts';
-import { MemoryApi } from '../builders/memory-api.ts';
-import { buildNode } from '../builders/nodes.ts';
-import { working } from '../builders/observations.ts';
-import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
-import { buildPolicy } from '../builders/rollout-policies.ts';
-import { buildRollout } from '../builders/rollouts.ts';
-import { buildSignal } from '../builders/signals.ts';
-import { buildSnapshot } from '../builders/snapshots.ts';
-import { buildStage } from '../builders/stages.ts';
-import { buildTarget } from '../builders/targets.ts';
-import { HOUR, MINUTE, T0 } from '../builders/times.ts';
-import { FakeClock } from '../faults/fake-clock.ts';
+import { knowledgeOf } from '../support/builders/knowledge.ts';
+import { MemoryApi } from '../support/builders/memory-api.ts';
+import { buildNode } from '../support/builders/nodes.ts';
+import { working } from '../support/builders/observations.ts';
+import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
+import { buildPolicy } from '../support/builders/rollout-policies.ts';
+import { buildRollout } from '../support/builders/rollouts.ts';
+import { buildSignal } from '../support/builders/signals.ts';
+import { buildSnapshot } from '../support/builders/snapshots.ts';
+import { buildStage } from '../support/builders/stages.ts';
+import { buildTarget } from '../support/builders/targets.ts';
+import { FakeClock } from '../support/clock/fake-clock.ts';
+import { HOUR, MINUTE, T0 } from '../support/clock/times.ts';
 
 /** Without the questions to discovery, which the API server in memory does not answer. */
 const { preconditions: _unasked, ...dialect } = autopilot;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { buildPlan, buildUpdate } from '../builders/plans.ts';
+import { buildPlan, buildUpdate } from '../support/builders/plans.ts';
 import { RefitProcess, runRefit, runRefitProcess } from '../testenv/refit-process.ts';
 
 let directory = '';

@@ -9,9 +9,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { REFIT } from '../../sandbox/refit.ts';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { makeKey, type SshServer } from '../../sandbox/sshd/server.ts';
-import { openShells } from '../../src/dialects/kubeadm/ssh.ts';
-import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
-import { testUnless, whyNoProgram } from '../left-out.ts';
+import { openShells } from '../../src/dialects/kubeadm/plan/ssh.ts';
+import { startDebianServer, whyNoSshd } from '../support/kubeadm/debian-server.ts';
+import { testUnless, whyNoProgram } from '../support/left-out.ts';
 import { kubeconfigOf } from './rig.ts';
 
 const host = { name: 'w1', address: '127.0.0.1', role: 'controlPlane' } as const;

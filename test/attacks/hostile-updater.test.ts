@@ -4,12 +4,12 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Updater } from '../../src/api/refit/updater-set.ts';
-import { MACHINE_SHAPE } from '../../src/dialects/capi/can-update.ts';
-import { applyPatches } from '../../src/dialects/capi/updaters/hook-patch.ts';
-import { updaterClient } from '../../src/dialects/capi/updaters/updater-client.ts';
+import { MACHINE_SHAPE } from '../../src/dialects/capi/hooks/can-update.ts';
+import { applyPatches } from '../../src/dialects/capi/hooks/updaters/hook-patch.ts';
+import { updaterClient } from '../../src/dialects/capi/hooks/updaters/updater-client.ts';
 import { createAuthority, issueServer, validFrom } from '../../tools/controlplane/certs.ts';
-import { bundleOf } from '../builders/updater-sets.ts';
-import { buildTriple, jsonPatch } from '../capi/triples.ts';
+import { bundleOf } from '../support/builders/updater-sets.ts';
+import { buildTriple, jsonPatch } from '../support/capi/triples.ts';
 
 const subject = { commonName: 'updaters' };
 const validity = validFrom(Date.now());

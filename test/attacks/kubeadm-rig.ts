@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import type { KubeadmOptions, Upgrade } from '../../src/kubeadm/host.ts';
+import type { KubeadmOptions, Upgrade } from '../../src/dialects/kubeadm/host/host.ts';
+import { parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 export const VERSION = 'v1.36.3';

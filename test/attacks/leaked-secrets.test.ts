@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { stageBody } from '../../src/dialects/kubeadm/host/scripts.ts';
 import { nodes } from '../../src/kube/resources.ts';
-import { stageBody } from '../../src/kubeadm/scripts.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { startMemoryCluster } from '../agent/memory-cluster.ts';
 import { NEW, Rig } from '../agent/rig.ts';
-import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
+import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
 import { runRefit } from '../testenv/refit-process.ts';
 
 const SECRETS = /scout|hunter2|sesame/;

@@ -3,9 +3,14 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type ManifestHost, parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { parseFacts } from '../../src/kubeadm/probe.ts';
-import { kubeadmBody, probeScript, repairScript, stepScript } from '../../src/kubeadm/scripts.ts';
+import { parseFacts } from '../../src/dialects/kubeadm/host/probe.ts';
+import {
+  kubeadmBody,
+  probeScript,
+  repairScript,
+  stepScript,
+} from '../../src/dialects/kubeadm/host/scripts.ts';
+import { type ManifestHost, parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];

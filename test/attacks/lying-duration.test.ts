@@ -1,22 +1,22 @@
 /** One kubelet says that its upgrade took for ever: no maintenance window was long enough for any other node, not even where none is set. */
 import { expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
-import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import { viewsOf } from '../../src/engine/observe/world.ts';
+import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
+import { viewsOf } from '../../src/engine/snapshot/world.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { decodeReport, decodeSignal } from '../../src/signal/annotations.ts';
 import { REPORT_ANNOTATION, ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import { rfc3339 } from '../../src/util/clock.ts';
-import { knowledgeOf } from '../builders/knowledge.ts';
-import { MemoryApi } from '../builders/memory-api.ts';
-import { buildNode } from '../builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
-import { buildPolicy } from '../builders/rollout-policies.ts';
-import { buildSignal } from '../builders/signals.ts';
-import { HOUR, MINUTE, T0 } from '../builders/times.ts';
-import { recorded, statusOf } from '../builders/views.ts';
-import { FakeClock } from '../faults/fake-clock.ts';
+import { knowledgeOf } from '../support/builders/knowledge.ts';
+import { MemoryApi } from '../support/builders/memory-api.ts';
+import { buildNode } from '../support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
+import { buildPolicy } from '../support/builders/rollout-policies.ts';
+import { buildSignal } from '../support/builders/signals.ts';
+import { recorded, statusOf } from '../support/builders/views.ts';
+import { FakeClock } from '../support/clock/fake-clock.ts';
+import { HOUR, MINUTE, T0 } from '../support/clock/times.ts';
 
 /** Without the questions to discovery, which the API server in memory does not answer. */
 const { preconditions: _unasked, ...dialect } = autopilot;

@@ -1,18 +1,18 @@
 /** One kubelet writes the last time that a computer can hold: `refit status` and `refit why` ended with an internal error for everybody. */
 import { describe, expect, test } from 'vitest';
 import { renderPlan } from '../../src/cli/status/text.ts';
-import { whyLines } from '../../src/cli/why/command.ts';
-import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import { decide } from '../../src/engine/decide/decide.ts';
+import { whyLines } from '../../src/cli/why/why-command.ts';
+import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import { withStages } from '../../src/engine/model/rollout.ts';
-import { gather } from '../../src/engine/observe/gather.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
+import { gather } from '../../src/engine/snapshot/gather.ts';
+import { decide } from '../../src/engine/turn/decide.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
-import { buildNode } from '../builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
-import { MINUTE, T0 } from '../builders/times.ts';
-import { lookAt, recorded, signalled, statusOf } from '../builders/views.ts';
-import { buildWorld } from '../builders/worlds.ts';
+import { buildNode } from '../support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
+import { lookAt, recorded, signalled, statusOf } from '../support/builders/views.ts';
+import { buildWorld } from '../support/builders/worlds.ts';
+import { MINUTE, T0 } from '../support/clock/times.ts';
 
 const TIMES = [
   '+275760-09-13T00:00:00Z',

@@ -1,9 +1,9 @@
 /** Runs the server of the hooks with the limits of `refit capi-extension`, but for patience: on a busy machine it cuts off nobody. */
 import { join } from 'node:path';
-import { DEFAULT_LIMITS } from '../../src/dialects/capi/connection-limits.ts';
-import { startExtensionServer } from '../../src/dialects/capi/extension-server.ts';
-import { hookService, type ServiceParts } from '../../src/dialects/capi/hook-service.ts';
-import { keepHeapSmall } from '../../src/process/controller-process.ts';
+import { keepHeapSmall } from '../../src/composition/controller-process.ts';
+import { DEFAULT_LIMITS } from '../../src/dialects/capi/hooks/connection-limits.ts';
+import { startExtensionServer } from '../../src/dialects/capi/hooks/extension-server.ts';
+import { hookService, type ServiceParts } from '../../src/dialects/capi/hooks/hook-service.ts';
 import { stderrLogger } from '../../src/util/log.ts';
 
 const [address = '', certificates = ''] = process.argv.slice(2);

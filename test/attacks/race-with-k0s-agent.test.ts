@@ -6,11 +6,11 @@ import type { Node } from '../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
 import { NEW, OLD, Rig } from '../agent/rig.ts';
-import { K0sNode } from '../doubles/k0s-node.ts';
-import { Recorder } from '../doubles/runtime/recorder.ts';
-import { surroundingsFor } from '../doubles/surroundings.ts';
-import { timesOf } from '../doubles/times.ts';
-import { WHOLE } from '../whole.ts';
+import { K0sNode } from '../support/doubles/k0s-node.ts';
+import { Recorder } from '../support/doubles/runtime/recorder.ts';
+import { surroundingsFor } from '../support/doubles/surroundings.ts';
+import { timesOf } from '../support/doubles/times.ts';
+import { WHOLE } from '../support/whole.ts';
 
 let cluster: MemoryCluster;
 beforeAll(async () => void (cluster = await startMemoryCluster()));

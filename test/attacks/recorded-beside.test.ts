@@ -8,12 +8,12 @@ import { systemClock } from '../../src/util/clock.ts';
 import { jsonLogger } from '../../src/util/log.ts';
 import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
 import { NEW, Rig } from '../agent/rig.ts';
-import { K0sNode } from '../doubles/k0s-node.ts';
-import { LEADER_LEASE } from '../doubles/runtime/lease-election.ts';
-import { Recorder } from '../doubles/runtime/recorder.ts';
-import { surroundingsFor } from '../doubles/surroundings.ts';
-import { timesOf } from '../doubles/times.ts';
-import { type RecordedRace, recordedRaces } from '../recordings.ts';
+import { K0sNode } from '../support/doubles/k0s-node.ts';
+import { LEADER_LEASE } from '../support/doubles/runtime/lease-election.ts';
+import { Recorder } from '../support/doubles/runtime/recorder.ts';
+import { surroundingsFor } from '../support/doubles/surroundings.ts';
+import { timesOf } from '../support/doubles/times.ts';
+import { type RecordedRace, recordedRaces } from '../support/recordings.ts';
 
 let cluster: MemoryCluster;
 beforeAll(async () => void (cluster = await startMemoryCluster()));

@@ -9,7 +9,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { startDownloadServer } from '../../sandbox/hosts/download-server.ts';
 import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';
 import { NEW, Rig, type RigOptions } from '../agent/rig.ts';
-import { testUnless } from '../left-out.ts';
+import { testUnless } from '../support/left-out.ts';
 
 /** User and group `nobody`: no rights on this host. */
 export const NOBODY = 65_534;

@@ -5,9 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { array, assert, asyncProperty, constantFrom, oneof, record, string } from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { restoreFactsScript, restoreScripts } from '../../src/cli/kubeadm/restore-etcd.ts';
-import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import type { Binary } from '../../src/kubeadm/host.ts';
+import {
+  restoreFactsScript,
+  restoreScripts,
+} from '../../src/dialects/kubeadm/command/restore-etcd.ts';
+import type { Binary } from '../../src/dialects/kubeadm/host/host.ts';
 import {
   containerdBody,
   diffScript,
@@ -21,10 +23,11 @@ import {
   type StepBody,
   stageBody,
   stepScript,
-} from '../../src/kubeadm/scripts.ts';
+} from '../../src/dialects/kubeadm/host/scripts.ts';
+import { parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
 import { printableUrl } from '../../src/util/printable-url.ts';
 import { run } from '../../tools/controlplane/run.ts';
-import { WHOLE } from '../whole.ts';
+import { WHOLE } from '../support/whole.ts';
 
 const NOTE = 'printf "%s\\0" "$@" >>"$REFIT_ROOT/asked"';
 /** What is unpacked has the version that is asked for, so that the steps go on to the end. */

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { startUpdateServer } from '../builders/update-servers.ts';
+import { startUpdateServer } from '../support/builders/update-servers.ts';
 
 /** More than one client may have. */
 const FLOOD = 1_200;

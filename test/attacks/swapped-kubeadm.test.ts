@@ -2,10 +2,10 @@
 import { createHash } from 'node:crypto';
 import { chmod, chown, mkdir, symlink } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findKubeadm, localShells } from '../../src/agent/kubeadm/perform-on-kubeadm.ts';
-import { restoreFactsScript } from '../../src/cli/kubeadm/restore-etcd.ts';
-import type { Shells } from '../../src/kubeadm/host.ts';
-import { parseFacts } from '../../src/kubeadm/probe.ts';
+import { findKubeadm, localShells } from '../../src/dialects/kubeadm/agent/perform-on-kubeadm.ts';
+import { restoreFactsScript } from '../../src/dialects/kubeadm/command/restore-etcd.ts';
+import type { Shells } from '../../src/dialects/kubeadm/host/host.ts';
+import { parseFacts } from '../../src/dialects/kubeadm/host/probe.ts';
 import {
   diffScript,
   kubeadmBody,
@@ -13,7 +13,7 @@ import {
   probeScript,
   stageBody,
   stepScript,
-} from '../../src/kubeadm/scripts.ts';
+} from '../../src/dialects/kubeadm/host/scripts.ts';
 import { attackedManifest, KubeadmRig, VERSION } from './kubeadm-rig.ts';
 import { attackAsNobody, NOBODY } from './rig.ts';
 

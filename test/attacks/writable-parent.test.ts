@@ -4,7 +4,7 @@ import { chmod, chown } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { NEW, type Rig } from '../agent/rig.ts';
-import { testUnless } from '../left-out.ts';
+import { testUnless } from '../support/left-out.ts';
 import { attackAsNobody, NOBODY, startNode, useCluster } from './rig.ts';
 
 useCluster();

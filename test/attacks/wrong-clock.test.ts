@@ -3,8 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { Builds, NEW, Place } from '../agent/in-process.ts';
-import { buildVeto } from '../builders/vetoes.ts';
 import { SkewedClock } from '../faults/skewed-clock.ts';
+import { buildVeto } from '../support/builders/vetoes.ts';
 
 const DAY = 86_400_000;
 const VETO = buildVeto({ maxSignalAgeMs: 7 * DAY });

@@ -4,9 +4,9 @@ import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import type { Pod } from '../../src/kube/resources.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
 import { silentLogger } from '../../src/util/log.ts';
-import { type Asked, PodApi, refuse, refuseByBudget } from '../builders/pod-api.ts';
-import { buildPod, type PodTraits } from '../builders/pods.ts';
-import { FakeClock } from './fake-clock.ts';
+import { type Asked, PodApi, refuse, refuseByBudget } from '../support/builders/pod-api.ts';
+import { buildPod, type PodTraits } from '../support/builders/pods.ts';
+import { FakeClock } from '../support/clock/fake-clock.ts';
 import { pick, seededRandom } from './random.ts';
 
 export interface Outcome {

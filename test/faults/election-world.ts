@@ -4,7 +4,7 @@ import { guardedClient, type WriteGuard } from '../../src/kube/election/write-gu
 import { type Lease, leases } from '../../src/kube/resources.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
 import { sleep } from '../../src/util/clock.ts';
-import { FakeClock } from './fake-clock.ts';
+import { FakeClock } from '../support/clock/fake-clock.ts';
 import { LeaseServer, type Link, leaseClient } from './lease-server.ts';
 import { seededRandom } from './random.ts';
 import { SkewedClock } from './skewed-clock.ts';

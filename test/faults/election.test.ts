@@ -1,7 +1,7 @@
 /** Proves that never two leaders can both write: partitions, halted processes, clocks that drift, requests lost and late. */
 import { expect, test } from 'vitest';
 import type { Term, WriteGuard } from '../../src/kube/election/write-guard.ts';
-import { WHOLE } from '../whole.ts';
+import { WHOLE } from '../support/whole.ts';
 import { runElectionWorld, type Verdict, type WorldOptions } from './election-world.ts';
 
 const SEEDS = Array.from({ length: WHOLE ? 20 : 6 }, (_, index) => 1_000 + index);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ApiServer, startApiServer } from '../../sandbox/api-server/api-server.ts';
 import type { WatchEvent } from '../../src/kube/client.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
-import { WHOLE } from '../whole.ts';
+import { WHOLE } from '../support/whole.ts';
 import { ALL_FAULTS } from './fault-dice.ts';
 import { LAST, type Outcome, runTrial, type Tamper, type Trial } from './informer-world.ts';
 

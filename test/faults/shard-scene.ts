@@ -5,21 +5,21 @@
 
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
-import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import type { Dialect } from '../../src/engine/dialect.ts';
-import { viewsOf } from '../../src/engine/observe/world.ts';
+import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import type { Dialect } from '../../src/engine/contract/dialect.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
+import { viewsOf } from '../../src/engine/snapshot/world.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type KubeObject, nodes, type Resource } from '../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { controlNodes } from '../../src/signal/names.ts';
-import { knowledgeOf } from '../builders/knowledge.ts';
-import { type LaggingView, MemoryApi } from '../builders/memory-api.ts';
-import { buildControlNode, buildNode } from '../builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
-import { later, T0 } from '../builders/times.ts';
-import { FakeClock } from './fake-clock.ts';
+import { knowledgeOf } from '../support/builders/knowledge.ts';
+import { type LaggingView, MemoryApi } from '../support/builders/memory-api.ts';
+import { buildControlNode, buildNode } from '../support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
+import { FakeClock } from '../support/clock/fake-clock.ts';
+import { later, T0 } from '../support/clock/times.ts';
 
 export const WORKERS = ['w1', 'w2', 'w3', 'w4', 'w5'];
 export const CONCURRENT = 2;

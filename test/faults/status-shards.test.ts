@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
-import { shardReferenceOf } from '../../src/dialects/autopilot/status-shards/merge.ts';
-import { shardsOfSizes } from '../../src/dialects/autopilot/status-shards/spread.ts';
-import type { StatusSharding } from '../../src/engine/dialect.ts';
+import { shardReferenceOf } from '../../src/dialects/autopilot/plan/status-shards/merge.ts';
+import { shardsOfSizes } from '../../src/dialects/autopilot/plan/status-shards/spread.ts';
+import type { StatusSharding } from '../../src/engine/contract/dialect.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';
 import { controlNodes } from '../../src/signal/names.ts';
-import { WHOLE } from '../whole.ts';
+import { WHOLE } from '../support/whole.ts';
 import { type Death, ShardScene, WORKERS } from './shard-scene.ts';
 
 const SMALL = shardsOfSizes({ plan: 3, shard: 2, failures: 2 });

@@ -4,9 +4,9 @@ import type { Role } from '../../src/engine/model/rollout.ts';
 import type { KubeObject, Node } from '../../src/kube/resources.ts';
 import { encodePresence } from '../../src/signal/agent-presence.ts';
 import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
-import { buildControlNode, buildNode } from '../builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
-import { MINUTE, T0 } from '../builders/times.ts';
+import { buildControlNode, buildNode } from '../support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
+import { MINUTE, T0 } from '../support/clock/times.ts';
 import type { Quality } from './host.ts';
 import { ANY_NODE } from './nameless.ts';
 

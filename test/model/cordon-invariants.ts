@@ -17,7 +17,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     sentence:
       'While a signal is open and its agent has not given up, a Node whose service runs another file than the one at the path has no pods that a drain evicts.',
     upheldBy:
-      '`src/engine/decide/choose-drain-action.ts`: cordon, then drain, then acknowledge; `src/agent/steps/update-steps.ts`: no swap before that',
+      '`src/engine/turn/choose-drain-action.ts`: cordon, then drain, then acknowledge; `src/agent/steps/update-steps.ts`: no swap before that',
     holds: ({ nodes }) =>
       nodes.every((node) => !node.host.hasPods || !runsAnother(node.host) || !isSwapping(node)),
   },
@@ -26,7 +26,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     sentence:
       'While a signal is open and its agent has not given up, a Node whose service runs another file than the one at the path is cordoned.',
     upheldBy:
-      '`src/engine/decide/choose-drain-action.ts`, `src/agent/steps/update-steps.ts`: cordon before the swap, uncordon after the proof; `src/engine/decide/choose-node-actions.ts`: never uncordons a node at work',
+      '`src/engine/turn/choose-drain-action.ts`, `src/agent/steps/update-steps.ts`: cordon before the swap, uncordon after the proof; `src/engine/turn/choose-node-actions.ts`: never uncordons a node at work',
     holds: ({ nodes }) =>
       nodes
         .filter(({ spec, host }) => spec.role === 'worker' && runsAnother(host))
@@ -44,7 +44,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     sentence:
       "At the end of a run no Node has a cordon, a mark or a taint of ours. Exception: k0s's dead end, where its own agent has restarted a version that names itself otherwise.",
     upheldBy:
-      '`src/engine/decide/choose-node-actions.ts`: cleans up after each settled target; `src/agent/steps/update-steps.ts`: uncordons before it reports a failure',
+      '`src/engine/turn/choose-node-actions.ts`: cleans up after each settled target; `src/agent/steps/update-steps.ts`: uncordons before it reports a failure',
     atRest: true,
     holds: ({ nodes }) =>
       nodes.every(
@@ -58,7 +58,7 @@ export const ABOUT_CORDONS: readonly StatedInvariant[] = [
     sentence:
       "At the end of a run, however it ended, every signal is over, and every node runs the file at its path. Exceptions: nodes without power, nodes whose agent reported that it could not put the old file back, and k0s's dead end.",
     upheldBy:
-      '`src/engine/decide/choose-node-actions.ts`: cancels signals while that is possible; `src/agent/steps/update-steps.ts`: finishes what it has begun',
+      '`src/engine/turn/choose-node-actions.ts`: cancels signals while that is possible; `src/agent/steps/update-steps.ts`: finishes what it has begun',
     atRest: true,
     holds: ({ nodes }) =>
       nodes.every(

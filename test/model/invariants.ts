@@ -37,7 +37,7 @@ const ABOUT_MOTION: readonly StatedInvariant[] = [
     name: 'concurrent-workers',
     sentence: 'Never more workers are in motion than `concurrent` allows.',
     upheldBy:
-      '`src/engine/schedule/slots.ts`; `src/engine/act/record.ts`: every record carries the resourceVersion that the decision used',
+      '`src/engine/schedule/slots.ts`; `src/engine/execute/record.ts`: every record carries the resourceVersion that the decision used',
     alsoSeenBy: OUTSIDE,
     holds: ({ nodes }, { concurrent }) => moving(nodes, 'worker').length <= concurrent,
   },
@@ -48,7 +48,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
     name: 'intent-before-signal',
     sentence:
       'For every signal of the plan on an object, the plan records the intent. Exceptions: a signal still in transit when the plan is aborted, and what is left of an attempt that will be retried.',
-    upheldBy: '`src/engine/decide/decide.ts`: signals only targets whose intent is recorded',
+    upheldBy: '`src/engine/turn/decide.ts`: signals only targets whose intent is recorded',
     holds: (glance) =>
       glance.isAborted ||
       signalled(glance).every(
@@ -61,7 +61,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
     name: 'no-signal-for-what-is-done',
     sentence: 'No signal without a report is for a target that is recorded as done.',
     upheldBy:
-      '`src/engine/act/writes.ts`: the plan is read again between reading the object and writing it',
+      '`src/engine/execute/writes.ts`: the plan is read again between reading the object and writing it',
     holds: (glance) =>
       signalled(glance).every(
         (node) => node.signal?.status !== undefined || stateOf(glance, node) !== 'SignalCompleted',
@@ -81,7 +81,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
     name: 'ahead-within-slots',
     sentence: 'Never more nodes that wait are asked to fetch ahead than may be in motion at once.',
     upheldBy:
-      '`src/engine/decide/prefetch.ts`: those that were asked count, wherever they are in the list',
+      '`src/engine/turn/prefetch.ts`: those that were asked count, wherever they are in the list',
     alsoSeenBy: '`test/testenv/autopilot/prefetch.test.ts`',
     holds: ({ nodes, recorded }, { concurrent }) => {
       const waiting = nodes.filter(({ spec }) =>
@@ -155,7 +155,7 @@ const ABOUT_BINARIES: readonly StatedInvariant[] = [
     name: 'completed-is-done',
     sentence: 'A plan that says `Completed` records every target as done.',
     upheldBy:
-      '`src/engine/decide/advance.ts`: a plan that is over with failed targets ends as `ApplyFailed`',
+      '`src/engine/assess/advance.ts`: a plan that is over with failed targets ends as `ApplyFailed`',
     alsoSeenBy: '`test/testenv/failure-budget.test.ts`',
     holds: ({ state, recorded }) =>
       state !== 'Completed' || recorded.every((target) => target.state === 'SignalCompleted'),

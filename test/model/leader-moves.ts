@@ -1,11 +1,11 @@
 /** The next moves of leaders: any number of them, each deciding on any mixture of cached versions. */
 import type { Plan } from '../../src/api/autopilot/plan.ts';
-import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
+import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { TargetReport } from '../../src/engine/model/decision.ts';
 import { type Role, withStages } from '../../src/engine/model/rollout.ts';
-import { gather } from '../../src/engine/observe/gather.ts';
-import { freshWorld, OwnWrites } from '../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
+import { gather } from '../../src/engine/snapshot/gather.ts';
+import { freshWorld, OwnWrites } from '../../src/engine/snapshot/world.ts';
 import type { KubeObject } from '../../src/kube/resources.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
 import type { Configuration } from './cluster.ts';

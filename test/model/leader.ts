@@ -1,13 +1,13 @@
 /** Runs the real reconciler once on a chosen view of the cluster, and records its writes. */
 
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
-import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
+import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { DrainState, Drains } from '../../src/drain/running-drains.ts';
-import type { Dialect } from '../../src/engine/dialect.ts';
+import type { Dialect } from '../../src/engine/contract/dialect.ts';
 import type { Role } from '../../src/engine/model/rollout.ts';
-import { OwnWrites, type View, type Views, viewsOf } from '../../src/engine/observe/world.ts';
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
 import { createReconciler } from '../../src/engine/reconciler.ts';
+import { OwnWrites, type View, type Views, viewsOf } from '../../src/engine/snapshot/world.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import {
   type KubeList,
@@ -18,7 +18,7 @@ import {
 } from '../../src/kube/resources.ts';
 import { StatusError } from '../../src/kube/status-error.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../src/signal/names.ts';
-import { knowledgeOf } from '../builders/knowledge.ts';
+import { knowledgeOf } from '../support/builders/knowledge.ts';
 
 /** All that one decision depends on: which process decides makes no difference. */
 export interface LeaderView {

@@ -1,6 +1,6 @@
 /** Planted mistakes of leaders: the explorer must find them. */
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
-import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
+import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon-marks.ts';
 import { ABORT_ANNOTATION } from '../../src/engine/model/controls.ts';
 import type { Rollout, Stage } from '../../src/engine/model/rollout.ts';

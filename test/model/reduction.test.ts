@@ -1,6 +1,6 @@
 /** Checks the reduction on small clusters: it finds the same states as the full exploration. For mistakes see `planted.test.ts`. */
 import { expect, test } from 'vitest';
-import { WHOLE } from '../whole.ts';
+import { WHOLE } from '../support/whole.ts';
 import { type Configuration, NOW } from './cluster.ts';
 import { configure } from './configurations.ts';
 import { explore, type Model } from './explorer.ts';

@@ -5,7 +5,7 @@
  * Beside the changed places (`symmetry.ts`), three things go, each for a reason in the code:
  *
  * - Old versions of the plan. A leader that sees one records nothing, since the record carries its resourceVersion; and it
- *   signals nothing, since `src/engine/act/writes.ts` reads the plan again first.
+ *   signals nothing, since `src/engine/execute/writes.ts` reads the plan again first.
  * - Old versions of an object that tell leaders what a newer one tells them, too, and that its agent cannot see any more.
  *   What is decided on them is decided on the newer one; what is written for them is refused, as every old version is.
  *   Of a target that is recorded as done its answer tells nothing: `engine/transitions.ts` has one row for all of them, and

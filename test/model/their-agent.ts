@@ -25,7 +25,7 @@ export function ownAgentFacts(
   }
 }
 
-/** As test/doubles/agent does it; it loses nothing here, since it is ours whose work is examined. */
+/** As test/support/doubles/agent does it; it loses nothing here, since it is ours whose work is examined. */
 export function theirMoves(node: NodeState, rules: NodeRules): NodeMove[] {
   const { host } = node;
   const object = objectAt(rules.contents, node.versions);

@@ -27,7 +27,7 @@ import {
   signalAt,
   situation,
   workFor,
-} from '../builders/agent-situations.ts';
+} from '../support/builders/agent-situations.ts';
 import { type Complaint, mutation } from './mutation.ts';
 
 type Decide = (input: StepInput) => Step;

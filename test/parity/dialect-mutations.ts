@@ -1,14 +1,14 @@
 /** The mutations of the dialect: who is signalled, and which answers count, once a guard of the mapping is gone. */
 import type { Plan, TargetSpec } from '../../src/api/autopilot/plan.ts';
-import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import type { Dialect } from '../../src/engine/dialect.ts';
+import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import type { Dialect } from '../../src/engine/contract/dialect.ts';
 import type { Node } from '../../src/kube/resources.ts';
-import { passOver, wordsOf } from '../builders/autopilot-passes.ts';
-import { buildNode } from '../builders/nodes.ts';
-import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';
-import { buildSignal } from '../builders/signals.ts';
-import { later } from '../builders/times.ts';
-import { buildWorld } from '../builders/worlds.ts';
+import { passOver, wordsOf } from '../support/builders/autopilot-passes.ts';
+import { buildNode } from '../support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed, selected } from '../support/builders/plans.ts';
+import { buildSignal } from '../support/builders/signals.ts';
+import { buildWorld } from '../support/builders/worlds.ts';
+import { later } from '../support/clock/times.ts';
 import { type Complaint, mutation } from './mutation.ts';
 
 type Front = Dialect<Plan>;

@@ -1,16 +1,16 @@
 /** The mutations of what the leader does beside deciding: its drains, and what it asks of the API server. */
 
 import { startApiServer } from '../../sandbox/api-server/api-server.ts';
-import { askRemovedApis } from '../../src/dialects/autopilot/removed-apis.ts';
+import { askRemovedApis } from '../../src/dialects/autopilot/plan/removed-apis.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import { createDrains, type Drains, type DrainsParts } from '../../src/drain/running-drains.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { apiVersionOf, type Resource } from '../../src/kube/resources.ts';
 import { clientOver } from '../../src/kube/transport/http-client.ts';
 import { silentLogger } from '../../src/util/log.ts';
-import { PodApi } from '../builders/pod-api.ts';
-import { buildPod } from '../builders/pods.ts';
-import { FakeClock } from '../faults/fake-clock.ts';
+import { PodApi } from '../support/builders/pod-api.ts';
+import { buildPod } from '../support/builders/pods.ts';
+import { FakeClock } from '../support/clock/fake-clock.ts';
 import { type Complaint, mutation } from './mutation.ts';
 
 const OWNER = 'plan-uid/1';

@@ -12,7 +12,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
 /** Calls of `new RegExp` whose text is not known before they run, with what their texts are. */
 const MADE_AT_RUN_TIME: Readonly<Record<string, string>> = {
   'src/cli/output.ts': 'the character ESC, which is written by its number',
-  'src/install/host/command.ts': 'three words of ours, in a file of root',
+  'src/install/host/host-command.ts': 'three words of ours, in a file of root',
   'src/install/host/service-managers.ts': 'the name of a variable of ours',
 };
 

@@ -8,8 +8,8 @@ import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update
 import { readObjects } from '../../src/api/read-object.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { COMMANDS } from '../../src/cmd/commands.ts';
-import { problemsOf, targetProblems } from '../../src/dialects/autopilot/problems.ts';
-import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
+import { problemsOf, targetProblems } from '../../src/dialects/autopilot/plan/problems.ts';
+import { parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
 import { readUpdateConfig } from '../../src/updates/config/read-config.ts';
 import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
 import { filesOf, ROOT } from './tree.ts';

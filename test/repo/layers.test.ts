@@ -27,7 +27,14 @@ test('the sandbox, tools, tests and the benchmark import only what lies below th
 });
 
 test('there is a rule for each layer, and none for layers that do not exist', () => {
-  expect(Object.keys(BELOW).toSorted()).toEqual(readdirSync(`${ROOT}src`).toSorted());
+  const top = readdirSync(`${ROOT}src`);
+  const inProducts = files.flatMap(({ path }) => {
+    const [, folder, product, inner, file] = path.split('/');
+    if (folder !== 'dialects' || file === undefined || product === 'shared') return [];
+    return [`dialects/*/${inner}`];
+  });
+  const layers = new Set([...top, 'dialects/shared', ...inProducts]);
+  expect(Object.keys(BELOW).toSorted()).toEqual([...layers].toSorted());
 });
 
 test.each([
@@ -36,6 +43,21 @@ test.each([
     'engine imports a dialect, as a type',
     'src/engine/a.ts',
     "import type { B } from '../dialects/x/b.ts';",
+  ],
+  [
+    'one product imports another',
+    'src/dialects/x/plan/a.ts',
+    "import { b } from '../../y/plan/b.ts';",
+  ],
+  [
+    "a product's agent imports its plan",
+    'src/dialects/x/agent/a.ts',
+    "import { b } from '../plan/b.ts';",
+  ],
+  [
+    "a product's host imports the engine",
+    'src/dialects/x/host/a.ts',
+    "import { b } from '../../../engine/b.ts';",
   ],
   ['the agent imports schemas', 'src/agent/a.ts', "export { b } from '../api/b.ts';"],
   ['cmd imports the sandbox', 'src/cmd/a.ts', "const b = await import('../../sandbox/b.ts');"],

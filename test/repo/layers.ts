@@ -2,20 +2,59 @@
 import type { Import, SourceFile } from './tree.ts';
 
 const CORE = ['engine', 'runtime', 'api', 'signal', 'drain', 'versions', 'kube', 'http', 'util'];
+const HOST = ['dialects/*/host', 'versions', 'kube', 'util'];
+const AGENT = ['agent', 'signal', 'drain', 'http', ...HOST];
+const PLAN = ['dialects/*/host', 'dialects/shared', ...CORE];
 
-/** What each folder of src/ may import beside itself. `agent` gets the least, because it ships as one file. */
+/**
+ * The folders that each folder of src/ may import beside itself. The agent gets the least, because it ships as one file.
+ * In a product's folder, `dialects/*` stands for that product alone: products don't know each other.
+ */
 export const BELOW: Readonly<Record<string, readonly string[]>> = {
-  cmd: ['cli', 'dialects', 'install', 'agent', 'process', 'updates', 'kubeadm', ...CORE],
+  cmd: [
+    'cli',
+    'dialects',
+    'dialects/*/plan',
+    'dialects/*/agent',
+    'dialects/*/host',
+    'dialects/*/command',
+    'install',
+    'agent',
+    'composition',
+    'updates',
+    ...CORE,
+  ],
   install: ['agent', 'api', 'kube', 'signal', 'util'],
-  cli: ['dialects', 'process', 'updates', 'kubeadm', ...CORE],
-  process: CORE,
-  dialects: ['kubeadm', ...CORE],
+  'dialects/*/command': [
+    'cli',
+    'composition',
+    'install',
+    'updates',
+    'dialects/*/hooks',
+    'dialects/*/plan',
+    ...PLAN,
+  ],
+  cli: [
+    'dialects',
+    'dialects/*/hooks',
+    'dialects/*/plan',
+    'dialects/*/host',
+    'composition',
+    'updates',
+    ...CORE,
+  ],
+  composition: ['agent', 'dialects/*/agent', 'dialects/*/host', ...CORE],
+  dialects: ['dialects/*/plan', ...CORE],
+  'dialects/*/hooks': ['dialects/*/plan', ...PLAN],
+  'dialects/*/plan': PLAN,
+  'dialects/shared': CORE,
+  'dialects/*/agent': AGENT,
+  'dialects/*/host': HOST,
   updates: CORE,
   engine: ['runtime', 'api', 'signal', 'drain', 'versions', 'kube', 'util'],
   runtime: ['api', 'kube', 'util'],
   api: ['signal', 'kube', 'util'],
-  agent: ['kubeadm', 'signal', 'drain', 'kube', 'http', 'versions', 'util'],
-  kubeadm: ['versions', 'kube', 'util'],
+  agent: ['signal', 'drain', 'kube', 'http', 'versions', 'util'],
   drain: ['kube', 'util'],
   versions: ['util'],
   signal: ['kube', 'util'],
@@ -36,27 +75,42 @@ const BESIDE: Readonly<Record<string, readonly string[]>> = {
 /** Imports that point upward or sideways, each as one line. */
 export function upwardImports(files: readonly SourceFile[]): string[] {
   return files.flatMap(({ path, imports }) => {
-    const [top, layer] = placeOf(path);
-    if (BESIDE[top] === undefined) return [`${path}: ${top} is no layer`];
-    if (top === 'src' && BELOW[layer] === undefined) return [`${path}: ${layer} is no layer`];
+    const from = placeOf(path);
+    if (BESIDE[from.top] === undefined) return [`${path}: ${from.top} is no layer`];
+    if (from.top === 'src' && BELOW[from.layer] === undefined)
+      return [`${path}: ${from.layer} is no layer`];
     return pathsOf(imports)
-      .filter((to) => !mayImport(top, layer, to))
+      .filter((to) => !mayImport(from, to))
       .map((to) => `${path} imports ${to}`);
   });
 }
 
-function mayImport(top: string, layer: string, to: string): boolean {
+function mayImport(from: Place, path: string): boolean {
   // The version is written there.
-  if (to === 'package.json') return true;
-  const [toTop, toLayer] = placeOf(to);
-  if (toTop !== top) return BESIDE[top]?.includes(toTop) === true;
-  return top !== 'src' || toLayer === layer || BELOW[layer]?.includes(toLayer) === true;
+  if (path === 'package.json') return true;
+  const to = placeOf(path);
+  if (to.top !== from.top) return BESIDE[from.top]?.includes(to.top) === true;
+  if (from.top !== 'src') return true;
+  if (from.product !== undefined && to.product !== undefined && from.product !== to.product)
+    return false;
+  return to.layer === from.layer || BELOW[from.layer]?.includes(to.layer) === true;
 }
 
-/** The folder at the top and the one below it. */
-function placeOf(path: string): [string, string] {
-  const [top = '', layer = ''] = path.split('/');
-  return [top, layer];
+interface Place {
+  /** The folder at the top of the repository. */
+  readonly top: string;
+  /** A key of `BELOW`. */
+  readonly layer: string;
+  /** The product in whose folder the file lies; undefined outside of those. */
+  readonly product?: string;
+}
+
+function placeOf(path: string): Place {
+  const [top = '', layer = '', product, inner] = path.split('/');
+  if (top !== 'src' || layer !== 'dialects' || product === undefined) return { top, layer };
+  if (product === 'shared') return { top, layer: 'dialects/shared' };
+  const isFile = inner === undefined;
+  return isFile ? { top, layer } : { top, layer: `dialects/*/${inner}`, product };
 }
 
 /** Every chain of imports that leads back to its start. Imports of types count too. */
@@ -75,12 +129,15 @@ export function importCycles(files: readonly SourceFile[]): string[] {
   return cycles;
 }
 
+const AGENT_FILES = ['src/agent/', 'src/composition/agent/'];
 const READERS = ['src/kube/config/kubeconfig', 'src/util/yaml.ts'];
 
 /** The npm packages that the agent would load, with the file that imports each. Only the readers of the kubeconfig and of YAML may load YAML. */
 export function packagesOfAgent(files: readonly SourceFile[]): string[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
-  const reached = new Set(files.filter(({ path }) => path.startsWith('src/agent/')));
+  const reached = new Set(
+    files.filter(({ path }) => AGENT_FILES.some((start) => path.startsWith(start))),
+  );
   // Iterating a set includes what is added meanwhile: this ends when nothing new is reached.
   for (const { imports } of reached) {
     for (const path of pathsOf(loaded(imports))) {

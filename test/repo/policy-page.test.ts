@@ -10,7 +10,7 @@ import {
   type TimedStep,
 } from '../../src/engine/policy/rollout-policy.ts';
 import { parseDuration } from '../../src/util/duration.ts';
-import { buildUpgradePolicy } from '../builders/policies.ts';
+import { buildUpgradePolicy } from '../support/builders/policies.ts';
 import { ROOT } from './tree.ts';
 
 const PAGE = readFileSync(`${ROOT}docs/guides/policy.md`, 'utf8');

@@ -2,11 +2,11 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type K0sUpdate, type Plan, plans, type TargetSpec } from '../../src/api/autopilot/plan.ts';
-import { problemsOf } from '../../src/dialects/autopilot/problems.ts';
+import { problemsOf } from '../../src/dialects/autopilot/plan/problems.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { buildPlan, buildUpdate, listed, SHA256, selected } from '../builders/plans.ts';
+import { buildPlan, buildUpdate, listed, SHA256, selected } from '../support/builders/plans.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 const POLICY = 'deploy/admission-policy-k0s-plans.yaml';

@@ -13,7 +13,7 @@ import {
 } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { controlNodes, SIGNAL_DATA_ANNOTATION } from '../../src/signal/names.ts';
-import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';
+import { buildPlan, buildUpdate, listed, selected } from '../support/builders/plans.ts';
 import { auditedSince, endOfAudit } from './audit.ts';
 import { installKinds, kubeconfigFor, kubectlAs, ON_SERVER } from './control-plane.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';

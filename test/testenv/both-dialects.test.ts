@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';
-import { holds } from '../../src/dialects/cattle/conditions.ts';
+import { holds } from '../../src/dialects/cattle/plan/conditions.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import {
   annotated,
@@ -24,7 +24,7 @@ import { claimOn, signallerOf } from '../../src/signal/at-work.ts';
 import { AGENT_ANNOTATION } from '../../src/signal/names.ts';
 import { rfc3339, sleep, systemClock } from '../../src/util/clock.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
-import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
+import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
 import { conditionOf, NAMESPACE, nodeOf, planOf, startController } from './cattle-rig.ts';
 import { apply, installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { clientOf } from './drain-stage.ts';

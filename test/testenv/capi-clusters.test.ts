@@ -18,15 +18,15 @@ import { updaterSets } from '../../src/api/refit/updater-set.ts';
 import { leases, nodes, secrets } from '../../src/kube/resources.ts';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
-import { buildUpdaterSet } from '../builders/updater-sets.ts';
+import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
+import { buildUpdaterSet } from '../support/builders/updater-sets.ts';
 import {
   FROM,
   type MachineCluster,
   machineOf,
   openMachineCluster,
   TO,
-} from '../capi/machine-cluster.ts';
-import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
+} from '../support/capi/machine-cluster.ts';
 import { apply, kubeconfigFor, kubectlAs, SPARING } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 

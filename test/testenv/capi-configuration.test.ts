@@ -8,8 +8,13 @@ import { updaterSets } from '../../src/api/refit/updater-set.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { configurableOn } from '../../src/signal/agent-presence.ts';
 import { configurationRequestOn } from '../../src/signal/node-configuration.ts';
-import { buildUpdaterSet } from '../builders/updater-sets.ts';
-import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
+import { buildUpdaterSet } from '../support/builders/updater-sets.ts';
+import {
+  type MachineCluster,
+  machineOf,
+  openMachineCluster,
+  TO,
+} from '../support/capi/machine-cluster.ts';
 import { apply, kubeconfigFor } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 

@@ -3,10 +3,15 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { driveUpdate } from '../../sandbox/cluster/machine-manager.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
-import { updateOn } from '../../src/dialects/capi/rollout.ts';
+import { updateOn } from '../../src/dialects/capi/plan/rollout.ts';
 import { nodes } from '../../src/kube/resources.ts';
-import { buildUpgradePolicy } from '../builders/policies.ts';
-import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
+import { buildUpgradePolicy } from '../support/builders/policies.ts';
+import {
+  type MachineCluster,
+  machineOf,
+  openMachineCluster,
+  TO,
+} from '../support/capi/machine-cluster.ts';
 import { kubeconfigFor } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 

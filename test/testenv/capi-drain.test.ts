@@ -4,7 +4,7 @@ import type { Host } from '../../sandbox/hosts/host.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { cordonOwner } from '../../src/drain/cordon-marks.ts';
 import { nodes, type Pod, pods } from '../../src/kube/resources.ts';
-import { type MachineCluster, openMachineCluster, TO } from '../capi/machine-cluster.ts';
+import { type MachineCluster, openMachineCluster, TO } from '../support/capi/machine-cluster.ts';
 import { apply, kubectlAs } from './control-plane.ts';
 import { Workloads } from './drain-workloads.ts';
 

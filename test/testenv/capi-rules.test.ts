@@ -2,11 +2,16 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { clusters, drainRules, machines } from '../../src/api/capi/machine.ts';
-import { HELD_LABEL } from '../../src/dialects/capi/machine-care.ts';
+import { HELD_LABEL } from '../../src/dialects/capi/plan/machine-care.ts';
 import { apiVersionOf, pods, type Resource } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';
-import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
+import {
+  type MachineCluster,
+  machineOf,
+  openMachineCluster,
+  TO,
+} from '../support/capi/machine-cluster.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
 const [NAMESPACE, NODE, CLUSTER] = ['default', 'worker1', 'stand-in'];

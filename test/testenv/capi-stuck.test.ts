@@ -4,7 +4,12 @@ import { driveUpdate, writeDesired } from '../../sandbox/cluster/machine-manager
 import { machines } from '../../src/api/capi/machine.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
 import { messageOf } from '../../src/util/errors.ts';
-import { type MachineCluster, machineOf, openMachineCluster, TO } from '../capi/machine-cluster.ts';
+import {
+  type MachineCluster,
+  machineOf,
+  openMachineCluster,
+  TO,
+} from '../support/capi/machine-cluster.ts';
 import { kubectlAs } from './control-plane.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };

@@ -9,20 +9,20 @@ import { CLUSTER, referencesOf } from '../../sandbox/cluster/machines.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { machineDeployments, machines, SET_LABELS } from '../../src/api/capi/machine.ts';
 import { type Updater, type UpdaterSet, updaterSets } from '../../src/api/refit/updater-set.ts';
-import { STEPS_ANNOTATION } from '../../src/dialects/capi/updaters/step-record.ts';
+import { STEPS_ANNOTATION } from '../../src/dialects/capi/hooks/updaters/step-record.ts';
 import { apiVersionOf } from '../../src/kube/resources.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { messageOf } from '../../src/util/errors.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import { type Process, startProcess } from '../../tools/controlplane/process.ts';
-import { ANY_CA, buildUpdaterSet, bundleOf } from '../builders/updater-sets.ts';
+import { ANY_CA, buildUpdaterSet, bundleOf } from '../support/builders/updater-sets.ts';
 import {
   FROM,
   type MachineCluster,
   machineOf,
   openMachineCluster,
   TO,
-} from '../capi/machine-cluster.ts';
+} from '../support/capi/machine-cluster.ts';
 import { apply, kubeconfigFor } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 

@@ -12,15 +12,15 @@ import { encodePresence } from '../../src/signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../src/signal/names.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
+import { startTcpProxy } from '../faults/tcp-proxy.ts';
 import {
   FROM,
   type MachineCluster,
   machineOf,
   openMachineCluster,
   TO,
-} from '../capi/machine-cluster.ts';
-import { type Sighting, watchSignals } from '../expectations/signal-watch.ts';
-import { startTcpProxy } from '../faults/tcp-proxy.ts';
+} from '../support/capi/machine-cluster.ts';
+import { type Sighting, watchSignals } from '../support/expectations/signal-watch.ts';
 import { controlPlane, kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 const CONTROL_PLANE = 'worker3';

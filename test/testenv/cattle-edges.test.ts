@@ -8,7 +8,7 @@ import { cattlePlans } from '../../src/api/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type Job, jobs, nodes } from '../../src/kube/resources.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
-import type { CattleSpec } from '../builders/cattle-plans.ts';
+import type { CattleSpec } from '../support/builders/cattle-plans.ts';
 import {
   conditionOf,
   installKinds,

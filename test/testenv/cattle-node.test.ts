@@ -8,7 +8,7 @@ import { createNode } from '../../sandbox/cluster/objects.ts';
 import { Kubelet } from '../../sandbox/kubelet/kubelet.ts';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';
-import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
+import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { jobs, nodes, type Pod, pods } from '../../src/kube/resources.ts';
 import { writeAccountKubeconfig } from './account.ts';

@@ -8,7 +8,7 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { type Process, startProcess } from '../../tools/controlplane/process.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
-import type { CattleSpec } from '../builders/cattle-plans.ts';
+import type { CattleSpec } from '../support/builders/cattle-plans.ts';
 import { apply, kubeconfigFor } from './control-plane.ts';
 
 export const NAMESPACE = 'system-upgrade';

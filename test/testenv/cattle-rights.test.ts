@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { REFIT } from '../../sandbox/refit.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
-import { buildCattlePlan } from '../builders/cattle-plans.ts';
+import { buildCattlePlan } from '../support/builders/cattle-plans.ts';
 import { writeAccountKubeconfig } from './account.ts';
 import { apply, kubectlAs } from './control-plane.ts';
 

@@ -6,14 +6,14 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import type { DrainSpec } from '../../src/api/cattle/workload.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';
-import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
-import { jobOf } from '../../src/dialects/cattle/job.ts';
+import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
+import { jobOf } from '../../src/dialects/cattle/plan/job.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type Job, jobs, nodes, type ObjectMeta, secrets } from '../../src/kube/resources.ts';
 import { claimOn } from '../../src/signal/at-work.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
-import type { CattleSpec } from '../builders/cattle-plans.ts';
-import { secretReader } from '../builders/secret-reader.ts';
+import type { CattleSpec } from '../support/builders/cattle-plans.ts';
+import { secretReader } from '../support/builders/secret-reader.ts';
 import {
   conditionOf,
   installKinds,

@@ -11,7 +11,7 @@ import { jobs, nodes } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
-import { followUnfinished } from '../expectations/unfinished.ts';
+import { followUnfinished } from '../support/expectations/unfinished.ts';
 import {
   conditionOf,
   installKinds,

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../src/api/kinds.ts';
 import type { PlanView } from '../../src/cli/status/view.ts';
-import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/config.ts';
-import { jobOf } from '../../src/dialects/cattle/job.ts';
+import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
+import { jobOf } from '../../src/dialects/cattle/plan/job.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { events, type Job, jobs, nodes, pods, secrets } from '../../src/kube/resources.ts';
@@ -17,8 +17,8 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { CUSTOM_KINDS } from '../../tools/crds/registry.ts';
-import { secretReader } from '../builders/secret-reader.ts';
-import { followUnfinished, type Unfinished } from '../expectations/unfinished.ts';
+import { secretReader } from '../support/builders/secret-reader.ts';
+import { followUnfinished, type Unfinished } from '../support/expectations/unfinished.ts';
 import {
   conditionOf,
   installKinds,

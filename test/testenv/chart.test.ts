@@ -7,7 +7,7 @@ import { parseAllDocuments, stringify } from 'yaml';
 import type { KubeObject } from '../../src/kube/resources.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
-import { TO as MACHINE_TO, openMachineCluster } from '../capi/machine-cluster.ts';
+import { TO as MACHINE_TO, openMachineCluster } from '../support/capi/machine-cluster.ts';
 import { askedBy, writeAccountKubeconfig } from './account.ts';
 import { buildTool } from './build-tool.ts';
 import {

@@ -17,14 +17,14 @@ import {
   ODD_UPDATER_SETS,
   POLICY,
   UPDATER_SET,
-} from '../builders/objects-of-own-kinds.ts';
-import { REFUSED, TAKEN } from '../builders/odd-cattle-plans.ts';
+} from '../support/builders/objects-of-own-kinds.ts';
+import { REFUSED, TAKEN } from '../support/builders/odd-cattle-plans.ts';
 import {
   type CustomObject,
   canonicalSpec,
   recordedObjects,
   recordedShapes,
-} from '../recordings.ts';
+} from '../support/recordings.ts';
 import { kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 const TARGET = { discovery: { static: { nodes: ['worker0'] } } };

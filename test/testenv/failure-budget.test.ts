@@ -4,7 +4,7 @@ import { upgradePolicies } from '../../src/api/kinds.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
-import { buildUpgradePolicy } from '../builders/policies.ts';
+import { buildUpgradePolicy } from '../support/builders/policies.ts';
 
 import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Puppets } from './puppets.ts';

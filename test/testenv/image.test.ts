@@ -13,8 +13,8 @@ import { freePort } from '../../tools/controlplane/ports.ts';
 import { fetchLibraries } from '../../tools/release/debian.ts';
 import { ociArchive } from '../../tools/release/image.ts';
 import { PLATFORMS } from '../../tools/release/node-package.ts';
-import { leftOut } from '../left-out.ts';
-import { buildOneFile } from '../one-file.ts';
+import { leftOut } from '../support/left-out.ts';
+import { buildOneFile } from '../support/one-file.ts';
 import { Container, UnpackedImage, whyNoContainer } from './container.ts';
 import { installKinds, kubeconfigFor } from './control-plane.ts';
 

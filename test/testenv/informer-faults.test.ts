@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Pem } from '../../src/kube/config/cluster-config.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { runTrial } from '../faults/informer-world.ts';
-import { WHOLE } from '../whole.ts';
+import { WHOLE } from '../support/whole.ts';
 import { kubeconfigFor } from './control-plane.ts';
 
 const MUTATIONS = 500;

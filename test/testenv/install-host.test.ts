@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bootInJail, whyNoSystemd } from '../agent/systemd/jail.ts';
-import { leftOut } from '../left-out.ts';
-import { buildOneFile } from '../one-file.ts';
+import { leftOut } from '../support/left-out.ts';
+import { buildOneFile } from '../support/one-file.ts';
 import type { SeenController } from './install-host/seen.ts';
 
 const INSIDE = join(import.meta.dirname, 'install-host', 'inside.ts');

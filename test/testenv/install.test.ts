@@ -17,7 +17,7 @@ import {
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
 import { kubectl } from '../../tools/controlplane/kubectl.ts';
-import { buildPlan } from '../builders/plans.ts';
+import { buildPlan } from '../support/builders/plans.ts';
 import { reviewAccess, type Target } from './access-review.ts';
 import { SPARING } from './control-plane.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';

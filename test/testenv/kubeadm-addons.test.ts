@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
-import type { UpgradeReport } from '../../src/cli/kubeadm/report.ts';
+import type { UpgradeReport } from '../../src/dialects/kubeadm/command/report.ts';
 import { configMaps, type KubeObject, namespaced, namespaces } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
-import { FROM, openScene, type Run, type Scene } from '../kubeadm/suite.ts';
+import { FROM, openScene, type Run, type Scene } from '../support/kubeadm/suite.ts';
 import { apply, kubectlAs } from './control-plane.ts';
 
 const NAMESPACE = 'kubeadm-addons';

@@ -11,15 +11,15 @@ import { prepareExtension } from '../../sandbox/cluster/hook-extension.ts';
 import { REFIT } from '../../sandbox/refit.ts';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
-import { recordOf, updateOn, withRequest } from '../../src/dialects/capi/rollout.ts';
+import { recordOf, updateOn, withRequest } from '../../src/dialects/capi/plan/rollout.ts';
 import { configMaps, kubeletVersionOf, nodes } from '../../src/kube/resources.ts';
 import { agentOf, procedureOf } from '../../src/signal/agent-presence.ts';
 import { decodeReport, decodeSignal } from '../../src/signal/annotations.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { type AgentProcess, startAgentProcess } from '../agent/agent-process.ts';
 import { startTcpProxy, type TcpProxy } from '../faults/tcp-proxy.ts';
-import { holdUp } from '../kubeadm/hooks.ts';
-import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
+import { holdUp } from '../support/kubeadm/hooks.ts';
+import { FROM, openScene, type Run, type Scene, TO } from '../support/kubeadm/suite.ts';
 import { apply, controlPlane, kubeconfigFor } from './control-plane.ts';
 import { kubeconfigVia } from './kubeconfig-variants.ts';
 

@@ -6,8 +6,8 @@ import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { COMPONENTS, logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { subjectOf, writeKubeconfig } from '../../tools/controlplane/kubeconfig.ts';
-import { endOf, playStaticPods } from '../kubeadm/static-pods.ts';
-import { FROM, openScene, type Scene } from '../kubeadm/suite.ts';
+import { endOf, playStaticPods } from '../support/kubeadm/static-pods.ts';
+import { FROM, openScene, type Scene } from '../support/kubeadm/suite.ts';
 import { controlPlane } from './control-plane.ts';
 
 const DAY = 86_400_000;

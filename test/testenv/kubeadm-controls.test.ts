@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { CORDON_ANNOTATION } from '../../src/drain/cordon-marks.ts';
 import { nodes } from '../../src/kube/resources.ts';
-import { cutOffWithout, holdAt, isHeld, release, textOf } from '../kubeadm/hooks.ts';
-import { FROM, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
+import { cutOffWithout, holdAt, isHeld, release, textOf } from '../support/kubeadm/hooks.ts';
+import { FROM, openScene, type Run, type Scene, TO } from '../support/kubeadm/suite.ts';
 import { kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 

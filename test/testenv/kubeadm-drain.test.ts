@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { CONTAINERD, logOf } from '../../sandbox/sshd/stand-in-host.ts';
-import { reportOn } from '../../src/dialects/kubeadm/signal.ts';
+import { reportOn } from '../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
 import { cordonOwner, PENDING_TAINT, pendingOwner } from '../../src/drain/cordon-marks.ts';
 import { type Node, nodes, type Pod, pods, signingRequests } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
-import { removeRequests, requestFromHosts } from '../kubeadm/serving-requests.ts';
-import { FROM, openScene, type Run, type Scene } from '../kubeadm/suite.ts';
+import { removeRequests, requestFromHosts } from '../support/kubeadm/serving-requests.ts';
+import { FROM, openScene, type Run, type Scene } from '../support/kubeadm/suite.ts';
 import { apply, kubectlAs } from './control-plane.ts';
 import { Workloads } from './drain-workloads.ts';
 

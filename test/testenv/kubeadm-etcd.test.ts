@@ -4,17 +4,17 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ManifestHost } from '../../src/dialects/kubeadm/manifest.ts';
 import {
   etcdProblems,
   moveLeaderScript,
   nextLeader,
   snapshotScript,
-} from '../../src/kubeadm/etcd.ts';
-import { etcdAnswers, readFacts } from '../../src/kubeadm/probe.ts';
+} from '../../src/dialects/kubeadm/host/etcd.ts';
+import { etcdAnswers, readFacts } from '../../src/dialects/kubeadm/host/probe.ts';
+import type { ManifestHost } from '../../src/dialects/kubeadm/plan/manifest.ts';
 import { createAuthority, validFrom } from '../../tools/controlplane/certs.ts';
 import { run } from '../../tools/controlplane/run.ts';
-import { type EtcdMembers, NAMES, startEtcdMembers } from '../kubeadm/etcd-members.ts';
+import { type EtcdMembers, NAMES, startEtcdMembers } from '../support/kubeadm/etcd-members.ts';
 
 let members: EtcdMembers;
 const folderOf = (name: string): string => members.folderOf(name);

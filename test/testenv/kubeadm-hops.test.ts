@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
-import { openScene, type Scene, versions } from '../kubeadm/suite.ts';
+import { openScene, type Scene, versions } from '../support/kubeadm/suite.ts';
 
 const [START, HOP, LAST] = ['v1.35.7', 'v1.36.3', 'v1.37.0'];
 let scene: Scene;

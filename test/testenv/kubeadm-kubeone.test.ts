@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { ADDRESS } from '../../sandbox/sshd/server.ts';
-import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
-import { openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
-import { leftOut } from '../left-out.ts';
+import { startDebianServer, whyNoSshd } from '../support/kubeadm/debian-server.ts';
+import { openScene, type Run, type Scene, TO } from '../support/kubeadm/suite.ts';
+import { leftOut } from '../support/left-out.ts';
 import { kubeconfigFor } from './control-plane.ts';
 
 const why = whyNoSshd();

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
-import type { UpgradeReport } from '../../src/cli/kubeadm/report.ts';
+import type { UpgradeReport } from '../../src/dialects/kubeadm/command/report.ts';
 import { kubeletVersionOf, nodes } from '../../src/kube/resources.ts';
 import {
   createPool,
@@ -12,8 +12,8 @@ import {
   machineDeployments,
   machines,
   startMachineController,
-} from '../kubeadm/machine-controller.ts';
-import { kill, openScene, type Run, type Scene, TO } from '../kubeadm/suite.ts';
+} from '../support/kubeadm/machine-controller.ts';
+import { kill, openScene, type Run, type Scene, TO } from '../support/kubeadm/suite.ts';
 import { apply, kubectlAs } from './control-plane.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };

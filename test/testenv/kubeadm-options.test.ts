@@ -5,10 +5,10 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
-import { PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
+import { PLACE } from '../../src/dialects/kubeadm/plan/plan-object.ts';
 import { configMaps, events, nodes } from '../../src/kube/resources.ts';
 import { createAuthority, issueClient, validFrom } from '../../tools/controlplane/certs.ts';
-import { openScene, type Run, type Scene, TO, versions } from '../kubeadm/suite.ts';
+import { openScene, type Run, type Scene, TO, versions } from '../support/kubeadm/suite.ts';
 
 const KUBELETS = {
   apiVersion: 'kubelet.config.k8s.io/v1beta1',

@@ -19,15 +19,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { REFIT } from '../../sandbox/refit.ts';
 import { ADDRESS, makeKey, type SshServer } from '../../sandbox/sshd/server.ts';
-import { PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
+import { snapshotScript } from '../../src/dialects/kubeadm/host/etcd.ts';
+import { etcdAnswers } from '../../src/dialects/kubeadm/host/probe.ts';
+import { PLACE } from '../../src/dialects/kubeadm/plan/plan-object.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { leases } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { snapshotScript } from '../../src/kubeadm/etcd.ts';
-import { etcdAnswers } from '../../src/kubeadm/probe.ts';
 import { microTime } from '../../src/util/clock.ts';
 import { run } from '../../tools/controlplane/run.ts';
-import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
+import { startDebianServer, whyNoSshd } from '../support/kubeadm/debian-server.ts';
 import {
   API_SERVER,
   DATA,
@@ -37,8 +37,8 @@ import {
   NAMES,
   pkiOf,
   startEtcdMembers,
-} from '../kubeadm/etcd-members.ts';
-import { leftOut } from '../left-out.ts';
+} from '../support/kubeadm/etcd-members.ts';
+import { leftOut } from '../support/left-out.ts';
 import { buildTool } from './build-tool.ts';
 import { kubeconfigFor } from './control-plane.ts';
 

@@ -2,8 +2,8 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { parseManifest } from '../../src/dialects/kubeadm/manifest.ts';
-import { approveServing } from '../../src/dialects/kubeadm/serving-certificates.ts';
+import { parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
+import { approveServing } from '../../src/dialects/kubeadm/plan/serving-certificates.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { configMaps, nodes, signingRequests } from '../../src/kube/resources.ts';
@@ -11,7 +11,7 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { jsonLogger } from '../../src/util/log.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
-import { APPROVAL_RIGHTS, requestServing } from '../kubeadm/serving-requests.ts';
+import { APPROVAL_RIGHTS, requestServing } from '../support/kubeadm/serving-requests.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 const NODE = 'serving-w1';

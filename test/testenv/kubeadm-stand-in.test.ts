@@ -5,9 +5,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import { run } from '../../tools/controlplane/run.ts';
-import type { Change } from '../kubeadm/changes.ts';
-import { orderOfManifests, type Recorded, readRecorded, record } from '../kubeadm/recording.ts';
-import { FROM, openScene, type Scene, TO, useCgroupV1 } from '../kubeadm/suite.ts';
+import type { Change } from '../support/kubeadm/changes.ts';
+import {
+  orderOfManifests,
+  type Recorded,
+  readRecorded,
+  record,
+} from '../support/kubeadm/recording.ts';
+import { FROM, openScene, type Scene, TO, useCgroupV1 } from '../support/kubeadm/suite.ts';
 
 const RECORDED = await readRecorded();
 let scene: Scene;

@@ -8,15 +8,15 @@ import { parse, stringify } from 'yaml';
 import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import type { StartServer } from '../../sandbox/sshd/server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
-import type { UpgradeReport } from '../../src/cli/kubeadm/report.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';
-import { PLACE } from '../../src/dialects/kubeadm/plan-object.ts';
-import { reportOn } from '../../src/dialects/kubeadm/signal.ts';
+import type { UpgradeReport } from '../../src/dialects/kubeadm/command/report.ts';
+import { reportOn } from '../../src/dialects/kubeadm/plan/kubeadm-signal.ts';
+import { PLACE } from '../../src/dialects/kubeadm/plan/plan-object.ts';
 import { configMaps, leases, nodes } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
-import { greatestOverlap, type Interval, Motion } from '../expectations/motion.ts';
-import { startDebianServer, whyNoSshd } from '../kubeadm/debian-server.ts';
-import { cutOffWithout, holdAt, isHeld, lose, release, textOf } from '../kubeadm/hooks.ts';
+import { greatestOverlap, type Interval, Motion } from '../support/expectations/motion.ts';
+import { startDebianServer, whyNoSshd } from '../support/kubeadm/debian-server.ts';
+import { cutOffWithout, holdAt, isHeld, lose, release, textOf } from '../support/kubeadm/hooks.ts';
 import {
   digestOf,
   FROM,
@@ -27,9 +27,9 @@ import {
   TO,
   useCgroupV1,
   versions,
-} from '../kubeadm/suite.ts';
-import { leftOut } from '../left-out.ts';
-import { WHOLE } from '../whole.ts';
+} from '../support/kubeadm/suite.ts';
+import { leftOut } from '../support/left-out.ts';
+import { WHOLE } from '../support/whole.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 

@@ -1,7 +1,7 @@
 /** Shows that the recorded way of kubectl to read YAML is the one of the real kubectl. */
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { KEYS_OF_KUBECTL, READ_BY_KUBECTL } from '../builders/kubectl-yaml.ts';
+import { KEYS_OF_KUBECTL, READ_BY_KUBECTL } from '../support/builders/kubectl-yaml.ts';
 import { controlPlane } from './control-plane.ts';
 
 const HEADER = 'apiVersion: example.com/v1\nkind: Example\nmetadata: {name: example}\n';

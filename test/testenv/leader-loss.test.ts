@@ -11,7 +11,7 @@ import { leases, nodes, pods } from '../../src/kube/resources.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { type AgentReport, decodeSignal, encodeReport } from '../../src/signal/annotations.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
-import { buildUpgradePolicy } from '../builders/policies.ts';
+import { buildUpgradePolicy } from '../support/builders/policies.ts';
 import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { startOwnCluster } from './own-cluster.ts';
 import { PATIENCE, Puppets } from './puppets.ts';

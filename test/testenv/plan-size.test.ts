@@ -2,15 +2,15 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type Plan, plans, type TargetStatus } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
-import { shards } from '../../src/dialects/autopilot/status-shards/spread.ts';
-import { listsOf } from '../../src/dialects/autopilot/status-shards/target-lists.ts';
-import { exceedPlan, mostInFlight } from '../../src/engine/act/status-shards.ts';
+import { shards } from '../../src/dialects/autopilot/plan/status-shards/spread.ts';
+import { listsOf } from '../../src/dialects/autopilot/plan/status-shards/target-lists.ts';
+import { exceedPlan, mostInFlight } from '../../src/engine/execute/status-shards.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { buildPlan, buildUpdate, listed, selected } from '../builders/plans.ts';
-import { later, T0 } from '../builders/times.ts';
-import { buildWorldOf } from '../builders/worlds-of-kinds.ts';
+import { buildPlan, buildUpdate, listed, selected } from '../support/builders/plans.ts';
+import { buildWorldOf } from '../support/builders/worlds-of-kinds.ts';
+import { later, T0 } from '../support/clock/times.ts';
 import { installKinds, kubeconfigFor } from './control-plane.ts';
 
 /** The most bytes that the API server accepts in all annotations of an object. */

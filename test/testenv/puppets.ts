@@ -13,9 +13,9 @@ import {
 } from '../../src/signal/annotations.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../src/signal/names.ts';
 import { microTime, rfc3339 } from '../../src/util/clock.ts';
-import { buildPlan, buildUpdate, listed } from '../builders/plans.ts';
-import { buildSignal } from '../builders/signals.ts';
-import { recorded, statusOf } from '../builders/views.ts';
+import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
+import { buildSignal } from '../support/builders/signals.ts';
+import { recorded, statusOf } from '../support/builders/views.ts';
 
 export const PATIENCE = { timeout: 150_000, interval: 150 };
 const NODE_LEASES = 'kube-node-lease';

@@ -1,10 +1,14 @@
 /** Tests that a process finds objects of removed kinds on a real API server, also of kinds that are newer than the process. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { askRemovedApis } from '../../src/dialects/autopilot/removed-apis.ts';
+import { askRemovedApis } from '../../src/dialects/autopilot/plan/removed-apis.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
-import { installRemovedKind, REMOVED_KIND_FOUND, REMOVED_OBJECT } from '../doubles/removed-kind.ts';
+import {
+  installRemovedKind,
+  REMOVED_KIND_FOUND,
+  REMOVED_OBJECT,
+} from '../support/doubles/removed-kind.ts';
 import { kubeconfigFor, kubectlAs } from './control-plane.ts';
 
 let client: KubeClient;

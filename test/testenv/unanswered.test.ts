@@ -1,8 +1,8 @@
 /** Tests on a real API server that a node whose drain delegation cannot be read does not block the others. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
-import { autopilot } from '../../src/dialects/autopilot/dialect.ts';
-import type { DrainDelegation } from '../../src/engine/dialect.ts';
+import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import type { DrainDelegation } from '../../src/engine/contract/dialect.ts';
 import { CONDITIONS_ANNOTATION } from '../../src/engine/model/written-conditions.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';

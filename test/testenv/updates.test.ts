@@ -14,8 +14,8 @@ import { controlNodes, DOWNLOAD_CHECK_ANNOTATION } from '../../src/signal/names.
 import { statusOf } from '../../src/updates/status.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
 import { type HttpsMirror, startHttpsMirror } from '../agent/https-mirror.ts';
-import { publishReleases, startUpdateServer } from '../builders/update-servers.ts';
 import { pick, seededRandom } from '../faults/random.ts';
+import { publishReleases, startUpdateServer } from '../support/builders/update-servers.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { startOwnCluster } from './own-cluster.ts';
 import { PATIENCE } from './puppets.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';
 import { plainOutput } from '../../src/cli/output.ts';
-import { showStatus } from '../../src/cli/status/command.ts';
+import { showStatus } from '../../src/cli/status/status-command.ts';
 import { DIALECTS } from '../../src/dialects/registry.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
@@ -15,7 +15,7 @@ import {
 import { describeProblem } from '../../src/kube/status-error.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { systemClock } from '../../src/util/clock.ts';
-import { WHOLE } from '../whole.ts';
+import { WHOLE } from '../support/whole.ts';
 import { apply, kubeconfigFor } from './control-plane.ts';
 
 /** `refit status` does not read UpdateConfigs. */

@@ -1,7 +1,7 @@
 /** The toy dialect of CONTRIBUTING.md: its plan is a ConfigMap with a colour for each Node. */
-import type { Dialect } from '../../src/engine/dialect.ts';
+import type { Dialect } from '../../src/engine/contract/dialect.ts';
 import type { Role, Rollout, Stage } from '../../src/engine/model/rollout.ts';
-import { isRelevant } from '../../src/engine/observe/predicates.ts';
+import { isRelevant } from '../../src/engine/snapshot/predicates.ts';
 import { type KubeObject, nodes } from '../../src/kube/resources.ts';
 
 export const toy: Dialect<

@@ -1,17 +1,17 @@
 /** A new gate needs its file and its registry line only: the engine, `refit status` and `refit why` know no gate by name. */
 import { basename } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { decide } from '../../src/engine/decide/decide.ts';
 import { BEFORE_TARGET } from '../../src/engine/gates/registry.ts';
 import { type Gate, PASS } from '../../src/engine/gates/types.ts';
 import type { TargetFacts } from '../../src/engine/model/decision.ts';
 import { because } from '../../src/engine/model/reasons.ts';
-import { buildPolicy } from '../builders/rollout-policies.ts';
-import { buildRollout } from '../builders/rollouts.ts';
-import { buildSnapshot } from '../builders/snapshots.ts';
-import { buildStage } from '../builders/stages.ts';
-import { T0 } from '../builders/times.ts';
+import { decide } from '../../src/engine/turn/decide.ts';
 import { filesOf, isTest } from '../repo/tree.ts';
+import { buildPolicy } from '../support/builders/rollout-policies.ts';
+import { buildRollout } from '../support/builders/rollouts.ts';
+import { buildSnapshot } from '../support/builders/snapshots.ts';
+import { buildStage } from '../support/builders/stages.ts';
+import { T0 } from '../support/clock/times.ts';
 
 const OLD = 'v1.20.0';
 const REASON = because('Paused', 'w1 has no backup');

@@ -1,15 +1,15 @@
 /** The order of an UpgradePolicy serves every dialect: the nodes of the toy start group after group, the control plane one at a time. */
 import { expect, test } from 'vitest';
 import type { UpgradePolicySpec } from '../../src/api/refit/upgrade-policy.ts';
-import { decide } from '../../src/engine/decide/decide.ts';
 import { type Target, targetsIn, withTargets } from '../../src/engine/model/rollout.ts';
-import { gather } from '../../src/engine/observe/gather.ts';
 import { readPolicy } from '../../src/engine/policy/read-policy.ts';
+import { gather } from '../../src/engine/snapshot/gather.ts';
+import { decide } from '../../src/engine/turn/decide.ts';
 import { nodes } from '../../src/kube/resources.ts';
-import { buildNode } from '../builders/nodes.ts';
-import { buildUpgradePolicy } from '../builders/policies.ts';
-import { T0 } from '../builders/times.ts';
-import { buildWorldOf } from '../builders/worlds-of-kinds.ts';
+import { buildNode } from '../support/builders/nodes.ts';
+import { buildUpgradePolicy } from '../support/builders/policies.ts';
+import { buildWorldOf } from '../support/builders/worlds-of-kinds.ts';
+import { T0 } from '../support/clock/times.ts';
 import { toy } from './toy-dialect.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';

@@ -1,15 +1,15 @@
 /** A new dialect needs only its own file: order, slots and failures come from the engine. */
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { showStatus } from '../../src/cli/status/command.ts';
+import { showStatus } from '../../src/cli/status/status-command.ts';
+import {
+  type ControllerProcessOptions,
+  prepareControllerProcess,
+} from '../../src/composition/controller-process.ts';
 import { type Rollout, targetsIn } from '../../src/engine/model/rollout.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { createInformer } from '../../src/kube/watch/informer.ts';
-import {
-  type ControllerProcessOptions,
-  prepareControllerProcess,
-} from '../../src/process/controller-process.ts';
 import { systemClock as clock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { type MemoryCluster, startMemoryCluster } from '../agent/memory-cluster.ts';

@@ -18,9 +18,9 @@ const READERS = [
     ],
   },
   {
-    module: join(ROOT, 'src', 'kubeadm', 'script-file.ts'),
+    module: join(ROOT, 'src/dialects/kubeadm/host/script-file.ts'),
     name: 'scriptFile',
-    folder: join(ROOT, 'src', 'kubeadm', 'scripts'),
+    folder: join(ROOT, 'src/dialects/kubeadm/host/scripts'),
     files: ['*.sh'],
   },
 ];

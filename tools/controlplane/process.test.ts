@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../src/util/clock.ts';
-import { hurriedClock } from '../../test/faults/hurried-clock.ts';
+import { hurriedClock } from '../../test/support/clock/hurried-clock.ts';
 import { type Process, startProcess } from './process.ts';
 
 let directory: string;

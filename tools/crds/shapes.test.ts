@@ -1,6 +1,6 @@
 /** The proof that our autopilot schemas are the original's, no stricter, and that what real clusters hold is accepted. */
 import { expect, test } from 'vitest';
-import { canonicalSpec, recordedObjects, recordedShapes } from '../../test/recordings.ts';
+import { canonicalSpec, recordedObjects, recordedShapes } from '../../test/support/recordings.ts';
 import { definitionOf } from './definition.ts';
 import { CUSTOM_KINDS } from './registry.ts';
 

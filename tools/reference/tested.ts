@@ -96,7 +96,7 @@ const OTHERS: readonly Row[] = [
     'k0s',
     'v1.36.3, older ones by their differences',
     'a double, compared with recordings of real clusters',
-    'test/doubles',
+    'test/support/doubles',
   ],
   [
     'system-upgrade-controller',

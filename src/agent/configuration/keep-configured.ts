@@ -1,11 +1,12 @@
 /** Carries out what the Node asks for besides versions, as far as this host's own options allow it, and reports on the Node. */
+
 import { nodes } from '../../kube/resources.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
 import { isFinal } from '../../signal/names.ts';
 import * as wire from '../../signal/node-configuration.ts';
 import { messageOf } from '../../util/errors.ts';
+import { type HostParts, ROOT } from '../host-parts.ts';
 import { keepDoing, type SignalObject } from '../object/signal-object.ts';
-import { type HostParts, ROOT } from '../serve/object-agent.ts';
 import { createCommands } from '../service/commands.ts';
 import { changeHost, putBack } from './change-host.ts';
 import { isArgument, restartKubelet } from './kubelet.ts';

@@ -1,10 +1,11 @@
 /** Changes arguments of the kubelet in the file that kubeadm wrote for its unit, and restarts it. */
+
 import { nodes, readyCondition } from '../../kube/resources.ts';
-import { KUBELET_LOG } from '../../kubeadm/host.ts';
 import type { ConfigurationItem } from '../../signal/node-configuration.ts';
 import { sleep } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
-import type { HostParts } from '../serve/object-agent.ts';
+import { KUBELET_LOG } from '../../util/kubelet-log.ts';
+import type { HostParts } from '../host-parts.ts';
 import type { Commands } from '../service/commands.ts';
 import type { FileState } from './root-file.ts';
 

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { buildBundleRequest, buildFetchTools } from '../../../test/builders/downloads.ts';
+import { buildBundleRequest, buildFetchTools } from '../../../test/support/builders/downloads.ts';
 import type { Files } from '../state/durable-files.ts';
 import { PARTIAL_BUNDLE } from './bundle-name.ts';
 import { type BundleRequest, type PlacedBundle, placeBundle } from './place-bundle.ts';

@@ -1,7 +1,7 @@
 /** Owns the proof that a disk is not filled again and again: by the number of trials, at any time between them. */
 import { expect, test } from 'vitest';
-import { buildLog } from '../../../test/builders/logs.ts';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { buildLog } from '../../../test/support/builders/logs.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { silentLogger } from '../../util/log.ts';
 import { diskRoom, whenThereIsRoom } from './disk-room.ts';
 

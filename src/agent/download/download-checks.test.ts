@@ -3,8 +3,8 @@ import { mkdtemp, rename, rm, statfs, truncate, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { type Script, type StubServer, startStubServer } from '../../../test/faults/stub-server.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import type { AgentPolicy, Annotations, SignalCommand } from '../../signal/annotations.ts';
 import { encodeDownloadCheck } from '../../signal/prefetch.ts';
 import { downloadChecks } from './download-checks.ts';

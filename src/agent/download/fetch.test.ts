@@ -14,7 +14,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { hurriedClock } from '../../../test/faults/hurried-clock.ts';
+import { hurriedClock } from '../../../test/support/clock/hurried-clock.ts';
 import { jsonLogger } from '../../util/log.ts';
 import { type DownloadLimits, type FetchRequest, fetchVerified, type Inspect } from './fetch.ts';
 import { openPartial } from './partial-file.ts';

@@ -10,7 +10,7 @@ import {
   type DownloadServer,
   startDownloadServer,
 } from '../../../sandbox/hosts/download-server.ts';
-import { buildDownloadRequest, buildFetchTools } from '../../../test/builders/downloads.ts';
+import { buildDownloadRequest, buildFetchTools } from '../../../test/support/builders/downloads.ts';
 import type { Files } from '../state/durable-files.ts';
 import { type DownloadRequest, discardDownload, download } from './stage-binary.ts';
 

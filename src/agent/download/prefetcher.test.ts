@@ -1,8 +1,8 @@
 /** Tests when an agent begins to fetch ahead: at a random moment within the time that the leader gives, which is bounded. */
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { buildVeto } from '../../../test/builders/vetoes.ts';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { buildVeto } from '../../../test/support/builders/vetoes.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { silentLogger } from '../../util/log.ts';
 import type { ServiceFacts } from '../service/host.ts';
 import { createPrefetcher, type Prefetcher } from './prefetcher.ts';

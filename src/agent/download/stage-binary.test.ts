@@ -14,9 +14,9 @@ import type {
   DownloadServerOptions,
 } from '../../../sandbox/hosts/download-server.ts';
 import { startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
-import { buildDownloadRequest, buildFetchTools } from '../../../test/builders/downloads.ts';
-import { buildLog } from '../../../test/builders/logs.ts';
-import { hurriedClock } from '../../../test/faults/hurried-clock.ts';
+import { buildDownloadRequest, buildFetchTools } from '../../../test/support/builders/downloads.ts';
+import { buildLog } from '../../../test/support/builders/logs.ts';
+import { hurriedClock } from '../../../test/support/clock/hurried-clock.ts';
 import type { DownloadRequest } from './stage-binary.ts';
 import { discardDownload, download } from './stage-binary.ts';
 

@@ -1,8 +1,8 @@
 /** The proof that each node's lease is marked once, again for a node that joined anew, and until it is done. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { buildLog } from '../../../test/builders/logs.ts';
-import { ChangingNode } from '../../../test/doubles/agent/changing-node.ts';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { buildLog } from '../../../test/support/builders/logs.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
+import { ChangingNode } from '../../../test/support/doubles/agent/changing-node.ts';
 import { StatusError } from '../../kube/status-error.ts';
 import type { SignalObject } from '../object/signal-object.ts';
 import { keepDelegated } from './lease-delegation.ts';

@@ -1,7 +1,7 @@
 /** The proof of what the agent does to its node, and that it leaves alone what others did to it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type MemoryCluster, startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
-import { buildPod, type PodTraits } from '../../../test/builders/pods.ts';
+import { buildPod, type PodTraits } from '../../../test/support/builders/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { leases, type Node, namespaces, nodes, pods, type Resource } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';

@@ -1,8 +1,8 @@
 /** Proves that a crash loop is reported while it happens, and that the report disturbs nothing else. */
 import { expect, test } from 'vitest';
 import { MemoryStore, viewOf } from '../../../test/agent/memory-object.ts';
-import { journalAt, key, signalAt } from '../../../test/builders/agent-situations.ts';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { journalAt, key, signalAt } from '../../../test/support/builders/agent-situations.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { decodeReport, decodeSignal, encodeReport } from '../../signal/annotations.ts';
 import { silentLogger } from '../../util/log.ts';
 import type { UpdatePhase } from '../journal.ts';

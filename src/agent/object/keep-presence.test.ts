@@ -1,7 +1,7 @@
 /** An agent says who it is on its own object: once, again when somebody removed it, and until it is done. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ChangingNode } from '../../../test/doubles/agent/changing-node.ts';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
+import { ChangingNode } from '../../../test/support/doubles/agent/changing-node.ts';
 import { nodes } from '../../kube/resources.ts';
 import type { AgentPresence } from '../../signal/agent-presence.ts';
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION, MACHINE_ANNOTATION } from '../../signal/names.ts';

@@ -1,6 +1,6 @@
 /** The proof that the newest state wins: the watch's, unless our own write or a fresh read is newer. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import type { KubeClient, WatchEvent } from '../../kube/client.ts';
 import { type KubeObject, nodes } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';

@@ -10,8 +10,8 @@ import {
   running,
   silent,
   third,
-} from '../../../test/builders/agent-situations.ts';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
+} from '../../../test/support/builders/agent-situations.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import type { Journal } from '../journal.ts';
 import { countExits } from '../observe.ts';
 import type { ProcessId, ServiceFacts } from './host.ts';

@@ -1,6 +1,6 @@
 /** The proof of what counts as heartbeat from a kubelet: told since the restart, whoever asks, and whatever the clock was set to. */
 import { expect, test } from 'vitest';
-import { after, journalAt, NEW, running } from '../../../test/builders/agent-situations.ts';
+import { after, journalAt, NEW, running } from '../../../test/support/builders/agent-situations.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import { type Clock, rfc3339, systemClock } from '../../util/clock.ts';
 import { silentLogger } from '../../util/log.ts';

@@ -16,7 +16,7 @@ import {
   TIMES,
   third,
   workFor,
-} from '../../../test/builders/agent-situations.ts';
+} from '../../../test/support/builders/agent-situations.ts';
 import { nextStep } from '../next-step.ts';
 import type { StepInput } from '../step-input.ts';
 import type { Step } from '../steps/step.ts';

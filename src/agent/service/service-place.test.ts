@@ -1,6 +1,6 @@
 /** The proof that flags win over what is found, what is found over the defaults, and that a doubt is said. */
 import { expect, test, vi } from 'vitest';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { type LogFields, silentLogger } from '../../util/log.ts';
 import type { FoundService } from './find-services.ts';
 import { type PlaceFlags, type ServicePlaces, servicePlaces } from './service-place.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { recordedBeside } from '../../../test/recordings.ts';
+import { recordedBeside } from '../../../test/support/recordings.ts';
 import { isRecord } from '../../util/json.ts';
 import { readServiceArguments } from './find-services.ts';
 import type { TrustedAnswer } from './trusted-service.ts';

@@ -18,7 +18,7 @@ import {
   third,
   WHY,
   workFor,
-} from '../../../test/builders/agent-situations.ts';
+} from '../../../test/support/builders/agent-situations.ts';
 import { IDLE } from '../journal.ts';
 import { nextStep } from '../next-step.ts';
 import type { StepInput } from '../step-input.ts';

@@ -1,24 +1,24 @@
 /** Shows which plan an order is taken to be for, and that it is never guessed where it could be several. */
 import { expect, test } from 'vitest';
-import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
-import { buildMachineUpdate } from '../../../test/builders/machine-updates.ts';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan } from '../../../test/builders/plans.ts';
-import { MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildViewParts, statusOf } from '../../../test/builders/views.ts';
-import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
+import { buildMachineUpdate } from '../../../test/support/builders/machine-updates.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan } from '../../../test/support/builders/plans.ts';
+import { buildViewParts, statusOf } from '../../../test/support/builders/views.ts';
+import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
+import { MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
-import { autopilot } from '../../dialects/autopilot/dialect.ts';
-import { capi } from '../../dialects/capi/dialect.ts';
-import { withRequest } from '../../dialects/capi/rollout.ts';
-import { cattleView } from '../../dialects/cattle/dialect.ts';
-import { latestHash } from '../../dialects/cattle/latest.ts';
-import type { Dialect } from '../../engine/dialect.ts';
+import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
+import { capi } from '../../dialects/capi/plan/capi-dialect.ts';
+import { withRequest } from '../../dialects/capi/plan/rollout.ts';
+import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
+import { latestHash } from '../../dialects/cattle/plan/latest.ts';
+import type { Dialect } from '../../engine/contract/dialect.ts';
 import { jobs, type KubeObject, nodes, pods } from '../../kube/resources.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { RefitError } from '../../util/errors.ts';
 import { type Inspection, inspect } from '../status/observe.ts';
-import { choosePlan } from './command.ts';
+import { choosePlan } from './control-command.ts';
 import { retry } from './retry.ts';
 
 const machine = withRequest(buildNode('n1'), buildMachineUpdate());

@@ -1,13 +1,18 @@
 /** Shows what each control writes on a plan, prints and refuses; the second time it changes nothing. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
-import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildViewParts, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
-import { buildWorld } from '../../../test/builders/worlds.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
+import {
+  buildViewParts,
+  recorded,
+  signalled,
+  statusOf,
+} from '../../../test/support/builders/views.ts';
+import { buildWorld } from '../../../test/support/builders/worlds.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
-import { autopilot } from '../../dialects/autopilot/dialect.ts';
+import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { CORDON_ANNOTATION } from '../../drain/cordon-marks.ts';
 import {
   ABORT_ANNOTATION,

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { kubeconfigOf } from '../../../test/attacks/rig.ts';
 import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
-import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../../dialects/capi/rollout.ts';
+import { RECORD_ANNOTATION, UPDATE_ANNOTATION } from '../../dialects/capi/plan/rollout.ts';
 import { describeProblem } from '../../kube/status-error.ts';
 import { systemClock } from '../../util/clock.ts';
 import { approve, retryMachine } from './machines.ts';

@@ -1,8 +1,8 @@
 /** Implements what is for Machines of Cluster API only: `refit approve`, and `refit retry` for one of them. */
 import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
 import { type UpdaterSet, updaterSets } from '../../api/refit/updater-set.ts';
-import { recordOf, UPDATE_ANNOTATION, updateOn } from '../../dialects/capi/rollout.ts';
-import { MOST } from '../../dialects/capi/updaters/refused-changes.ts';
+import { MOST } from '../../dialects/capi/hooks/updaters/refused-changes.ts';
+import { recordOf, UPDATE_ANNOTATION, updateOn } from '../../dialects/capi/plan/rollout.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import { kubeletVersionOf, type Node, nodes, removalOf } from '../../kube/resources.ts';
 import { ifAllowed } from '../../kube/status-error.ts';
@@ -12,8 +12,8 @@ import { RefitError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
 import { settleAll } from '../../util/waits.ts';
 import { mayBePartOf } from '../../versions/release-parts.ts';
-import { connect, type SessionParts } from '../status/session.ts';
-import type { ControlFlags } from './command.ts';
+import { connect, type SessionParts } from '../status/status-session.ts';
+import type { ControlFlags } from './control-command.ts';
 
 /** Removes the request on its Node, so that the next call makes another one. False if nothing of Cluster API has failed there. */
 export async function retryMachine(

@@ -1,7 +1,6 @@
 /** Implements `refit pause`, `refit resume` and `refit abort`, which cancels signals of nodes that have not started, so that the plan ends. */
 import { hostname } from 'node:os';
-import { nodeActionsOf } from '../../engine/decide/choose-node-actions.ts';
-import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
+import { evaluationsFor } from '../../engine/assess/evaluate-target.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import type { NodeAction } from '../../engine/model/decision.ts';
@@ -13,6 +12,7 @@ import {
   targetsIn,
 } from '../../engine/model/rollout.ts';
 import { openSlots } from '../../engine/schedule/slots.ts';
+import { nodeActionsOf } from '../../engine/turn/choose-node-actions.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';

@@ -1,6 +1,6 @@
 /** Implements `refit retry`: tries one failed node again, and continues its plan. */
-import { isUnsettled } from '../../engine/decide/budget.ts';
-import { isUpgradedByLaterStage } from '../../engine/decide/retry.ts';
+import { isUnsettled } from '../../engine/assess/budget.ts';
+import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { controlKey, RETRY_ANNOTATION, withRetry } from '../../engine/model/controls.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';

@@ -10,7 +10,7 @@ import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { systemClock } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
-import { showPreview } from './command.ts';
+import { showPreview } from './preview-command.ts';
 
 const CONTROL_PLANE = { 'node-role.kubernetes.io/control-plane': 'true' };
 

@@ -1,7 +1,7 @@
 /** Implements `refit preview --cluster`: what Refit would answer Cluster API about each Machine. Writes nothing. */
 import type { Triple } from '../../api/capi/hooks.ts';
 import { CONTROL_PLANE_LABEL, type Machine, machines, SET_LABELS } from '../../api/capi/machine.ts';
-import { type CanParts, canUpdate } from '../../dialects/capi/updaters/answer-can.ts';
+import { type CanParts, canUpdate } from '../../dialects/capi/hooks/updaters/answer-can.ts';
 import { parseClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { secrets } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
@@ -11,7 +11,7 @@ import { silentLogger } from '../../util/log.ts';
 import { parseVersion } from '../../util/version.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { table } from '../phrases.ts';
-import { connect, type SessionParts } from '../status/session.ts';
+import { connect, type SessionParts } from '../status/status-session.ts';
 import { harmless } from '../status/view.ts';
 
 interface MachinesFlags extends ConnectionFlags {

@@ -1,21 +1,21 @@
 /** Shows the waves and gates of a plan that is only a file yet, and of plans in the cluster, for several dialects. */
 import { expect, test } from 'vitest';
-import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
-import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed, selected } from '../../../test/builders/plans.ts';
-import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
+import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed, selected } from '../../../test/support/builders/plans.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import {
   buildViewParts,
   READY,
   recorded,
   signalled,
   statusOf,
-} from '../../../test/builders/views.ts';
-import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+} from '../../../test/support/builders/views.ts';
+import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
-import { autopilot } from '../../dialects/autopilot/dialect.ts';
-import { cattleView } from '../../dialects/cattle/dialect.ts';
+import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
+import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { because } from '../../engine/model/reasons.ts';
 import {
@@ -29,7 +29,7 @@ import {
 import { encodeReport } from '../../signal/annotations.ts';
 import { AGENT_ANNOTATION, ATTEMPT_LABEL, controlNodes } from '../../signal/names.ts';
 import type { AskControlPlane, Sources } from '../status/answers.ts';
-import { previewNew, previewOpen } from './command.ts';
+import { previewNew, previewOpen } from './preview-command.ts';
 import { type PlanPreview, type PreviewView, renderPreview } from './view.ts';
 
 const names = (count: number): string[] =>

@@ -1,10 +1,10 @@
 /** In which waves the targets of a plan would start, and how long that takes. */
-import { isStopping } from '../../engine/decide/budget.ts';
-import { decide } from '../../engine/decide/decide.ts';
+import { isStopping } from '../../engine/assess/budget.ts';
 import { censusFor, nodesAllowedAway } from '../../engine/gates/types.ts';
 import { isFinal, type Target, targetsIn, withStages } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { groupsOf } from '../../engine/schedule/turns.ts';
+import { decide } from '../../engine/turn/decide.ts';
 import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { nextStart } from '../../util/maintenance-windows.ts';

@@ -1,13 +1,13 @@
 /** Shows that whoever looks often asks seldom, and that what may not be seen stops nobody from looking. */
 import { expect, test } from 'vitest';
-import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
-import { PodApi } from '../../../test/builders/pod-api.ts';
-import { buildPod } from '../../../test/builders/pods.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
-import { READY } from '../../../test/builders/views.ts';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
-import { cattleView } from '../../dialects/cattle/dialect.ts';
+import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
+import { PodApi } from '../../../test/support/builders/pod-api.ts';
+import { buildPod } from '../../../test/support/builders/pods.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { READY } from '../../../test/support/builders/views.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
+import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { DEFAULT_DRAIN } from '../../drain/pods.ts';
 import { inspectionAnswers, sourcesOf } from './answers.ts';

@@ -6,12 +6,12 @@ import {
 } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
-import type { Dialect, Endpoint, World } from '../../engine/dialect.ts';
+import type { Dialect, Endpoint, World } from '../../engine/contract/dialect.ts';
 import type { EndpointHealth, Probe } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
 import type { Rollout, Stage, Target } from '../../engine/model/rollout.ts';
-import type { Known } from '../../engine/observe/gather.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
+import type { Known } from '../../engine/snapshot/gather.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';

@@ -1,14 +1,14 @@
 /** Proves that status says of Rancher's Plans what is true of them, and what their user can do. */
 import { expect, test } from 'vitest';
-import { buildCattlePlan, type CattleSpec } from '../../../test/builders/cattle-plans.ts';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildViewParts } from '../../../test/builders/views.ts';
-import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import { buildCattlePlan, type CattleSpec } from '../../../test/support/builders/cattle-plans.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildViewParts } from '../../../test/support/builders/views.ts';
+import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { CattleCondition, CattlePlan } from '../../api/cattle/plan.ts';
-import { cattleView } from '../../dialects/cattle/dialect.ts';
-import { jobNamesOf } from '../../dialects/cattle/job.ts';
-import { latestHash } from '../../dialects/cattle/latest.ts';
+import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
+import { jobNamesOf } from '../../dialects/cattle/plan/job.ts';
+import { latestHash } from '../../dialects/cattle/plan/latest.ts';
 import { type Job, jobs, nodes, pods } from '../../kube/resources.ts';
 import { pause } from '../controls/pause-abort.ts';
 import { retry } from '../controls/retry.ts';

@@ -1,10 +1,10 @@
 /** Shows that thousands of workers stay one screen, and that the ones which are stuck are named. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, selected } from '../../../test/builders/plans.ts';
-import type { OriginalSignal } from '../../../test/builders/signals.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, selected } from '../../../test/support/builders/plans.ts';
+import type { OriginalSignal } from '../../../test/support/builders/signals.ts';
+import { lookAt, recorded, signalled, statusOf } from '../../../test/support/builders/views.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Node } from '../../kube/resources.ts';
 import { render } from './render.ts';
 

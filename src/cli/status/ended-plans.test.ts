@@ -1,12 +1,12 @@
 /** Shows that a plan that has ended is not called done where it was edited, did nothing, or its nodes run something else. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
-import { HOUR, later, T0 } from '../../../test/builders/times.ts';
-import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import { lookAt, recorded, signalled, statusOf } from '../../../test/support/builders/views.ts';
+import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
-import { exitCodeOf } from './command.ts';
 import { render } from './render.ts';
+import { exitCodeOf } from './status-command.ts';
 import type { PlanView } from './view.ts';
 
 const COMPLETED = statusOf('Completed', [], recorded({ w1: 'SignalCompleted' }));

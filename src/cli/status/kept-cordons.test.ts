@@ -1,26 +1,31 @@
 /** Shows that preview, status and why tell of a node that stays cordoned because somebody else cordoned it, in every dialect. */
 import { expect, test } from 'vitest';
-import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildViewParts, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
-import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import {
+  buildViewParts,
+  recorded,
+  signalled,
+  statusOf,
+} from '../../../test/support/builders/views.ts';
+import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { statusShards } from '../../api/refit/status-shard.ts';
-import { autopilot } from '../../dialects/autopilot/dialect.ts';
-import { capi } from '../../dialects/capi/dialect.ts';
-import { withRequest } from '../../dialects/capi/rollout.ts';
-import { cattleView } from '../../dialects/cattle/dialect.ts';
-import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
-import { newPlan } from '../../dialects/kubeadm/plan-object.ts';
+import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
+import { capi } from '../../dialects/capi/plan/capi-dialect.ts';
+import { withRequest } from '../../dialects/capi/plan/rollout.ts';
+import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
+import { kubeadmView } from '../../dialects/kubeadm/plan/kubeadm-dialect.ts';
+import { newPlan } from '../../dialects/kubeadm/plan/plan-object.ts';
 import { withCordon } from '../../drain/cordon-marks.ts';
 import { jobs, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
 import { encodeAgentPolicy, encodeReport } from '../../signal/annotations.ts';
 import { controlNodes, ROLLOUT_ANNOTATION } from '../../signal/names.ts';
 import { mediumOf } from '../output.ts';
-import { previewOpen } from '../preview/command.ts';
+import { previewOpen } from '../preview/preview-command.ts';
 import { renderPreview } from '../preview/view.ts';
-import { whyLines } from '../why/command.ts';
+import { whyLines } from '../why/why-command.ts';
 import { observe } from './observe.ts';
 import { render } from './render.ts';
 import type { StatusView } from './view.ts';

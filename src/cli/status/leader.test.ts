@@ -1,7 +1,7 @@
 /** Shows what one read of the lease tells, with clocks that differ and rights that lack. */
 import { expect, test } from 'vitest';
-import { refusal } from '../../../test/builders/memory-api.ts';
-import { later, SECOND, T0 } from '../../../test/builders/times.ts';
+import { refusal } from '../../../test/support/builders/memory-api.ts';
+import { later, SECOND, T0 } from '../../../test/support/clock/times.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Lease } from '../../kube/resources.ts';
 import { askLeader, leaderOf, settled } from './load.ts';

@@ -1,8 +1,8 @@
 /** Shows which dialects are looked at, by what an API server has. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { tableDialect } from '../../../test/builders/table-dialect.ts';
-import type { Dialect } from '../../engine/dialect.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { tableDialect } from '../../../test/support/builders/table-dialect.ts';
+import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { KubeClient, ListAllOptions } from '../../kube/client.ts';
 import { type KubeObject, nodes } from '../../kube/resources.ts';
 import { StatusError } from '../../kube/status-error.ts';

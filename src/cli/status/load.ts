@@ -2,9 +2,9 @@
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { LEADER_LEASE } from '../../dialects/registry.ts';
-import type { Dialect, Watched, World } from '../../engine/dialect.ts';
-import { freshWorld, NOTHING, OwnWrites, type View, viewsOf } from '../../engine/observe/world.ts';
+import type { Dialect, Watched, World } from '../../engine/contract/dialect.ts';
 import { listPolicies } from '../../engine/policy/choose-policy.ts';
+import { freshWorld, NOTHING, OwnWrites, type View, viewsOf } from '../../engine/snapshot/world.ts';
 import type { KubeClient, Reading, Selection } from '../../kube/client.ts';
 import { holderOf } from '../../kube/election/lease-record.ts';
 import { type KubeObject, keyAt, keyOf, type Lease, leases } from '../../kube/resources.ts';

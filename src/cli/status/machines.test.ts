@@ -1,12 +1,12 @@
 /** Shows which Cluster a Machine is of, from its Node alone: a user of the Nodes may read nothing else. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { later, T0 } from '../../../test/builders/times.ts';
-import { buildViewParts } from '../../../test/builders/views.ts';
-import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildViewParts } from '../../../test/support/builders/views.ts';
+import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
+import { later, T0 } from '../../../test/support/clock/times.ts';
 import { NODE_ANNOTATIONS } from '../../api/capi/machine.ts';
-import { capi } from '../../dialects/capi/dialect.ts';
-import { withRequest } from '../../dialects/capi/rollout.ts';
+import { capi } from '../../dialects/capi/plan/capi-dialect.ts';
+import { withRequest } from '../../dialects/capi/plan/rollout.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import { observe } from './observe.ts';
 import { render } from './render.ts';

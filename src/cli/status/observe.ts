@@ -1,9 +1,9 @@
 /** Inspects all plans at one moment, with the same decision that the controller makes. */
-import { withRunBegun } from '../../engine/act/restart.ts';
-import { decide } from '../../engine/decide/decide.ts';
-import { evaluationsFor } from '../../engine/decide/evaluate-target.ts';
-import { explainToPeople } from '../../engine/decide/explain.ts';
-import type { Dialect } from '../../engine/dialect.ts';
+
+import { evaluationsFor } from '../../engine/assess/evaluate-target.ts';
+import type { Dialect } from '../../engine/contract/dialect.ts';
+import { withRunBegun } from '../../engine/execute/restart.ts';
+import { explainToPeople } from '../../engine/explain/explain.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import {
@@ -14,10 +14,11 @@ import {
   withStages,
   withTargets,
 } from '../../engine/model/rollout.ts';
-import { gather } from '../../engine/observe/gather.ts';
 import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
+import { gather } from '../../engine/snapshot/gather.ts';
+import { decide } from '../../engine/turn/decide.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifPossible, messageOf, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';

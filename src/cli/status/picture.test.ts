@@ -1,6 +1,6 @@
 /** Shows the picture of plans that are over, to the letter: axis, bars, shades and gaps. */
 import { expect, test } from 'vitest';
-import { later } from '../../../test/builders/times.ts';
+import { later } from '../../../test/support/clock/times.ts';
 import { mediumOf } from '../output.ts';
 import { picture } from './picture.ts';
 import type { PlanView, TargetView } from './view.ts';

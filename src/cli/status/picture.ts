@@ -1,5 +1,5 @@
 /** Draws a plan that is over: one bar a node on a common time axis, the steps as shades, and waits as gaps. */
-import { STEPS } from '../../dialects/kubeadm/signal.ts';
+import { STEPS } from '../../dialects/kubeadm/plan/kubeadm-signal.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { Medium } from '../output.ts';
 import { wrapped } from '../phrases.ts';

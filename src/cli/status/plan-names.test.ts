@@ -1,10 +1,10 @@
 /** Shows which plans a filter keeps, and by which names a plan may be called. */
 import { expect, test } from 'vitest';
-import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
-import { buildPlan } from '../../../test/builders/plans.ts';
-import { autopilot } from '../../dialects/autopilot/dialect.ts';
-import { cattleView } from '../../dialects/cattle/dialect.ts';
-import type { Dialect } from '../../engine/dialect.ts';
+import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
+import { buildPlan } from '../../../test/support/builders/plans.ts';
+import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
+import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
+import type { Dialect } from '../../engine/contract/dialect.ts';
 import { type Rollout, sourceOf } from '../../engine/model/rollout.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { isKept, isNamed, type PlanFilter, refOf } from './plan-names.ts';

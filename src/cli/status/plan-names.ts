@@ -1,5 +1,5 @@
 /** The names of plans on a command line, and which plans a filter keeps. */
-import type { Dialect } from '../../engine/dialect.ts';
+import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 

@@ -1,6 +1,6 @@
 /** Shows how far a plan is said to be, how long the rest takes, and what a narrow terminal shows of it. */
 import { expect, test } from 'vitest';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { percentOf, remainingOf, waitLines } from './sentences.ts';
 import { renderPlan } from './text.ts';
 import type { PlanView, TargetView } from './view.ts';

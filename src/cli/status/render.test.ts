@@ -1,8 +1,7 @@
 /** Shows what people read of a plan in each situation: through the real dialect and the real decision, to the letter. */
 import { describe, expect, test } from 'vitest';
-import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
 import {
   buildViewParts,
   lookAt,
@@ -10,7 +9,8 @@ import {
   recorded,
   signalled,
   statusOf,
-} from '../../../test/builders/views.ts';
+} from '../../../test/support/builders/views.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import { CONDITIONS_ANNOTATION } from '../../engine/model/written-conditions.ts';
 import type { Node } from '../../kube/resources.ts';

@@ -1,12 +1,12 @@
 /** Proves that a plan which Refit cannot read is one plan of many: the others are shown and controlled as if it were not there. */
 import { expect, test } from 'vitest';
-import { buildPlan } from '../../../test/builders/plans.ts';
-import { MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildViewParts } from '../../../test/builders/views.ts';
-import { buildWorld } from '../../../test/builders/worlds.ts';
+import { buildPlan } from '../../../test/support/builders/plans.ts';
+import { buildViewParts } from '../../../test/support/builders/views.ts';
+import { buildWorld } from '../../../test/support/builders/worlds.ts';
+import { MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
-import { autopilot } from '../../dialects/autopilot/dialect.ts';
-import { previewOpen } from '../preview/command.ts';
+import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
+import { previewOpen } from '../preview/preview-command.ts';
 import type { Loaded } from './load.ts';
 import { inspectAll, observe } from './observe.ts';
 import type { PlanFilter } from './plan-names.ts';

@@ -1,14 +1,19 @@
 /** Shows that status and why say of an ended plan which limit left nodes that never started. */
 import { expect, test } from 'vitest';
-import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
-import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { buildViewParts, lookAt, recorded, statusOf } from '../../../test/builders/views.ts';
+import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
+import {
+  buildViewParts,
+  lookAt,
+  recorded,
+  statusOf,
+} from '../../../test/support/builders/views.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION } from '../../engine/model/controls.ts';
 import { mediumOf } from '../output.ts';
-import { whyLines } from '../why/command.ts';
+import { whyLines } from '../why/why-command.ts';
 import { render } from './render.ts';
 import type { StatusView } from './view.ts';
 

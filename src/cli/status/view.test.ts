@@ -1,9 +1,9 @@
 /** Shows the JSON and YAML forms field by field, and that they change only where something happened. */
 import { expect, test } from 'vitest';
-import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
-import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import { lookAt, recorded, signalled, statusOf } from '../../../test/support/builders/views.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { mediumOf } from '../output.ts';
 import { picture } from './picture.ts';

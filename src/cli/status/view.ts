@@ -1,10 +1,10 @@
 /** The JSON form of `refit status` (docs/reference/cli.md), from which all other outputs are made. */
-import { describeEndByBudget, isStopping } from '../../engine/decide/budget.ts';
-import { isBehind, lastMoment, planEndOf } from '../../engine/decide/ended.ts';
-import { type Evaluations, phaseOf, stepEnd } from '../../engine/decide/evaluate-target.ts';
-import type { FullExplanation } from '../../engine/decide/explain.ts';
-import { isUpgradedByLaterStage } from '../../engine/decide/retry.ts';
-import type { Dialect } from '../../engine/dialect.ts';
+import { describeEndByBudget, isStopping } from '../../engine/assess/budget.ts';
+import { isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
+import { type Evaluations, phaseOf, stepEnd } from '../../engine/assess/evaluate-target.ts';
+import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
+import type { Dialect } from '../../engine/contract/dialect.ts';
+import type { FullExplanation } from '../../engine/explain/explain.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type {
   Cordoned,

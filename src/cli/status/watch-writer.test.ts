@@ -1,6 +1,6 @@
 /** Shows how a watch writes: drawn in place for people, one document or line a change for programs. */
 import { expect, test } from 'vitest';
-import { T0 } from '../../../test/builders/times.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
 import type { Output } from '../output.ts';
 import { watchWriter } from './render.ts';
 import type { StatusView } from './view.ts';

@@ -1,16 +1,16 @@
 /** Shows what `refit why` says for each way in which an upgrade stands still: what, since when, what ends it. */
 import { expect, test } from 'vitest';
-import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
-import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
-import { HOUR, later, MINUTE, SECOND, T0 } from '../../../test/builders/times.ts';
+import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import {
   buildViewParts,
   lookAt,
   recorded,
   signalled,
   statusOf,
-} from '../../../test/builders/views.ts';
+} from '../../../test/support/builders/views.ts';
+import { HOUR, later, MINUTE, SECOND, T0 } from '../../../test/support/clock/times.ts';
 import type { K0sUpdate, Plan } from '../../api/autopilot/plan.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
@@ -19,7 +19,7 @@ import { encodeReport } from '../../signal/annotations.ts';
 import { mediumOf } from '../output.ts';
 import type { Sources } from '../status/answers.ts';
 import type { LeaderView } from '../status/load.ts';
-import { whyLines } from './command.ts';
+import { whyLines } from './why-command.ts';
 
 const NOW = T0 + 10 * MINUTE;
 const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };

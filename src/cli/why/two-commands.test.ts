@@ -1,14 +1,14 @@
 /** Shows what `refit why` and the wide table say of nodes of an ended plan, and of two commands. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { lookAt, recorded, signalled, statusOf } from '../../../test/builders/views.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import { lookAt, recorded, signalled, statusOf } from '../../../test/support/builders/views.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import type { Node } from '../../kube/resources.ts';
 import { mediumOf } from '../output.ts';
 import { render } from '../status/render.ts';
-import { whyLines } from './command.ts';
+import { whyLines } from './why-command.ts';
 
 const NOW = T0 + 3 * MINUTE;
 const PIPE = { hasColours: false, size: () => ({ columns: Infinity, rows: Infinity }) };

@@ -1,23 +1,23 @@
 /** Shows what `refit why` says on hand-made worlds: what waits, for what, until when, and what to do. */
 import { expect, test } from 'vitest';
-import { buildCattlePlan } from '../../../test/builders/cattle-plans.ts';
-import { buildMachineUpdate } from '../../../test/builders/machine-updates.ts';
-import { buildControlNode, buildNode } from '../../../test/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../../test/builders/plans.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
+import { buildMachineUpdate } from '../../../test/support/builders/machine-updates.ts';
+import { buildControlNode, buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
 import {
   buildViewParts,
   lookAt,
   recorded,
   signalled,
   statusOf,
-} from '../../../test/builders/views.ts';
-import { buildWorldOf } from '../../../test/builders/worlds-of-kinds.ts';
+} from '../../../test/support/builders/views.ts';
+import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
-import { withRequest } from '../../dialects/capi/rollout.ts';
-import { kubeadmView } from '../../dialects/kubeadm/dialect.ts';
-import { newPlan } from '../../dialects/kubeadm/plan-object.ts';
-import { reportPatch } from '../../dialects/kubeadm/signal.ts';
+import { withRequest } from '../../dialects/capi/plan/rollout.ts';
+import { kubeadmView } from '../../dialects/kubeadm/plan/kubeadm-dialect.ts';
+import { reportPatch } from '../../dialects/kubeadm/plan/kubeadm-signal.ts';
+import { newPlan } from '../../dialects/kubeadm/plan/plan-object.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import { CONDITIONS_ANNOTATION } from '../../engine/model/written-conditions.ts';
@@ -29,7 +29,7 @@ import { mediumOf } from '../output.ts';
 import type { LeaderView } from '../status/load.ts';
 import { observe } from '../status/observe.ts';
 import type { PlanView } from '../status/view.ts';
-import { whyLines } from './command.ts';
+import { whyLines } from './why-command.ts';
 
 const NOW = T0 + MINUTE;
 const HELD: LeaderView = { state: 'held', holder: 'a', since: later(0) };

@@ -1,7 +1,7 @@
 /** Gate: no kubelet gets newer than any API server of the cluster, in the plan or not. */
 import { type ApiServer, judgePlan } from '../../versions/plan-rules.ts';
 import type { Reason } from '../model/reasons.ts';
-import { momentAfter, recordedUpgrade } from '../observe/recorded-versions.ts';
+import { momentAfter, recordedUpgrade } from '../snapshot/recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
 
 /** Never a stop: API servers can still be upgraded. */

@@ -1,18 +1,18 @@
 /** Tests which targets are asked before the first one starts whether they can download: some, all or none of them. */
 import { expect, test } from 'vitest';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/builders/snapshots.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
-import { T0 } from '../../../test/builders/times.ts';
-import { evaluationsFor } from '../decide/evaluate-target.ts';
-import { downloadChecksOf } from '../decide/prefetch.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
+import { evaluationsFor } from '../assess/evaluate-target.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { DownloadState, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { downloadChecksOf } from '../turn/prefetch.ts';
 import { targetsToCheck } from './checked-targets.ts';
 
 const WORKERS = ['w1', 'w2', 'w3', 'w4'];

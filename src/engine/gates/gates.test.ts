@@ -11,11 +11,11 @@ import {
   other,
   refusedPods,
   resting,
-} from '../../../test/builders/gate-inputs.ts';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildFacts } from '../../../test/builders/snapshots.ts';
-import { buildStage, PAYLOAD } from '../../../test/builders/stages.ts';
-import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
+} from '../../../test/support/builders/gate-inputs.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildFacts } from '../../../test/support/builders/snapshots.ts';
+import { buildStage, PAYLOAD } from '../../../test/support/builders/stages.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { DownloadState, EndpointHealth } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';

@@ -1,11 +1,11 @@
 /** A plan starts nowhere while one of its hosts is known to be unable to run its version. */
 import { expect, test } from 'vitest';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/builders/snapshots.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
-import { T0 } from '../../../test/builders/times.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import type { Target } from '../model/rollout.ts';
 import { hostsFit } from './hosts-fit.ts';

@@ -1,12 +1,12 @@
 /** The gates of a policy, with their sentences. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { NONE } from '../../../test/builders/observations.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/builders/snapshots.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
-import { HOUR, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { NONE } from '../../../test/support/builders/observations.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { HOUR, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { Node } from '../../kube/resources.ts';
 import type { Blackout, MaintenanceWindow } from '../../util/maintenance-windows.ts';
 import { NO_CONTROLS } from '../model/controls.ts';

@@ -1,11 +1,11 @@
 /** What gates are asked is made of the snapshot, and of nothing else that a decision holds. */
 import { expect, test } from 'vitest';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/builders/snapshots.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
-import { T0 } from '../../../test/builders/times.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
 import { gateInput } from './types.ts';
 
 test('what else a decision holds neither reaches a gate nor hides a fact', () => {

@@ -1,10 +1,10 @@
 /** The version gates before each target: their sentences, and waits that pass by themselves. */
 import { expect, test } from 'vitest';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildFacts } from '../../../test/builders/snapshots.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
-import { later, MINUTE, T0 } from '../../../test/builders/times.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildFacts } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { VersionRule } from '../../versions/plan-rules.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { Stage } from '../model/rollout.ts';

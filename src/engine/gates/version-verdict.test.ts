@@ -1,10 +1,10 @@
 /** Versions that could not be checked are reported when the plan starts. */
 import { expect, test } from 'vitest';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/builders/snapshots.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { uncheckedReason, versionVerdict } from '../decide/advance.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { uncheckedReason, versionVerdict } from '../assess/advance.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Role } from '../model/rollout.ts';

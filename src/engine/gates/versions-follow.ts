@@ -5,7 +5,7 @@ import {
   failedInEarlierStage,
   momentAfter,
   recordedUpgrade,
-} from '../observe/recorded-versions.ts';
+} from '../snapshot/recorded-versions.ts';
 import { type Gate, PASS } from './types.ts';
 
 export const versionsFollow: Gate = {

@@ -11,10 +11,10 @@ import {
   other,
   refusedPods,
   resting,
-} from '../../../test/builders/gate-inputs.ts';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { PAYLOAD } from '../../../test/builders/stages.ts';
-import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
+} from '../../../test/support/builders/gate-inputs.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { PAYLOAD } from '../../../test/support/builders/stages.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import { because } from '../model/reasons.ts';
 import { agentAllowed } from './agent-allowed.ts';

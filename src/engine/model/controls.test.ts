@@ -1,13 +1,13 @@
 /** Reads pause, abort and retry from a plan; a retry clears only earlier failures. */
 import { describe, expect, test } from 'vitest';
-import { failed, succeeded, working } from '../../../test/builders/observations.ts';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/builders/snapshots.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
-import { HOUR, later, MINUTE, T0 } from '../../../test/builders/times.ts';
-import { decide } from '../decide/decide.ts';
+import { failed, succeeded, working } from '../../../test/support/builders/observations.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { decide } from '../turn/decide.ts';
 import {
   ABORT_ANNOTATION,
   controlsOn,

@@ -1,8 +1,8 @@
 /** Reads and replaces parts of a rollout without changing the original. */
 import { describe, expect, test } from 'vitest';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { activeStage, isSettled, type RecordedState, targetsIn, withTargets } from './rollout.ts';
 
 test.each<[RecordedState, boolean]>([

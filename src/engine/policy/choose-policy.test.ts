@@ -1,7 +1,7 @@
 /** Which policy applies to a plan, in any order of the list. */
 import { assert, constantFrom, property, shuffledSubarray } from 'fast-check';
 import { expect, test } from 'vitest';
-import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import {
   DIALECT_NAMES,
   type UpgradePolicy,

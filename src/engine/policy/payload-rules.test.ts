@@ -1,6 +1,6 @@
 /** Which downloads are refused, and which only get a warning. */
 import { expect, test } from 'vitest';
-import { buildStage } from '../../../test/builders/stages.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
 import type { Payload, Stage } from '../model/rollout.ts';
 import {
   DEFAULT_POLICY,

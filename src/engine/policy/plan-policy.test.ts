@@ -1,6 +1,6 @@
 /** A plan's own fields change the policy that covers it. */
 import { expect, test } from 'vitest';
-import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import { DIALECT_NAMES } from '../../api/refit/upgrade-policy.ts';
 import { policyOfPlan } from './choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';

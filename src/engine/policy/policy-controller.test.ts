@@ -1,9 +1,9 @@
 /** The status of policies follows policies and plans; a conflict is retried. */
 import { beforeEach, expect, test } from 'vitest';
-import { MemoryApi } from '../../../test/builders/memory-api.ts';
-import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
-import { T0 } from '../../../test/builders/times.ts';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { MemoryApi } from '../../../test/support/builders/memory-api.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
 import { upgradePolicies } from '../../api/kinds.ts';
 import { DIALECT_NAMES } from '../../api/refit/upgrade-policy.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';

@@ -1,7 +1,7 @@
 /** The status of a policy, which is written only when it changes. */
 import { expect, test } from 'vitest';
-import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
-import { HOUR, later, T0 } from '../../../test/builders/times.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
+import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
 import { DIALECT_NAMES, type UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { type PolicyContext, withStatus } from './policy-controller.ts';
 

@@ -1,7 +1,7 @@
 /** What an UpgradePolicy means, and the problems of an invalid one. */
 import { describe, expect, test, vi } from 'vitest';
-import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
-import { HOUR, MINUTE, SECOND } from '../../../test/builders/times.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
+import { HOUR, MINUTE, SECOND } from '../../../test/support/clock/times.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import { readPolicy } from './read-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';

@@ -1,15 +1,15 @@
 /** Proves what a rollout does whose UpgradePolicy gets a field that this release cannot read: nothing that it may forbid. */
 import { expect, test } from 'vitest';
-import { buildUpgradePolicy } from '../../../test/builders/policies.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/builders/snapshots.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
-import { HOUR, later, T0 } from '../../../test/builders/times.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
-import { decide } from '../decide/decide.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import type { RecordedState } from '../model/rollout.ts';
+import { decide } from '../turn/decide.ts';
 import { readPolicy } from './read-policy.ts';
 
 const SPEC: UpgradePolicySpec = {

@@ -1,15 +1,15 @@
 /** A plan's conditions while it runs, is blocked, and is over. */
 import { expect, test } from 'vitest';
-import { MemoryApi } from '../../../test/builders/memory-api.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTablePlan, tableDialect } from '../../../test/builders/table-dialect.ts';
-import { later, T0 } from '../../../test/builders/times.ts';
+import { MemoryApi } from '../../../test/support/builders/memory-api.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTablePlan, tableDialect } from '../../../test/support/builders/table-dialect.ts';
+import { later, T0 } from '../../../test/support/clock/times.ts';
 import type { Wait } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn } from '../model/written-conditions.ts';
-import { OwnWrites } from '../observe/world.ts';
+import { OwnWrites } from '../snapshot/world.ts';
 import { blockedEvent, conditionsOf, writeConditions } from './conditions.ts';
 
 const RUNNING = buildRollout([buildStage('worker', ['w1'])]);

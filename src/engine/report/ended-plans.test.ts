@@ -1,28 +1,28 @@
 /** Proves that the end of a plan that is not true any more is reported: once as an Event, in the metric and in the conditions. */
 import { expect, test } from 'vitest';
-import { knowledgeOf } from '../../../test/builders/knowledge.ts';
-import { buildLog } from '../../../test/builders/logs.ts';
-import { MemoryApi } from '../../../test/builders/memory-api.ts';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
+import { knowledgeOf } from '../../../test/support/builders/knowledge.ts';
+import { buildLog } from '../../../test/support/builders/logs.ts';
+import { MemoryApi } from '../../../test/support/builders/memory-api.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
 import {
   buildTablePlan,
   type TablePlan,
   tableDialect,
-} from '../../../test/builders/table-dialect.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
-import { T0 } from '../../../test/builders/times.ts';
+} from '../../../test/support/builders/table-dialect.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import { decideOn } from '../decide/decide.ts';
-import { evaluationsFor } from '../decide/evaluate-target.ts';
+import { evaluationsFor } from '../assess/evaluate-target.ts';
 import {
   CONDITIONS_ANNOTATION,
   conditionsIn,
   generationOfEnd,
 } from '../model/written-conditions.ts';
-import { gather } from '../observe/gather.ts';
-import { viewsOf } from '../observe/world.ts';
+import { gather } from '../snapshot/gather.ts';
+import { viewsOf } from '../snapshot/world.ts';
+import { decideOn } from '../turn/decide.ts';
 import { createReporter } from './reporter.ts';
 
 const DONE = buildRollout([buildStage('worker', [buildTarget('w1', 'done')])], { phase: 'done' });

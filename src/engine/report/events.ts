@@ -2,9 +2,9 @@
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { printable } from '../../util/printable.ts';
-import { isLarge } from '../act/status-shards.ts';
-import type { Evaluations } from '../decide/evaluate-target.ts';
-import { outcomeOf } from '../decide/outcome.ts';
+import type { Evaluations } from '../assess/evaluate-target.ts';
+import { outcomeOf } from '../assess/outcome.ts';
+import { isLarge } from '../execute/status-shards.ts';
 import { factsOf } from '../gates/types.ts';
 import type { NodeAction, Signalling, Snapshot, Wait } from '../model/decision.ts';
 import { because, type Reason, type ReportedEvent } from '../model/reasons.ts';

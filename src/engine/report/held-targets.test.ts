@@ -1,12 +1,12 @@
 /** Proves that a target which stalls is told once, and again only in other words: a scheduler counts other nodes each time. */
 import { expect, test } from 'vitest';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/builders/snapshots.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
-import { later, T0 } from '../../../test/builders/times.ts';
-import { evaluationsFor } from '../decide/evaluate-target.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { later, T0 } from '../../../test/support/clock/times.ts';
+import { evaluationsFor } from '../assess/evaluate-target.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import { heldMemory } from './reporter.ts';
 

@@ -1,19 +1,19 @@
 /** Proves that a new plan which cannot start says so in its conditions and in one Event, as one that runs does. */
 import { expect, test } from 'vitest';
-import { knowledgeOf } from '../../../test/builders/knowledge.ts';
-import { buildLog } from '../../../test/builders/logs.ts';
-import { MemoryApi } from '../../../test/builders/memory-api.ts';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildSnapshot } from '../../../test/builders/snapshots.ts';
-import { buildTablePlan, tableDialect } from '../../../test/builders/table-dialect.ts';
-import { later, T0 } from '../../../test/builders/times.ts';
+import { knowledgeOf } from '../../../test/support/builders/knowledge.ts';
+import { buildLog } from '../../../test/support/builders/logs.ts';
+import { MemoryApi } from '../../../test/support/builders/memory-api.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildTablePlan, tableDialect } from '../../../test/support/builders/table-dialect.ts';
+import { later, T0 } from '../../../test/support/clock/times.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import { decideOn } from '../decide/decide.ts';
-import { evaluationsFor } from '../decide/evaluate-target.ts';
+import { evaluationsFor } from '../assess/evaluate-target.ts';
 import { because } from '../model/reasons.ts';
 import { withStages, withTargets } from '../model/rollout.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn } from '../model/written-conditions.ts';
-import { viewsOf } from '../observe/world.ts';
+import { viewsOf } from '../snapshot/world.ts';
+import { decideOn } from '../turn/decide.ts';
 import { createReporter } from './reporter.ts';
 
 const policy = buildPolicy({

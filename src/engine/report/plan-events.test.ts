@@ -1,8 +1,8 @@
 /** The Events of a plan between two records. */
 import { expect, test } from 'vitest';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
 import type { Rollout } from '../model/rollout.ts';
 import { planEvents } from './events.ts';
 

@@ -2,10 +2,10 @@
 import { type KubeObject, keyOf, nodes } from '../../kube/resources.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { LogFields, Logger } from '../../util/log.ts';
-import type { Effects, Sent } from '../act/writes.ts';
-import { uncheckedReason } from '../decide/advance.ts';
-import { planEndOf } from '../decide/ended.ts';
-import { type Evaluations, phaseOf } from '../decide/evaluate-target.ts';
+import { uncheckedReason } from '../assess/advance.ts';
+import { planEndOf } from '../assess/ended.ts';
+import { type Evaluations, phaseOf } from '../assess/evaluate-target.ts';
+import type { Effects, Sent } from '../execute/writes.ts';
 import { factsOf } from '../gates/types.ts';
 import {
   type Decision,

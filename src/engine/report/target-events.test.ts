@@ -1,13 +1,13 @@
 /** The Events on each target's object. */
 import { expect, test } from 'vitest';
-import { failed, succeeded, working } from '../../../test/builders/observations.ts';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/builders/snapshots.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
-import { later, T0 } from '../../../test/builders/times.ts';
-import { evaluationsFor } from '../decide/evaluate-target.ts';
+import { failed, succeeded, working } from '../../../test/support/builders/observations.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { later, T0 } from '../../../test/support/clock/times.ts';
+import { evaluationsFor } from '../assess/evaluate-target.ts';
 import type { Observation } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';

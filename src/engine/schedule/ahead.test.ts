@@ -1,6 +1,6 @@
 /** Anybody may have written which targets start next. */
 import { expect, test } from 'vitest';
-import { buildStage } from '../../../test/builders/stages.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
 import { candidatesIn, nextIn } from './ahead.ts';
 
 test('a key that is recorded twice starts once, one that is unknown never', () => {

@@ -1,11 +1,11 @@
 /** Which targets get the free slots, which wait for a gate, and which cannot start. */
 import { expect, onTestFinished, test } from 'vitest';
-import { buildNode } from '../../../test/builders/nodes.ts';
-import { buildPolicy } from '../../../test/builders/rollout-policies.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/builders/snapshots.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { later, T0 } from '../../../test/builders/times.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { later, T0 } from '../../../test/support/clock/times.ts';
 import { BEFORE_TARGET } from '../gates/registry.ts';
 import { type Gate, PASS, wait } from '../gates/types.ts';
 import type { TargetFacts } from '../model/decision.ts';

@@ -1,11 +1,11 @@
 /** How many targets of a stage may move, and how many more may start. */
 import { expect, test } from 'vitest';
-import { working } from '../../../test/builders/observations.ts';
-import { buildRollout } from '../../../test/builders/rollouts.ts';
-import { buildSnapshot } from '../../../test/builders/snapshots.ts';
-import { buildStage } from '../../../test/builders/stages.ts';
-import { buildTarget } from '../../../test/builders/targets.ts';
-import { T0 } from '../../../test/builders/times.ts';
+import { working } from '../../../test/support/builders/observations.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
 import type { RecordedState, Role } from '../model/rollout.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import { failedInFlightIn, freeSlots, freeWithin, limitOf } from './slots.ts';

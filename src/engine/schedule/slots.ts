@@ -4,8 +4,8 @@ import * as gating from '../gates/types.ts';
 import type { Snapshot } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import { inState, type Stage, type Target } from '../model/rollout.ts';
-import { STALE_AFTER_MS } from '../observe/gather.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { STALE_AFTER_MS } from '../snapshot/gather.ts';
 import { groupsOf, turnsOf } from './turns.ts';
 
 /** Two controllers at once can cost the quorum. */

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import {
   type Script,
   sendJson,
   sendStatus,
   startStubServer,
 } from '../../../test/faults/stub-server.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { createAuthority, issueClient, issueServer } from '../../../tools/controlplane/certs.ts';
 import { messageOf } from '../../util/errors.ts';
 import { nodes } from '../resources.ts';

@@ -1,8 +1,8 @@
 /** Shows what a candidate asks for and when, what it says in the log, and whom it tells. */
 import { expect, test } from 'vitest';
-import { cuttable, direct, PLACE, stand, TIMES } from '../../../test/builders/elections.ts';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { LeaseServer, type Link, leaseClient } from '../../../test/faults/lease-server.ts';
+import { cuttable, direct, PLACE, stand, TIMES } from '../../../test/support/builders/elections.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { jsonLogger, type Logger, silentLogger } from '../../util/log.ts';
 import type { RequestOptions } from '../client.ts';
 import { type Lease, leases } from '../resources.ts';

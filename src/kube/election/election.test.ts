@@ -1,9 +1,9 @@
 /** Shows what a candidate writes into the lease, when it may, and how it hands over. */
 import { expect, test } from 'vitest';
-import { cuttable, direct, PLACE, stand } from '../../../test/builders/elections.ts';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { LeaseServer, type Link, leaseClient } from '../../../test/faults/lease-server.ts';
 import recorded from '../../../test/fixtures/autopilot/objects.json' with { type: 'json' };
+import { cuttable, direct, PLACE, stand } from '../../../test/support/builders/elections.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { type Lease, leases } from '../resources.ts';
 import { StatusError, TransportError } from '../status-error.ts';
 import { createElection, timesOf } from './election.ts';

@@ -2,13 +2,13 @@
 import { access } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import {
   type SeenRequest,
   sendJson,
   sendStatus,
   startStubServer,
 } from '../../../test/faults/stub-server.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { KubeClient } from '../client.ts';
 import { leases, type Node, nodes, pods } from '../resources.ts';

@@ -1,6 +1,6 @@
 /** Tests which address comes next. */
 import { expect, test } from 'vitest';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { type ServerAddress, serverAddresses } from './server-addresses.ts';
 
 const at = (host: string): ServerAddress => ({ host, port: 6443 });

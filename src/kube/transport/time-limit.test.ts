@@ -1,7 +1,7 @@
 /** Shows what ends a request: time, the caller, or the client; and that nothing is left behind. */
 import { expect, test, vi } from 'vitest';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { SkewedClock } from '../../../test/faults/skewed-clock.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { timeLimit } from './requester.ts';
 
 test('time ends it, counted from the last permission', async () => {

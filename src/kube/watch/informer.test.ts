@@ -1,6 +1,5 @@
 /** Shows that an informer's view stays right through everything that can happen to a watch. */
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import {
   bookmark,
   errorEvent,
@@ -13,6 +12,7 @@ import {
   type Scripts,
   scriptedClient,
 } from '../../../test/faults/scripted-client.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { silentLogger } from '../../util/log.ts';
 import { type KubeObject, nodes } from '../resources.ts';
 import { TransportError } from '../status-error.ts';

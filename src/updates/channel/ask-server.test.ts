@@ -1,7 +1,7 @@
 /** Proves what an update server may answer: hostile ones end with one sentence, and good ones are asked for changes only. */
 import { expect, test } from 'vitest';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
 import { startStubServer } from '../../../test/faults/stub-server.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { askServer, type ServerQuestion } from './ask-server.ts';

@@ -1,7 +1,7 @@
 /** Proves which answers of update servers are a release: both formats of k0s, and nothing that could mislead. */
 
 import { expect, test } from 'vitest';
-import { cpuMsOf } from '../../../test/cpu-time.ts';
+import { cpuMsOf } from '../../../test/support/cpu-time.ts';
 import { readIndex } from './read-index.ts';
 
 const SHA = 'ab'.repeat(32);

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { FakeClock } from '../../../test/faults/fake-clock.ts';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { redirectChannels, versionIn } from './redirected-version.ts';
 
 const answer = (statusCode: number, location?: string): Parameters<typeof versionIn>[1] => ({

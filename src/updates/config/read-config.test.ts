@@ -1,7 +1,7 @@
 /** Proves that what an UpdateConfig cannot mean is refused with what would be right, the documented examples included. */
 import { expect, test } from 'vitest';
 import type { UpdateConfig } from '../../api/autopilot/update-config.ts';
-import { targetProblems } from '../../dialects/autopilot/problems.ts';
+import { targetProblems } from '../../dialects/autopilot/plan/problems.ts';
 import { readUpdateConfig } from './read-config.ts';
 
 type Spec = UpdateConfig['spec'];

@@ -1,10 +1,10 @@
 /** Proves which release becomes a Plan: once, in order, in its window, and never over what a person wrote. */
 import { expect, test } from 'vitest';
-import { buildPlan } from '../../../test/builders/plans.ts';
+import { buildPlan } from '../../../test/support/builders/plans.ts';
 import type { Plan } from '../../api/autopilot/plan.ts';
 import type { UpdateConfig } from '../../api/autopilot/update-config.ts';
-import { problemsOf } from '../../dialects/autopilot/problems.ts';
-import { phaseOfPlan } from '../../dialects/autopilot/states.ts';
+import { problemsOf } from '../../dialects/autopilot/plan/problems.ts';
+import { phaseOfPlan } from '../../dialects/autopilot/plan/states.ts';
 import type { Release } from '../channel/read-index.ts';
 import { readUpdateConfig, type UpdateSettings } from '../config/read-config.ts';
 import { decideUpdate, type UpdateDecision, type UpdateFacts } from './decide-update.ts';

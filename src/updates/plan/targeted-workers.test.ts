@@ -1,6 +1,6 @@
 /** Proves which workers must run the release before an UpdateConfig is up to date. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../../test/builders/nodes.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
 import { targetedWorkers } from './targeted-workers.ts';
 
 const all = [buildNode('w1', { labels: { pool: 'a' } }), buildNode('w2')];

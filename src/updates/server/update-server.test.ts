@@ -10,7 +10,7 @@ import {
   publishReleases,
   type RunningServer,
   startUpdateServer,
-} from '../../../test/builders/update-servers.ts';
+} from '../../../test/support/builders/update-servers.ts';
 import { systemClock } from '../../util/clock.ts';
 import { readIndex } from '../channel/read-index.ts';
 import { redirectChannels } from '../channel/redirected-version.ts';

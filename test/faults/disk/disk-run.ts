@@ -13,8 +13,8 @@ import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import { decodeReport } from '../../../src/signal/annotations.ts';
 import { silentLogger } from '../../../src/util/log.ts';
 import { MemoryStore, viewOf } from '../../agent/memory-object.ts';
-import { FakeClock } from '../fake-clock.ts';
-import { hurriedClock } from '../hurried-clock.ts';
+import { FakeClock } from '../../support/clock/fake-clock.ts';
+import { hurriedClock } from '../../support/clock/hurried-clock.ts';
 import {
   BINARY,
   bytesOf,

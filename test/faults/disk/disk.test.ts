@@ -1,6 +1,6 @@
 /** A part of the sweep over files for every test run, chosen by a seed; more of what makes a file count. */
 import { expect, test } from 'vitest';
-import { WHOLE } from '../../whole.ts';
+import { WHOLE } from '../../support/whole.ts';
 import { seededRandom } from '../random.ts';
 import { runDisk } from './disk-run.ts';
 import { bytesOf, NEW, UPDATE } from './disk-works.ts';

@@ -3,8 +3,8 @@ import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { keepSpare, loadJournal, saveJournal } from '../../../src/agent/state/journal-file.ts';
-import { journalAt } from '../../builders/agent-situations.ts';
-import { testUnless } from '../../left-out.ts';
+import { journalAt } from '../../support/builders/agent-situations.ts';
+import { testUnless } from '../../support/left-out.ts';
 import { SmallDisk } from './small-disk.ts';
 
 const isRoot = process.getuid?.() === 0;

@@ -1,9 +1,9 @@
 /** One run with Jobs: a cluster in one process and simulated time, in which calls fail, processes die and people interfere. */
 import { type ApiServer, startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { cattlePlans } from '../../../src/api/kinds.ts';
-import { channelController } from '../../../src/dialects/cattle/channel-controller.ts';
-import { DEFAULT_JOB_SETTINGS } from '../../../src/dialects/cattle/config.ts';
-import { cattle } from '../../../src/dialects/cattle/dialect.ts';
+import { cattle } from '../../../src/dialects/cattle/plan/cattle-dialect.ts';
+import { channelController } from '../../../src/dialects/cattle/plan/channel-controller.ts';
+import { DEFAULT_JOB_SETTINGS } from '../../../src/dialects/cattle/plan/config.ts';
 import type { Caller, KubeClient } from '../../../src/kube/client.ts';
 import {
   jobs,
@@ -15,8 +15,8 @@ import {
 import { clientOver } from '../../../src/kube/transport/http-client.ts';
 import { createInformer, type Informer } from '../../../src/kube/watch/informer.ts';
 import type { Handler } from '../../../src/kube/watch/store.ts';
-import type { CattleSpec } from '../../builders/cattle-plans.ts';
-import { FakeClock } from '../fake-clock.ts';
+import type { CattleSpec } from '../../support/builders/cattle-plans.ts';
+import { FakeClock } from '../../support/clock/fake-clock.ts';
 import type { Tape } from '../lab/call-points.ts';
 import { type LabTools, runLabController } from '../lab/lab-controller.ts';
 import { addNode, addPod, installKinds } from '../lab/lab-objects.ts';

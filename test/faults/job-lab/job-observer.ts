@@ -1,8 +1,8 @@
 /** Observes a run with Jobs from outside, object by object, and finds violations. */
 import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
-import { conditionOf, holds } from '../../../src/dialects/cattle/conditions.ts';
-import { hashLabelOf, PLAN_LABEL } from '../../../src/dialects/cattle/names.ts';
-import { recordedNext } from '../../../src/dialects/cattle/write-status.ts';
+import { conditionOf, holds } from '../../../src/dialects/cattle/plan/conditions.ts';
+import { hashLabelOf, PLAN_LABEL } from '../../../src/dialects/cattle/plan/names.ts';
+import { recordedNext } from '../../../src/dialects/cattle/plan/write-status.ts';
 import { cordonOwner } from '../../../src/drain/cordon-marks.ts';
 import type { Job, KubeObject, Node } from '../../../src/kube/resources.ts';
 import { hostnameFor, isAtWork, type JobWorld, nodeNameOf } from './job-world.ts';

@@ -2,10 +2,10 @@
 import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../../src/api/kinds.ts';
-import { holds } from '../../../src/dialects/cattle/conditions.ts';
-import { isHeld } from '../../../src/dialects/cattle/leader-drain.ts';
-import { hashLabelOf, NODE_LABEL } from '../../../src/dialects/cattle/names.ts';
-import { isPaused } from '../../../src/dialects/cattle/signal.ts';
+import { isPaused } from '../../../src/dialects/cattle/plan/cattle-signal.ts';
+import { holds } from '../../../src/dialects/cattle/plan/conditions.ts';
+import { isHeld } from '../../../src/dialects/cattle/plan/leader-drain.ts';
+import { hashLabelOf, NODE_LABEL } from '../../../src/dialects/cattle/plan/names.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import {
   type Condition,
@@ -16,7 +16,7 @@ import {
   nodes,
 } from '../../../src/kube/resources.ts';
 import { type Clock, rfc3339 } from '../../../src/util/clock.ts';
-import { buildCattlePlan, type CattleSpec } from '../../builders/cattle-plans.ts';
+import { buildCattlePlan, type CattleSpec } from '../../support/builders/cattle-plans.ts';
 import { addNode } from '../lab/lab-objects.ts';
 import { pick } from '../random.ts';
 

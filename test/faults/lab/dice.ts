@@ -1,5 +1,5 @@
 /** Mixtures: runs with several random mishaps, and the smallest set with which a run still fails. */
-import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/spread.ts';
+import { shardsOfSizes } from '../../../src/dialects/autopilot/plan/status-shards/spread.ts';
 import type { Quality } from '../../model/host.ts';
 import { pick, seededRandom } from '../random.ts';
 import { type CallPoint, faultsAt, nameOf } from './call-points.ts';

@@ -1,8 +1,8 @@
 /** One run in the lab: a cluster in one process and simulated time, in which processes die and calls fail. */
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { PLAN_NAME, type Plan, plans } from '../../../src/api/autopilot/plan.ts';
-import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
-import type { StatusSharding } from '../../../src/engine/dialect.ts';
+import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import type { StatusSharding } from '../../../src/engine/contract/dialect.ts';
 import { ABORT_ANNOTATION } from '../../../src/engine/model/controls.ts';
 import type { Caller, KubeClient } from '../../../src/kube/client.ts';
 import { nodes, type Resource } from '../../../src/kube/resources.ts';
@@ -12,7 +12,7 @@ import { controlNodes } from '../../../src/signal/names.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
 import { OLD } from '../../model/cluster.ts';
 import type { Quality } from '../../model/host.ts';
-import { FakeClock } from '../fake-clock.ts';
+import { FakeClock } from '../../support/clock/fake-clock.ts';
 import { seededRandom } from '../random.ts';
 import type { Tape } from './call-points.ts';
 import { LabAgent } from './lab-agent.ts';

@@ -1,8 +1,8 @@
 /** A controller process of the lab: election, manager, drains and the engine as `refit controller` puts them together. */
 import { drainPreviewer } from '../../../src/drain/drain-preview.ts';
 import { createDrains } from '../../../src/drain/running-drains.ts';
+import type { Dialect } from '../../../src/engine/contract/dialect.ts';
 import { type RolloutParts, rolloutController } from '../../../src/engine/controller.ts';
-import type { Dialect } from '../../../src/engine/dialect.ts';
 import { policyOfPlan } from '../../../src/engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';

@@ -12,11 +12,11 @@ import {
   type Pod,
   pods,
 } from '../../../src/kube/resources.ts';
-import { buildNode } from '../../builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../builders/plans.ts';
-import { buildPod } from '../../builders/pods.ts';
 import { OLD } from '../../model/cluster.ts';
 import { V2 } from '../../model/configurations.ts';
+import { buildNode } from '../../support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../support/builders/plans.ts';
+import { buildPod } from '../../support/builders/pods.ts';
 
 const DEFINITIONS = globSync('deploy/crds/*.yaml').map(
   (file) => parse(readFileSync(file, 'utf8'), { version: '1.1' }) as CustomResourceDefinition,

@@ -2,7 +2,7 @@
 import type { Caller, KubeClient } from '../../../src/kube/client.ts';
 import { clientOver } from '../../../src/kube/transport/http-client.ts';
 import type { Clock } from '../../../src/util/clock.ts';
-import type { FakeClock } from '../fake-clock.ts';
+import type { FakeClock } from '../../support/clock/fake-clock.ts';
 import { SkewedClock } from '../skewed-clock.ts';
 import type { Tape } from './call-points.ts';
 import { FaultyCaller } from './faulty-caller.ts';

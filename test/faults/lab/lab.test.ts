@@ -2,10 +2,10 @@
 import { expect, test } from 'vitest';
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
-import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/spread.ts';
-import type { Instruction, StatusSharding } from '../../../src/engine/dialect.ts';
+import { shardsOfSizes } from '../../../src/dialects/autopilot/plan/status-shards/spread.ts';
+import type { Instruction, StatusSharding } from '../../../src/engine/contract/dialect.ts';
 import type { Call, Caller } from '../../../src/kube/client.ts';
-import { WHOLE } from '../../whole.ts';
+import { WHOLE } from '../../support/whole.ts';
 import { pick, seededRandom } from '../random.ts';
 import { throwDice } from './dice.ts';
 import { isFine, play, describe as tell } from './mishaps.ts';

@@ -1,5 +1,5 @@
 /** The sweeps: one run for each single thing that can go wrong, at each place or moment of a run without faults. */
-import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/spread.ts';
+import { shardsOfSizes } from '../../../src/dialects/autopilot/plan/status-shards/spread.ts';
 import { type CallPoint, type Fault, faultsAt, nameOf } from './call-points.ts';
 import {
   describe,

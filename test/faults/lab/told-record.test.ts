@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { OLD } from '../../model/cluster.ts';
 import { V2 } from '../../model/configurations.ts';
-import { FakeClock } from '../fake-clock.ts';
+import { FakeClock } from '../../support/clock/fake-clock.ts';
 import { LabHost } from './lab-host.ts';
 import { type Told, untruths } from './told-record.ts';
 

@@ -1,9 +1,9 @@
 /** Planted mistakes of leaders of plans with status shards, each with the invariant that it breaks. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
-import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
-import { TARGET_STATES } from '../../../src/dialects/autopilot/states.ts';
-import { withLists } from '../../../src/dialects/autopilot/status-shards/target-lists.ts';
-import type { StatusSharding } from '../../../src/engine/dialect.ts';
+import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import { TARGET_STATES } from '../../../src/dialects/autopilot/plan/states.ts';
+import { withLists } from '../../../src/dialects/autopilot/plan/status-shards/target-lists.ts';
+import type { StatusSharding } from '../../../src/engine/contract/dialect.ts';
 import { configureShards, type NamedShardConfiguration } from './configurations.ts';
 import {
   type Objects,

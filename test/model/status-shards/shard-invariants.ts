@@ -1,8 +1,8 @@
 /** The invariants of a plan with status shards, in the words of docs/internals/safety.md. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { StatusShard } from '../../../src/api/refit/status-shard.ts';
-import { TARGET_STATES } from '../../../src/dialects/autopilot/states.ts';
-import { listsOf } from '../../../src/dialects/autopilot/status-shards/target-lists.ts';
+import { TARGET_STATES } from '../../../src/dialects/autopilot/plan/states.ts';
+import { listsOf } from '../../../src/dialects/autopilot/plan/status-shards/target-lists.ts';
 import type { SignalData } from '../../../src/signal/annotations.ts';
 
 export interface ShardGlance {

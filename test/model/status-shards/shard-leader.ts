@@ -2,18 +2,18 @@
 
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../../src/api/refit/status-shard.ts';
-import { autopilot } from '../../../src/dialects/autopilot/dialect.ts';
-import { shardsOfSizes } from '../../../src/dialects/autopilot/status-shards/spread.ts';
-import type { Dialect } from '../../../src/engine/dialect.ts';
-import { type View, viewsOf } from '../../../src/engine/observe/world.ts';
+import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import { shardsOfSizes } from '../../../src/dialects/autopilot/plan/status-shards/spread.ts';
+import type { Dialect } from '../../../src/engine/contract/dialect.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import { createReconciler } from '../../../src/engine/reconciler.ts';
+import { type View, viewsOf } from '../../../src/engine/snapshot/world.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { type KubeObject, nodes } from '../../../src/kube/resources.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
 import { sameJson } from '../../../src/util/json.ts';
-import { knowledgeOf } from '../../builders/knowledge.ts';
+import { knowledgeOf } from '../../support/builders/knowledge.ts';
 import { NOW } from '../cluster.ts';
 import { NoMemory } from '../leader.ts';
 

@@ -1,14 +1,14 @@
 /** Plans with status shards as a model to explore: all versions of objects, leaders in the middle of a round, and agents. */
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../src/api/refit/status-shard.ts';
-import { phaseOfPlan } from '../../../src/dialects/autopilot/states.ts';
-import { mergeShards } from '../../../src/dialects/autopilot/status-shards/merge.ts';
+import { phaseOfPlan } from '../../../src/dialects/autopilot/plan/states.ts';
+import { mergeShards } from '../../../src/dialects/autopilot/plan/status-shards/merge.ts';
 import type { KubeObject } from '../../../src/kube/resources.ts';
 import { decodeSignal, encodeSignal } from '../../../src/signal/annotations.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
-import { buildNode } from '../../builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../builders/plans.ts';
-import { buildWorldOf } from '../../builders/worlds-of-kinds.ts';
+import { buildNode } from '../../support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../support/builders/plans.ts';
+import { buildWorldOf } from '../../support/builders/worlds-of-kinds.ts';
 import { NOW } from '../cluster.ts';
 import type { Edge, Invariant, Model } from '../explorer.ts';
 import { contentOf, objectAt } from '../node-state.ts';

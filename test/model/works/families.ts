@@ -1,12 +1,12 @@
 /** The smallest dialects without a signal on an object: one creates Jobs, one starts work elsewhere. */
-import type { Dialect } from '../../../src/engine/dialect.ts';
+import type { Dialect } from '../../../src/engine/contract/dialect.ts';
 import type { Observation } from '../../../src/engine/model/decision.ts';
 import type { Rollout } from '../../../src/engine/model/rollout.ts';
 import { jobs, type KubeObject, nodes, type Resource } from '../../../src/kube/resources.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
-import { buildNode } from '../../builders/nodes.ts';
-import { buildRollout } from '../../builders/rollouts.ts';
-import { buildStage } from '../../builders/stages.ts';
+import { buildNode } from '../../support/builders/nodes.ts';
+import { buildRollout } from '../../support/builders/rollouts.ts';
+import { buildStage } from '../../support/builders/stages.ts';
 import { NOW } from '../cluster.ts';
 
 /** How far the work on one target has come, as whoever does it tells. */

@@ -1,13 +1,13 @@
 /** Runs the real reconciler once for a family of works, on a chosen view. */
 
-import { type View, viewsOf } from '../../../src/engine/observe/world.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import { createReconciler } from '../../../src/engine/reconciler.ts';
+import { type View, viewsOf } from '../../../src/engine/snapshot/world.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { jobs, type KubeObject, nodes } from '../../../src/kube/resources.ts';
 import { StatusError } from '../../../src/kube/status-error.ts';
-import { knowledgeOf } from '../../builders/knowledge.ts';
-import { buildNode } from '../../builders/nodes.ts';
+import { knowledgeOf } from '../../support/builders/knowledge.ts';
+import { buildNode } from '../../support/builders/nodes.ts';
 import { NOW } from '../cluster.ts';
 import type { WorkFamily, WorkPlan } from './families.ts';
 

@@ -5,7 +5,7 @@ import {
   readRecorded,
   record,
   writeRecorded,
-} from '../../kubeadm/recording.ts';
+} from '../../support/kubeadm/recording.ts';
 import type { Machine } from './machine/machine.ts';
 import type { Scene } from './upgrade.ts';
 import { settled } from './verify.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PlanCommand } from '../../../src/api/autopilot/plan.ts';
-import { listed } from '../../builders/plans.ts';
+import { listed } from '../../support/builders/plans.ts';
 import { forbiddenIn } from '../audit.ts';
 import { FROM, pairsWith, type Scene, targetsIn, useScene } from './scene.ts';
 

@@ -9,7 +9,7 @@ import { leases, nodes } from '../../../src/kube/resources.ts';
 import { isUnauthorized } from '../../../src/kube/status-error.ts';
 import { createClient } from '../../../src/kube/transport/http-client.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
-import { listed } from '../../builders/plans.ts';
+import { listed } from '../../support/builders/plans.ts';
 import { kubeconfigFor } from '../control-plane.ts';
 import { RotatingCertificate } from './rotating-certificate.ts';
 import { targetsIn, useScene } from './scene.ts';

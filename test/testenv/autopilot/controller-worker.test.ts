@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
-import { listed } from '../../builders/plans.ts';
-import type { Combination } from '../../doubles/mixed.ts';
+import { listed } from '../../support/builders/plans.ts';
+import type { Combination } from '../../support/doubles/mixed.ts';
 import { forbiddenIn } from '../audit.ts';
 import { DrainBlocker } from './drain-blocker.ts';
 import { pairsWith, type Scene, targetsIn, uniquePrefix, useScene } from './scene.ts';

@@ -5,7 +5,7 @@ import { type StatusShard, statusShards } from '../../../src/api/refit/status-sh
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../../src/kube/transport/http-client.ts';
-import { buildPlan, buildUpdate, listed } from '../../builders/plans.ts';
+import { buildPlan, buildUpdate, listed } from '../../support/builders/plans.ts';
 import { installKinds, kubeconfigFor } from '../control-plane.ts';
 import { RefitProcess, runRefit } from '../refit-process.ts';
 

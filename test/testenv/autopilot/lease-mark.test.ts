@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { upgradePolicies } from '../../../src/api/kinds.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../../src/signal/names.ts';
-import { listed } from '../../builders/plans.ts';
+import { listed } from '../../support/builders/plans.ts';
 import { apply, kubectlAs } from '../control-plane.ts';
 import { PATIENCE } from '../drain-stage.ts';
 import { DrainBlocker } from './drain-blocker.ts';

@@ -8,7 +8,7 @@ import { type Node, nodes } from '../../../src/kube/resources.ts';
 import { createInformer } from '../../../src/kube/watch/informer.ts';
 import { decodeSignal } from '../../../src/signal/annotations.ts';
 import { PREFETCH_ANNOTATION } from '../../../src/signal/names.ts';
-import { startMixed } from '../../doubles/mixed.ts';
+import { startMixed } from '../../support/doubles/mixed.ts';
 import { kubeconfigFor } from '../control-plane.ts';
 import { runRefit } from '../refit-process.ts';
 import { FROM, TO, uniquePrefix } from './scene.ts';

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { PlanCommand } from '../../../src/api/autopilot/plan.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';
-import { listed, selected } from '../../builders/plans.ts';
-import { greatestOverlap } from '../../expectations/motion.ts';
-import { WHOLE } from '../../whole.ts';
+import { listed, selected } from '../../support/builders/plans.ts';
+import { greatestOverlap } from '../../support/expectations/motion.ts';
+import { WHOLE } from '../../support/whole.ts';
 import { forbiddenIn } from '../audit.ts';
 import { PAIRS, type Scene, TO, targetsIn, useScene } from './scene.ts';
 

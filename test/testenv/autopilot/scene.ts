@@ -18,10 +18,10 @@ import {
   type Mixed,
   type MixedOptions,
   startMixed,
-} from '../../doubles/mixed.ts';
-import { Motion } from '../../expectations/motion.ts';
-import { type Sighting, watchSignals } from '../../expectations/signal-watch.ts';
-import { WHOLE } from '../../whole.ts';
+} from '../../support/doubles/mixed.ts';
+import { Motion } from '../../support/expectations/motion.ts';
+import { type Sighting, watchSignals } from '../../support/expectations/signal-watch.ts';
+import { WHOLE } from '../../support/whole.ts';
 import { type AuditEvent, auditedSince, endOfAudit } from '../audit.ts';
 import { DELETED, watchStates } from './plan-states.ts';
 

@@ -1,7 +1,7 @@
 /** Plays a release whose service answers but whose kubelet never starts: one node is rolled back, and no other is touched. */
 import { expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
-import { listed } from '../../builders/plans.ts';
+import { listed } from '../../support/builders/plans.ts';
 import { FROM, type Scene, TO, targetsIn, uniquePrefix, useScene } from './scene.ts';
 
 const prefix = uniquePrefix();

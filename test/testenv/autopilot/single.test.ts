@@ -1,8 +1,8 @@
 /** Plays ap-removedapis and ap-single: the whole cluster is one host. */
 import { describe, expect, test } from 'vitest';
 import { nodes } from '../../../src/kube/resources.ts';
-import { listed } from '../../builders/plans.ts';
-import { installRemovedKind, REMOVED_KIND_FOUND } from '../../doubles/removed-kind.ts';
+import { listed } from '../../support/builders/plans.ts';
+import { installRemovedKind, REMOVED_KIND_FOUND } from '../../support/doubles/removed-kind.ts';
 import { forbiddenIn } from '../audit.ts';
 import { DrainBlocker } from './drain-blocker.ts';
 import { FROM, pairsWith, targetsIn, uniquePrefix, useScene } from './scene.ts';

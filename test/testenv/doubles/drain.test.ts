@@ -4,9 +4,9 @@ import type { KubeClient } from '../../../src/kube/client.ts';
 import { loadClusterConfig } from '../../../src/kube/config/kubeconfig.ts';
 import { namespaces, type Pod, pods, type Resource } from '../../../src/kube/resources.ts';
 import { createClient } from '../../../src/kube/transport/http-client.ts';
-import { loadRecording } from '../../doubles/recorded-plan.ts';
-import { startStage } from '../../doubles/stage.ts';
-import { cordonLines, linesByObject, statusOf } from '../../doubles/write-lines.ts';
+import { loadRecording } from '../../support/doubles/recorded-plan.ts';
+import { startStage } from '../../support/doubles/stage.ts';
+import { cordonLines, linesByObject, statusOf } from '../../support/doubles/write-lines.ts';
 import { kubeconfigFor } from '../control-plane.ts';
 
 const NAMESPACE = 'doubles-drain';

@@ -5,12 +5,12 @@ import { test as everyTest, expect } from 'vitest';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { leases, nodes } from '../../../src/kube/resources.ts';
 import { isNotFound } from '../../../src/kube/status-error.ts';
-import { NEW } from '../../doubles/payload-files.ts';
-import { loadRecording } from '../../doubles/recorded-plan.ts';
-import { runRecorded } from '../../doubles/recorded-run.ts';
-import { installRemovedKind, REMOVED_KIND_FOUND } from '../../doubles/removed-kind.ts';
-import { linesByObject } from '../../doubles/write-lines.ts';
-import { testOneIn } from '../../whole.ts';
+import { NEW } from '../../support/doubles/payload-files.ts';
+import { loadRecording } from '../../support/doubles/recorded-plan.ts';
+import { runRecorded } from '../../support/doubles/recorded-run.ts';
+import { installRemovedKind, REMOVED_KIND_FOUND } from '../../support/doubles/removed-kind.ts';
+import { linesByObject } from '../../support/doubles/write-lines.ts';
+import { testOneIn } from '../../support/whole.ts';
 
 const test = testOneIn(2);
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import { nodes } from '../../../src/kube/resources.ts';
-import { COMBINATIONS, type Combination, startMixed } from '../../doubles/mixed.ts';
+import { COMBINATIONS, type Combination, startMixed } from '../../support/doubles/mixed.ts';
 
 const HOSTS = ['controller1', 'worker1', 'worker2'];
 

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest';
 import { type KubeObject, type Lease, leases } from '../../../src/kube/resources.ts';
 import { CENTRAL_CORDONING_LABEL, controlNodes } from '../../../src/signal/names.ts';
-import { LEADER_LEASE } from '../../doubles/runtime/lease-election.ts';
-import { type Stage, startStage } from '../../doubles/stage.ts';
-import { recordedObject } from '../../recordings.ts';
+import { LEADER_LEASE } from '../../support/doubles/runtime/lease-election.ts';
+import { type Stage, startStage } from '../../support/doubles/stage.ts';
+import { recordedObject } from '../../support/recordings.ts';
 
 async function leaderLease(stage: Stage): Promise<Lease> {
   return await stage.client.get(leases, LEADER_LEASE.name, { namespace: LEADER_LEASE.namespace });

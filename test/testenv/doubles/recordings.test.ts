@@ -1,8 +1,8 @@
 /** Tests that the doubles of k0s make the recorded writes of real k0s, in the same order, with the same answers. */
 import { test } from 'vitest';
-import { NEW } from '../../doubles/payload-files.ts';
-import { type Cast, runRecorded } from '../../doubles/recorded-run.ts';
-import { WHOLE } from '../../whole.ts';
+import { NEW } from '../../support/doubles/payload-files.ts';
+import { type Cast, runRecorded } from '../../support/doubles/recorded-run.ts';
+import { WHOLE } from '../../support/whole.ts';
 
 /** `c1` and `c3` lead, as in the recordings. */
 const THREE = { controllers: ['c1', 'c2', 'c3'], reluctant: ['c2'] };

@@ -7,12 +7,12 @@ import { expect } from 'vitest';
 import { plans } from '../../../src/api/autopilot/plan.ts';
 import { nodes, type Resource } from '../../../src/kube/resources.ts';
 import { SIGNAL_DATA_ANNOTATION } from '../../../src/signal/names.ts';
-import { NEW, OLD } from '../../doubles/payload-files.ts';
-import { loadRecording } from '../../doubles/recorded-plan.ts';
-import { runRecorded } from '../../doubles/recorded-run.ts';
-import { type Stage, startStage } from '../../doubles/stage.ts';
-import { signalled, statusOf } from '../../doubles/write-lines.ts';
-import { testOneIn } from '../../whole.ts';
+import { NEW, OLD } from '../../support/doubles/payload-files.ts';
+import { loadRecording } from '../../support/doubles/recorded-plan.ts';
+import { runRecorded } from '../../support/doubles/recorded-run.ts';
+import { type Stage, startStage } from '../../support/doubles/stage.ts';
+import { signalled, statusOf } from '../../support/doubles/write-lines.ts';
+import { testOneIn } from '../../support/whole.ts';
 
 const test = testOneIn(2);
 

@@ -15,7 +15,7 @@ import { createMachine, installMachines, joinNode } from '../../../sandbox/clust
 import { agentArguments, type Host } from '../../../sandbox/hosts/host.ts';
 import { nodes } from '../../../src/kube/resources.ts';
 import { systemClock } from '../../../src/util/clock.ts';
-import { uninstallMachines } from '../../capi/machine-cluster.ts';
+import { uninstallMachines } from '../../support/capi/machine-cluster.ts';
 import { controlPlane, kubeconfigFor } from '../control-plane.ts';
 import { type Block, blocksOf } from './blocks.ts';
 import { ReaderShell } from './shell.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { startJavascriptServer } from '../../../sandbox/sshd/javascript-server.ts';
 import { nodes } from '../../../src/kube/resources.ts';
-import { openScene, type Scene, TO } from '../../kubeadm/suite.ts';
+import { openScene, type Scene, TO } from '../../support/kubeadm/suite.ts';
 import { controlPlane, kubeconfigFor } from '../control-plane.ts';
 import { type Block, blocksOf } from './blocks.ts';
 import { ReaderShell } from './shell.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { buildCattlePlan } from '../../builders/cattle-plans.ts';
+import { buildCattlePlan } from '../../support/builders/cattle-plans.ts';
 import { buildTool } from '../build-tool.ts';
 import { apply, controlPlane, kubeconfigFor, kubectlAs, restoreRoles } from '../control-plane.ts';
 import { blocksOf } from './blocks.ts';

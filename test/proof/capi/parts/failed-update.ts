@@ -1,9 +1,9 @@
 /** An update that its operator aborts: it fails for good, keeps its target, and starts again after the guide's advice. */
 import { upgradePolicies } from '../../../../src/api/kinds.ts';
-import { UPDATE_ANNOTATION } from '../../../../src/dialects/capi/rollout.ts';
+import { UPDATE_ANNOTATION } from '../../../../src/dialects/capi/plan/rollout.ts';
 import { nodes } from '../../../../src/kube/resources.ts';
 import { run } from '../../../../tools/controlplane/run.ts';
-import { buildUpgradePolicy } from '../../../builders/policies.ts';
+import { buildUpgradePolicy } from '../../../support/builders/policies.ts';
 import { capiMachines, NAMESPACE, type ProofMachine } from '../machines/objects.ts';
 import { conditionOf } from '../machines/settled.ts';
 import type { Scene } from '../scene.ts';

@@ -8,8 +8,8 @@ import {
   recordOf,
   UPDATE_ANNOTATION,
   updateOn,
-} from '../../../../src/dialects/capi/rollout.ts';
-import { platformOf } from '../../../../src/engine/observe/gather.ts';
+} from '../../../../src/dialects/capi/plan/rollout.ts';
+import { platformOf } from '../../../../src/engine/snapshot/gather.ts';
 import type { Node } from '../../../../src/kube/resources.ts';
 import { procedureOf } from '../../../../src/signal/agent-presence.ts';
 import { rfc3339, systemClock } from '../../../../src/util/clock.ts';

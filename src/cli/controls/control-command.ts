@@ -1,0 +1,102 @@
+/** Applies a control: chooses the plan, decides, writes with a precondition, and says what happens next. */
+import { controlKey } from '../../engine/model/controls.ts';
+import { isFinal } from '../../engine/model/rollout.ts';
+import { isConflict } from '../../kube/status-error.ts';
+import { RefitError, unlessError } from '../../util/errors.ts';
+import { printable } from '../../util/printable.ts';
+import type { ConnectionFlags } from '../options.ts';
+import { wrapped } from '../phrases.ts';
+import { askLeader } from '../status/load.ts';
+import { type Inspection, inspect, inspectAll, viewAt } from '../status/observe.ts';
+import { isNamed, noPlan, refOf } from '../status/plan-names.ts';
+import { inSession, plansIn, type Session, type SessionParts } from '../status/status-session.ts';
+import { noteLines } from '../status/text.ts';
+import type { Control, PlanChange } from './control.ts';
+
+export interface ControlFlags extends ConnectionFlags {
+  readonly plan?: string;
+}
+
+/** Leaders write often. After each conflict the plan is read again. */
+const MAX_TRIES = 10;
+
+/** Does not reject if the plan was in that state before. */
+export async function applyControl(
+  control: Control,
+  flags: ControlFlags,
+  parts: SessionParts,
+): Promise<void> {
+  const { clock, output } = parts;
+  await inSession(flags, parts, 'refit-control', async (session) => {
+    const now = clock.now();
+    const { change, view } = await carryOut(control, session, flags, now);
+    const leader = await askLeader(session, now);
+    const { columns } = output.size();
+    const said = [...change.said, ...noteLines({ leader, plans: [view] }, now)];
+    output.write(`${said.flatMap((text) => wrapped(printable(text), columns)).join('\n')}\n`);
+  });
+}
+
+async function carryOut(control: Control, session: Session, flags: ControlFlags, now: number) {
+  const { client, abort, loaded, viewParts } = session;
+  const { inspections, unreadable } = await inspectAll(loaded, viewParts, now);
+  const [fault] = unreadable;
+  if (inspections.length === 0 && fault !== undefined) throw fault;
+  if (inspections.length === 0)
+    throw new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), { plan: flags.plan }));
+  let inspection = choosePlan(inspections, flags.plan, control.isMeant);
+  const { dialect } = inspection;
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+    const view = viewAt(inspection, now);
+    const change = control({ ...inspection, view }, now);
+    if (!change.annotations || (await write(session, inspection, change))) return { change, view };
+    const { name, namespace } = inspection.plan.metadata;
+    const plan = await client.get(dialect.plans, name, { namespace, abort });
+    inspection = await inspect(inspection, plan, viewParts, now);
+  }
+  throw new RefitError(
+    'REFIT_CONTROL',
+    'the plan kept changing, so nothing was written: run this again',
+  );
+}
+
+/** False if the plan has changed since it was read. */
+async function write(
+  { client, abort }: Session,
+  { dialect, plan }: Inspection,
+  { annotations = {} }: PlanChange,
+) {
+  const { name, namespace, resourceVersion } = plan.metadata;
+  const written = Object.fromEntries(
+    Object.entries(annotations).flatMap(([key, value]) =>
+      // What is removed may have been written by a release that knew no other prefix.
+      [controlKey(key, dialect.controlPrefix), ...(value === null ? [key] : [])].map(
+        (each) => [each, value] as const,
+      ),
+    ),
+  );
+  const patch = { metadata: { annotations: written, resourceVersion } };
+  const writing = client.patch(dialect.plans, name, patch, { type: 'merge', namespace, abort });
+  return (await unlessError(isConflict)(writing)) !== undefined;
+}
+
+/** Without a name: of those that can be meant, the only one that has not ended, else the one created last. */
+export function choosePlan(
+  plans: readonly Inspection[],
+  named: string | undefined,
+  isMeant: Control['isMeant'] = () => true,
+): Inspection {
+  const meant = plans.filter(isMeant);
+  const unnamed = meant.length > 0 ? meant : plans;
+  const matching = named === undefined ? unnamed : plans.filter((each) => isNamed(each, named));
+  const open = matching.filter(({ snapshot }) => !isFinal(snapshot.rollout));
+  const created = ({ snapshot }: Inspection): number => Date.parse(snapshot.rollout.source.created);
+  const last = Math.max(...matching.map(created));
+  const candidates = open.length > 0 ? open : matching.filter((each) => created(each) === last);
+  const [chosen, second] = candidates;
+  if (!chosen) throw new RefitError('REFIT_CONTROL', noPlan(plans, { plan: named }));
+  if (!second) return chosen;
+  const choice = candidates.map(refOf).toSorted().join(', ');
+  const hint = 'name one of them with --plan';
+  throw new RefitError('REFIT_USAGE', `several plans are possible: ${choice}`, { hint });
+}

@@ -1,0 +1,197 @@
+/** Implements `refit preview`: what a plan would do on this cluster, from the controller's own decision. Writes nothing. */
+import { planKind } from '../../api/autopilot/plan.ts';
+import { nameOf, type ReadObject, readObjects } from '../../api/read-object.ts';
+import { cattlePlanKind } from '../../api/schemas.ts';
+import { refusalsOf, versionVerdict } from '../../engine/assess/advance.ts';
+import { planEndOf } from '../../engine/assess/ended.ts';
+import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
+import { gather } from '../../engine/snapshot/gather.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
+import { readInputs } from '../input-files.ts';
+import type { ConnectionFlags } from '../options.ts';
+import { wrappedLines } from '../phrases.ts';
+import { askLeader, type Loaded } from '../status/load.ts';
+import {
+  type Inspection,
+  inspect,
+  inspectAll,
+  type UnreadablePlan,
+  type ViewParts,
+  viewAt,
+  viewOfFault,
+} from '../status/observe.ts';
+import { inSession, type SessionParts } from '../status/status-session.ts';
+import { harmless } from '../status/view.ts';
+import { lookAtDrains, policyRule } from './findings.ts';
+import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
+import { durationOf, stagePreviews } from './waves.ts';
+
+interface PreviewFlags extends ConnectionFlags {
+  readonly file?: readonly string[];
+  readonly output: 'text' | 'json';
+}
+
+/** Dialects whose plans are files. */
+const KINDS = [planKind, cattlePlanKind] as const;
+const EXPECTED = KINDS.map(nameOf).join(' or ');
+
+/** Resolves with 0; rejects with REFIT_FILE, after printing, if a plan of the files would be refused or do nothing. */
+export async function showPreview(flags: PreviewFlags, parts: SessionParts): Promise<number> {
+  const { file } = flags;
+  const read = file === undefined ? undefined : await plansIn(file);
+  return await inSession(flags, parts, 'refit-preview', async (session) => {
+    const now = parts.clock.now();
+    const { loaded } = session;
+    const beside = (read ?? []).map(({ object }) => object);
+    const viewParts = { ...session.viewParts, beside };
+    const plans =
+      read === undefined
+        ? await previewOpen(loaded, viewParts, now)
+        : await Promise.all(
+            read.map(
+              async (each) => await previewNew(each.object, servedBy(loaded, each), viewParts, now),
+            ),
+          );
+    const view = harmless({ leader: await askLeader(session, now), plans });
+    parts.output.write(
+      flags.output === 'json'
+        ? `${JSON.stringify(view, undefined, 2)}\n`
+        : wrappedLines(renderPreview(view, now), parts.output.size().columns),
+    );
+    const problems = (read ?? []).flatMap(({ place }, index) => {
+      const plan = plans[index];
+      return plan === undefined ? [] : problemsOf(plan).map((problem) => `${place}: ${problem}`);
+    });
+    if (problems.length > 0)
+      throw new RefitError('REFIT_FILE', '', {
+        problems,
+        hint: `what is shown above is ${plans.length === 1 ? 'this plan' : 'each plan'}`,
+      });
+    return EXIT.ok;
+  });
+}
+
+/** Objects of other kinds are left out: a policy counts once it is in the cluster. */
+async function plansIn(paths: readonly string[]): Promise<ReadObject[]> {
+  const files = await readInputs(paths);
+  const read = files.map(({ path, text }) => readObjects(text, path, KINDS));
+  const plans = read.flatMap(({ objects }) => objects);
+  const problems = read.flatMap((each) => each.problems);
+  const others = read.flatMap((each) => each.others);
+  if (plans.length === 0) problems.push(...others.map((found) => `${found}, expected ${EXPECTED}`));
+  if (problems.length === 0) return plans;
+  throw new RefitError('REFIT_FILE', '', {
+    problems,
+    hint: 'docs/reference/crds.md has every field',
+  });
+}
+
+function servedBy(loaded: readonly Loaded[], { kind: { resource } }: ReadObject): Loaded {
+  const seen = loaded.find(({ dialect }) => dialect.plans === resource);
+  if (seen) return seen;
+  throw new RefitError('REFIT_NO_CRD', `the cluster lacks ${resource.plural}.${resource.group}`);
+}
+
+/** As if it were created at `now`; a status in the file is ignored. */
+export async function previewNew(
+  object: KubeObject,
+  seen: Loaded,
+  parts: ViewParts,
+  now: number,
+): Promise<PlanPreview> {
+  const { status: _recorded, ...plan } = object as KubeObject & { status?: unknown };
+  const { name, namespace } = plan.metadata;
+  const { dialect, world } = seen;
+  const present = seen
+    .plans()
+    .find(
+      ({ metadata: it }) =>
+        it.name === name && (namespace === undefined || it.namespace === namespace),
+    );
+  const uid = (dialect.ordersByUid === true && present?.metadata.uid) || '';
+  const metadata = { ...plan.metadata, uid, creationTimestamp: rfc3339(now) };
+  const inspection = await inspect(seen, { ...plan, metadata }, parts, now);
+  const before = present && gather(dialect, present, world, now, { isReadOnly: true });
+  const preview = await previewAt(inspection, parts, now, before && planEndOf(before, now).phase);
+  // An abort holds also where the policy lets an edit start a new rollout.
+  const restarts = inspection.policy.restartsEdited && before?.controls.abort === undefined;
+  const isIgnored = before && isFinal(before.rollout) && dialect.endsForGood === true && !restarts;
+  return isIgnored ? notCarriedOut(preview, before.rollout) : preview;
+}
+
+/** The cluster has a plan of that name, which has ended: to apply another one over it starts nothing. */
+function notCarriedOut(preview: PlanPreview, { source, phase }: Rollout): PlanPreview {
+  const {
+    duration: _duration,
+    drains: _drains,
+    problems: _problems,
+    cordoned: _cordoned,
+    ...rest
+  } = preview;
+  const reason = `${source.kind} ${source.name} is in the cluster and has ended (${phase}); what is applied over it does not run: delete it first`;
+  const stages = preview.stages.map((stage) => ({ ...stage, there: [], waves: [] }));
+  return { ...rest, stages, waits: [], reason };
+}
+
+export async function previewOpen(
+  loaded: readonly Loaded[],
+  parts: ViewParts,
+  now: number,
+): Promise<PlanPreview[]> {
+  const { inspections, unreadable } = await inspectAll(loaded, parts, now);
+  const open = inspections.filter(({ snapshot }) => !isFinal(snapshot.rollout));
+  const previews = await Promise.all(open.map(async (each) => await previewAt(each, parts, now)));
+  return [...previews, ...unreadable.map(previewOfFault)].toSorted((a, b) =>
+    a.name < b.name ? -1 : 1,
+  );
+}
+
+function previewOfFault(fault: UnreadablePlan): PlanPreview {
+  const { dialect, kind, name, id, phase, reason, waits } = viewOfFault(fault);
+  return { dialect, kind, name, id, phase, reason, waits, stages: [] };
+}
+
+async function previewAt(
+  inspection: Inspection,
+  parts: ViewParts,
+  now: number,
+  present?: PlanPreview['phase'],
+): Promise<PlanPreview> {
+  const view = viewAt(inspection, now);
+  const drains = await lookAtDrains(inspection, parts.sources);
+  const policy = policyRule(parts.policies, inspection.dialect.name, inspection.plan);
+  const stages = stagePreviews(view, inspection, now);
+  const duration = durationOf(stages, inspection, now);
+  const { dialect, kind, name, id, phase, reason, timeZone, waits, cordoned, warnings } = view;
+  const refusals = isFinal(inspection.snapshot.rollout) ? [] : refusalsOf({ ...inspection, now });
+  const isOrdered =
+    inspection.dialect.ordersByUid !== true || (inspection.plan.metadata.uid ?? '') !== '';
+  const unordered = 'the order of its nodes, until the Plan exists: it hashes the uid';
+  const { unchecked } = versionVerdict(inspection.snapshot, inspection.policy);
+  const skewed = `whether the version rules allow it: ${unchecked.join('; ')}`;
+  // Later, an Event of the start has said it.
+  const isSkewUnknown = phase === 'new' && unchecked.length > 0;
+  const more = [...(isOrdered ? [] : [unordered]), ...(isSkewUnknown ? [skewed] : [])];
+  const unseen = more.length === 0 ? view.unseen : [...(view.unseen ?? []), ...more];
+  return {
+    dialect,
+    kind,
+    name,
+    id,
+    phase,
+    present,
+    reason,
+    problems: refusals.length > 0 ? refusals.map(({ message }) => message) : undefined,
+    timeZone,
+    stages,
+    waits,
+    cordoned,
+    warnings,
+    policy,
+    drains,
+    duration,
+    unseen,
+  };
+}

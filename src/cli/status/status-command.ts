@@ -1,0 +1,125 @@
+/** Runs `refit status`: shows all plans once, or follows them until each has ended. */
+import { type Clock, sleep } from '../../util/clock.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
+import type { ConnectionFlags } from '../options.ts';
+import { askLeader, follow, followLeader, followPolicies, settled } from './load.ts';
+import { observe } from './observe.ts';
+import type { PlanFilter } from './plan-names.ts';
+import { type Form, render, watchWriter } from './render.ts';
+import {
+  inSession,
+  observeOnce,
+  orphanedIn,
+  type Session,
+  type SessionParts,
+} from './status-session.ts';
+import { isOpen, stateOf } from './text.ts';
+import type { PlanView, StatusView } from './view.ts';
+
+interface StatusFlags extends ConnectionFlags, PlanFilter {
+  readonly output: Form;
+  readonly watch?: boolean;
+}
+
+export interface StatusParts extends SessionParts {
+  readonly onView?: ((plans: readonly PlanView[]) => void) | undefined;
+}
+
+/** As `showStatus`, but rejects with REFIT_PLAN_FAILED if a watch saw a plan end without success. */
+export async function runStatus(flags: StatusFlags, parts: SessionParts): Promise<number> {
+  let last: readonly PlanView[] = [];
+  const code = await showStatus(flags, { ...parts, onView: (plans) => void (last = plans) });
+  if (code !== EXIT.failed) return code;
+  const ends = last
+    .filter(({ phase }) => phase !== 'done')
+    .map(
+      (plan) =>
+        `${plan.kind} ${plan.name} ${stateOf(plan)}: ${plan.reason ?? 'no reason was given'}`,
+    );
+  throw new RefitError('REFIT_PLAN_FAILED', '', { problems: ends });
+}
+
+/** Resolves with the exit code: once 0; a watch 0 if all plans are done, else 1, or 130 when interrupted. */
+export async function showStatus(flags: StatusFlags, parts: StatusParts): Promise<number> {
+  const { clock, output } = parts;
+  return await inSession(flags, parts, 'refit-status', async (session) => {
+    if (flags.watch) return await watch(flags, parts, session);
+    const now = clock.now();
+    output.write(render(await observeOnce(session, now), flags.output, now, output));
+    return EXIT.ok;
+  });
+}
+
+async function watch(
+  flags: StatusFlags,
+  { output, clock, onView }: StatusParts,
+  session: Session,
+): Promise<number> {
+  const show = watchWriter(output, flags.output);
+  let last: readonly PlanView[] = [];
+  try {
+    for await (const view of watchPlans(session, clock)) {
+      last = view.plans;
+      onView?.(last);
+      show(view, clock.now());
+    }
+  } catch (error) {
+    if (session.abort.aborted) return EXIT.interrupted;
+    throw error;
+  }
+  return exitCodeOf(last);
+}
+
+/** An ended plan that was edited since, did nothing, or whose nodes run something else is no success. */
+export function exitCodeOf(plans: readonly Pick<PlanView, 'phase'>[]): number {
+  return plans.every(({ phase }) => phase === 'done') ? EXIT.ok : EXIT.failed;
+}
+
+/** Ages grow without a change, so a view follows after this time at the latest. */
+const AGAIN_MS = 1000;
+
+/** In the last view every plan has ended. Throws the reason of `abort` if that comes first. */
+async function* watchPlans(
+  { loaded, contact, ...session }: Session,
+  clock: Clock,
+): AsyncGenerator<StatusView> {
+  const stop = new AbortController();
+  const abort = AbortSignal.any([session.abort, stop.signal]);
+  const reading = { client: session.client, abort };
+  // A change during a view is not lost.
+  let changed = Promise.withResolvers<void>();
+  const onChange = (): void => changed.resolve();
+  try {
+    const followed = await Promise.all(
+      loaded.map(async ({ dialect }) => await follow(reading, dialect, onChange)),
+    );
+    const policies = await followPolicies(reading, session.viewParts.policies, onChange);
+    const viewParts = { ...session.viewParts, policies };
+    const leader = followLeader(reading, await askLeader(reading, clock.now()));
+    const watchedFrom = clock.monotonic();
+    for (;;) {
+      // Its error ends the watch.
+      if (contact.isLoggedOut) await askLeader(reading, clock.now());
+      const [now, began] = [clock.now(), clock.monotonic()];
+      const plans = (
+        await Promise.all(followed.map(async (each) => await observe(each, viewParts, now)))
+      ).flat();
+      const { silentSince } = contact;
+      const orphaned = orphanedIn(followed);
+      yield {
+        leader: settled(leader(now), began - watchedFrom),
+        orphaned,
+        ...(silentSince === undefined ? {} : { silentSince }),
+        plans,
+      };
+      if (plans.length > 0 && !plans.some((plan) => isOpen(plan) || plan.goesOn)) return;
+      // A view of thousands of targets takes a while: changes in quick succession share one.
+      await sleep(clock, clock.monotonic() - began, abort);
+      await Promise.race([changed.promise, sleep(clock, AGAIN_MS, abort)]);
+      abort.throwIfAborted();
+      changed = Promise.withResolvers();
+    }
+  } finally {
+    stop.abort();
+  }
+}

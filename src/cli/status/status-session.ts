@@ -1,0 +1,135 @@
+/** The session of a command that reads: a connection, and the plans of all dialects that the cluster has. */
+import { CONTROLLER_DIALECTS } from '../../dialects/registry.ts';
+import { cordonOwner } from '../../drain/cordon-marks.ts';
+import type { Dialect } from '../../engine/contract/dialect.ts';
+import { withStages } from '../../engine/model/rollout.ts';
+import { type AskReadyz, askControlPlane } from '../../engine/snapshot/probes.ts';
+import type { Reading } from '../../kube/client.ts';
+import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
+import { nodes } from '../../kube/resources.ts';
+import { ifFound } from '../../kube/status-error.ts';
+import { askerOf, createClient } from '../../kube/transport/http-client.ts';
+import { type Clock, rfc3339 } from '../../util/clock.ts';
+import { RefitError } from '../../util/errors.ts';
+import type { ConnectionFlags } from '../options.ts';
+import type { Output } from '../output.ts';
+import { type AskControlPlane, sourcesOf } from './answers.ts';
+import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
+import { observe, type ViewParts } from './observe.ts';
+import { noPlan, type PlanFilter } from './plan-names.ts';
+import { isOpen, titleOf } from './text.ts';
+import type { StatusView } from './view.ts';
+
+export interface SessionParts {
+  readonly dialects: readonly Dialect[];
+  readonly clock: Clock;
+  readonly output: Output;
+  readonly abort: AbortSignal;
+  readonly askThrough?: (ask: AskReadyz) => AskReadyz;
+}
+
+export interface Session extends Reading {
+  readonly contact: ReturnType<typeof contactWith>;
+  readonly viewParts: ViewParts;
+  /** Of each dialect that the cluster has, as of the start. */
+  readonly loaded: readonly Loaded[];
+}
+
+const READYZ_TIMEOUT_MS = 3000;
+
+export async function connect({ kubeconfig, context }: ConnectionFlags, userAgent: string) {
+  return createClient(await loadClusterConfig({ path: kubeconfig, context }), { userAgent });
+}
+
+/** Closes the client after `work`. It lists first, also for a watch: a list fails at once, an informer retries forever. */
+export async function inSession<T>(
+  flags: ConnectionFlags & PlanFilter,
+  { dialects, clock, abort, askThrough }: Omit<SessionParts, 'output'>,
+  userAgent: string,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const config = await loadClusterConfig({ path: flags.kubeconfig, context: flags.context });
+  const contact = contactWith(clock);
+  using client = createClient(config, { userAgent, onRequest: (record) => contact.note(record) });
+  const askHost = askerOf(config);
+  const readyz = { port: flags.apiPort, deadlineMs: READYZ_TIMEOUT_MS };
+  const direct: AskReadyz = async (host) => await askHost(host, readyz);
+  const ask: AskControlPlane = async (endpoints) =>
+    await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
+  const reading = { client, abort };
+  const installed = await installedOf(reading, dialects);
+  const loaded = await Promise.all(
+    installed.map(async (dialect) => await loadOnce(client, dialect, abort)),
+  );
+  const policies = await loadPolicies(reading);
+  const viewParts = { sources: sourcesOf(client, ask, clock, abort), policies, filter: flags };
+  return await work({ ...reading, contact, viewParts, loaded });
+}
+
+export async function observeOnce(session: Session, now: number): Promise<StatusView> {
+  const { viewParts, loaded } = session;
+  const leader = await askLeader(session, now);
+  const plans = (
+    await Promise.all(loaded.map(async (each) => await observe(each, viewParts, now)))
+  ).flat();
+  const { namespace, plan, dialect } = viewParts.filter ?? {};
+  if (plans.length === 0 && (namespace ?? plan ?? dialect) !== undefined)
+    throw new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), viewParts.filter));
+  return { leader, orphaned: orphanedIn(loaded), plans };
+}
+
+/** All plans of the cluster, readable or not. */
+export function plansIn(loaded: readonly Loaded[]) {
+  return loaded.flatMap(({ dialect, ...each }) => each.plans().map((plan) => ({ dialect, plan })));
+}
+
+/** Names of nodes that only a leader of `refit controller` uncordons. */
+export function orphanedIn(loaded: readonly Loaded[]): string[] {
+  const ours = loaded.filter(({ dialect }) =>
+    CONTROLLER_DIALECTS.some(({ name }) => name === dialect.name),
+  );
+  return ours.flatMap(({ dialect, world, ...loaded }) => {
+    const orphaned = dialect.orphanedWork?.plans(world, loaded.plans()) ?? [];
+    const cordoned = new Set(
+      world.list(nodes).flatMap((node) => (cordonOwner(node) ? node.metadata.name : [])),
+    );
+    const targets = orphaned.flatMap(({ rollout }) => withStages(rollout));
+    return targets.flatMap(({ target: { name } }) => (cordoned.has(name) ? [name] : []));
+  });
+}
+
+/** Without its controller, nobody would lift the cordons of an open plan. A cluster without the kind has none. */
+export async function assertNoOpenPlan(
+  flags: ConnectionFlags,
+  parts: Omit<SessionParts, 'output'>,
+): Promise<void> {
+  const check = inSession(flags, parts, 'refit-install', async (session) => {
+    const open = (await observeOnce(session, parts.clock.now())).plans.find(isOpen);
+    if (!open) return;
+    const hint =
+      'wait for its end with `refit status --watch`, or end it with `refit abort`; then run this again';
+    throw new RefitError('REFIT_INSTALL', `${titleOf(open)} has not ended`, { hint });
+  });
+  await ifFound(check);
+}
+
+/** Remembers whether the API server answers: a watch that lost it shows old data, and must say so. */
+export function contactWith(clock: Clock) {
+  let lostAt: number | undefined;
+  let last = 0;
+  return {
+    /** `code` is 0 if no answer came. */
+    note({ code }: { readonly code: number }): void {
+      last = code;
+      lostAt = code === 0 || code >= 500 ? (lostAt ?? clock.now()) : undefined;
+    },
+    /** True if the last answer refused the user's credentials: they may have expired. */
+    get isLoggedOut() {
+      return last === 401;
+    },
+    /** RFC 3339: since when no request was answered; undefined if the last one was. */
+    get silentSince() {
+      return lostAt === undefined ? undefined : rfc3339(lostAt);
+    },
+  };
+}

@@ -1,0 +1,132 @@
+/** Runs `refit updates` and `refit updates check`: what each UpdateConfig follows, and what it will do next. */
+import { type UpdateConfig, updateConfigs } from '../../api/autopilot/update-config.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { isNotFound } from '../../kube/status-error.ts';
+import { CHECK_ANNOTATION, statusOf } from '../../updates/status.ts';
+import { rfc3339, sleep } from '../../util/clock.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { EXIT, RefitError } from '../../util/errors.ts';
+import { printableUrl } from '../../util/printable-url.ts';
+import type { ConnectionFlags } from '../options.ts';
+import { age, table, wrapped } from '../phrases.ts';
+import { connect, type SessionParts } from '../status/status-session.ts';
+
+interface UpdatesFlags extends ConnectionFlags {
+  readonly output: 'text' | 'json';
+}
+
+type Parts = Pick<SessionParts, 'clock' | 'output' | 'abort'>;
+
+export async function showUpdates(flags: UpdatesFlags, parts: Parts): Promise<void> {
+  using client = await connect(flags, 'refit-updates');
+  render(await load(client, parts.abort), flags, parts);
+}
+
+const PATIENCE_MS = 60_000;
+const POLL_MS = 200;
+/** Nothing was learned from the channel. */
+const BAD = ['CheckFailed', 'InvalidConfig'];
+
+export async function checkUpdates(
+  name: string | undefined,
+  flags: UpdatesFlags,
+  parts: Parts,
+): Promise<number> {
+  const { clock, abort } = parts;
+  using client = await connect(flags, 'refit-updates');
+  const asked = new Date(clock.now()).toISOString();
+  const wanted = (await load(client, abort)).filter(
+    ({ metadata }) => name === undefined || metadata.name === name,
+  );
+  const absent = `there is no UpdateConfig${name === undefined ? '' : ` ${name}`}`;
+  if (wanted.length === 0)
+    throw new RefitError('REFIT_CONTROL', absent, { hint: 'see docs/guides/updates.md' });
+  const patch = { metadata: { annotations: { [CHECK_ANNOTATION]: asked } } };
+  for (const { metadata } of wanted)
+    await client.patch(updateConfigs, metadata.name, patch, { type: 'merge', abort });
+  const names = wanted.map(({ metadata }) => metadata.name);
+  const deadline = clock.monotonic() + PATIENCE_MS;
+  for (;;) {
+    const now = (await load(client, abort)).filter(({ metadata }) => names.includes(metadata.name));
+    // The leader tells nothing of one that is being deleted.
+    if (
+      now.every(
+        (each) => each.metadata.deletionTimestamp !== undefined || statusOf(each)?.obeyed === asked,
+      )
+    ) {
+      render(now, flags, parts);
+      return now.some((each) => BAD.includes(statusOf(each)?.reason ?? '')) ? EXIT.failed : EXIT.ok;
+    }
+    const hint =
+      'see with `refit status` whether a leader runs, and that it has the rights in docs/guides/updates.md';
+    if (clock.monotonic() > deadline)
+      throw new RefitError(
+        'REFIT_CONTROL',
+        `no leader has checked within ${formatDuration(PATIENCE_MS)}`,
+        { hint },
+      );
+    await sleep(clock, POLL_MS, abort);
+  }
+}
+
+async function load(client: KubeClient, abort: AbortSignal): Promise<UpdateConfig[]> {
+  try {
+    return (await client.listAll(updateConfigs, { abort })).items;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw new RefitError('REFIT_NO_CRD', 'the cluster has no kind UpdateConfig', { cause: error });
+  }
+}
+
+function render(
+  configs: readonly UpdateConfig[],
+  flags: UpdatesFlags,
+  { output, clock }: Parts,
+): void {
+  const views = configs.map((config) => ({
+    name: config.metadata.name,
+    channel: config.spec.channel ?? 'stable',
+    server: printableUrl(config.spec.updateServer ?? ''),
+    ...statusOf(config),
+  }));
+  if (flags.output === 'json') return output.write(`${JSON.stringify(views, undefined, 2)}\n`);
+  if (views.length === 0)
+    return output.write('There is no UpdateConfig: this cluster follows no channel.\n');
+  const now = clock.now();
+  const rows = views.map(
+    ({ name, channel, current, available, reason, checkedAt, nextCheck, nextWindow }) => [
+      name,
+      channel,
+      current ?? '',
+      available ?? '',
+      reason ?? 'NotChecked',
+      checkedAt === undefined ? 'never' : `${age(checkedAt, now)} ago`,
+      ahead(nextCheck, now),
+      ahead(nextWindow, now),
+    ],
+  );
+  const header = [
+    'NAME',
+    'CHANNEL',
+    'CURRENT',
+    'AVAILABLE',
+    'STATE',
+    'CHECKED',
+    'NEXT CHECK',
+    'WINDOW',
+  ];
+  const width = output.size().columns;
+  const reasons = views.map(
+    ({ name, message = 'no leader has looked at it yet' }) => `${name}: ${message}`,
+  );
+  const told = reasons.flatMap((line) => wrapped(line, width));
+  output.write(
+    `${[...table(header, rows, width), '', ...told, '', `Times as of ${rfc3339(now)}.`].join('\n')}\n`,
+  );
+}
+
+function ahead(time: string | undefined, now: number): string {
+  if (time === undefined) return '';
+  const ms = Date.parse(time) - now;
+  return ms <= 0 ? 'now' : `in ${formatDuration(ms)}`;
+}

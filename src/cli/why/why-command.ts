@@ -1,0 +1,272 @@
+/** Runs `refit why`: for each plan, or for one node, its state, what it waits for, what ends that, and what to do. */
+import type { Wait } from '../../engine/model/decision.ts';
+import { RefitError } from '../../util/errors.ts';
+import { timeWithZone } from '../../util/maintenance-windows.ts';
+import { listed } from '../../util/phrases.ts';
+import type { ConnectionFlags } from '../options.ts';
+import { type Medium, mediumOf } from '../output.ts';
+import { age } from '../phrases.ts';
+import { planFlag, runnerOf } from '../plan-runners.ts';
+import type { PlanFilter } from '../status/plan-names.ts';
+import * as sentences from '../status/sentences.ts';
+import { inSession, observeOnce, type SessionParts } from '../status/status-session.ts';
+import * as text from '../status/text.ts';
+import type { PlanView, StageView, StatusView, TargetView } from '../status/view.ts';
+
+/** That a plan failed is no failure of this command. Rejects with REFIT_CONTROL where no plan has this node among its targets. */
+export async function showWhy(
+  node: string | undefined,
+  flags: ConnectionFlags & PlanFilter,
+  parts: SessionParts,
+) {
+  const { clock, output } = parts;
+  await inSession(flags, parts, 'refit-why', async (session) => {
+    const now = clock.now();
+    output.write(
+      `${whyLines(await observeOnce(session, now), node, now, mediumOf(output)).join('\n')}\n`,
+    );
+  });
+}
+
+/** `now` in milliseconds since the epoch. Throws REFIT_CONTROL for a node that is no target. */
+export function whyLines(
+  status: StatusView,
+  node: string | undefined,
+  now: number,
+  medium: Medium,
+): string[] {
+  const { plans } = status;
+  if (plans.length === 0 && node === undefined)
+    return [...text.noteLines(status, now), 'There is no plan.'];
+  const blocks = plans.flatMap((plan) =>
+    node === undefined
+      ? [
+          [
+            ...text.header(plan, now, medium),
+            ...text.renderSections(planSections(status, plan, now), medium),
+          ],
+        ]
+      : nodeBlocks(status, plan, node, now, medium),
+  );
+  if (blocks.length === 0)
+    throw new RefitError('REFIT_CONTROL', `no plan has ${node} among its targets`, {
+      hint: 'see the names of the nodes with `refit status -o wide`',
+    });
+  return blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]));
+}
+
+function planSections(status: StatusView, plan: PlanView, now: number): text.Section[] {
+  const failed = sentences.failedRows(plan, now);
+  return [
+    ...(text.isOpen(plan) ? runnerSections(status, plan, now) : []),
+    {
+      heading: 'why',
+      lines: [...sentences.reasonLines(plan, failed), ...failed.map(sentences.sentenceOf)],
+      style: 'red',
+    },
+    text.stoppedSection(plan),
+    ...(text.isOpen(plan) ? progress(status, plan, now) : []),
+    { heading: 'next', lines: plan.next.length > 0 ? [listed(plan.next)] : [] },
+    { heading: 'cordon', lines: sentences.cordonLines(plan) },
+    text.warningSection(plan),
+    { heading: 'agents', lines: text.agentLines(plan) },
+    { heading: 'to do', lines: text.toDo(plan) },
+    { heading: 'you can', lines: controlsOf(plan) },
+  ];
+}
+
+/** One block for each stage that has the node, or that of the Machine, among its targets. */
+function nodeBlocks(
+  status: StatusView,
+  plan: PlanView,
+  node: string,
+  now: number,
+  medium: Medium,
+): string[][] {
+  const { kind, name: own } = plan;
+  const isMachine = kind === 'Machine' && (own === node || own.endsWith(`/${node}`));
+  return plan.stages.flatMap((stage) =>
+    stage.targets
+      .filter(({ name }) => name === node || isMachine)
+      .map((target) => [
+        ...text.header(plan, now, medium, `${target.name}  ${stage.role} of `),
+        ...text.renderSections(
+          [
+            ...sectionsOf(status, plan, stage, target, now),
+            cordonSection(plan, target),
+            text.warningSection(plan),
+            agentSection(target),
+          ],
+          medium,
+        ),
+      ]),
+  );
+}
+
+function cordonSection({ cordoned = [] }: PlanView, { name }: TargetView): text.Section {
+  const lines = cordoned.flatMap(({ target, message }) => (target === name ? [message] : []));
+  return { heading: 'cordon', lines };
+}
+
+/** Of an unknown agent there is nothing to say. */
+function agentSection({ agent, delay }: TargetView): text.Section {
+  const lacks = agent?.lacks === undefined ? '' : `: ${agent.lacks}`;
+  const isKnown = agent?.ours === true || lacks !== '';
+  const waits = delay === undefined ? [] : [`has not begun: ${delay}`];
+  return { heading: 'agent', lines: [...(isKnown ? [`${agent?.title}${lacks}`] : []), ...waits] };
+}
+
+function sectionsOf(
+  status: StatusView,
+  plan: PlanView,
+  stage: StageView,
+  target: TargetView,
+  now: number,
+) {
+  const { phase } = target;
+  const { reason, ...rest } = plan;
+  if (phase === 'done') {
+    const done = {
+      heading: 'done',
+      lines: [`${age(target.since, now)} ago, ${changeOf(stage, target)}`],
+    };
+    const isTrue = target.runs === undefined && plan.phase !== 'edited';
+    return isTrue ? [done] : [done, ...whyAndToDo(reason ?? '', plan)];
+  }
+  const stages = [{ ...stage, targets: [target] }];
+  const own: PlanView = { ...rest, stages, waits: waitsOf(plan, stage, target), next: [] };
+  const isStopped = text.isRefused(plan) || !(text.isOpen(plan) || sentences.isMoving(target));
+  if (phase === 'failed')
+    return whyAndToDo(sentences.sentenceOf(sentences.failedRow(plan, target, now)), plan);
+  if (isStopped) {
+    const [why, ...rest] = whyAndToDo(`not started: ${reason ?? 'no reason is recorded'}`, plan);
+    return [why, text.stoppedSection(plan), ...rest].filter((each) => each !== undefined);
+  }
+  const isSaid =
+    sentences.isMoving(target) || own.waits.some((wait) => wait.target === target.name);
+  const turn = isSaid ? [] : turnOf(plan, stage, target, now);
+  return [...runnerSections(status, plan, now), ...progress(status, own, now), ...turn];
+}
+
+function changeOf({ version }: StageView, { from, runs }: TargetView): string {
+  if (runs !== undefined) return `runs ${runs}`;
+  return from === undefined ? `has ${version}` : `went from ${from} to ${version}`;
+}
+
+function whyAndToDo(line: string, plan: PlanView): text.Section[] {
+  return [
+    { heading: 'why', lines: line === '' ? [] : [line], style: 'red' },
+    { heading: 'to do', lines: text.toDo(plan) },
+  ];
+}
+
+/** Of a target that nothing of its own holds: what holds its stage, or an earlier one. */
+function waitsOf({ waits }: PlanView, { active }: StageView, target: TargetView): readonly Wait[] {
+  const own = active ? waits.filter((wait) => wait.target === target.name) : [];
+  if (own.length > 0 || sentences.isMoving(target)) return own;
+  return waits.filter((wait) => wait.ofStage === true && (active || !sentences.isRoutine(wait)));
+}
+
+function turnOf(
+  plan: PlanView,
+  stage: StageView,
+  { name, since }: TargetView,
+  now: number,
+): text.Section[] {
+  const earlier = plan.stages.find(({ active }) => active);
+  if (!stage.active && earlier)
+    return [
+      { heading: 'waits', lines: [`until the ${earlier.role}s are done (${age(since, now)})`] },
+    ];
+  if (plan.next.length === 0) return [];
+  const turn = plan.next.includes(name)
+    ? 'it is among the next to start'
+    : 'not yet: others are before it';
+  return [{ heading: 'next', lines: [turn] }];
+}
+
+/** What is in progress, what waits, what ends that, and what could not be checked. */
+function progress(status: StatusView, plan: PlanView, now: number): text.Section[] {
+  // Without a leader nothing else counts yet, not even a deadline.
+  const isLater = isLeaderless(status, plan);
+  const refused = text.isRefused(plan);
+  return [
+    { heading: 'now', lines: sentences.movingRows(plan, now).map(sentences.sentenceOf) },
+    { heading: isLater ? 'then' : 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
+    { heading: 'ends', lines: refused ? [] : sentences.endLines(plan.waits) },
+    { heading: 'fails', lines: refused || isLater ? [] : deadlineLines(plan, now) },
+    { heading: 'unknown', lines: plan.unseen ?? [] },
+  ];
+}
+
+/** When the first of the targets in progress fails if nothing changes. */
+function deadlineLines(plan: PlanView, now: number): string[] {
+  const moving = sentences.movingNames(plan);
+  const waiting = plan.waits.filter(
+    ({ target = '', reason }) =>
+      moving.has(target) && !['Intended', 'Resting'].includes(reason.code),
+  );
+  if (waiting.length === 0) return [];
+  const [first] = waiting
+    .flatMap(({ target, until }) => (until === undefined ? [] : [{ target, until }]))
+    .toSorted((a, b) => Date.parse(a.until) - Date.parse(b.until));
+  if (!first) return [`a node in progress fails when ${runnerOf(plan.dialect).limit}`];
+  const { target, until } = first;
+  const shown = timeWithZone(Date.parse(until), plan.timeZone);
+  const own = sentences
+    .targetsOf(plan)
+    .flatMap((each) => (each.name === target ? rollBackLine(each, plan, now) : []));
+  if (own.length > 0) return own;
+  return [
+    Date.parse(until) > now
+      ? `${target} at ${shown} if nothing changes`
+      : `${target} soon: its deadline ${shown} passed ${age(until, now)} ago, but a new leader counts from its own start`,
+  ];
+}
+
+/** Its agent is faster than the deadline of the leader, which is for an agent that says nothing any more. */
+function rollBackLine(
+  { name, rollsBack }: TargetView,
+  { timeZone }: Pick<PlanView, 'timeZone'>,
+  now: number,
+): string[] {
+  if (rollsBack === undefined) return [];
+  const { unanswered, notReady } = rollsBack;
+  if (Date.parse(unanswered) > now)
+    return [
+      `${name} rolls back at ${timeWithZone(Date.parse(unanswered), timeZone)} if the new version has not answered by then`,
+    ];
+  return Date.parse(notReady) > now
+    ? [
+        `${name} rolls back by ${timeWithZone(Date.parse(notReady), timeZone)} if its node is not Ready by then`,
+      ]
+    : [];
+}
+
+/** The cause of everything else comes first, with what ends it. */
+function runnerSections(status: StatusView, plan: PlanView, now: number): text.Section[] {
+  const notes = text.noteLines({ ...status, plans: [plan] }, now);
+  const runner = runnerOf(plan.dialect).name;
+  // Only of our own controller is it known whether it runs.
+  const isUnknown = notes.length === 0 && plan.dialect !== 'autopilot';
+  const lines = isUnknown
+    ? [`${runner} carries it out; whether that runs is not visible from here`]
+    : notes;
+  if (!isLeaderless(status, plan)) return [{ heading: 'note', lines }];
+  return [
+    { heading: 'why', lines, style: 'red' },
+    { heading: 'ends', lines: ['when a refit controller runs and takes the lease'] },
+  ];
+}
+
+/** Clocks may differ: a leader that is only late may be at work. */
+function isLeaderless({ leader, silentSince }: StatusView, plan: PlanView): boolean {
+  const isGone = leader.state === 'none' || leader.state === 'silent';
+  return isGone && silentSince === undefined && text.notesOf({ leader, plans: [plan] }).length > 0;
+}
+
+function controlsOf(plan: PlanView): string[] {
+  if (!text.isOpen(plan) || plan.abort !== undefined || text.isRefused(plan)) return [];
+  const flag = planFlag(plan);
+  return [`refit ${plan.paused === 'plan' ? 'resume' : 'pause'}${flag}, refit abort${flag}`];
+}

@@ -1,0 +1,244 @@
+/** Creates the agent of one object, with everything it needs from the host. */
+import * as files from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { Agent, type AgentParts } from '../../agent/agent.ts';
+import { diskRoom } from '../../agent/download/disk-room.ts';
+import { type DownloadChecksParts, downloadChecks } from '../../agent/download/download-checks.ts';
+import type { DownloadLimits } from '../../agent/download/fetch.ts';
+import { createPrefetcher } from '../../agent/download/prefetcher.ts';
+import { type HostParts, ROOT } from '../../agent/host-parts.ts';
+import { IDLE, type Journal } from '../../agent/journal.ts';
+import { keepDelegated } from '../../agent/maintenance/lease-delegation.ts';
+import { nodeMaintenance } from '../../agent/maintenance/node-maintenance.ts';
+import { keepPresence } from '../../agent/object/keep-presence.ts';
+import type { SignalObject } from '../../agent/object/signal-object.ts';
+import type { AgentOptions } from '../../agent/options.ts';
+import { perform } from '../../agent/perform-step.ts';
+import { isSameProcess, type ProcessId } from '../../agent/service/host.ts';
+import { cgroupV1Of, groundVeto } from '../../agent/service/kubelet-ground.ts';
+import { observeHost, searchService } from '../../agent/service/observe-host.ts';
+import { ageOf, bootId, findProcess } from '../../agent/service/processes.ts';
+import { watchForSocket } from '../../agent/service/status-socket.ts';
+import {
+  askService,
+  STATUS_TIMEOUT_MS,
+  type TrustedAnswer,
+} from '../../agent/service/trusted-service.ts';
+import { type OwnAgentFacts, ownAgentOf } from '../../agent/service/worker-profile.ts';
+import { finishedSignals } from '../../agent/state/finished-signals.ts';
+import { keepSpare, loadJournal, saveJournal } from '../../agent/state/journal-file.ts';
+import { pathsBeside } from '../../agent/state/state-directory.ts';
+import { fileTrust } from '../../agent/state/trusted-path.ts';
+import { afterReboot } from '../../agent/transitions.ts';
+import { fetchBinaries } from '../../dialects/kubeadm/agent/fetch-binaries.ts';
+import type { Host } from '../../dialects/kubeadm/host/host.ts';
+import type { AgentPresence } from '../../signal/agent-presence.ts';
+import type { SignalCommand } from '../../signal/annotations.ts';
+import { SIGNAL_OBJECTS } from '../../signal/names.ts';
+import { rfc3339 } from '../../util/clock.ts';
+
+export interface AgentHost extends HostParts {
+  /** Set on a host whose kubelet and control plane kubeadm manages. */
+  readonly kubeadm?: Host;
+}
+
+interface ServedObject {
+  readonly object: SignalObject;
+  /** Path of the journal: no two agents share one. */
+  readonly journal: string;
+  readonly accepts: readonly SignalCommand['kind'][];
+}
+
+/** Connections and requests of the last report have ended then. */
+const SETTLE_MS = 2_000;
+
+/** V8 forgets the code of functions that were not called since so many collections. */
+const COLLECTIONS = 8;
+
+/** An agent rests for months, and V8 collects only what grows. Works with Node's option `--expose-gc`. */
+function collectGarbage(): void {
+  for (let count = 0; count < COLLECTIONS; count++)
+    globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+}
+
+/** Works on the Node `name` until `stop` aborts; rejects only when the journal cannot be read. */
+export async function serveNode(
+  host: AgentHost,
+  name: string,
+  options: ServedObject,
+  stop: AbortSignal,
+) {
+  const agent = createObjectAgent(host, options, () => name);
+  await Promise.all([agent.run(stop), keepDelegated({ ...host, node: options.object }, stop)]);
+}
+
+/** Only on the object whose signals restart the service; never rejects. */
+export async function announce(
+  host: AgentHost,
+  object: SignalObject,
+  stop: AbortSignal,
+): Promise<void> {
+  const { version, clock, options, places, userAgent } = host;
+  const resource = SIGNAL_OBJECTS[options.object];
+  const since = rfc3339(clock.now());
+  // A worker's service asks the API server before it answers, so agents at rest ask it for what stays once.
+  let { binary } = host;
+  const placeFor: DownloadChecksParts['placeFor'] = async (kind) => {
+    if (kind === 'airgapupdate') return { directory: places.current.dataDirectory, held: [] };
+    binary ??= (await observeHost(host, IDLE)).binary;
+    if (binary === undefined) return undefined;
+    const { staged, part } = pathsBeside(binary);
+    return { directory: dirname(binary), held: [staged, part] };
+  };
+  const limits = limitsOf(options);
+  const checks = downloadChecks({ clock, limits, userAgent, environment: process.env, placeFor });
+  const { configurable } = options;
+  const own = { version, since, ...(configurable.length > 0 && { configurable }) };
+  const whose = ownAgentWatch(host);
+  const presence = async (): Promise<AgentPresence> => {
+    if (host.kubeadm) return { ...own, procedure: 'kubeadm' };
+    const cgroupV1 = await cgroupV1On(host, whose);
+    const ground = cgroupV1 === undefined ? {} : { cgroupV1 };
+    if (options.beside !== 'replace') {
+      const { ownAgent, ownAgentDoubt } = await whose();
+      if (ownAgent) return { version, since, ...ground, aside: true };
+      if (ownAgentDoubt !== undefined)
+        return { version, since, ...ground, aside: true, doubt: ownAgentDoubt };
+    }
+    return { ...own, ...ground, checked: await checks(object.newest?.metadata.annotations) };
+  };
+  const room = async (): Promise<number | undefined> => {
+    const directory = host.kubeadm
+      ? options.stateDirectory
+      : (await placeFor('k0supdate'))?.directory;
+    return directory === undefined
+      ? undefined
+      : await diskRoom(directory, limits.reserveBytes, files).free();
+  };
+  await keepPresence({ ...host, resource, object, presence, room }, stop);
+}
+
+/** The service is asked for its version only where that may change the answer. */
+async function cgroupV1On(
+  { places, options }: HostParts,
+  whose: () => Promise<WatchedFacts>,
+): Promise<AgentPresence['cgroupV1']> {
+  const { dataDirectory } = places.current;
+  const ground = { dataDirectory, allowed: options.veto.allowCgroupV1 };
+  const said = cgroupV1Of(ground);
+  return said === 'refused' ? cgroupV1Of({ ...ground, running: (await whose()).version }) : said;
+}
+
+type WatchedFacts = OwnAgentFacts & Partial<Pick<TrustedAnswer, 'version'>>;
+
+/** Asks the service whether it runs its own agent: on a worker once for each process, since each answer costs the API server a request. */
+function ownAgentWatch({
+  places,
+  paths,
+  options: { object },
+}: HostParts): () => Promise<WatchedFacts> {
+  let last: { readonly process: ProcessId; readonly facts: WatchedFacts } | undefined;
+  return async () => {
+    const isKnown =
+      object === 'node' &&
+      last?.facts.ownAgent !== undefined &&
+      isSameProcess(findProcess(last.process.pid), last.process);
+    if (last !== undefined && isKnown) return last.facts;
+    const answer = await askService(places.current.statusSocket, STATUS_TIMEOUT_MS).catch(
+      () => undefined,
+    );
+    if (answer === undefined) return {};
+    const { version } = answer;
+    const facts = { version, ...(await ownAgentOf(answer, places.current, paths.ownAgent)) };
+    last = { process: answer.process, facts };
+    return facts;
+  };
+}
+
+function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {
+  const { requireHttps, allowUnverified, allowedHosts } = veto;
+  return {
+    ...limits,
+    ...(requireHttps && { requireHttps }),
+    httpsWithoutHash: !allowUnverified,
+    allowedHosts,
+  };
+}
+
+/** `nodeName`: of the host's Node; undefined when no pods run on the host. Throws while it is not known. */
+export function createObjectAgent(
+  host: AgentHost,
+  own: ServedObject,
+  nodeName: () => string | undefined,
+): Agent {
+  const { options, places, restarter, clock } = host;
+  const { object, journal, accepts } = own;
+  const { stateDirectory, times, veto } = options;
+  const beside = host.kubeadm ? 'replace' : options.beside;
+  const maintenance = nodeMaintenance({ ...host, nodeName });
+  const effects = {
+    ...host,
+    stateDirectory,
+    // Read each time: the service may restart with another data directory.
+    get imagesDirectory() {
+      return join(places.current.dataDirectory, 'images');
+    },
+    limits: limitsOf(options),
+    // Else a plan could name an allowed version, and bring another.
+    checkForced: veto.lowestVersion !== undefined || veto.refuseDowngrade,
+    environment: process.env,
+    maintenance,
+    files,
+    fileTrust,
+    tried: new Map<string, string>(),
+  };
+  const observe = async (current: Journal) => await observeHost(host, current);
+  const kubeadm = host.kubeadm && {
+    ...effects,
+    host: host.kubeadm,
+    root: ROOT,
+    kubeadm: options.kubeadm,
+    fetch: fetchBinaries,
+    directory: join(stateDirectory, 'fetched'),
+  };
+  const carryOut: AgentParts['perform'] = async (step, current, abort) =>
+    kubeadm
+      ? await (await import('../../dialects/kubeadm/agent/perform-on-kubeadm.ts')).performOnKubeadm(
+          step,
+          current,
+          kubeadm,
+          abort,
+        )
+      : await perform(step, current, effects, abort);
+  const prefetcher = createPrefetcher({ ...host, observe, perform: carryOut, veto, beside });
+  return new Agent({
+    ...host,
+    object,
+    loadJournal: async () => {
+      await keepSpare(journal);
+      return afterReboot(await loadJournal(journal), bootId());
+    },
+    saveJournal: async (next) => await saveJournal(journal, next),
+    observe,
+    searchService,
+    watchForSocket: (listener) => watchForSocket(places.current.statusSocket, listener),
+    ageOf,
+    accountOf: async ({ fresh, process: ended, work: { original, binary } }, ms) =>
+      await restarter.account(fresh ?? ended ?? original, binary, clock.now() - ms),
+    perform: carryOut,
+    ...(accepts.includes('k0supdate') && { prefetcher }),
+    maintenance,
+    times,
+    accepts,
+    veto,
+    groundVeto: (command, running) =>
+      groundVeto(command, {
+        dataDirectory: places.current.dataDirectory,
+        allowed: veto.allowCgroupV1,
+        running,
+      }),
+    beside,
+    onRest: () => void clock.schedule(SETTLE_MS, collectGarbage),
+    finished: finishedSignals(join(dirname(journal), `finished-${basename(journal)}`)),
+  });
+}

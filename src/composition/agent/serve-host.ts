@@ -1,0 +1,188 @@
+/** Runs the agents of this host, and starts them anew when the host gets another name in the cluster. */
+
+import { existsSync } from 'node:fs';
+import { keepConfigured } from '../../agent/configuration/keep-configured.ts';
+import { ROOT } from '../../agent/host-parts.ts';
+import { leaseDelegation } from '../../agent/maintenance/lease-delegation.ts';
+import { ownObject } from '../../agent/object/own-object.ts';
+import type { SignalObject } from '../../agent/object/signal-object.ts';
+import { controlNodeName, nodeName } from '../../agent/registration/host-name.ts';
+import { describeController, keepRegistered } from '../../agent/registration/keep-registered.ts';
+import { askService, STATUS_TIMEOUT_MS } from '../../agent/service/trusted-service.ts';
+import { loadJournal } from '../../agent/state/journal-file.ts';
+import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
+import { nodes } from '../../kube/resources.ts';
+import { describeProblem, isForbidden, isNotFound } from '../../kube/status-error.ts';
+import { createRoamingClient } from '../../kube/transport/roaming-client.ts';
+import { controlNodes, nodeNameOf, SIGNAL_OBJECTS } from '../../signal/names.ts';
+import { backoffDelay, sleep } from '../../util/clock.ts';
+import type { ErrorCode } from '../../util/errors.ts';
+import { aborted, onAbort } from '../../util/waits.ts';
+import { type AgentHost, announce, createObjectAgent, serveNode } from './object-agent.ts';
+
+interface HostBasis extends Omit<AgentHost, 'client' | 'userAgent' | 'delegation'> {
+  readonly config: ClusterConfig;
+}
+
+/** Works until `stop` aborts. Rejects when the object stays unreadable at the start, or a journal cannot be read. */
+export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const ending = AbortSignal.any([stop, over.signal]);
+  const { options, places } = host;
+  const nameOf = options.object === 'node' ? nodeName : controlNodeName;
+  const name = (): string => options.name ?? nameOf(places.current, process.env);
+  try {
+    await Promise.all([
+      options.procedure === 'k0s' && places.keepSearching(ending),
+      workForValue(places, name, async (own, abort) => await serveObject(host, own, abort), ending),
+    ]);
+  } finally {
+    over.abort();
+  }
+}
+
+/** The agent reads single objects, and the pods of its own node in pages. */
+const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
+const MOST_ITEMS = 10_000;
+
+async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): Promise<void> {
+  const { options, paths, clock, config, version } = basis;
+  const log = basis.log.child({ node: name });
+  const userAgent = `refit-agent/${version} (${name})`;
+  using client = createRoamingClient(config, {
+    clock,
+    userAgent,
+    mostBytes: MOST_ANSWER_BYTES,
+    mostItems: MOST_ITEMS,
+  });
+  const host = { ...basis, client, userAgent, log, delegation: leaseDelegation(client) };
+  const { phase } = await loadJournal(paths.journal);
+  // Started work continues without an API server, because that may run on this host.
+  if (phase === 'idle' && !existsSync(paths.configurationJournal))
+    await checkObject(host, name, stop);
+  log.info('agent started', { version, object: options.object });
+  await (options.object === 'node'
+    ? serveWorker(host, name, stop)
+    : serveController(host, name, stop));
+}
+
+async function serveWorker(host: AgentHost, name: string, stop: AbortSignal): Promise<void> {
+  const object = ownObject({ ...host, resource: nodes, name });
+  const common = { object, journal: host.paths.journal };
+  const configured = keepConfigured(host, name, object, stop);
+  if (host.options.procedure === 'kubeadm') {
+    const { findKubeadm, localShells } = await import(
+      '../../dialects/kubeadm/agent/perform-on-kubeadm.ts'
+    );
+    const found = await findKubeadm(name, ROOT, localShells(stop), host.options.kubeadm);
+    const own = { ...host, kubeadm: found };
+    const agent = createObjectAgent(own, { ...common, accepts: ['kubeadmupdate'] }, () => name);
+    await Promise.all([agent.run(stop), announce(own, object, stop), configured]);
+    return;
+  }
+  const options = { ...common, accepts: ['k0supdate', 'airgapupdate'] } as const;
+  await Promise.all([
+    serveNode(host, name, options, stop),
+    announce(host, object, stop),
+    configured,
+  ]);
+}
+
+/** Roles may be created after their agents; with the pauses between them about 15 seconds. */
+const MOST_REFUSALS = 6;
+
+/** Resolves once the object was read, or is missing. Rejects for what stays wrong: a server without the kind, a missing right. */
+async function checkObject(host: AgentHost, name: string, abort: AbortSignal): Promise<void> {
+  const { client, options, clock, random, log } = host;
+  for (let failures = 0; !abort.aborted; failures++) {
+    try {
+      await client.get(SIGNAL_OBJECTS[options.object], name, { abort });
+      return;
+    } catch (error) {
+      if (abort.aborted) return;
+      const mayCome =
+        isNotFound(error) &&
+        (options.object === 'controlnode' || error.status.details?.name !== undefined);
+      if (mayCome) return log.info('the object does not exist yet', { object: options.object });
+      const problem = describeProblem(error);
+      if (LASTING.includes(problem.code) || (isForbidden(error) && failures + 1 >= MOST_REFUSALS))
+        throw error;
+      const pauseMs = backoffDelay(failures, { base: 500, cap: 15_000, random });
+      log.warn('cannot read the object at the start; trying again', {
+        reason: problem.line,
+        pauseMs,
+      });
+      await sleep(clock, pauseMs, abort).catch(() => undefined);
+    }
+  }
+}
+
+/** The kubeconfig was read before; a certificate or token that it names may still come. */
+const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_FILE', 'REFIT_USAGE'];
+
+/** Runs one agent for its ControlNode, and one for its Node, which gets the airgap bundles. Works until `stop` aborts. */
+export async function serveController(
+  host: AgentHost,
+  name: string,
+  stop: AbortSignal,
+): Promise<void> {
+  const object = ownObject({ ...host, resource: controlNodes, name });
+  const nodeName = (): string | undefined => nodeNameOf(object.newest);
+  const own = { object, journal: host.paths.journal, accepts: ['k0supdate'] } as const;
+  /** What the object said last: a cordon of ours has to go though it is gone. */
+  let said: { readonly nodeName: string | undefined } | undefined;
+  const agent = createObjectAgent(host, own, () => {
+    if (object.newest) said = { nodeName: nodeName() };
+    if (!said) throw new Error(`ControlNode ${name} has not been seen yet`);
+    return said.nodeName;
+  });
+  const askStatus = async (socket: string) => await askService(socket, STATUS_TIMEOUT_MS);
+  const described = { ...host, name, object, askStatus };
+  await Promise.all([
+    agent.run(stop),
+    keepRegistered(
+      { ...host, object, describe: async () => await describeController(described) },
+      stop,
+    ),
+    announce(host, object, stop),
+    workForValue(
+      object,
+      nodeName,
+      async (own, abort) => await serveOwnNode(host, own, abort),
+      stop,
+    ),
+  ]);
+}
+
+/** Original leaders send airgap bundles only to Nodes, also on hosts whose updates go to a ControlNode. */
+async function serveOwnNode(host: AgentHost, name: string, stop: AbortSignal): Promise<void> {
+  const object = ownObject({ ...host, resource: nodes, name });
+  const options = { object, journal: host.paths.airgapJournal, accepts: ['airgapupdate'] } as const;
+  await serveNode({ ...host, log: host.log.child({ for: `Node ${name}` }) }, name, options, stop);
+}
+
+/** Runs `work` for each value of `current`, one run at a time. Rejects when a run rejects that was not aborted. */
+export async function workForValue(
+  source: Pick<SignalObject, 'onChange'>,
+  current: () => string | undefined,
+  work: (value: string, abort: AbortSignal) => Promise<void>,
+  stop: AbortSignal,
+): Promise<void> {
+  while (!stop.aborted) {
+    const now = current();
+    const over = new AbortController();
+    const check = (): void => {
+      if (stop.aborted || current() !== now) over.abort();
+    };
+    using listening = new DisposableStack();
+    listening.defer(source.onChange(check));
+    listening.use(onAbort(stop, check));
+    // The value may have changed before the subscription.
+    check();
+    if (now !== undefined)
+      await work(now, over.signal).catch((error: unknown) => {
+        if (!over.signal.aborted) throw error;
+      });
+    await aborted(over.signal);
+  }
+}

@@ -1,0 +1,343 @@
+/** Composes a controller process: what `refit controller` and every other process that carries out plans have in common. */
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { upgradePolicies } from '../api/kinds.ts';
+import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
+import { drainPreviewer } from '../drain/drain-preview.ts';
+import { createDrains, type Drains } from '../drain/running-drains.ts';
+import type { Dialect, Watched } from '../engine/contract/dialect.ts';
+import { type RolloutController, rolloutController } from '../engine/controller.ts';
+import type { policyOfPlan } from '../engine/policy/choose-policy.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../engine/policy/rollout-policy.ts';
+import { type AskReadyz, askControlPlane, type Prober } from '../engine/snapshot/probes.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { ClusterConfig } from '../kube/config/cluster-config.ts';
+import { createElection, type Election, type ElectionOptions } from '../kube/election/election.ts';
+import { leaderIdentity } from '../kube/election/lease-record.ts';
+import { guardedClient, type WriteGuard } from '../kube/election/write-guard.ts';
+import { type EventRecorder, eventRecorder } from '../kube/event-recorder.ts';
+import { type KubeObject, leases } from '../kube/resources.ts';
+import { ifFound, isForbidden, isNotFound } from '../kube/status-error.ts';
+import { boundedClient } from '../kube/transport/bounded-client.ts';
+import { askerOf } from '../kube/transport/http-client.ts';
+import { tryList } from '../kube/try-list.ts';
+import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
+import type { Controller } from '../runtime/controller.ts';
+import { createHealthServer } from '../runtime/health.ts';
+import { createManager, type Manager, type Runnable } from '../runtime/manager.ts';
+import { type Metrics, noMetrics } from '../runtime/metrics.ts';
+import { isK0sLeader } from '../signal/names.ts';
+import { sleep, systemClock } from '../util/clock.ts';
+import { messageOf } from '../util/errors.ts';
+import { printableUrl } from '../util/printable-url.ts';
+import type { Tools } from '../util/tools.ts';
+
+export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Omit<Tools, 'log'>> {
+  readonly component: string;
+  readonly config: ClusterConfig;
+  readonly client: KubeClient;
+  readonly dialects: readonly Dialect[] | ((tools: LeaderTools) => readonly Dialect[]);
+  /** `plans`: those of each dialect. */
+  readonly controllers?: (tools: LeaderTools, plans: readonly Informer[]) => readonly Controller[];
+  readonly lease?: Omit<ElectionOptions, 'client' | 'identity' | keyof Tools>;
+  /** A lease that the caller holds. Without this and without `lease`, the process always leads. */
+  readonly held?: WriteGuard;
+  /** What binds plans that no UpgradePolicy covers; the defaults if absent. */
+  readonly policy?: RolloutPolicy;
+  /** When the process may start without UpgradePolicies: never, without the kind, or also without the right to list them. */
+  readonly policies?: 'required' | 'if-installed' | 'if-allowed';
+  /** False if something else, such as a Job, drains the nodes. */
+  readonly drainsNodes?: boolean;
+  /** Port of the API servers on every controller; that of the connection if absent. */
+  readonly apiPort?: number | undefined;
+  readonly askThrough?: (ask: AskReadyz) => AskReadyz;
+  /** `host:port` for /healthz, /readyz and /metrics. */
+  readonly healthAddress?: string | undefined;
+  readonly metrics?: Metrics;
+}
+
+export interface LeaderTools {
+  /** Writes only while the lease is held. */
+  readonly writer: KubeClient;
+  readonly drains: Drains;
+  readonly events: EventRecorder;
+}
+
+export interface ControllerProcess {
+  readonly dialects: readonly Dialect[];
+  policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
+  /** What has this name and may be a plan of any dialect, as last seen. */
+  seen(name: string): KubeObject | undefined;
+  /** As far as is known; empty if nobody leads. */
+  leader(): string;
+  run(stop: AbortSignal): Promise<void>;
+}
+
+const READYZ_TIMEOUT_MS = 5000;
+const [FORBIDDEN_MS, FORBIDDEN_PAUSE_MS] = [5_000, 1_000];
+/** Between two looks whether UpgradePolicies can be read by now. */
+const LOOK_AGAIN_MS = 60_000;
+/** Enough to keep an API server busy. The first wave of a large plan would send thousands at once. */
+const REQUESTS_AT_ONCE = 32;
+
+/** Bytes of garbage that a small heap may hold: little memory, and each collection costs as much CPU time as several decisions. */
+const GARBAGE = 40 * 1024 * 1024;
+const LOOK_AT_HEAP_MS = 100;
+
+/** A great heap grows by less before V8 collects. As an option at the start, V8 would compile again what is compiled into Node. */
+export function keepHeapSmall(): void {
+  setInterval(() => {
+    const percent = Math.round((100 * GARBAGE) / getHeapStatistics().used_heap_size);
+    setFlagsFromString(`--heap-growing-percent=${Math.min(100, Math.max(30, percent))}`);
+  }, LOOK_AT_HEAP_MS).unref();
+}
+
+/** Rejects if something that must be watched cannot be listed: an informer would retry forever without an error. */
+export async function prepareControllerProcess(
+  options: ControllerProcessOptions,
+  abort: AbortSignal,
+): Promise<ControllerProcess> {
+  const {
+    component,
+    client,
+    config,
+    lease,
+    clock = systemClock,
+    random = Math.random,
+    log,
+  } = options;
+  const { metrics = noMetrics } = options;
+  const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
+  const election = lease && createElection({ client, ...lease, identity, clock, random, log });
+  const origin = election ?? options.held;
+  // Only what may come in bursts is bounded: requests that keep the lease never wait.
+  const writer = boundedClient(
+    origin ? guardedClient(client, origin, clock) : client,
+    REQUESTS_AT_ONCE,
+  );
+  const manager = createManager({ ...(election ? { election } : {}), clock, random, log, metrics });
+  const drains = createDrains({ client: writer, clock, random, log });
+  const events = eventRecorder({ client, component, clock, random, log });
+  const tools = { writer, drains, events };
+  const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
+  await askForNeeded(given, options, abort);
+  // A refusal counts from here on: an API server that has just started refuses everything for some seconds.
+  const [policies, dialects] = await Promise.all([
+    findPolicies(options, abort),
+    readable(given, options, abort),
+  ]);
+  let choose: typeof policyOfPlan | undefined;
+  // Loaded before any controller starts: only hooks may be asked sooner.
+  const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
+    choose?.(dialect, policies.list(), plan, options.policy) ?? options.policy ?? DEFAULT_POLICY;
+  const shared = { reader: client, writer, policies, clock, random, log, metrics };
+  const parts = { ...options, election, ...shared, ...tools, dialects, policyFor, abort };
+  const rollouts = addControllers(manager, parts);
+  const plans = rollouts.map((rollout) => rollout.plans);
+  for (const controller of options.controllers?.(tools, plans) ?? [])
+    manager.addController(controller);
+  manager.addPreparation(async (start) => {
+    const { healthAddress: address } = options;
+    const waitingFor = (): string[] => manager.waitingFor();
+    if (address !== undefined) start(await createHealthServer({ address, metrics, waitingFor }));
+    ({ policyOfPlan: choose } = await import('../engine/policy/choose-policy.ts'));
+  });
+  const names = dialects.map(({ name }) => name);
+  log.info(`${component} starts`, {
+    identity,
+    server: printableUrl(config.server),
+    dialects: names,
+  });
+  return {
+    dialects,
+    policyFor,
+    seen: (name) => rollouts.flatMap(({ plans }) => plans.get(name) ?? [])[0],
+    leader: () => election?.leader() ?? identity,
+    run: async (stop) => await manager.run(stop),
+  };
+}
+
+async function findPolicies(
+  options: ControllerProcessOptions,
+  abort: AbortSignal,
+): Promise<Informer<UpgradePolicy>> {
+  const { client, policies = 'required', log, clock = systemClock } = options;
+  const informer = createInformer(client, upgradePolicies, { log, clock });
+  const ask = async (): Promise<true> => await tryList(client, upgradePolicies, { abort });
+  try {
+    await ask();
+    return informer;
+  } catch (error) {
+    const isMissing = policies !== 'required' && isNotFound(error);
+    if (!isMissing && !(policies === 'if-allowed' && isForbidden(error))) throw error;
+    // A denied policy might bind plans; a kind that is not installed cannot.
+    const level = isMissing ? 'info' : 'warn';
+    const problem = messageOf(error);
+    log[level](
+      'cannot read UpgradePolicies: their windows, pauses, blackouts and limits do not apply',
+      { problem },
+    );
+  }
+  const isDue = async (): Promise<boolean> => {
+    const isReadable = await ask().catch(() => false);
+    if (isReadable) log.info('UpgradePolicies can be read now, and apply');
+    return isReadable;
+  };
+  return lateInformer(informer, { isDue, everyMs: LOOK_AGAIN_MS, clock });
+}
+
+async function askForNeeded(
+  dialects: readonly Dialect[],
+  options: ControllerProcessOptions,
+  abort: AbortSignal,
+) {
+  const { client, lease, policies, clock = systemClock } = options;
+  const needed = dialects.flatMap(({ plans, scope, watched }) => [
+    { ...scope, resource: plans },
+    ...watched.filter(({ namesIn, advisory }) => namesIn === undefined && advisory !== true),
+  ]);
+  const ask = async (): Promise<unknown> =>
+    await Promise.all([
+      ...needed.map(
+        async ({ resource, namespace, fieldSelector }) =>
+          await tryList(client, resource, { abort, namespace, fieldSelector }),
+      ),
+      // The first leader creates it.
+      lease && ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort })),
+    ]);
+  const end = clock.monotonic() + (policies === 'if-allowed' ? FORBIDDEN_MS : 0);
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isForbidden(error) || clock.monotonic() >= end) throw error;
+      await sleep(clock, FORBIDDEN_PAUSE_MS, abort);
+    }
+  }
+}
+
+/** Without what only advises and cannot be read. */
+async function readable(
+  dialects: readonly Dialect[],
+  { client, log }: ControllerProcessOptions,
+  abort: AbortSignal,
+) {
+  const triedOn = async (each: Watched): Promise<Watched> => {
+    const { resource, namespace, advisory } = each;
+    try {
+      if (advisory === true) await tryList(client, resource, { abort, namespace });
+      return each;
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+      log.info(`cannot read ${resource.plural}: nothing is said of them`, {
+        problem: messageOf(error),
+      });
+      return { ...each, unreadable: true };
+    }
+  };
+  const tried = dialects.map(async (each) => ({
+    ...each,
+    watched: await Promise.all(each.watched.map(triedOn)),
+  }));
+  return await Promise.all(tried);
+}
+
+interface ControllerParts
+  extends Omit<ControllerProcessOptions, 'policies' | 'dialects' | keyof Tools>,
+    LeaderTools,
+    Tools {
+  readonly dialects: readonly Dialect[];
+  readonly policyFor: (dialect: Dialect, plan: KubeObject) => RolloutPolicy;
+  readonly policies: Informer<UpgradePolicy>;
+  readonly reader: KubeClient;
+  readonly metrics: Metrics;
+  readonly election: Election | undefined;
+  readonly abort: AbortSignal;
+}
+
+function addControllers(manager: Manager, parts: ControllerParts): RolloutController[] {
+  const { dialects, clock, writer, events, policies, drainsNodes = true } = parts;
+  // Stops after the controllers, and writes what they reported last.
+  manager.addRunnable(events);
+  // Before the controllers, so that a drain never outlives the lease.
+  if (drainsNodes)
+    manager.addRunnable(
+      { name: 'drains', run: async (term) => await parts.drains.run(term) },
+      'leading',
+    );
+  const rollouts = dialects.map((dialect) =>
+    rolloutController(dialect, {
+      ...parts,
+      drains: drainsNodes ? parts.drains : undefined,
+      prober: proberOf(parts),
+      policyFor: (plan) => parts.policyFor(dialect, plan),
+      recordEvent: (object, { type, reason }) =>
+        events.record(object, { type, reason: reason.code, message: reason.message }),
+    }),
+  );
+  for (const rollout of rollouts) manager.addController(rollout);
+  if (parts.election) manager.addRunnable(standbyNotes(parts.election, rollouts, parts));
+  const plans = Object.fromEntries(rollouts.map((rollout) => [rollout.name, rollout.plans]));
+  const isPlan = (name: string, object: KubeObject): boolean =>
+    dialects.find((dialect) => dialect.name === name)?.scope?.isPlan?.(object) ?? true;
+  manager.addInformer(policies);
+  // The schema of policies takes long to load.
+  manager.addPreparation(async () => {
+    const { policyController } = await import('../engine/policy/policy-controller.ts');
+    manager.addController(policyController({ writer, clock, policies, plans, isPlan }));
+  });
+  return rollouts;
+}
+
+function proberOf({
+  config,
+  apiPort,
+  askThrough,
+  writer,
+  drainsNodes = true,
+  abort,
+}: ControllerParts): Prober {
+  const ask = askerOf(config);
+  return {
+    askControlPlane: async (endpoints, stop) => {
+      const options = { port: apiPort, deadlineMs: READYZ_TIMEOUT_MS, abort: stop };
+      const direct: AskReadyz = async (host) => await ask(host, options);
+      return await askControlPlane(endpoints, askThrough?.(direct) ?? direct);
+    },
+    ...(drainsNodes ? { previewDrains: (stop = abort) => drainPreviewer(writer, stop) } : {}),
+  };
+}
+
+/** As often as a candidate reads the lease: only that tells who leads. */
+const LOOK_EVERY_MS = 2_000;
+
+/** Tells of plans that k0s's own leader carries out against the version rules: an Event is no decision. */
+function standbyNotes(
+  election: Election,
+  rollouts: readonly RolloutController[],
+  parts: ControllerParts,
+): Runnable {
+  const { events, clock } = parts;
+  const judged = new Set<string>();
+  const look = ({ plans, brokenRuleOf }: RolloutController): void => {
+    for (const plan of plans.list()) {
+      // However many replicas wait.
+      const once = `${plan.metadata.uid}.${plan.metadata.generation}`;
+      if (judged.has(once)) continue;
+      judged.add(once);
+      const broken = brokenRuleOf(plan);
+      const message = `${broken?.message}. k0s's own leader carries the plan out all the same`;
+      if (broken) events.record(plan, { type: 'Warning', reason: broken.code, message, once });
+    }
+  };
+  return {
+    name: 'standby-notes',
+    async run(stop) {
+      while (!stop.aborted) {
+        if (isK0sLeader(election.leader())) rollouts.forEach(look);
+        await sleep(clock, LOOK_EVERY_MS, stop).catch(() => undefined);
+      }
+    },
+  };
+}

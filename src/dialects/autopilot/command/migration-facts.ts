@@ -1,0 +1,106 @@
+/** Reads from a k0s cluster what a migration from its own autopilot depends on: versions, agents, worker profiles, the leader. */
+import { plans } from '../../../api/autopilot/plan.ts';
+import { askLeader } from '../../../cli/status/load.ts';
+import type { Role } from '../../../engine/model/rollout.ts';
+import type { Reading } from '../../../kube/client.ts';
+import { configMaps, type KubeObject, type Lease, leases } from '../../../kube/resources.ts';
+import { ifAllowed, ifFound } from '../../../kube/status-error.ts';
+import { listNodes } from '../../../kube/trimmed.ts';
+import { agentOf } from '../../../signal/agent-presence.ts';
+import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../../signal/names.ts';
+import { heedsSwitch, leavesAgentOn } from '../../../signal/own-agent.ts';
+import { parseVersion } from '../../../util/version.ts';
+
+export type MigratingHost = ReturnType<typeof hostOf>;
+
+/** The kubelet of a worker says which release its k0s is of, and not which build: `v1.36.3+k0s` for `v1.36.3+k0s.2`. */
+export function runningVersion({ role, version }: MigratingHost): string {
+  if (version === undefined) return 'not known';
+  if (role === 'controller') return version;
+  return version.includes('+k0s') ? `${version}, build not known` : 'not known';
+}
+
+export type MigrationFacts = Awaited<ReturnType<typeof readFacts>>;
+
+const PROFILE = 'worker-config-';
+
+export async function readFacts({ client, abort }: Reading, server: string, now: number) {
+  const [controllers, workers, nodeLeases, profiles, plan, leader] = await Promise.all([
+    client.listAll(controlNodes, { abort }),
+    listNodes(client, { abort }),
+    ifAllowed(client.listAll(leases, { abort, namespace: 'kube-node-lease' })),
+    ifAllowed(client.listAll(configMaps, { abort, namespace: 'kube-system' })),
+    ifFound(client.get(plans, 'autopilot', { abort })),
+    askLeader({ client, abort }, now),
+  ]);
+  const marks = new Map(
+    (nodeLeases?.items ?? []).map((lease) => [lease.metadata.name, markedAt(lease)]),
+  );
+  const own = new Set(controllers.items.map((each) => nodeNameOf(each)));
+  const state = plan?.status?.state;
+  const host = new URL(server).hostname.replaceAll(/[[\]]/g, '');
+  const hosts = [
+    ...controllers.items.map((each) => hostOf(each, 'controller', each.status?.k0sVersion)),
+    ...workers.items
+      .filter(({ metadata }) => !own.has(metadata.name))
+      .map((each) =>
+        hostOf(
+          each,
+          'worker',
+          each.status?.nodeInfo?.kubeletVersion,
+          marks.get(each.metadata.name),
+        ),
+      ),
+  ];
+  const minors = minorsOf(hosts);
+  return {
+    hosts,
+    /** The worker profiles that leave k0s's own agent on; undefined if they cannot be read. */
+    profilesOn: profiles?.items
+      .filter(
+        ({ metadata: { name }, data }) =>
+          // k0s leaves the profiles of an earlier release as they are.
+          name.startsWith(PROFILE) &&
+          minors.some((minor) => name.endsWith(`-${minor}`)) &&
+          leavesAgentOn(data),
+      )
+      .map(({ metadata }) => metadata.name),
+    leader,
+    isRunning: plan !== undefined && (state === undefined || state.startsWith('Schedulable')),
+    /** Address of a load balancer; undefined if the kubeconfig names one API server. */
+    balancer: controllers.items.some(({ status }) =>
+      status?.addresses?.some(({ address }) => address === host),
+    )
+      ? undefined
+      : server,
+  };
+}
+
+/** The minor releases that the hosts run, each once, as the names of worker profiles write them. */
+export function minorsOf(hosts: readonly Pick<MigratingHost, 'version'>[]): string[] {
+  const versions = hosts
+    .map(({ version }) => parseVersion(version))
+    .filter((it) => it !== undefined);
+  return [...new Set(versions.map(({ major, minor }) => `${major}.${minor}`))];
+}
+
+function hostOf(object: KubeObject, role: Role, version?: string, marked?: string) {
+  const { title, ours } = agentOf(object);
+  // Refit's agent marks the lease as well, but it also announces itself.
+  const agent = title === 'unknown' && marked !== undefined ? `k0s's own, seen ${marked}` : title;
+  return {
+    name: object.metadata.name,
+    role,
+    /** Of a controller that of k0s, of a worker that of its kubelet. */
+    version,
+    agent,
+    isOurs: ours,
+    canSwitchOff: heedsSwitch(version),
+  };
+}
+
+/** When k0s's agent started there last: it marks the lease of its node then. */
+function markedAt({ metadata }: Lease): string | undefined {
+  if (metadata.labels?.[CENTRAL_CORDONING_LABEL] === undefined) return undefined;
+  return metadata.managedFields?.find(({ manager }) => manager === 'k0s/autopilot')?.time;
+}

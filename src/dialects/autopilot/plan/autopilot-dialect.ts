@@ -1,0 +1,184 @@
+/** The dialect of k0s Autopilot: its Plans as rollouts of the engine. */
+import {
+  type CommandStatus,
+  type Plan,
+  plans,
+  type TargetStatus,
+} from '../../../api/autopilot/plan.ts';
+import { statusShards } from '../../../api/refit/status-shard.ts';
+import type { Dialect } from '../../../engine/contract/dialect.ts';
+import { isFinal, type Rollout, type Stage } from '../../../engine/model/rollout.ts';
+import type { RecordedRun } from '../../../engine/model/runs.ts';
+import { withPlanWindows } from '../../../engine/policy/plan-windows.ts';
+import { isRelevant } from '../../../engine/snapshot/predicates.ts';
+import type { KubeObject, Node } from '../../../kube/resources.ts';
+import { trimNode } from '../../../kube/trimmed.ts';
+import { agentOf } from '../../../signal/agent-presence.ts';
+import { decodeSignal } from '../../../signal/annotations.ts';
+import { claimOn, signallerOf } from '../../../signal/at-work.ts';
+import {
+  type ControlNode,
+  controlNodes,
+  nodeNameOf,
+  ROLLOUT_ANNOTATION,
+} from '../../../signal/names.ts';
+import { isOlder, mayBePartOf } from '../../../versions/release-parts.ts';
+import { occupantOf, unnamedCordonOf } from '../../shared/annotation-signal.ts';
+import { hostRefusal } from '../../shared/host-refusals.ts';
+import { endpointOf } from '../../shared/node-endpoints.ts';
+import { orphanedPlans } from './autopilot-orphaned-work.ts';
+import { drainDelegation, foreignWork, OBJECTS, signal } from './autopilot-signal.ts';
+import { MOST_COMMANDS } from './problems.ts';
+import { recordedRunIn, withRecordedRun } from './recorded-run.ts';
+import { preconditions } from './removed-apis.ts';
+import { resolve } from './resolve-autopilot-plan.ts';
+import { PLAN_STATES, phaseOfPlan, planStateOf, TARGET_STATES, textOf } from './states.ts';
+import { withoutCounts, withoutShards } from './status-shards/merge.ts';
+import { shards } from './status-shards/spread.ts';
+import { entriesIn, listOf, withEntries } from './status-shards/target-lists.ts';
+
+export const autopilot: Dialect<Plan> = {
+  name: 'autopilot',
+  plans,
+  endsForGood: true,
+  restarts: { recordOf, withoutRecord },
+  statusRecord: 'without-conditions',
+  shards,
+  watched: [
+    {
+      resource: OBJECTS.controller,
+      isRelevant: (before, after) =>
+        isRelevant(before, after) || versionOf(before) !== versionOf(after),
+    },
+    { resource: OBJECTS.worker, isRelevant, transform: trimNode },
+    // A Plan may arrive before its StatusShards: each of those makes a new decision necessary.
+    { resource: statusShards, optional: true, isRelevant: () => true },
+  ],
+  resolve,
+  project,
+  objectOf: ({ role }, { name }, world) => world.get(OBJECTS[role], name),
+  endpoints: (world) =>
+    world
+      .list(controlNodes)
+      .map((node) => ({ ...endpointOf(node), version: node.status?.k0sVersion })),
+  preconditions: { unmet: preconditions },
+  planRules: { apply: withPlanWindows },
+  versions: { of: versionOf, runs },
+  isBehind: (object, { version }) => isOlder(versionOf(object), version),
+  agents: { of: agentOf, unfitFor: hostRefusal },
+  foreignWork,
+  // The Node of a controller may have another name.
+  occupantOf: (world, target, plan) =>
+    occupantOf(
+      world,
+      { ...target, name: nodeNameOf(world.get(controlNodes, target.name)) ?? target.name },
+      plan,
+    ),
+  unnamedCordon: (world, rollout, { role }, { name }) =>
+    unnamedCordonOf(world.get(OBJECTS[role], name), rollout),
+  claims: (_node, policy) => policy.maxUnavailable !== undefined,
+  isAtWork: (world, node) => world.list(controlNodes).some((each) => isAtWorkOn(node, each)),
+  drainDelegation,
+  orphanedWork: { plans: orphanedPlans },
+  signal,
+};
+
+/** The signal of a controller stands on its ControlNode. */
+function isAtWorkOn(node: Node, controller: ControlNode): boolean {
+  const uid = claimOn(node)?.split('/').at(-1);
+  const isOfClaim =
+    controller.metadata.annotations?.[ROLLOUT_ANNOTATION]?.startsWith(`${uid}/`) === true;
+  return (
+    isOfClaim &&
+    nodeNameOf(controller) === node.metadata.name &&
+    signallerOf(controller) !== undefined
+  );
+}
+
+/** A kubelet does not say which build of a release it is, but the last update that its agent completed does. */
+function runs(object: KubeObject, version: string): boolean {
+  const found = versionOf(object);
+  if (found === undefined || found === version) return found === version;
+  const { command, status } = decodeSignal(object.metadata.annotations) ?? {};
+  const isLast =
+    command?.kind === 'k0supdate' && command.version === version && status?.status === 'Completed';
+  return isLast && mayBePartOf(found, version);
+}
+
+function versionOf(object: KubeObject): string | undefined {
+  return (
+    (object as ControlNode).status?.k0sVersion ?? (object as Node).status?.nodeInfo?.kubeletVersion
+  );
+}
+
+function recordOf(plan: Plan): RecordedRun | undefined {
+  return recordedRunIn(withoutShards(plan));
+}
+
+function withoutRecord(plan: Plan): Plan {
+  const { status: _, ...rest } = withoutCounts(plan);
+  return rest;
+}
+
+/** In exactly the words of the original, which scripts rely on. Keeps unknown fields. A run other than the first is recorded, too. */
+export function project(rollout: Rollout, plan: Plan): Plan {
+  const record = recorded(rollout, plan);
+  const { run } = rollout;
+  if (run === undefined) return record;
+  // What is written after the end, such as a late success, is not of a spec that was edited since.
+  const isOver = isFinal(rollout) && isFinal({ phase: phaseOfPlan(plan.status?.state) });
+  const known = isOver ? rollout.generation : undefined;
+  return withRecordedRun(record, { run, generation: known ?? plan.metadata.generation ?? run });
+}
+
+function recorded(rollout: Rollout, plan: Plan): Plan {
+  const state = planStateOf(rollout.phase, rollout.blocked);
+  const before = plan.status?.commands ?? [];
+  // A plan without commands gets one entry, for the reason.
+  const known = plan.spec.commands.slice(0, MOST_COMMANDS);
+  const fresh = (known.length === 0 ? [{}] : known).map((_, id) => ({ id, state: '' }));
+  // One for each command of the first record, so that added or removed commands are detected.
+  const entries: readonly CommandStatus[] = before.length > 0 ? before : fresh;
+  const active = entries.find((entry) => !isCompleted(rollout, entry));
+  const described = active ?? entries[0];
+  const commands = entries.map((entry): CommandStatus => {
+    const { description: _, ...rest } = withTargets(rollout, entry);
+    const open = entry.id === active?.id || isFinal(rollout) ? state : PLAN_STATES.schedulableWait;
+    return {
+      ...rest,
+      state: isCompleted(rollout, entry) ? PLAN_STATES.completed : open,
+      ...(entry.id === described?.id && rollout.reason
+        ? { description: textOf(rollout.reason, rollout.phase) }
+        : {}),
+    };
+  });
+  return { ...plan, status: { ...plan.status, state, commands } };
+}
+
+/** A command without stages is not supported here: it is completed if another leader recorded so. */
+function isCompleted({ stages }: Rollout, { id, state }: CommandStatus): boolean {
+  const own = stages.filter(({ command }) => command === id);
+  if (own.length === 0) return state === PLAN_STATES.completed;
+  return own.every(({ targets }) => targets.every((target) => target.state === 'done'));
+}
+
+/** Lists without stages stay as they are. */
+function withTargets({ stages }: Rollout, entry: CommandStatus): CommandStatus {
+  return stages
+    .filter(({ command, targets }) => command === entry.id && targets.length > 0)
+    .reduce(
+      (status, stage) =>
+        withEntries(status, listOf(stage), statusOf(stage, entriesIn(entry, listOf(stage)))),
+      entry,
+    );
+}
+
+function statusOf({ targets }: Stage, recorded: readonly TargetStatus[]): TargetStatus[] {
+  const byName = new Map(recorded.map((entry) => [entry.name, entry]));
+  return targets.map(({ name, state, since }) => ({
+    ...byName.get(name),
+    name,
+    state: TARGET_STATES[state],
+    lastUpdatedTimestamp: since,
+  }));
+}

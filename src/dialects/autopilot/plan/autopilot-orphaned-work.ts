@@ -1,0 +1,121 @@
+/** Finds what Plans left on nodes: signals of deleted Plans, and cordons and taints of deleted or finished Plans. */
+import { PLAN_NAME, type Plan, plans as planResource } from '../../../api/autopilot/plan.ts';
+import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../../drain/cordon-marks.ts';
+import type { OrphanedPlan, World } from '../../../engine/contract/dialect.ts';
+import { pendingOwnerOf, type Role, type Source } from '../../../engine/model/rollout.ts';
+import { idOfRun } from '../../../engine/model/runs.ts';
+import { apiVersionOf, type KubeObject, type Node } from '../../../kube/resources.ts';
+import { decodeAgentPolicy, decodeSignal, type SignalData } from '../../../signal/annotations.ts';
+import { isOver, signallerOf } from '../../../signal/at-work.ts';
+import { controlNodes, nodeNameOf, ROLLOUT_ANNOTATION } from '../../../signal/names.ts';
+import { decodeDownloadCheck, decodePrefetch } from '../../../signal/prefetch.ts';
+import { isOfPlan } from '../../shared/annotation-signal.ts';
+import { orphanedRollout } from '../../shared/orphaned-rollout.ts';
+import { OBJECTS } from './autopilot-signal.ts';
+import { recordedRunIn } from './recorded-run.ts';
+import { phaseOfPlan } from './states.ts';
+import { withoutShards } from './status-shards/merge.ts';
+
+const WAS_DELETED = 'its plan was deleted';
+
+export function orphanedPlans(world: World, plans: readonly Plan[]): OrphanedPlan<Plan>[] {
+  const working = world.list(controlNodes).filter((node) => signallerOf(node) !== undefined);
+  const busy = new Set(working.map(nodeNameOf));
+  return (['controller', 'worker'] as const).flatMap((role) =>
+    world
+      .list(OBJECTS[role])
+      .flatMap((object) => orphanedPlanOf({ object, role }, plans, busy) ?? []),
+  );
+}
+
+interface Carrier {
+  readonly object: KubeObject;
+  readonly role: Role;
+}
+
+/** `busy`: Nodes whose controller is at work; the end of that work cleans them up. */
+function orphanedPlanOf(
+  carrier: Carrier,
+  plans: readonly Plan[],
+  busy: ReadonlySet<string | undefined>,
+) {
+  const { object, role } = carrier;
+  const { annotations } = object.metadata;
+  // A rollout of another dialect, which cleans up itself.
+  if (decodeAgentPolicy(annotations).cordoning === 'leader') return undefined;
+  const signal = decodeSignal(annotations);
+  if (signal && !isOver(signal)) {
+    // The Plan of the signal removes the cordon later: the node may still do the work of the old plan.
+    const isSentBy = ({
+      metadata: { uid = '', creationTimestamp: created = '' },
+      spec: { id },
+    }: Plan): boolean => isOfPlan(object, signal, { source: { uid, created }, id });
+    if (plans.some(isSentBy)) return undefined;
+    return orphanedPlan(
+      carrier,
+      annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '',
+      WAS_DELETED,
+      signal,
+    );
+  }
+  const ahead = (decodePrefetch(annotations) ?? decodeDownloadCheck(annotations))?.rollout;
+  if (ahead !== undefined && !plans.some(({ metadata }) => metadata.uid === ahead))
+    return orphanedPlan(carrier, ahead, WAS_DELETED);
+  if (role === 'worker' && busy.has(object.metadata.name)) return undefined;
+  const owner = pastOwner(object, plans);
+  if (owner === undefined) return undefined;
+  const isThere = plans.some((plan) => isOwner(plan, owner));
+  return orphanedPlan(
+    carrier,
+    owner,
+    isThere ? 'its plan is over and no longer lists this node' : WAS_DELETED,
+  );
+}
+
+/** Uid of the deleted or finished Plan that left a cordon or taint; empty for taints of earlier versions, which have no uid. */
+function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
+  const isActive = (isIts: (plan: Plan) => boolean) =>
+    plans.some((plan) => isIts(plan) && cleansUp(plan, node));
+  const { plan: owner, kind = planResource.kind } = readOwner(cordonOwner(node) ?? '') ?? {};
+  const isIts = (plan: Plan): boolean => isOwner(plan, owner);
+  if (owner !== undefined && kind === planResource.kind && !isActive(isIts)) return owner;
+  const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: planResource.kind, uid: '' })];
+  if (pending === undefined || (pending !== '' && !pending.startsWith(own))) return undefined;
+  const isCaredFor = isActive(({ metadata }) => isPendingFor(pending, own + metadata.uid));
+  return isCaredFor ? undefined : pending.slice(own.length);
+}
+
+/** The leader marks a cordon by the uid of the Plan; an agent that drains its own node by the id of the run. */
+function isOwner(plan: Plan, owner: string | undefined): boolean {
+  const run = recordedRunIn(withoutShards(plan))?.run;
+  return plan.metadata.uid === owner || idOfRun(plan.spec.id, run) === owner;
+}
+
+/** A finished Plan still cleans up its workers, but not the Node of a controller whose ControlNode was deleted. Reads long lists: ask it last. */
+function cleansUp({ status }: Plan, { metadata }: Node): boolean {
+  if (['new', 'running'].includes(phaseOfPlan(status?.state))) return true;
+  const workers = (status?.commands ?? []).flatMap(({ k0supdate }) => k0supdate?.workers ?? []);
+  return workers.some(({ name }) => name === metadata.name);
+}
+
+function orphanedPlan(
+  { object, role }: Carrier,
+  uid: string,
+  why: string,
+  signal?: SignalData,
+): OrphanedPlan<Plan> {
+  const { name } = object.metadata;
+  const { planId: id = '', created = '', command } = signal ?? {};
+  const apiVersion = apiVersionOf(planResource);
+  const source: Source = { apiVersion, kind: planResource.kind, name: PLAN_NAME, uid, created };
+  const target = { key: `${role}/${name}`, name, state: 'failed', since: created } as const;
+  const more = command && {
+    command: command.id,
+    version: command.version,
+    procedure: command.kind,
+  };
+  return {
+    rollout: orphanedRollout(source, id, target, why, { role, ...more }),
+    plan: { metadata: { name: PLAN_NAME, uid }, spec: { id, timestamp: '', commands: [] } },
+  };
+}

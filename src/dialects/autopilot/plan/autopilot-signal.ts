@@ -1,0 +1,87 @@
+/** Finds the targets of a command, and says which objects carry their signals: ControlNodes, or Nodes for workers and bundles. */
+import type { TargetSpec } from '../../../api/autopilot/plan.ts';
+import type { DrainDelegation, Signal, World } from '../../../engine/contract/dialect.ts';
+import type { Role, Stage, Target } from '../../../engine/model/rollout.ts';
+import { platformOf } from '../../../engine/snapshot/gather.ts';
+import { leases, type Node, nodes, type Resource } from '../../../kube/resources.ts';
+import {
+  type Fields,
+  nodeFields,
+  objectFields,
+  parseFieldSelector,
+  parseLabelSelector,
+} from '../../../kube/selectors.ts';
+import { ifFound } from '../../../kube/status-error.ts';
+import { CENTRAL_CORDONING_LABEL, controlNodes, nodeNameOf } from '../../../signal/names.ts';
+import {
+  annotationSignal,
+  foreignTargetsAmong,
+  signalFor,
+} from '../../shared/annotation-signal.ts';
+
+/** The objects that carry signals, by role of their targets. */
+export const OBJECTS: Readonly<Record<Role, Resource>> = {
+  controller: controlNodes,
+  worker: nodes,
+};
+
+/** The fields that field selectors may use. */
+export const FIELDS: Readonly<Record<Role, Fields>> = {
+  controller: objectFields,
+  worker: nodeFields,
+};
+
+/** A static list wins over a selector; without both there are no targets. Throws SelectorError. */
+export function discover(spec: TargetSpec | undefined, role: Role, world: World): string[] {
+  const { static: listed, selector } = spec?.discovery ?? {};
+  if (listed) return [...(listed.nodes ?? [])];
+  if (!selector) return [];
+  const byLabels = parseLabelSelector(selector.labels ?? '');
+  const byFields = parseFieldSelector(selector.fields ?? '', FIELDS[role]);
+  return world
+    .list(OBJECTS[role])
+    .filter((object) => byLabels(object) && byFields(object))
+    .map(({ metadata }) => metadata.name)
+    .toSorted();
+}
+
+/** Leaves out workers that are controllers too: they are updated as controllers. */
+export function withoutControllers(
+  names: readonly string[],
+  platforms: readonly string[],
+  world: World,
+): string[] {
+  const controllers = world
+    .list(controlNodes)
+    .filter((node) => platforms.includes(platformOf(node) ?? ''));
+  // The Node of a controller may have another name.
+  const known = new Set(controllers.flatMap((node) => [node.metadata.name, nodeNameOf(node)]));
+  return names.filter((name) => !known.has(name));
+}
+
+export const signal: Signal = {
+  ...annotationSignal({ resourceOf: ({ role }) => OBJECTS[role] }),
+
+  askedOf: (world, rollout, stage, { name }) =>
+    signalFor(world.get(OBJECTS[stage.role], name), rollout, stage)?.command.version,
+};
+export const foreignWork = foreignTargetsAmong(OBJECTS);
+
+export const drainDelegation: DrainDelegation = {
+  nodeOf,
+
+  /** True if the node's lease has the label. Nodes without it (k0s before 1.35) cordon and drain themselves. */
+  async isDelegated(client, stage, target, world, abort) {
+    const { name } = nodeOf(stage, target, world)?.metadata ?? target;
+    const lease = await ifFound(client.get(leases, name, { namespace: 'kube-node-lease', abort }));
+    return lease?.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined;
+  },
+};
+
+/** Undefined for a controller without a kubelet, and for image bundles, which disturb no pod. */
+function nodeOf({ role, procedure }: Stage, { name }: Target, world: World): Node | undefined {
+  if (procedure === 'airgapupdate') return undefined;
+  if (role === 'worker') return world.get(nodes, name);
+  const own = nodeNameOf(world.get(controlNodes, name));
+  return own === undefined ? undefined : world.get(nodes, own);
+}

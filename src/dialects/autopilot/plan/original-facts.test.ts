@@ -1,0 +1,429 @@
+/** The facts of the original's own unit tests about Plans, one per row; a row says if Refit differs. */
+import { describe, expect, test } from 'vitest';
+import { passOver, wordsOf } from '../../../../test/support/builders/autopilot-passes.ts';
+import { buildControlNode, buildNode } from '../../../../test/support/builders/nodes.ts';
+import {
+  buildPlan,
+  buildUpdate,
+  listed,
+  selected,
+} from '../../../../test/support/builders/plans.ts';
+import { buildSignal, type OriginalSignal } from '../../../../test/support/builders/signals.ts';
+import { buildWorld } from '../../../../test/support/builders/worlds.ts';
+import { later } from '../../../../test/support/clock/times.ts';
+import type { CommandStatus, Plan, PlanCommand, TargetSpec } from '../../../api/autopilot/plan.ts';
+import type { World } from '../../../engine/contract/dialect.ts';
+import type { EndpointHealth } from '../../../engine/model/decision.ts';
+import type { KubeObject } from '../../../kube/resources.ts';
+
+interface Pass {
+  readonly plan: Plan;
+  readonly world?: World;
+  readonly health?: readonly EndpointHealth[];
+}
+
+/** One pass as a leader that has just come sees it: the words of the status, and who is signalled in the end. */
+function outcomeOf({ world = EVERYONE, ...pass }: Pass): object {
+  const { plan, signalled } = passOver({ ...pass, world });
+  return { ...wordsOf(plan), ...(signalled.length > 0 ? { signalled } : {}) };
+}
+
+const check = (rows: [string, Pass, object][]): void => {
+  test.each(rows)('%s', (_name, pass, outcome) => expect(outcomeOf(pass)).toEqual(outcome));
+};
+
+const answered = (signal: OriginalSignal): { annotations: Record<string, string> } => ({
+  annotations: buildSignal(signal),
+});
+const worldOf = (controllers: KubeObject[], ...workers: KubeObject[]): World =>
+  buildWorld(controllers, workers);
+const EVERYONE = worldOf(
+  [buildControlNode('c1'), buildControlNode('c2')],
+  buildNode('w1'),
+  buildNode('w2'),
+  buildNode('w3'),
+);
+
+type Words = Readonly<Record<string, string>>;
+const entries = (words: Words): { name: string; state: string; lastUpdatedTimestamp: string }[] =>
+  Object.entries(words).map(([name, word]) => ({
+    name,
+    state: `Signal${word}`,
+    lastUpdatedTimestamp: later(1000),
+  }));
+const commandOf = (controllers?: TargetSpec, workers?: TargetSpec): PlanCommand => ({
+  k0supdate: buildUpdate({
+    targets: { ...(controllers ? { controllers } : {}), ...(workers ? { workers } : {}) },
+  }),
+});
+const entryOf = (id: number, state: string, controllers: Words, workers: Words): CommandStatus => ({
+  id,
+  state,
+  k0supdate: { controllers: entries(controllers), workers: entries(workers) },
+});
+/** A plan under way, as an original leader left it. */
+const underWay = (controllers: Words, workers: Words, concurrent = 1): Plan =>
+  buildPlan(
+    {
+      commands: [
+        commandOf(listed(...Object.keys(controllers)), {
+          ...listed(...Object.keys(workers)),
+          limits: { concurrent },
+        }),
+      ],
+    },
+    { state: 'SchedulableWait', commands: [entryOf(0, 'SchedulableWait', controllers, workers)] },
+  );
+const fresh = (...commands: PlanCommand[]): Plan => buildPlan({ commands });
+
+describe('a new plan', () => {
+  const arm = { labels: { 'kubernetes.io/arch': 'arm64' } };
+  check([
+    [
+      'all found: SchedulableWait; here its first signal is recorded in the same write',
+      { plan: fresh(commandOf(listed('c1'), listed('w1'))) },
+      { state: 'SchedulableWait', c1: 'Sent', w1: 'Pending', signalled: ['c1'] },
+    ],
+    [
+      'a controller is missing: IncompleteTargets, only that target says so',
+      { plan: fresh(commandOf(listed('c1', 'c9'), listed('w1'))) },
+      { state: 'IncompleteTargets', c1: 'Pending', c9: 'MissingNode', w1: 'Pending' },
+    ],
+    [
+      'a worker is missing: the same',
+      { plan: fresh(commandOf(listed('c1'), listed('w9'))) },
+      { state: 'IncompleteTargets', c1: 'Pending', w9: 'MissingNode' },
+    ],
+    [
+      'another platform: IncompleteTargets and SignalMissingPlatform',
+      {
+        plan: fresh(commandOf(undefined, listed('w1', 'w2'))),
+        world: worldOf([], buildNode('w1', arm), buildNode('w2')),
+      },
+      { state: 'IncompleteTargets', w1: 'MissingPlatform', w2: 'Pending' },
+    ],
+    [
+      'one unsupported node of a selector refuses the whole plan',
+      {
+        plan: fresh(commandOf(undefined, selected())),
+        world: worldOf([], buildNode('w1', arm), buildNode('w2')),
+      },
+      { state: 'IncompleteTargets', w1: 'MissingPlatform', w2: 'Pending' },
+    ],
+    [
+      'a controller that is a worker too is dropped from the workers',
+      {
+        plan: fresh(commandOf(listed('n1'), selected())),
+        world: worldOf([buildControlNode('n1')], buildNode('n1'), buildNode('w1')),
+      },
+      { state: 'SchedulableWait', n1: 'Sent', w1: 'Pending', signalled: ['n1'] },
+    ],
+    [
+      'a selector that matches nothing: Completed',
+      { plan: fresh(commandOf(undefined, selected('no=such'))) },
+      { state: 'Completed' },
+    ],
+    [
+      'a missing node in the second command refuses the plan before the first one begins',
+      { plan: fresh(commandOf(undefined, listed('w1')), commandOf(undefined, listed('w9'))) },
+      { state: 'IncompleteTargets', '0/w1': 'Pending', '1/w9': 'MissingNode' },
+    ],
+    [
+      'differs: a selector that does not parse is refused, the original selects every node',
+      { plan: fresh(commandOf(undefined, selected('pool blue'))) },
+      { state: 'Warning' },
+    ],
+    [
+      'differs: a field that cannot be selected by is refused, the original selects none and says Completed',
+      { plan: fresh(commandOf(undefined, selected('', 'status.phase=x'))) },
+      { state: 'Warning' },
+    ],
+    [
+      'differs: no commands are refused, the original never gets a status written',
+      { plan: fresh() },
+      { state: 'Warning' },
+    ],
+    [
+      'differs: an unknown command is refused, the original keeps an empty status',
+      { plan: fresh({}) },
+      { state: 'Warning' },
+    ],
+    [
+      'differs: no concurrency is refused, the original waits for ever',
+      { plan: fresh(commandOf(undefined, { ...listed('w1'), limits: { concurrent: 0 } })) },
+      { state: 'Warning' },
+    ],
+    [
+      'differs: an empty id is refused at once, the original only when it signals',
+      { plan: buildPlan({ id: '' }) },
+      { state: 'Warning' },
+    ],
+    [
+      'differs: a plan of another name is refused, the original is silent',
+      { plan: { ...buildPlan(), metadata: { ...buildPlan().metadata, name: 'other' } } },
+      { state: 'Warning' },
+    ],
+  ]);
+});
+
+describe('a plan under way', () => {
+  const nodes = (first?: OriginalSignal, second?: OriginalSignal): World =>
+    worldOf(
+      [buildControlNode('c1'), buildControlNode('c2')],
+      buildNode('w1', first ? answered(first) : {}),
+      buildNode('w2', second ? answered(second) : {}),
+      buildNode('w3'),
+    );
+  const controllers = (first?: OriginalSignal): World =>
+    worldOf(
+      [buildControlNode('c1', first ? answered(first) : {}), buildControlNode('c2')],
+      buildNode('w1'),
+    );
+  check([
+    [
+      'all done: Completed',
+      { plan: underWay({ c1: 'Completed' }, { w1: 'Completed' }) },
+      { state: 'Completed', c1: 'Completed', w1: 'Completed' },
+    ],
+    [
+      'one sent: SchedulableWait',
+      { plan: underWay({}, { w1: 'Sent', w2: 'Pending' }), world: nodes({ status: 'Restart' }) },
+      { state: 'SchedulableWait', w1: 'Sent', w2: 'Pending' },
+    ],
+    [
+      'one pending: it is sent',
+      { plan: underWay({}, { w1: 'Completed', w2: 'Pending' }) },
+      { state: 'SchedulableWait', w1: 'Completed', w2: 'Sent', signalled: ['w2'] },
+    ],
+    [
+      'a busy controller blocks other controllers and all workers',
+      {
+        plan: underWay({ c1: 'Sent', c2: 'Pending' }, { w1: 'Pending' }),
+        world: controllers({ status: 'Downloading' }),
+      },
+      { state: 'SchedulableWait', c1: 'Sent', c2: 'Pending', w1: 'Pending' },
+    ],
+    [
+      'a controller of whose signal nothing is seen is signalled, and still blocks the others',
+      { plan: underWay({ c1: 'Sent', c2: 'Pending' }, {}) },
+      { state: 'SchedulableWait', c1: 'Sent', c2: 'Pending', signalled: ['c1'] },
+    ],
+    [
+      'controllers done, workers pending: a worker',
+      { plan: underWay({ c1: 'Completed' }, { w1: 'Pending', w2: 'Pending' }) },
+      { state: 'SchedulableWait', c1: 'Completed', w1: 'Sent', w2: 'Pending', signalled: ['w1'] },
+    ],
+    [
+      'two at a time; here both in one write',
+      { plan: underWay({}, { w1: 'Pending', w2: 'Pending', w3: 'Pending' }, 2) },
+      { state: 'SchedulableWait', w1: 'Sent', w2: 'Sent', w3: 'Pending', signalled: ['w1', 'w2'] },
+    ],
+    [
+      'two at a time, one busy: one more',
+      {
+        plan: underWay({}, { w1: 'Sent', w2: 'Pending', w3: 'Pending' }, 2),
+        world: nodes({ status: 'Restart' }),
+      },
+      { state: 'SchedulableWait', w1: 'Sent', w2: 'Sent', w3: 'Pending', signalled: ['w2'] },
+    ],
+    [
+      'a node that completed frees its slot at once; the original may show it as sent until the next transition',
+      { plan: underWay({}, { w1: 'Sent', w2: 'Pending' }), world: nodes({ status: 'Completed' }) },
+      { state: 'SchedulableWait', w1: 'Completed', w2: 'Sent', signalled: ['w2'] },
+    ],
+    [
+      'Completed under the same plan id completes a pending target',
+      {
+        plan: underWay({}, { w1: 'Pending', w2: 'Completed' }),
+        world: nodes({ status: 'Completed' }),
+      },
+      { state: 'Completed', w1: 'Completed', w2: 'Completed' },
+    ],
+    [
+      'Completed under another plan id is ignored',
+      {
+        plan: underWay({}, { w1: 'Pending' }),
+        world: nodes({ planId: 'id0', status: 'Completed' }),
+      },
+      { state: 'SchedulableWait', w1: 'Sent', signalled: ['w1'] },
+    ],
+    [
+      'Failed: ApplyFailed and SignalApplyFailed',
+      { plan: underWay({}, { w1: 'Sent', w2: 'Pending' }), world: nodes({ status: 'Failed' }) },
+      { state: 'ApplyFailed', w1: 'ApplyFailed', w2: 'Pending' },
+    ],
+    [
+      'FailedDownload: the same',
+      { plan: underWay({}, { w1: 'Sent' }), world: nodes({ status: 'FailedDownload' }) },
+      { state: 'ApplyFailed', w1: 'ApplyFailed' },
+    ],
+    [
+      'FailedDownload of a pending target: the same',
+      { plan: underWay({}, { w1: 'Pending' }), world: nodes({ status: 'FailedDownload' }) },
+      { state: 'ApplyFailed', w1: 'ApplyFailed' },
+    ],
+    [
+      'differs: while another node is in flight the plan goes on until that has ended; the original forgets it',
+      {
+        plan: underWay({}, { w1: 'Sent', w2: 'Sent', w3: 'Pending' }, 2),
+        world: nodes({ status: 'FailedDownload' }, { status: 'Restart' }),
+      },
+      { state: 'SchedulableWait', w1: 'ApplyFailed', w2: 'Sent', w3: 'Pending' },
+    ],
+    [
+      'differs: a result of another command is ignored, the original takes it for this one',
+      {
+        plan: underWay({}, { w1: 'Sent' }),
+        world: nodes({ status: 'Completed', command: { id: 1 } }),
+      },
+      { state: 'SchedulableWait', w1: 'Sent', signalled: ['w1'] },
+    ],
+    [
+      'differs: nothing pending while one is only sent is not Completed, whatever pass the original would be in',
+      {
+        plan: {
+          ...underWay({}, { w1: 'Sent' }),
+          status: {
+            state: 'Schedulable',
+            commands: [entryOf(0, 'Schedulable', {}, { w1: 'Sent' })],
+          },
+        },
+        world: nodes({ status: 'Restart' }),
+      },
+      { state: 'SchedulableWait', w1: 'Sent' },
+    ],
+    [
+      'differs: a deleted node that was sent fails the plan, the original never ends',
+      { plan: underWay({}, { w9: 'Sent' }) },
+      { state: 'ApplyFailed', w9: 'ApplyFailed' },
+    ],
+    [
+      'a deleted node that is pending: IncompleteTargets; here it says so itself too',
+      { plan: underWay({}, { w9: 'Pending' }) },
+      { state: 'IncompleteTargets', w9: 'MissingNode' },
+    ],
+  ]);
+});
+
+describe('health', () => {
+  const down: readonly EndpointHealth[] = [{ name: 'c2', ready: false }];
+  const sick = worldOf([], buildNode('w1', {}, 'False'), buildNode('w2'));
+  check([
+    [
+      'an API server that is not ready: Schedulable',
+      { plan: fresh(commandOf(listed('c1'))), health: down },
+      { state: 'Schedulable', c1: 'Pending' },
+    ],
+    [
+      'differs: all ControlNodes count, the original asks only those in the plan',
+      { plan: underWay({ c1: 'Pending' }, {}), health: down },
+      { state: 'Schedulable', c1: 'Pending' },
+    ],
+    [
+      'a worker that is not Ready: Schedulable',
+      { plan: fresh(commandOf(undefined, listed('w1'))), world: sick },
+      { state: 'Schedulable', w1: 'Pending' },
+    ],
+    [
+      'differs: it does not hold up the others',
+      { plan: fresh(commandOf(undefined, listed('w1', 'w2'))), world: sick },
+      { state: 'SchedulableWait', w1: 'Pending', w2: 'Sent', signalled: ['w2'] },
+    ],
+    [
+      'differs: nor does it keep the failure of another from being seen',
+      {
+        plan: underWay({}, { w1: 'Pending', w2: 'Sent' }, 2),
+        world: worldOf(
+          [],
+          buildNode('w1', {}, 'False'),
+          buildNode('w2', answered({ status: 'FailedDownload' })),
+        ),
+      },
+      { state: 'ApplyFailed', w1: 'Pending', w2: 'ApplyFailed' },
+    ],
+    [
+      'differs: a completed worker holds its slot until it is Ready, the original takes the next one',
+      {
+        plan: underWay({}, { w1: 'Sent', w2: 'Pending' }),
+        world: worldOf(
+          [],
+          buildNode('w1', answered({ status: 'Completed' }), 'False'),
+          buildNode('w2'),
+        ),
+      },
+      { state: 'SchedulableWait', w1: 'Sent', w2: 'Pending' },
+    ],
+  ]);
+});
+
+describe('several commands', () => {
+  const two = (first: CommandStatus, second: CommandStatus): Plan =>
+    buildPlan(
+      { commands: [commandOf(undefined, listed('w1')), commandOf(undefined, listed('w1'))] },
+      { state: 'SchedulableWait', commands: [first, second] },
+    );
+  const completed = entryOf(0, 'Completed', {}, { w1: 'Completed' });
+  const leftover = worldOf([], buildNode('w1', answered({ status: 'Completed' })));
+  check([
+    [
+      'a completed command is skipped; differs: its result does not complete the next one',
+      {
+        plan: two(completed, entryOf(1, 'SchedulableWait', {}, { w1: 'Pending' })),
+        world: leftover,
+      },
+      { state: 'SchedulableWait', '0/w1': 'Completed', '1/w1': 'Sent', signalled: ['w1'] },
+    ],
+    [
+      'all commands completed: Completed',
+      {
+        plan: two(completed, entryOf(1, 'SchedulableWait', {}, { w1: 'Completed' })),
+        world: leftover,
+      },
+      { state: 'Completed', '0/w1': 'Completed', '1/w1': 'Completed' },
+    ],
+    [
+      'differs: a command more than recorded holds the plan until it is fixed, the original stops with a log line',
+      {
+        plan: {
+          ...two(completed, completed),
+          status: {
+            state: 'SchedulableWait',
+            commands: [entryOf(0, 'SchedulableWait', {}, { w1: 'Pending' })],
+          },
+        },
+        world: worldOf([], buildNode('w1')),
+      },
+      { state: 'SchedulableWait', w1: 'Pending' },
+    ],
+    [
+      'differs: a command less than recorded, the same; what is in flight of it is still followed',
+      {
+        plan: {
+          ...fresh(commandOf(undefined, listed('w1'))),
+          status: two(completed, entryOf(1, 'SchedulableWait', {}, { w1: 'Sent' })).status ?? {
+            state: '',
+            commands: [],
+          },
+        },
+        world: worldOf([], buildNode('w1', answered({ status: 'Completed', command: { id: 1 } }))),
+      },
+      { state: 'SchedulableWait', '0/w1': 'Completed', '1/w1': 'Completed' },
+    ],
+  ]);
+});
+
+describe('a plan that has ended', () => {
+  const leftovers = worldOf([], buildNode('w1'));
+  test.each([
+    'Completed',
+    'ApplyFailed',
+    'IncompleteTargets',
+    'Warning',
+    'Restricted',
+    'SomethingNew',
+  ])('%s is left alone, whatever its targets say', (state) => {
+    const plan = underWay({}, { w1: 'Sent' });
+    const ended = { ...plan, status: { state, commands: plan.status?.commands ?? [] } };
+    expect(outcomeOf({ plan: ended, world: leftovers })).toEqual({ state, w1: 'Sent' });
+  });
+});

@@ -1,0 +1,280 @@
+/** Finds what is wrong with a Plan beyond its schema. Each problem names the field, what was found and what would be right. */
+import * as api from '../../../api/autopilot/plan.ts';
+import { roomForTargets } from '../../../engine/execute/status-shards.ts';
+import { because, type Reason } from '../../../engine/model/reasons.ts';
+import { isFinal, type Role, type RolloutPhase } from '../../../engine/model/rollout.ts';
+import {
+  type Matcher,
+  parseFieldSelector,
+  parseLabelSelector,
+  SelectorError,
+} from '../../../kube/selectors.ts';
+import { parseJson } from '../../../util/json.ts';
+import { onceForEach } from '../../../util/memo.ts';
+import { printable } from '../../../util/printable.ts';
+import { printableUrl } from '../../../util/printable-url.ts';
+import { firstRepeated } from '../../../util/repeated.ts';
+import { parseVersion, withPlusSign } from '../../../util/version.ts';
+import { FIELDS } from './autopilot-signal.ts';
+import { phaseOfPlan } from './states.ts';
+
+const VERSION = 'v1.36.3+k0s.0';
+
+/*
+ * Limits of Refit: the original accepts more. They hold for a plan that is new. One that has a record was accepted by another
+ * leader or release, and goes on. docs/guides/policy.md lists them.
+ */
+/** Bytes that a plan must leave for targets in its status: for one in flight, and some that failed. */
+const LEAST_ROOM = 2 ** 14;
+/** Each command has an entry in the status. */
+export const MOST_COMMANDS = 100;
+/** Characters of the id. Each signal has it, among annotations that have room for 256 KiB. */
+const LONGEST_ID = 10_000;
+/** Characters of the name of a node. The names of 200 nodes stand in one StatusShard. */
+const LONGEST_NAME = 253;
+/** Characters of a selector, which each decision reads. */
+const LONGEST_SELECTOR = 2 ** 16;
+/** Characters of a value in the text of a problem, which must have room in the status. */
+const MOST_SHOWN = 500;
+
+/** Found once for each Plan: its lists may be long, and every decision asks. */
+export const problemsOf = onceForEach((plan: api.Plan): readonly Reason[] => {
+  const { metadata, spec, status } = plan;
+  const { name } = metadata;
+  const { length } = spec.commands;
+  const started = status?.commands.length || length;
+  const phase = phaseOfPlan(status?.state);
+  const changed = `is the number of commands, but the plan started with ${started}`;
+  return [
+    ...problemIf(
+      name !== api.PLAN_NAME,
+      'metadata.name',
+      name,
+      'is not supported',
+      `use "${api.PLAN_NAME}"`,
+    ),
+    ...problemIf(spec.id === '', 'spec.id', '', 'is empty', 'use for example 2026-11-20'),
+    ...(phase === 'new' ? sizeProblems(plan) : []),
+    ...problemIf(length === 0, 'spec.commands', [], 'is empty', 'add a command'),
+    ...problemIf(
+      started !== length,
+      'spec.commands',
+      length,
+      changed,
+      'restore them, or create a new Plan',
+    ),
+    ...spec.commands.flatMap((command, index) =>
+      commandProblems(command, `spec.commands[${index}]`, phase),
+    ),
+  ];
+});
+
+/** Of the limits that hold for the plan as a whole. */
+function sizeProblems(plan: api.Plan): Reason[] {
+  const { id, commands } = plan.spec;
+  const room = roomForTargets(plan);
+  return [
+    ...problemIf(
+      id.length > LONGEST_ID,
+      'spec.id',
+      id.length,
+      'is too many characters',
+      `use at most ${LONGEST_ID}`,
+    ),
+    ...problemIf(
+      commands.length > MOST_COMMANDS,
+      'spec.commands',
+      commands.length,
+      'is too many commands',
+      `use at most ${MOST_COMMANDS}`,
+    ),
+    ...problemIf(
+      room < LEAST_ROOM,
+      'spec.commands',
+      Buffer.byteLength(JSON.stringify(commands)),
+      'bytes, with the metadata, leave no room for a status in the object',
+      `make it ${LEAST_ROOM - room} bytes smaller: use a selector instead of names, or remove annotations`,
+    ),
+  ];
+}
+
+/** Field and value in the text of a problem, as a status has them; undefined for a text of another leader. The rest of the text may change between releases, and how much of a value it shows. */
+export function subjectOf(text: string): string | undefined {
+  const [, field, shown] =
+    /^((?:metadata|spec)\.\S+): ("(?:[^"\\]|\\.)*"|\S+)/.exec(printable(text)) ?? [];
+  if (field === undefined || shown === undefined) return undefined;
+  const value = parseJson(shown);
+  return `${field}: ${typeof value === 'string' ? JSON.stringify(beginning(value)) : shown}`;
+}
+
+function commandProblems(
+  { k0supdate, airgapupdate }: api.PlanCommand,
+  path: string,
+  phase: RolloutPhase,
+): Reason[] {
+  if (!k0supdate && !airgapupdate)
+    return [problem(path, {}, 'has no update', 'add k0supdate or airgapupdate')];
+  return [
+    ...(airgapupdate ? bundleProblems(airgapupdate, `${path}.airgapupdate`, phase) : []),
+    ...(k0supdate ? updateProblems(k0supdate, `${path}.k0supdate`, phase) : []),
+  ];
+}
+
+function bundleProblems(
+  { version, platforms, workers }: api.AirgapUpdate,
+  at: string,
+  phase: RolloutPhase,
+): Reason[] {
+  return [
+    ...problemIf(
+      version === '',
+      `${at}.version`,
+      version,
+      'is empty',
+      `use for example ${VERSION}`,
+    ),
+    ...platformProblems(platforms, `${at}.platforms`),
+    ...targetProblems(workers, 'worker', `${at}.workers`, phase === 'new'),
+  ];
+}
+
+function updateProblems(update: api.K0sUpdate, at: string, phase: RolloutPhase): Reason[] {
+  const isNew = phase === 'new';
+  const { controllers, workers } = update.targets;
+  return [
+    ...versionProblems(update, at, phase),
+    ...platformProblems(update.platforms, `${at}.platforms`),
+    ...targetProblems(controllers, 'controller', `${at}.targets.controllers`, isNew),
+    ...targetProblems(workers, 'worker', `${at}.targets.workers`, isNew),
+  ];
+}
+
+/**
+ * Whether a node can report the version is judged before the Plan starts, and while it waits for such a report. A forced update
+ * is done without it, and a Plan that is over was right for the leader that carried it out.
+ */
+function versionProblems(
+  { version, forceupdate = false }: api.K0sUpdate,
+  at: string,
+  phase: RolloutPhase,
+): Reason[] {
+  if (!parseVersion(version))
+    return [problem(`${at}.version`, version, 'is not a version', `use for example ${VERSION}`)];
+  const reported = withPlusSign(version.replace(/^v?/, 'v'));
+  const isStartedByForce = phase === 'running' && forceupdate;
+  const isOver = phase !== 'invalid' && isFinal({ phase });
+  if (version === reported || isStartedByForce || isOver) return [];
+  return [
+    problem(`${at}.version`, version, 'is no version that a node can report', `use ${reported}`),
+  ];
+}
+
+function platformProblems(platforms: api.K0sUpdate['platforms'], at: string): Reason[] {
+  const found = Object.entries(platforms);
+  if (found.length === 0)
+    return [problem(at, platforms, 'is empty', 'add a platform, for example linux-amd64')];
+  return found.flatMap(([name, { url, sha256 = '' }]) => {
+    const field = `${at}.${name}`;
+    const isHash = sha256 === '' || /^[0-9a-fA-F]{64}$/.test(sha256);
+    const digits = `use 64 hexadecimal digits, not ${sha256.length}`;
+    const example = 'use for example https://example.com/k0s';
+    // Stricter than the URL class, which repairs URLs that the original's agents cannot fetch.
+    const isHttp = /^https?:\/\/[^\s/]/i.test(url) && !/\s/.test(url) && URL.canParse(url);
+    return [
+      ...problemIf(
+        !isHttp,
+        `${field}.url`,
+        printableUrl(url),
+        'is not a URL with http or https',
+        example,
+      ),
+      ...problemIf(!isHash, `${field}.sha256`, sha256, 'is not a SHA-256', digits),
+    ];
+  });
+}
+
+/** `isNew`: the limits hold, too. */
+export function targetProblems(
+  spec: api.TargetSpec | undefined,
+  role: Role,
+  at: string,
+  isNew = true,
+): Reason[] {
+  if (!spec) return [];
+  const { concurrent = 1 } = spec.limits ?? {};
+  const { nodes: listed = [] } = spec.discovery.static ?? {};
+  const twice = firstRepeated(listed);
+  const tooLong = isNew ? listed.find((each) => each.length > LONGEST_NAME) : undefined;
+  const nodes = `${at}.discovery.static.nodes`;
+  const { labels = '', fields = '' } = spec.discovery.selector ?? {};
+  const selector = `${at}.discovery.selector`;
+  const parseFields = (text: string): Matcher => parseFieldSelector(text, FIELDS[role]);
+  const sizeOf = (field: string, text: string): Reason[] =>
+    problemIf(
+      isNew && text.length > LONGEST_SELECTOR,
+      field,
+      text.length,
+      'is too many characters',
+      `use at most ${LONGEST_SELECTOR}`,
+    );
+  return [
+    ...problemIf(
+      concurrent < 1,
+      `${at}.limits.concurrent`,
+      concurrent,
+      'is less than 1',
+      'use 1 or more',
+    ),
+    ...problemIf(listed.includes(''), nodes, '', 'is no name', 'name a node'),
+    ...problemIf(
+      tooLong !== undefined,
+      nodes,
+      tooLong,
+      `has ${tooLong?.length} characters, so it names no node`,
+      `use at most ${LONGEST_NAME}`,
+    ),
+    ...problemIf(twice !== undefined, nodes, twice, 'is listed twice', 'list each node once'),
+    ...sizeOf(`${selector}.labels`, labels),
+    ...selectorProblems(parseLabelSelector, `${selector}.labels`, labels, 'pool=blue'),
+    ...sizeOf(`${selector}.fields`, fields),
+    ...selectorProblems(parseFields, `${selector}.fields`, fields, 'metadata.name=w1'),
+  ];
+}
+
+function selectorProblems(
+  parse: (text: string) => Matcher,
+  field: string,
+  text: string,
+  example: string,
+): Reason[] {
+  // Where its size is no problem, the targets of the plan are recorded, and nobody reads it.
+  if (text.length > LONGEST_SELECTOR) return [];
+  try {
+    parse(text);
+    return [];
+  } catch (error) {
+    if (!(error instanceof SelectorError)) throw error;
+    const kind = field.endsWith('labels') ? 'label' : 'field';
+    return [
+      problem(
+        field,
+        text,
+        `is not a ${kind} selector (${beginning(error.message)})`,
+        `use for example ${example}`,
+      ),
+    ];
+  }
+}
+
+function problemIf(isWrong: boolean, ...parts: Parameters<typeof problem>): Reason[] {
+  return isWrong ? [problem(...parts)] : [];
+}
+
+function problem(field: string, found: unknown, wrong: string, fix: string): Reason {
+  const shown = JSON.stringify(typeof found === 'string' ? beginning(found) : found);
+  return because('InvalidPlan', `${field}: ${shown} ${wrong}; ${fix}`);
+}
+
+function beginning(text: string): string {
+  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
+}

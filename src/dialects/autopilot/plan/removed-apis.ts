@@ -1,0 +1,119 @@
+/** Checks before a new Plan starts whether objects exist of a kind that the new version no longer serves. */
+import type { Plan } from '../../../api/autopilot/plan.ts';
+import type { Effects } from '../../../engine/execute/writes.ts';
+import { because, type Reason } from '../../../engine/model/reasons.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import type { KubeObject, Resource } from '../../../kube/resources.ts';
+import { ifFound, StatusError } from '../../../kube/status-error.ts';
+import { isRecord } from '../../../util/json.ts';
+import { compareVersions, parseVersion } from '../../../util/version.ts';
+
+interface RemovedApi extends Pick<Resource, 'group' | 'version' | 'kind'> {
+  readonly removedIn: string;
+  /** The version of the same group that replaces it. */
+  readonly successor?: string;
+}
+
+const FLOW = { group: 'flowcontrol.apiserver.k8s.io' };
+const PRIORITY = { ...FLOW, kind: 'PriorityLevelConfiguration' };
+
+/** The list of k0s, so that the same plans stop. The last kind is not real: k0s uses it for tests. */
+const REMOVED: readonly RemovedApi[] = [
+  { ...FLOW, version: 'v1beta2', kind: 'FlowSchema', removedIn: 'v1.29.0', successor: 'v1beta3' },
+  { ...PRIORITY, version: 'v1beta2', removedIn: 'v1.29.0', successor: 'v1' },
+  { ...FLOW, version: 'v1beta3', kind: 'FlowSchema', removedIn: 'v1.32.0', successor: 'v1' },
+  { ...PRIORITY, version: 'v1beta3', removedIn: 'v1.32.0', successor: 'v1' },
+  {
+    group: 'k0s.k0sproject.example.com',
+    version: 'v1beta1',
+    kind: 'RemovedCRD',
+    removedIn: 'v99.99.99',
+  },
+];
+
+type Server = Pick<Effects, 'client' | 'abort'>;
+
+/** The objection in k0s's own words, if there is one. Rejects without a usable answer of the API server: retry. */
+export async function askRemovedApis(server: Server, version: string): Promise<string | undefined> {
+  const wanted = parseVersion(version);
+  if (!wanted) return undefined;
+  for (const api of REMOVED) {
+    const removedIn = parseVersion(api.removedIn);
+    if (!removedIn || compareVersions(wanted, removedIn) < 0) continue;
+    const resource = await served(server, api, api.version);
+    const { items } = resource
+      ? await server.client.listAll(resource, { abort: server.abort })
+      : { items: [] };
+    if (!resource || items.length === 0 || (await areServedLater(server, api, items))) continue;
+    const what = `${resource.plural}.${api.group} ${api.version} has been removed in Kubernetes ${api.removedIn}`;
+    return `${what}, but there are ${items.length} such resources in the cluster`;
+  }
+  return undefined;
+}
+
+/** Undefined if the API server does not serve the kind. */
+async function served(
+  server: Server,
+  { group, kind }: RemovedApi,
+  version: string,
+): Promise<Resource | undefined> {
+  const path = `/apis/${group}/${version}`;
+  const { status, body } = await server.client.raw(path, { abort: server.abort });
+  if (status === 404) return undefined;
+  if (status !== 200)
+    throw new StatusError({ kind: 'Status', code: status, message: `${path} answered ${status}` });
+  const list: unknown = JSON.parse(body);
+  const resources: unknown = isRecord(list) ? list['resources'] : undefined;
+  const entries = Array.isArray(resources) ? resources.filter(isRecord) : [];
+  const found = entries.find(
+    (entry) => entry['kind'] === kind && !String(entry['name']).includes('/'),
+  );
+  return (
+    found && {
+      group,
+      version,
+      kind,
+      plural: String(found['name']),
+      namespaced: found['namespaced'] === true,
+    }
+  );
+}
+
+/** True if each object is also served in the successor's version: then nothing is lost. */
+async function areServedLater(
+  server: Server,
+  api: RemovedApi,
+  items: readonly KubeObject[],
+): Promise<boolean> {
+  const { client, abort } = server;
+  const resource =
+    api.successor === undefined ? undefined : await served(server, api, api.successor);
+  if (!resource) return false;
+  for (const { metadata } of items) {
+    const { name, namespace } = metadata;
+    if (!(await ifFound(client.get(resource, name, { namespace, abort })))) return false;
+  }
+  return true;
+}
+
+/** As k0s: checks bundles but not forced updates, and reports only the first objection. */
+export async function preconditions(
+  client: KubeClient,
+  { spec }: Plan,
+  abort?: AbortSignal,
+): Promise<Reason[]> {
+  for (const version of new Set(spec.commands.flatMap(versionsOf))) {
+    const objection = await askRemovedApis({ client, abort }, version);
+    if (objection !== undefined) return [because('RemovedApis', objection)];
+  }
+  return [];
+}
+
+/** Which a command asks to check: none if it is forced. */
+export function versionsOf({
+  k0supdate,
+  airgapupdate,
+}: Plan['spec']['commands'][number]): string[] {
+  const update = k0supdate && k0supdate.forceupdate !== true ? [k0supdate.version] : [];
+  return [...(airgapupdate ? [airgapupdate.version] : []), ...update];
+}

@@ -1,0 +1,225 @@
+/** Turns a Plan into a rollout: as its status records it, or with newly found targets. */
+import * as api from '../../../api/autopilot/plan.ts';
+import type { World } from '../../../engine/contract/dialect.ts';
+import { mostInFlight, roomForTargets } from '../../../engine/execute/status-shards.ts';
+import type { Reason } from '../../../engine/model/reasons.ts';
+import {
+  isFinal,
+  type Payload,
+  type Rollout,
+  type Stage,
+  sourceOf,
+  type Target,
+} from '../../../engine/model/rollout.ts';
+import { idOfRun, orderedRun } from '../../../engine/model/runs.ts';
+import { rfc3339 } from '../../../util/clock.ts';
+import { onceForEach } from '../../../util/memo.ts';
+import { listed } from '../../../util/phrases.ts';
+import { isOlder } from '../../../versions/release-parts.ts';
+import { discover, withoutControllers } from './autopilot-signal.ts';
+import { problemsOf, subjectOf } from './problems.ts';
+import { recordedRunIn, withoutRecordedRun } from './recorded-run.ts';
+import { versionsOf } from './removed-apis.ts';
+import { PLAN_STATES, phaseOfPlan, reasonOf, recordedStateOf, removedIn } from './states.ts';
+import { mergeShards } from './status-shards/merge.ts';
+import { entriesIn, listOf } from './status-shards/target-lists.ts';
+
+export function resolve(stored: api.Plan, world: World, now: number): Rollout {
+  const { plan: merged, unread } = mergeShards(stored, world);
+  const phase = phaseOfPlan(merged.status?.state);
+  const known = recordedRunIn(merged);
+  const run = phase === 'new' ? orderedRun(stored) : known?.run;
+  const plan = withoutRecordedRun(merged);
+  const { spec, status } = plan;
+  const problems = problemsOf(stored);
+  const description = status?.commands.find((command) => command.description)?.description;
+  const stages =
+    phase === 'new' && problems.length === 0 ? newStages(plan, world, now) : recordedStages(plan);
+  return {
+    source: sourceOf(api.plans, plan),
+    id: idOfRun(spec.id, run),
+    run,
+    generation: known?.generation,
+    phase,
+    blocked: status?.state === 'Schedulable',
+    reason: description === undefined ? undefined : reasonOf(description, phase),
+    stages,
+    problems,
+    edit: isFinal({ phase }) ? editOf(plan, world, problems) : undefined,
+    unread,
+  };
+}
+
+/** What shows that people edited a Plan after it ended. Nodes tell whether its version is another one. */
+function editOf(plan: api.Plan, world: World, problems: readonly Reason[]): string | undefined {
+  const recorded = plan.status?.commands ?? [];
+  const refusal = recorded.flatMap(({ description = '' }) => subjectOf(description) ?? [])[0];
+  if (refusal === undefined) {
+    // Of a refusal by another leader, nothing shows what it was for; any other Plan was right when it started.
+    const isRefused = phaseOfPlan(plan.status?.state) === 'invalid';
+    if (isRefused) return correctedRelease(plan);
+    return problems[0]?.message ?? addedTarget(plan, world);
+  }
+  const [first] = problemsOf(asApplied(plan));
+  if (first === undefined) return `${refusal} was refused, and is correct now`;
+  return subjectOf(first.message) === refusal
+    ? undefined
+    : `${refusal} was refused; now ${first.message}`;
+}
+
+/** The text names the release that removed an API: a Plan for an older one is not what was refused. */
+function correctedRelease(plan: api.Plan): string | undefined {
+  const texts = (plan.status?.commands ?? []).map(({ description = '' }) => description);
+  const release = texts.flatMap((text) => removedIn(text) ?? [])[0];
+  const versions = plan.spec.commands.flatMap(versionsOf);
+  if (release === undefined || !versions.every((version) => isOlder(version, release)))
+    return undefined;
+  return `it was refused because of an API that ${release} removed, and now says ${listed(versions) || 'no version'}`;
+}
+/** Without its record, as a Plan that is new. */
+const asApplied = onceForEach(({ status: _recorded, ...applied }: api.Plan): api.Plan => applied);
+
+/** A node that the Plan lists now and that the record of its success lacks. Other records may be of a part of it. */
+function addedTarget(plan: api.Plan, world: World): string | undefined {
+  const added = addedNames(plan).flatMap(({ part, names }) => withoutOthers(part, names, world))[0];
+  return added === undefined ? undefined : `${added} is listed now and was not part of it`;
+}
+
+/** By part of the Plan. Found once for each Plan: the lists are long, and a Plan that has ended rarely changes. */
+const addedNames = onceForEach(({ spec, status }: api.Plan) => {
+  if (status?.state !== PLAN_STATES.completed) return [];
+  return status.commands.flatMap((recorded) =>
+    partsOf(spec.commands[recorded.id] ?? {}, recorded).map((part) => {
+      const known = new Set(entriesIn(recorded, listOf(part)).map(({ name }) => name));
+      const listedNow = part.targets?.discovery.static?.nodes ?? [];
+      return { part, names: listedNow.filter((name) => !known.has(name)) };
+    }),
+  );
+});
+
+function newStages(plan: api.Plan, world: World, now: number): Stage[] {
+  const { spec } = plan;
+  const since = rfc3339(now);
+  const room = roomForTargets(plan);
+  return spec.commands.flatMap((command, id) =>
+    partsOf(command).map((part) => {
+      const pending = namesOf(part, world).map(
+        (name): Target => ({ key: keyOf(id, part, name), name, state: 'pending', since }),
+      );
+      return stageOf(part, id, pending, room);
+    }),
+  );
+}
+
+function namesOf(part: Part, world: World): string[] {
+  return withoutOthers(part, discover(part.targets, part.role, world), world);
+}
+
+/** Leaves out names that the part does not concern: controllers that are workers, too, are updated as controllers. */
+function withoutOthers({ procedure, role, update }: Part, names: string[], world: World): string[] {
+  const isUpdateOfWorkers = procedure === 'k0supdate' && role === 'worker';
+  return isUpdateOfWorkers && names.length > 0
+    ? withoutControllers(names, Object.keys(update?.platforms ?? {}), world)
+    : names;
+}
+
+/** Includes recorded commands that were removed from the plan: their targets may be in flight. */
+function recordedStages(plan: api.Plan): Stage[] {
+  const { spec, status } = plan;
+  const room = roomForTargets(plan);
+  return (status?.commands ?? []).flatMap((recorded) =>
+    partsOf(spec.commands[recorded.id] ?? {}, recorded).map((part) => {
+      const targets = entriesIn(recorded, listOf(part)).map(
+        ({ name, state, lastUpdatedTimestamp: since }): Target => {
+          const key = keyOf(recorded.id, part, name);
+          return { key, name, state: recordedStateOf(state), since };
+        },
+      );
+      return stageOf(part, recorded.id, targets, room);
+    }),
+  );
+}
+
+function stageOf(
+  { procedure, role, update, targets: spec }: Part,
+  command: number,
+  targets: Target[],
+  room: number,
+): Stage {
+  const forced = update !== undefined && 'forceupdate' in update && update.forceupdate;
+  return {
+    id: `${command}/${procedure === 'airgapupdate' ? 'bundles' : `${role}s`}`,
+    command,
+    role,
+    procedure,
+    maxInFlight:
+      role === 'controller'
+        ? 1
+        : Math.min(spec?.limits?.concurrent ?? 1, mostInFlight(targets, room)),
+    version: update?.version ?? '',
+    ...(procedure === 'airgapupdate' ? { keepsVersion: true } : {}),
+    payloads: update ? payloadsOf(update) : {},
+    forced: forced ?? false,
+    selection: selectionOf(spec),
+    targets,
+  };
+}
+
+function selectionOf(spec: api.TargetSpec | undefined): string | undefined {
+  const { static: listed, selector } = spec?.discovery ?? {};
+  if (listed || !selector) return undefined;
+  const parts = [
+    selector.labels && `labels "${selector.labels}"`,
+    selector.fields && `fields "${selector.fields}"`,
+  ];
+  return parts.filter(Boolean).join(' and ') || 'everything';
+}
+
+function payloadsOf({ platforms }: Update): Record<string, Payload> {
+  const payloadOf = ({ url, sha256 }: Payload): Payload =>
+    sha256 ? { url, sha256: sha256.toLowerCase() } : { url };
+  return Object.fromEntries(
+    Object.entries(platforms).map(([platform, each]) => [platform, payloadOf(each)]),
+  );
+}
+
+function keyOf(command: number, { procedure, role }: Part, name: string): string {
+  return `${command}/${procedure === 'airgapupdate' ? 'bundle' : role}/${name}`;
+}
+
+type Update = api.K0sUpdate | api.AirgapUpdate;
+
+interface Part extends Pick<Stage, 'role'> {
+  readonly procedure: 'k0supdate' | 'airgapupdate';
+  /** Undefined if the command was removed from the plan. */
+  readonly update: Update | undefined;
+  readonly targets: api.TargetSpec | undefined;
+}
+
+/** In the order in which they run: image bundles first, since releases need them, then controllers, then workers. */
+function partsOf(
+  { k0supdate, airgapupdate }: api.PlanCommand,
+  recorded: Partial<api.CommandStatus> = {},
+): Part[] {
+  const all: Part[] = [
+    {
+      procedure: 'airgapupdate',
+      role: 'worker',
+      update: airgapupdate,
+      targets: airgapupdate?.workers,
+    },
+    {
+      procedure: 'k0supdate',
+      role: 'controller',
+      update: k0supdate,
+      targets: k0supdate?.targets.controllers,
+    },
+    {
+      procedure: 'k0supdate',
+      role: 'worker',
+      update: k0supdate,
+      targets: k0supdate?.targets.workers,
+    },
+  ];
+  return all.filter(({ procedure, update }) => (update ?? recorded[procedure]) !== undefined);
+}

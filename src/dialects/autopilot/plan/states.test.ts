@@ -1,0 +1,54 @@
+/** Proves the state words, which scripts for the original compare. */
+import { expect, test } from 'vitest';
+import type { RecordedState, RolloutPhase } from '../../../engine/model/rollout.ts';
+import { phaseOfPlan, planStateOf, recordedStateOf, TARGET_STATES } from './states.ts';
+
+test.each<[RolloutPhase, blocked: boolean, string]>([
+  ['new', false, 'SchedulableWait'],
+  ['running', false, 'SchedulableWait'],
+  ['running', true, 'Schedulable'],
+  ['done', false, 'Completed'],
+  ['failed', false, 'ApplyFailed'],
+  ['incomplete', false, 'IncompleteTargets'],
+  ['invalid', false, 'Warning'],
+])('a rollout that is %s (blocked: %s) is written as %s', (phase, blocked, word) => {
+  expect(planStateOf(phase, blocked)).toBe(word);
+});
+
+test.each<[string | undefined, RolloutPhase]>([
+  [undefined, 'new'],
+  ['', 'new'],
+  ['SchedulableWait', 'running'],
+  ['Schedulable', 'running'],
+  ['Completed', 'done'],
+  ['ApplyFailed', 'failed'],
+  ['IncompleteTargets', 'incomplete'],
+  ['InconsistentTargets', 'incomplete'],
+  ['MissingSignalNode', 'incomplete'],
+  ['Warning', 'invalid'],
+  ['Restricted', 'invalid'],
+  ['schedulable', 'invalid'],
+  ['SomethingNew', 'invalid'],
+  ['constructor', 'invalid'],
+])('a plan in state %j is %s', (word, phase) => {
+  expect(phaseOfPlan(word)).toBe(phase);
+});
+
+test.each<[RecordedState, string]>([
+  ['pending', 'SignalPending'],
+  ['intended', 'SignalSent'],
+  ['done', 'SignalCompleted'],
+  ['failed', 'SignalApplyFailed'],
+  ['missing', 'SignalMissingNode'],
+  ['unsupported', 'SignalMissingPlatform'],
+])('a target that is %s is written as %s, and read back', (state, word) => {
+  expect(TARGET_STATES[state]).toBe(word);
+  expect(recordedStateOf(word)).toBe(state);
+});
+
+test.each(['', 'signalsent', 'SomethingNew'])(
+  'a target in state %j counts as failed: it is not done',
+  (word) => {
+    expect(recordedStateOf(word)).toBe('failed');
+  },
+);

@@ -1,0 +1,183 @@
+/** Reads a Plan with StatusShards: gives it the status that it would have if it held all targets itself. */
+import { z } from 'zod';
+import type { CommandStatus, Plan, TargetStatus } from '../../../../api/autopilot/plan.ts';
+import { type StatusShard, statusShards } from '../../../../api/refit/status-shard.ts';
+import type { World } from '../../../../engine/contract/dialect.ts';
+import { because, type Reason } from '../../../../engine/model/reasons.ts';
+import { isGeneration } from '../../../../engine/model/runs.ts';
+import { annotated, withoutAnnotations } from '../../../../kube/resources.ts';
+import { rfc3339 } from '../../../../util/clock.ts';
+import { parseJson } from '../../../../util/json.ts';
+import { onceForEachAmong } from '../../../../util/memo.ts';
+import { recordedRunIn } from '../recorded-run.ts';
+import { PLAN_STATES, phaseOfPlan, TARGET_STATES } from '../states.ts';
+import { listsOf, withCommands, withLists } from './target-lists.ts';
+
+export const PROGRESS_ANNOTATION = 'upgrade.refit.dev/progress';
+
+/** Milliseconds between two writes of the counts: each write stores the whole Plan again. */
+const COUNTED_EVERY_MS = 10_000;
+
+export interface Progress extends Counts {
+  readonly inFlight: number;
+  readonly pending: number;
+}
+
+/** `at` in milliseconds since the Unix epoch: NaN if nobody can read it. Undefined without counts. */
+function countedIn({ metadata }: Plan): { readonly at: number; readonly run: unknown } | undefined {
+  const text = metadata.annotations?.[PROGRESS_ANNOTATION];
+  const { at, run } = Object(parseJson(text)) as { at?: unknown; run?: unknown };
+  return text === undefined ? undefined : { at: Date.parse(String(at)), run };
+}
+
+export function withoutCounts(plan: Plan): Plan {
+  return withoutAnnotations(plan, PROGRESS_ANNOTATION);
+}
+
+/** The plan with new counts if the old ones are outdated or the rollout is over. Has no status: that is another write. */
+export function counted(
+  plan: Plan,
+  counts: Progress,
+  isOver: boolean,
+  now: number,
+): Plan | undefined {
+  const age = now - (countedIn(plan)?.at || 0);
+  if (age >= 0 && age < COUNTED_EVERY_MS && !isOver) return undefined;
+  const { status: _, ...rest } = plan;
+  const run = recordedRunIn(withoutShards(plan))?.run;
+  return annotated(rest, {
+    [PROGRESS_ANNOTATION]: JSON.stringify({ ...counts, ...(run && { run }), at: rfc3339(now) }),
+  });
+}
+
+const count = z.int().min(0);
+const shortStatus = z.strictObject({
+  message: z.string().exactOptional(),
+  targets: z.strictObject({ total: count, done: count, failed: count }),
+  statusShards: z.strictObject({ prefix: z.string().min(1), count }),
+});
+type ShortStatus = z.infer<typeof shortStatus>;
+type Counts = ShortStatus['targets'];
+/** The StatusShards are called `<prefix>-0` and so on. */
+export type ShardReference = ShortStatus['statusShards'];
+
+export function shardReferenceOf({ status }: Plan): ShardReference | undefined {
+  return shortStatusIn(status?.commands[0]?.description)?.statusShards;
+}
+
+/** With the description that a Plan without StatusShards has. */
+export function withoutShards(plan: Plan): Plan {
+  return withCommands(plan, withoutReference);
+}
+
+/** The command with the plain description that a Plan without StatusShards has. */
+export function withoutReference(command: CommandStatus): CommandStatus {
+  const found = shortStatusIn(command.description);
+  if (!found) return command;
+  const { description: _, ...rest } = command;
+  return found.message === undefined ? rest : { ...rest, description: found.message };
+}
+
+export function withShardReference(
+  plan: Plan,
+  statusShards: ShardReference,
+  targets: Counts,
+): Plan {
+  const { total, done, failed } = targets;
+  return withCommands(plan, (command, index) => {
+    if (index > 0) return command;
+    const { description: message } = withoutReference(command);
+    const found = {
+      ...(message === undefined ? {} : { message }),
+      targets: { total, done, failed },
+      statusShards,
+    };
+    return { ...command, description: JSON.stringify(found satisfies ShortStatus) };
+  });
+}
+
+export function shardName({ prefix }: ShardReference, index: number): string {
+  return `${prefix}-${index}`;
+}
+
+function shortStatusIn(description: string | undefined): ShortStatus | undefined {
+  return shortStatus.safeParse(parseJson(description)).data;
+}
+
+/** Returns the same plan if its status holds all targets. With `unread`, a StatusShard is missing: then nothing may start. */
+export function mergeShards(
+  plan: Plan,
+  world: World,
+): { readonly plan: Plan; readonly unread?: Reason } {
+  const reference = shardReferenceOf(plan);
+  if (!reference) {
+    const counts = countedIn(plan);
+    // Older counts are those of a plan that this one is a copy of.
+    const isCopy = counts && counts.at < Date.parse(plan.metadata.creationTimestamp ?? '');
+    if (!plan.status?.state || counts === undefined || isCopy || areOfEarlierRun(counts, plan))
+      return { plan };
+    const message =
+      'status.commands[0].description no longer names the StatusShards of this Plan; restore it, or delete the Plan and create it again';
+    return { plan, unread: because('RecordUnread', message) };
+  }
+  const found = shardsOf(reference, world);
+  const missing = found.findIndex((shard) => shard === undefined);
+  const whole = withAllTargets(plan, found);
+  if (missing < 0) return { plan: whole };
+  const message = `StatusShard ${shardName(reference, missing)} is missing, so the state of its targets is unknown`;
+  return { plan: whole, unread: because('RecordUnread', message) };
+}
+
+/** The same object again while the Plan and its StatusShards are the same, so that what is read from it can be remembered. */
+const withAllTargets = onceForEachAmong(
+  (plan: Plan, found: readonly (StatusShard | undefined)[]): Plan => {
+    const shards = found.filter((shard) => shard !== undefined);
+    const whole = withoutShards(withTargets(plan, shards));
+    return shards.length === found.length ? withRetries(whole) : whole;
+  },
+);
+
+/** A record that lost its description says no run, either: its counts are not of an earlier one. */
+function areOfEarlierRun({ run }: { readonly run: unknown }, plan: Plan): boolean {
+  const recorded = recordedRunIn(plan)?.run;
+  return recorded !== undefined && !(isGeneration(run) && run >= recorded);
+}
+
+/** A leader that knows no StatusShards completes the Plan when the listed targets are done. Ours then continues with the rest. */
+function withRetries(whole: Plan): Plan {
+  if (phaseOfPlan(whole.status?.state) !== 'done') return whole;
+  const isOpen = listsOf(whole).some(({ entries }) =>
+    entries.some(({ state }) => state === TARGET_STATES.pending),
+  );
+  if (!isOpen || !whole.status) return whole;
+  return { ...whole, status: { ...whole.status, state: PLAN_STATES.schedulableWait } };
+}
+
+/** In order; undefined for each that the world does not show. */
+export function shardsOf(reference: ShardReference, world: World): (StatusShard | undefined)[] {
+  return Array.from({ length: reference.count }, (_, index) =>
+    world.get(statusShards, shardName(reference, index)),
+  );
+}
+
+/** An entry in the Plan wins over the one in its StatusShard: the StatusShard is written first, the Plan completes the record. */
+function withTargets(plan: Plan, shards: readonly StatusShard[]): Plan {
+  return withLists(plan, ({ command, list, entries }) => {
+    const own = shards.filter((shard) => shard.command === command && shard.list === list);
+    const listed = new Map(entries.map((entry) => [entry.name, entry]));
+    return own.flatMap(entriesOf).map((entry) => listed.get(entry.name) ?? entry);
+  });
+}
+
+export function entriesOf({ settled = [], pending, since }: StatusShard): TargetStatus[] {
+  return [
+    ...settled.flatMap((group) =>
+      group.targets.map((name) => ({
+        name,
+        state: group.state,
+        lastUpdatedTimestamp: group.since,
+      })),
+    ),
+    ...pending.map((name) => ({ name, state: TARGET_STATES.pending, lastUpdatedTimestamp: since })),
+  ];
+}

@@ -1,0 +1,167 @@
+/** Splits a large status: the Plan lists the targets that are in flight or failed, StatusShards hold all of them. */
+import { hash } from 'node:crypto';
+import { type Plan, plans, type TargetStatus } from '../../../../api/autopilot/plan.ts';
+import { type StatusShard, statusShards } from '../../../../api/refit/status-shard.ts';
+import type { Instruction, StatusSharding, World } from '../../../../engine/contract/dialect.ts';
+import {
+  entryBytes,
+  exceedPlan,
+  PLAN_HOLDS,
+  roomForTargets,
+} from '../../../../engine/execute/status-shards.ts';
+import type { RecordedState } from '../../../../engine/model/rollout.ts';
+import { apiVersionOf } from '../../../../kube/resources.ts';
+import { phaseOfPlan, recordedStateOf } from '../states.ts';
+import * as shardRecords from './merge.ts';
+import { listsOf, type TargetList, withLists } from './target-lists.ts';
+
+export interface Sizes {
+  /** Targets that a plan may hold without StatusShards; fewer if their names are long, or the plan itself. */
+  readonly plan: number;
+  readonly shard: number;
+  /** Failed targets that a plan with StatusShards lists at most. */
+  readonly failures: number;
+}
+
+/** 15,000 targets need 75 StatusShards, about 5 KiB each. Failures must fit into the Plan beside the targets in flight. */
+export const shards = shardsOfSizes({ plan: PLAN_HOLDS, shard: 200, failures: 1_000 });
+
+export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
+  return {
+    spread(plan, record, world, now) {
+      const lists = listsOf(record);
+      const counts = countsOf(lists);
+      const known = shardRecords.shardReferenceOf(plan);
+      const entries = lists.map((list) => list.entries);
+      const room = roomForTargets(plan);
+      if (!known && !exceedPlan(entries, sizes.plan) && haveRoom(entries, room))
+        return { plan: record, writes: [] };
+      const { reference, writes } = known
+        ? { reference: known, writes: changesOf(known, lists, world) }
+        : begin(plan, lists, sizes.shard);
+      const isOver = phaseOfPlan(record.status?.state) !== 'running';
+      // The names of the StatusShards contain the version of the plan: the first record allows no other write in between.
+      const summary = known && shardRecords.counted(plan, counts, isOver, now);
+      const short = shardRecords.withShardReference(
+        shortened(record, sizes.failures, room),
+        reference,
+        counts,
+      );
+      return { plan: short, writes, ...(summary ? { counted: summary } : {}) };
+    },
+
+    holding(plan, targets, world) {
+      const reference = shardRecords.shardReferenceOf(plan);
+      if (!reference || targets.length === 0) return [];
+      const names = new Set(targets.map(({ name }) => name));
+      return shardRecords.shardsOf(reference, world).flatMap((object) => {
+        const isHolder =
+          object && shardRecords.entriesOf(object).some(({ name }) => names.has(name));
+        return isHolder ? [{ resource: statusShards, object }] : [];
+      });
+    },
+  };
+}
+
+/** Those of a leader that began on another version of the plan stay unused, and are deleted with it. */
+function begin(plan: Plan, lists: readonly TargetList[], size: number) {
+  const contents = lists.flatMap(({ command, list, entries }) =>
+    Array.from({ length: Math.ceil(entries.length / size) }, (_, index) => {
+      const chunk = entries.slice(index * size, (index + 1) * size);
+      return { command, list, ...contentOf(chunk, chunk[0]?.lastUpdatedTimestamp) };
+    }),
+  );
+  const { name, uid = '', resourceVersion } = plan.metadata;
+  // One that exists already has the right content.
+  const digest = hash('sha256', JSON.stringify([uid, resourceVersion, contents]));
+  const reference = { prefix: `${name}-${digest.slice(0, 10)}`, count: contents.length };
+  const ownerReferences = [{ apiVersion: apiVersionOf(plans), kind: plans.kind, name, uid }];
+  const writes = contents.map((content, index): Instruction => {
+    const metadata = { name: shardRecords.shardName(reference, index), ownerReferences };
+    const object = {
+      apiVersion: apiVersionOf(statusShards),
+      kind: statusShards.kind,
+      metadata,
+      ...content,
+    };
+    return { kind: 'create', resource: statusShards, object };
+  });
+  return { reference, writes };
+}
+
+function changesOf(
+  reference: shardRecords.ShardReference,
+  lists: readonly TargetList[],
+  world: World,
+): Instruction[] {
+  const byName = ({ entries }: TargetList) => new Map(entries.map((entry) => [entry.name, entry]));
+  const entries = new Map(lists.map((each) => [`${each.command}/${each.list}`, byName(each)]));
+  return shardRecords.shardsOf(reference, world).flatMap((shard): Instruction[] => {
+    if (!shard) return [];
+    const own = entries.get(`${shard.command}/${shard.list}`);
+    // The plan lists what is in flight. A leader with an old view must not undo an end that another leader wrote here.
+    const updated = shardRecords.entriesOf(shard).flatMap((known) => {
+      const entry = own?.get(known.name);
+      return entry && recordedStateOf(entry.state) === 'intended' ? known : (entry ?? []);
+    });
+    const content = contentOf(updated, shard.since);
+    const { since, pending, settled = [] } = shard;
+    if (JSON.stringify(content) === JSON.stringify({ since, pending, settled })) return [];
+    return [{ kind: 'replace', resource: statusShards, object: { ...shard, ...content } }];
+  });
+}
+
+type Content = Required<Pick<StatusShard, 'since' | 'pending' | 'settled'>>;
+
+function contentOf(entries: readonly TargetStatus[], since = ''): Content {
+  const groups = new Map<string, Content['settled'][number]>();
+  const pending: string[] = [];
+  for (const { name, state, lastUpdatedTimestamp } of entries) {
+    if (isOpen(recordedStateOf(state))) {
+      pending.push(name);
+      continue;
+    }
+    const group = { state, since: lastUpdatedTimestamp, targets: [] };
+    groups.getOrInsert(`${state} ${lastUpdatedTimestamp}`, group).targets.push(name);
+  }
+  return { since, pending, settled: [...groups.values()] };
+}
+
+const isOpen = (state: RecordedState): boolean => state === 'pending' || state === 'intended';
+
+/** The plan with the targets in flight, and up to `maxFailures` failed ones for which it has room beside those. */
+function shortened(record: Plan, maxFailures: number, room: number): Plan {
+  const isInFlight = ({ state }: TargetStatus): boolean => recordedStateOf(state) === 'intended';
+  const inFlight = listsOf(record).flatMap(({ entries }) => entries.filter(isInFlight));
+  let failures = 0;
+  let left = room - sizeOf(inFlight);
+  return withLists(record, ({ entries }) =>
+    entries.filter((entry) => {
+      const recorded = recordedStateOf(entry.state);
+      if (isOpen(recorded) || recorded === 'done') return recorded === 'intended';
+      left -= entryBytes(entry);
+      return ++failures <= maxFailures && left >= 0;
+    }),
+  );
+}
+
+function haveRoom(lists: readonly (readonly TargetStatus[])[], room: number): boolean {
+  return lists.reduce((bytes, entries) => bytes + sizeOf(entries), 0) <= room;
+}
+
+function sizeOf(entries: readonly TargetStatus[]): number {
+  return entries.reduce((bytes, entry) => bytes + entryBytes(entry), 0);
+}
+
+function countsOf(lists: readonly TargetList[]): shardRecords.Progress {
+  const states = lists.flatMap(({ entries }) => entries.map(({ state }) => recordedStateOf(state)));
+  const countOf = (wanted: RecordedState): number =>
+    states.filter((state) => state === wanted).length;
+  const [total, done, inFlight, pending] = [
+    states.length,
+    countOf('done'),
+    countOf('intended'),
+    countOf('pending'),
+  ];
+  return { total, done, inFlight, pending, failed: total - done - inFlight - pending };
+}

@@ -1,0 +1,113 @@
+/** Proves that Refit claims a version change and nothing else, with exact patches. */
+import { describe, expect, test } from 'vitest';
+import { captured } from '../../../../test/support/capi/captured.ts';
+import { buildTriple, type Specs } from '../../../../test/support/capi/triples.ts';
+import {
+  answerCan,
+  changesBetween,
+  MACHINE_SHAPE,
+  nameOf,
+  SET_SHAPE,
+  type Shape,
+} from './can-update.ts';
+import { applyPatches } from './updaters/hook-patch.ts';
+
+const VERSION_PATCH = {
+  patchType: 'JSONMergePatch',
+  patch: 'eyJzcGVjIjp7InZlcnNpb24iOiJ2MS4zNS4xIn19',
+};
+const SET_PATCH = {
+  patchType: 'JSONMergePatch',
+  patch: Buffer.from('{"spec":{"template":{"spec":{"version":"v1.35.1"}}}}').toString('base64'),
+};
+const REST =
+  'infraMachine.spec.backend.inMemory.vm.provisioning.startupDuration, bootstrap.spec.files';
+
+describe.each<[string, string, Shape, object]>([
+  ['canupdatemachine-1', 'CanUpdateMachine', MACHINE_SHAPE, { machinePatch: VERSION_PATCH }],
+  ['canupdatemachine-2', 'CanUpdateMachine', MACHINE_SHAPE, { machinePatch: VERSION_PATCH }],
+  ['canupdatemachineset', 'CanUpdateMachineSet', SET_SHAPE, { machineSetPatch: SET_PATCH }],
+])('the captured request %s', (name, hook, shape, patches) => {
+  const { request, exampleResponse } = captured(name);
+  const head = {
+    apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
+    kind: `${hook}Response`,
+    status: 'Success',
+  };
+
+  test('the version is claimed, and what is left is named', () => {
+    const message = `covers machine.spec.version; leaves ${REST}`;
+    const answer = answerCan(hook, shape, request);
+    expect(answer).toEqual({ ...head, message, ...patches });
+    const patched = applyPatches(shape, request.current, answer);
+    expect(changesBetween(shape, patched, request.desired).map(nameOf).join(', ')).toBe(REST);
+  });
+
+  test('with partial=deny nothing is claimed unless all of it can be', () => {
+    const answer = answerCan(hook, shape, { ...request, settings: { partial: 'deny' } });
+    expect(Object.keys(answer)).toEqual(['apiVersion', 'kind', 'status', 'message']);
+  });
+
+  test('switched off by a setting', () => {
+    const answer = answerCan(hook, shape, {
+      ...request,
+      settings: { disableInPlaceUpdates: 'true' },
+    });
+    expect(answer).toEqual({
+      ...head,
+      message: 'in-place updates are disabled by the setting disableInPlaceUpdates',
+    });
+  });
+
+  test("the reference's own patches cover all of it, so both sides compare alike", () => {
+    const patched = applyPatches(shape, request.current, exampleResponse);
+    expect(changesBetween(shape, patched, request.desired)).toEqual([]);
+  });
+});
+
+const V = (version: string, more: object = {}): Specs => ({ machine: { version, ...more } });
+
+test.each<[string, Specs, Specs, string[], boolean]>([
+  ['nothing to do', V('v1.35.0'), V('v1.35.0'), [], false],
+  ['a version', V('v1.35.0'), V('v1.35.1'), ['machine.spec.version'], true],
+  ['no version at all', V('v1.35.0'), { machine: {} }, ['machine.spec.version'], false],
+  ['what is no version', V('v1.35.0'), V('latest'), ['machine.spec.version'], false],
+  [
+    'the failure domain',
+    V('v1.35.0'),
+    V('v1.35.0', { failureDomain: 'b' }),
+    ['machine.spec.failureDomain'],
+    false,
+  ],
+  [
+    'fields that callers ignore, and empty ones',
+    V('v1.35.0', {
+      minReadySeconds: 1,
+      taints: [{}],
+      deletion: { nodeDrainTimeoutSeconds: 1 },
+      failureDomain: '',
+    }),
+    V('v1.35.0', { providerID: 'x', clusterName: 'y' }),
+    [],
+    false,
+  ],
+  ['a companion only', { infra: { a: 1 } }, { infra: { a: 2 } }, ['infraMachine.spec.a'], false],
+  [
+    'absent and empty differ in companions',
+    {},
+    { bootstrap: { files: [] } },
+    ['bootstrap.spec.files'],
+    false,
+  ],
+])('%s', (_name, from, to, changes, isClaimed) => {
+  const [current, desired] = [buildTriple(from), buildTriple(to)];
+  expect(changesBetween(MACHINE_SHAPE, current, desired).map(nameOf)).toEqual(changes);
+  const answer = answerCan('CanUpdateMachine', MACHINE_SHAPE, { current, desired });
+  expect('machinePatch' in answer).toBe(isClaimed);
+  const left = changesBetween(
+    MACHINE_SHAPE,
+    applyPatches(MACHINE_SHAPE, current, answer),
+    desired,
+  ).map(nameOf);
+  expect(left).toEqual(changes.slice(isClaimed ? 1 : 0));
+});

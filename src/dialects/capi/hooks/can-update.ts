@@ -1,0 +1,168 @@
+/** Answers CanUpdateMachine and CanUpdateMachineSet: returns the change of the version, which Refit can make, as a patch. */
+import * as hooks from '../../../api/capi/hooks.ts';
+import { isRecord, type Json, sameJson } from '../../../util/json.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { parseVersion } from '../../../util/version.ts';
+
+interface Part {
+  readonly name: 'machine' | 'infraMachine' | 'bootstrap';
+  readonly object: hooks.PatchedObject;
+}
+
+/** What one kind of hook compares. Fields outside of `root` are neither compared nor patched. */
+export interface Shape {
+  readonly parts: readonly Part[];
+  readonly root: readonly string[];
+}
+
+export const MACHINE_SHAPE: Shape = {
+  root: ['spec'],
+  parts: [
+    { name: 'machine', object: 'machine' },
+    { name: 'infraMachine', object: 'infrastructureMachine' },
+    { name: 'bootstrap', object: 'bootstrapConfig' },
+  ],
+};
+
+export const SET_SHAPE: Shape = {
+  root: ['spec', 'template', 'spec'],
+  parts: [
+    { name: 'machine', object: 'machineSet' },
+    { name: 'infraMachine', object: 'infrastructureMachineTemplate' },
+    { name: 'bootstrap', object: 'bootstrapConfigTemplate' },
+  ],
+};
+
+/** Fields of a Machine's spec that callers do not compare either: they are propagated or immutable. */
+const IGNORED = new Set([
+  'clusterName',
+  'bootstrap',
+  'infrastructureRef',
+  'providerID',
+  'minReadySeconds',
+  'readinessGates',
+  'deletion',
+  'taints',
+]);
+
+/** One changed leaf; undefined means that the leaf is absent. Lists are leaves. */
+export interface Change {
+  readonly path: readonly string[];
+  readonly from?: Value;
+  readonly to?: Value;
+}
+
+type Value = Json | undefined;
+
+/** `path` starts below the shape's root. */
+export interface PartChange extends Change {
+  readonly part: Part;
+}
+
+export function changesBetween(
+  shape: Shape,
+  current: hooks.Triple,
+  desired: hooks.Triple,
+): PartChange[] {
+  return shape.parts.flatMap((part) => {
+    const [from, to] = [current, desired].map((triple) =>
+      compared(shape, part, triple[part.object]),
+    );
+    return differences(from, to).map((change) => ({ ...change, part }));
+  });
+}
+
+/** Such as `machine.spec.version`; the same for Machines and for the templates of MachineSets. */
+export function nameOf({ part, path }: PartChange): string {
+  return [part.name, 'spec', ...path].join('.');
+}
+
+export function compared(
+  { root }: Shape,
+  part: Part,
+  object: hooks.HookObject | null | undefined,
+): Value {
+  const value = valueAt(object, root);
+  // The caller decodes machines into types: there, empty means absent.
+  if (part.name !== 'machine' || !isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).filter(([key, field]) => !IGNORED.has(key) && !isEmpty(field)),
+  );
+}
+
+export function isEmpty(value: Value): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0;
+  return value === undefined || value === null || value === '';
+}
+
+/** The changes from `from` to `to`, sorted by path. An added object is one change per leaf; a removed object is one change. */
+export function differences(from: Value, to: Value, path: readonly string[] = []): Change[] {
+  const isNewAndEmpty = from === undefined && isRecord(to) && Object.keys(to).length === 0;
+  if (!isRecord(to) || (from !== undefined && !isRecord(from)) || isNewAndEmpty)
+    return sameJson(from, to) ? [] : [{ path, from, to }];
+  const before = from ?? {};
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(to)])].toSorted();
+  return keys.flatMap((key) => differences(own(before, key), own(to, key), [...path, key]));
+}
+
+export function valueAt(value: unknown, path: readonly string[]): Value {
+  return path.reduce<unknown>(
+    (at, key) => (isRecord(at) ? own(at, key) : undefined),
+    value,
+  ) as Value;
+}
+
+/** Ignores inherited names such as `constructor`. */
+function own(record: Record<string, unknown>, key: string): Value {
+  return ownMember(record, key) as Value | undefined;
+}
+
+export interface CanRequest {
+  readonly settings?: hooks.Settings | null | undefined;
+  readonly current: hooks.Triple;
+  readonly desired: hooks.Triple;
+}
+
+export function answerCan(kind: string, shape: Shape, { settings, current, desired }: CanRequest) {
+  if (isDisabled(settings))
+    return accepted(kind, 'in-place updates are disabled by the setting disableInPlaceUpdates');
+  const changes = changesBetween(shape, current, desired);
+  const claimed = changes.find(
+    (change) =>
+      nameOf(change) === 'machine.spec.version' &&
+      typeof change.to === 'string' &&
+      !!parseVersion(change.to),
+  );
+  const rest = changes.filter((change) => change !== claimed).map(nameOf);
+  const message = `covers ${claimed ? nameOf(claimed) : 'nothing'}; leaves ${rest.join(', ') || 'nothing'}`;
+  if (!claimed || (rest.length > 0 && settings?.['partial'] === 'deny'))
+    return accepted(kind, message);
+  const { part, path, to } = claimed;
+  const document = [...shape.root, ...path].reduceRight<unknown>(
+    (value, key) => ({ [key]: value }),
+    to,
+  );
+  const patch = Buffer.from(JSON.stringify(document)).toString('base64');
+  return accepted(kind, message, {
+    [`${part.object}Patch` as const]: { patchType: 'JSONMergePatch', patch },
+  });
+}
+
+export function accepted(
+  kind: string,
+  message: string,
+  patches: hooks.Patches = {},
+): hooks.CanUpdateResponse {
+  return {
+    apiVersion: hooks.HOOK_GROUP,
+    kind: `${kind}Response`,
+    status: 'Success',
+    message,
+    ...patches,
+  };
+}
+
+/** A setting of Cluster API's reference extension. */
+export function isDisabled(settings: hooks.Settings | null | undefined): boolean {
+  return settings?.['disableInPlaceUpdates'] === 'true';
+}

@@ -1,0 +1,265 @@
+/** Answers CanUpdateMachine and CanUpdateMachineSet for all updaters of an UpdaterSet together. */
+import type { Triple } from '../../../../api/capi/hooks.ts';
+import {
+  CONTROL_PLANE_LABEL,
+  type Machine,
+  machines,
+  SET_LABELS,
+} from '../../../../api/capi/machine.ts';
+import type { Updater, UpdaterSet } from '../../../../api/refit/updater-set.ts';
+import { kubeletVersionOf, type Node, readyCondition } from '../../../../kube/resources.ts';
+import { listNodes } from '../../../../kube/trimmed.ts';
+import { agentOf, heartbeatOn, SILENT_MS, silenceOn } from '../../../../signal/agent-presence.ts';
+import { formatDuration } from '../../../../util/duration.ts';
+import type { Logger } from '../../../../util/log.ts';
+import { namedHostRefusal } from '../../../shared/host-refusals.ts';
+import { refusalByProcedure } from '../../plan/procedures.ts';
+import type { NodeCluster } from '../../plan/progress.ts';
+import { judgeMachines, type MachineVersionVerdict } from '../../plan/version-problem.ts';
+import {
+  accepted,
+  answerCan,
+  type CanRequest,
+  isDisabled,
+  MACHINE_SHAPE,
+  SET_SHAPE,
+  valueAt,
+} from '../can-update.ts';
+import { type Composition, compose, patchesTo } from './composition.ts';
+import { claimConfiguration } from './node-configuration.ts';
+import { tellRefused } from './refused-changes.ts';
+import { recordAccepted, recordOn, saved } from './step-record.ts';
+import { type CallUpdater, UNPROVEN } from './updater-client.ts';
+import { type CallParts, type Labels, listSets, setFor, updatersFor } from './updater-sets.ts';
+
+export interface CanParts extends CallParts {
+  readonly clusterOf: (machine: Machine) => Pick<NodeCluster, 'workload'>;
+  /** Undefined where anybody may call: then only Refit's own updater works. */
+  readonly callUpdater: CallUpdater | undefined;
+  readonly log: Logger;
+}
+
+export type CanHook = 'CanUpdateMachine' | 'CanUpdateMachineSet';
+
+/** The share of the time that updaters may use, each as much as those after it. The rest is for the answer. */
+const SHARED = 0.9;
+
+/** Throws for a change that is neither accepted nor to be replaced: then Cluster API waits and asks again. */
+export async function canUpdate(
+  parts: CanParts,
+  hook: CanHook,
+  request: CanRequest,
+  withinMs: number,
+) {
+  const { callUpdater, clock, log, abort } = parts;
+  const end = clock.monotonic() + withinMs * SHARED;
+  const shape = hook === 'CanUpdateMachine' ? MACHINE_SHAPE : SET_SHAPE;
+  const { current, desired, settings } = request;
+  const { machine, machineSet } = current;
+  // Of the Machine, or those that the Machines of the MachineSet get before they are updated.
+  const ofTemplate =
+    valueAt(desired['machineSet'], ['spec', 'template', 'metadata', 'labels']) ?? {};
+  const labels = desired['machine']?.metadata.labels ?? (ofTemplate as Labels);
+  const set = isDisabled(settings) ? undefined : setFor(await listSets(parts), labels);
+  let unchecked: string | undefined;
+  const askRefit = async (body: CanRequest) => {
+    const answer = answerCan(hook, shape, body);
+    if ((answer.machinePatch ?? answer.machineSetPatch) === undefined)
+      return { answer, missing: undefined };
+    const verdict = await judgeNodes(parts, { ...request, settings: body.settings });
+    unchecked = verdict.unchecked;
+    const message = withUnchecked(answer.message ?? '', unchecked);
+    return { answer: { ...answer, message }, missing: verdict.problem };
+  };
+  if (!set) {
+    const { answer, missing } = await askRefit(request);
+    if (missing !== undefined) return accepted(hook, `covers nothing: ${missing}`);
+    // What a set accepted before, for an update that did not come, is not for this one.
+    if (machine && recordOn(machine, '')) await saved(parts, machine);
+    return answer;
+  }
+  const updaters = updatersFor(set, labels);
+  const ask = async (updater: Updater, from: Triple, to: Triple) => {
+    const waiting = updaters.length - updaters.indexOf(updater);
+    const share = AbortSignal.timeout(Math.max(0, Math.floor((end - clock.monotonic()) / waiting)));
+    const body = { current: from, desired: to };
+    if (updater.refit) {
+      const { answer, missing } = await askRefit({ ...body, settings: updater.settings });
+      if (missing === undefined) return answer;
+      throw new Error(missing);
+    }
+    if (!callUpdater) throw new Error(UNPROVEN);
+    if (updater.nodeConfiguration) {
+      const { lacking, own } = await nodesOf(parts, current);
+      if (lacking[0] !== undefined) throw new Error(lacking[0]);
+      return claimConfiguration(hook, shape, body, own);
+    }
+    const answer = await callUpdater(updater, hook, body, AbortSignal.any([abort, share]));
+    if (answer.status === 'Success') return answer;
+    throw new Error(answer.message ?? 'it answered Failure without a message');
+  };
+  const composition = await compose(shape, request, updaters, ask);
+  const { kind = '', metadata } = machine ?? machineSet ?? { metadata: { name: '' } };
+  const title = `${kind} ${metadata.namespace ?? 'default'}/${metadata.name}`;
+  const hold = holdBy(set, updaters, composition, title);
+  await tellRefused(parts, set, title, hold).catch((error: unknown) =>
+    log.warn('cannot write the status of the UpdaterSet', {
+      updaterSet: set.metadata.name,
+      reason: error,
+    }),
+  );
+  if (hold !== undefined) throw new Error(`UpdaterSet ${set.metadata.name}: ${hold}`);
+  const message = describe(composition);
+  if (composition.uncovered.length > 0) return accepted(hook, message);
+  const changesVersion = composition.steps.some(({ changes }) =>
+    changes.includes('machine.spec.version'),
+  );
+  const takes = ({ name }: Updater): boolean =>
+    composition.steps.some(({ updater }) => updater === name);
+  // The text of a kubelet may not tell whether its node runs that version, so Refit is not asked where it stays.
+  const needed = updaters.filter((each) =>
+    each.refit ? changesVersion : !each.nodeConfiguration || takes(each),
+  );
+  if (needed.length > 0) await recordAccepted(parts, request, set, needed);
+  const told = changesVersion ? withUnchecked(message, unchecked) : message;
+  return accepted(hook, told, patchesTo(shape, current, composition.reached));
+}
+
+const TITLE = /^([A-Za-z]+) ([a-z0-9.-]+)\/([a-z0-9.-]+)$/;
+
+/** Why Cluster API must wait; undefined if it may go on, in place or by replacement. */
+function holdBy(
+  { spec, status }: UpdaterSet,
+  updaters: readonly Updater[],
+  composition: Composition,
+  title: string,
+) {
+  const { unanswered, uncovered } = composition;
+  const policyOf = (name: string) =>
+    updaters.find((updater) => updater.name === name)?.onUnavailable ?? 'Wait';
+  const awaited = unanswered.find(
+    ({ updater }) =>
+      policyOf(updater) === 'Refuse' || (uncovered.length > 0 && policyOf(updater) === 'Wait'),
+  );
+  if (awaited) return `waiting for updater ${awaited.updater}: ${awaited.reason}`;
+  if (uncovered.length > 0 && spec.uncovered === 'Refuse')
+    return `refused, because it ${describe(composition)}`;
+  if (
+    uncovered.length > 0 &&
+    spec.uncovered === 'Ask' &&
+    status?.approved?.includes(title) !== true
+  ) {
+    // The title is the caller's, and somebody runs this in a shell.
+    const [, kind, namespace, name] = TITLE.exec(title) ?? [];
+    if (!kind)
+      return `refused, because ${JSON.stringify(title.slice(0, 100))} names no object, such as Machine prod/cp-1`;
+    const command = `refit approve ${kind.toLowerCase()}/${name} --namespace ${namespace}`;
+    return `waits for approval, because it ${describe(composition)}; to have it replaced: ${command}`;
+  }
+  return undefined;
+}
+
+function describe({ steps, uncovered, unanswered }: Composition): string {
+  const covered = steps
+    .map(({ updater, changes }) => `${changes.join(', ')} (${updater})`)
+    .join('; ');
+  const silent = unanswered
+    .map(({ updater, reason }) => `; no answer from ${updater}: ${reason}`)
+    .join('');
+  return `covers ${covered || 'nothing'}; leaves ${uncovered.join(', ') || 'nothing'}${silent}`;
+}
+
+const SET_VERSION = ['spec', 'template', 'spec', 'version'];
+
+/** The Machines with their Nodes, and which lack an agent. Throws for a Node that has just joined: an answer would have all replaced. */
+async function nodesOf(
+  { management, clusterOf, clock, abort }: CanParts,
+  { machine, machineSet }: Triple,
+) {
+  const { name, namespace = 'default', labels } = (machine ?? machineSet)?.metadata ?? { name: '' };
+  const labelSelector = `${SET_LABELS.hash}=${labels?.[SET_LABELS.hash] ?? name}`;
+  const listed = machine
+    ? [await management.get(machines, name, { namespace, abort })]
+    : (await management.listAll(machines, { namespace, labelSelector, abort })).items;
+  // Of a set, Cluster API updates the others, and keeps the answer for a day.
+  const found = listed.filter((each) => machine || each.metadata.deletionTimestamp === undefined);
+  const [cluster, other] = new Set(found.map(clusterOf));
+  if (other) throw new Error(`Machines of several clusters have the label ${labelSelector}`);
+  const seen = cluster ? (await listNodes(cluster.workload, { abort })).items : [];
+  const all = new Map(seen.map((node) => [node.metadata.name, node]));
+  const own: { machine: Machine; node: Node }[] = [];
+  const lacking = found.flatMap((each) => {
+    const node = all.get(each.status?.nodeRef?.name ?? '');
+    if (node) own.push({ machine: each, node });
+    if (node && agentOf(node).ours) return stalenessOf(node, clock.now()) ?? [];
+    const nodeName = each.status?.nodeRef?.name;
+    // Machines of a set without a Node are skipped by Cluster API.
+    if (nodeName === undefined && !machine) return [];
+    const reason =
+      nodeName === undefined ? 'the Machine has no Node' : `node ${nodeName} has no agent of Refit`;
+    const ageMs = clock.now() - Date.parse((node ?? each).metadata.creationTimestamp ?? '');
+    if (ageMs < STARTS_WITHIN_MS) throw new Error(`${reason} yet`);
+    return reason;
+  });
+  return { workload: cluster?.workload, labels, own, lacking };
+}
+
+function withUnchecked(message: string, unchecked: string | undefined): string {
+  return unchecked === undefined ? message : `${message}; ${unchecked}`;
+}
+
+/** Whether Refit's own updater can bring all Nodes concerned to the version. */
+async function judgeNodes(
+  parts: CanParts,
+  { current, desired, settings }: CanRequest,
+): Promise<MachineVersionVerdict> {
+  const { workload, labels, own, lacking } = await nodesOf(parts, current);
+  const wanted = [
+    valueAt(desired['machine'], ['spec', 'version']),
+    valueAt(desired['machineSet'], SET_VERSION),
+  ];
+  const [version = ''] = wanted.filter((each) => typeof each === 'string');
+  const obstacleOn = ({ machine, node }: (typeof own)[number]) =>
+    refusalByProcedure(machine, version, node) ??
+    namedHostRefusal(node, version) ??
+    lackOfRoom(node) ??
+    [];
+  const [reason] = [...lacking, ...own.flatMap(obstacleOn)];
+  if (reason !== undefined || own.length === 0 || !workload)
+    return { problem: reason, unchecked: undefined };
+  const targets = own.map(({ node }) => ({
+    name: node.metadata.name,
+    current: kubeletVersionOf(node),
+  }));
+  const role = labels?.[CONTROL_PLANE_LABEL] === undefined ? 'worker' : 'controller';
+  return await judgeMachines({ ...parts, workload }, { role, version, targets }, settings);
+}
+
+/** Milliseconds in which an agent that has just started says that it is there. */
+const STARTS_WITHIN_MS = 300_000;
+
+/** kubeadm, kubelet and kubectl of v1.36.3 have 208 MiB together, and k0s has about as many. */
+const PAYLOAD_MIB = 256;
+
+/** How long the node or its agent has said nothing; undefined if that is no time. Throws if it may yet be alive. */
+export function stalenessOf(node: Node, now: number): string | undefined {
+  const { name } = node.metadata;
+  const ready = readyCondition(node);
+  const silentMs = silenceOn(node);
+  const staleness =
+    ready?.status === 'Unknown'
+      ? `node ${name} has been silent since ${ready.lastTransitionTime}`
+      : silentMs > SILENT_MS &&
+        `the agent on node ${name} has been silent for ${formatDuration(silentMs)}`;
+  if (staleness && now - Date.parse(ready?.lastTransitionTime ?? '') < STARTS_WITHIN_MS)
+    throw new Error(`${staleness}, and may be back soon`);
+  return staleness || undefined;
+}
+
+/** Undefined also if the agent does not say how much there is. */
+export function lackOfRoom(node: Node): string | undefined {
+  const { room = Number.POSITIVE_INFINITY } = heartbeatOn(node);
+  const freeMiB = Math.floor(room / 1024 ** 2);
+  if (freeMiB >= PAYLOAD_MIB) return undefined;
+  return `node ${node.metadata.name} has ${freeMiB} MiB free beside its reserve, and an update needs ${PAYLOAD_MIB} MiB`;
+}

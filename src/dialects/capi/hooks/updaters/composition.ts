@@ -1,0 +1,120 @@
+/** Divides the changes of one Machine among several updaters: each in turn takes those that it can make. */
+import { createPatch } from 'rfc6902';
+import type { HookObject, Patches, Triple } from '../../../../api/capi/hooks.ts';
+import type { Updater } from '../../../../api/refit/updater-set.ts';
+import { messageOf } from '../../../../util/errors.ts';
+import { type Json, sameJson } from '../../../../util/json.ts';
+import {
+  type CanRequest,
+  changesBetween,
+  differences,
+  isEmpty,
+  nameOf,
+  type PartChange,
+  type Shape,
+  valueAt,
+} from '../can-update.ts';
+import { applyPatches, brief, placed } from './hook-patch.ts';
+
+/** Answers without a side effect; rejects when there is no valid answer. */
+export type AskCan = (updater: Updater, current: Triple, desired: Triple) => Promise<Patches>;
+
+export interface Composition {
+  /** In order: who takes which changes, such as `machine.spec.version`. */
+  readonly steps: readonly { readonly updater: string; readonly changes: readonly string[] }[];
+  readonly uncovered: readonly string[];
+  /** Updaters without a valid answer, which counts as taking nothing. */
+  readonly unanswered: readonly { readonly updater: string; readonly reason: string }[];
+  readonly reached: Triple;
+}
+
+/** Asks each updater about the objects as the ones before it leave them, until no change is left. */
+export async function compose(
+  shape: Shape,
+  request: CanRequest,
+  updaters: readonly Updater[],
+  ask: AskCan,
+) {
+  const { current, desired } = request;
+  const steps: Composition['steps'][number][] = [];
+  const unanswered: Composition['unanswered'][number][] = [];
+  let reached = current;
+  for (const updater of updaters) {
+    if (changesBetween(shape, reached, desired).length === 0) break;
+    const { name } = updater;
+    try {
+      const changes = claimed(shape, reached, desired, await ask(updater, reached, desired));
+      if (changes.length === 0) continue;
+      steps.push({ updater: name, changes: changes.map(nameOf) });
+      reached = changes.reduce(
+        (triple, change) => withChange(shape, triple, desired, change),
+        reached,
+      );
+    } catch (error) {
+      unanswered.push({ updater: name, reason: brief(messageOf(error)) });
+    }
+  }
+  return {
+    steps,
+    uncovered: changesBetween(shape, reached, desired).map(nameOf),
+    unanswered,
+    reached,
+  };
+}
+
+/** The changes that the patches make. Throws if they change anything else, or to another value than desired. */
+function claimed(shape: Shape, current: Triple, desired: Triple, patches: Patches): PartChange[] {
+  const patched = applyPatches(shape, current, patches);
+  const stray = strayIn(shape, current, patched, desired);
+  // Their names may be long: thousands would fill the memory.
+  const names = stray.slice(0, 5).map(nameOf).join(', ');
+  if (stray.length > 0) throw new Error(`its patches set other values than desired for ${names}`);
+  const left = new Set(changesBetween(shape, patched, desired).map(nameOf));
+  return changesBetween(shape, current, desired).filter((change) => !left.has(nameOf(change)));
+}
+
+/** Also in fields that are not compared. */
+function strayIn(
+  { parts, root }: Shape,
+  current: Triple,
+  patched: Triple,
+  desired: Triple,
+): PartChange[] {
+  return parts.flatMap((part) => {
+    const below = (triple: Triple): Json | undefined => valueAt(triple[part.object], root);
+    return differences(below(current), below(patched))
+      .filter(({ path, to }) => {
+        const wanted = valueAt(below(desired), path);
+        return (
+          !sameJson(wanted, to) && !(part.name === 'machine' && isEmpty(wanted) && isEmpty(to))
+        );
+      })
+      .map((change) => ({ ...change, part }));
+  });
+}
+
+export function patchesTo(shape: Shape, current: Triple, reached: Triple): Patches {
+  const entries = shape.parts.flatMap(({ object }) => {
+    const [from, to] = [current, reached].map((each) =>
+      placed({}, shape.root, valueAt(each[object], shape.root)),
+    );
+    const operations = createPatch(from, to);
+    if (operations.length === 0) return [];
+    const patch = Buffer.from(JSON.stringify(operations)).toString('base64');
+    return [[`${object}Patch`, { patchType: 'JSONPatch', patch }] as const];
+  });
+  return Object.fromEntries(entries);
+}
+
+export function withChange(
+  shape: Shape,
+  triple: Triple,
+  desired: Triple,
+  { part, path, to }: PartChange,
+): Triple {
+  const object = triple[part.object] ?? desired[part.object];
+  return {
+    ...triple,
+    [part.object]: placed(object, [...shape.root, ...path], to) as unknown as HookObject,
+  };
+}

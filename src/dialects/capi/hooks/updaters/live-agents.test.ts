@@ -1,0 +1,103 @@
+/** Proves when the agent on a node counts as gone, as not there yet, or without room, whatever the clocks say. */
+import { expect, test } from 'vitest';
+import { buildNode } from '../../../../../test/support/builders/nodes.ts';
+import { later, T0 } from '../../../../../test/support/clock/times.ts';
+import type { Node, NodeCondition } from '../../../../kube/resources.ts';
+import { encodePresence, type Heartbeat } from '../../../../signal/agent-presence.ts';
+import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../../../signal/names.ts';
+import { lackOfRoom, stalenessOf } from './answer-can.ts';
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+function nodeWith(
+  heartbeat: Heartbeat | string,
+  ready: Partial<NodeCondition> = {},
+  since = -DAY,
+): Node {
+  const text = typeof heartbeat === 'string' ? heartbeat : JSON.stringify(heartbeat);
+  const annotations = {
+    [AGENT_ANNOTATION]: encodePresence({ version: '1.0.0', since: later(since) }),
+    [HEARTBEAT_ANNOTATION]: text,
+  };
+  const condition = {
+    type: 'Ready',
+    status: 'True',
+    lastHeartbeatTime: later(0),
+    lastTransitionTime: later(-DAY),
+  };
+  return {
+    ...buildNode('w1', { annotations }),
+    status: { conditions: [{ ...condition, ...ready } as NodeCondition] },
+  };
+}
+const since = later(-DAY);
+const beat = (minutes: number, room = 2 ** 30): Heartbeat => ({
+  at: later(-minutes * MINUTE),
+  room,
+  since,
+});
+
+test.each<[string, Node]>([
+  ['lives', nodeWith(beat(4))],
+  ['has missed two heartbeats', nodeWith(beat(14))],
+  [
+    'is on a host whose clock is a day behind',
+    nodeWith(beat(24 * 60 + 4), { lastHeartbeatTime: later(-DAY) }),
+  ],
+  [
+    'is on a host whose clock is a day ahead',
+    nodeWith(beat(-24 * 60), { lastHeartbeatTime: later(DAY) }),
+  ],
+  ['sends no heartbeats, as earlier ones', nodeWith('')],
+  ['sends none, and one before it did', nodeWith(beat(120), {}, -90 * MINUTE)],
+  ['sends something else', nodeWith('{"at":7,"room":"much"}')],
+  ['is on a node that no kubelet reports', nodeWith(beat(120), { lastHeartbeatTime: null })],
+  ['is on a node that is not Ready', nodeWith(beat(4), { status: 'False' })],
+])('an agent that %s: no obstacle', (_name, node) => {
+  expect(stalenessOf(node, T0)).toBeUndefined();
+});
+
+test.each<[string, Node, string]>([
+  [
+    'silent beside its kubelet',
+    nodeWith(beat(120)),
+    'the agent on node w1 has been silent for 2 h',
+  ],
+  [
+    'silent, and whose clock was a day ahead when it started',
+    nodeWith({ ...beat(120), since: later(DAY) }, {}, DAY),
+    'the agent on node w1 has been silent for 2 h',
+  ],
+  [
+    'silent with its kubelet',
+    nodeWith(beat(4), { status: 'Unknown' }),
+    `node w1 has been silent since ${later(-DAY)}`,
+  ],
+])('an agent that is %s: the node and the reason', (_name, node, reason) => {
+  expect(stalenessOf(node, T0)).toBe(reason);
+});
+
+test.each<[string, Node]>([
+  ['whose host has just started', nodeWith(beat(120), { lastTransitionTime: later(-MINUTE) })],
+  [
+    'whose kubelet has just become silent',
+    nodeWith(beat(4), { status: 'Unknown', lastTransitionTime: later(-MINUTE) }),
+  ],
+])('an agent %s: no answer, since it may be back soon', (_name, node) => {
+  expect(() => stalenessOf(node, T0)).toThrow(
+    /^(the agent on )?node w1 has been silent .*, and may be back soon$/,
+  );
+});
+
+test.each<[string, Node, string | undefined]>([
+  ['has room', nodeWith(beat(4)), undefined],
+  ['does not know its room', nodeWith({ at: later(0), since }), undefined],
+  [
+    'has none',
+    nodeWith(beat(4, 256 * 1024 ** 2 - 1)),
+    'node w1 has 255 MiB free beside its reserve, and an update needs 256 MiB',
+  ],
+])('an agent that %s', (_name, node, lack) => {
+  expect(lackOfRoom(node)).toBe(lack);
+});

@@ -1,0 +1,492 @@
+/** Shows which changes of a KubeadmConfig are claimed, path by path, and that UpdateMachine is done only once the agent says so. */
+import { describe, expect, test } from 'vitest';
+import { fitting } from '../../../../../sandbox/cluster/hook-schema.ts';
+import { identityOf } from '../../../../../sandbox/cluster/machines.ts';
+import { MemoryApi, refusal } from '../../../../../test/support/builders/memory-api.ts';
+import { buildUpdaterSet } from '../../../../../test/support/builders/updater-sets.ts';
+import { buildNodeCluster } from '../../../../../test/support/capi/node-cluster.ts';
+import { buildTriple } from '../../../../../test/support/capi/triples.ts';
+import { FakeClock } from '../../../../../test/support/clock/fake-clock.ts';
+import { later, T0 } from '../../../../../test/support/clock/times.ts';
+import type { CanUpdateResponse, UpdateMachineResponse } from '../../../../api/capi/hooks.ts';
+import { machineDeployments, machines, SET_LABELS } from '../../../../api/capi/machine.ts';
+import { type Updater, updaterSets } from '../../../../api/refit/updater-set.ts';
+import { annotated, type Node, nodes } from '../../../../kube/resources.ts';
+import { encodePresence } from '../../../../signal/agent-presence.ts';
+import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from '../../../../signal/names.ts';
+import {
+  CONFIGURATION_ANNOTATION,
+  CONFIGURATION_REPORT_ANNOTATION,
+  configurationRequestOn,
+} from '../../../../signal/node-configuration.ts';
+import type { Json } from '../../../../util/json.ts';
+import { silentLogger } from '../../../../util/log.ts';
+import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE } from '../can-update.ts';
+import { canUpdate } from './answer-can.ts';
+import { applyPatches } from './hook-patch.ts';
+import { claimConfiguration } from './node-configuration.ts';
+import { STEPS_ANNOTATION } from './step-record.ts';
+import { updateInSteps } from './update-steps.ts';
+import type { CallUpdater } from './updater-client.ts';
+
+const OWN: Updater = { name: 'configuration', nodeConfiguration: {} };
+const REFIT: Updater = { name: 'refit', refit: {} };
+const ALLOWED = ['/etc/demo', 'user:alice', 'kubelet'];
+const VERSION = 'v1.35.0';
+
+class Scene {
+  readonly api = new MemoryApi();
+  readonly clock = new FakeClock(T0);
+  callUpdater: CallUpdater | undefined = async () =>
+    await Promise.reject(new Error('there is no other updater'));
+
+  constructor(updaters: readonly Updater[] = [OWN, REFIT], allowed: readonly string[] = ALLOWED) {
+    this.api.put(updaterSets, buildUpdaterSet('all', updaters));
+    const { metadata, spec } = identityOf({ name: 'm1', node: 'n1' });
+    const labels = { [SET_LABELS.deployment]: 'md', [SET_LABELS.hash]: '1' };
+    this.api.put(machineDeployments, { metadata: { name: 'md', namespace: 'default' } });
+    this.api.put(machines, {
+      metadata: { name: 'm1', namespace: 'default', labels },
+      spec: { clusterName: 'stand-in', version: VERSION, ...spec },
+      status: { nodeRef: { name: 'n1' } },
+    });
+    this.api.put(nodes, {
+      metadata: { name: 'n1', uid: 'u', annotations: metadata.annotations },
+      spec,
+    });
+    this.allow(allowed);
+  }
+
+  /** What the agent says that it may change. */
+  allow(configurable: readonly string[]): void {
+    this.note(AGENT_ANNOTATION, encodePresence({ version: '1', since: later(0), configurable }));
+  }
+
+  note(name: string, value: string): void {
+    this.api.change(nodes, 'n1', (node) => annotated(node, { [name]: value }));
+  }
+
+  get node(): Node {
+    return this.api.read(nodes, 'n1');
+  }
+
+  get #parts() {
+    const cluster = buildNodeCluster(this.api.client);
+    return {
+      management: this.api.client,
+      clusterOf: () => cluster,
+      clock: this.clock,
+      abort: new AbortController().signal,
+      log: silentLogger,
+      callUpdater: this.callUpdater,
+      source: { url: 'https://example.com' },
+      readText: async () => await Promise.reject(new Error('nothing to read')),
+      replaceStuck: async () => await Promise.resolve(''),
+      tell: async () => await Promise.resolve(),
+      rulesOf: async () => await Promise.resolve({ drainSeconds: 0 }),
+    };
+  }
+
+  async can(from: Json, to: Json, version = VERSION): Promise<CanUpdateResponse> {
+    const current = buildTriple({ machine: { version: VERSION }, bootstrap: from });
+    const desired = buildTriple({ machine: { version }, bootstrap: to });
+    const answer = await canUpdate(this.#parts, 'CanUpdateMachine', { current, desired }, 60_000);
+    return fitting('CanUpdateMachineResponse', answer);
+  }
+
+  /** What is not covered. Where all is, Cluster API compares the patched objects with the desired ones. */
+  async left(from: Json, to: Json): Promise<string[]> {
+    const answer = await this.can(from, to);
+    const [, left = ''] = /; leaves (.*)$/.exec(answer.message ?? '') ?? [];
+    if (left !== 'nothing') return left.split(', ');
+    const [current, desired] = [buildTriple({ bootstrap: from }), buildTriple({ bootstrap: to })];
+    return changesBetween(MACHINE_SHAPE, applyPatches(MACHINE_SHAPE, current, answer), desired).map(
+      nameOf,
+    );
+  }
+
+  async update(bootstrap: Json): Promise<UpdateMachineResponse> {
+    const { machine, infrastructureMachine, bootstrapConfig } = buildTriple({
+      machine: { version: VERSION },
+      bootstrap,
+    });
+    if (!machine || !infrastructureMachine) throw new Error('there is no Machine');
+    const answer = await updateInSteps(this.#parts, {
+      desired: { machine, infrastructureMachine, bootstrapConfig },
+    });
+    return fitting('UpdateMachineResponse', answer);
+  }
+
+  report(more: object = {}): void {
+    this.note(
+      CONFIGURATION_REPORT_ANNOTATION,
+      JSON.stringify({ uid: configurationRequestOn(this.node)?.uid, ...more }),
+    );
+  }
+}
+
+const demo = (more: object = {}): Json => ({
+  files: [{ path: '/etc/demo/x', content: 'two', ...more }],
+});
+const alice = (keys: string[], more: object = {}): Json => ({
+  name: 'alice',
+  sshAuthorizedKeys: keys,
+  ...more,
+});
+/** What the schema of a KubeadmConfig forbids. */
+const odd = (value: unknown): never => value as never;
+const FILES = ['bootstrap.spec.files'];
+
+test('a node without room for a payload: its files are claimed, and its version is not', async () => {
+  const scene = new Scene();
+  scene.note(HEARTBEAT_ANNOTATION, JSON.stringify({ at: later(0), room: 1000, since: later(0) }));
+  expect(await scene.left({}, demo())).toEqual([]);
+  const asked = scene.can({}, demo(), 'v1.35.1');
+  await expect(asked).rejects.toThrow('waiting for updater refit: node n1 has 0 MiB free');
+});
+const USERS = ['bootstrap.spec.users'];
+const argsOf = (form: string): string =>
+  `bootstrap.spec.${form}Configuration.nodeRegistration.kubeletExtraArgs`;
+const [INIT, JOIN] = [argsOf('init'), argsOf('join')];
+const args = (...list: [string, string][]): Json => ({
+  nodeRegistration: { kubeletExtraArgs: list.map(([name, value]) => ({ name, value })) },
+});
+
+describe('a change is claimed as a whole, or not at all', () => {
+  test.each<[string, Json, Json, string[]]>([
+    ['a new file', {}, demo(), []],
+    ['other content', demo(), demo({ content: 'three' }), []],
+    ['permissions and owner', demo(), demo({ permissions: '0600', owner: 'root' }), []],
+    ['an owner with its group', {}, demo({ owner: 'root:root' }), []],
+    ['an owner whose name only begins with root', {}, demo({ owner: 'root:rooty' }), FILES],
+    ['an owner whose name only ends with root', {}, demo({ owner: 'notroot' }), FILES],
+    ['permissions of three digits', {}, demo({ permissions: '600' }), []],
+    ['permissions of five digits', {}, demo({ permissions: '00644' }), FILES],
+    ['permissions with a digit that is none', {}, demo({ permissions: '0648' }), FILES],
+    ['content that is not to be appended', {}, demo({ append: false }), []],
+    ['content that is no text', {}, demo({ content: 7 }), FILES],
+    ['a file without a path', {}, { files: [{ content: 'a' }] }, FILES],
+    ['a statement for cloud-init', {}, demo({ content: '{% if a %}' }), FILES],
+    ['a comment for cloud-init', {}, demo({ content: '{# a #}' }), FILES],
+    ['braces that cloud-init leaves alone', {}, demo({ content: '{ "a": 1 }' }), []],
+    ['base64', {}, demo({ content: 'AA==', encoding: 'base64' }), FILES],
+    ['gzip', {}, demo({ content: 'AA==', encoding: 'gzip+base64' }), FILES],
+    ['a file that goes', demo(), {}, FILES],
+    ['content of a Secret', {}, demo({ contentFrom: { secret: { name: 's', key: 'k' } } }), FILES],
+    ['content that is appended', {}, demo({ append: true }), FILES],
+    [
+      'content that cloud-init fills in',
+      {},
+      demo({ content: '{{ ds.meta_data.local_ipv4 }}' }),
+      FILES,
+    ],
+    ['a member that nothing here knows', {}, demo({ contentFormat: 'go-template' }), FILES],
+    ['a draft of the agent', {}, demo({ path: '/etc/demo/.x.refit' }), FILES],
+    [
+      'a file below a file',
+      {},
+      {
+        files: [
+          { path: '/etc/demo/x', content: 'a' },
+          { path: '/etc/demo/x/y', content: 'b' },
+        ],
+      },
+      FILES,
+    ],
+    ['a file of another user', {}, demo({ owner: 'alice:alice' }), FILES],
+    ['a file that others may write to', {}, demo({ permissions: '0666' }), FILES],
+    ['a file that changes who runs it', {}, demo({ permissions: '4755' }), FILES],
+    ['a file that the agent may not change', {}, demo({ path: '/etc/other' }), FILES],
+    ['a file of kubeadm', {}, demo({ path: '/etc/kubernetes/x' }), FILES],
+    [
+      'one file twice',
+      {},
+      {
+        files: [
+          { path: '/etc/demo/x', content: 'a' },
+          { path: '/etc/demo/x', content: 'b' },
+        ],
+      },
+      FILES,
+    ],
+    ['a list of something else', {}, { files: 'x' }, FILES],
+    ['too much for a Node', {}, demo({ content: 'x'.repeat(60_000) }), FILES],
+    ['keys of a user', { users: [alice(['a'])] }, { users: [alice(['b', 'c'])] }, []],
+    ['a new user', {}, { users: [alice(['b'])] }, USERS],
+    ['a user who goes', { users: [alice(['a'])] }, { users: [] }, USERS],
+    ['the last key', { users: [alice(['a'])] }, { users: [alice([])] }, USERS],
+    ['keys that are no list', { users: [alice(['a'])] }, { users: [alice(odd('b'))] }, USERS],
+    ['a key that is no text', { users: [alice(['a'])] }, { users: [alice(['b', odd(7)])] }, USERS],
+    ['a key with a bell', { users: [alice(['a'])] }, { users: [alice(['b\u0007'])] }, USERS],
+    ['an argument of no text', {}, { joinConfiguration: args(['v', odd(4)]) }, [JOIN]],
+    ['a key of two lines', { users: [alice(['a'])] }, { users: [alice(['a\nb'])] }, USERS],
+    [
+      'keys and a shell',
+      { users: [alice(['a'])] },
+      { users: [alice(['b'], { shell: '/bin/sh' })] },
+      USERS,
+    ],
+    [
+      'an argument',
+      { joinConfiguration: args(['v', '2']) },
+      { joinConfiguration: args(['v', '4']) },
+      [],
+    ],
+    [
+      'an argument beside another',
+      {},
+      { joinConfiguration: args(['node-ip', '192.0.2.1'], ['v', '4']) },
+      [JOIN],
+    ],
+    [
+      'an argument that goes',
+      { joinConfiguration: args(['v', '2']) },
+      { joinConfiguration: args() },
+      [JOIN],
+    ],
+    ['an argument about pods', {}, { joinConfiguration: args(['max-pods', '5']) }, [JOIN]],
+    [
+      'an argument that is there twice',
+      {},
+      { joinConfiguration: args(['v', '4'], ['v', '5']) },
+      [JOIN],
+    ],
+    [
+      'both forms',
+      {},
+      { initConfiguration: args(['v', '4']), joinConfiguration: args(['v', '4']) },
+      [],
+    ],
+    [
+      'two forms',
+      {},
+      { initConfiguration: args(['v', '4']), joinConfiguration: args(['v', '5']) },
+      [INIT, JOIN],
+    ],
+    [
+      'another member beside it',
+      {},
+      { ntp: { servers: ['x'] }, ...(demo() as object) },
+      ['bootstrap.spec.ntp.servers'],
+    ],
+  ])('%s', async (_what, from, to, left) => {
+    expect(await new Scene().left(from, to)).toEqual(left);
+  });
+
+  test('nothing on nodes whose agents allow nothing, and only what all of them allow', async () => {
+    expect(await new Scene(undefined, []).left({}, demo())).toEqual(FILES);
+    expect(await new Scene(undefined, ['/etc/demo/other']).left({}, demo())).toEqual(FILES);
+    expect(await new Scene(undefined, ['/etc/demo/x']).left({}, demo())).toEqual([]);
+    expect(await new Scene([OWN]).left({}, demo())).toEqual([]);
+  });
+
+  test('nothing where another file of the list may not be changed: part of it would count as all', async () => {
+    const other = { path: '/etc/other', content: 'a' };
+    const [before, after] = [
+      { files: [other] },
+      { files: [other, { path: '/etc/demo/x', content: 'b' }] },
+    ];
+    expect(await new Scene().left(before, after)).toEqual(FILES);
+    expect(await new Scene(undefined, ['/etc/demo', '/etc/other']).left(before, after)).toEqual([]);
+  });
+
+  test('nothing where no Node is known', () => {
+    const [current, desired] = [buildTriple({ bootstrap: {} }), buildTriple({ bootstrap: demo() })];
+    const answer = claimConfiguration('CanUpdateMachine', MACHINE_SHAPE, { current, desired }, []);
+    expect(answer.bootstrapConfigPatch).toBeUndefined();
+  });
+
+  test('nothing of other objects, whatever their fields are called', () => {
+    const change = (files: Json, version: string) =>
+      buildTriple({ machine: { version }, infra: files, bootstrap: files });
+    const [current, desired] = [change({}, VERSION), change(demo(), 'v1.35.1')];
+    const answer = claimConfiguration('CanUpdateMachine', MACHINE_SHAPE, { current, desired }, [
+      new Scene(),
+    ]);
+    expect(answer.message).toBe('covers 1 change');
+    expect(answer.machinePatch ?? answer.infrastructureMachinePatch).toBeUndefined();
+    expect(answer.bootstrapConfigPatch).toBeDefined();
+  });
+
+  test('nothing of another kind of bootstrap config', () => {
+    const scene = new Scene();
+    const triples = [{}, demo()].map((spec) => {
+      const triple = buildTriple({ bootstrap: spec });
+      return { ...triple, bootstrapConfig: { kind: 'RKE2Config', metadata: { name: 'm1' }, spec } };
+    });
+    const [current = {}, desired = {}] = triples;
+    const answer = claimConfiguration('CanUpdateMachine', MACHINE_SHAPE, { current, desired }, [
+      scene,
+    ]);
+    expect(answer.bootstrapConfigPatch).toBeUndefined();
+  });
+
+  test('in templates of MachineSets, too', () => {
+    const scene = new Scene();
+    const object = (kind: string, spec: Json) => ({
+      kind,
+      metadata: { name: 'x' },
+      spec: { template: { spec } },
+    });
+    const of = (spec: Json) => ({ bootstrapConfigTemplate: object('KubeadmConfigTemplate', spec) });
+    const [current, desired] = [of({}), of(demo())];
+    const answer = claimConfiguration('CanUpdateMachineSet', SET_SHAPE, { current, desired }, [
+      scene,
+    ]);
+    expect(changesBetween(SET_SHAPE, applyPatches(SET_SHAPE, current, answer), desired)).toEqual(
+      [],
+    );
+  });
+
+  test('nothing where anybody may call', async () => {
+    const scene = new Scene();
+    scene.callUpdater = undefined;
+    await expect(scene.can({}, demo())).rejects.toThrow(
+      'updaters other than refit need --client-ca',
+    );
+  });
+});
+
+describe('UpdateMachine', () => {
+  test('has the agent do it, and is done once the agent says so', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 2 });
+    const request = configurationRequestOn(scene.node);
+    expect(request?.items).toEqual([{ name: '/etc/demo/x', content: 'dHdvCg==', mode: 0o644 }]);
+    expect(await scene.update(demo())).toMatchObject({
+      message: 'updater configuration: node n1: waiting for its agent',
+    });
+    scene.note(CONFIGURATION_REPORT_ANNOTATION, JSON.stringify({ uid: 'of another request' }));
+    expect(await scene.update(demo())).toMatchObject({ retryAfterSeconds: 2 });
+    expect(configurationRequestOn(scene.node)).toEqual(request);
+    scene.report();
+    expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
+    expect(scene.api.read(machines, 'm1').metadata.annotations?.[STEPS_ANNOTATION]).toBeUndefined();
+  });
+
+  test('fails with the reason of the agent, until the request is removed', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    await scene.update(demo());
+    const first = configurationRequestOn(scene.node)?.uid;
+    scene.report({ failure: 'the disk is full' });
+    expect(await scene.update(demo())).toMatchObject({
+      status: 'Failure',
+      message: `updater configuration: node n1: the disk is full; to have it tried again: refit retry n1`,
+    });
+    scene.note(CONFIGURATION_ANNOTATION, '');
+    expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 2 });
+    expect(configurationRequestOn(scene.node)?.uid).not.toBe(first);
+  });
+
+  test('asks again, and is not done by the report on an earlier request, where the files change', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    await scene.update(demo());
+    scene.report();
+    const first = configurationRequestOn(scene.node);
+    await scene.can(demo(), demo({ content: 'three', permissions: '0600' }));
+    const answer = await scene.update(demo({ content: 'three', permissions: '0600' }));
+    expect(answer).toMatchObject({ status: 'Success', retryAfterSeconds: 2 });
+    const second = configurationRequestOn(scene.node);
+    expect(second?.uid).not.toBe(first?.uid);
+    expect(second?.items).toEqual([{ name: '/etc/demo/x', content: 'dGhyZWUK', mode: 0o600 }]);
+  });
+
+  test.each([
+    ['no line break at the end', 'a', 'a\n'],
+    ['several of them', 'a\n\n\n', 'a\n'],
+    ['one of them', 'a\nb\n', 'a\nb\n'],
+    ['nothing', '', ''],
+  ])('writes files with %s as cloud-init does', async (_what, content, written) => {
+    const scene = new Scene();
+    await scene.can({}, demo({ content }));
+    await scene.update(demo({ content }));
+    const name = '/etc/demo/x';
+    expect(configurationRequestOn(scene.node)?.items).toEqual([
+      { name, content: Buffer.from(written).toString('base64'), mode: 0o644 },
+    ]);
+  });
+
+  test('asks for keys and arguments in the form that the agent reads', async () => {
+    const scene = new Scene();
+    const from = { users: [alice(['a'])] };
+    const to = { users: [alice(['b', 'c'])], joinConfiguration: args(['v', '4']) };
+    await scene.can(from, to);
+    await scene.update(to);
+    expect(configurationRequestOn(scene.node)?.items).toEqual([
+      { name: 'user:alice', content: Buffer.from('b\nc\n').toString('base64'), mode: 0o600 },
+      { name: 'kubelet:v', content: '4', mode: 0 },
+    ]);
+  });
+
+  test('reads the Node again where somebody else wrote it, and passes on a refusal', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    scene.api.before('replace nodes/n1', () => scene.note('example.com/other', 'x'));
+    expect(await scene.update(demo())).toMatchObject({
+      status: 'Success',
+      retryAfterSeconds: 2,
+      message: 'updater configuration: node n1: waiting for its agent',
+    });
+    expect(configurationRequestOn(scene.node)).toBeUndefined();
+    scene.api.before('replace nodes/n1', () => {
+      throw refusal(403, 'Forbidden');
+    });
+    await expect(scene.update(demo())).rejects.toThrow('Forbidden');
+    await scene.update(demo());
+    expect(configurationRequestOn(scene.node)).toBeDefined();
+  });
+
+  test('fails on a Machine that has no Node', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    scene.api.change(machines, 'm1', ({ status: _none, ...machine }) => machine);
+    const answer = await scene.update(demo());
+    expect(answer).toMatchObject({
+      status: 'Failure',
+      message: expect.stringContaining('Machine default/m1') as string,
+    });
+  });
+
+  test('is not done on a Machine whose Node is gone', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    scene.api.remove(nodes, 'n1');
+    await expect(scene.update(demo())).rejects.toThrow('NotFound');
+  });
+
+  test('is not done where the agent that accepted it may no longer', async () => {
+    const scene = new Scene();
+    await scene.can({}, demo());
+    scene.allow(['/etc/demo/x/y', 'user:alice']);
+    expect(await scene.update(demo())).toMatchObject({
+      status: 'Failure',
+      message: expect.stringContaining('has no agent that may change all files') as string,
+    });
+  });
+
+  test('leaves it out where it accepted nothing', async () => {
+    const scene = new Scene();
+    scene.api.change(nodes, 'n1', (node) => ({
+      ...node,
+      status: { nodeInfo: { kubeletVersion: VERSION } },
+    }));
+    expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
+    expect(configurationRequestOn(scene.node)).toBeUndefined();
+  });
+});
+
+test('the last answer about a Machine without a MachineDeployment is lost: it is the same when asked again', async () => {
+  const scene = new Scene([OWN]);
+  scene.api.change(machines, 'm1', (machine) => ({
+    ...machine,
+    metadata: { ...machine.metadata, labels: {} },
+  }));
+  expect((await scene.can({}, demo())).message).toContain('leaves nothing');
+  await scene.update(demo());
+  scene.report();
+  for (let call = 0; call < 2; call++)
+    expect(await scene.update(demo())).toMatchObject({ status: 'Success', retryAfterSeconds: 0 });
+});

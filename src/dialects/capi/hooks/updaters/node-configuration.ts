@@ -1,0 +1,194 @@
+/** Refit's own updater of files, keys of users and arguments of the kubelet: claims what all agents concerned may change, and has them do it. */
+import { randomUUID } from 'node:crypto';
+import type { UpdateMachineRequest } from '../../../../api/capi/hooks.ts';
+import type { Machine } from '../../../../api/capi/machine.ts';
+import { annotated, type Node, nodes } from '../../../../kube/resources.ts';
+import { isConflict } from '../../../../kube/status-error.ts';
+import { configurableOn } from '../../../../signal/agent-presence.ts';
+import * as wire from '../../../../signal/node-configuration.ts';
+import { unlessError } from '../../../../util/errors.ts';
+import { isRecord, sameJson } from '../../../../util/json.ts';
+import { ownMember } from '../../../../util/own-member.ts';
+import { counted } from '../../../../util/phrases.ts';
+import { printable } from '../../../../util/printable.ts';
+import { DONE, failure, findNode, type UpdateParts, underWay } from '../../plan/update-machine.ts';
+import {
+  accepted,
+  type CanRequest,
+  type Change,
+  changesBetween,
+  type Shape,
+  valueAt,
+} from '../can-update.ts';
+import { patchesTo, withChange } from './composition.ts';
+
+type Concerned = readonly { readonly node: Node }[];
+
+/** `own`: the Nodes concerned. */
+export function claimConfiguration(
+  hook: string,
+  shape: Shape,
+  { current, desired }: CanRequest,
+  own: Concerned,
+) {
+  const changes = changesBetween(shape, current, desired).filter(
+    ({ part }) => part.name === 'bootstrap',
+  );
+  const wanted = desired[changes[0]?.part.object ?? ''];
+  const items = wanted?.kind?.startsWith('KubeadmConfig')
+    ? itemsFor(valueAt(wanted, shape.root), own)
+    : [];
+  const covered = changes.filter((change) => isCovered(change, items));
+  const reached = covered.reduce(
+    (triple, change) => withChange(shape, triple, desired, change),
+    current,
+  );
+  return accepted(
+    hook,
+    `covers ${counted(covered.length, 'change')}`,
+    patchesTo(shape, current, reached),
+  );
+}
+
+/** Has the node's agent bring all that it may change to what the objects say. Idempotent, on any replica. */
+export async function configureNode(
+  parts: UpdateParts,
+  { desired }: UpdateMachineRequest,
+  machine: Machine,
+) {
+  const found = await findNode(
+    parts,
+    `Machine ${machine.metadata.namespace}/${machine.metadata.name}`,
+    machine,
+  );
+  if (typeof found === 'string') return failure(found);
+  const { node } = found;
+  const { name } = node.metadata;
+  const items = itemsFor(desired.bootstrapConfig?.spec, [found]);
+  const request = wire.configurationRequestOn(node);
+  if (request && sameJson(request.items, items)) {
+    const report = wire.configurationReportOn(node, request);
+    if (report?.failure === undefined)
+      return report ? DONE : underWay(`node ${name}: waiting for its agent`);
+    return failure(
+      `node ${name}: ${printable(report.failure)}; to have it tried again: refit retry ${name}`,
+    );
+  }
+  if (items.length === 0)
+    return failure(
+      `node ${name} has no agent that may change all files, keys and arguments in the bootstrap config`,
+    );
+  const text = JSON.stringify({ uid: randomUUID(), items } satisfies wire.ConfigurationRequest);
+  const written = annotated(node, { [wire.CONFIGURATION_ANNOTATION]: text });
+  // Another replica or the kubelet wrote the Node: the next call reads it again.
+  await unlessError(isConflict)(parts.workload.replace(nodes, written, { abort: parts.abort }));
+  return underWay(`node ${name}: waiting for its agent`);
+}
+
+/** What Refit can change on a node that runs; nothing unless all agents may change all of it: part of it would count as all. */
+function itemsFor(spec: unknown, own: Concerned): wire.ConfigurationItem[] {
+  const all = Object.entries(FIELDS).flatMap(([path, field]) =>
+    [...(byName(field, valueAt(spec, path.split('.')))?.values() ?? [])].flatMap(
+      (entry) => field.item(entry) ?? [],
+    ),
+  );
+  const items = all.filter(wire.isConfigurable);
+  const mayAll = ({ node }: { node: Node }) =>
+    items.every(({ name }) => wire.allows(configurableOn(node), name));
+  const clashes = ({ name, content }: wire.ConfigurationItem) =>
+    items.some(
+      (other) =>
+        other.name.startsWith(`${name}/`) || (other.name === name && other.content !== content),
+    );
+  const isTooMuch = JSON.stringify(items).length > wire.MOST_CHARACTERS;
+  return own.length > 0 && own.every(mayAll) && !items.some(clashes) && !isTooMuch ? items : [];
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** A list of a KubeadmConfig whose entries have names. */
+interface Field {
+  readonly key: string;
+  /** Undefined for an entry that cannot be carried out on a node that runs. */
+  readonly item: (entry: Entry) => wire.ConfigurationItem | undefined;
+  /** What of an entry must stay as it is; an entry without that may be new. */
+  readonly fixed: (entry: Entry) => unknown;
+}
+
+const ARGUMENTS: Field = { key: 'name', item: argumentOf, fixed: () => undefined };
+
+const FIELDS: Readonly<Record<string, Field>> = {
+  files: { key: 'path', item: fileOf, fixed: () => undefined },
+  users: { key: 'name', item: keysOf, fixed: ({ sshAuthorizedKeys: _keys, ...others }) => others },
+  'initConfiguration.nodeRegistration.kubeletExtraArgs': ARGUMENTS,
+  'joinConfiguration.nodeRegistration.kubeletExtraArgs': ARGUMENTS,
+};
+
+/** Whether this change is all done once the items are. What leaves a list is not: what would be there without it is not known. */
+function isCovered({ path, from, to }: Change, items: readonly wire.ConfigurationItem[]): boolean {
+  const field = ownMember(FIELDS, path.join('.'));
+  const [before, after] = [byName(field, from), byName(field, to)];
+  if (!field || !before || !after || [...before.keys()].some((name) => !after.has(name)))
+    return false;
+  return [...after].every(([name, entry]) => {
+    const was = before.get(name);
+    if (sameJson(was, entry)) return true;
+    const isPossible = sameJson(was && field.fixed(was), field.fixed(entry));
+    return isPossible && items.some((item) => sameJson(item, field.item(entry)));
+  });
+}
+
+/** Undefined if names are missing, or there twice. */
+function byName(
+  { key = '' }: Partial<Field> = {},
+  list: unknown = [],
+): Map<string, Entry> | undefined {
+  if (
+    !Array.isArray(list) ||
+    !list.every((entry) => isRecord(entry) && typeof ownMember(entry, key) === 'string')
+  )
+    return undefined;
+  const entries = new Map((list as Entry[]).map((entry) => [String(ownMember(entry, key)), entry]));
+  return entries.size === list.length ? entries : undefined;
+}
+
+/** Of root, with all its content in the list; undefined for another, and for one that cloud-init fills in. */
+function fileOf({
+  path,
+  content,
+  append,
+  encoding,
+  owner = 'root',
+  permissions = '0644',
+  ...others
+}: Entry) {
+  const isOfRoot = /^root(:root)?$/.test(String(owner)) && /^0?[0-7]{3}$/.test(String(permissions));
+  const isWhole = Object.keys(others).length === 0 && append !== true && encoding === undefined;
+  if (!isOfRoot || !isWhole || typeof content !== 'string' || /\{[{%#]/.test(content))
+    return undefined;
+  // As on a new Machine: text ends with one line break.
+  const bytes = Buffer.from(content.replace(/([^\n])\n*$/, '$1\n'));
+  return {
+    name: String(path),
+    content: bytes.toString('base64'),
+    mode: Number.parseInt(String(permissions), 8),
+  };
+}
+
+/** Without keys nobody could log in any more. */
+function keysOf({ name, sshAuthorizedKeys: keys }: Entry) {
+  if (!Array.isArray(keys) || keys.length === 0) return undefined;
+  if (!keys.every((key) => typeof key === 'string' && /^[ -~]+$/.test(key))) return undefined;
+  const text = keys.map((key) => `${key}\n`).join('');
+  return {
+    name: `user:${String(name)}`,
+    content: Buffer.from(text).toString('base64'),
+    mode: 0o600,
+  };
+}
+
+function argumentOf({ name, value }: Entry) {
+  return typeof value === 'string'
+    ? { name: `kubelet:${String(name)}`, content: value, mode: 0 }
+    : undefined;
+}

@@ -1,0 +1,141 @@
+/** Records on the Machine which updaters its update takes, and which of them are done; and before that, who accepted the change. */
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import type { UpdateMachineRequest } from '../../../../api/capi/hooks.ts';
+import {
+  type Machine,
+  machineDeployments,
+  machines,
+  SET_LABELS,
+} from '../../../../api/capi/machine.ts';
+import type { Updater, UpdaterSet } from '../../../../api/refit/updater-set.ts';
+import type { KubeObject } from '../../../../kube/resources.ts';
+import { isConflict } from '../../../../kube/status-error.ts';
+import { unlessError } from '../../../../util/errors.ts';
+import { isRecord, parseJson, stableStringify } from '../../../../util/json.ts';
+import { ownMember } from '../../../../util/own-member.ts';
+import { type CanRequest, compared, MACHINE_SHAPE } from '../can-update.ts';
+import type { CallParts } from './updater-sets.ts';
+
+/** Removing it ends the steps: the next call begins with those of the UpdaterSet as it is then. */
+export const STEPS_ANNOTATION = 'upgrade.refit.dev/updater-steps';
+
+const acceptedSchema = z.object({
+  /** Absent where no UpdaterSet is for the Machine, so that Refit updates it alone. */
+  set: z.string().exactOptional(),
+  /** Names of the updaters, in order. Later changes of the UpdaterSet take none away. */
+  steps: z.array(z.string()).min(1),
+});
+
+const recordSchema = acceptedSchema.extend({
+  /** Of the Machine and its desired objects, so that the record of another update does not count. Empty before the first call. */
+  id: z.string(),
+  done: z.int().min(0),
+});
+
+/** Of a MachineDeployment: by the hash of the MachineSet that its Machines move to. */
+const acceptedSets = z.record(z.string(), acceptedSchema);
+
+export type Accepted = z.infer<typeof acceptedSchema>;
+export type StepRecord = z.infer<typeof recordSchema>;
+
+/** A MachineDeployment rolls out one MachineSet, and at most some earlier ones end. */
+const MOST = 10;
+
+export function acceptedBy({ metadata }: UpdaterSet, updaters: readonly Updater[]): Accepted {
+  return { set: metadata.name, steps: updaters.map(({ name }) => name) };
+}
+
+/** Written before the answer: until UpdateMachine is called, the UpdaterSet may be deleted or changed, or its labels. */
+export async function recordAccepted(
+  parts: CallParts,
+  request: CanRequest,
+  set: UpdaterSet,
+  updaters: Updater[],
+) {
+  const { management, abort } = parts;
+  const accepted = acceptedBy(set, updaters);
+  const { machine } = request.current;
+  const { metadata } = machine ?? request.desired['machineSet'] ?? { metadata: { name: '' } };
+  const options = { type: 'merge', namespace: metadata.namespace ?? 'default', abort } as const;
+  if (machine) {
+    const record: StepRecord = { ...accepted, id: '', done: 0 };
+    const patch = { metadata: { annotations: { [STEPS_ANNOTATION]: JSON.stringify(record) } } };
+    await management.patch(machines, machine.metadata.name, patch, options);
+    return;
+  }
+  const { [SET_LABELS.deployment]: deployment, [SET_LABELS.hash]: hash } = metadata.labels ?? {};
+  if (!deployment || !hash)
+    throw new Error(`MachineSet ${metadata.name} lacks a label of a MachineDeployment`);
+  const owner = await management.get(machineDeployments, deployment, options);
+  const sets = acceptedOn(owner);
+  const before = ownMember(sets, hash);
+  const others = Object.entries(sets).filter(([other]) => other !== hash);
+  // Machines come from several MachineSets, and each may need others. What the set no longer has is first, since it fails.
+  const earlier = before?.set === set.metadata.name ? before.steps : [];
+  const place = (step: string): number => set.spec.updaters.findIndex(({ name }) => name === step);
+  const steps = [...new Set([...earlier, ...accepted.steps])].toSorted(
+    (one, other) => place(one) - place(other),
+  );
+  const entries: [string, Accepted][] = [...others, [hash, { ...accepted, steps }]];
+  const annotations = {
+    [STEPS_ANNOTATION]: JSON.stringify(Object.fromEntries(entries.slice(-MOST))),
+  };
+  const patch = { metadata: { resourceVersion: owner.metadata.resourceVersion, annotations } };
+  await management.patch(machineDeployments, deployment, patch, options);
+}
+
+/** Who accepted the change of this Machine, or of all Machines of its MachineSet; undefined if Refit alone did. */
+export async function acceptedOf(
+  { management, abort }: CallParts,
+  machine: Machine,
+): Promise<Accepted | undefined> {
+  const own = recordOn(machine, '');
+  if (own) return own;
+  const { namespace, labels = {} } = machine.metadata;
+  const { [SET_LABELS.deployment]: deployment, [SET_LABELS.hash]: hash = '' } = labels;
+  if (!deployment) return undefined;
+  const owner = await management.get(machineDeployments, deployment, { namespace, abort });
+  return ownMember(acceptedOn(owner), hash);
+}
+
+function acceptedOn({ metadata }: KubeObject): z.infer<typeof acceptedSets> {
+  return acceptedSets.safeParse(parseJson(metadata.annotations?.[STEPS_ANNOTATION])).data ?? {};
+}
+
+/** Undefined if somebody else wrote the Machine: the next call reads it again. */
+export async function saved(
+  { management, abort }: CallParts,
+  { metadata }: KubeObject,
+  record?: StepRecord,
+) {
+  const { name, namespace, resourceVersion } = metadata;
+  const annotations = { [STEPS_ANNOTATION]: record ? JSON.stringify(record) : null };
+  const patch = { metadata: { resourceVersion, annotations } };
+  return await unlessError(isConflict)(
+    management.patch(machines, name, patch, { type: 'merge', namespace, abort }),
+  );
+}
+
+export function recordOn({ metadata }: KubeObject, id: string): StepRecord | undefined {
+  const { data } = recordSchema.safeParse(parseJson(metadata.annotations?.[STEPS_ANNOTATION]));
+  // One that says that all is done was written by somebody else.
+  return data?.id === id && data.done < data.steps.length ? data : undefined;
+}
+
+export function idOf(
+  { metadata: { uid } }: Machine,
+  desired: UpdateMachineRequest['desired'],
+): string {
+  const specs = MACHINE_SHAPE.parts.map((part) =>
+    compared(MACHINE_SHAPE, part, desired[part.object as keyof typeof desired]),
+  );
+  return hash('sha256', stableStringify([uid, ...specs.map(withoutDiscovery)])).slice(0, 16);
+}
+
+/** The token of a joined worker may change meanwhile. */
+function withoutDiscovery(spec: unknown): unknown {
+  if (!isRecord(spec) || !isRecord(spec['joinConfiguration'])) return spec;
+  const { discovery: _token, ...join } = spec['joinConfiguration'];
+  return { ...spec, joinConfiguration: join };
+}

@@ -1,0 +1,135 @@
+/** Answers UpdateMachine: calls the updaters of an UpdaterSet one after the other. What is done is recorded on the Machine. */
+
+import type { UpdateMachineRequest, UpdateMachineResponse } from '../../../../api/capi/hooks.ts';
+import { type Machine, machines } from '../../../../api/capi/machine.ts';
+import type { Updater } from '../../../../api/refit/updater-set.ts';
+import { ifFound } from '../../../../kube/status-error.ts';
+import { messageOf } from '../../../../util/errors.ts';
+import { versionIn } from '../../plan/desired-version.ts';
+import type { TellMachine } from '../../plan/machine-events.ts';
+import type { ClusterOf, NodeCluster } from '../../plan/progress.ts';
+import {
+  DONE,
+  failure,
+  type UpdateParts,
+  underWay,
+  updateMachine,
+} from '../../plan/update-machine.ts';
+import { isDisabled } from '../can-update.ts';
+import type { CanParts } from './answer-can.ts';
+import { configureNode } from './node-configuration.ts';
+import * as stepRecord from './step-record.ts';
+import { UNPROVEN, type UpdaterAnswer } from './updater-client.ts';
+import { listSets, setFor, updatersFor } from './updater-sets.ts';
+
+export type StepParts = Omit<UpdateParts & CanParts, keyof NodeCluster | 'clusterOf'> & {
+  readonly clusterOf: ClusterOf;
+  readonly tell: TellMachine;
+};
+
+/** Seconds: an updater must not put a Machine off for years. */
+const LONGEST_RETRY = 300;
+
+/** Calls at most one updater. Idempotent, on any replica. Done means that each updater has said so itself. */
+export async function updateInSteps(
+  parts: StepParts,
+  request: UpdateMachineRequest,
+): Promise<UpdateMachineResponse> {
+  const { settings, desired } = request;
+  if (isDisabled(settings))
+    return failure('in-place updates are disabled by the setting disableInPlaceUpdates');
+  const { name, namespace = 'default' } = desired.machine.metadata;
+  const title = `Machine ${namespace}/${name}`;
+  const machine = await ifFound(
+    parts.management.get(machines, name, { namespace, abort: parts.abort }),
+  );
+  if (!machine) return failure(`${title} does not exist`);
+  // The body is not trusted, since anybody can send one: only the Machine in the API counts.
+  const [live, asked] = [machine.spec?.version, versionIn(desired.machine)];
+  if (live !== asked)
+    return failure(
+      `${title} has spec.version ${live ?? 'no version'}, but the call asks for ${asked ?? 'none'}`,
+    );
+  const id = stepRecord.idOf(machine, desired);
+  const record = stepRecord.recordOn(machine, id);
+  if (record) return await takeStep({ ...parts, machine, request }, record);
+  const chosen = (await stepRecord.acceptedOf(parts, machine)) ?? (await chosenFor(parts, machine));
+  if (chosen.steps.length === 0)
+    return failure(`UpdaterSet ${chosen.set} has no updater for the labels of this Machine`);
+  const first = { ...chosen, id, done: 0 };
+  const next = await stepRecord.saved(parts, machine, first);
+  return next ? await takeStep({ ...parts, machine: next, request }, first) : CHANGED;
+}
+
+const REFIT_ALONE: Updater = { name: 'Refit', refit: {} };
+
+async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<stepRecord.Accepted> {
+  const { labels = {} } = metadata;
+  const set = setFor(await listSets(parts), labels);
+  if (!set) return { steps: [REFIT_ALONE.name] };
+  const all = updatersFor(set, labels);
+  // It does what it has accepted, and is recorded then. Alone, it is asked again because its last answer was lost.
+  const others = all.filter(({ nodeConfiguration }) => !nodeConfiguration);
+  return stepRecord.acceptedBy(set, others.length > 0 ? others : all);
+}
+
+interface StepCall extends StepParts {
+  readonly machine: Machine;
+  readonly request: UpdateMachineRequest;
+}
+
+/** The record says which updater is called, before it is. */
+async function takeStep(
+  call: StepCall,
+  record: stepRecord.StepRecord,
+): Promise<UpdateMachineResponse> {
+  const { set, steps, done } = record;
+  const name = steps[done] ?? '';
+  const found =
+    set === undefined
+      ? undefined
+      : (await listSets(call)).find(({ metadata }) => metadata.name === set);
+  const updater =
+    set === undefined ? REFIT_ALONE : found?.spec.updaters.find((each) => each.name === name);
+  const gone = `updater ${name} is to update this Machine, but UpdaterSet ${set} no longer has it: put it back, or remove the annotation ${stepRecord.STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`;
+  if (!updater) return failure(gone);
+  const answer = await answerOf(call, updater);
+  if (answer instanceof Error) return underWay(`waiting for updater ${name}: ${answer.message}`);
+  const { status, message = 'without a message', retryAfterSeconds = 0 } = answer;
+  const words = updater.refit ? message : `updater ${name}: ${message}`;
+  if (status === 'Failure') return failure(words);
+  if (retryAfterSeconds > 0)
+    return { ...underWay(words), retryAfterSeconds: Math.min(retryAfterSeconds, LONGEST_RETRY) };
+  const isLast = done + 1 === steps.length;
+  // Without a record, no call can be answered before every updater has been called again.
+  const next = await stepRecord.saved(
+    call,
+    call.machine,
+    isLast ? undefined : { ...record, done: done + 1 },
+  );
+  if (!next) return CHANGED;
+  if (isLast) return DONE;
+  const note = `updater ${name} is done, ${steps[done + 1]} is next`;
+  void call.tell(call.request.desired.machine, {
+    type: 'Normal',
+    reason: 'UpdaterDone',
+    message: note,
+  });
+  return underWay(note);
+}
+
+async function answerOf(call: StepCall, updater: Updater): Promise<UpdaterAnswer | Error> {
+  const { machine, request, callUpdater, abort } = call;
+  const { desired } = request;
+  const asked = updater === REFIT_ALONE ? request : { ...request, settings: updater.settings };
+  if (updater.refit)
+    return await updateMachine({ ...call, ...call.clusterOf(machine) }, asked, machine);
+  if (!callUpdater) return new Error(UNPROVEN);
+  // The Machine does not say what it is to be configured with, so the call is believed.
+  if (updater.nodeConfiguration)
+    return await configureNode({ ...call, ...call.clusterOf(machine) }, request, machine);
+  const told = (error: unknown): Error => new Error(messageOf(error), { cause: error });
+  return await callUpdater(updater, 'UpdateMachine', { desired }, abort).catch(told);
+}
+
+const CHANGED = underWay('the Machine changed meanwhile');

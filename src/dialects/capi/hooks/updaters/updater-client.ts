@@ -1,0 +1,188 @@
+/** Calls an updater over HTTPS as Cluster API calls an extension. What it answers is not trusted. */
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { HOOK_GROUP, type HookName, type Patches } from '../../../../api/capi/hooks.ts';
+import type { Updater } from '../../../../api/refit/updater-set.ts';
+import type { Metrics } from '../../../../runtime/metrics.ts';
+import { textIn } from '../../../../util/bounded-file.ts';
+import { messageOf } from '../../../../util/errors.ts';
+import { isRecord, parseJson } from '../../../../util/json.ts';
+import { untilAborted } from '../../../../util/waits.ts';
+import { MACHINE_SHAPE, SET_SHAPE, type Shape } from '../can-update.ts';
+import { brief, describeIssue } from './hook-patch.ts';
+
+export type UpdaterHook = Exclude<HookName, 'Discovery'>;
+
+export interface UpdaterAnswer extends Patches {
+  readonly status: 'Success' | 'Failure';
+  readonly message?: string;
+  readonly retryAfterSeconds?: number;
+}
+
+/** Rejects with the reason when there is no valid answer. */
+export type CallUpdater = (
+  updater: Updater,
+  hook: UpdaterHook,
+  body: object,
+  abort: AbortSignal,
+) => Promise<UpdaterAnswer>;
+
+/** Tells each call, with its milliseconds and its outcome: Success, Failure, or `<error>` if no valid answer came. */
+export function observed(call: CallUpdater, observe: Metrics['updaterCalled']): CallUpdater {
+  return async (updater, hook, body, abort) => {
+    const began = performance.now();
+    let outcome = '<error>';
+    try {
+      const answer = await call(updater, hook, body, abort);
+      outcome = answer.status;
+      return answer;
+    } finally {
+      observe({ updater: updater.name, hook, outcome }, performance.now() - began);
+    }
+  };
+}
+
+/** Otherwise anybody could have Refit send its own text to an updater, with Refit's certificate. */
+export const UNPROVEN = 'updaters other than refit need --client-ca';
+
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+
+const message = z.string().transform(brief).exactOptional();
+const common = { status: z.enum(['Success', 'Failure']), message };
+/** Go's encoder writes `{}` for a patch that is not there. */
+const patch = z.preprocess(
+  (given) => (isRecord(given) && Object.keys(given).length === 0 ? null : given),
+  z.object({ patchType: z.enum(['JSONPatch', 'JSONMergePatch']), patch: z.base64() }).nullish(),
+);
+const patchesOf = ({ parts }: Shape) =>
+  Object.fromEntries(parts.map(({ object }) => [`${object}Patch`, patch]));
+const ANSWERS = {
+  CanUpdateMachine: z.object({ ...common, ...patchesOf(MACHINE_SHAPE) }),
+  CanUpdateMachineSet: z.object({ ...common, ...patchesOf(SET_SHAPE) }),
+  /** A missing or negative number would count as done, so neither is an answer. */
+  UpdateMachine: z.object({ ...common, retryAfterSeconds: z.int().min(0).max(2_147_483_647) }),
+} as const;
+
+const requestHook = z.looseObject({ hook: z.string() });
+const handlerSchema = z.looseObject({ name: z.string().regex(/^[a-z0-9-]{1,63}$/), requestHook });
+const discoverySchema = z.object({
+  ...common,
+  handlers: z.array(handlerSchema).max(100).nullish(),
+});
+
+type Post = (path: string, content: object) => Promise<unknown>;
+
+/** @param certificates the folder with a folder for each client certificate; undefined if there are none */
+export function updaterClient(certificates: string | undefined): CallUpdater {
+  return async (updater, hook, body, abort) => {
+    const call: Post = async (path, content) =>
+      await post(updater, `/${HOOK_GROUP}/${path}`, content, certificates, abort);
+    const handler = await handlerOf(updater, hook, call);
+    const answer = await call(`${hook.toLowerCase()}/${handler}`, {
+      apiVersion: HOOK_GROUP,
+      kind: `${hook}Request`,
+      settings: updater.settings ?? {},
+      ...body,
+    });
+    const { data, error } = ANSWERS[hook].safeParse(answer);
+    if (error) throw new Error(`its answer is not valid: ${describeIssue(error)}`);
+    return data;
+  };
+}
+
+function keyOf(hook: UpdaterHook) {
+  return `${hook.charAt(0).toLowerCase()}${hook.slice(1)}` as Uncapitalize<UpdaterHook>;
+}
+
+/** Asked each time: a handler that is gone must not be called. An updater that cannot update must not accept either. */
+async function handlerOf(
+  { handlers = {} }: Updater,
+  hook: UpdaterHook,
+  call: Post,
+): Promise<string> {
+  const given = handlers[keyOf(hook)];
+  if (given !== undefined && handlers.updateMachine !== undefined) return given;
+  const found = await call('discovery', { apiVersion: HOOK_GROUP, kind: 'DiscoveryRequest' });
+  const { data, error } = discoverySchema.safeParse(found);
+  if (error) throw new Error(`its discovery is not valid: ${describeIssue(error)}`);
+  const nameFor = (wanted: UpdaterHook): string => {
+    const name =
+      handlers[keyOf(wanted)] ??
+      data.handlers?.find(({ requestHook }) => requestHook.hook === wanted)?.name;
+    if (name === undefined) throw new Error(`it serves no handler for ${wanted}`);
+    return name;
+  };
+  nameFor('UpdateMachine');
+  return nameFor(hook);
+}
+
+/** Seconds for one call, unless the set says another number. */
+const CALL_SECONDS = 3;
+
+async function post(
+  updater: Updater,
+  path: string,
+  content: object,
+  certificates: string | undefined,
+  abort: AbortSignal,
+): Promise<unknown> {
+  const { timeoutSeconds = CALL_SECONDS, caBundle = '' } = updater;
+  const text = JSON.stringify(content);
+  const signal = AbortSignal.any([abort, AbortSignal.timeout(timeoutSeconds * 1000)]);
+  const options = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
+    ca: Buffer.from(caBundle, 'base64').toString(),
+    minVersion: 'TLSv1.2',
+    // A certificate that was replaced counts at once.
+    agent: false,
+    signal,
+    ...(await clientCertificate(updater, certificates)),
+  } as const;
+  const address = new URL(
+    `${baseOf(updater).replace(/(?<!\/)\/+$/, '')}${path}?timeout=${timeoutSeconds}s`,
+  );
+  const answering = async (): Promise<string> => {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    request(address, options, resolve).on('error', reject).end(text);
+    const response = await promise;
+    const body = await textIn(
+      response,
+      MAX_ANSWER_BYTES,
+      `its answer has more than ${MAX_ANSWER_BYTES} bytes`,
+    );
+    if (response.statusCode !== 200)
+      throw new Error(`it answered HTTP ${response.statusCode} to ${path}`);
+    return body;
+  };
+  // A switch of protocols ends the connection without an answer or an error.
+  const answer = await untilAborted(answering(), signal).catch((error: unknown) => {
+    throw new Error(
+      abort.aborted ? 'no answer in time' : `no answer from ${address.host}: ${messageOf(error)}`,
+    );
+  });
+  const value = parseJson(answer);
+  if (value === undefined) throw new Error('its answer is not JSON');
+  return value;
+}
+
+function baseOf({ url, service }: Updater): string {
+  if (!service) return url ?? '';
+  const { name, namespace, port = 443, path = '' } = service;
+  return `https://${name}.${namespace}.svc:${port}${path}`;
+}
+
+async function clientCertificate(
+  { clientCertificate: name }: Updater,
+  certificates: string | undefined,
+) {
+  if (name === undefined) return {};
+  if (certificates === undefined)
+    throw new Error(`clientCertificate is ${name}, but --updater-certs is not set`);
+  const read = async (file: string): Promise<string> =>
+    await readFile(join(certificates, name, file), 'utf8');
+  return { cert: await read('tls.crt'), key: await read('tls.key') };
+}

@@ -1,0 +1,53 @@
+/** The dialect of Cluster API: a Node with an update request as a rollout of the engine. */
+import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
+import type { Dialect, World } from '../../../engine/contract/dialect.ts';
+import type { ForeignWork } from '../../../engine/model/decision.ts';
+import type { Rollout } from '../../../engine/model/rollout.ts';
+import { isRelevant } from '../../../engine/snapshot/predicates.ts';
+import { kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
+import { agentOf } from '../../../signal/agent-presence.ts';
+import { isOlder } from '../../../versions/release-parts.ts';
+import { annotationSignal, occupantOf, unnamedCordonOf } from '../../shared/annotation-signal.ts';
+import { endpointsOf, isController } from '../../shared/node-endpoints.ts';
+import { orphanedPlans, signalAtWorkOn } from './capi-orphaned-work.ts';
+import { project, recordOf, resolve, updateOn, withRules } from './rollout.ts';
+
+export const capi: Dialect<Node> = {
+  name: 'capi',
+  plans: nodes,
+  scope: { isPlan: (node) => updateOn(node) !== undefined },
+  watched: [{ resource: nodes, isRelevant }],
+  clusterOf: ({ metadata: { annotations } }) => annotations?.[NODE_ANNOTATIONS.cluster],
+  planRules: { apply: withRules },
+  resolve: (node, _world, now) => resolve(node, now),
+  project,
+  objectOf: (_stage, { name }, world) => world.get(nodes, name),
+  endpoints: endpointsOf,
+  foreignWork: { list: controllersAtWork },
+  occupantOf,
+  unnamedCordon: (world, rollout, _stage, { name }) =>
+    unnamedCordonOf(world.get(nodes, name), rollout),
+  drainDelegation: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
+  isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version),
+  agents: { of: agentOf },
+  orphanedWork: { plans: orphanedPlans },
+  // The leader always cordons and drains.
+  signal: annotationSignal({ resourceOf: () => nodes, agent: { cordoning: 'leader' } }),
+};
+
+/** Each Machine is a rollout of its own, so the limit of one controller is applied here. Cluster API limits workers. */
+function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
+  if (rollout.stages.some(({ role }) => role === 'worker')) return [];
+  return world.list(nodes).flatMap((node) => {
+    if (!isController(node)) return [];
+    const update = updateOn(node);
+    // A kubelet can write the request and the record on its own Node, but not the label of controllers.
+    const record = update && recordOf(node, update);
+    const isOther =
+      update?.role === 'controller' &&
+      update.uid !== rollout.source.uid &&
+      record?.state === 'intended';
+    const attempt = isOther ? record.since : signalAtWorkOn(node)?.created;
+    return attempt === undefined ? [] : [{ name: node.metadata.name, role: 'controller', attempt }];
+  });
+}

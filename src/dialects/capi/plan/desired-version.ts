@@ -1,0 +1,11 @@
+/** Reads the version that a call of UpdateMachine asks for. */
+import type { UpdateMachineRequest } from '../../../api/capi/hooks.ts';
+import { isRecord } from '../../../util/json.ts';
+
+/** Undefined if the desired Machine has no version. */
+export function versionIn({
+  spec,
+}: UpdateMachineRequest['desired']['machine']): string | undefined {
+  const version = isRecord(spec) ? spec['version'] : undefined;
+  return typeof version === 'string' ? version : undefined;
+}

@@ -1,0 +1,72 @@
+/** Tells in Events on a Machine, or on the MachineDeployment of a MachineSet, what becomes of its update. */
+import { createHash } from 'node:crypto';
+import type {
+  HookObject,
+  HookResponse,
+  UpdateMachineRequest,
+  UpdateMachineResponse,
+} from '../../../api/capi/hooks.ts';
+import { machineDeployments, machines, SET_LABELS } from '../../../api/capi/machine.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import type { EventNote, EventRecorder } from '../../../kube/event-recorder.ts';
+import type { Logger } from '../../../util/log.ts';
+import { versionIn } from './desired-version.ts';
+
+export type TellMachine = (asked: HookObject, note: EventNote) => Promise<void>;
+
+const MOST = 10_000;
+const READ_MS = 5_000;
+
+/** Cluster API asks again and again: only what differs from the last note of an object is told. */
+export function machineEvents(
+  management: KubeClient,
+  events: Pick<EventRecorder, 'record'>,
+  log: Logger,
+): TellMachine {
+  const told = new Map<string, string>();
+  return async ({ kind, metadata }, note) => {
+    const { namespace = 'default', labels } = metadata;
+    const isMachine = kind === 'Machine';
+    const resource = isMachine ? machines : machineDeployments;
+    const name = isMachine ? metadata.name : labels?.[SET_LABELS.deployment];
+    const [key, words] = [`${kind} ${namespace}/${name}`, `${note.reason} ${note.message}`];
+    if (name === undefined || told.get(key) === words) return;
+    if (told.size >= MOST) told.clear();
+    told.set(key, words);
+    try {
+      // The caller sends no uid, and may name an object that is not there.
+      const object = await management.get(resource, name, {
+        namespace,
+        abort: AbortSignal.timeout(READ_MS),
+      });
+      // The same of each replica.
+      const once = createHash('sha256')
+        .update(`${object.metadata.uid} ${words}`)
+        .digest('hex')
+        .slice(0, 16);
+      events.record(object, { ...note, once });
+    } catch (error) {
+      told.delete(key);
+      log.warn('cannot write the Event about an update', { object: key, reason: error });
+    }
+  };
+}
+
+export function canNote(answer: HookResponse): EventNote {
+  const { status, message = '' } = answer;
+  if (status === 'Failure') return { type: 'Warning', reason: 'UpdateRefused', message };
+  const isClaim = Object.keys(answer).some((key) => key.endsWith('Patch'));
+  return { type: 'Normal', reason: isClaim ? 'UpdateClaimed' : 'UpdateNotClaimed', message };
+}
+
+export function updateNote(
+  { desired }: UpdateMachineRequest,
+  answer: UpdateMachineResponse,
+): EventNote {
+  const { status, message = '', retryAfterSeconds } = answer;
+  if (status === 'Failure') return { type: 'Warning', reason: 'UpdateFailed', message };
+  const to = `Update in place to ${versionIn(desired.machine) ?? 'no version'}`;
+  if (retryAfterSeconds > 0)
+    return { type: 'Normal', reason: 'UpdateRequested', message: `${to} requested` };
+  return { type: 'Normal', reason: 'UpdateDone', message: `${to} is done` };
+}

@@ -1,0 +1,115 @@
+/** Describes the progress of an update: repeats the leader's decision on fresh objects, since any replica may be asked. */
+import type { Machine } from '../../../api/capi/machine.ts';
+import { drainPreviewer } from '../../../drain/drain-preview.ts';
+import type { Endpoint } from '../../../engine/contract/dialect.ts';
+import type { EndpointHealth, Snapshot, Wait } from '../../../engine/model/decision.ts';
+import { isUnasked } from '../../../engine/model/reasons.ts';
+import { isFinal } from '../../../engine/model/rollout.ts';
+import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
+import { gather, type Known } from '../../../engine/snapshot/gather.ts';
+import { freshWorld, OwnWrites, viewsOf } from '../../../engine/snapshot/world.ts';
+import { decide } from '../../../engine/turn/decide.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { type Node, nodes } from '../../../kube/resources.ts';
+import { listNodes } from '../../../kube/trimmed.ts';
+import type { Clock } from '../../../util/clock.ts';
+import { CONTROL_PLANE, endpointOf, isController } from '../../shared/node-endpoints.ts';
+import { capi } from './capi-dialect.ts';
+
+export interface NodeCluster {
+  readonly workload: KubeClient;
+  /** As last seen by the watch of this process; undefined where it has not begun, too. */
+  readonly seenNode: (name: string) => Node | undefined;
+  readonly policyFor: (node: Node) => RolloutPolicy;
+  /** Why nothing goes on there; undefined while somebody leads. */
+  readonly whyIdle: () => string | undefined;
+  readonly askApiServers: (
+    endpoints: readonly Endpoint[],
+    abort: AbortSignal,
+  ) => Promise<readonly EndpointHealth[]>;
+}
+
+/** Of a Machine in the API, not of one in a call. Throws REFIT_UNREACHABLE for a cluster that cannot be asked now. */
+export type ClusterOf = (machine: Machine) => NodeCluster;
+
+export interface ProgressParts extends NodeCluster {
+  readonly abort: AbortSignal;
+  readonly clock: Clock;
+}
+
+export type Progress = Awaited<ReturnType<typeof progressOf>>;
+
+/** Uses no state of this process: any replica may be asked, not only the leader. */
+export async function progressOf(parts: ProgressParts, node: Node) {
+  const found = parts.policyFor(node);
+  // Only the leader may end a drain at its deadline.
+  const policy: RolloutPolicy = { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
+  const snapshot = await look(parts, node, policy);
+  const { rollout, facts } = snapshot;
+  const { name } = node.metadata;
+  const wait = await waitOf(parts, snapshot, policy);
+  const idle = parts.whyIdle();
+  const message = [wait?.reason.message ?? `node ${name} is about to start`, idle ?? []]
+    .flat()
+    .join('; ');
+  const isSent = facts.get(name)?.observation.kind !== 'none';
+  return {
+    isOver: isFinal(rollout),
+    failed: rollout.phase !== 'done',
+    message: rollout.reason?.message ?? message,
+    /** True while a person, a clock, a budget or another node must end a wait first. */
+    isHeld: idle !== undefined || wait?.reason.code === 'DrainBlocked' || (!isSent && isGate(wait)),
+    /** False while the request can still be withdrawn. */
+    isBegun: isSent || rollout.stages[0]?.targets[0]?.state !== 'pending',
+    /** Milliseconds since its last change was recorded. */
+    ageMs: parts.clock.now() - Date.parse(rollout.stages[0]?.targets[0]?.since ?? ''),
+  };
+}
+
+/** API servers count as ready, since only the leader probes them. */
+async function look(
+  { workload, clock, abort }: ProgressParts,
+  node: Node,
+  policy: RolloutPolicy,
+): Promise<Snapshot> {
+  const { name } = node.metadata;
+  // Other Nodes count for few gates.
+  const isAlone = policy.maxUnavailable === undefined && !isController(node);
+  const all = isAlone ? [node] : (await listNodes(workload, { abort })).items;
+  const view = {
+    get: () => node,
+    list: () => all,
+    resourceVersion: () => node.metadata.resourceVersion,
+  };
+  const world = freshWorld(viewsOf([[nodes, view]]), new OwnWrites());
+  const now = clock.now();
+  const seeing = (known: Known): Snapshot =>
+    gather(capi, node, world, now, { isReadOnly: true, controlPlane: [], ...known });
+  const snapshot = seeing({ drainPreviews: new Map() });
+  const { options } = policy.drain;
+  const observation = snapshot.facts.get(name)?.observation;
+  const asks = observation?.kind === 'working' && observation.waitsFor === 'drain';
+  if (asks && node.spec?.unschedulable === true) {
+    const progress = await drainPreviewer(workload, abort).during(name, options, now);
+    const kind = progress.left === 0 ? 'drained' : 'draining';
+    return seeing({ drainOf: () => ({ kind, since: now, ...progress }) });
+  }
+  if (!decide(snapshot, policy, now).probes.some(({ kind }) => kind === 'drain-preview'))
+    return snapshot;
+  return seeing({
+    drainPreviews: new Map([[name, await drainPreviewer(workload, abort).ahead(name, options)]]),
+  });
+}
+
+const isGate = (wait?: Wait): boolean => wait !== undefined && wait.gate !== 'intended';
+
+/** If no other gate waits, the API servers may be the reason: only the leader probes them all the time. */
+async function waitOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutPolicy) {
+  const { workload, askApiServers, clock, abort } = parts;
+  const waitIn = (seen: Snapshot): Wait | undefined => decide(seen, policy, clock.now()).waits[0];
+  const wait = waitIn(snapshot);
+  const unasked = waitIn({ ...snapshot, controlPlane: undefined });
+  if (isGate(wait) || !unasked || !isUnasked(unasked.reason)) return wait;
+  const { items } = await listNodes(workload, { labelSelector: CONTROL_PLANE, abort });
+  return waitIn({ ...snapshot, controlPlane: await askApiServers(items.map(endpointOf), abort) });
+}

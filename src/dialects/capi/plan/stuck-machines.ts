@@ -1,0 +1,63 @@
+/** Deletes the Machine of an update that failed at its deadline, where asked for, so that its MachineSet replaces it. */
+import { type Machine, machines } from '../../../api/capi/machine.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { kubeletVersionOf, type Node } from '../../../kube/resources.ts';
+import { decodeReport, decodeSignal } from '../../../signal/annotations.ts';
+import { isOver } from '../../../signal/at-work.ts';
+import {
+  AGENT_ANNOTATION,
+  REPORT_ANNOTATION,
+  SIGNAL_DATA_ANNOTATION,
+} from '../../../signal/names.ts';
+import type { Clock } from '../../../util/clock.ts';
+import { formatDuration } from '../../../util/duration.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { mayBePartOf } from '../../../versions/release-parts.ts';
+import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
+
+/** What became of the Machine, to be added to the message; empty if nothing. */
+export type ReplaceStuck = (machine: Machine, node: Node, abort: AbortSignal) => Promise<string>;
+
+/** Only time counts in which this process saw the same on the Node. Without `silentMs` no Machine is deleted. */
+export function stuckMachines(
+  management: KubeClient,
+  silentMs: number | undefined,
+  clock: Clock,
+): ReplaceStuck {
+  const watched = new Map<string, { readonly report: string; readonly at: number }>();
+  return async ({ metadata }, node, abort) => {
+    const { name, namespace, uid = '', resourceVersion, ownerReferences = [] } = metadata;
+    const isReplaced = ownerReferences.some(
+      ({ kind, controller }) => kind === 'MachineSet' && controller === true,
+    );
+    if (silentMs === undefined || !isReplaced || !isSilent(node)) return '';
+    const { annotations = {} } = node.metadata;
+    const told = [UPDATE_ANNOTATION, SIGNAL_DATA_ANNOTATION, REPORT_ANNOTATION, AGENT_ANNOTATION];
+    const report = JSON.stringify(told.map((key) => ownMember(annotations, key)));
+    const now = clock.monotonic();
+    const known = watched.get(uid);
+    const at = known?.report === report ? known.at : now;
+    watched.set(uid, { report, at });
+    if (now - at < silentMs)
+      return `; its Machine is deleted once the node has said nothing new for ${formatDuration(silentMs)}`;
+    await management.delete(machines, name, { abort, namespace, uid, resourceVersion });
+    watched.delete(uid);
+    return '; its Machine was deleted';
+  };
+}
+
+/** True if its update failed at the deadline, and neither its agent nor its kubelet has said since that it is over. */
+function isSilent(node: Node): boolean {
+  const update = updateOn(node);
+  const reason = update && recordOf(node, update)?.reason;
+  if (!update || reason?.code !== 'DeadlineExceeded') return false;
+  if (mayBePartOf(kubeletVersionOf(node) ?? '', update.version)) return false;
+  const { annotations } = node.metadata;
+  const signal = decodeSignal(annotations);
+  // The leader itself ends the signal of a node that has not begun, with the reason that it records.
+  return (
+    !signal ||
+    !isOver(signal) ||
+    decodeReport(annotations, signal.created)?.reason === reason.message
+  );
+}

@@ -1,0 +1,283 @@
+/** Answers UpdateMachine: writes a request on the Node, then reports the progress. */
+import { randomUUID } from 'node:crypto';
+import {
+  HOOK_GROUP,
+  type UpdateMachineRequest,
+  type UpdateMachineResponse,
+} from '../../../api/capi/hooks.ts';
+import { CONTROL_PLANE_LABEL, type Machine, NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
+import { withoutControls } from '../../../engine/model/controls.ts';
+import type { Payload, Role } from '../../../engine/model/rollout.ts';
+import { platformOf } from '../../../engine/snapshot/gather.ts';
+import { chunksOf, httpGet } from '../../../http/http-get.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
+import { ifUnchanged } from '../../../kube/status-error.ts';
+import type { Procedure } from '../../../signal/agent-presence.ts';
+import { textIn } from '../../../util/bounded-file.ts';
+import { rfc3339 } from '../../../util/clock.ts';
+import { messageOf, RefitError } from '../../../util/errors.ts';
+import { printableUrl } from '../../../util/printable-url.ts';
+import { parseVersion } from '../../../util/version.ts';
+import { kubernetesPartOf, mayBePartOf } from '../../../versions/release-parts.ts';
+import { namedHostRefusal } from '../../shared/host-refusals.ts';
+import { isController } from '../../shared/node-endpoints.ts';
+import { orphanOn } from './capi-orphaned-work.ts';
+import { versionIn } from './desired-version.ts';
+import type { TellMachine } from './machine-events.ts';
+import type { RulesOf } from './machine-rules.ts';
+import { procedureFor, refusalByProcedure, unknownProvider } from './procedures.ts';
+import { type Progress, type ProgressParts, progressOf } from './progress.ts';
+import { type MachineUpdate, updateOn, withoutUpdate, withRequest } from './rollout.ts';
+import type { ReplaceStuck } from './stuck-machines.ts';
+import { judgeMachines } from './version-problem.ts';
+
+export interface UpdateParts extends ProgressParts {
+  /** Of the cluster with the Machines; may be that with the Nodes. */
+  readonly management: KubeClient;
+  readonly rulesOf: RulesOf;
+  readonly source: {
+    /** May contain `{version}`, `{os}`, `{arch}` and `{procedure}`. For kubeadm it is that of a list of binaries. */
+    readonly url: string;
+    /** Template for the output of sha256sum; without it the payload is not verified. */
+    readonly checksumUrl?: string | undefined;
+  };
+  readonly readText: (url: string, abort: AbortSignal) => Promise<string>;
+  readonly replaceStuck: ReplaceStuck;
+  readonly tell: TellMachine;
+}
+
+type Wanted = Pick<MachineUpdate, 'machine' | 'version'>;
+
+/** Idempotent, on any replica. `live` is the Machine in the API. Rejects if an API server or the checksum is unavailable. */
+export async function updateMachine(
+  parts: UpdateParts,
+  request: UpdateMachineRequest,
+  live: Machine,
+) {
+  const { settings, desired } = request;
+  const { name, namespace = 'default' } = desired.machine.metadata;
+  const version = versionIn(desired.machine);
+  if (version === undefined || !parseVersion(version))
+    return failure(
+      `Machine ${namespace}/${name}: spec.version is missing or not a version; use for example v1.36.3`,
+    );
+  const wanted: Wanted = { machine: `${namespace}/${name}`, version };
+  const seen = parts.seenNode(live.status?.nodeRef?.name ?? '');
+  // What it says that is at work is known without a question. Everything else is looked up.
+  if (seen && disagreementOf(live, seen) === undefined && isFor(wanted, updateOn(seen))) {
+    const progress = await progressOf(parts, seen);
+    if (!progress.isOver) return underWay(progress.message, secondsAt(progress));
+  }
+  const found = await findNode(parts, `Machine ${wanted.machine}`, live);
+  return typeof found === 'string'
+    ? failure(found)
+    : await follow({ ...parts, settings }, wanted, found);
+}
+
+const isFor = ({ machine, version }: Wanted, update?: MachineUpdate): boolean =>
+  update?.version === version && update.machine === machine;
+
+interface CallParts extends UpdateParts, Pick<UpdateMachineRequest, 'settings'> {}
+
+async function follow(parts: CallParts, wanted: Wanted, found: Found) {
+  const { node } = found;
+  const update = updateOn(node);
+  const progress = update && (await progressOf(parts, node));
+  const isSame = isFor(wanted, update);
+  if (progress && !progress.isOver && !isSame && !progress.isBegun) {
+    await ifUnchanged(parts.workload.replace(nodes, withoutUpdate(node), { abort: parts.abort }));
+    return underWay(`the update to ${update.version} has not begun, and is withdrawn`);
+  }
+  if (progress && !progress.isOver) {
+    // An earlier update must end first: a node must not be left half upgraded.
+    const message = isSame
+      ? progress.message
+      : `waiting for the update to ${update.version}: ${progress.message}`;
+    return underWay(message, secondsAt(progress));
+  }
+  if (progress?.failed && isSame)
+    return failure(
+      `${progress.message}${await parts.replaceStuck(found.machine, node, parts.abort)}`,
+    );
+  if (progress && isSame) return verified(node, wanted, progress);
+  if (kubeletVersionOf(node) === wanted.version) {
+    if (orphanOn(node) === undefined) return DONE;
+    return underWay(
+      `node ${node.metadata.name} is being freed from an update whose request was removed`,
+    );
+  }
+  return await begin(parts, wanted, found);
+}
+
+/** A kubelet says its version when it starts. */
+const VERIFY_MS = 10 * 60_000;
+
+/** The answer DONE is final, so wait until the kubelet reports the version. */
+function verified(node: Node, { version }: Wanted, { ageMs }: Progress): UpdateMachineResponse {
+  const kubelet = kubeletVersionOf(node) ?? 'no version';
+  if (mayBePartOf(kubelet, version)) return DONE;
+  const { name } = node.metadata;
+  const still = `its kubelet reports ${kubelet} instead of ${kubernetesPartOf(version)}`;
+  if (!(ageMs >= VERIFY_MS)) return underWay(`node ${name} was updated, but ${still}`);
+  const advice = 'check that spec.version names what the payload installs';
+  return failure(
+    `node ${name} was updated more than ${VERIFY_MS / 60_000} minutes ago, but ${still}; ${advice}`,
+  );
+}
+
+async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: Found) {
+  const { workload, clock, abort } = parts;
+  const { name } = node.metadata;
+  const platform = platformOf(node);
+  if (platform === undefined)
+    return failure(`node ${name} has no labels kubernetes.io/os and kubernetes.io/arch`);
+  const procedure = procedureFor(machine, wanted.version, node);
+  if (procedure === undefined) return failure(unknownProvider(machine));
+  // CanUpdateMachine may have been asked about another version, or not at all.
+  const refusal =
+    refusalByProcedure(machine, wanted.version, node) ?? namedHostRefusal(node, wanted.version);
+  if (refusal !== undefined) return failure(refusal);
+  const stage = {
+    role,
+    version: wanted.version,
+    targets: [{ name, current: kubeletVersionOf(node) }],
+  };
+  const { problem, unchecked } = await judgeMachines(parts, stage, parts.settings);
+  if (problem !== undefined) return failure(problem);
+  const payload = await findPayload(parts, { version: wanted.version, platform, procedure });
+  const update: MachineUpdate = {
+    uid: randomUUID(),
+    ...wanted,
+    role,
+    requested: rfc3339(clock.now()),
+    platform,
+    ...payload,
+    rules: await parts.rulesOf(machine, abort),
+    ...(procedure === 'kubeadm' && { procedure: 'kubeadmupdate' }),
+  };
+  // Another replica or the kubelet may have written the Node: the next call reads it again.
+  await ifUnchanged(workload.replace(nodes, withRequest(withoutControls(node), update), { abort }));
+  const starts = `node ${name} is about to start`;
+  if (unchecked === undefined) return underWay(starts);
+  void parts.tell(
+    { ...machine, kind: 'Machine' },
+    { type: 'Warning', reason: 'VersionUnchecked', message: `upgraded ${unchecked}` },
+  );
+  return underWay(`${starts}, ${unchecked}`);
+}
+
+const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;
+/** Seconds: calls are cheap, and the steps of an agent take seconds to minutes. */
+const SOON = 2;
+/** Seconds: Cluster API itself looks so often at a drain. It asks no sooner, and the leader waits for no call. */
+const LATER = 20;
+
+const secondsAt = ({ isHeld }: Progress): number => (isHeld ? LATER : SOON);
+
+export const DONE: UpdateMachineResponse = { ...HEAD, status: 'Success', retryAfterSeconds: 0 };
+
+export function underWay(message: string, retryAfterSeconds = SOON): UpdateMachineResponse {
+  return { ...HEAD, status: 'Success', message, retryAfterSeconds };
+}
+
+/** Needs a person; the caller retries anyway, with a growing backoff. */
+export function failure(message: string): UpdateMachineResponse {
+  return { ...HEAD, status: 'Failure', message, retryAfterSeconds: 0 };
+}
+
+type Found = Exclude<Awaited<ReturnType<typeof findNode>>, string>;
+
+/** Returns a message if the Machine has no Node that is surely its own. */
+export async function findNode({ workload, abort }: UpdateParts, title: string, machine: Machine) {
+  const nodeName = machine.status?.nodeRef?.name;
+  const node = nodeName === undefined ? undefined : await workload.get(nodes, nodeName, { abort });
+  if (!node) return `${title} has no Node yet`;
+  const disagreement = disagreementOf(machine, node);
+  if (disagreement !== undefined)
+    return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; check that --kubeconfig is for the cluster of this Machine`;
+  // Who may write Machines alone must not make two controllers go at once.
+  const isControlPlane =
+    machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined || isController(node);
+  const role: Role = isControlPlane ? 'controller' : 'worker';
+  return { machine, node, role };
+}
+
+/** Nodes of two clusters may have the same name, so the name alone proves nothing. Undefined if everything agrees. */
+export function disagreementOf(
+  { metadata, spec, status }: Machine,
+  node: Node,
+): string | undefined {
+  const { annotations = {}, uid = '' } = node.metadata;
+  const { cluster, namespace, machine } = NODE_ANNOTATIONS;
+  const facts: [
+    ofMachine: string,
+    wanted: string | undefined,
+    ofNode: string,
+    found: string | undefined,
+  ][] = [
+    ['spec.providerID', spec?.providerID, 'spec.providerID', node.spec?.providerID],
+    ['spec.clusterName', spec?.clusterName, cluster, annotations[cluster]],
+    ['metadata.namespace', metadata.namespace, namespace, annotations[namespace]],
+    ['metadata.name', metadata.name, machine, annotations[machine]],
+    ['status.nodeRef.uid', status?.nodeRef?.uid ?? uid, 'metadata.uid', uid],
+  ];
+  const wrong = facts.flatMap(([ofMachine, wanted, ofNode, found]) => {
+    const agrees = wanted && wanted === found;
+    return agrees
+      ? []
+      : `${ofMachine} is ${wanted || 'empty'}, ${ofNode} of the Node is ${found || 'missing'}`;
+  });
+  return wrong.length === 0 ? undefined : wrong.join('; ');
+}
+
+type WantedPayload = Pick<MachineUpdate, 'version' | 'platform'> & {
+  readonly procedure: Procedure;
+};
+
+const MAX_CHECKSUM_BYTES = 64 * 1024;
+const HEADERS = { 'user-agent': 'refit-capi-extension', 'accept-encoding': 'identity' };
+
+/** Rejects if there is a `checksumUrl` without a readable checksum. */
+async function findPayload(
+  { source, readText, abort }: UpdateParts,
+  wanted: WantedPayload,
+): Promise<Payload> {
+  const { url, checksumUrl } = source;
+  const [os = '', arch = ''] = wanted.platform.split('-');
+  const values = {
+    version: encodeURIComponent(wanted.version),
+    os,
+    arch,
+    procedure: wanted.procedure,
+  };
+  const fill = (template: string): string =>
+    template.replaceAll(
+      /\{(version|os|arch|procedure)\}/g,
+      (_all, name: keyof typeof values) => values[name],
+    );
+  if (checksumUrl === undefined) return { url: fill(url) };
+  const from = fill(checksumUrl);
+  const [, sha256] = /^\s*([0-9a-fA-F]{64})(?![0-9a-zA-Z])/.exec(await readText(from, abort)) ?? [];
+  const absent = `${printableUrl(from)} does not start with a SHA-256; publish the output of sha256sum there`;
+  if (sha256 === undefined) throw new RefitError('REFIT_FILE', absent);
+  return { url: fill(url), sha256: sha256.toLowerCase() };
+}
+
+export async function fetchText(url: string, abort: AbortSignal): Promise<string> {
+  try {
+    using answer = await httpGet(
+      { url, headers: HEADERS, source: '--checksum-url', environment: process.env },
+      abort,
+    );
+    return await textIn(
+      chunksOf(answer.response),
+      MAX_CHECKSUM_BYTES,
+      `it has more than ${MAX_CHECKSUM_BYTES} bytes`,
+    );
+  } catch (cause) {
+    throw new RefitError('REFIT_FILE', `cannot read ${printableUrl(url)}: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
+}

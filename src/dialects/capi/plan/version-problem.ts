@@ -1,0 +1,44 @@
+/** Judges the version that Machines are to get: Cluster API checks versions only before it creates Machines. */
+import type { Settings } from '../../../api/capi/hooks.ts';
+import { isRecord, parseJson } from '../../../util/json.ts';
+import { parseVersion } from '../../../util/version.ts';
+import { judgePlan, type VersionRule, type VersionStage } from '../../../versions/plan-rules.ts';
+import type { ProgressParts } from './progress.ts';
+
+const ALLOW = 'allowedVersionRules';
+
+export interface MachineVersionVerdict {
+  /** Which rule is broken, and how to lift it; undefined if none is. */
+  readonly problem: string | undefined;
+  /** Which Nodes no rule was applied to, and why; undefined if there are none. For people: it holds nothing back. */
+  readonly unchecked: string | undefined;
+}
+
+/** Rejects if the API server does not answer. */
+export async function judgeMachines(
+  { workload, abort }: Pick<ProgressParts, 'workload' | 'abort'>,
+  stage: Omit<VersionStage, 'forced'>,
+  settings: Settings | null | undefined,
+): Promise<MachineVersionVerdict> {
+  const about = parseJson((await workload.raw('/version', { abort })).body);
+  const version = isRecord(about) ? String(about['gitVersion']) : '';
+  if (!parseVersion(version))
+    throw new Error('the API server of the Nodes does not tell its version at /version');
+  const allow = new Set(
+    (settings?.[ALLOW]?.split(',').map((rule) => rule.trim()) ?? []) as VersionRule[],
+  );
+  const { problems, unchecked } = judgePlan(
+    [{ ...stage, forced: false }],
+    [{ name: 'the cluster', version }],
+    allow,
+    () => '',
+  );
+  const [broken] = problems;
+  return {
+    problem: broken && `${broken.message}; the setting ${ALLOW} lifts rules by their names`,
+    unchecked:
+      unchecked.length === 0
+        ? undefined
+        : `without a check of the version rules: ${unchecked.join('; ')}`,
+  };
+}

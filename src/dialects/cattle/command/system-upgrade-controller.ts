@@ -1,0 +1,122 @@
+/** Runs `refit system-upgrade-controller`, for the Deployment of Rancher's controller: configured by its environment. */
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { cattlePlans } from '../../../api/kinds.ts';
+import { VERSION } from '../../../cli/version.ts';
+import {
+  keepHeapSmall,
+  prepareControllerProcess,
+} from '../../../composition/controller-process.ts';
+import type { Environment } from '../../../http/proxy-choice.ts';
+import { deployFile } from '../../../install/deploy-files.ts';
+import { objectsIn } from '../../../install/manifests.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { loadClusterConfig } from '../../../kube/config/kubeconfig.ts';
+import {
+  type CustomResourceDefinition,
+  customResourceDefinitions,
+} from '../../../kube/resources.ts';
+import { ifFound, ifNew } from '../../../kube/status-error.ts';
+import { createClient } from '../../../kube/transport/http-client.ts';
+import { tryList } from '../../../kube/try-list.ts';
+import type { Informer } from '../../../kube/watch/informer.ts';
+import { createMetrics } from '../../../runtime/metrics.ts';
+import { clusterIdOf } from '../../../updates/channel/cluster-headers.ts';
+import { redirectChannels } from '../../../updates/channel/redirected-version.ts';
+import { systemClock as clock, sleep } from '../../../util/clock.ts';
+import { formatDuration } from '../../../util/duration.ts';
+import { RefitError } from '../../../util/errors.ts';
+import { stderrLogger } from '../../../util/log.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { cattle } from '../plan/cattle-dialect.ts';
+import { type ChannelParts, channelController } from '../plan/channel-controller.ts';
+import { flag, jobSettings, leaseTimes, pollingInterval } from '../plan/config.ts';
+
+const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
+
+/** Runs until `abort`. Rejects at once if a variable is missing or the API server cannot be used. */
+export async function runSystemUpgradeController(
+  env: Environment,
+  abort: AbortSignal,
+): Promise<void> {
+  const [name, namespace] = [required(env, 'NAME'), required(env, 'NAMESPACE')];
+  keepHeapSmall();
+  const log = stderrLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
+  const metrics = createMetrics(VERSION);
+  const path = env[`${PREFIX}KUBE_CONFIG`] || undefined;
+  // As in the original, KUBECONFIG and the command line count for nothing.
+  const found = await loadClusterConfig({ path, env: { ...env, KUBECONFIG: undefined } });
+  const config = { ...found, server: env[`${PREFIX}MASTER_URL`] || found.server };
+  using client = createClient(config, { userAgent: name, onRequest: metrics.requested });
+  if (isSet(env, 'INSTALL_CRD')) await installPlans(client, namespace, abort);
+  const askChannel = redirectChannels({ clock, environment: env, userAgent: name, abort });
+  const ask: ChannelParts['ask'] = async (channel, latestVersion) =>
+    await askChannel(channel, await clusterIdOf({ client, abort }), latestVersion);
+  const intervalMs = pollingInterval(env, log);
+  const job = jobSettings(env, log);
+  const controller = await prepareControllerProcess(
+    {
+      component: name,
+      config,
+      client,
+      dialects: [
+        cattle({ name, namespace, job, plansShareNodes: isSet(env, 'PLANS_SHARE_NODES') }),
+      ],
+      ...(isSet(env, 'LEADER_ELECT')
+        ? { lease: { namespace, name, ...leaseTimes(env, log) } }
+        : {}),
+      // The original's service account knows nothing of ours.
+      policies: 'if-allowed',
+      drainsNodes: !job.drainInJob,
+      controllers: ({ writer, events }, [plans]) => [
+        channelController({
+          plans: plans as Informer<CattlePlan>,
+          writer,
+          events,
+          intervalMs,
+          clock,
+          log,
+          ask,
+        }),
+      ],
+      healthAddress: env[`${PREFIX}HEALTH_ADDRESS`] || undefined,
+      metrics,
+      log,
+    },
+    abort,
+  );
+  await controller.run(abort);
+}
+
+function required(env: Environment, name: string): string {
+  const value = ownMember(env, `${PREFIX}${name}`);
+  if (value) return value;
+  throw new RefitError('REFIT_USAGE', `${PREFIX}${name} is not set`);
+}
+
+function isSet(env: Environment, name: string): boolean {
+  return flag(ownMember(env, `${PREFIX}${name}`) ?? '') === true;
+}
+
+const POLL_MS = 200;
+/** As in the original. */
+const PATIENCE_MS = 60_000;
+
+/** Never changes an existing CRD: it may have labels of a package manager, or newer fields. Resolves once Plans are served. */
+async function installPlans(client: KubeClient, namespace: string, abort: AbortSignal) {
+  const isServed = async (): Promise<boolean> =>
+    (await ifFound(tryList(client, cattlePlans, { namespace, abort }))) === true;
+  if (await isServed()) return;
+  const [definition] = objectsIn<CustomResourceDefinition>(
+    deployFile('chart/manifests/cattle/kinds.yaml'),
+  );
+  if (!definition) throw new RefitError('REFIT_INTERNAL', 'the package has no definition of Plans');
+  await ifNew(client.create(customResourceDefinitions, definition, { abort }));
+  const { name } = definition.metadata;
+  const late = `${name} is not served after ${formatDuration(PATIENCE_MS)}: check its CustomResourceDefinition`;
+  for (
+    const end = clock.monotonic() + PATIENCE_MS;
+    !(await isServed());
+    await sleep(clock, POLL_MS, abort)
+  )
+    if (clock.monotonic() > end) throw new Error(late);
+}

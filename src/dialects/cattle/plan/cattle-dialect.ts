@@ -1,0 +1,250 @@
+/** The dialect of Rancher's system-upgrade-controller: its Plans as rollouts of the engine, its Jobs as signals. */
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { cattlePlans } from '../../../api/kinds.ts';
+import type { Dialect, Watched, World } from '../../../engine/contract/dialect.ts';
+import type { ReportedEvent } from '../../../engine/model/reasons.ts';
+import { type Rollout, targetsIn } from '../../../engine/model/rollout.ts';
+import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../../engine/policy/rollout-policy.ts';
+import { isRelevant } from '../../../engine/snapshot/predicates.ts';
+import {
+  type Job,
+  jobs,
+  type KubeObject,
+  kubeletVersionOf,
+  nodes,
+  pods,
+  type Secret,
+  secrets,
+} from '../../../kube/resources.ts';
+import { trimNode } from '../../../kube/trimmed.ts';
+import { mayBeSignalled } from '../../../signal/at-work.ts';
+import { sameJson } from '../../../util/json.ts';
+import { listed } from '../../../util/phrases.ts';
+import { isOlder } from '../../../versions/release-parts.ts';
+import { attemptsOf, failureOn, recordedFailures } from './attempts.ts';
+import { orphanedPlans } from './cattle-orphaned-work.ts';
+import {
+  isOfSomePlan,
+  isPaused,
+  isUnfinished,
+  jobSignal,
+  jobsAt,
+  occupantOf,
+  trimJob,
+  twinOf,
+  unnamedCordon,
+} from './cattle-signal.ts';
+import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
+import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
+import { hashedSecrets } from './latest.ts';
+import { isHeld, withDrainOf } from './leader-drain.ts';
+import { CONTROL_PREFIX, HELD_ANNOTATION, isInstaller, PLAN_LABEL } from './names.ts';
+import { stallIn, trimPod, waitsLong } from './pods.ts';
+import { resolve } from './resolve-cattle-plan.ts';
+import { rivalsInCluster } from './rivals.ts';
+import { windowsOf } from './window.ts';
+import { GATE_BEFORE_DRAIN, hostOf, project, recordedNext, WAITING_TYPE } from './write-status.ts';
+
+const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
+const watchedJobs: Watched = {
+  resource: jobs,
+  labelSelector: PLAN_LABEL,
+  isRelevant: isJobChange,
+  transform: trimJob,
+};
+const endOf = (plan: CattlePlan) => [
+  conditionOf(plan, 'Complete')?.status,
+  plan.status?.latestVersion,
+];
+const watchedPlans: Watched = {
+  resource: cattlePlans,
+  isRelevant: (before, after) => !sameJson(endOf(before), endOf(after)),
+};
+const isSecretChange = (before: Secret, after: Secret): boolean =>
+  before.type !== after.type || !sameJson(before.data, after.data);
+/** The original's rights do not let the controller read them. */
+const watchedPods: Watched = {
+  resource: pods,
+  labelSelector: PLAN_LABEL,
+  // Nothing is said of the others, which are most.
+  fieldSelector: 'status.phase!=Running,status.phase!=Succeeded',
+  optional: true,
+  advisory: true,
+  transform: trimPod,
+  isRelevant: (before, after) => stallIn(before) !== stallIn(after),
+  isNeeded: (world, now) =>
+    world.list(jobs).some((job) => isUnfinished(job) && waitsLong(job, now)),
+};
+
+export function cattle(config: CattleConfig): Dialect<CattlePlan> {
+  const { namespace } = config;
+  const attempts = attemptsOf(config);
+  return {
+    ...viewOf(config),
+    signal: jobSignal(config, attempts),
+    occupantOf: config.plansShareNodes === true ? twinOf : occupantOf,
+    claims: (node, { maxUnavailable }) =>
+      config.plansShareNodes !== true && (maxUnavailable !== undefined || mayBeSignalled(node)),
+    isAtWork: (world, { metadata: { name } }) =>
+      jobsAt(world, name).some((job) => isUnfinished(job) && isOfSomePlan(job)),
+    scope: { namespace },
+    watched: [
+      watchedNodes,
+      watchedJobs,
+      { ...watchedPlans, namespace },
+      { ...watchedPods, namespace },
+      { resource: secrets, namespace, isRelevant: isSecretChange, namesIn: hashedSecrets },
+    ],
+    resolve: (plan, world, now) =>
+      resolve(plan, world, now, {
+        attempts,
+        secretOf: (name) => world.get(secrets, name, namespace),
+      }),
+  };
+}
+
+/** For commands that only read, in all namespaces and without access to Secrets. */
+export const cattleView: Dialect<CattlePlan> = viewOf({
+  name: 'system-upgrade-controller',
+  namespace: '',
+  job: { ...DEFAULT_JOB_SETTINGS, drainInJob: false },
+});
+
+function viewOf(config: CattleConfig): Dialect<CattlePlan> {
+  const gate = config.job.drainInJob ? undefined : GATE_BEFORE_DRAIN;
+  return {
+    name: 'cattle',
+    plans: cattlePlans,
+    statusRecord: 'with-conditions',
+    controlPrefix: CONTROL_PREFIX,
+    watched: [watchedNodes, watchedJobs, watchedPlans, watchedPods],
+    resolve: (plan, world, now) => resolve(plan, world, now, {}),
+    project: (rollout, plan, now) => project(rollout, plan, now, gate),
+    planEvents: cattleEvents,
+    isBehind: (node, { version }, { spec }) => isBehind(node, version, spec?.upgrade?.image),
+    ordersByUid: true,
+    unknownOf: (plan) => conditionOf(plan, CHANNEL_TYPE)?.message,
+    warnings: rivalsInCluster,
+    withStalls,
+    stallsOf,
+    planRules: {
+      apply: (plan, policy, world) =>
+        policyOf(plan, policy, world ? settingsIn(plan, world) : config.job),
+    },
+    orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
+    // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
+    drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
+    occupantOf,
+    unnamedCordon,
+    awaits: awaitedBy,
+    // Its Job stands for a node that was deleted.
+    objectOf: (_stage, { name }, world) => world.get(nodes, name) ?? jobsAt(world, name)[0],
+    // A Plan does not say which nodes are controllers, so API server health is not checked.
+    endpoints: () => [],
+    signal: jobSignal(config),
+  };
+}
+
+function isBehind(node: KubeObject, version: string, image = ''): boolean {
+  return isInstaller(image) && isOlder(kubeletVersionOf(node), version);
+}
+
+/** As `prepare` in the images of K3s and RKE2: the Job would wait on its node until that Plan has the same version, and is complete. */
+function awaitedBy(
+  { metadata: { namespace }, spec, status }: CattlePlan,
+  world: World,
+): string | undefined {
+  const [command, name] = spec?.prepare?.args ?? [];
+  if (command !== 'prepare' || name === undefined) return undefined;
+  const other = world.get(cattlePlans, name, namespace);
+  const isOver = other && sameJson(endOf(other), ['True', status?.latestVersion]);
+  return isOver ? undefined : `Plan ${namespace}/${name}`;
+}
+
+/** Jobs have deadlines of their own. As in the original, the window is checked only until the first node is in progress. */
+function policyOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings): RolloutPolicy {
+  const { spec, status } = plan;
+  const windows = spec?.window && !status?.applying ? windowsOf(spec.window) : undefined;
+  const planWindows =
+    windows === undefined || typeof windows === 'string' ? {} : { planWindows: windows };
+  return withDrainOf(plan, { ...policy, ...WITHOUT_DEADLINES, ...planWindows }, settings);
+}
+
+/** As far as the Plan and the Jobs of its controller show them. */
+function settingsIn(plan: CattlePlan, world: World): JobSettings {
+  const isHeldFirst = ({ metadata }: Job): boolean =>
+    metadata.annotations?.[HELD_ANNOTATION] !== undefined;
+  const isTold = conditionOf(plan, WAITING_TYPE)?.reason === GATE_BEFORE_DRAIN;
+  return { ...DEFAULT_JOB_SETTINGS, drainInJob: !isTold && !world.list(jobs).some(isHeldFirst) };
+}
+
+/** That its pod begins or ends decides nothing, unless one failed: a stall begins then, or is over. */
+function isJobChange(before: KubeObject, after: KubeObject): boolean {
+  const decisive = (job: Job): unknown => {
+    const { failed = 0, active } = job.status ?? {};
+    const isOver = [holds(job, 'Complete'), holds(job, 'Failed')];
+    return [isPaused(job), isHeld(job), isOver, failed, failed > 0 ? active : undefined];
+  };
+  return before.metadata.uid !== after.metadata.uid || !sameJson(decisive(before), decisive(after));
+}
+
+/** Ours say the same. */
+const REPLACED = new Set(
+  'Started Completed TargetFailed TargetRefused InvalidPlan VersionUnknown ChannelUnanswered'.split(
+    ' ',
+  ),
+);
+const MOST_NAMES = 10;
+
+/** What a record changes, with the reasons of the original: alerts search for them. `ours` are the engine's. */
+export function cattleEvents(
+  before: CattlePlan,
+  after: CattlePlan,
+  rollout: Rollout,
+  ours: readonly ReportedEvent[],
+) {
+  const { latestVersion, latestHash, applying = [] } = after.status ?? {};
+  const target = `version ${latestVersion}, hash ${latestHash}`;
+  const earlier = new Set(before.status?.applying);
+  const ahead = new Set(recordedNext(before));
+  const done = targetsIn(rollout, 'done').filter((target) => !applying.includes(hostOf(target)));
+  // It started and ended between two records.
+  const both = done.filter(({ name }) => ahead.has(name)).map(hostOf);
+  const ended = [...done.map(hostOf).filter((host) => earlier.has(host)), ...both];
+  const started = [...applying.filter((host) => !earlier.has(host)), ...both];
+  const events: ReportedEvent[] = [];
+  const add = (type: ReportedEvent['type'], code: string, message: string): number =>
+    events.push({ type, reason: { code, message } });
+  const changed = (type: string): string | undefined => {
+    const [was, is] = [conditionOf(before, type), conditionOf(after, type)];
+    return was?.status === is?.status && was?.message === is?.message && was?.reason === is?.reason
+      ? undefined
+      : `${is?.status} ${is?.reason}`;
+  };
+  const told = (type: string): string => conditionOf(after, type)?.message ?? '';
+  const [validated, complete] = [changed('Validated'), changed('Complete')];
+  if (validated?.startsWith('True') === true) add('Normal', 'Validated', 'the Plan is valid');
+  if (validated?.startsWith('False') === true) add('Warning', 'ValidateFailed', told('Validated'));
+  if (changed('LatestResolved')?.startsWith('False') === true)
+    add('Warning', 'ResolveFailed', told('LatestResolved'));
+  if (latestVersion !== undefined && latestVersion !== before.status?.latestVersion)
+    add('Normal', 'Resolved', `resolved to ${target}`);
+  if (complete === 'False JobFailed') add('Warning', 'JobFailed', told('Complete'));
+  const known = recordedFailures(before).nodes;
+  for (const [name, { since, state }] of recordedFailures(after).nodes) {
+    const isTold = complete === 'False JobFailed' && told('Complete').includes(` on Node ${name}:`);
+    const isNew = name !== '' && state === 'failed' && known.get(name)?.since !== since;
+    if (isNew && !isTold) add('Warning', 'JobFailed', failureOn(name));
+  }
+  if (complete === 'False ValidationFailed') add('Warning', 'ValidationFailed', told('Complete'));
+  if (ended.length > 0) add('Normal', 'JobComplete', `Jobs ended on ${listed(ended, MOST_NAMES)}`);
+  if (started.length > 0)
+    add('Normal', 'SyncJob', `Jobs start on ${listed(started, MOST_NAMES)}: ${target}`);
+  if (complete === 'False Waiting') add('Normal', 'Waiting', told('Complete'));
+  if (complete?.startsWith('True') === true)
+    add('Normal', 'Complete', `every selected node is done: ${target}`);
+  for (const { type, reason } of ours)
+    if (!REPLACED.has(reason.code))
+      add(type, reason.code === 'Resting' ? 'JobCompleteWaiting' : reason.code, reason.message);
+  return events;
+}

@@ -1,0 +1,266 @@
+/** Proves when a channel is requested, and how its answer is recorded beside other writers. */
+import { expect, test } from 'vitest';
+import {
+  buildCattlePlan,
+  type CattleSpec,
+} from '../../../../test/support/builders/cattle-plans.ts';
+import { refusal } from '../../../../test/support/builders/memory-api.ts';
+import { FakeClock, settle } from '../../../../test/support/clock/fake-clock.ts';
+import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { cattlePlans } from '../../../api/kinds.ts';
+import type { KubeClient, WatchEvent } from '../../../kube/client.ts';
+import { createInformer } from '../../../kube/watch/informer.ts';
+import { type Controller, runController } from '../../../runtime/controller.ts';
+import { messageOf } from '../../../util/errors.ts';
+import { silentLogger } from '../../../util/log.ts';
+import { channelController } from './channel-controller.ts';
+
+const CHANNEL = 'https://example.com/stable';
+
+interface Rig {
+  readonly controller: Controller;
+  readonly clock: FakeClock;
+  readonly asked: string[];
+  /** What Events said. */
+  readonly told: string[];
+  /** What the server holds now. */
+  readonly stored: () => CattlePlan;
+  readonly reconcile: () => Promise<number | undefined>;
+  /** A person gives the Plan another channel; the controller has not seen it yet. */
+  readonly follow: (channel: string) => void;
+}
+
+interface Setting {
+  readonly conflicts?: number;
+  readonly spec?: Partial<CattleSpec>;
+  readonly status?: CattlePlan['status'];
+}
+
+/** A server with one plan, whose first `conflicts` writes find that it has changed. */
+async function start(
+  ask: () => Promise<string>,
+  { conflicts = 0, spec = { version: '', channel: CHANNEL }, status }: Setting = {},
+): Promise<Rig> {
+  const clock = new FakeClock(T0);
+  let plan: CattlePlan = { ...buildCattlePlan('p', spec), ...(status ? { status } : {}) };
+  let left = conflicts;
+  const [asked, told]: [string[], string[]] = [[], []];
+  async function* watch(): AsyncGenerator<WatchEvent<CattlePlan>> {
+    yield { type: 'ADDED', object: plan };
+    yield {
+      type: 'BOOKMARK',
+      object: {
+        metadata: {
+          name: '',
+          resourceVersion: '1',
+          annotations: { 'k8s.io/initial-events-end': 'true' },
+        },
+      },
+    };
+    await Promise.withResolvers<never>().promise;
+  }
+  const client = {
+    watch,
+    get: async () => await Promise.resolve(plan),
+    replace: async (_resource: unknown, object: CattlePlan) => {
+      if (left-- > 0) throw refusal(409, 'Conflict');
+      plan = object;
+      return await Promise.resolve(object);
+    },
+  } as unknown as KubeClient;
+  const controller = channelController({
+    plans: createInformer(client, cattlePlans, { clock, log: silentLogger }),
+    writer: client,
+    events: {
+      record: (_plan, { type, reason, message }) => void told.push(`${type} ${reason} ${message}`),
+    },
+    intervalMs: 15 * MINUTE,
+    clock,
+    log: silentLogger,
+    ask: async (channel, latestVersion) => {
+      asked.push(`${channel} ${latestVersion || 'first'}`);
+      return await ask();
+    },
+  });
+  const [source] = controller.sources;
+  const stop = new AbortController();
+  void source?.informer.run(stop.signal);
+  await source?.informer.whenSynced(stop.signal);
+  stop.abort();
+  await settle();
+  const reconcile = async (): Promise<number | undefined> => {
+    const context = { abort: stop.signal, log: silentLogger, failures: 0 };
+    return (await controller.reconcile('system-upgrade/p', context))?.requeueAfterMs;
+  };
+  const follow = (channel: string): void =>
+    void (plan = { ...plan, spec: { ...plan.spec, channel } as CattleSpec });
+  return { controller, clock, asked, told, stored: () => plan, reconcile, follow };
+}
+
+const tells = async (): Promise<string> => await Promise.resolve('v1.2.3+k3s1');
+const fails = async (): Promise<string> => await Promise.reject(new Error('no route'));
+
+test('it is asked at once, and again after the interval', async () => {
+  const { reconcile, asked, clock, stored } = await start(tells);
+  expect(await reconcile()).toBe(15 * MINUTE);
+  expect(stored().status).toMatchObject({
+    latestVersion: 'v1.2.3-k3s1',
+    conditions: [{ type: 'LatestResolved', status: 'True', reason: 'Channel' }],
+  });
+  await clock.advance(5 * MINUTE);
+  expect(await reconcile()).toBe(10 * MINUTE);
+  expect(asked).toHaveLength(1);
+  await clock.advance(10 * MINUTE);
+  await reconcile();
+  expect(asked).toHaveLength(2);
+});
+
+test('others who write the same status do not make it ask again', async () => {
+  const { reconcile, asked, stored } = await start(tells, { conflicts: 2 });
+  await reconcile();
+  expect(asked).toEqual([`${CHANNEL} first`]);
+  expect(stored().status?.latestVersion).toBe('v1.2.3-k3s1');
+});
+
+test.each([
+  ['answer', tells, undefined],
+  ['failure', fails, 'no route'],
+])(
+  'a %s that comes after the Plan was given another channel is not recorded',
+  async (_, answer, problem) => {
+    const { reconcile, stored, told, follow } = await start(async () => {
+      follow('https://example.com/v1.34');
+      return await answer();
+    });
+    expect(await reconcile().then(() => undefined, messageOf)).toBe(problem);
+    expect([stored().status, told]).toEqual([undefined, []]);
+  },
+);
+
+test('a failure is told where nothing was resolved before', async () => {
+  const { reconcile, stored, told } = await start(fails);
+  await expect(reconcile()).rejects.toThrow('no route');
+  await expect(reconcile()).rejects.toThrow('no route');
+  expect(stored().status?.conditions).toMatchObject([
+    { type: 'LatestResolved', status: 'False', reason: 'Error', message: 'no route' },
+  ]);
+  expect(told).toEqual(['Warning ResolveFailed no route']);
+});
+
+test('what was resolved stays so while the channel fails, and since when it fails is told', async () => {
+  const conditions = [{ type: 'LatestResolved', status: 'True', reason: 'Channel' }];
+  const status = { latestVersion: 'v1', conditions };
+  const failures = ['no route', 'no route', 'status 503'];
+  const ask = async (): Promise<string> => {
+    const failure = failures.shift();
+    return failure === undefined ? await tells() : await Promise.reject(new Error(failure));
+  };
+  const { reconcile, stored, asked, told, clock } = await start(ask, { status });
+  const failing = (why: string): object => ({
+    latestVersion: 'v1',
+    conditions: [
+      ...conditions,
+      {
+        type: 'RefitChannelFails',
+        reason: 'ResolveFailed',
+        message: `the channel says no version since ${later(0)}: ${why}`,
+      },
+    ],
+  });
+  for (const why of ['no route', 'no route', 'status 503']) {
+    await expect(reconcile()).rejects.toThrow(why);
+    expect(stored().status).toMatchObject(failing(why));
+    await clock.advance(MINUTE);
+  }
+  expect(asked[0]).toBe(`${CHANNEL} v1`);
+  await reconcile();
+  expect(stored().status?.conditions?.map(({ type }) => type)).toEqual(['LatestResolved']);
+  expect(told).toEqual([
+    'Warning ResolveFailed no route',
+    'Warning ResolveFailed status 503',
+    'Normal Resolved the channel says version v1.2.3-k3s1',
+  ]);
+});
+
+test('a plan that follows no channel any more has none that fails', async () => {
+  const conditions = [{ type: 'RefitChannelFails', status: 'True', message: 'why' }];
+  const { reconcile, stored } = await start(fails, {
+    spec: { version: 'v1' },
+    status: { conditions },
+  });
+  await reconcile();
+  expect(stored().status?.conditions).toEqual([]);
+});
+
+test('a version of the plan itself wins: nobody is asked', async () => {
+  const { reconcile, asked } = await start(tells, { spec: { version: 'v1', channel: CHANNEL } });
+  expect(await reconcile()).toBeUndefined();
+  expect(asked).toEqual([]);
+});
+
+test('kubectl replace --force while the channel is asked: the new Plan gets its version', async () => {
+  const clock = new FakeClock(T0);
+  const made = (uid: string, resourceVersion: string): CattlePlan => {
+    const plan = buildCattlePlan('p', { version: '', channel: 'https://example.com/stable' });
+    return { ...plan, metadata: { ...plan.metadata, uid, resourceVersion, generation: 1 } };
+  };
+  let stored = made('old', '1');
+  const first = stored;
+  const replaced = Promise.withResolvers<void>();
+  const answering = Promise.withResolvers<string>();
+  let asked = 0;
+  async function* watch(): AsyncGenerator<WatchEvent<CattlePlan>> {
+    yield { type: 'ADDED', object: first };
+    yield {
+      type: 'BOOKMARK',
+      object: {
+        metadata: {
+          name: '',
+          resourceVersion: '1',
+          annotations: { 'k8s.io/initial-events-end': 'true' },
+        },
+      },
+    };
+    await replaced.promise;
+    yield { type: 'DELETED', object: first };
+    yield { type: 'ADDED', object: stored };
+    await Promise.withResolvers<never>().promise;
+  }
+  const client = {
+    watch,
+    get: async () => await Promise.resolve(stored),
+    replace: async (_resource: unknown, object: CattlePlan) =>
+      await Promise.resolve((stored = object)),
+  } as unknown as KubeClient;
+  const controller = channelController({
+    plans: createInformer(client, cattlePlans, { clock, log: silentLogger }),
+    writer: client,
+    events: { record: () => undefined },
+    intervalMs: 15 * MINUTE,
+    clock,
+    log: silentLogger,
+    ask: async () => {
+      asked++;
+      return await answering.promise;
+    },
+  });
+  const stop = new AbortController();
+  const [source] = controller.sources;
+  void source?.informer.run(stop.signal);
+  await source?.informer.whenSynced(stop.signal);
+  const running = runController(controller, stop.signal, { clock, log: silentLogger });
+  await settle();
+  expect(asked).toBe(1);
+  // A person runs `kubectl replace --force` before the channel has answered.
+  stored = made('new', '3');
+  replaced.resolve();
+  await settle();
+  answering.resolve('v1.2.3');
+  await settle();
+  await clock.advance(MINUTE);
+  await settle();
+  stop.abort();
+  await running;
+  expect([asked, stored.status?.latestVersion]).toEqual([2, 'v1.2.3']);
+});

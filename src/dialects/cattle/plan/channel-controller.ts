@@ -1,0 +1,143 @@
+/** Keeps a Plan's latest version as its channel says: requests the channel at once, then once per interval. */
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { cattlePlans } from '../../../api/kinds.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import type { EventRecorder } from '../../../kube/event-recorder.ts';
+import { keyOf, splitKey } from '../../../kube/resources.ts';
+import { isConflict } from '../../../kube/status-error.ts';
+import type { Informer } from '../../../kube/watch/informer.ts';
+import type { ConditionUpdate } from '../../../runtime/conditions.ts';
+import { type Controller, fromObject, generationChanged } from '../../../runtime/controller.ts';
+import { rfc3339 } from '../../../util/clock.ts';
+import { messageOf, unlessError } from '../../../util/errors.ts';
+import type { Tools } from '../../../util/tools.ts';
+import { CHANNEL_TYPE, conditionOf, says, withoutCondition, withVerdict } from './conditions.ts';
+import { mungeVersion } from './latest.ts';
+
+export interface ChannelParts extends Pick<Tools, 'clock' | 'log'> {
+  readonly plans: Informer<CattlePlan>;
+  readonly writer: KubeClient;
+  readonly events: Pick<EventRecorder, 'record'>;
+  /** Milliseconds between two requests to a channel that answered. */
+  readonly intervalMs: number;
+  /** Rejects if the channel returns no version. */
+  readonly ask: (channel: string, latestVersion: string) => Promise<string>;
+}
+
+/** When a channel answered last. Not persisted: a new process asks again. */
+interface Answer {
+  /** Uid of the Plan, and its channel. */
+  readonly asked: string;
+  readonly at: number;
+}
+
+const MAX_ATTEMPTS = 10;
+
+export function channelController(parts: ChannelParts): Controller {
+  const { plans } = parts;
+  const answers = new Map<string, Answer>();
+  return {
+    name: 'cattle-channel',
+    sources: [fromObject(plans, generationChanged)],
+    reconcile: async (key) => {
+      const { name, namespace } = splitKey(key);
+      const plan = plans.get(name, namespace);
+      if (
+        plan &&
+        plan.metadata.deletionTimestamp === undefined &&
+        plan.spec?.channel &&
+        !plan.spec.version
+      )
+        return await follow(parts, plan, plan.spec.channel, answers);
+      answers.delete(key);
+      if (plan && conditionOf(plan, CHANNEL_TYPE))
+        await record(parts.writer, plan, (it) => withoutCondition(it, CHANNEL_TYPE));
+      return {};
+    },
+    concurrency: 2,
+    timeoutMs: 120_000,
+  };
+}
+
+async function follow(
+  parts: ChannelParts,
+  plan: CattlePlan,
+  channel: string,
+  answers: Map<string, Answer>,
+) {
+  const { intervalMs, clock, log, ask, writer, events } = parts;
+  const key = keyOf(plan);
+  const known = answers.get(key);
+  const age = clock.monotonic() - (known?.at ?? 0);
+  const asked = `${plan.metadata.uid} ${channel}`;
+  if (known?.asked === asked && age < intervalMs) return { requeueAfterMs: intervalMs - age };
+  try {
+    const version = mungeVersion(await ask(channel, plan.status?.latestVersion ?? ''));
+    log.info('channel resolved', { plan: key, version });
+    const isNew = await record(writer, plan, (current) =>
+      withVersion(current, version, clock.now()),
+    );
+    const message = `the channel says version ${version}`;
+    if (isNew && plan.status?.latestVersion !== version)
+      events.record(plan, { type: 'Normal', reason: 'Resolved', message });
+  } catch (error) {
+    const message = messageOf(error);
+    const isNew = await record(writer, plan, (current) =>
+      withFailure(current, message, clock.now()),
+    );
+    if (isNew) events.record(plan, { type: 'Warning', reason: 'ResolveFailed', message });
+    throw error;
+  }
+  answers.set(key, { asked, at: clock.monotonic() });
+  return { requeueAfterMs: intervalMs };
+}
+
+const RESOLVED: ConditionUpdate = {
+  type: 'LatestResolved',
+  status: 'True',
+  reason: 'Channel',
+  message: '',
+};
+
+function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan {
+  const resolved = withVerdict(withoutCondition(plan, CHANNEL_TYPE), RESOLVED, now);
+  const { status } = resolved;
+  return status?.latestVersion === version
+    ? resolved
+    : { ...resolved, status: { ...status, latestVersion: version } };
+}
+
+/** A resolved version stays, so a rollout continues while its channel is unavailable: that has a condition of its own. */
+function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan {
+  const [, since = rfc3339(now)] =
+    / since (\S+): /.exec(conditionOf(plan, CHANNEL_TYPE)?.message ?? '') ?? [];
+  const failing = `the channel says no version since ${since}: ${message}`;
+  const failure: ConditionUpdate = says(plan, RESOLVED)
+    ? { type: CHANNEL_TYPE, status: 'True', reason: 'ResolveFailed', message: failing }
+    : { type: 'LatestResolved', status: 'False', reason: 'Error', message };
+  return withVerdict(plan, failure, now);
+}
+
+/** The engine writes the same status: a conflict applies the change again. False without a change, or once another channel is followed. */
+async function record(
+  writer: KubeClient,
+  { metadata, spec }: CattlePlan,
+  change: (plan: CattlePlan) => CattlePlan,
+) {
+  const { name, namespace, uid } = metadata;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const current = await writer.get(cattlePlans, name, { namespace });
+    const changed = change(current);
+    if (
+      changed === current ||
+      current.metadata.uid !== uid ||
+      current.spec?.channel !== spec?.channel
+    )
+      return false;
+    if (
+      await unlessError(isConflict)(writer.replace(cattlePlans, changed, { subresource: 'status' }))
+    )
+      return true;
+  }
+  throw new Error(`could not write the status of Plan ${name}: ${MAX_ATTEMPTS} conflicts in a row`);
+}

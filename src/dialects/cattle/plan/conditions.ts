@@ -1,0 +1,94 @@
+/** Reads conditions, and updates those of a Plan as the original does: a new status or message changes the time, a new reason alone does not. */
+import type { CattleCondition, CattlePlan } from '../../../api/cattle/plan.ts';
+import type { Condition, Job } from '../../../kube/resources.ts';
+import type { ConditionUpdate } from '../../../runtime/conditions.ts';
+import { rfc3339 } from '../../../util/clock.ts';
+import { listedSentences } from '../../../util/phrases.ts';
+import { printable } from '../../../util/printable.ts';
+
+/** A condition of our own: the channel fails, and what it said last stays. */
+export const CHANNEL_TYPE = 'RefitChannelFails';
+
+/** Another: nodes whose Job or pod cannot start, and why. */
+const STALLED_TYPE = 'RefitStalled';
+const MOST_STALLS = 3;
+
+export function conditionOf(plan: CattlePlan, type: string): CattleCondition | undefined {
+  return plan.status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** What began just now is told once it has lasted, or if it was told before. */
+export function withStalls(
+  plan: CattlePlan,
+  stalls: ReadonlyMap<string, boolean>,
+  now: number,
+): CattlePlan {
+  const before = stallsOf(plan) ?? '';
+  const told = [...stalls].flatMap(([message, lasts]) =>
+    lasts || before.includes(printable(message)) ? message : [],
+  );
+  if (told.length === 0) return withoutCondition(plan, STALLED_TYPE);
+  const message = listedSentences(told.toSorted(), MOST_STALLS);
+  return withVerdict(plan, { type: STALLED_TYPE, status: 'True', reason: 'Stalled', message }, now);
+}
+
+/** The same object if it has none of that type. */
+export function withoutCondition(plan: CattlePlan, type: string): CattlePlan {
+  const { conditions = [] } = plan.status ?? {};
+  const kept = conditions.filter((each) => each.type !== type);
+  return kept.length === conditions.length
+    ? plan
+    : { ...plan, status: { ...plan.status, conditions: kept } };
+}
+
+/** The same object if it says so already. */
+export function withVerdict(plan: CattlePlan, verdict: ConditionUpdate, now: number): CattlePlan {
+  if (says(plan, verdict)) return plan;
+  const conditions = withVerdicts(plan.status?.conditions ?? [], [verdict], now);
+  return { ...plan, status: { ...plan.status, conditions } };
+}
+
+export function stallsOf(plan: CattlePlan): string | undefined {
+  return conditionOf(plan, STALLED_TYPE)?.message;
+}
+
+export function holds({ status }: Job, type: string): Condition | undefined {
+  return status?.conditions?.find(
+    (condition) => condition.type === type && condition.status === 'True',
+  );
+}
+
+/** True if the plan already has exactly this condition. */
+export function says(
+  plan: CattlePlan,
+  { type, status, reason, message: said }: ConditionUpdate,
+): boolean {
+  const known = conditionOf(plan, type);
+  const message = printable(said);
+  return known?.status === status && known.reason === reason && (known.message ?? '') === message;
+}
+
+/** Keeps other conditions and the order; `now` in milliseconds. */
+export function withVerdicts(
+  known: readonly CattleCondition[],
+  verdicts: readonly ConditionUpdate[],
+  now: number,
+) {
+  const all = new Map(known.map((condition) => [condition.type, condition]));
+  for (const verdict of verdicts)
+    all.set(verdict.type, updated(all.get(verdict.type), verdict, now));
+  return [...all.values()];
+}
+
+function updated(
+  known: CattleCondition | undefined,
+  verdict: ConditionUpdate,
+  now: number,
+): CattleCondition {
+  const { message: said, ...rest } = verdict;
+  const message = printable(said);
+  const { message: before = '', ...others } = known ?? { type: verdict.type, status: '' };
+  const isSame = others.status === verdict.status && before === message;
+  const time = isSame ? {} : { lastUpdateTime: rfc3339(now) };
+  return { ...others, ...rest, ...time, ...(message === '' ? {} : { message }) };
+}

@@ -1,0 +1,73 @@
+/** Proves how the environment is read: the original's defaults, also for invalid values. */
+import { expect, test } from 'vitest';
+import type { Logger } from '../../../util/log.ts';
+import { silentLogger } from '../../../util/log.ts';
+import { DEFAULT_JOB_SETTINGS, flag, jobSettings, leaseTimes, pollingInterval } from './config.ts';
+
+test('without variables the defaults count', () => {
+  expect(jobSettings({ SYSTEM_UPGRADE_JOB_KUBECTL_IMAGE: '' }, silentLogger)).toEqual(
+    DEFAULT_JOB_SETTINGS,
+  );
+  expect(leaseTimes({}, silentLogger)).toEqual({
+    leaseDurationMs: 45_000,
+    renewDeadlineMs: 30_000,
+    retryPeriodMs: 2000,
+  });
+  expect(pollingInterval({}, silentLogger)).toBe(900_000);
+});
+
+test('each variable reaches its setting', () => {
+  const env = {
+    SYSTEM_UPGRADE_JOB_ACTIVE_DEADLINE_SECONDS: '900',
+    SYSTEM_UPGRADE_JOB_ACTIVE_DEADLINE_SECONDS_MAX: '1000',
+    SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: '99',
+    SYSTEM_UPGRADE_JOB_IMAGE_PULL_POLICY: 'Always',
+    SYSTEM_UPGRADE_JOB_KUBECTL_IMAGE: 'kubectl:1',
+    SYSTEM_UPGRADE_JOB_KUBECTL_IMAGE_WINDOWS: 'kubectl:w',
+    SYSTEM_UPGRADE_JOB_PRIVILEGED: 'f',
+    SYSTEM_UPGRADE_JOB_TTL_SECONDS_AFTER_FINISH: '1',
+    SYSTEM_UPGRADE_JOB_POD_REPLACEMENT_POLICY: 'Failed',
+    SYSTEM_UPGRADE_JOB_DRAIN_IN_JOB: 'false',
+  };
+  expect(Object.values(jobSettings(env, silentLogger))).toEqual([
+    900,
+    1000,
+    99,
+    'Always',
+    'kubectl:1',
+    'kubectl:w',
+    false,
+    1,
+    'Failed',
+    false,
+  ]);
+});
+
+test('what cannot be read is logged, and the default counts', () => {
+  const told: unknown[] = [];
+  const log: Logger = { ...silentLogger, error: (_message, fields) => told.push(fields?.['name']) };
+  const env = { SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT: 'many', SYSTEM_UPGRADE_JOB_PRIVILEGED: 'yes' };
+  expect(jobSettings(env, log)).toEqual(DEFAULT_JOB_SETTINGS);
+  expect(told).toEqual(Object.keys(env));
+});
+
+test.each([
+  ['30m', 1_800_000],
+  ['61s', 61_000],
+  ['1m', 900_000],
+  ['soon', 900_000],
+])('a polling interval of %s', (text, milliseconds) => {
+  expect(pollingInterval({ SYSTEM_UPGRADE_PLAN_POLLING_INTERVAL: text }, silentLogger)).toBe(
+    milliseconds,
+  );
+});
+
+test.each([
+  ['true', true],
+  ['T', true],
+  ['0', false],
+  ['yes', undefined],
+  ['', undefined],
+])('"%s" as a truth', (text, value) => {
+  expect(flag(text)).toBe(value);
+});

@@ -1,0 +1,321 @@
+/** Renders the Job that upgrades one node exactly as the original, so that each can continue the other's Jobs. */
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import type { ContainerSpec, DrainSpec, SecretSpec } from '../../../api/cattle/workload.ts';
+import { cattlePlans } from '../../../api/kinds.ts';
+import { COMMON_PREFIX } from '../../../engine/model/controls.ts';
+import { apiVersionOf, type Job, type Node } from '../../../kube/resources.ts';
+import { formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
+import { defined } from '../../../util/json.ts';
+import { type CattleConfig, deadlineOf, type JobSettings } from './config.ts';
+import { leaderDrains } from './leader-drain.ts';
+import * as names from './names.ts';
+import { stamped } from './stamps.ts';
+
+/** The original's, which names of nodes that agree up to the first dot share, and one of the node alone. */
+export function jobNamesOf(
+  planName: string,
+  nodeName: string,
+  hash: string,
+): readonly [string, string] {
+  const nameOf = (node: string): string =>
+    names.shortenedName('apply', planName, 'on', node, 'with', hash);
+  return [nameOf(nodeName.split('.')[0] ?? ''), nameOf(nodeName)];
+}
+
+export function hostnameOf({ metadata }: Node): string {
+  return metadata.labels?.[names.HOSTNAME_LABEL] ?? metadata.name;
+}
+
+/** The original creates Jobs paused and records the intent later. Here the intent is recorded first. */
+export function jobOf(config: CattleConfig, rendering: Rendering): Job {
+  const { plan, node, hash } = rendering;
+  const { metadata, spec } = plan;
+  const labels = labelsOf(config, rendering);
+  const annotations = copied(
+    metadata.annotations,
+    'cattle.io/',
+    'kubectl.kubernetes.io/',
+    COMMON_PREFIX,
+  );
+  const ttl = ttlOf(rendering);
+  const isLeaders = leaderDrains(plan, rendering.settings);
+  const held = isLeaders ? { [names.HELD_ANNOTATION]: 'true' } : {};
+  const deadline = deadlineOf(spec?.jobActiveDeadlineSecs, config.job);
+  const { name, namespace, uid = '' } = metadata;
+  const owner = { apiVersion: apiVersionOf(cattlePlans), kind: cattlePlans.kind, name, uid };
+  const job: Job = {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name: rendering.name ?? jobNamesOf(name, node.metadata.name, hash)[0],
+      ...defined({ namespace }),
+      labels,
+      annotations: { ...annotations, [names.TTL_ANNOTATION]: String(ttl), ...held },
+      ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: false }],
+    },
+    spec: {
+      completions: 1,
+      parallelism: 1,
+      backoffLimit: config.job.backoffLimit,
+      podReplacementPolicy: config.job.podReplacementPolicy,
+      ttlSecondsAfterFinished: ttl,
+      ...(isLeaders ? { suspend: true } : {}),
+      ...defined({ activeDeadlineSeconds: deadline }),
+      template: { metadata: { labels, annotations }, spec: podSpecOf(rendering) },
+    },
+  };
+  return stamped(job, config.name, plan);
+}
+
+function labelsOf(
+  { name }: CattleConfig,
+  { plan, node, version, hash }: Rendering,
+): Record<string, string> {
+  return {
+    [names.CONTROLLER_LABEL]: name,
+    [names.EXCLUSIVE_LABEL]: String(plan.spec?.exclusive ?? false),
+    [names.NODE_LABEL]: node.metadata.name,
+    [names.PLAN_LABEL]: plan.metadata.name,
+    [names.VERSION_LABEL]: version,
+    [names.hashLabelOf(plan.metadata.name)]: hash,
+    ...copied(plan.metadata.labels, 'cattle.io/'),
+  };
+}
+
+function copied(
+  entries: Record<string, string> = {},
+  ...reserved: readonly string[]
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(entries).filter(([key]) => !reserved.some((part) => key.includes(part))),
+  );
+}
+
+/** Seconds until a finished Job is deleted. */
+export function ttlOf({ plan, settings }: Pick<Rendering, 'plan' | 'settings'>): number {
+  const delay = (parseGoDuration(plan.spec?.postCompleteDelay ?? '') ?? 0) / 1e9;
+  return delay > settings.ttlSecondsAfterFinish
+    ? Math.ceil(delay) + 60
+    : settings.ttlSecondsAfterFinish;
+}
+
+const CORDONED = {
+  key: 'node.kubernetes.io/unschedulable',
+  operator: 'Exists',
+  effect: 'NoSchedule',
+};
+
+function podSpecOf(rendering: Rendering): Record<string, unknown> {
+  const { plan, node } = rendering;
+  const {
+    serviceAccountName,
+    priorityClassName,
+    imagePullSecrets,
+    tolerations = [],
+    upgrade,
+  } = plan.spec ?? {};
+  const init = initContainers(rendering);
+  return {
+    hostIPC: true,
+    hostPID: true,
+    hostNetwork: true,
+    dnsPolicy: 'ClusterFirstWithHostNet',
+    restartPolicy: 'Never',
+    ...defined({ serviceAccountName, priorityClassName, imagePullSecrets }),
+    tolerations: [CORDONED, ...tolerations],
+    affinity: affinityOf(rendering, hostnameOf(node)),
+    volumes: volumesOf(rendering),
+    ...(init.length === 0 ? {} : { initContainers: init }),
+    containers: upgrade ? [upgradeContainer(upgrade, rendering)] : [],
+  };
+}
+
+function affinityOf({ plan }: Rendering, hostname: string): unknown {
+  const node = { key: names.HOSTNAME_LABEL, operator: 'In', values: [hostname] };
+  const others = plan.spec?.exclusive
+    ? { key: names.EXCLUSIVE_LABEL, operator: 'In', values: ['true'] }
+    : { key: names.PLAN_LABEL, operator: 'In', values: [plan.metadata.name] };
+  const nodeSelectorTerms = [{ matchExpressions: [node] }];
+  const apart = {
+    labelSelector: { matchExpressions: [others] },
+    topologyKey: names.HOSTNAME_LABEL,
+  };
+  return {
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+    podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] },
+  };
+}
+
+function volumesOf({ plan }: Rendering): unknown[] {
+  const { secrets = [], upgrade } = plan.spec ?? {};
+  const ofPod = (path: string): unknown => ({
+    path,
+    fieldRef: { apiVersion: 'v1', fieldPath: `metadata.${path}` },
+  });
+  return [
+    { name: 'host-root', hostPath: { path: '/', type: 'Directory' } },
+    {
+      name: 'pod-info',
+      downwardAPI: { defaultMode: 0o644, items: [ofPod('labels'), ofPod('annotations')] },
+    },
+    ...secrets.map(({ name, ignoreUpdates: optional = false, defaultMode }) => ({
+      name: names.shortenedName('secret', name),
+      secret: defined({ secretName: name, optional, defaultMode }),
+    })),
+    ...(upgrade?.volumes ?? []).map(({ name, source }) => ({ name, hostPath: { path: source } })),
+  ];
+}
+
+export interface Rendering {
+  /** That of the original if absent. */
+  readonly name?: string | undefined;
+  readonly plan: CattlePlan;
+  readonly node: Node;
+  readonly version: string;
+  readonly hash: string;
+  readonly settings: JobSettings;
+}
+
+type Container = Readonly<Record<string, unknown>>;
+
+export function initContainers(rendering: Rendering): Container[] {
+  const { plan, node, settings } = rendering;
+  const { prepare, drain, cordon, upgrade } = plan.spec ?? {};
+  const { name } = node.metadata;
+  // May be empty for Windows nodes.
+  const image = isWindows(node) ? settings.kubectlImageWindows : settings.kubectlImage;
+  const kubectl = { image, volumes: upgrade?.volumes ?? [] };
+  const host = windowsContext(node);
+  const containers: Container[] = [];
+  if (prepare)
+    containers.push(
+      container('prepare', tagged(prepare, rendering), rendering, host ?? prepare.securityContext),
+    );
+  if (leaderDrains(plan, settings)) return containers;
+  if (drain)
+    containers.push(
+      container('drain', { ...kubectl, args: drainArguments(drain, name) }, rendering, host),
+    );
+  else if (cordon === true)
+    containers.push(container('cordon', { ...kubectl, args: ['cordon', name] }, rendering, host));
+  return containers;
+}
+
+export function upgradeContainer(upgrade: ContainerSpec, rendering: Rendering): Container {
+  const { privileged } = rendering.settings;
+  const standard = windowsContext(rendering.node) ?? {
+    privileged,
+    capabilities: { add: ['CAP_SYS_BOOT'] },
+  };
+  return container(
+    'upgrade',
+    tagged(upgrade, rendering),
+    rendering,
+    upgrade.securityContext ?? standard,
+  );
+}
+
+function container(
+  name: string,
+  spec: ContainerSpec,
+  rendering: Rendering,
+  securityContext: unknown,
+): Container {
+  const { plan, settings } = rendering;
+  const { image, command, args, envFrom } = spec;
+  return {
+    name,
+    image,
+    ...defined({ command, args }),
+    env: environment(spec, rendering),
+    ...defined({ envFrom }),
+    volumeMounts: [
+      { name: 'host-root', mountPath: '/host' },
+      { name: 'pod-info', mountPath: '/run/system-upgrade/pod', readOnly: true },
+      ...(plan.spec?.secrets ?? []).map(secretMount),
+      ...(spec.volumes ?? []).map((volume) => ({
+        name: volume.name,
+        mountPath: volume.destination,
+      })),
+    ],
+    ...defined({ securityContext }),
+    imagePullPolicy: settings.imagePullPolicy,
+  };
+}
+
+function tagged(spec: ContainerSpec, { version }: Rendering): ContainerSpec {
+  return { ...spec, image: withLatestTag(spec.image, version) };
+}
+
+function environment({ envs = [] }: ContainerSpec, { plan, version, hash }: Rendering): unknown[] {
+  const fromPod = (name: string, fieldPath: string): unknown => ({
+    name,
+    valueFrom: { fieldRef: { fieldPath } },
+  });
+  return [
+    fromPod('SYSTEM_UPGRADE_NODE_NAME', 'spec.nodeName'),
+    fromPod('SYSTEM_UPGRADE_POD_NAME', 'metadata.name'),
+    fromPod('SYSTEM_UPGRADE_POD_UID', 'metadata.uid'),
+    ...envs,
+    { name: 'SYSTEM_UPGRADE_PLAN_NAME', value: plan.metadata.name },
+    { name: 'SYSTEM_UPGRADE_PLAN_LATEST_HASH', value: hash },
+    { name: 'SYSTEM_UPGRADE_PLAN_LATEST_VERSION', value: version },
+  ];
+}
+
+function secretMount({ name, path }: SecretSpec): unknown {
+  const mountPath = path.startsWith('/')
+    ? path
+    : `/run/system-upgrade/secrets/${path === '' ? name : path}`;
+  return { name: names.shortenedName('secret', name), mountPath, readOnly: true };
+}
+
+export function isWindows({ metadata: { labels } }: Node): boolean {
+  return labels?.['kubernetes.io/os'] === 'windows';
+}
+
+function windowsContext(node: Node): unknown {
+  if (!isWindows(node)) return undefined;
+  return { windowsOptions: { hostProcess: true, runAsUserName: 'NT AUTHORITY\\SYSTEM' } };
+}
+
+/** Arguments of `kubectl drain`; never drains the pods of Jobs and of the controller. */
+export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
+  const {
+    deleteLocalData = true,
+    deleteEmptydirData = true,
+    ignoreDaemonSets = true,
+    timeout,
+  } = drain;
+  const { skipWaitForDeleteTimeout = 0, gracePeriod } = drain;
+  const flags: readonly [boolean, ...string[]][] = [
+    [ignoreDaemonSets, '--ignore-daemonsets'],
+    [deleteLocalData && deleteEmptydirData, '--delete-emptydir-data'],
+    [drain.force === true, '--force'],
+    [
+      timeout !== undefined,
+      '--timeout',
+      typeof timeout === 'number' ? formatGoDuration(timeout) : String(timeout),
+    ],
+    [gracePeriod !== undefined, '--grace-period', String(gracePeriod)],
+    [drain.disableEviction === true, '--disable-eviction=true'],
+    [
+      skipWaitForDeleteTimeout > 0,
+      '--skip-wait-for-delete-timeout',
+      String(skipWaitForDeleteTimeout),
+    ],
+  ];
+  const selector = names.selectorText(drain.podSelector ?? {}, `!${names.CONTROLLER_LABEL}`);
+  const given = flags.flatMap(([isGiven, ...texts]) => (isGiven ? texts : []));
+  return ['drain', nodeName, '--pod-selector', selector, ...given];
+}
+
+const REPOSITORY = /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*$/;
+
+/** Adds the version as tag, unless there is a tag or digest, or the image is not a valid reference. */
+export function withLatestTag(image: string, version: string): string {
+  const afterHost = image.slice(image.lastIndexOf('/') + 1);
+  if (/[:@]/.test(afterHost) || !REPOSITORY.test(image) || !/^[\w][\w.-]{0,127}$/.test(version))
+    return image;
+  return `${image.replace(/^(?:index\.)?docker\.io\/(?:library\/(?=[^/]+$))?/, '').replace(/^library\/(?=[^/]+$)/, '')}:${version}`;
+}

@@ -1,0 +1,237 @@
+/** Resolves a Plan to its latest version and hash, or to problems in the words of the original. */
+import { hash } from 'node:crypto';
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { because, type Reason } from '../../../engine/model/reasons.ts';
+import type { Secret } from '../../../kube/resources.ts';
+import { selectorFault } from '../../../kube/selectors.ts';
+import type { ConditionUpdate } from '../../../runtime/conditions.ts';
+import { formatGoDuration, parseGoDuration } from '../../../util/duration.ts';
+import { escapeLikeGo, isRecord, stableStringify } from '../../../util/json.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { conditionOf, says } from './conditions.ts';
+import { DIGEST_ANNOTATION, expandedLabels, hashLabelOf } from './names.ts';
+import { windowsOf } from './window.ts';
+
+/** Makes a version usable as a label value: `v1.2.3+k3s1` becomes `v1.2.3-k3s1`. */
+export function mungeVersion(version: string): string {
+  return version.replaceAll('+', '-');
+}
+
+export function hashedSecrets({ spec }: CattlePlan): string[] {
+  return (spec?.secrets ?? [])
+    .filter(({ ignoreUpdates }) => ignoreUpdates !== true)
+    .map(({ name }) => name);
+}
+
+/** 56 hexadecimal digits; `secrets` are those of `hashedSecrets`, in the same order. */
+export function latestHash(plan: CattlePlan, version: string, secrets: readonly Secret[]): string {
+  const paths = plan.metadata.annotations?.[DIGEST_ANNOTATION];
+  const digest = paths ? digestOf(plan, paths) : '';
+  const parts = [version, plan.spec?.serviceAccountName ?? '', digest, ...secrets.map(secretHash)];
+  return hash('sha224', parts.join(''));
+}
+
+/** Replaces digits that could form words. */
+const LETTERS: Readonly<Record<string, string>> = { '0': 'g', '1': 'h', '3': 'k', a: 'm', e: 't' };
+
+/** Ten characters, as kubectl makes them for generated Secrets; from the content and the name. */
+export function secretHash({ metadata, type = '', data, immutable }: Secret): string {
+  const content = { data: data ?? null, immutable, kind: 'Secret', name: metadata.name, type };
+  const hex = hash('sha256', escapeLikeGo(stableStringify(content)));
+  return hex.slice(0, 10).replaceAll(/[013ae]/g, (digit) => ownMember(LETTERS, digit) ?? digit);
+}
+
+/** The text of the fields that the digest annotation lists: comma-separated paths, without list items; blanks are not trimmed. */
+export function digestOf(plan: CattlePlan, paths: string): string {
+  const root = { ...plan, spec: asWritten(plan.spec ?? {}, 'spec') };
+  return paths
+    .split(',')
+    .map((path) =>
+      path
+        .split('.')
+        .reduce<unknown>((at, key) => (isRecord(at) ? ownMember(at, key) : undefined), root),
+    )
+    .map((value) => (Array.isArray(value) ? print(value[0] ?? '') : print(value ?? '')).trim())
+    .join('');
+}
+
+/** As Go prints values: `map[a:1 b:[x y]]`. */
+function print(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(print).join(' ')}]`;
+  if (value === null) return '<nil>';
+  if (!isRecord(value)) return typeof value === 'string' ? value : JSON.stringify(value);
+  const members = Object.entries(value).toSorted(([a], [b]) =>
+    Buffer.compare(Buffer.from(a), Buffer.from(b)),
+  );
+  return `map[${members.map(([key, member]) => `${key}:${print(member)}`).join(' ')}]`;
+}
+
+/** Pointers in Go: their zero values are written too. */
+const POINTERS = new Set(
+  [
+    'jobActiveDeadlineSecs timeout gracePeriod deleteLocalData deleteEmptydirData ignoreDaemonSets',
+    'nodeSelector podSelector drain prepare upgrade window securityContext defaultMode optional privileged',
+    'runAsUser runAsGroup runAsNonRoot readOnlyRootFilesystem allowPrivilegeEscalation tolerationSeconds',
+  ].flatMap((line) => line.split(' ')),
+);
+/** Maps of free keys and values, which stay as they are. */
+const MAPS = new Set(['matchLabels', 'postCompleteLabels']);
+
+/** The value as Go would write it: without zero values, durations in Go's form. */
+function asWritten(value: unknown, name: string): unknown {
+  if (name === 'postCompleteDelay' && typeof value === 'string') {
+    const nanoseconds = parseGoDuration(value);
+    return nanoseconds === undefined ? value : formatGoDuration(nanoseconds);
+  }
+  if (Array.isArray(value)) return value.map((item) => asWritten(item, ''));
+  if (!isRecord(value) || MAPS.has(name)) return value;
+  const members = Object.entries(value).map(([key, member]): [string, unknown] => [
+    key,
+    asWritten(member, key),
+  ]);
+  return Object.fromEntries(
+    members.filter(([key, member]) => POINTERS.has(key) || !isZero(member)),
+  );
+}
+
+export function isZero(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  if (isRecord(value)) return Object.keys(value).length === 0;
+  return value === undefined || value === null || value === '' || value === 0 || value === false;
+}
+
+export interface Latest {
+  /** The recorded values if there are problems. */
+  readonly version: string;
+  readonly hash: string;
+  readonly problems: readonly Reason[];
+}
+
+/** Without access to Secrets, the recorded hash is used. */
+export type SecretLookup = (name: string) => Secret | undefined;
+
+export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefined): Latest {
+  const { latestVersion = '', latestHash: recordedHash = '' } = plan.status ?? {};
+  const recorded = { version: latestVersion, hash: recordedHash };
+  const secrets = hashedSecrets(plan).map((name) => ({ name, secret: secretOf?.(name) }));
+  const absent = secretOf ? secrets.filter(({ secret }) => !secret) : [];
+  const fault =
+    faultOf(plan) ??
+    recordedFault(plan, secretOf) ??
+    absent.map(({ name }) => `secrets "${name}" not found`).join(', ');
+  if (fault !== '') return { ...recorded, problems: [because('InvalidPlan', fault)] };
+  const version = versionOf(plan);
+  if (version === undefined) {
+    const { message = '' } = conditionOf(plan, 'LatestResolved') ?? {};
+    const waiting = `waiting for the version of the channel${message === '' ? '' : `: ${message}`}`;
+    const problem = plan.spec?.channel
+      ? because('ChannelUnanswered', waiting)
+      : because('VersionUnknown', NEITHER);
+    return { ...recorded, problems: [problem] };
+  }
+  const invalid = version === '' ? 'it is empty' : selectorFault({ matchLabels: { version } });
+  if (invalid !== undefined)
+    return {
+      ...recorded,
+      problems: [because('InvalidPlan', `the version is invalid, ${invalid}`)],
+    };
+  const found = secrets.flatMap(({ secret }) => secret ?? []);
+  const hash = found.length === secrets.length ? latestHash(plan, version, found) : recordedHash;
+  return { version, hash, problems: [] };
+}
+
+/** Characters of a selector, which each decision reads for each Node. */
+const LONGEST_SELECTOR = 2 ** 16;
+
+function lengthFault(selector: unknown): string | undefined {
+  const { length } = JSON.stringify(selector ?? {});
+  return length > LONGEST_SELECTOR
+    ? `${length} is too many characters; use at most ${LONGEST_SELECTOR}`
+    : undefined;
+}
+
+const SOME_HASH = '0'.repeat(56);
+
+/** The first problem, in the order of the original. */
+function faultOf(plan: CattlePlan): string | undefined {
+  const { metadata, spec } = plan;
+  const { drain, window, postCompleteDelay, postCompleteLabels, nodeSelector } = spec ?? {};
+  if (drain?.deleteEmptydirData !== undefined && drain.deleteLocalData !== undefined)
+    return 'spec.drain cannot specify both deleteEmptydirData and deleteLocalData';
+  const selectors = {
+    'metadata.name': { matchLabels: { [hashLabelOf(metadata.name)]: metadata.name } },
+    'spec.drain.podSelector': drain?.podSelector,
+    'spec.nodeSelector': nodeSelector,
+    'spec.postCompleteLabels': {
+      matchLabels: expandedLabels(postCompleteLabels, versionOf(plan) ?? 'v', SOME_HASH),
+    },
+  };
+  for (const [field, selector] of Object.entries(selectors)) {
+    const fault = lengthFault(selector) ?? selectorFault(selector);
+    if (fault !== undefined) return `${field} is invalid, ${fault}`;
+  }
+  const windows = window && windowsOf(window);
+  if (typeof windows === 'string') return `spec.window is invalid, ${windows}`;
+  if (postCompleteDelay === undefined) return undefined;
+  const delay = parseGoDuration(postCompleteDelay);
+  if (delay === undefined)
+    return `spec.postCompleteDelay is invalid, "${postCompleteDelay}" is not a duration; use for example 90s or 1h30m`;
+  return delay < 0 ? 'spec.postCompleteDelay is negative' : undefined;
+}
+
+/** Who cannot read Secrets believes the leader, for as long as the Plan names some. */
+function recordedFault(plan: CattlePlan, secretOf: SecretLookup | undefined): string | undefined {
+  const { status, message } = conditionOf(plan, 'Validated') ?? {};
+  const isKnown = secretOf === undefined && status === 'False' && hashedSecrets(plan).length > 0;
+  return isKnown && message?.startsWith('secrets "') === true ? message : undefined;
+}
+
+function versionOf(plan: CattlePlan): string | undefined {
+  const { version = '', channel = '' } = plan.spec ?? {};
+  if (version !== '') return mungeVersion(version);
+  const { status, reason } = conditionOf(plan, 'LatestResolved') ?? {};
+  return channel !== '' && status === 'True' && reason === 'Channel'
+    ? plan.status?.latestVersion
+    : undefined;
+}
+
+const NEITHER = 'cannot resolve plan: missing channel and version';
+
+/** `LatestResolved` of a channel is set by the channel controller. */
+export function conditionsOf({ spec }: CattlePlan, problems: readonly Reason[]): ConditionUpdate[] {
+  const invalid = problems.find(({ code }) => code === 'InvalidPlan');
+  if (invalid)
+    return [{ type: 'Validated', status: 'False', reason: 'Error', message: invalid.message }];
+  const validated: ConditionUpdate = {
+    type: 'Validated',
+    status: 'True',
+    reason: 'PlanIsValid',
+    message: '',
+  };
+  const resolved = {
+    type: 'LatestResolved',
+    status: 'True',
+    reason: 'Version',
+    message: '',
+  } as const;
+  const unresolved = { ...resolved, status: 'False', reason: 'Error', message: NEITHER } as const;
+  if (spec?.version) return [validated, resolved];
+  return spec?.channel ? [validated] : [validated, unresolved];
+}
+
+export const NOT_READY: ConditionUpdate = {
+  type: 'Complete',
+  status: 'False',
+  reason: 'NotReady',
+  message: 'plan is not valid and resolved',
+};
+
+export function isRecorded(plan: CattlePlan, { version, hash, problems }: Latest): boolean {
+  const { latestVersion = '', latestHash: recordedHash = '' } = plan.status ?? {};
+  const wanted = [...conditionsOf(plan, problems), ...(problems.length > 0 ? [NOT_READY] : [])];
+  return (
+    latestVersion === version &&
+    recordedHash === hash &&
+    wanted.every((verdict) => says(plan, verdict))
+  );
+}

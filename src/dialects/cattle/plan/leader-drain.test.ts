@@ -1,0 +1,279 @@
+/** Proves what becomes of a held Job and of its node: drain, abort, failure, deletion of the Plan, and a change of the setting. */
+import { expect, test } from 'vitest';
+import {
+  buildCattlePlan,
+  type CattleSpec,
+} from '../../../../test/support/builders/cattle-plans.ts';
+import { buildNode } from '../../../../test/support/builders/nodes.ts';
+import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
+import { later, T0 } from '../../../../test/support/clock/times.ts';
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { withCordon } from '../../../drain/cordon-marks.ts';
+import { NO_CONTROLS } from '../../../engine/model/controls.ts';
+import type { Decision } from '../../../engine/model/decision.ts';
+import { ownerOf, withStages } from '../../../engine/model/rollout.ts';
+import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
+import { gather, gatherFacts } from '../../../engine/snapshot/gather.ts';
+import { decide } from '../../../engine/turn/decide.ts';
+import { type Job, jobs, type Node, nodes, pods, secrets } from '../../../kube/resources.ts';
+import { cattle } from './cattle-dialect.ts';
+import { trimJob } from './cattle-signal.ts';
+import { DEFAULT_JOB_SETTINGS } from './config.ts';
+import { jobOf } from './job.ts';
+import { latestHash } from './latest.ts';
+import { markOf } from './leader-drain.ts';
+
+const configOf = (drainInJob: boolean) => ({
+  name: 'controller',
+  namespace: 'system-upgrade',
+  job: { ...DEFAULT_JOB_SETTINGS, drainInJob },
+});
+const LEADER = configOf(false);
+const hash = latestHash(buildCattlePlan('p'), 'v1.2.3', []);
+const open = buildNode('a', { labels: { 'kubernetes.io/hostname': 'a' } }, 'True');
+
+function planOf(spec: Partial<CattleSpec>, annotations?: Record<string, string>): CattlePlan {
+  const plan = buildCattlePlan('p', spec);
+  const conditions = [
+    'Complete False SyncJob',
+    'Validated True PlanIsValid',
+    'LatestResolved True Version',
+  ].map((each) => {
+    const [type = '', status = '', reason = ''] = each.split(' ');
+    return { type, status, reason };
+  });
+  return {
+    ...plan,
+    metadata: { ...plan.metadata, ...(annotations && { annotations }) },
+    status: { conditions, latestVersion: 'v1.2.3', latestHash: hash, applying: ['a'] },
+  };
+}
+
+function jobFor(plan: CattlePlan, config = LEADER): Job {
+  const job = jobOf(config, { plan, node: open, version: 'v1.2.3', hash, settings: config.job });
+  return { ...job, metadata: { ...job.metadata, uid: 'j', creationTimestamp: later(0) } };
+}
+
+function policyOf(plan: CattlePlan, config = LEADER): RolloutPolicy {
+  return cattle(config).planRules?.apply(plan, DEFAULT_POLICY) ?? DEFAULT_POLICY;
+}
+
+function decided(plan: CattlePlan, node: Node, made: readonly Job[], config = LEADER): Decision {
+  const world = buildWorldOf([nodes, [node]], [jobs, made], [pods, []], [secrets, []]);
+  return decide(gather(cattle(config), plan, world, T0 + 1000), policyOf(plan, config), T0 + 1000);
+}
+
+const cordoned = (plan: CattlePlan): Node => {
+  const source = { uid: plan.metadata.uid ?? '', kind: 'Plan', mark: markOf(plan.metadata) };
+  return withCordon(open, ownerOf({ source }, { since: later(0) }));
+};
+
+test.each<[string, Partial<CattleSpec>, boolean, string[]]>([
+  ['by default it drains itself', { drain: {} }, true, ['drain']],
+  ['on request the controller does', { drain: {} }, false, []],
+  ['and cordons', { cordon: true }, false, []],
+  ['but not what only kubectl can do', { drain: { disableEviction: true } }, false, ['drain']],
+  [
+    'such as to stop waiting for pods',
+    { drain: { skipWaitForDeleteTimeout: 5 } },
+    false,
+    ['drain'],
+  ],
+  ['or to refuse pods of DaemonSets', { drain: { ignoreDaemonSets: false } }, false, ['drain']],
+  ['nor without a cordon', {}, false, []],
+])('the Job: %s', (_name, spec, drainInJob, init) => {
+  const { template, suspend } = (jobFor(planOf(spec), configOf(drainInJob)).spec ?? {}) as {
+    suspend?: boolean;
+    template: { spec: { initContainers?: { name: string }[] } };
+  };
+  expect((template.spec.initContainers ?? []).map(({ name }) => name)).toEqual(init);
+  expect(suspend).toBe(
+    !drainInJob && init.length === 0 && Object.keys(spec).length > 0 ? true : undefined,
+  );
+});
+
+test("a drain has the Plan's options, and the time of its Job", () => {
+  const podSelector = { matchLabels: { app: 'web' } };
+  const drain = { timeout: '90s', gracePeriod: 5, deleteEmptydirData: false, podSelector };
+  const { drain: rules, stepDeadlines } = policyOf(planOf({ drain }));
+  expect(rules.options).toEqual({
+    localData: 'refuse',
+    unmanagedPods: 'refuse',
+    gracePeriodSeconds: 5,
+    podSelector: 'app=web,!upgrade.cattle.io/controller',
+  });
+  expect(stepDeadlines.drain).toBe(90_000);
+  expect(
+    policyOf(planOf({ drain: { force: true }, jobActiveDeadlineSecs: 60 })).stepDeadlines.drain,
+  ).toBe(60_000);
+  expect(policyOf(planOf({ drain: {} })).stepDeadlines.drain).toBe(600_000);
+});
+
+test.each([{ operator: 'Wrong' }, { operator: 'In' }])(
+  'with a selector of pods that is invalid (%j), a held Job waits',
+  (wrong) => {
+    const plan = planOf({
+      drain: { podSelector: { matchExpressions: [{ key: 'app', ...wrong }] } },
+    });
+    expect(policyOf(plan).heldBy).toBe(
+      'the drain of Plan p, whose spec.drain.podSelector is invalid,',
+    );
+    expect(decided(plan, cordoned(plan), [jobFor(plan)]).nodeActions).toEqual([]);
+  },
+);
+
+test.each<[string, Partial<CattleSpec>, (plan: CattlePlan) => Node, string]>([
+  ['is cordoned first', { drain: {} }, () => open, 'cordon'],
+  ['then drained', { drain: {} }, cordoned, 'drain'],
+  ['or not, if the Plan only cordons', { cordon: true }, cordoned, 'acknowledge'],
+])('the node of a held Job %s', (_name, spec, nodeOf, kind) => {
+  const plan = planOf(spec);
+  const { nodeActions, signals } = decided(plan, nodeOf(plan), [jobFor(plan)]);
+  expect([nodeActions.map((each) => each.kind), signals]).toEqual([[kind], []]);
+});
+
+test('a drain stays the same from one decision to the next, so that its time comes to an end', () => {
+  const plan = planOf({ drain: {} });
+  const world = buildWorldOf(
+    [nodes, [cordoned(plan)]],
+    [jobs, [jobFor(plan)]],
+    [pods, []],
+    [secrets, []],
+  );
+  const asked = (now: number): string[] => {
+    const owners: string[] = [];
+    const known = { drainOf: (_node: string, owner: string) => void owners.push(owner) };
+    const { facts, rollout } = gather(cattle(LEADER), plan, world, now, known);
+    for (const { target } of withStages(rollout)) facts.get(target.key);
+    return owners;
+  };
+  expect(asked(T0 + 1000)).toHaveLength(1);
+  expect(asked(T0 + 9000)).toEqual(asked(T0 + 1000));
+});
+
+test('the Job starts once its node is drained', () => {
+  const plan = planOf({ cordon: true });
+  const job = jobFor(plan);
+  const world = buildWorldOf([nodes, [cordoned(plan)]], [jobs, [job]], [pods, []], [secrets, []]);
+  const [action] = decided(plan, cordoned(plan), [job]).nodeActions;
+  const dialect = cattle(LEADER);
+  const rollout = dialect.resolve(plan, world, T0);
+  const sent =
+    action && dialect.signal.acknowledge?.(world, rollout, action.stage, action.target, T0);
+  expect(sent).toEqual({
+    kind: 'replace',
+    resource: jobs,
+    object: { ...job, spec: { ...job.spec, suspend: false } },
+  });
+});
+
+test('a Job that a person suspended is left to that person', () => {
+  const plan = planOf({});
+  const job = jobFor(plan);
+  const suspended = { ...job, spec: { ...job.spec, suspend: true } };
+  const { nodeActions, signals } = decided(plan, open, [suspended]);
+  expect([nodeActions, signals]).toEqual([[], []]);
+});
+
+test('the cache keeps a held Job whole, since it is written back', () => {
+  const job = jobFor(planOf({ drain: {} }));
+  expect(trimJob(job)).toBe(job);
+});
+
+test('an abort deletes the held Job, and then makes the node schedulable', () => {
+  const plan = planOf({ drain: {} }, { 'refit.upgrade.cattle.io/abort': 'enough' });
+  const { nodeActions } = decided(plan, cordoned(plan), [jobFor(plan)]);
+  expect(nodeActions.map(({ kind }) => kind)).toEqual(['cancel']);
+  const { record } = decided(plan, cordoned(plan), []);
+  const released = record && cattle(LEADER).project(record, plan, T0);
+  const after = released && decided(released, cordoned(plan), []).nodeActions;
+  expect(after).toMatchObject([{ kind: 'clean-up', cordon: true }]);
+});
+
+test('a node that could not be drained is schedulable again, and its Job stays held', () => {
+  const plan = planOf({ drain: {} });
+  const failed = {
+    type: 'RefitFailedNodes',
+    status: 'True',
+    message: `a at ${later(0)}; generation 0`,
+  };
+  const over = {
+    ...plan,
+    status: { ...plan.status, conditions: [...(plan.status?.conditions ?? []), failed] },
+  };
+  const { nodeActions, signals } = decided(over, cordoned(plan), [jobFor(plan)]);
+  expect(nodeActions).toMatchObject([{ kind: 'clean-up', cordon: true }]);
+  expect(signals).toEqual([]);
+});
+
+test('a controller whose Jobs drain replaces a held Job, as the original would', () => {
+  const plan = planOf({ drain: {} });
+  const job = jobFor(plan);
+  const config = configOf(true);
+  const { signals, nodeActions } = decided(plan, cordoned(plan), [job], config);
+  const world = buildWorldOf([nodes, [cordoned(plan)]], [jobs, [job]], [pods, []], [secrets, []]);
+  const dialect = cattle(config);
+  const sent = signals.map((each) =>
+    dialect.signal.send(world, dialect.resolve(plan, world, T0), each, plan),
+  );
+  expect([nodeActions, sent]).toEqual([[], [{ kind: 'delete', resource: jobs, object: job }]]);
+});
+
+/** What the leader does about what no Plan wants; `plans` exist. */
+function leftOver(
+  plans: readonly CattlePlan[],
+  node: Node,
+  made: readonly Job[],
+  config = LEADER,
+): string[] {
+  const world = buildWorldOf([nodes, [node]], [jobs, made], [pods, []], [secrets, []]);
+  const dialect = cattle(config);
+  return (dialect.orphanedWork?.plans(world, plans) ?? []).flatMap(({ rollout, plan }) => {
+    const facts = gatherFacts({ dialect, plan, rollout, world, known: {} }, T0);
+    const { nodeActions } = decide({ ...facts, controls: NO_CONTROLS }, DEFAULT_POLICY, T0);
+    return nodeActions.map(({ kind }) => kind);
+  });
+}
+
+test('a cordon whose Plan is gone is found, but not one of another namespace or dialect', () => {
+  const plan = planOf({ drain: {} });
+  const foreign = withCordon(open, `other/uid/${later(0)}/CattlePlan`);
+  const ofK0s = withCordon(open, `uid/${later(0)}/Plan`);
+  expect(leftOver([], cordoned(plan), [])).toEqual(['clean-up']);
+  for (const node of [foreign, ofK0s]) expect(leftOver([], node, [])).toEqual([]);
+  expect(leftOver([plan], cordoned(plan), [jobFor(plan)])).toEqual([]);
+});
+
+test.each([false, true])(
+  'a held Job of an earlier hash is deleted, and its node uncordoned, also if Jobs drain: %s',
+  (inJob) => {
+    const plan = planOf({ drain: {} });
+    const { applying: _a, ...status } = plan.status ?? {};
+    const dropped = { ...plan, status: { ...status, latestHash: 'another' } };
+    expect(leftOver([dropped], cordoned(plan), [jobFor(plan)], configOf(inJob))).toEqual([
+      'clean-up',
+      'cancel',
+    ]);
+    const selected = { ...dropped, status: { ...dropped.status, applying: ['a'] } };
+    expect(leftOver([selected], cordoned(plan), [jobFor(plan)])).toEqual(['cancel']);
+    const started = { ...jobFor(plan), spec: { ...jobFor(plan).spec, suspend: false } };
+    expect(leftOver([dropped], cordoned(plan), [started])).toEqual([]);
+  },
+);
+
+test('a Job whose node was deleted is deleted, held or not, but not one that has ended', () => {
+  const plan = planOf({ drain: {} });
+  const other = buildNode('b', {}, 'True');
+  const job = jobFor(plan);
+  const started = { ...job, spec: { ...job.spec, suspend: false } };
+  const ended = {
+    ...started,
+    status: { conditions: [{ type: 'Complete', status: 'True' as const }] },
+  };
+  expect([job, started, ended].map((each) => leftOver([plan], other, [each]))).toEqual([
+    ['cancel'],
+    ['cancel'],
+    [],
+  ]);
+  expect(leftOver([], other, [started])).toEqual([]);
+});

@@ -1,0 +1,87 @@
+/** Drains from the controller: the Job is held, without the containers that cordon and drain, until its node is empty. */
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { cordonOwner, type Owner, readOwner } from '../../../drain/cordon-marks.ts';
+import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
+import type { Job, Node, ObjectMeta } from '../../../kube/resources.ts';
+import { selectorFault } from '../../../kube/selectors.ts';
+import { parseGoDuration } from '../../../util/duration.ts';
+import { deadlineOf, type JobSettings } from './config.ts';
+import { CONTROLLER_LABEL, HELD_ANNOTATION, selectorText } from './names.ts';
+
+/** False for what only kubectl can do: then the Job drains. */
+export function leaderDrains(
+  plan: CattlePlan,
+  { drainInJob }: Pick<JobSettings, 'drainInJob'>,
+): boolean {
+  const {
+    disableEviction,
+    skipWaitForDeleteTimeout = 0,
+    ignoreDaemonSets,
+  } = plan.spec?.drain ?? {};
+  const isPossible =
+    disableEviction !== true && skipWaitForDeleteTimeout <= 0 && ignoreDaemonSets !== false;
+  return !drainInJob && cordons(plan) && isPossible;
+}
+
+export function cordons({ spec }: CattlePlan): boolean {
+  return spec?.cordon === true || spec?.drain !== undefined;
+}
+
+/** True for a Job that waits for the leader's drain, not for one that a person suspended. */
+export function isHeld({ metadata, spec }: Job): boolean {
+  return spec?.['suspend'] === true && metadata.annotations?.[HELD_ANNOTATION] !== undefined;
+}
+
+/** As `kubectl drain` with the plan's options; its time ends where that of the original's Job would. */
+export function withDrainOf(
+  plan: CattlePlan,
+  policy: RolloutPolicy,
+  settings: JobSettings,
+): RolloutPolicy {
+  const { drain, jobActiveDeadlineSecs } = plan.spec ?? {};
+  if (!leaderDrains(plan, { drainInJob: false }))
+    return { ...policy, drain: { ...policy.drain, enabled: false } };
+  // Its nodes wait: a drain without the selector would evict other pods.
+  const isInvalid = selectorFault(drain?.podSelector) !== undefined;
+  if (isInvalid && !settings.drainInJob)
+    return {
+      ...policy,
+      heldBy: `the drain of Plan ${plan.metadata.name}, whose spec.drain.podSelector is invalid,`,
+    };
+  const {
+    deleteLocalData = true,
+    deleteEmptydirData = true,
+    gracePeriod = -1,
+    force = false,
+    timeout,
+  } = drain ?? {};
+  const limit =
+    typeof timeout === 'number'
+      ? timeout
+      : (parseGoDuration(typeof timeout === 'string' ? timeout : '') ?? 0);
+  const ofJob = (deadlineOf(jobActiveDeadlineSecs, settings) ?? Number.POSITIVE_INFINITY) * 1000;
+  const drainMs = limit > 0 ? limit / 1e6 : ofJob;
+  const options = {
+    localData: deleteLocalData && deleteEmptydirData ? 'evict' : 'refuse',
+    unmanagedPods: force ? 'evict' : 'refuse',
+    podSelector: selectorText((!isInvalid && drain?.podSelector) || {}, `!${CONTROLLER_LABEL}`),
+    ...(gracePeriod < 0 ? {} : { gracePeriodSeconds: gracePeriod }),
+  } as const;
+  const who = { enabled: !settings.drainInJob, byWork: settings.drainInJob };
+  return {
+    ...policy,
+    stepDeadlines: { ...policy.stepDeadlines, drain: drainMs },
+    drain: { ...policy.drain, ...who, cordonOnly: drain === undefined, options, softTaint: false },
+  };
+}
+
+/** Plans of k0s have the same kind, and other namespaces other controllers. A Plan does not record when each node began. */
+export function markOf({ namespace = '', uid = '', creationTimestamp = '' }: ObjectMeta): Owner {
+  return { kind: CORDON_KIND, plan: `${namespace}/${uid}`, attempt: creationTimestamp };
+}
+
+export const CORDON_KIND = 'CattlePlan';
+
+export function isCordonOf(node: Node, plan: CattlePlan): boolean {
+  return readOwner(cordonOwner(node) ?? '')?.plan === markOf(plan.metadata).plan;
+}

@@ -1,0 +1,114 @@
+/** Labels, annotations, shortened names and selectors as `upgrade.cattle.io` writes them, since other tools read them. */
+import { hash } from 'node:crypto';
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import type { KubeObject, LabelSelector } from '../../../kube/resources.ts';
+import { labelMatcher, type Requirement } from '../../../kube/selectors.ts';
+import { onceForEach } from '../../../util/memo.ts';
+import { ownMember } from '../../../util/own-member.ts';
+
+const GROUP = 'upgrade.cattle.io';
+
+export const CONTROLLER_LABEL = `${GROUP}/controller`;
+export const EXCLUSIVE_LABEL = `${GROUP}/exclusive`;
+export const NODE_LABEL = `${GROUP}/node`;
+export const PLAN_LABEL = `${GROUP}/plan`;
+export const VERSION_LABEL = `${GROUP}/version`;
+export const DIGEST_ANNOTATION = `${GROUP}/digest`;
+/** On Jobs of ours: the leader drains, then it starts them. */
+export const HELD_ANNOTATION = `refit.${GROUP}/drained-by-leader`;
+/** On Jobs of ours: the machine for which it was made. */
+export const MACHINE_ANNOTATION = `refit.${GROUP}/machine`;
+export const TTL_ANNOTATION = `${GROUP}/ttl-seconds-after-finished`;
+
+/** The original copies annotations of a Plan to its Jobs, but none with `cattle.io/` in its key. */
+export const CONTROL_PREFIX = `refit.${GROUP}/`;
+
+export const HOSTNAME_LABEL = 'kubernetes.io/hostname';
+
+/** On Jobs and pods: the hash they apply. On nodes: the last hash applied. */
+export const hashLabelOf = (planName: string): string => `plan.${GROUP}/${planName}`;
+
+/** On nodes: whose cordon it is. The original ignores it. */
+export const cordonMarkOf = (planName: string): string => `cordon.refit.${GROUP}/${planName}`;
+
+/** A node with this value in its hash label is never upgraded by the plan. */
+export const DISABLED = 'disabled';
+
+export function hashOn({ metadata }: KubeObject, plan: CattlePlan): string | undefined {
+  return ownMember(metadata.labels, hashLabelOf(plan.metadata.name));
+}
+
+/** The images that install the version of their tag; what others do, only their Plan knows. */
+const INSTALLERS = /(?:^|\/)(?:k3s|rke2)-upgrade(?:[:@]|$)/;
+
+export function isInstaller(image: string): boolean {
+  return INSTALLERS.test(image);
+}
+
+const MAX = 64;
+
+/** True if the plan is for the node, which nobody has left out. */
+export function selects(plan: CattlePlan, { metadata: { labels = {} } }: KubeObject): boolean {
+  return labels[HOSTNAME_LABEL] !== undefined && selectorOf(plan)(labels);
+}
+
+const selectorOf = onceForEach(({ metadata, spec }: CattlePlan) => {
+  const [matches, own] = [labelMatcher(spec?.nodeSelector), hashLabelOf(metadata.name)];
+  return (labels: Readonly<Record<string, string>>): boolean =>
+    ownMember(labels, own) !== DISABLED && matches(labels);
+});
+
+/** Joins the parts with `-`. A name above 63 characters is cut and gets a hash, as in the original. */
+export function shortenedName(...parts: readonly string[]): string {
+  const full = parts.join('-');
+  if (full.length < MAX) return full;
+  const digest = hash('sha256', full);
+  const cut = MAX - 7;
+  const endsWell = /[a-z0-9]/.test(full.charAt(cut - 1));
+  return endsWell
+    ? `${full.slice(0, cut)}-${digest.slice(0, 5)}`
+    : `${full.slice(0, cut - 1)}-${digest.slice(0, 6)}`;
+}
+
+/** Sorted by key; `further` are more requirements as text. */
+export function selectorText(
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
+  ...further: string[]
+): string {
+  const labels = Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`);
+  return [...labels, ...matchExpressions.map(requirementText), ...further]
+    .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+    .join(',');
+}
+
+function requirementText({ key, operator, values = [] }: Requirement): string {
+  if (operator === 'Exists') return key;
+  if (operator === 'DoesNotExist') return `!${key}`;
+  return `${key} ${operator.toLowerCase()} (${values.toSorted().join(',')})`;
+}
+
+function keyOf(requirement: string): string {
+  return requirement.replace(/^!/, '').split(/[ =]/)[0] ?? '';
+}
+
+/** As kubelets expand variables: `$$` is a `$`, unknown names stay. */
+export function expandedLabels(
+  labels: Readonly<Record<string, string>> = {},
+  version: string,
+  hash: string,
+) {
+  const known: Readonly<Record<string, string>> = {
+    $$: '$',
+    '$(LATEST_VERSION)': version,
+    '$(LATEST_HASH)': hash,
+  };
+  const expanded = (text: string): string => {
+    // What follows the last parenthesis has no reference: the search for its end would start again and again.
+    const end = text.lastIndexOf(')') + 1;
+    const references = text
+      .slice(0, end)
+      .replaceAll(/\$\$|\$\([^)]*\)/g, (found) => ownMember(known, found) ?? found);
+    return references + text.slice(end).replaceAll('$$', () => '$');
+  };
+  return Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, expanded(value)]));
+}

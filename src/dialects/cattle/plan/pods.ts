@@ -1,0 +1,81 @@
+/** Says why the pod of a Job does not run, in the words of the scheduler and the kubelet. */
+import type { World } from '../../../engine/contract/dialect.ts';
+import { type ContainerStatus, type Job, type Pod, pods } from '../../../kube/resources.ts';
+import { defined } from '../../../util/json.ts';
+import { onceForEach } from '../../../util/memo.ts';
+
+/** A pod that just starts says these. */
+const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
+
+/** Milliseconds in which the pods of most Jobs run. */
+const STARTS_WITHIN_MS = 10_000;
+
+/** True if its pod does not run yet, or failed. By a clock that differs every Job waits long. One that has not started has no pod. */
+export function waitsLong(
+  { status: { ready = 0, failed = 0, startTime = '' } = {} }: Job,
+  now: number,
+): boolean {
+  return failed > 0 || (ready === 0 && Math.abs(now - Date.parse(startTime)) > STARTS_WITHIN_MS);
+}
+
+/** Of its last pod; undefined while that runs, or if pods cannot be read. Pods that run are not watched. */
+export function stallOf(
+  { metadata, status: { ready = 0, active = 0 } = {} }: Job,
+  world: World,
+): string | undefined {
+  // Without a ready pod only, so that many nodes at work cost nothing.
+  if (ready > 0) return undefined;
+  const last = lastByOwner(world.list(pods)).get(metadata.uid);
+  return last?.status?.phase === 'Failed' && active > 0 ? undefined : last && stallIn(last);
+}
+
+const lastByOwner = onceForEach((all: readonly Pod[]) => {
+  const made = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
+  const inOrder = all.toSorted((a, b) => made(a).localeCompare(made(b)));
+  return new Map(inOrder.map((pod) => [pod.metadata.ownerReferences?.[0]?.uid, pod]));
+});
+
+export function stallIn({ status = {} }: Pod): string | undefined {
+  const { phase, reason, message, conditions = [] } = status;
+  const why = [reason, message].filter(Boolean).join(': ');
+  if (phase === 'Failed') return `its last pod failed${why === '' ? '' : ` (${why})`}`;
+  const unscheduled = conditions.find(
+    (each) => each.type === 'PodScheduled' && each.status === 'False',
+  );
+  if (unscheduled)
+    return `its pod has no place: ${unscheduled.message?.replace(/\.$/, '') ?? 'no reason was given'}`;
+  const containers = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
+  const [stalled] = containers.flatMap(({ name, state }) => {
+    const { reason: why, message: words } = state?.waiting ?? {};
+    return why === undefined || ROUTINE.has(why)
+      ? []
+      : `its container ${name} waits (${[why, words].filter(Boolean).join(': ')})`;
+  });
+  return stalled;
+}
+
+/** What the cache keeps of it. It is never written. */
+export function trimPod({ metadata, status = {} }: Pod): Pod {
+  const { labels: _l, annotations: _a, managedFields: _m, ...kept } = metadata;
+  const {
+    phase,
+    reason,
+    message,
+    conditions = [],
+    initContainerStatuses = [],
+    containerStatuses = [],
+  } = status;
+  return {
+    metadata: kept,
+    status: {
+      ...defined({ phase, reason, message }),
+      conditions: conditions.filter(({ type }) => type === 'PodScheduled'),
+      initContainerStatuses: initContainerStatuses.map(trimStatus),
+      containerStatuses: containerStatuses.map(trimStatus),
+    },
+  };
+}
+
+function trimStatus({ name, state: { waiting } = {} }: ContainerStatus): ContainerStatus {
+  return { name, state: waiting ? { waiting } : {} };
+}

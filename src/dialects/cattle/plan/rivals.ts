@@ -1,0 +1,103 @@
+/**
+ * Finds Plans that bring one Node to different versions: each is carried out, one after the other, and the version that
+ * stays is by chance. The original says nothing of that. Plans for different images, or with other commands, upgrade different things.
+ */
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { cattlePlans } from '../../../api/kinds.ts';
+import type { World } from '../../../engine/contract/dialect.ts';
+import { type KubeObject, nodes } from '../../../kube/resources.ts';
+import { selectsAllOf } from '../../../kube/selectors.ts';
+import { sameJson } from '../../../util/json.ts';
+import { resolveLatest } from './latest.ts';
+import { isInstaller, selects } from './names.ts';
+
+const REMEDY =
+  'each Node gets one version after the other, so give both Plans the same version, or selectors that no Node meets twice';
+
+/** By the Nodes of the cluster, one sentence for each other Plan. Of two with the same name, the later one counts. */
+export function rivalsInCluster(
+  plan: CattlePlan,
+  world: World,
+  plans: readonly KubeObject[],
+): string[] {
+  const all = plans.filter(isCattlePlan);
+  const rivals = all
+    .filter((other) => isRival(plan, other))
+    .filter((other) => all.findLast((each) => isSame(each, other)) === other);
+  if (rivals.length === 0) return [];
+  const own = world.list(nodes).filter((node) => selects(plan, node));
+  return rivals.flatMap((other) => {
+    const [first, ...more] = own.filter((node) => selects(other, node));
+    if (first === undefined) return [];
+    const rest = more.length === 0 ? '' : ` and ${more.length} more`;
+    return sentenceOf(plan, other, `Node ${first.metadata.name}${rest}`);
+  });
+}
+
+/** By their selectors alone: one Plan selects at least all Nodes of the other, whatever the cluster has. */
+export function rivalsAmong(plan: CattlePlan, others: readonly CattlePlan[]): string[] {
+  const own = plan.spec?.nodeSelector;
+  return others
+    .filter((other) => isRival(plan, other))
+    .filter(({ spec }) => {
+      const its = spec?.nodeSelector;
+      return own && its && (selectsAllOf(own, its) || selectsAllOf(its, own));
+    })
+    .map((other) => sentenceOf(plan, other, 'the same Nodes'));
+}
+
+function sentenceOf(plan: CattlePlan, other: CattlePlan, which: string): string {
+  return `${titleOf(plan)} and ${titleOf(other)} both select ${which}: ${REMEDY}`;
+}
+
+function titleOf(plan: CattlePlan): string {
+  return `Plan ${nameOf(plan)} (version ${versionOf(plan)})`;
+}
+
+function nameOf({ metadata: { name, namespace = 'default' } }: KubeObject): string {
+  return `${namespace}/${name}`;
+}
+
+function isCattlePlan(object: KubeObject): object is CattlePlan {
+  return object.apiVersion?.startsWith(`${cattlePlans.group}/`) === true;
+}
+
+/** A file need not say the namespace. */
+function isSame({ metadata: one }: CattlePlan, { metadata: other }: CattlePlan): boolean {
+  const isSomewhere = one.namespace === undefined || other.namespace === undefined;
+  return one.name === other.name && (isSomewhere || one.namespace === other.namespace);
+}
+
+/** True if both upgrade the same thing, and not to the same version. */
+function isRival(plan: CattlePlan, other: CattlePlan): boolean {
+  if (isSame(plan, other)) return false;
+  const version = versionOf(plan);
+  const its = versionOf(other);
+  const areKnown = version !== undefined && its !== undefined;
+  return areKnown && version !== its && isSameWork(plan, other);
+}
+
+/** Undefined of a Plan that cannot start, or not on any node. */
+function versionOf(plan: CattlePlan): string | undefined {
+  const { version, problems } = resolveLatest(plan, undefined);
+  const isOff = (plan.spec?.concurrency ?? 0) <= 0;
+  return problems.length > 0 || isOff || version === '' ? undefined : version;
+}
+
+/** Images that are not made for one product are told apart by what they run. */
+function isSameWork({ spec }: CattlePlan, { spec: other }: CattlePlan): boolean {
+  const image = repositoryOf(spec?.upgrade?.image);
+  if (image === '' || image !== repositoryOf(other?.upgrade?.image)) return false;
+  return isInstaller(image) || sameJson(workOf(spec), workOf(other));
+}
+
+function workOf(spec: CattlePlan['spec']): unknown {
+  const { command = [], args = [] } = spec?.upgrade ?? {};
+  return [command, args];
+}
+
+/** Without the tag, the digest and what a registry adds to short names. */
+function repositoryOf(image = ''): string {
+  const [bare = ''] = image.split('@');
+  return bare.replace(/:[^/:]*$/, '').replace(/^(?:index\.)?docker\.io\/(?:library\/)?/, '');
+}

@@ -1,0 +1,77 @@
+/** Proves that no Job starts for Nodes with the same host name: it could run on the other, and nobody could tell. */
+import { expect, test } from 'vitest';
+import {
+  buildCattlePlan,
+  type CattleSpec,
+} from '../../../../test/support/builders/cattle-plans.ts';
+import { buildCattleScene } from '../../../../test/support/builders/cattle-scenes.ts';
+import { type Node, nodes } from '../../../kube/resources.ts';
+import { HOSTNAME_LABEL } from './names.ts';
+
+function begin(spec: Partial<CattleSpec> = {}) {
+  const scene = buildCattleScene([buildCattlePlan('plan', spec)], ['a', 'b', 'c']);
+  return {
+    ...scene,
+    /** Gives b a host name. */
+    name: (host: string): void =>
+      scene.api.change(nodes, 'b', ({ metadata, ...rest }: Node) => ({
+        ...rest,
+        metadata: { ...metadata, labels: { ...metadata.labels, [HOSTNAME_LABEL]: host } },
+      })),
+  };
+}
+
+test('both wait until each has its own, and the others go on', async () => {
+  const { look, name, atWork, complete } = begin({ concurrency: 3 });
+  name('a');
+  await look();
+  expect(atWork()).toEqual(['c']);
+  complete('c');
+  await look();
+  expect(atWork()).toEqual([]);
+  name('b');
+  await look();
+  expect(atWork().toSorted()).toEqual(['a', 'b']);
+});
+
+test('one comes while a Job is at work: that ends, and no other starts', async () => {
+  const { look, name, atWork, complete, made, api } = begin({
+    nodeSelector: { matchLabels: { twin: 'yes' } },
+  });
+  const select = (node: string): void =>
+    api.change(nodes, node, ({ metadata, ...rest }: Node) => ({
+      ...rest,
+      metadata: { ...metadata, labels: { ...metadata.labels, twin: 'yes' } },
+    }));
+  select('a');
+  await look();
+  expect(atWork()).toEqual(['a']);
+  name('a');
+  select('b');
+  await look();
+  complete('a');
+  await look();
+  expect([atWork(), made().length]).toEqual([[], 1]);
+  name('b');
+  await look();
+  expect(atWork()).toEqual(['b']);
+});
+
+test('one gets the host name of a node at work: it does not take its slot, and the others go on', async () => {
+  const { api, look, atWork, complete } = buildCattleScene(
+    [buildCattlePlan('plan')],
+    ['a', 'b', 'c'],
+  );
+  await look();
+  const [first = ''] = atWork();
+  const [twin = '', other] = ['a', 'b', 'c'].filter((each) => each !== first);
+  api.change(nodes, twin, ({ metadata, ...rest }: Node) => {
+    const labels = { ...metadata.labels, [HOSTNAME_LABEL]: first };
+    return { ...rest, metadata: { ...metadata, labels } };
+  });
+  await look();
+  expect(atWork()).toEqual([first]);
+  complete(first);
+  await look(8);
+  expect(atWork()).toEqual([other]);
+});

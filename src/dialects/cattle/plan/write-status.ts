@@ -1,0 +1,124 @@
+/** Writes a rollout into the status of its Plan, with the conditions of the original, which scripts wait for. */
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import { NOTHING_DONE } from '../../../engine/assess/ended.ts';
+import { type Rollout, type Target, targetsIn, withStages } from '../../../engine/model/rollout.ts';
+import { keyOf } from '../../../kube/resources.ts';
+import type { ConditionUpdate } from '../../../runtime/conditions.ts';
+import { sameJson } from '../../../util/json.ts';
+import { openAt } from '../../../util/maintenance-windows.ts';
+import { FAILED_TYPE, failureOn, failuresText } from './attempts.ts';
+import { conditionOf, withVerdicts } from './conditions.ts';
+import { conditionsOf, NOT_READY } from './latest.ts';
+import { windowsOf } from './window.ts';
+
+/** Our own conditions; each is removed when it is no longer true. */
+export const WAITING_TYPE = 'RefitWaits';
+export const ABORTED_TYPE = 'RefitAborted';
+/** The nodes that start next, in this order, without another record. */
+const NEXT_TYPE = 'RefitNext';
+/** The Plan is complete, as in the original, and did nothing. */
+const EMPTY_TYPE = 'RefitNoTargets';
+const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, NEXT_TYPE, EMPTY_TYPE]);
+
+export function recordedNext(plan: CattlePlan): readonly string[] {
+  return conditionOf(plan, NEXT_TYPE)?.message?.split(', ') ?? [];
+}
+
+/** Which gate may hold nodes back: who drains looks at budgets before, and read-only commands do, too. */
+export const GATE_BEFORE_DRAIN = 'GateBeforeDrain';
+
+export function project(
+  rollout: Rollout,
+  plan: CattlePlan,
+  now: number,
+  gate = 'Gate',
+): CattlePlan {
+  // Failed nodes, too: they keep their slots.
+  const holders = targetsIn(rollout, 'intended', 'failed').toSorted((a, b) =>
+    a.name < b.name ? -1 : 1,
+  );
+  const applying = holders.map(hostOf);
+  const own = ownConditions(rollout, plan, gate);
+  const verdicts = [
+    completeness(rollout, plan, applying, now),
+    ...conditionsOf(plan, rollout.problems),
+    ...own,
+  ];
+  const holding = new Set(own.map(({ type }) => type));
+  const kept = (plan.status?.conditions ?? []).filter(
+    ({ type }) => !OWN_TYPES.has(type) || holding.has(type),
+  );
+  const { latestVersion: _v, latestHash: _h, applying: _a, ...others } = plan.status ?? {};
+  const latestVersion = rollout.stages[0]?.version ?? '';
+  return {
+    ...plan,
+    status: {
+      ...others,
+      conditions: withVerdicts(kept, verdicts, now),
+      ...(latestVersion === '' ? {} : { latestVersion }),
+      ...(rollout.id === '' ? {} : { latestHash: rollout.id }),
+      ...(applying.length === 0 ? {} : { applying }),
+    },
+  };
+}
+
+export function hostOf({ key }: Target): string {
+  return key.slice(0, key.indexOf('/'));
+}
+
+/** Reasons that are replaced as soon as they no longer hold. */
+const PASSING = new Set([NOT_READY.reason, 'Waiting', 'JobFailed', 'ValidationFailed']);
+
+function completeness(
+  rollout: Rollout,
+  plan: CattlePlan,
+  applying: readonly string[],
+  now: number,
+): ConditionUpdate {
+  if (rollout.problems.length > 0) return NOT_READY;
+  if (rollout.phase === 'done')
+    return { type: 'Complete', status: 'True', reason: 'Complete', message: '' };
+  const open = (reason: string, message = '') =>
+    ({ type: 'Complete', status: 'False', reason, message }) as const;
+  const { status, reason = '', message = '' } = conditionOf(plan, 'Complete') ?? {};
+  // Without the node's name, which the engine adds: the sentence of the original contains it already.
+  const failed = rollout.reason?.message.replace(/^\S+: (?=Job )/, '') ?? '';
+  const failure = rollout.reason?.code === 'Aborted' ? message : failed;
+  const [first] = targetsIn(rollout, 'failed');
+  if (first) return open('JobFailed', failure === '' ? failureOn(first.name) : failure);
+  // The original's word for a Job that cannot be made.
+  if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failure);
+  if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
+  if (rollout.blocked && !isOpenAt(plan, now))
+    return open('Waiting', 'current time is not within configured window');
+  const isNew = status !== 'False' || plan.status?.latestHash !== rollout.id || PASSING.has(reason);
+  return open(isNew ? 'Resolved' : reason);
+}
+
+function isOpenAt({ spec }: CattlePlan, now: number): boolean {
+  const windows = spec?.window ? windowsOf(spec.window) : [];
+  return typeof windows === 'string' || openAt({ windows, blackouts: [] }, now).open;
+}
+
+/** Our own, as far as they are true. The one of an abort ends with its annotation: the next record clears it. */
+function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): ConditionUpdate[] {
+  const { phase, reason, blocked } = rollout;
+  const failed = targetsIn(rollout, 'failed', 'unsupported');
+  const waits = `a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/${keyOf(plan)}`;
+  const keys = phase === 'running' ? (rollout.stages[0]?.next ?? []) : [];
+  const next = keys.map((key) => key.slice(key.indexOf('/') + 1));
+  const isAborted = phase === 'failed' && reason?.code === 'Aborted';
+  const isEmpty = phase === 'done' && withStages(rollout).length === 0;
+  const own = [
+    isEmpty && { type: EMPTY_TYPE, reason: NOTHING_DONE.code, message: NOTHING_DONE.message },
+    failed.length > 0 && {
+      type: FAILED_TYPE,
+      reason: 'JobFailed',
+      message: failuresText(failed, plan),
+    },
+    blocked && { type: WAITING_TYPE, reason: gate, message: waits },
+    isAborted && { type: ABORTED_TYPE, reason: 'Aborted', message: reason.message },
+    next.length > 0 && { type: NEXT_TYPE, reason: 'Queued', message: next.join(', ') },
+  ];
+  return own.flatMap((each) => (each ? { ...each, status: 'True' as const } : []));
+}

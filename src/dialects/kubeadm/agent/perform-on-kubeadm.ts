@@ -1,0 +1,215 @@
+/** Carries out steps on a kubeadm host, and is loaded there alone. The scripts have a journal, so each may be run again. */
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { limitsFor } from '../../../agent/download/fetch.ts';
+import type { ActiveJournal } from '../../../agent/journal.ts';
+import type { Step, StepOutcome } from '../../../agent/steps/step.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { configMaps, kubeletVersionOf, nodes, pods } from '../../../kube/resources.ts';
+import { messageOf, RefitError } from '../../../util/errors.ts';
+import { defined, isRecord, parseJson } from '../../../util/json.ts';
+import { BROKEN, runProgram } from '../../../util/run-program.ts';
+import {
+  compareVersionTexts,
+  isNewerMinor,
+  parseVersion,
+  type Version,
+} from '../../../util/version.ts';
+import { describeFinding } from '../../../versions/findings.ts';
+import { kubeadmFindings, textOf } from '../../../versions/kubeadm-rules.ts';
+import type { Host, KubeadmOptions, Shells } from '../host/host.ts';
+import * as hostSteps from '../host/host-steps.ts';
+import { etcdAnswersFrom } from '../host/probe.ts';
+import { configurationScript, kubeadmBody, kubeletBody, repairScript } from '../host/scripts.ts';
+import type { FetchParts, fetchBinaries } from './fetch-binaries.ts';
+
+export interface KubeadmTools extends Omit<FetchParts, 'abort'> {
+  readonly client: Pick<KubeClient, 'get' | 'listAll' | 'raw'>;
+  readonly host: Host;
+  readonly kubeadm: KubeadmOptions;
+  readonly shells?: (abort: AbortSignal) => Shells;
+  readonly fetch: typeof fetchBinaries;
+}
+
+/** Rejects only when `abort` aborts; every other failure is an outcome. */
+export async function performOnKubeadm(
+  { kind }: Step,
+  { work: { signal, policy } }: ActiveJournal,
+  given: KubeadmTools,
+  abort: AbortSignal,
+): Promise<StepOutcome> {
+  const tools = { ...given, limits: limitsFor(given.limits, policy), abort };
+  const { version } = signal.command;
+  const steps = stepsOf(tools, `${signal.created.replaceAll(/\W/g, '')}-${version}`, version);
+  try {
+    if (kind === 'clean-up') {
+      await rm(tools.directory, { recursive: true, force: true });
+      // A kubeadm that was cut off, and whose signal is over, may have left a manifest out.
+      if (tools.host.role === 'controlPlane')
+        await hostSteps.succeed(steps, 'kubeadm', repairScript());
+    }
+    if (kind === 'fetch-bundle') {
+      await assertVersionFits(tools, version);
+      const binaries = await tools.fetch(signal.command, tools);
+      await hostSteps.prepare(steps, { version, binaries, kubeadm: tools.kubeadm });
+    }
+    if (kind === 'upgrade-host') await upgrade(tools, steps);
+    return { ok: true };
+  } catch (error) {
+    abort.throwIfAborted();
+    return { ok: false, reason: messageOf(error), error };
+  }
+}
+
+type Tools = KubeadmTools & Pick<FetchParts, 'abort'>;
+
+function stepsOf(tools: Tools, rollout: string, version: string): hostSteps.HostStepsParts {
+  const { client, host, abort } = tools;
+  const shells = (tools.shells ?? localShells)(abort);
+  // A kubelet may read the pods of its own Node.
+  const ownPods = { namespace: 'kube-system', fieldSelector: `spec.nodeName=${host.name}` };
+  return {
+    ...tools,
+    shells,
+    rollout,
+    version,
+    parts: ['kubeadm', 'kubelet'],
+    members: async () => {
+      const answers = await etcdAnswersFrom(shells, host);
+      const own = answers.get(host.name);
+      // It alone knows the others.
+      if (typeof own === 'string')
+        throw new Error(`etcd: the member on this host does not answer: ${own}`);
+      return answers;
+    },
+    node: async () => await client.get(nodes, host.name),
+    pods: async () => (await client.listAll(pods, ownPods)).items,
+  };
+}
+
+/** `kubeadm upgrade node` brings a control-plane host to the version that Cluster API has written before. */
+async function assertVersionFits({ client, host }: Tools, version: string): Promise<void> {
+  const cluster = await clusterVersion(client);
+  const isBehind = compareVersionTexts(cluster, version) < 0;
+  const isOther = host.role === 'controlPlane' && cluster !== version;
+  if (isBehind || isOther)
+    throw new Error(
+      `ConfigMap kube-system/kubeadm-config has version ${cluster}, so this host cannot get ${version}`,
+    );
+  const server = await serverVersion(client);
+  const wanted = parseVersion(version);
+  if (wanted === undefined)
+    throw new Error(`the wanted version is "${version}", which is no version`);
+  if (host.role === 'worker' && isNewerMinor(wanted, server))
+    throw new Error(
+      `the API server still has ${textOf(server)}: upgrade the control plane before this worker`,
+    );
+  const managedBy = kubeletVersionOf(await client.get(nodes, host.name));
+  const kubeadm = { version, verb: 'node', cluster, ...defined({ managedBy }) } as const;
+  const [broken] = kubeadmFindings({ apiServers: [], kubeadm });
+  if (broken) throw new Error(describeFinding(broken));
+}
+
+/** The version that the cluster is to have, as kubeadm recorded it. Rejects if it cannot be read, since no rule can be checked then. */
+async function clusterVersion(client: Tools['client']): Promise<string> {
+  const { data } = await client.get(configMaps, 'kubeadm-config', { namespace: 'kube-system' });
+  const line = /^kubernetesVersion:(.*)$/m.exec(data?.['ClusterConfiguration'] ?? '');
+  const found = (line?.[1] ?? '').trim().replaceAll(/^["']|["']$/g, '');
+  if (parseVersion(found) === undefined)
+    throw new Error(
+      `clusterConfiguration.kubernetesVersion of ConfigMap kube-system/kubeadm-config is "${found}", which is no version: correct it, then retry`,
+    );
+  return found;
+}
+
+/** Rejects if the API server does not say a version that can be compared. */
+async function serverVersion(client: Tools['client']): Promise<Version> {
+  const about = parseJson((await client.raw('/version')).body);
+  const found = isRecord(about) ? String(about['gitVersion']) : '';
+  const version = parseVersion(found);
+  if (version === undefined)
+    throw new Error(`the API server says that its version is "${found}", which is no version`);
+  return version;
+}
+
+async function upgrade(
+  { host, kubeadm, directory, log, abort }: Tools,
+  on: hostSteps.HostStepsParts,
+): Promise<void> {
+  let isKubeletTouched = false;
+  try {
+    log.info('kubeadm begins');
+    await hostSteps.untilEtcdIsHealthy(on);
+    await hostSteps.carryOutOnceMore(on, 'kubeadm', kubeadmBody('node', host.role, kubeadm));
+    log.info('the kubelet is replaced');
+    isKubeletTouched = true;
+    const kubectl = { path: join(directory, 'kubectl') };
+    await hostSteps.carryOut(
+      on,
+      'kubelet',
+      kubeletBody(existsSync(kubectl.path) ? { kubectl } : {}),
+    );
+    await hostSteps.untilVerified(on);
+    await hostSteps.untilEtcdIsHealthy(on);
+  } catch (cause) {
+    abort.throwIfAborted();
+    if (!isKubeletTouched) throw cause;
+    throw new Error(`${messageOf(cause)}${await hostSteps.rollBack(on)}`, { cause });
+  }
+}
+
+/** Throws REFIT_AGENT where there is no kubeadm, and REFIT_FILE if others may change a file of its options. */
+export async function findKubeadm(
+  name: string,
+  root: string,
+  shells: Shells,
+  options: KubeadmOptions = {},
+): Promise<Host> {
+  // A worker has none, whatever manifests lie there.
+  const isController = existsSync(`${root}/etc/kubernetes/controller-manager.conf`);
+  const host: Host = { name, role: isController ? 'controlPlane' : 'worker' };
+  const script =
+    'for name in kubeadm kubelet; do command -v "$name" >/dev/null || echo "$name"; done';
+  const { stdout } = await shells.run(host, script);
+  const missing = stdout.trim().split('\n').join(' and ');
+  if (missing === '') {
+    await assertTrustedOptions(host, shells, options);
+    return host;
+  }
+  const hint =
+    'start the agent once kubeadm has joined this host, or without --procedure kubeadm on a k0s host';
+  throw new RefitError('REFIT_AGENT', `no ${missing} in PATH (${process.env['PATH'] ?? ''})`, {
+    hint,
+  });
+}
+
+/** A check that could not run trusts nothing. */
+async function assertTrustedOptions(
+  host: Host,
+  shells: Shells,
+  options: KubeadmOptions,
+): Promise<void> {
+  if (options.config === undefined) return;
+  const { code, stdout, stderr } = await shells.run(host, configurationScript(options));
+  const problem =
+    code === 0
+      ? stdout.trim()
+      : `${options.config} could not be checked (exit code ${code}): ${(stderr || stdout).trim()}`;
+  if (problem !== '') throw new RefitError('REFIT_FILE', `--kubeadm-config: ${problem}`);
+}
+
+/** On the agent's own host. `abort` only ends the wait: a step that has begun goes on, and running it again waits for it. */
+export function localShells(abort: AbortSignal): Shells {
+  return {
+    async run(_host, script, patienceMs) {
+      // Not as an argument, which everybody on the host can read. As one command: a shell runs none of it unless it has read all,
+      // so nothing runs half of a script if the agent dies while it writes.
+      const input = `{\n${script}\n}\n`;
+      const result = await runProgram('/bin/sh', ['-s'], { input, patienceMs, abort });
+      abort.throwIfAborted();
+      if (result.code !== BROKEN) return result;
+      throw new RefitError('REFIT_AGENT', `a script on this host was ended: ${result.stderr}`);
+    },
+  };
+}

@@ -1,0 +1,144 @@
+/** The report of an upgrade: what ran where, how long, versions before and after. As JSON for programs, as Markdown for people. */
+import { writeFile } from 'node:fs/promises';
+import { formatDuration } from '../../../util/duration.ts';
+import { messageOf, RefitError } from '../../../util/errors.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { describeFinding } from '../../../versions/findings.ts';
+import type { HostFacts } from '../host/probe.ts';
+import { reportOn } from '../plan/kubeadm-signal.ts';
+import { sourceOfPlan } from '../plan/plan-object.ts';
+import { type Assessment, hostsOf, type Survey } from '../plan/preflight.ts';
+import type { ClusterState } from './verify.ts';
+
+export type UpgradeReport = ReturnType<typeof reportOf>;
+
+export interface Ended {
+  readonly outcome: 'planned' | 'refused' | 'nothing to do' | 'done' | 'failed';
+  /** RFC 3339. */
+  readonly began: string;
+  readonly ended: string;
+  readonly survey: Survey;
+  readonly assessment: Assessment;
+  readonly state: ClusterState | undefined;
+}
+
+export function reportOf({ survey, assessment, state, ...times }: Ended) {
+  const { request, findings, digest } = assessment;
+  const resumed = assessment.resumes && survey.plan && sourceOfPlan(survey.plan).uid;
+  const wanted = new Set([...request.certificates, ...hostsOf(request)]);
+  const hosts = survey.hosts.map((before) => {
+    const { name, role } = before.host;
+    const node = wanted.has(name)
+      ? state?.nodes?.find(({ metadata }) => metadata.name === name)
+      : undefined;
+    const said = reportOn(node);
+    // That of an earlier run stays on the Node.
+    const found =
+      said?.rollout === resumed || (said?.attempt ?? '') >= times.began ? said : undefined;
+    // Its kubelet comes later, as a target of its own.
+    const isLater = request.kubelets.includes(name) && found?.target !== `kubelets/${name}`;
+    const verb = request.leader.includes(name) ? `apply ${request.version}` : 'node';
+    const command = request.certificates.includes(name)
+      ? 'kubeadm certs renew'
+      : `kubeadm upgrade ${verb}`;
+    const unsaid = !wanted.has(name)
+      ? 'already there'
+      : state && !state.nodes
+        ? 'unknown'
+        : 'not started';
+    const after = state?.facts.find(({ host }) => host.name === name);
+    return {
+      name,
+      role,
+      command: wanted.has(name) ? command : undefined,
+      before: versionsOf(before),
+      after: after && versionsOf(after),
+      state:
+        isLater && found?.state === 'finished' ? 'kubelet not started' : (found?.state ?? unsaid),
+      message: found?.message,
+      /** Milliseconds by step. */
+      spent: found?.spent ?? {},
+    };
+  });
+  const checks = [...(state?.checks ?? [])].flatMap(([of, own]) =>
+    own.map((check) => ({ of, ...check })),
+  );
+  return { version: request.version, digest, ...times, hosts, findings, checks };
+}
+
+function versionsOf({
+  kubeadm,
+  kubelet,
+  staticPods,
+}: HostFacts): Readonly<Record<string, string | undefined>> {
+  return { kubeadm, kubelet, ...staticPods };
+}
+
+/** Markdown if the file is called so, otherwise JSON; nothing yet without a report. @throws RefitError REFIT_FILE */
+export async function writeReport(file: string, report?: UpgradeReport): Promise<void> {
+  const text =
+    report && (file.endsWith('.md') ? markdownOf(report) : `${JSON.stringify(report, null, 2)}\n`);
+  await writeFile(file, text ?? '', { flag: text === undefined ? 'a' : 'w' }).catch(
+    (error: unknown) => {
+      throw new RefitError('REFIT_FILE', `cannot write ${file}: ${messageOf(error)}`, {
+        cause: error,
+      });
+    },
+  );
+}
+
+export function markdownOf({
+  version,
+  digest,
+  outcome,
+  began,
+  ended,
+  hosts,
+  findings,
+  checks,
+}: UpgradeReport): string {
+  const took = formatDuration(Math.max(0, Date.parse(ended) - Date.parse(began)));
+  const rows = hosts.map(({ name, role, before, after, state, message, spent }) => {
+    const times = Object.entries(spent).map(([step, ms]) => `${step} ${formatDuration(ms)}`);
+    const versions = Object.entries(before).map(([component, from = 'unknown']) => {
+      const to = ownMember(after, component) ?? 'unknown';
+      return `${component} ${from}${from === to ? '' : ` → ${to}`}`;
+    });
+    return [
+      name,
+      role,
+      message ? `${state}: ${message}` : state,
+      versions.join(', '),
+      times.join(', '),
+    ];
+  });
+  const found = checks.map(({ of, component, found: what, cure = 'well' }) => [
+    of,
+    component,
+    what,
+    cure,
+  ]);
+  const warned = findings.map((finding) => [
+    finding.severity,
+    finding.rule,
+    describeFinding(finding),
+  ]);
+  return [
+    `# Upgrade to ${version}: ${outcome}\n`,
+    `From ${began} to ${ended}, ${took}. Digest of the plan: ${digest}.\n`,
+    ...tableOf(['host', 'role', 'state', 'versions', 'time'], rows),
+    ...(found.length > 0
+      ? ['## Found at the end\n', ...tableOf(['of', 'component', 'found', 'to do'], found)]
+      : []),
+    ...(warned.length > 0
+      ? ['## Findings before\n', ...tableOf(['severity', 'rule', 'finding'], warned)]
+      : []),
+  ].join('\n');
+}
+
+/** Foreign text keeps to its cell. */
+function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll(/[\\|]/g, '\\$&').replaceAll(/\s+/g, ' ')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line), ''];
+}

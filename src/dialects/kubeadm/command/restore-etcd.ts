@@ -1,0 +1,147 @@
+/** Implements `refit kubeadm restore-etcd`: checks all hosts, asks a person, and restores a snapshot on all members. */
+
+import { leaderOf } from '../../../cli/status/load.ts';
+import { leases } from '../../../kube/resources.ts';
+import { rfc3339 } from '../../../util/clock.ts';
+import { EXIT, RefitError } from '../../../util/errors.ts';
+import { type EtcdAnswer, etcdProblems, IS_WHOLE } from '../host/etcd.ts';
+import { expectNone, until } from '../host/host-steps.ts';
+import { etcdAnswers } from '../host/probe.ts';
+import { scriptFile } from '../host/script-file.ts';
+import { detached, LISTENS, PRELUDE, quoted } from '../host/scripts.ts';
+import { controlPlaneOf, type ManifestHost } from '../plan/manifest.ts';
+import { PLACE } from '../plan/plan-object.ts';
+import { confirmInPerson } from './kubeadm-command.ts';
+import {
+  controlPlaneAlone,
+  inSession,
+  type KubeadmFlags,
+  type KubeadmSession,
+  onAll,
+  outputOn,
+} from './upgrade-session.ts';
+
+/** Milliseconds for the members to elect a leader. */
+const HEALTHY_MS = 300_000;
+
+/** Resolves with the exit code: 1 if the answer was not yes. */
+export async function restoreEtcd(
+  flags: KubeadmFlags & { readonly snapshot: string },
+  abort: AbortSignal,
+) {
+  const restore = async (session: KubeadmSession): Promise<number> => {
+    const { client, output, shells, clock } = session;
+    const { snapshot } = flags;
+    // The API server may be what needs the restore.
+    const lease = await client.get(leases, PLACE.name, { ...PLACE, abort }).catch(() => undefined);
+    const runs = `a run of refit kubeadm apply holds lease ${PLACE.namespace}/${PLACE.name}; let it end, or end it`;
+    const { state } = leaderOf(lease, clock.now());
+    if (state === 'held' || state === 'late') throw new RefitError('REFIT_REFUSED', runs);
+    const hosts = controlPlaneOf(session.manifest);
+    const options = { snapshot, stamp: rfc3339(clock.now()).replaceAll(/\W/g, '') };
+    const found = (await onControlPlane(session, restoreFactsScript(options))).map((line) =>
+      line.split(' '),
+    );
+    const [sha256, other] = new Set(found.map(([hash]) => hash));
+    const differ = `${snapshot} is not the same file on all hosts: copy one of them to all`;
+    if (other !== undefined) throw new RefitError('REFIT_REFUSED', differ);
+    output.write(`${snapshot} is a whole snapshot of etcd; its SHA-256 is ${sha256}.\n`);
+    const names = hosts.map(({ name }) => name).join(', ');
+    output.write(
+      `The restore replaces the data of etcd on ${names}: everything written after the snapshot is lost.\n`,
+    );
+    output.write(
+      'A control-plane host outside the manifest must be off: it would go on with its own data.\n',
+    );
+    const answers = await etcdAnswers(shells, hosts);
+    const most = Math.max(
+      ...[...answers.values()].map((each) => (typeof each === 'object' ? each.members.length : 0)),
+    );
+    const left = `etcd has ${most} members, the manifest has ${hosts.length} control-plane hosts`;
+    const advice = 'add the others, or run etcdctl member remove';
+    if (most > hosts.length) throw new RefitError('REFIT_REFUSED', `${left}: ${advice}`);
+    if (problemsIn(answers, hosts).length === 0)
+      output.write('All members of etcd are healthy: restore only if their data is wrong.\n');
+    if (!(await confirmInPerson('Restore etcd?', session))) return EXIT.failed;
+    const members = found.map(([, member]) => member).join(',');
+    for (const [doing, script] of Object.entries(restoreScripts(options, members))) {
+      if (doing === 'Starting the API server') await untilHealthy(session, hosts);
+      output.write(`${doing}.\n`);
+      await onControlPlane(session, script);
+    }
+    output.write(
+      `Done. Each host keeps the data of before as before-restore-${options.stamp}, beside that of etcd.\n`,
+    );
+    return EXIT.ok;
+  };
+  return await inSession(flags, abort, restore, controlPlaneAlone);
+}
+
+async function untilHealthy(
+  session: KubeadmSession,
+  hosts: readonly ManifestHost[],
+): Promise<void> {
+  const alarms = await until(session, HEALTHY_MS, async () => {
+    const wrong = problemsIn(await etcdAnswers(session.shells, hosts), hosts);
+    // It comes back with each restore, and ends only once an API server deletes what fills etcd.
+    expectNone(wrong.filter((problem) => !problem.startsWith('alarm ')));
+    return wrong;
+  });
+  for (const alarm of alarms) session.output.write(`The snapshot has it, too: ${alarm}.\n`);
+}
+
+function problemsIn(
+  answers: ReadonlyMap<string, EtcdAnswer>,
+  hosts: readonly ManifestHost[],
+): string[] {
+  const silent = hosts.filter(({ name }) => typeof answers.get(name) !== 'object');
+  return [
+    ...silent.map(
+      ({ name }) =>
+        `etcd on ${name} does not answer; see crictl logs there, then run the command again`,
+    ),
+    ...etcdProblems(answers).map(({ found, cure }) => `${found}; ${cure}`),
+  ];
+}
+
+/** What the script prints on each host. */
+async function onControlPlane(
+  { manifest, shells }: KubeadmSession,
+  script: string,
+): Promise<string[]> {
+  return await onAll(
+    controlPlaneOf(manifest),
+    async (host) => await outputOn(host, script, shells),
+  );
+}
+
+export interface RestoreOptions {
+  readonly snapshot: string;
+  /** Names the cluster, and what the members had before. */
+  readonly stamp: string;
+}
+
+function member({ snapshot, stamp }: RestoreOptions): string {
+  const names = `SNAPSHOT=${quoted(snapshot)}\nSTAMP=${quoted(stamp)}\n`;
+  return `${names}${PRELUDE}${IS_WHOLE}${LISTENS}${scriptFile('restore-etcd.sh')}`;
+}
+
+/** Prints `SHA256 NAME=URL` of the snapshot and the member, or what prevents a restore. Changes nothing. */
+export function restoreFactsScript(options: RestoreOptions): string {
+  return `${member(options)}facts\n`;
+}
+
+/** In this order, each on all hosts before the next. `members`: as of etcd's flag `--initial-cluster`. */
+export function restoreScripts(
+  options: RestoreOptions,
+  members: string,
+): Readonly<Record<string, string>> {
+  const script = (step: string): string =>
+    detached(`MEMBERS=${quoted(members)}\n${member(options)}${step}\n`, 5);
+  return {
+    'Restoring it beside the data in use': script('restore_beside'),
+    'Stopping the API server and etcd': script('stop'),
+    'Starting etcd with the restored data': script('start_etcd'),
+    'Starting the API server': script('start_api_server'),
+  };
+}

@@ -1,0 +1,126 @@
+/** Proves what `refit kubeadm apply` makes of a lock that it may not take, and of a plan that it cannot write. */
+import { expect, onTestFinished, test } from 'vitest';
+import { startApiServer } from '../../../../sandbox/api-server/api-server.ts';
+import { cordonOwner, CORDON_ANNOTATION as MARK } from '../../../drain/cordon-marks.ts';
+import { annotated, configMaps, nodes } from '../../../kube/resources.ts';
+import { isForbidden, StatusError } from '../../../kube/status-error.ts';
+import { aroundRequests } from '../../../kube/transport/bounded-client.ts';
+import { clientOver } from '../../../kube/transport/http-client.ts';
+import { systemClock } from '../../../util/clock.ts';
+import { silentLogger } from '../../../util/log.ts';
+import { newPlan, PLACE, type Request } from '../plan/plan-object.ts';
+import type { Assessment } from '../plan/preflight.ts';
+import { carryOut } from './run-upgrade.ts';
+import type { ApplySession } from './upgrade-session.ts';
+
+const refusal = (what: string) =>
+  new StatusError({
+    kind: 'Status',
+    code: 403,
+    reason: 'Forbidden',
+    message: `${what} is forbidden`,
+  });
+
+/** A cluster whose API server refuses these requests, after they were carried out if `late`. `before` each request. */
+async function against(
+  refused: readonly string[],
+  late = false,
+  before?: (what?: string) => Promise<void>,
+) {
+  const server = await startApiServer();
+  onTestFinished(async () => await server.stop());
+  const own = clientOver(server.caller);
+  const client = aroundRequests(own, async (what, options, send) => {
+    await before?.(what);
+    if (!refused.includes(what ?? '')) return await send(options);
+    if (late) await send(options);
+    throw refusal(String(what));
+  });
+  const abort = AbortSignal.timeout(20_000);
+  const output = { write: () => undefined };
+  const flags = { leaseDuration: 15_000 };
+  const session = {
+    flags,
+    client,
+    clock: systemClock,
+    log: silentLogger,
+    identity: 'me',
+    output,
+    abort,
+  };
+  return { own, session: session as unknown as ApplySession };
+}
+
+const request: Request = {
+  version: 'v1.36.3',
+  concurrent: 1,
+  certificates: ['cp1'],
+  leader: [],
+  followers: [],
+  kubelets: [],
+  workers: [],
+};
+const ended = newPlan(request, 'then');
+const left = { ...ended, data: { ...ended.data, rollout: '{"phase":"failed"}' } };
+const next = async (): Promise<Assessment> =>
+  await Promise.resolve({ request, resumes: false, continues: false, start: 'now' } as Assessment);
+
+test('what an ended run has left half done is still known if the next plan cannot be written', async () => {
+  const { own, session } = await against(['create configmaps', 'update configmaps']);
+  await own.create(configMaps, left);
+  await expect(carryOut(session, next)).rejects.toSatisfy(isForbidden);
+  expect((await own.get(configMaps, PLACE.name, PLACE)).data).toEqual(left.data);
+});
+
+test('the next plan takes the place of the one before, and is another run', async () => {
+  const { own, session } = await against(['update configmaps'], true);
+  await own.create(configMaps, left);
+  await expect(carryOut(session, next)).rejects.toSatisfy(isForbidden);
+  const { metadata, data } = await own.get(configMaps, PLACE.name, PLACE);
+  expect(data).toEqual({
+    ...newPlan(request, 'now').data,
+    uid: expect.any(String),
+    created: expect.any(String),
+  });
+  expect(data?.['uid']).not.toBe(metadata.uid);
+});
+
+test('the mark of a cordon that another leader sets at that moment stays, and a Node that is deleted then holds up nothing', async () => {
+  const names = ['bare', 'cordoned', 'gone'];
+  const { own, session } = await against([], false, async (what) => {
+    if (what !== 'patch nodes') return;
+    const [node] = await Promise.all([
+      own.get(nodes, 'cordoned'),
+      own.delete(nodes, 'gone').catch(() => undefined),
+    ]);
+    await own.replace(nodes, {
+      ...annotated(node, { [MARK]: 'theirs' }),
+      spec: { unschedulable: true },
+    });
+  });
+  for (const name of names)
+    await own.create(nodes, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name, annotations: { [MARK]: 'earlier' } },
+    });
+  const nothing = { ...request, certificates: [] };
+  const decide = async () =>
+    await Promise.resolve({ request: nothing, resumes: false } as unknown as Assessment);
+  expect(await carryOut(session, decide)).toBe(0);
+  const left = (await own.listAll(nodes)).items.map((node) => [
+    node.metadata.name,
+    cordonOwner(node),
+  ]);
+  expect(left).toEqual([
+    ['bare', undefined],
+    ['cordoned', 'theirs'],
+  ]);
+});
+
+test('without the right to write its lease, the command ends and names it, before it decides anything', async () => {
+  const { session } = await against(['create leases']);
+  const decide = async (): Promise<never> => await Promise.reject(new Error('it decided'));
+  const thrown: unknown = await carryOut(session, decide).catch((e: unknown) => e);
+  expect(isForbidden(thrown)).toBe(true);
+});

@@ -1,0 +1,265 @@
+/** Carries out a rollout of kubeadm in the foreground: takes the lock, runs the controller and shows its progress. */
+import { randomUUID } from 'node:crypto';
+import { lookup } from 'node:dns/promises';
+import { loadOnce } from '../../../cli/status/load.ts';
+import { showStatus } from '../../../cli/status/status-command.ts';
+import {
+  type ControllerProcess,
+  prepareControllerProcess,
+} from '../../../composition/controller-process.ts';
+import { CORDON_ANNOTATION, isMarkStale } from '../../../drain/cordon-marks.ts';
+import { evaluationsFor } from '../../../engine/assess/evaluate-target.ts';
+import { gather } from '../../../engine/snapshot/gather.ts';
+import type { AskReadyz } from '../../../engine/snapshot/probes.ts';
+import { nodeActionsOf } from '../../../engine/turn/choose-node-actions.ts';
+import type { KubeClient } from '../../../kube/client.ts';
+import { createElection, type Election, timesOf } from '../../../kube/election/election.ts';
+import { guardedClient, type WriteGuard } from '../../../kube/election/write-guard.ts';
+import { configMaps, nodes, removalOf } from '../../../kube/resources.ts';
+import { ifFound, isInvalid, isNotFound } from '../../../kube/status-error.ts';
+import { rfc3339, sleep } from '../../../util/clock.ts';
+import { EXIT, messageOf, RefitError, unlessError } from '../../../util/errors.ts';
+import { defined } from '../../../util/json.ts';
+import { untilAborted } from '../../../util/waits.ts';
+import { snapshotScript } from '../host/etcd.ts';
+import { type Shells, saidBy } from '../host/host.ts';
+import { etcdAnswers } from '../host/probe.ts';
+import { scriptFile } from '../host/script-file.ts';
+import { API_SERVER, PRELUDE, prepareScript } from '../host/scripts.ts';
+import { hostUpgrades } from '../plan/host-procedure.ts';
+import { kubeadmDialect } from '../plan/kubeadm-dialect.ts';
+import { controlPlaneOf, type Manifest } from '../plan/manifest.ts';
+import { newPlan, PLACE, type Request } from '../plan/plan-object.ts';
+import { type Assessment, hostsOf, isEmpty } from '../plan/preflight.ts';
+import { type ApproveServing, approveServing } from '../plan/serving-certificates.ts';
+import { type ApplySession, type KubeadmSession, onAll, outputOn } from './upgrade-session.ts';
+
+/** Milliseconds to get the lock before a message says that it is held. */
+const PATIENCE_MS = 2000;
+const RECHECK_MS = 50;
+/** Milliseconds for the last writes. */
+const CLEAN_UP_WITHIN_MS = 10_000;
+
+export async function underLock<T>(
+  session: ApplySession,
+  work: (election: Election) => Promise<T>,
+): Promise<T> {
+  const { client, clock, log, identity, flags } = session;
+  const stop = new AbortController();
+  const election = createElection({
+    client,
+    ...PLACE,
+    identity,
+    ...timesOf(flags.leaseDuration),
+    clock,
+    log,
+  });
+  // Ctrl-C ends the work first: its last writes need the lock.
+  const elected = election.run(stop.signal);
+  try {
+    await locked(election, session);
+    return await work(election);
+  } finally {
+    stop.abort(new Error('done'));
+    await elected;
+  }
+}
+
+/** `decide` surveys once more under the lock. Resolves with the exit code. */
+export async function carryOut(
+  session: ApplySession,
+  decide: () => Promise<Assessment>,
+): Promise<number> {
+  const { client, clock, abort } = session;
+  return await underLock(session, async (election) => {
+    const { request, resumes, continues, start } = await decide();
+    const writer = guardedClient(client, election, clock);
+    await removeStaleMarks(writer, abort);
+    if (!resumes) {
+      if (isEmpty(request)) {
+        session.output.write('Nothing to do: another run has done it.\n');
+        return EXIT.ok;
+      }
+      if (!continues && hostsOf(request).length > 0)
+        await untilAborted(prepare(session, request), abort);
+      if (!continues && request.leader.length + request.followers.length > 0)
+        await untilAborted(takeSnapshot(session), abort);
+      const plan = newPlan(request, start, { uid: randomUUID(), created: rfc3339(clock.now()) });
+      // In one write: the record of an ended rollout says what it left half done.
+      if (!(await ifFound(writer.replace(configMaps, plan)))) await writer.create(configMaps, plan);
+    }
+    const approve = approveServing({
+      ...session,
+      server: session.config.server,
+      client: writer,
+      addressesOf,
+      abort,
+    });
+    const code = await runRollout(session, election, approve);
+    if (code === EXIT.ok) await approve(session.manifest.hosts);
+    return code;
+  });
+}
+
+/** A cordon of a person stays after the upgrade: `kubectl uncordon` leaves our mark, and a kubelet may write it. */
+async function removeStaleMarks(client: KubeClient, abort: AbortSignal): Promise<void> {
+  // With the managed fields, which tell who has cordoned a node.
+  const { items } = await client.listAll(nodes, { abort });
+  // Another leader may have written the mark of its own cordon meanwhile, or the Node may be gone.
+  for (const node of items.filter(isMarkStale)) {
+    const patch = client.patch(nodes, node.metadata.name, removalOf(node, CORDON_ANNOTATION), {
+      type: 'json',
+      abort,
+    });
+    await unlessError((error) => isInvalid(error) || isNotFound(error))(patch);
+  }
+}
+
+async function addressesOf(names: readonly string[]): Promise<string[]> {
+  const found = names.map(async (name) => await lookup(name, { all: true }).catch(() => []));
+  return (await Promise.all(found)).flat().map(({ address }) => address);
+}
+
+/** All hosts, before the first is touched. One that is half upgraded might not pass: then this was done before. */
+async function prepare(
+  { manifest, shells, output }: KubeadmSession,
+  request: Request,
+): Promise<void> {
+  const names = hostsOf(request);
+  const hosts = manifest.hosts.filter(({ name }) => names.includes(name));
+  output.write(
+    `Staging binaries on ${names.join(', ')}; kubeadm checks each host before the first one is cordoned.\n`,
+  );
+  for (const leads of [true, false]) {
+    const group = hosts.filter(({ name }) => request.leader.includes(name) === leads);
+    await onAll(group, async (host) => {
+      const failed = 'not ready for the upgrade, nothing was changed: ';
+      const said = await outputOn(host, prepareScript(manifest, host, leads), shells, failed);
+      for (const line of said.match(/^warning kubeadm: .*$/gm) ?? []) output.write(`${line}\n`);
+    });
+  }
+}
+
+/** Before the first write of the upgrade; a person restores it if anything goes wrong with etcd. */
+async function takeSnapshot({ manifest, shells, output }: KubeadmSession): Promise<void> {
+  const { version, etcdSnapshots, etcdSnapshotCertificate } = manifest;
+  if (etcdSnapshots === 0)
+    return output.write('No snapshot of etcd is taken: etcdSnapshots is 0.\n');
+  const controllers = controlPlaneOf(manifest);
+  const answers = await etcdAnswers(shells, controllers);
+  const host = controllers.find(({ name }) => typeof answers.get(name) === 'object');
+  if (!host)
+    return output.write('No snapshot of etcd is taken: etcd is external, or curl is missing.\n');
+  const script = snapshotScript(version, etcdSnapshots, etcdSnapshotCertificate);
+  const said = await outputOn(host, script, shells, 'no snapshot of etcd, nothing was changed: ');
+  return output.write(`Snapshot of etcd on ${host.name}: ${said}\n`);
+}
+
+async function locked(election: Election, { clock, output, abort }: KubeadmSession): Promise<void> {
+  const since = clock.monotonic();
+  let isSaid = false;
+  while (!election.term()) {
+    const refusal = election.refusal();
+    if (refusal) throw refusal;
+    if (!isSaid && clock.monotonic() - since > PATIENCE_MS && election.leader() !== '') {
+      output.write(
+        `Waiting for the lock ${PLACE.namespace}/${PLACE.name}: ${election.leader()} holds it.\n`,
+      );
+      isSaid = true;
+    }
+    await sleep(clock, RECHECK_MS, abort);
+  }
+}
+
+async function runRollout(
+  session: ApplySession,
+  held: WriteGuard,
+  approve: ApproveServing,
+): Promise<number> {
+  const { flags, client, config, clock, log, output, manifest, shells, abort } = session;
+  const done = new AbortController();
+  const working = AbortSignal.any([abort, done.signal]);
+  const askThrough = (ask: AskReadyz): AskReadyz => throughHosts(ask, manifest, shells);
+  const controller = await prepareControllerProcess(
+    {
+      component: 'refit-kubeadm',
+      config,
+      client,
+      dialects: ({ writer, drains }) => [
+        kubeadmDialect(
+          hostUpgrades({ ...session, writer, drains, approveServing: approve, abort: working }),
+        ),
+      ],
+      held,
+      policies: 'if-installed',
+      apiPort: flags.apiPort,
+      askThrough,
+      clock,
+      log,
+    },
+    working,
+  );
+  const running = controller.run(working);
+  try {
+    const connection = defined({ ...flags, kubeconfig: flags.kubeconfig ?? manifest.kubeconfig });
+    const parts = { dialects: controller.dialects, clock, output, abort: working, askThrough };
+    const shown = showStatus({ ...connection, output: 'text', watch: true }, parts);
+    // The controller only ends by itself if it failed.
+    const code = await Promise.race([shown, running.then(async () => await shown)]);
+    if (!working.aborted) await untilCleanedUp(session, controller).catch(() => undefined);
+    return code;
+  } finally {
+    done.abort(new Error('done'));
+    await running.catch(() => undefined);
+  }
+}
+
+/** Waits until the leader has removed its cordons and taints from hosts that were not upgraded. A read that fails changes no result. */
+async function untilCleanedUp(
+  session: KubeadmSession,
+  controller: ControllerProcess,
+): Promise<void> {
+  const { client, clock, abort } = session;
+  const deadline = clock.monotonic() + CLEAN_UP_WITHIN_MS;
+  while (clock.monotonic() < deadline) {
+    let isClean = true;
+    for (const dialect of controller.dialects) {
+      const loaded = await loadOnce(client, dialect, abort);
+      const now = clock.now();
+      isClean &&= loaded.plans().every((plan) => {
+        const snapshot = gather(dialect, plan, loaded.world, now, { isReadOnly: true });
+        return (
+          nodeActionsOf(evaluationsFor(snapshot, controller.policyFor(dialect, plan), now))
+            .length === 0
+        );
+      });
+    }
+    if (isClean) return;
+    await sleep(clock, RECHECK_MS, abort);
+  }
+}
+
+/** More than the script may take: a connection may have to be opened first. */
+const SCRIPT_MS = 20_000;
+
+/** Hosts may lie behind a bastion: then the kubeconfig reaches the cluster, but no single API server. */
+export function throughHosts(ask: AskReadyz, manifest: Manifest, shells: Shells): AskReadyz {
+  return async (address, name) => {
+    try {
+      return await ask(address, name);
+    } catch (error) {
+      const host = controlPlaneOf(manifest).find((each) => each.name === name);
+      if (!host) throw error;
+      const result = await shells.run(
+        host,
+        `${PRELUDE}${API_SERVER}${scriptFile('readyz.sh')}`,
+        SCRIPT_MS,
+      );
+      if (result.code === 0) return Number(result.stdout);
+      throw new RefitError(
+        'REFIT_UNREACHABLE',
+        `${messageOf(error)}; on its host: ${saidBy(result)}`,
+      );
+    }
+  };
+}

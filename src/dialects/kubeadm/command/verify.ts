@@ -1,0 +1,121 @@
+/** Looks at the whole cluster after an upgrade, and says what each host runs and what is wrong. */
+
+import { type Node } from '../../../kube/resources.ts';
+import { ifFound } from '../../../kube/status-error.ts';
+import { listNodes } from '../../../kube/trimmed.ts';
+import { formatDuration } from '../../../util/duration.ts';
+import { messageOf } from '../../../util/errors.ts';
+import { readFacts } from '../host/probe.ts';
+import { optionsFor } from '../host/scripts.ts';
+import * as verify from '../host/verify.ts';
+import { turnsOf } from '../plan/ssh.ts';
+import type { KubeadmSession } from './upgrade-session.ts';
+
+export type ClusterState = Awaited<ReturnType<typeof checkCluster>>;
+
+/** CoreDNS and kube-proxy still roll out when kubeadm ends: waits so long for what is wrong. */
+export async function verifyCluster(
+  session: KubeadmSession,
+  withinMs: number,
+): Promise<ClusterState> {
+  let isTold = withinMs === 0;
+  const ask = async (): Promise<ClusterState> => {
+    const found = await checkCluster(session);
+    const [wait] = [...found.checks].flatMap(([name, own]) =>
+      verify.problemsOf(own).map((problem) => `${name}: ${problem}`),
+    );
+    if (wait !== undefined && !isTold)
+      session.output.write(`Waiting up to ${formatDuration(withinMs)} for ${wait}\n`);
+    isTold = true;
+    return found;
+  };
+  const state = await verify.untilRight(ask, isRight, { ...session, withinMs });
+  for (const [name, own] of state.checks) {
+    const good = own
+      .filter(({ cure }) => cure === undefined)
+      .map(({ component, found }) => `${component} ${found}`);
+    if (good.length > 0) session.output.write(`Verified ${name}: ${good.join(', ')}\n`);
+    for (const problem of verify.problemsOf(own))
+      session.output.write(`failed ${name}: ${problem}\n`);
+  }
+  return state;
+}
+
+export function isRight({ checks }: ClusterState): boolean {
+  return [...checks.values()].every((own) => verify.problemsOf(own).length === 0);
+}
+
+/** Prints nothing. What does not answer is one more problem. */
+export async function checkCluster(session: KubeadmSession) {
+  const { client, manifest, shells, clock, abort } = session;
+  const problems = new Map<string, verify.Check>();
+  const unlessAway = async <T>(asked: Promise<T>): Promise<T | undefined> =>
+    await asked.catch((error: unknown) => {
+      abort.throwIfAborted();
+      const [found, cure] = [messageOf(error), 'fix that, then run the command again'];
+      problems.set(found, { component: 'verification', found, cure });
+      return undefined;
+    });
+  const inTurn = turnsOf(manifest.hosts);
+  const reads = manifest.hosts.map((host) => inTurn(async () => await readFacts(shells, host)));
+  const facts = (await Promise.all(reads.map(unlessAway))).filter((each) => each !== undefined);
+  const [list, pods] = await Promise.all([
+    unlessAway(listNodes(client, { abort })),
+    unlessAway(verify.controlPlanePods(client)),
+  ]);
+  const addons = (await unlessAway(addonChecks(session, list?.items ?? []))) ?? [];
+  const ofHosts = (list && pods ? facts : []).map((each): [string, readonly verify.Check[]] => {
+    const { name } = each.host;
+    const node = list?.items.find(({ metadata }) => metadata.name === name);
+    const parts = ['kubeadm', 'kubelet'] as const;
+    return [
+      name,
+      verify.hostChecks(
+        { facts: each, node, pods: pods ?? [] },
+        manifest.version,
+        parts,
+        clock.now(),
+      ),
+    ];
+  });
+  // A host that does not answer may have a member, too.
+  const etcd = facts.length === manifest.hosts.length ? verify.etcdChecks(facts) : [];
+  const checks = new Map([...ofHosts, ['cluster', [...problems.values(), ...etcd, ...addons]]]);
+  return {
+    facts,
+    /** Undefined if the API server does not answer. */
+    nodes: list?.items,
+    /** Of each host, and of `cluster`. */
+    checks,
+  };
+}
+
+/** A cluster may have others in their place. */
+async function addonChecks(
+  { client, manifest, abort }: KubeadmSession,
+  all: readonly Node[],
+): Promise<verify.Check[]> {
+  const known = new Set(manifest.hosts.map(({ name }) => name));
+  // kube-proxy runs only there.
+  const linux = all.filter(({ metadata }) => metadata.labels?.['kubernetes.io/os'] === 'linux');
+  const absent = verify.absentOf(linux).filter((name) => !known.has(name));
+  // Only an UpgradeConfiguration can leave them out of an upgrade.
+  const isSkippable = manifest.hosts.some(
+    (host) => optionsFor(manifest, host).config !== undefined,
+  );
+  const checks = verify.ADDONS.map(async ({ resource, name }) => {
+    const found = await ifFound(client.get(resource, name, { namespace: 'kube-system', abort }));
+    if (name !== 'kube-proxy') return found ? [verify.addonCheck(found, resource.kind)] : [];
+    return found
+      ? [
+          verify.addonCheck(
+            found,
+            resource.kind,
+            isSkippable ? undefined : manifest.version,
+            absent,
+          ),
+        ]
+      : [];
+  });
+  return (await Promise.all(checks)).flat();
+}

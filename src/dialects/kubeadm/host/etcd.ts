@@ -1,0 +1,156 @@
+/** Asks the etcd members of the control-plane hosts for their health, and judges what they say. */
+import { isRecord, parseJson } from '../../../util/json.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { scriptFile } from './script-file.ts';
+import { PRELUDE, quoted } from './scripts.ts';
+
+/** What the member of one host says of itself and of the others. */
+export interface EtcdMember {
+  readonly cluster: string;
+  readonly id: string;
+  /** Its id; `0` if there is none. */
+  readonly leader: string;
+  readonly members: readonly {
+    readonly ID: string;
+    readonly name: string;
+    readonly isLearner: boolean;
+    readonly urls?: readonly string[];
+  }[];
+  readonly alarms: readonly string[];
+}
+
+/** A text is why the member did not answer; false: the host has a member that cannot be asked. */
+export type EtcdAnswer = EtcdMember | string | false;
+
+const CALL = scriptFile('etcd.sh');
+const QUESTIONS = scriptFile('etcd-questions.sh');
+export const IS_WHOLE = scriptFile('snapshot.sh');
+
+export const ETCD_FACTS = `${CALL}${QUESTIONS}`;
+
+/** Asks the member of another host, with the certificates of this one. */
+export function etcdFactsAt(url: string): string {
+  return `${CALL}URL=${quoted(url)}\n${QUESTIONS}`;
+}
+
+export function moveLeaderScript(to: string): string {
+  return `TO=${quoted(to)}\n${PRELUDE}${CALL}etcd maintenance/transfer-leadership "{\\"targetID\\":\\"$TO\\"}"\n`;
+}
+
+/** Prints the file and its SHA-256, or why there is none. With a certificate, only who has its key can read the file. */
+export function snapshotScript(version: string, keep: number, certificate = ''): string {
+  const values = `VERSION=${quoted(version)}\nKEEP=${keep}\nCERTIFICATE=${quoted(certificate)}\n`;
+  return `${values}${PRELUDE}${CALL}${IS_WHOLE}${scriptFile('take-snapshot.sh')}`;
+}
+
+/** From the lines that `ETCD_FACTS` prints. Undefined if the host has no member: etcd is external, or its manifest is missing. */
+export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
+  if (lines.length === 0) return undefined;
+  // Its gateway is off, or curl is missing.
+  if (lines.every((line) => line.startsWith('404 '))) return false;
+  const answer = memberBy(lines.map((line) => parseJson(line)));
+  const odd =
+    lines.find((line) => !/^\{"(header|members)"/.test(line)) ?? 'its answer cannot be read';
+  return answer ?? (odd.slice(0, 200) || 'no answer');
+}
+
+/** Of values that are false or zero the gateway says nothing; a member that was added, but never started, has no name. */
+function memberBy([health, own, known, alarmed]: readonly unknown[]): EtcdMember | undefined {
+  const { cluster_id: cluster, member_id: id } = recordIn(own, 'header');
+  const leader = isRecord(own) ? (own['leader'] ?? '0') : undefined;
+  const members = listIn(known, 'members').map(
+    ({ ID, name = '', isLearner = false, clientURLs }) => {
+      const urls = (Array.isArray(clientURLs) ? clientURLs : [])
+        .map(String)
+        .filter((url) => URL_OF_MEMBER.test(url));
+      return { ID: String(ID), name: String(name), isLearner: isLearner === true, urls };
+    },
+  );
+  const ids = [recordIn(health, 'header')['member_id'], ...members.map(({ ID }) => ID)];
+  if (members.length === 0 || !ids.every(isId) || !isId(cluster) || !isId(id) || !isId(leader))
+    return undefined;
+  const alarms = listIn(alarmed, 'alarms').map(({ alarm }) => String(alarm).slice(0, 30));
+  return { cluster, id, leader, members, alarms };
+}
+
+const URL_OF_MEMBER = /^https:\/\/[\w.:[\]-]+$/;
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && /^\d{1,20}$/.test(value);
+}
+
+function recordIn(answer: unknown, name: string): Record<string, unknown> {
+  const value = isRecord(answer) ? ownMember(answer, name) : undefined;
+  return isRecord(value) ? value : {};
+}
+
+function listIn(answer: unknown, name: string): Record<string, unknown>[] {
+  const value = isRecord(answer) ? ownMember(answer, name) : undefined;
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+export interface Problem {
+  readonly found: string;
+  readonly cure: string;
+}
+
+/** What forbids to stop a member; by host. */
+export function etcdProblems(answers: ReadonlyMap<string, EtcdAnswer>): Problem[] {
+  const silent = [...answers].flatMap(([host, answer]): Problem[] => {
+    if (typeof answer !== 'string') return [];
+    const cure = `see kubectl -n kube-system logs etcd-${host}, or replace a host that is gone, as the guide says`;
+    return [{ found: `the member on ${host} does not answer (${answer})`, cure }];
+  });
+  const told = [...answers].flatMap(([host, answer]) =>
+    typeof answer === 'object' ? [{ host, ...answer }] : [],
+  );
+  const [first] = told;
+  if (!first) return silent;
+  const here = told.length < answers.size ? undefined : new Set(told.map((each) => each.id));
+  const alarms = new Set(told.flatMap((each) => each.alarms));
+  return [
+    ...silent,
+    ...told
+      .filter(({ cluster }) => cluster !== first.cluster)
+      .map(({ host }) => ({
+        found: `${host} and ${first.host} have different clusters`,
+        cure: 'join one of them anew',
+      })),
+    ...told
+      .filter(({ leader }) => leader === '0')
+      .map(({ host }) => ({
+        found: `the member on ${host} sees no leader`,
+        cure: 'it needs most of the members',
+      })),
+    ...[...alarms].map((alarm) => ({
+      found: `alarm ${alarm}`,
+      cure: 'end its cause, then run etcdctl alarm disarm',
+    })),
+    ...first.members.flatMap((each) => memberProblems(each, here)),
+  ];
+}
+
+/** `here`: members of hosts in the manifest, if all of them are known. */
+function memberProblems(
+  { ID, name, isLearner }: EtcdMember['members'][number],
+  here?: ReadonlySet<string>,
+): Problem[] {
+  const hex = BigInt(ID).toString(16);
+  const or = `or run etcdctl member remove ${hex}`;
+  if (name === '')
+    return [{ found: `member ${hex} was added, but never started`, cure: `start it, ${or}` }];
+  if (isLearner)
+    return [{ found: `member ${name} is a learner`, cure: `wait until it is promoted, ${or}` }];
+  if (here?.has(ID) !== false) return [];
+  return [{ found: `member ${name} is on no host of the manifest`, cure: `add its host, ${or}` }];
+}
+
+/** Undefined unless this member leads, and another can. */
+export function nextLeader(
+  own: EtcdAnswer | undefined,
+  others: Iterable<EtcdAnswer>,
+): string | undefined {
+  if (typeof own !== 'object' || own.leader !== own.id) return undefined;
+  for (const other of others) if (typeof other === 'object' && other.id !== own.id) return other.id;
+  return undefined;
+}

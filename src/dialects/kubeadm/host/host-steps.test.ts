@@ -1,0 +1,479 @@
+/** Proves when a step on a host counts as done, is tried again, or is taken back, and what is said of it. */
+import { describe, expect, test } from 'vitest';
+import { buildLog } from '../../../../test/support/builders/logs.ts';
+import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
+import type { Condition, Node } from '../../../kube/resources.ts';
+import type { ShellResult } from '../../../util/run-program.ts';
+import type { EtcdAnswer, EtcdMember } from './etcd.ts';
+import type { Host, Upgrade } from './host.ts';
+import * as steps from './host-steps.ts';
+
+const VERSION = 'v1.36.3';
+const HOST: Host = { name: 'cp1', role: 'controlPlane' };
+const UPGRADE: Upgrade = {
+  version: VERSION,
+  binaries: { kubeadm: { path: '/a' }, kubelet: { path: '/b' } },
+  kubeadm: {},
+};
+const CONTAINERD = { version: 'v2.3.3', binaries: { containerd: { path: '/c' } } };
+const member = (id: string, more: Partial<EtcdMember> = {}): EtcdMember => ({
+  cluster: '1',
+  id,
+  leader: '11',
+  members: ['10', '11'].map((ID) => ({ ID, name: `etcd-${ID}`, isLearner: false })),
+  alarms: [],
+  ...more,
+});
+const answers = (own: EtcdAnswer, other: EtcdAnswer = member('11')): Map<string, EtcdAnswer> =>
+  new Map([
+    ['cp1', own],
+    ['cp2', other],
+  ]);
+
+type Answer = Partial<ShellResult> | Error;
+
+function node(kubeletVersion: string, runtime = '', ready: Condition['status'] = 'True'): Node {
+  return {
+    metadata: { name: 'cp1' },
+    status: {
+      nodeInfo: { kubeletVersion, containerRuntimeVersion: runtime },
+      conditions: [{ type: 'Ready', status: ready }],
+    },
+  };
+}
+
+/** `shell` answers the scripts, by how many ran before. */
+function rig(
+  shell: (script: string, count: number) => Answer = () => ({}),
+  more: Partial<steps.HostStepsParts> = {},
+) {
+  const clock = new FakeClock();
+  const scripts: string[] = [];
+  const logged: string[] = [];
+  const ended = new AbortController();
+  const on: steps.HostStepsParts = {
+    shells: {
+      run: async (_host, script) => {
+        const answer = shell(script, scripts.push(script) - 1);
+        if (answer instanceof Error) throw answer;
+        return await Promise.resolve({ code: 0, stdout: '', stderr: '', ...answer });
+      },
+    },
+    host: HOST,
+    parts: ['kubeadm'],
+    members: async () => await Promise.resolve(answers(member('10'))),
+    node: async () => await Promise.resolve(node(VERSION)),
+    pods: async () => await Promise.resolve([]),
+    abort: ended.signal,
+    clock,
+    log: buildLog(logged, 'info'),
+    rollout: 'uid',
+    version: VERSION,
+    ...more,
+  };
+  return {
+    on,
+    clock,
+    scripts,
+    ended,
+    warnings: () => logged.map((line) => (JSON.parse(line) as { readonly msg: string }).msg),
+    logged,
+    /** What it rejects with; '' if it resolves. */
+    outcome: async (work: Promise<unknown>): Promise<string> =>
+      await clock.runUntil(
+        work.then(
+          () => '',
+          (error: unknown) => (error as Error).message,
+        ),
+      ),
+  };
+}
+
+const rejecting = async (): Promise<never> =>
+  await Promise.reject(new Error('the API server is away'));
+
+describe('a step', () => {
+  test('that ends well is done', async () => {
+    const { on, outcome, scripts } = rig();
+    expect(await outcome(steps.carryOut(on, 'kubelet', { body: 'work' }))).toBe('');
+    expect(scripts).toHaveLength(1);
+    expect(scripts[0]).toContain('note begun\nwork\nnote done');
+  });
+
+  test.each<[string, Answer, string]>([
+    ['fails', { code: 3, stdout: ' one \n two\n' }, 'exit code 3: one; two'],
+    ['fails, with nothing on its output', { code: 3, stderr: 'three' }, 'exit code 3: three'],
+    ['fails without a word', { code: 1 }, 'exit code 1: no output'],
+    ['waits too long for another', { code: 75 }, 'exit code 75: another step still runs there'],
+  ])('that %s is not', async (_name, answer, expected) => {
+    const { on, outcome } = rig(() => answer);
+    expect(await outcome(steps.carryOut(on, 'kubelet', { body: '' }))).toBe(
+      `step kubelet failed with ${expected}`,
+    );
+  });
+
+  test('whose host cannot be reached is asked again for minutes, and each reason is told once', async () => {
+    const { on, outcome, scripts, clock, logged } = rig((_script, count) =>
+      count < 100 ? new Error(count < 50 ? 'refused' : 'no route') : {},
+    );
+    expect(await outcome(steps.carryOut(on, 'kubelet', { body: '' }))).toBe('');
+    expect([scripts.length, clock.monotonic()]).toEqual([101, 300_000]);
+    expect(logged.map((line) => JSON.parse(line) as unknown)).toEqual([
+      expect.objectContaining({
+        msg: 'lost the connection to the host, retrying',
+        problem: 'refused',
+      }),
+      expect.objectContaining({ problem: 'no route' }),
+    ]);
+  });
+
+  test('whose host stays away has failed', async () => {
+    const { on, outcome, scripts } = rig(() => new Error('refused'));
+    expect(await outcome(steps.carryOut(on, 'kubelet', { body: '' }))).toBe('refused');
+    expect(scripts).toHaveLength(101);
+  });
+
+  test('is not tried again once Refit stops', async () => {
+    const { on, outcome, scripts, ended } = rig(() => {
+      ended.abort(new Error('stopped'));
+      return new Error('refused');
+    });
+    expect(await outcome(steps.carryOut(on, 'kubelet', { body: '' }))).toBe('stopped');
+    expect(scripts).toHaveLength(1);
+  });
+
+  test('that ended while Refit stops has not failed', async () => {
+    const { on, outcome, ended } = rig(() => {
+      ended.abort(new Error('stopped'));
+      return { code: 1 };
+    });
+    expect(await outcome(steps.carryOut(on, 'kubelet', { body: '' }))).toBe('stopped');
+  });
+});
+
+describe('a step that needs the API server', () => {
+  const failsOnce = (_script: string, count: number): Answer => ({ code: count === 0 ? 1 : 0 });
+
+  test('is repeated once that is back', async () => {
+    let away = 3;
+    const { on, outcome, scripts } = rig(failsOnce, {
+      node: async () => (away-- > 0 ? await rejecting() : node(VERSION)),
+    });
+    expect(await outcome(steps.carryOutOnceMore(on, 'kubeadm', { body: '' }))).toBe('');
+    expect(scripts).toHaveLength(2);
+  });
+
+  test('has failed where that is there', async () => {
+    const { on, outcome, scripts } = rig(failsOnce);
+    expect(await outcome(steps.carryOutOnceMore(on, 'kubeadm', { body: '' }))).toContain('code 1');
+    expect(scripts).toHaveLength(1);
+  });
+
+  test('has failed where that stays away', async () => {
+    const { on, outcome, scripts } = rig(failsOnce, { node: rejecting });
+    expect(await outcome(steps.carryOutOnceMore(on, 'kubeadm', { body: '' }))).toBe(
+      'the API server is away',
+    );
+    expect(scripts).toHaveLength(1);
+  });
+});
+
+describe('before its etcd restarts', () => {
+  test('a worker has none to ask', async () => {
+    const { on, outcome } = rig(() => ({}), {
+      host: { name: 'w1', role: 'worker' },
+      members: rejecting,
+    });
+    expect(await outcome(steps.untilEtcdIsHealthy(on))).toBe('');
+  });
+
+  test('the others must be healthy, and are asked for two minutes', async () => {
+    const { on, outcome, clock, scripts } = rig(() => ({}), {
+      members: async () =>
+        await Promise.resolve(answers(member('10'), member('11', { leader: '0' }))),
+    });
+    expect(await outcome(steps.untilEtcdIsHealthy(on))).toBe(
+      'etcd: the member on cp2 sees no leader; it needs most of the members',
+    );
+    expect(clock.monotonic()).toBe(120_000);
+    expect(scripts).toEqual([]);
+  });
+
+  test.each<[string, EtcdAnswer | undefined]>([
+    ['says that it cannot be reached', 'refused'],
+    ['is not known', undefined],
+  ])('its own member that %s is left to its kubeadm', async (_name, own) => {
+    const { on, outcome, scripts } = rig(() => ({}), {
+      members: async () => {
+        const all = answers(member('10'));
+        if (own === undefined) all.delete('cp1');
+        else all.set('cp1', own);
+        return await Promise.resolve(all);
+      },
+    });
+    expect(await outcome(steps.untilEtcdIsHealthy(on))).toBe('');
+    expect(scripts).toEqual([]);
+  });
+
+  const leading = {
+    members: async () =>
+      await Promise.resolve(
+        answers(member('10', { leader: '10' }), member('11', { leader: '10' })),
+      ),
+  };
+  test.each<[string, Answer, readonly string[]]>([
+    ['gives that up', { stdout: '{"header":{}}' }, []],
+    [
+      'and cannot give that up restarts all the same',
+      { code: 1 },
+      ['etcd did not move its leader away'],
+    ],
+    [
+      'and is refused that restarts all the same',
+      { stdout: '{"error":"no"}' },
+      ['etcd did not move its leader away'],
+    ],
+    [
+      'and is cut off meanwhile restarts all the same',
+      new Error('broken'),
+      ['etcd did not move its leader away'],
+    ],
+  ])('a member that leads %s', async (_name, answer, expected) => {
+    const { on, outcome, scripts, warnings } = rig(() => answer, leading);
+    expect(await outcome(steps.untilEtcdIsHealthy(on))).toBe('');
+    expect(scripts).toEqual([expect.stringContaining("TO='11'")]);
+    expect(warnings()).toEqual(expected);
+  });
+
+  test('a member that does not lead has nothing to give up', async () => {
+    const { on, outcome, scripts } = rig();
+    expect(await outcome(steps.untilEtcdIsHealthy(on))).toBe('');
+    expect(scripts).toEqual([]);
+  });
+});
+
+describe('the check before the drain', () => {
+  const FOUND = 'kubeadm=v1.36.3\nkernel=6.1\ncgroup=tmpfs\n';
+  const worker = { host: { name: 'w1', role: 'worker' } } as const;
+  const check = async (found: string, host: Partial<steps.HostStepsParts> = worker) => {
+    const made = rig((_script, count) => (count === 0 ? { stdout: `${FOUND}${found}` } : {}), host);
+    const error = await made.clock.runUntil(
+      steps.prepare(made.on, UPGRADE).then(
+        () => undefined,
+        (problem: unknown) => problem,
+      ),
+    );
+    return { ...made, error };
+  };
+
+  test('stages where nothing is wrong, also on cgroup v1, which the kubelet may allow', async () => {
+    const { error, scripts, warnings } = await check('');
+    expect([error, warnings()]).toEqual([undefined, []]);
+    expect(scripts).toHaveLength(2);
+    expect(scripts[1]).toContain('upgrade node phase preflight');
+  });
+
+  test('refuses with all that is wrong, and warns of the rest; it stages nothing', async () => {
+    const { error, scripts, warnings } = await check(
+      'hard=no room\nwarn=swap is on\nbusy=kubeadm, process 12\nbusy=a step of Refit\n',
+    );
+    expect(error).toMatchObject({
+      code: 'REFIT_REFUSED',
+      message:
+        'no room; nothing lifts this: correct that on the host, or in the manifest; kubeadm, process 12, runs on this host',
+    });
+    expect(warnings()).toEqual(['swap is on']);
+    expect(scripts).toHaveLength(1);
+  });
+
+  test('uses the options of the host, and asks for no plan of the upgrade', async () => {
+    const kubeadm = { ignorePreflightErrors: ['Swap'] };
+    const { scripts } = await check('', { host: { ...worker.host, kubeadm } });
+    expect(scripts[1]).toContain("'\\''--ignore-preflight-errors=Swap'\\''");
+    expect(scripts[1]).not.toContain('upgrade plan');
+  });
+
+  test('names the step that fails', async () => {
+    const { on, outcome } = rig((_script, count) => (count === 0 ? {} : { code: 1 }), worker);
+    expect(await outcome(steps.prepare(on, UPGRADE))).toBe(
+      'step stage failed with exit code 1: no output',
+    );
+  });
+
+  test('waits for a step of Refit in the script itself', async () => {
+    const { error } = await check('busy=a step of Refit\n');
+    expect(error).toBeUndefined();
+  });
+
+  test('is that of a worker on a control-plane host, too, whose etcd is asked then', async () => {
+    const { error, scripts } = await check('', {
+      members: async () => await Promise.resolve(answers(member('10'), 'refused')),
+    });
+    expect(scripts[1]).toContain('upgrade node phase preflight');
+    expect(error).toMatchObject({
+      message: expect.stringContaining('the member on cp2') as string,
+    });
+  });
+
+  test('refuses a kernel that the version does not start on', async () => {
+    const { error } = await check('containerd=containerd github.com/x v1.6.0 abc\nhard=\n');
+    expect(error).toBeUndefined();
+    const other = rig(() => ({ stdout: FOUND.replace('6.1', '3.10') }), worker);
+    const old = other.outcome(steps.prepare(other.on, { ...UPGRADE, version: 'v1.33.1' }));
+    expect(await old).toMatch(/3\.10/);
+  });
+});
+
+test('a host is verified once nothing is wrong any more', async () => {
+  const { on, outcome, clock } = rig(
+    (_script, count) => ({ stdout: `kubeadm=${count < 5 ? 'v1.36.2' : VERSION}` }),
+    { host: { name: 'w1', role: 'worker' } },
+  );
+  expect(await outcome(steps.untilVerified(on))).toBe('');
+  expect(clock.monotonic()).toBe(5_000);
+});
+
+test('several problems of a host are told in one line', () => {
+  expect(() => steps.expectNone(['one', 'two'])).toThrow(new Error('one; two'));
+});
+
+test('it has failed after five minutes', async () => {
+  const { on, outcome, clock } = rig(() => ({ stdout: 'kubeadm=v1.36.2' }), {
+    host: { name: 'w1', role: 'worker' },
+  });
+  expect(await outcome(steps.untilVerified(on))).toBe(
+    'kubeadm: v1.36.2; expected v1.36.3; upgrade the host again',
+  );
+  expect(clock.monotonic()).toBe(300_000);
+});
+
+describe('a roll-back', () => {
+  const old = { node: async () => await Promise.resolve(node('v1.35.9')) };
+  const rolledBack = async (answer: Answer, more: Partial<steps.HostStepsParts> = old) => {
+    const made = rig(() => answer, more);
+    return { ...made, said: await made.clock.runUntil(steps.rollBack(made.on)) };
+  };
+
+  test('puts the earlier kubelet back where the Node still reports another version', async () => {
+    const { said, warnings } = await rolledBack({ stdout: 'v1.35.9' });
+    expect(said).toBe(
+      '; rolled back: v1.35.9 was put back and started; check that the Node is Ready',
+    );
+    expect(warnings()).toEqual(['the kubelet did not come up; rolling back']);
+  });
+
+  test('says nothing where nothing was replaced', async () => {
+    expect((await rolledBack({})).said).toBe('');
+  });
+
+  test('that fails is told', async () => {
+    expect((await rolledBack({ code: 2, stdout: 'no copy' })).said).toBe(
+      '; the roll-back failed: no copy',
+    );
+  });
+
+  test.each<[string, Partial<steps.HostStepsParts>]>([
+    ['the new version', {}],
+    ['no version', { node: async () => await Promise.resolve(node('')) }],
+    ['nothing, as the API server is away', { node: rejecting }],
+  ])('does not happen where the Node reports %s', async (_name, more) => {
+    const { said, scripts } = await rolledBack({ stdout: 'v1.35.9' }, more);
+    expect([said, scripts]).toEqual(['', []]);
+  });
+
+  test('that Refit itself ended has not failed', async () => {
+    const { on, ended, outcome } = rig(() => {
+      ended.abort(new Error('stopped'));
+      return { code: 255 };
+    }, old);
+    expect(await outcome(steps.rollBack(on))).toBe('stopped');
+  });
+});
+
+describe('containerd', () => {
+  const upgraded = async (
+    shell: (script: string, count: number) => Answer,
+    nodes: () => Promise<Node>,
+  ) => {
+    const made = rig(shell, { node: nodes });
+    return { ...made, said: await made.outcome(steps.upgradeContainerd(made.on, CONTAINERD)) };
+  };
+  const reports = (runtime: string, ready?: Condition['status']) => async () =>
+    await Promise.resolve(node(VERSION, runtime, ready));
+  const putsBack = (_script: string, count: number): Answer =>
+    count === 0 ? {} : { stdout: 'containerd v1.7.29' };
+  const FAILED = 'containerd v2.3.3 did not come up, see journalctl -u containerd on the host';
+
+  test.each(['containerd://2.3.3', 'containerd://v2.3.3', 'containerd://2.3.3+ours'])(
+    'is there once the Node is Ready and reports %s',
+    async (runtime) => {
+      const { said, scripts } = await upgraded(putsBack, reports(runtime));
+      expect([said, scripts.length]).toEqual(['', 1]);
+    },
+  );
+
+  test.each<[string, Promise<Node>]>([
+    ['reports an earlier one', reports('containerd://1.7.29')()],
+    ['reports another runtime', reports('cri-o://2.3.3')()],
+    ['reports it after something else', reports('x containerd://2.3.3')()],
+    ['reports none', reports('')()],
+    ['is not Ready', reports('containerd://2.3.3', 'False')()],
+    ['says nothing of itself', Promise.resolve({ metadata: { name: 'cp1' } })],
+  ])('is put back where the Node %s for two minutes', async (_name, found) => {
+    const { said, scripts, clock } = await upgraded(putsBack, async () => await found);
+    expect(said).toBe(`containerd v1.7.29 was put back and started; ${FAILED}`);
+    expect(scripts[1]).toContain("NAMES='\\''containerd'\\''");
+    expect(clock.monotonic()).toBe(120_000);
+  });
+
+  test('is found by each digit of its version', async () => {
+    const { on, outcome } = rig(() => ({}), { node: reports('containerd://12.34.56') });
+    const other = { ...CONTAINERD, version: 'v12.34.56' };
+    expect(await outcome(steps.upgradeContainerd(on, other))).toBe('');
+  });
+
+  test.each<[string, Promise<Node>, string]>([
+    ['what the Node reports', reports('cri-o://2.3.3')(), 'the Node reports cri-o://2.3.3'],
+    ['that it reports nothing', Promise.resolve({ metadata: { name: 'a' } }), 'the Node reports '],
+    ['that it is not Ready', reports('containerd://2.3.3', 'False')(), 'the Node is not Ready'],
+  ])('that did not come up names as the cause %s', async (_name, found, expected) => {
+    const { on, clock } = rig(putsBack, { node: async () => await found });
+    const error = await clock.runUntil(
+      steps.upgradeContainerd(on, CONTAINERD).catch((problem: unknown) => problem),
+    );
+    expect(error).toMatchObject({ code: 'REFIT_REFUSED', cause: { message: expected } });
+  });
+
+  test('is put back where its step fails', async () => {
+    const { said } = await upgraded(
+      (_script, count) => (count === 0 ? { code: 1 } : { stdout: 'containerd v1.7.29' }),
+      reports('containerd://2.3.3'),
+    );
+    expect(said).toBe(`containerd v1.7.29 was put back and started; ${FAILED}`);
+  });
+
+  test('that cannot be put back is told', async () => {
+    const { said } = await upgraded(
+      (_script, count) => (count === 0 ? {} : { code: 1, stdout: 'no copy' }),
+      reports(''),
+    );
+    expect(said).toBe(`the earlier one cannot be put back: no copy; ${FAILED}`);
+  });
+
+  test('stays where the Node cannot be read', async () => {
+    const { said, scripts } = await upgraded(putsBack, rejecting);
+    expect(said).toBe(
+      'containerd v2.3.3 stays: the Node cannot be read: the API server is away; run the upgrade again',
+    );
+    expect(scripts).toHaveLength(1);
+  });
+
+  test('stays where Refit stops', async () => {
+    const { on, ended, outcome, scripts } = rig(() => {
+      ended.abort(new Error('stopped'));
+      return { code: 1 };
+    });
+    expect(await outcome(steps.upgradeContainerd(on, CONTAINERD))).toBe('stopped');
+    expect(scripts).toHaveLength(1);
+  });
+});

@@ -1,0 +1,218 @@
+/** Reads the facts of a host from its files and binaries. */
+import { RefitError } from '../../../util/errors.ts';
+import { defined } from '../../../util/json.ts';
+import { parseVersion } from '../../../util/version.ts';
+import { type Finding, hard, warn } from '../../../versions/findings.ts';
+import { type NodeFacts } from '../../../versions/kubeadm-rules.ts';
+import { type Certificate, certificatesIn, endingSoon, OF_KUBELET } from './certificates.ts';
+import { ETCD_FACTS, type EtcdAnswer, etcdAnswer, etcdFactsAt } from './etcd.ts';
+import type { Host, Shells, Upgrade } from './host.ts';
+import { FACTS, optionsFor, PRELUDE, probeScript } from './scripts.ts';
+
+export interface HostFacts {
+  readonly host: Host;
+  /** Versions of the binaries, with `v`; undefined if missing or not executable. */
+  readonly kubeadm: string | undefined;
+  readonly kubelet: string | undefined;
+  readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel' | 'ignores'>;
+  /** Versions by component; empty on workers. */
+  readonly staticPods: Readonly<Record<string, string | undefined>>;
+  /** Images of static pods whose tag is no version, by component. */
+  readonly unreadImages?: Readonly<Record<string, string>> | undefined;
+  /** On hosts of the control plane; a load balancer may have another. */
+  readonly apiPort: number | undefined;
+  readonly problems: readonly Finding[];
+  /** A step of Refit or another kubeadm, with its process, runs on it, or has just replaced the manifest of the API server. */
+  readonly busy: readonly string[];
+  /** On hosts of the control plane: manifests that are missing although backups of them exist. */
+  readonly missing: readonly MissingManifest[];
+  readonly certificates: readonly Certificate[];
+  /** What the UpgradeConfiguration of the manifest switches off: `apply:etcdUpgrade:`. */
+  readonly leaves?: readonly string[];
+  /** Which of them kubeadm should renew now, and why; undefined where it may not. Only `probeHost` says that. */
+  readonly toRenew?: readonly string[] | undefined;
+  readonly etcd: EtcdAnswer | undefined;
+}
+
+export interface MissingManifest {
+  readonly name: string;
+  /** `run`: made by a run of Refit that did not end. `hand`: by a kubeadm that a person ran. `refused`: must not be restored. */
+  readonly backup: 'run' | 'hand' | 'refused';
+  readonly detail: string;
+}
+
+const PATIENCE_MS = 60_000;
+
+export async function probeHost(
+  shells: Shells,
+  upgrade: Upgrade,
+  host: Host,
+  now: number,
+): Promise<HostFacts> {
+  const facts = await factsBy(probeScript(upgrade, host, now), shells, host);
+  const { certificateRenewal: asked } = optionsFor(upgrade, host);
+  const isRenewed = asked ?? !facts.leaves?.join().includes('certificateRenewal');
+  const ending = endingSoon(facts.certificates, now, isRenewed);
+  const warnings = ending.map(({ found, cure }) => warn('certificate', `${found}; ${cure}`));
+  const renewable = facts.certificates.filter(({ renewal }) => renewal !== undefined);
+  const toRenew = isRenewed
+    ? endingSoon(renewable, now, false).map(({ found }) => found)
+    : undefined;
+  const { ignorePreflightErrors = [] } = optionsFor(upgrade, host);
+  const ignores = [...ignorePreflightErrors, ...(facts.ground.ignores ?? [])];
+  return {
+    ...facts,
+    ground: { ...facts.ground, ...(ignores.length > 0 ? { ignores } : {}) },
+    toRenew,
+    problems: [...facts.problems, ...warnings],
+  };
+}
+
+/** Only what an upgrade should have changed. */
+export async function readFacts(shells: Shells, host: Host): Promise<HostFacts> {
+  return await factsBy(`${PRELUDE}${FACTS}`, shells, host);
+}
+
+/** By host; without hosts that have no member. */
+export async function etcdAnswers(
+  shells: Shells,
+  hosts: readonly Host[],
+): Promise<Map<string, EtcdAnswer>> {
+  const all = hosts.map(async (host) => ({
+    host,
+    etcd: (await factsBy(PRELUDE, shells, host)).etcd,
+  }));
+  return answersOf(await Promise.all(all));
+}
+
+/** The same, asked from one of these hosts alone. Only its own if that does not answer, and so does not know the others. */
+export async function etcdAnswersFrom(
+  shells: Shells,
+  host: Host,
+): Promise<Map<string, EtcdAnswer>> {
+  const answers = await etcdAnswers(shells, [host]);
+  const own = answers.get(host.name);
+  if (typeof own !== 'object') return answers;
+  for (const { ID, name, urls: [url] = [] } of own.members) {
+    // Without an address it was added, but never started.
+    if (ID === own.id || url === undefined) continue;
+    const { stdout } = await shells.run(host, `${PRELUDE}${etcdFactsAt(url)}`, PATIENCE_MS);
+    answers.set(name, parseFacts(stdout).etcd ?? 'no answer');
+  }
+  return answers;
+}
+
+export function answersOf(
+  hosts: readonly Pick<HostFacts, 'host' | 'etcd'>[],
+): Map<string, EtcdAnswer> {
+  return new Map(
+    hosts.flatMap(({ host, etcd }) => (etcd === undefined ? [] : [[host.name, etcd]])),
+  );
+}
+
+async function factsBy(script: string, shells: Shells, host: Host): Promise<HostFacts> {
+  const whole = `${script}${host.role === 'controlPlane' ? ETCD_FACTS : ''}`;
+  const { code, stdout, stderr } = await shells.run(host, whole, PATIENCE_MS);
+  if (code !== 0) {
+    const why = (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '';
+    throw new RefitError(
+      'REFIT_REFUSED',
+      `${host.name}: cannot read facts from the host (exit code ${code}): ${why}`,
+    );
+  }
+  const facts = { host, ...parseFacts(stdout) };
+  if (host.role === 'controlPlane') return facts;
+  // Left by a control-plane host that was here, or a person's copy of admin.conf: a worker uses neither.
+  const used = facts.certificates.filter(
+    ({ isAuthority, file }) => isAuthority || file.startsWith(OF_KUBELET),
+  );
+  return { ...facts, certificates: used };
+}
+
+export function parseFacts(text: string): Omit<HostFacts, 'host'> {
+  const lines = text.split('\n').map((line): [string, string] => {
+    const at = line.indexOf('=');
+    return [line.slice(0, Math.max(0, at)), line.slice(at + 1)];
+  });
+  const all = (name: string): string[] =>
+    lines.flatMap(([key, value]) => (key === name && value !== '' ? value : []));
+  const images = lines.flatMap(([key, value]) =>
+    key.startsWith('image.') ? [[key.slice(6), value] as const] : [],
+  );
+  return {
+    kubeadm: all('kubeadm').find(parseVersion),
+    kubelet: all('kubelet').find(parseVersion),
+    ground: groundOf(lines, all('ignores')),
+    problems: [
+      ...all('hard').map((message) => hard('host', message)),
+      ...all('warn').map((message) => warn('host', message)),
+      ...all('stopped').map((message) => hard('kubelet', message)),
+      ...all('clock').map((message) => warn('clock', message)),
+      ...all('pod').map((message) => warn('pod', message)),
+    ],
+    busy: all('busy'),
+    apiPort: all('apiPort')
+      .map(Number)
+      .find((found) => Number.isInteger(found) && found > 0 && found <= 65_535),
+    staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
+    unreadImages: unreadIn(images),
+    missing: all('missing').flatMap((line) => missingIn(line) ?? []),
+    certificates: certificatesIn(all('certificate'), all('key')),
+    leaves: all('leaves'),
+    etcd: etcdAnswer(all('etcd')),
+  };
+}
+
+function missingIn(line: string): MissingManifest | undefined {
+  const [, name = '', backup = '', detail = ''] =
+    /^(\S+) (run|hand|refused) (.*)$/.exec(line) ?? [];
+  return backup === 'run' || backup === 'hand' || backup === 'refused'
+    ? { name, backup, detail }
+    : undefined;
+}
+
+/** The version in the tag of an image reference, which may have quotes, a registry with a port, and a digest. A tag cannot hold the `+` of a version: it has `_` there. */
+export function tagOf(image: string): string | undefined {
+  const name = unquoted(image).split('@', 1)[0]?.split('/').at(-1) ?? '';
+  const tag = name.slice(name.indexOf(':') + 1).replace('_', '+');
+  return name.includes(':') && parseVersion(tag) ? tag : undefined;
+}
+
+function unquoted(image: string): string {
+  return /^(["'])([^"']*)\1/.exec(image)?.[2] ?? image.split(/\s/, 1)[0] ?? '';
+}
+
+/** By component; undefined if each image has a version. */
+function unreadIn(images: readonly (readonly [string, string])[]): HostFacts['unreadImages'] {
+  const unread = images.filter(([, image]) => tagOf(image) === undefined);
+  if (unread.length === 0) return undefined;
+  return Object.fromEntries(unread.map(([name, image]) => [name, unquoted(image)]));
+}
+
+/** From the file system type of /sys/fs/cgroup, the output of `containerd --version`, and `uname -r` without suffix. A text that cannot be read stays, shortened. */
+function groundOf(
+  lines: readonly (readonly [string, string])[],
+  ignores: readonly string[],
+): HostFacts['ground'] {
+  const found = new Map(lines);
+  const cgroup = found.get('cgroup');
+  const containerd = found.get('containerd') || undefined;
+  const kernel = found.get('kernel') || undefined;
+  const versions: ReadonlyMap<string, 1 | 2> = new Map([
+    ['cgroup2fs', 2],
+    ['tmpfs', 1],
+  ]);
+  return defined({
+    cgroup: cgroup === undefined ? undefined : (versions.get(cgroup) ?? unread(cgroup)),
+    containerd: containerd && (RELEASE.exec(containerd)?.[1] ?? unread(containerd)),
+    kernel: kernel && (/^\d+\.\d+/.exec(kernel)?.[0] ?? unread(kernel)),
+    ignores: ignores.length > 0 ? ignores : undefined,
+  });
+}
+
+/** Of `containerd github.com/containerd/containerd/v2 v2.3.3 1c4457e00facac03`, with or without suffix. */
+const RELEASE = /^\S+ \S+ v?(\d+\.\d+\.\d+)/;
+
+function unread(text: string): string {
+  return text === '' ? 'no output' : text.slice(0, 60);
+}

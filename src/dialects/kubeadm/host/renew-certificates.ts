@@ -1,0 +1,66 @@
+/** Renews the certificates of a control-plane host by its own kubeadm, and starts its static pods anew, one after the other. */
+import { readyCondition } from '../../../kube/resources.ts';
+import { KUBELET_LOG } from '../../../util/kubelet-log.ts';
+import { endingSoon } from './certificates.ts';
+import {
+  carryOut,
+  expectNone,
+  type HostStepsParts,
+  succeed,
+  until,
+  VERIFY_MS,
+} from './host-steps.ts';
+import { readFacts } from './probe.ts';
+import { scriptFile } from './script-file.ts';
+import { API_SERVER, detached, LOCK_WAIT, PRELUDE, quoted } from './scripts.ts';
+import { podOf } from './verify.ts';
+
+/** Of a static pod: which rollout renewed what it has loaded. */
+const RENEWED = 'upgrade.refit.dev/certificates';
+const FORM = scriptFile('static-pod-form.sh');
+
+export async function renewCertificates(on: HostStepsParts): Promise<void> {
+  const { shells, host, rollout } = on;
+  const found = await until(on, VERIFY_MS, async () => await readFacts(shells, host));
+  const names = found.certificates.flatMap(({ renewal }) => renewal ?? []);
+  const body = `${scriptFile('renew.sh')}for name in ${names.map(quoted).join(' ')}; do renew "$name"; done`;
+  const components = Object.keys(found.staticPods);
+  const forms = components.map((component) => `form_of "$MANIFESTS/${component}.yaml"\n`);
+  await carryOut(on, 'certificates', { before: `${FORM}${forms.join('')}`, body });
+  for (const component of components) {
+    await succeed(on, 'certificates', restartScript(component, rollout));
+    await until(on, VERIFY_MS, async () => {
+      const pod = podOf(await on.pods(), host.name, component);
+      const isNew = pod?.metadata.annotations?.[RENEWED] === rollout;
+      const state = isNew ? 'is not ready' : 'was not started anew by the kubelet';
+      if (!isNew || readyCondition(pod)?.status !== 'True')
+        throw new Error(`${component} ${state}; ${KUBELET_LOG}`);
+    });
+  }
+  await until(on, VERIFY_MS, async () => expectNone(await notRenewed(on)));
+}
+
+/** The kubelet starts a static pod anew if its manifest says something else. It is replaced by one rename, so it is never away. */
+function restartScript(component: string, rollout: string): string {
+  const names = `FILE=$MANIFESTS/${quoted(`${component}.yaml`)}\nNAME=${quoted(RENEWED)}\nROLLOUT=${quoted(rollout)}\n`;
+  return detached(`${PRELUDE}${FORM}${names}${scriptFile('restart-static-pod.sh')}`, LOCK_WAIT);
+}
+
+/** On the disk, and what the API server serves: it reads its files by itself. */
+async function notRenewed({ shells, host, clock, log }: HostStepsParts): Promise<string[]> {
+  const { certificates } = await readFacts(shells, host);
+  const own = certificates.filter(({ renewal }) => renewal !== undefined);
+  const problems = endingSoon(own, clock.now(), false).map(
+    (problem) => `${problem.found}, although it was renewed`,
+  );
+  const { stdout } = await shells.run(host, `${PRELUDE}${API_SERVER}${scriptFile('served.sh')}`);
+  const file = own.find(({ renewal }) => renewal === 'apiserver');
+  if (stdout.trim() === 'unseen')
+    log.warn('no curl on the host: what its API server serves is not checked', { node: host.name });
+  if (!file || ['another', 'unseen'].includes(stdout.trim()) || Date.parse(stdout) === file.until)
+    return problems;
+  return [
+    ...problems,
+    `the API server does not serve ${file.file}, its certificate ends on: ${stdout.trim()}`,
+  ];
+}

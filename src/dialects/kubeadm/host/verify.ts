@@ -1,0 +1,210 @@
+/** Judges what an upgrade left behind: each component of a host and of the cluster, what was found, and what to do. */
+import type { KubeClient } from '../../../kube/client.ts';
+import * as kube from '../../../kube/resources.ts';
+import { type Clock, sleep } from '../../../util/clock.ts';
+import { KUBELET_LOG } from '../../../util/kubelet-log.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { parseVersion } from '../../../util/version.ts';
+import { isNeeded } from '../../../versions/version-rules.ts';
+import { dateOf, endingSoon } from './certificates.ts';
+import { etcdProblems } from './etcd.ts';
+import type { Part } from './host.ts';
+import { answersOf, type HostFacts, tagOf } from './probe.ts';
+
+export interface Check {
+  readonly component: string;
+  readonly found: string;
+  /** What to do; absent if all is well. */
+  readonly cure?: string;
+}
+
+const ASK_AGAIN_MS = 1000;
+export const STATIC_PODS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+
+export interface HostState {
+  readonly facts: HostFacts;
+  readonly node: kube.Node | undefined;
+  readonly pods: readonly kube.Pod[];
+}
+
+export async function controlPlanePods(client: KubeClient): Promise<readonly kube.Pod[]> {
+  const { items } = await client.listAll(kube.pods, {
+    namespace: 'kube-system',
+    labelSelector: 'tier=control-plane',
+  });
+  return items;
+}
+
+export function hostChecks(
+  state: HostState,
+  version: string,
+  parts: readonly Part[],
+  now: number,
+): Check[] {
+  const { host, kubeadm, kubelet } = state.facts;
+  const hasEtcd = wantedOf('etcd', state.facts) !== undefined;
+  const names = host.role === 'controlPlane' ? [...STATIC_PODS, ...(hasEtcd ? ['etcd'] : [])] : [];
+  const reported = state.node && kube.kubeletVersionOf(state.node);
+  const ofKubeadm = [
+    ...names.map((name) => podCheck(name, state, version)),
+    binaryCheck('kubeadm', kubeadm, version),
+  ];
+  const silent = {
+    component: 'kubelet',
+    found: `the Node reports ${reported || 'no version'}`,
+    cure: KUBELET_LOG,
+  };
+  const isSilent = isAt(kubelet, version) && !isAt(reported, version);
+  return [
+    ...(parts.some((part) => part !== 'kubelet') ? ofKubeadm : []),
+    ...(parts.includes('kubelet')
+      ? [isSilent ? silent : binaryCheck('kubelet', kubelet, version)]
+      : []),
+    ...certificateChecks(state.facts, now),
+  ];
+}
+
+export function isAt(found: string | undefined, version: string): boolean {
+  return found !== undefined && parseVersion(found) !== undefined && !isNeeded([found], version);
+}
+
+function binaryCheck(component: string, found: string | undefined, version: string): Check {
+  if (isAt(found, version)) return { component, found: version };
+  return {
+    component,
+    found: found ?? 'no version',
+    cure: `expected ${version}; upgrade the host again`,
+  };
+}
+
+/** Of its manifest: the version, or the whole image where its tag is none. */
+function wantedOf(
+  component: string,
+  { staticPods, unreadImages = {} }: HostFacts,
+): string | undefined {
+  return ownMember(staticPods, component) ?? ownMember(unreadImages, component);
+}
+
+function podCheck(component: string, { facts, pods: all }: HostState, version: string): Check {
+  const { name } = facts.host;
+  const wanted = wantedOf(component, facts);
+  if (component !== 'etcd' && !isAt(wanted, version))
+    return binaryCheck(component, wanted, version);
+  const pod = podOf(all, name, component);
+  if (!pod) return { component, found: 'the API server knows no pod of it', cure: KUBELET_LOG };
+  const image = pod.spec?.containers?.[0]?.image ?? '';
+  const tag = tagOf(image) ?? image;
+  if (tag !== wanted)
+    return { component, found: `its pod still has ${tag || 'no image'}`, cure: KUBELET_LOG };
+  if (kube.readyCondition(pod)?.status === 'True') return { component, found: tag };
+  return {
+    component,
+    found: 'its pod is not ready',
+    cure: `see kubectl -n kube-system logs ${pod.metadata.name}`,
+  };
+}
+
+export function podOf(
+  all: readonly kube.Pod[],
+  node: string,
+  component: string,
+): kube.Pod | undefined {
+  return all.find(
+    ({ metadata, spec }) => spec?.nodeName === node && metadata.labels?.['component'] === component,
+  );
+}
+
+/** Only what has ended is wrong. */
+function certificateChecks(facts: HostFacts, now: number): Check[] {
+  const leaves = facts.certificates
+    .filter(({ isAuthority }) => !isAuthority)
+    .map(({ until }) => until);
+  const ended = facts.certificates.filter(({ until }) => until < now);
+  const [wrong] = endingSoon(ended, now, false);
+  const component = 'certificates';
+  if (wrong) return [{ component, ...wrong }];
+  return leaves.length === 0 ? [] : [{ component, found: `until ${dateOf(Math.min(...leaves))}` }];
+}
+
+export interface Workload extends kube.KubeObject {
+  spec?: {
+    replicas?: number;
+    template?: Pick<kube.Pod, 'spec'>;
+    updateStrategy?: { type?: string };
+  };
+  status?: Readonly<Record<string, number | undefined>>;
+}
+
+export const ADDONS = [
+  { resource: kube.namespaced<Workload>('apps/v1', 'DaemonSet'), name: 'kube-proxy' },
+  { resource: kube.namespaced<Workload>('apps/v1', 'Deployment'), name: 'coredns' },
+] as const;
+
+export function absentOf(nodes: readonly kube.Node[]): string[] {
+  return nodes
+    .filter((node) => kube.readyCondition(node)?.status !== 'True')
+    .map(({ metadata }) => metadata.name);
+}
+
+/** `version`: undefined if it may have any. `absent`: Nodes that no pod can be expected on. */
+export function addonCheck(
+  workload: Workload,
+  kind: string,
+  version?: string,
+  absent: readonly string[] = [],
+): Check {
+  const { spec, status = {} } = workload;
+  const { name: component, generation = 0 } = workload.metadata;
+  const wanted = status['desiredNumberScheduled'] ?? spec?.replicas ?? 0;
+  const updated = status['updatedNumberScheduled'] ?? status['updatedReplicas'] ?? 0;
+  const ready = Math.min(updated, status['numberAvailable'] ?? status['availableReplicas'] ?? 0);
+  const tag = tagOf(spec?.template?.spec?.containers?.[0]?.image ?? '') ?? 'no version';
+  const left =
+    absent.length > 0 ? ` (not Ready and not in the manifest: ${absent.join(', ')})` : '';
+  const found = `${tag} on ${ready} of ${wanted} pods${left}`;
+  if (version !== undefined && !isAt(tag, version)) {
+    const cure = `expected ${version}; run kubeadm upgrade apply phase addon ${component} ${version}`;
+    return { component, found, cure };
+  }
+  const isSeen = (status['observedGeneration'] ?? 0) >= generation;
+  if (isSeen && ready >= wanted - absent.length) return { component, found };
+  return {
+    component,
+    found,
+    cure: `see kubectl -n kube-system rollout status ${kind.toLowerCase()}/${component}`,
+  };
+}
+
+export function etcdChecks(hosts: readonly HostFacts[]): Check[] {
+  const answers = answersOf(hosts);
+  const asked = [...answers.values()].filter((answer) => answer !== false);
+  if (asked.length === 0) return [];
+  const problems = etcdProblems(answers).map((problem) => ({ component: 'etcd', ...problem }));
+  return problems.length > 0
+    ? problems
+    : [{ component: 'etcd', found: `${asked.length} healthy members` }];
+}
+
+export function problemsOf(checks: readonly Check[]): string[] {
+  return checks.flatMap(({ component, found, cure }) =>
+    cure === undefined ? [] : [`${component}: ${found}; ${cure}`],
+  );
+}
+
+/** Asks until nothing is wrong, or the time is over. Resolves with the last answer. */
+export async function untilRight<T>(
+  ask: () => Promise<T>,
+  isRight: (answer: T) => boolean,
+  {
+    clock,
+    abort,
+    withinMs,
+  }: { readonly clock: Clock; readonly abort: AbortSignal; readonly withinMs: number },
+): Promise<T> {
+  const deadline = clock.monotonic() + withinMs;
+  for (;;) {
+    const answer = await ask();
+    if (isRight(answer) || clock.monotonic() >= deadline) return answer;
+    await sleep(clock, ASK_AGAIN_MS, abort);
+  }
+}

@@ -1,0 +1,247 @@
+/** Addons: manifests that are applied after all hosts, by server-side apply. What is taken out of them is told, and stays. */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { KubeClient, Reading } from '../../../kube/client.ts';
+import * as kube from '../../../kube/resources.ts';
+import { ifFound, isConflict, StatusError } from '../../../kube/status-error.ts';
+import { listNodes } from '../../../kube/trimmed.ts';
+import { readBounded } from '../../../util/bounded-file.ts';
+import type { Clock } from '../../../util/clock.ts';
+import { messageOf, RefitError } from '../../../util/errors.ts';
+import { parseJson, sameJson } from '../../../util/json.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import { parseYaml } from '../../../util/yaml.ts';
+import { absentOf, addonCheck, untilRight, type Workload } from '../host/verify.ts';
+
+export interface Addon {
+  readonly name: string;
+  readonly objects: readonly kube.KubeObject[];
+}
+
+export interface AddonPlan extends Addon, Pick<AddonTools, 'force'> {
+  readonly changes: readonly string[];
+  readonly problems: readonly string[];
+  /** Of what an earlier run applied, and is in no file of any addon now. */
+  readonly notes: readonly string[];
+}
+
+export interface AddonTools extends Reading {
+  /** To apply, it must write only while the lock is held. */
+  readonly writer: KubeClient;
+  /** Whether to take over fields that others manage. */
+  readonly force: boolean | undefined;
+  readonly dryRun?: true;
+  readonly clock: Clock;
+}
+
+/** Has a key for each addon: the identities of what was applied. */
+const RECORD = 'refit-addons';
+const namespace = 'kube-system';
+const FIELD_MANAGER = 'refit-kubeadm-addons';
+
+/** @throws RefitError REFIT_FILE with file, field, found and expected */
+export async function readAddon({
+  name,
+  path,
+}: {
+  readonly name: string;
+  readonly path: string;
+}): Promise<Addon> {
+  const fail = (file: string, why: string): never => {
+    throw new RefitError('REFIT_FILE', `addon ${name}: ${file}: ${why}`);
+  };
+  const unread = (error: unknown): never => fail(path, `cannot be read: ${messageOf(error)}`);
+  const isFolder = (await stat(path).catch(unread)).isDirectory();
+  const inside = isFolder
+    ? (await readdir(path)).toSorted().filter((file) => /\.(ya?ml|json)$/.test(file))
+    : [];
+  const objects: kube.KubeObject[] = [];
+  for (const file of isFolder ? inside.map((each) => join(path, each)) : [path]) {
+    const text = await readBounded(file).catch(unread);
+    const documents = parseYaml(text, (why) => fail(file, `is not YAML: ${why}`));
+    for (const [index, value] of documents.entries()) {
+      if (value === null) continue;
+      const object = value as kube.KubeObject;
+      const { apiVersion, kind, metadata } = object;
+      for (const [field, found] of Object.entries({
+        apiVersion,
+        kind,
+        'metadata.name': metadata?.name,
+      }))
+        if (typeof found !== 'string')
+          fail(file, `document ${index + 1}: ${field}: found ${found}, expected a text`);
+      const labels = { ...metadata.labels, 'upgrade.refit.dev/addon': name };
+      objects.push({ ...object, metadata: { ...metadata, labels } });
+    }
+  }
+  if (objects.length === 0) fail(path, 'found no object, expected YAML or JSON of Kubernetes');
+  // Others need them.
+  const first = objects.filter(({ kind = '' }) =>
+    /^(Namespace|CustomResourceDefinition)$/.test(kind),
+  );
+  return { name, objects: [...new Set([...first, ...objects])] };
+}
+
+/** Changes nothing: the API server tries each object. @throws RefitError REFIT_FILE for an object that two addons have */
+export async function planAddons(
+  tools: AddonTools,
+  addons: readonly Addon[],
+): Promise<AddonPlan[]> {
+  const files = new Map<string, string>();
+  const locate = discovery(tools);
+  for (const { name, objects } of addons)
+    for (const object of objects) {
+      const identity =
+        (await locate(object))?.identity ?? `${object.apiVersion} ${titleOf(object)}`;
+      const why = `${titleOf(object)} is in addon ${files.get(identity)} and again in addon ${name}`;
+      if (files.has(identity)) throw new RefitError('REFIT_FILE', `${why}: leave it in one place`);
+      files.set(identity, name);
+    }
+  const { client, force, abort } = tools;
+  const map =
+    addons.length > 0
+      ? await ifFound(client.get(kube.configMaps, RECORD, { namespace, abort }))
+      : undefined;
+  const broken = [`configmaps ${RECORD} -n ${namespace} (it is broken)`];
+  const plans = addons.map(async ({ name, objects }) => {
+    const known =
+      z.array(z.string()).safeParse(parseJson(ownMember(map?.data, name) ?? '[]')).data ?? broken;
+    const left = known.filter((identity) => !files.has(identity));
+    const notes = left.map(
+      (each) => `${name}: applied before, in no file now; Refit leaves it: kubectl get ${each}`,
+    );
+    return { name, objects, force, notes, ...(await tryOut(tools, { name, objects })) };
+  });
+  return await Promise.all(plans);
+}
+
+async function tryOut(
+  tools: AddonTools,
+  { objects }: Addon,
+): Promise<Pick<AddonPlan, 'changes' | 'problems'>> {
+  const [changes, problems]: [string[], string[]] = [[], []];
+  const locate = discovery(tools);
+  for (const object of objects)
+    try {
+      const change = await changeOf(tools, object, await locate(object));
+      if (change !== undefined) changes.push(`${change}: ${titleOf(object)}`);
+    } catch (error) {
+      // Its definition may change, too.
+      const isOurs = objects.some(({ metadata }) =>
+        metadata.name.endsWith(`.${object.apiVersion?.split('/')[0]}`),
+      );
+      (isOurs && !isConflict(error) ? changes : problems).push(problemOf(object, error));
+    }
+  return { changes, problems };
+}
+
+function problemOf(object: kube.KubeObject, error: unknown): string {
+  if (!(error instanceof StatusError)) throw error;
+  const value = object.kind === 'Secret' ? /(, got|: Invalid value:).*/s : /$/;
+  return `${titleOf(object)}: ${error.message.replace(value, '').replaceAll(/\s+/g, ' ')}`;
+}
+
+function titleOf({ kind, metadata }: kube.KubeObject): string {
+  return `${kind} ${kube.keyOf({ metadata })}`;
+}
+
+async function changeOf(tools: AddonTools, object: kube.KubeObject, found: Located | undefined) {
+  const { kind = '', metadata } = object;
+  // Its kind or its namespace may come with another object of the addon.
+  const next = found && (await put({ ...tools, dryRun: true }, found, object));
+  const live: Workload | undefined =
+    found && (await ifFound(tools.client.get(found.resource, metadata.name, found.options)));
+  if (!next || !live) return 'created';
+  if (!sameJson(essenceOf(live), essenceOf(next))) return 'changed';
+  const isWorkload = /^(Deployment|DaemonSet|StatefulSet)$/.test(kind);
+  if (!isWorkload || live.spec?.updateStrategy?.type === 'OnDelete') return undefined;
+  const { items } = kind === 'DaemonSet' ? await listNodes(tools.client) : { items: [] };
+  return addonCheck(live, kind, undefined, absentOf(items)).cure === undefined
+    ? undefined
+    : 'not rolled out';
+}
+
+/** What a write changes by itself counts for nothing. */
+function essenceOf({ metadata, ...rest }: kube.KubeObject): object {
+  return {
+    ...rest,
+    metadata: { ...metadata, managedFields: 0, resourceVersion: 0, generation: 0 },
+  };
+}
+
+type Served = Readonly<Record<'name' | 'kind', string>> & { readonly namespaced: boolean };
+type Located = NonNullable<Awaited<ReturnType<ReturnType<typeof discovery>>>>;
+
+/** Of one pass, in which each API version is asked once; undefined for a kind that the API server does not serve now. */
+function discovery({ client, abort }: AddonTools) {
+  async function kindsOf(apiVersion: string): Promise<Served[]> {
+    const path = `${apiVersion.includes('/') ? '/apis' : '/api'}/${apiVersion}`;
+    const { status, body } = await client.raw(path, { abort });
+    const message = `the API server does not say which kinds ${apiVersion} has: it answered ${status}`;
+    if (status !== 200 && status !== 404)
+      throw new StatusError({ kind: 'Status', code: status, message });
+    return ((status === 200 ? JSON.parse(body) : {}) as { resources?: Served[] }).resources ?? [];
+  }
+  const known = new Map<string, Promise<Served[]>>();
+  return async ({ apiVersion = '', kind, metadata }: kube.KubeObject) => {
+    const kinds = await known.getOrInsertComputed(apiVersion, kindsOf);
+    const served = kinds.find((each) => each.kind === kind && !each.name.includes('/'));
+    if (!served) return undefined;
+    const resource = (served.namespaced ? kube.namespaced : kube.clusterScoped)(
+      apiVersion,
+      served.kind,
+      served.name,
+    );
+    const within = served.namespaced ? (metadata.namespace ?? 'default') : undefined;
+    const type = [served.name, resource.group].filter((part) => part !== '').join('.');
+    const identity = [type, metadata.name, ...(within === undefined ? [] : ['-n', within])].join(
+      ' ',
+    );
+    return { resource, options: { namespace: within, abort }, identity };
+  };
+}
+
+async function put(
+  { writer, force, dryRun }: AddonTools,
+  { resource, options }: Located,
+  object: kube.KubeObject,
+) {
+  const whole = { ...options, type: 'apply', fieldManager: FIELD_MANAGER, force, dryRun } as const;
+  return await ifFound(writer.patch(resource, object.metadata.name, object, whole));
+}
+
+/** Resolves with why it stopped, or undefined once everything has rolled out. One that has a problem is not touched. */
+export async function applyAddon(tools: AddonTools, addon: Addon): Promise<string | undefined> {
+  const { problems } = await tryOut(tools, addon);
+  if (problems.length > 0) return problems.join('; ');
+  const applied = new Set<string>();
+  const turn = async (): Promise<readonly string[]> => {
+    const failed: string[] = [];
+    const locate = discovery(tools);
+    for (const object of addon.objects)
+      try {
+        const found = await locate(object);
+        if (found && (await put(tools, found, object))) applied.add(found.identity);
+      } catch (error) {
+        failed.push(problemOf(object, error));
+      }
+    const { problems: refused, changes } = await tryOut(tools, addon);
+    return [...new Set([...failed, ...refused, ...changes])];
+  };
+  const left = await untilRight(turn, (all) => all.length === 0, { ...tools, withinMs: 300_000 });
+  const [fieldManager, data] = [
+    `${FIELD_MANAGER}-${addon.name}`,
+    { [addon.name]: JSON.stringify([...applied]) },
+  ];
+  const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: RECORD }, data };
+  const options = {
+    namespace,
+    type: 'apply',
+    force: true,
+    fieldManager,
+    abort: tools.abort,
+  } as const;
+  await tools.writer.patch(kube.configMaps, RECORD, map, options);
+  return left.length > 0 ? `after 5 min: ${left.join('; ')}` : undefined;
+}

@@ -1,0 +1,77 @@
+/** Proves that members of etcd are judged only where kubeadm upgrades them. */
+import { expect, test } from 'vitest';
+import { ORDINARY } from '../../../../test/support/kubeadm/survey.ts';
+import { parseManifest } from './manifest.ts';
+import { assess } from './preflight.ts';
+
+const OLD = 'v1.36.2';
+const facts = {
+  kubeadm: OLD,
+  kubelet: OLD,
+  ground: {},
+  problems: [],
+  busy: [],
+  apiPort: undefined,
+};
+
+function findingsOf(
+  etcd: string,
+  version: string,
+  options = '',
+  leaves: readonly string[] = [],
+): string[] {
+  const manifest = parseManifest(
+    `version: ${version}\n${options}\nhosts: [{ name: cp1, role: controlPlane }]
+binaries: { kubeadm: { path: /a }, kubelet: { path: /b } }`,
+    'cluster.yaml',
+  );
+  const staticPods = {
+    'kube-apiserver': OLD,
+    'kube-controller-manager': OLD,
+    'kube-scheduler': OLD,
+    etcd,
+  };
+  const own = { ...facts, leaves, staticPods, missing: [], certificates: [], etcd: undefined };
+  const hosts = manifest.hosts.map((host) => ({ ...own, host }));
+  const { findings } = assess({ manifest, hosts, nodes: [], clusterVersion: OLD, ...ORDINARY });
+  return findings.flatMap(({ rule, severity, message }) =>
+    rule === 'etcd' ? [`${severity} ${message}`] : [],
+  );
+}
+
+test.each([
+  ['', ['hard etcd 3.5.15-0 to 3.6.4: every member must be at 3.5.20 or later']],
+  ['kubeadm: { etcdUpgrade: false }', []],
+  [
+    'kubeadm: { etcdUpgrade: true }',
+    ['hard etcd 3.5.15-0 to 3.6.4: every member must be at 3.5.20 or later'],
+  ],
+])('a member that may not go to 3.6, with %j in the manifest', (options, found) => {
+  expect(findingsOf('3.5.15-0', 'v1.36.3', options)).toEqual(found);
+});
+
+test.each([
+  ['apply:etcdUpgrade:', []],
+  ['node:etcdUpgrade:', ['hard etcd 3.5.15-0 to 3.6.4: every member must be at 3.5.20 or later']],
+])(
+  'a member that may not go to 3.6, on the leader with %s off in its UpgradeConfiguration',
+  (leaves, found) => {
+    expect(
+      findingsOf('3.5.15-0', 'v1.36.3', 'kubeadm: { config: /etc/upgrade.yaml }', [leaves]),
+    ).toEqual(found);
+  },
+);
+
+test.each([
+  ['3.6.8-0', 'v1.36.3', []],
+  // As an interrupted upgrade to v1.37 leaves it, and any later patch finds it.
+  ['3.7.0-0', 'v1.37.1', []],
+  // Put there by a person: kubeadm leaves alone what is newer than its own.
+  ['3.7.0-0', 'v1.36.3', []],
+  ['3.8.0-0', 'v1.37.1', []],
+  ['3.6.11-0', 'v1.37.1', []],
+  ['3.6.10-0', 'v1.37.1', ['warn etcd 3.6.10-0 to 3.7.0: 3.6.11 or later is advised']],
+  ['3.5.26-0', 'v1.37.1', ['hard etcd 3.5.26-0 to 3.7.0: one minor version at a time']],
+])('a member at %s and kubeadm %s', (etcd, version, found) => {
+  expect(findingsOf(etcd, version)).toEqual(found);
+});

@@ -1,0 +1,20 @@
+/** Fields that Refit's manifest and KubeOne's share. */
+import { z } from 'zod';
+import { parseVersion } from '../../../util/version.ts';
+
+/** RFC 1123, as Kubernetes asks of node names. */
+const NODE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+export const nodeName = z
+  .string()
+  .max(253)
+  .regex(NODE_NAME, 'is not the name of a Node: use lower-case letters, digits, "-" and "."');
+
+export const port = z.int().min(1).max(65_535);
+
+export const withV = (text: string): string => `v${text.replace(/^v/, '')}`;
+
+export const version = z
+  .string()
+  .refine((text) => parseVersion(text) !== undefined, 'is not a version; use for example v1.36.3')
+  .transform(withV);

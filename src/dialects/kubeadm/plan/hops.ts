@@ -1,0 +1,64 @@
+/** Chooses the hop of a run where the target is several minor versions away: each has its own binaries. */
+import type { ConfigMap } from '../../../kube/resources.ts';
+import { compareVersionTexts } from '../../../util/version.ts';
+import { canStay } from '../../../versions/version-rules.ts';
+import type { HostFacts } from '../host/probe.ts';
+import { controlPlaneOf, type Manifest } from './manifest.ts';
+import { openRequest } from './plan-object.ts';
+
+export interface Hop {
+  /** Without workers that stay where they are. */
+  readonly manifest: Manifest;
+  /** For people: what comes after it. */
+  readonly later: readonly string[];
+  /** For people: which workers stay, and where they go next; empty if none does. */
+  readonly stay: string;
+}
+
+/** That of a run that is not over, else the first version that one of its hosts does not have yet. */
+export function nextHop(
+  manifest: Manifest,
+  facts: readonly HostFacts[],
+  plan: ConfigMap | undefined,
+): Hop {
+  const open = openRequest(plan);
+  const way = wayOf(manifest, facts);
+  const at = way.findIndex(({ version, hosts }) => {
+    if (open !== undefined) return version === open.version;
+    const own = facts.filter(({ host }) => hosts.some(({ name }) => name === host.name));
+    const found = own.flatMap(({ kubeadm, kubelet, staticPods }) => [
+      kubeadm,
+      kubelet,
+      staticPods['kube-apiserver'],
+    ]);
+    return found.some((each) => compareVersionTexts(each, version) < 0);
+  });
+  const { version, binaries, hosts } = way[at] ?? manifest;
+  const after = at === -1 ? [] : way.slice(at + 1);
+  // Those that such a run began with stay in it.
+  const stays = hosts !== manifest.hosts && (open?.workers ?? []).length === 0;
+  const staying = manifest.hosts
+    .filter((host) => stays && !hosts.includes(host))
+    .map(({ name }) => name);
+  const next = after.find((hop) => hop.hosts === manifest.hosts)?.version;
+  return {
+    manifest: { ...manifest, version, binaries, hosts: stays ? hosts : manifest.hosts },
+    later: after.map((hop) =>
+      hop.hosts === manifest.hosts ? hop.version : `${hop.version} (without workers)`,
+    ),
+    stay: staying.length === 0 ? '' : `Stays at its version until ${next}: ${staying.join(', ')}`,
+  };
+}
+
+/** Workers that may skip minor versions go as late as API servers allow their kubelets. */
+function wayOf(manifest: Manifest, facts: readonly HostFacts[]) {
+  const hops = [...manifest.hops, manifest];
+  let kubelets = facts.filter(({ host }) => host.role === 'worker').map(({ kubelet }) => kubelet);
+  const skips = manifest.workersSkipMinors && kubelets.length > 0;
+  return hops.map(({ version, binaries }, index) => {
+    const next = hops[index + 1]?.version;
+    const stay = skips && next !== undefined && kubelets.every((each) => canStay(each, next));
+    if (!stay) kubelets = [version];
+    return { version, binaries, hosts: stay ? controlPlaneOf(manifest) : manifest.hosts };
+  });
+}

@@ -1,0 +1,139 @@
+/** The dialect of `refit kubeadm`: its recorded request as a rollout of the engine. */
+import { pendingOwner } from '../../../drain/cordon-marks.ts';
+import type { Dialect, OrphanedPlan, World } from '../../../engine/contract/dialect.ts';
+import { because } from '../../../engine/model/reasons.ts';
+import { pendingOwnerOf, type Rollout, type Stage } from '../../../engine/model/rollout.ts';
+import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
+import { isRelevant } from '../../../engine/snapshot/predicates.ts';
+import {
+  apiVersionOf,
+  type ConfigMap,
+  configMaps,
+  type KubeObject,
+  kubeletVersionOf,
+  type Node,
+  nodes,
+} from '../../../kube/resources.ts';
+import { rfc3339 } from '../../../util/clock.ts';
+import { isOlder } from '../../../versions/release-parts.ts';
+import { endpointsOf } from '../../shared/node-endpoints.ts';
+import { orphanedRollout } from '../../shared/orphaned-rollout.ts';
+import type { Part } from '../host/host.ts';
+import { drainDelegation, type HostUpgrades, LEADER, sshSignal } from './kubeadm-signal.ts';
+import * as planObject from './plan-object.ts';
+
+/** `upgrades` is undefined for commands that only read. */
+export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<ConfigMap> {
+  return {
+    name: 'kubeadm',
+    plans: configMaps,
+    scope: {
+      namespace: planObject.PLACE.namespace,
+      fieldSelector: `metadata.name=${planObject.PLACE.name}`,
+    },
+    watched: [{ resource: nodes, isRelevant }],
+    resolve,
+    project: (rollout, plan) => planObject.withRecord(plan, rollout),
+    planRules: { apply: policyOf },
+    objectOf: (_stage, { name }, world) => world.get(nodes, name),
+    isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version),
+    endpoints: endpointsOf,
+    drainDelegation,
+    orphanedWork: { plans: orphanedPlans },
+    signal: sshSignal(upgrades),
+  };
+}
+
+export const kubeadmView: Dialect = kubeadmDialect(undefined);
+
+function resolve(plan: ConfigMap, _world: World, now: number): Rollout {
+  const request = planObject.requestOf(plan);
+  const { recorded, unread } = planObject.readRecord(plan);
+  const message = `ConfigMap ${planObject.PLACE.namespace}/${plan.metadata.name} has no valid data.request; delete it, then run \`refit kubeadm apply\` again`;
+  return {
+    source: planObject.sourceOfPlan(plan),
+    id: request?.version ?? '',
+    phase: 'new',
+    blocked: false,
+    stages: request ? stagesOf(request, now) : [],
+    ...recorded,
+    problems: request ? [] : [because('InvalidPlan', message)],
+    unread: unread === undefined ? undefined : because('RecordUnread', unread),
+  };
+}
+
+function stagesOf(request: planObject.Request, now: number): Stage[] {
+  const { version, concurrent, certificates, leader, followers, kubelets, workers } = request;
+  const stage = (
+    id: string,
+    role: Stage['role'],
+    names: readonly string[],
+    procedure?: Part,
+  ): Stage => ({
+    id,
+    command: 0,
+    role,
+    maxInFlight: role === 'worker' ? concurrent : 1,
+    version,
+    ...(procedure === undefined ? {} : { procedure }),
+    forced: false,
+    targets: names.map((name) => ({
+      key: `${id}/${name}`,
+      name,
+      state: 'pending',
+      since: rfc3339(now),
+    })),
+  });
+  const first = kubelets.length > 0 ? 'kubeadm' : undefined;
+  const renewal = {
+    ...stage(planObject.RENEWAL, 'controller', certificates, 'certificates'),
+    keepsVersion: true,
+  };
+  return [
+    ...(certificates.length > 0 ? [renewal] : []),
+    stage(LEADER, 'controller', leader, first),
+    stage('followers', 'controller', followers, first),
+    stage('kubelets', 'controller', kubelets, 'kubelet'),
+    stage('workers', 'worker', workers),
+  ];
+}
+
+/** Milliseconds, if no UpgradePolicy sets a deadline: one hour to drain and one for kubeadm, which waits up to five minutes per manifest. */
+export const HOST_DEADLINE_MS = 2 * 60 * 60 * 1000;
+
+export function policyOf(_plan: KubeObject, policy: RolloutPolicy): RolloutPolicy {
+  return policy.name === undefined ? { ...policy, targetDeadlineMs: HOST_DEADLINE_MS } : policy;
+}
+
+const { kind } = configMaps;
+const OWN = pendingOwnerOf({ kind, uid: '' });
+
+/** Leaves cordons alone: a host that failed halfway stays cordoned. */
+export function orphanedPlans(
+  world: World,
+  plans: readonly ConfigMap[],
+): OrphanedPlan<ConfigMap>[] {
+  const current = plans.map((plan) => OWN + planObject.sourceOfPlan(plan).uid);
+  return world.list(nodes).flatMap((node) => {
+    const owner = pendingOwner(node);
+    // A taint without a uid is from an earlier version of Refit; a current request sets its own.
+    const isPast = owner === '' || (owner?.startsWith(OWN) === true && !current.includes(owner));
+    return isPast ? [orphanedPlan(node, owner.slice(OWN.length))] : [];
+  });
+}
+
+/** The target key is one that no rollout uses, so it never matches work on the host. */
+function orphanedPlan({ metadata: { name } }: Node, uid: string): OrphanedPlan<ConfigMap> {
+  const source = {
+    apiVersion: apiVersionOf(configMaps),
+    kind,
+    name: planObject.PLACE.name,
+    uid,
+    created: '',
+  };
+  const target = { key: `left/${name}`, name, state: 'pending', since: '' } as const;
+  return {
+    rollout: orphanedRollout(source, '', target, 'its plan was deleted'),
+    plan: { metadata: { ...planObject.PLACE, uid } },
+  };
+}

@@ -1,0 +1,163 @@
+/** Starts the upgrade of a host over SSH, and reads its progress from an annotation of its Node. */
+import { z } from 'zod';
+import { withoutCordon } from '../../../drain/cordon-marks.ts';
+import type { DrainDelegation, Instruction, Signal } from '../../../engine/contract/dialect.ts';
+import type { Stage, Target } from '../../../engine/model/rollout.ts';
+import type { TimedStep } from '../../../engine/policy/rollout-policy.ts';
+import { type KubeObject, kubeletVersionOf, nodes } from '../../../kube/resources.ts';
+import { parseJson } from '../../../util/json.ts';
+import { ownMember } from '../../../util/own-member.ts';
+import type { Part } from '../host/host.ts';
+import { type HostStepsParts, VERIFY_MS } from '../host/host-steps.ts';
+
+const REPORT = 'upgrade.refit.dev/kubeadm';
+
+/** The node's kubelet may write it, too. */
+const reportSchema = z.object({
+  /** Uid of the rollout, and key of the target. */
+  rollout: z.string(),
+  target: z.string(),
+  /** RFC 3339, as `since`: that of the target at the start. */
+  attempt: z.string(),
+  state: z.enum(['working', 'finished', 'failed']),
+  step: z.string().max(20),
+  since: z.string(),
+  from: z.string().optional(),
+  /** True once something on the host may have been replaced, also by an earlier attempt that was killed. */
+  touched: z.boolean().optional(),
+  /** Milliseconds of each finished step. */
+  spent: z.record(z.string(), z.number()).refine((spent) => Object.keys(spent).length <= 10),
+  message: z.string().optional(),
+});
+
+export type Report = Readonly<z.infer<typeof reportSchema>>;
+
+export function reportOn(node: KubeObject | undefined): Report | undefined {
+  return reportSchema.safeParse(parseJson(node?.metadata.annotations?.[REPORT])).data;
+}
+
+export function reportPatch(report: Report): object {
+  return { metadata: { annotations: { [REPORT]: JSON.stringify(report) } } };
+}
+
+/** The stage whose host runs `kubeadm upgrade apply`. */
+export const LEADER = 'leader';
+
+const PARTS = { kubeadm: 'Kubeadm', kubelet: 'Kubelet', certificates: 'Certificates' } as const;
+/** As reports name them, also what comes before and after the parts. */
+export const STEPS = {
+  ...PARTS,
+  stage: 'Stage',
+  drain: 'Drain',
+  containerd: 'Containerd',
+  verify: 'Verify',
+} as const;
+/** The other steps have no deadline of their own, only that of the whole host. */
+const TIMED: Readonly<Record<string, TimedStep>> = {
+  [STEPS.stage]: 'download',
+  [STEPS.drain]: 'drain',
+};
+
+export interface HostUpgrade extends Pick<HostStepsParts, 'rollout' | 'version' | 'parts'> {
+  readonly target: Target;
+  readonly verb: 'apply' | 'node';
+}
+
+export interface HostUpgrades {
+  /** `open`: nothing is changed yet, so it can be stopped. The Node may say something else, since its kubelet can write it. */
+  stateOf(target: Target): 'open' | 'busy' | 'ended' | undefined;
+  isWaiting(target: Target): boolean;
+  /** Resolves once it has started; does nothing if it already runs. */
+  begin(work: HostUpgrade): Promise<void>;
+  /** The node is drained: continues, if it waits for that. */
+  acknowledge(target: Target): void;
+  /** Ends work that has changed nothing yet; resolves once the reason is on the Node. */
+  stop(target: Target, reason: string): Promise<void>;
+}
+
+/** `upgrades` is undefined for commands that only read. */
+export function sshSignal(upgrades: HostUpgrades | undefined): Signal {
+  return {
+    read: readerOf(upgrades),
+    send(_world, { source }, { stage, target }) {
+      const { id, version } = stage;
+      const verb = id === LEADER ? 'apply' : 'node';
+      const work = { rollout: source.uid, target, version, verb, parts: partsOf(stage) } as const;
+      return upgrades && begun(async () => await upgrades.begin(work));
+    },
+    acknowledge: (_world, _rollout, _stage, target) =>
+      upgrades && begun(() => upgrades.acknowledge(target)),
+    cancel: (_world, _rollout, _stage, target, { message }) =>
+      upgrades && begun(async () => await upgrades.stop(target, message)),
+    finish(world, _rollout, stage, { name }) {
+      const node = drains(stage) ? world.get(nodes, name) : undefined;
+      const open = node && withoutCordon(node);
+      return open === node || !open
+        ? undefined
+        : { kind: 'replace', resource: nodes, object: open };
+    },
+  };
+}
+
+/** A host that failed after it was changed stays cordoned: it may not be able to run pods. */
+export const drainDelegation: DrainDelegation = {
+  always: true,
+  nodeOf(stage, target, world) {
+    const node = world.get(nodes, target.name);
+    const report = reportOn(node);
+    const isChanged =
+      target.state === 'failed' && report?.target === target.key && report.touched === true;
+    return drains(stage) && !isChanged ? node : undefined;
+  },
+};
+
+function partsOf({ procedure }: Stage): readonly Part[] {
+  const part = (Object.keys(PARTS) as Part[]).find((each) => each === procedure);
+  return part ? [part] : ['kubeadm', 'kubelet'];
+}
+
+/** Only the kubelet step needs a drain. */
+function drains(stage: Stage): boolean {
+  return partsOf(stage).includes('kubelet');
+}
+
+function begun(begin: () => Promise<void> | void): Instruction {
+  return { kind: 'begin', begin: async () => await begin() };
+}
+
+/** A report says `working`, but this process does not work on the host: an earlier process was killed. Then start again. */
+function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
+  return (world, { source }, stage, target) => {
+    const node = world.get(nodes, target.name);
+    const report = reportOn(node);
+    const work = upgrades?.stateOf(target);
+    if (!report || report.rollout !== source.uid || report.target !== target.key) {
+      const times = { attempt: target.since, since: target.since };
+      if (work === 'open') return { kind: 'sent', ...times };
+      return work
+        ? { kind: 'working', step: PARTS[partsOf(stage)[0] ?? 'kubeadm'], ...times }
+        : { kind: 'none' };
+    }
+    const { attempt, since, step, from, spent, touched, message = '' } = report;
+    const state = work === 'open' || work === 'busy' ? 'working' : report.state;
+    const seen = { attempt, since, report: { from, spent } };
+    const isThere = !drains(stage) || kubeletVersionOf(node) === stage.version;
+    if (state === 'failed') return { kind: 'failed', message, ...seen };
+    if (state === 'finished' && isThere) return { kind: 'succeeded', ...seen };
+    if (state === 'working' && upgrades && !work)
+      return { kind: 'none', ...(touched && { begun: true }) };
+    const waitsFor =
+      step === STEPS.drain && (upgrades?.isWaiting(target) ?? true) ? 'drain' : undefined;
+    const cancellable = touched !== true && (work === undefined || work === 'open');
+    const limitMs = step === STEPS.verify && state === 'working' ? VERIFY_MS : undefined;
+    return {
+      kind: 'working',
+      step,
+      ...seen,
+      part: ownMember(TIMED, step),
+      limitMs,
+      waitsFor,
+      cancellable,
+    };
+  };
+}

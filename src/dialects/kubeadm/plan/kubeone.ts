@@ -1,0 +1,111 @@
+/** Reads KubeOne's own manifest as one of Refit: hosts, how to reach them, and the version. */
+import { z } from 'zod';
+import { defined, isRecord } from '../../../util/json.ts';
+import { nodeName, port, version } from './fields.ts';
+
+const OF_KUBEONE =
+  'ipv6Addresses sshHostPublicKey bastionHostPublicKey isLeader taints labels annotations kubelet';
+const NOT_READ = `${OF_KUBEONE} operatingSystem`.split(' ');
+const READ = ['apiVersion', 'kind', 'name', 'versions', 'controlPlane', 'staticWorkers'];
+
+/** `kubeone config dump` writes empty ones. */
+const orNone = (type: z.ZodString) => type.optional().transform((given) => given || undefined);
+const text = orNone(z.string());
+
+/** ssh puts them into commands. */
+const address = orNone(
+  z.string().regex(/^[\w.:-]*$/, 'is not an address; use a host name or an IP address'),
+);
+
+const host = z
+  .strictObject({
+    publicAddress: address,
+    privateAddress: address,
+    sshPort: port.optional(),
+    sshUsername: text,
+    sshPrivateKeyFile: text,
+    sshCertFile: text,
+    sshAgentSocket: text,
+    bastion: address,
+    bastionPort: port.optional(),
+    bastionUser: text,
+    bastionPrivateKeyFile: text,
+    hostname: nodeName.optional(),
+    ...Object.fromEntries(NOT_READ.map((name) => [name, z.unknown().optional()])),
+  })
+  .refine(
+    (of) => of.publicAddress ?? of.privateAddress,
+    'has neither publicAddress nor privateAddress; give one',
+  );
+
+const cluster = z.looseObject({
+  apiVersion: z.enum(['kubeone.k8c.io/v1beta2', 'kubeone.k8c.io/v1beta3']),
+  /** It becomes the name of a file. */
+  name: z
+    .string()
+    .regex(/^[a-z0-9][-a-z0-9.]*$/, 'is not a name; use lower-case letters, digits, "-" and "."'),
+  versions: z.looseObject({ kubernetes: version }),
+  controlPlane: z.looseObject({ hosts: z.array(host).min(1) }),
+  staticWorkers: z.strictObject({ hosts: z.array(host).nullish() }).nullish(),
+});
+
+/** What Refit's own manifest has no field for. */
+export interface KubeOneParts {
+  readonly name: string;
+  readonly untouched: readonly string[];
+  /** What a host without `hostname` is asked, and how these hosts are called until they have answered. */
+  readonly asked: string;
+}
+
+export const UNNAMED = 'unnamed-';
+
+/** The same in the form of Refit's manifest, and the rest. The binaries lie where the guide puts them. */
+export const kubeOneManifest = cluster.transform((value) => {
+  const { name, versions, controlPlane, staticWorkers, cloudProvider } = value;
+  const controllers = controlPlane.hosts.map((each) => ({ each, role: 'controlPlane' }));
+  const workers = (staticWorkers?.hosts ?? []).map((each) => ({ each, role: 'worker' }));
+  const hosts = [...controllers, ...workers];
+  const folder = `/opt/kubernetes/${versions.kubernetes}`;
+  const untouched = [
+    ...Object.keys(value).filter((field) => !READ.includes(field)),
+    ...Object.keys(controlPlane).flatMap((field) =>
+      field === 'hosts' ? [] : [`controlPlane.${field}`],
+    ),
+    ...NOT_READ.filter((field) => hosts.some(({ each }) => Object.hasOwn(each, field))).map(
+      (field) => `hosts[].${field}`,
+    ),
+  ];
+  const isAzure = isRecord(cloudProvider) && 'azure' in cloudProvider;
+  const parts: KubeOneParts = { name, untouched, asked: isAzure ? 'hostname' : 'hostname -f' };
+  const manifest = {
+    version: versions.kubernetes,
+    hosts: hosts.map(({ each, role }, index) => ({
+      role,
+      ...reached(each, `${UNNAMED}${index + 1}`),
+    })),
+    binaries: { kubeadm: { path: `${folder}/kubeadm` }, kubelet: { path: `${folder}/kubelet` } },
+  };
+  return { manifest, parts };
+});
+
+/** KubeOne's defaults are Refit's, too: root, port 22, and on the bastion the user and the key of the host. */
+function reached(of: z.infer<typeof host>, unnamed: string) {
+  const bastion = {
+    port: of.bastionPort,
+    user: of.bastionUser,
+    identityFile: of.bastionPrivateKeyFile,
+  };
+  const options = {
+    CertificateFile: of.sshCertFile,
+    IdentityAgent: of.sshAgentSocket?.replace(/^env:/, '$'),
+  };
+  return defined({
+    name: of.hostname ?? unnamed,
+    address: of.publicAddress ?? of.privateAddress,
+    port: of.sshPort,
+    user: of.sshUsername,
+    identityFile: of.sshPrivateKeyFile,
+    bastion: of.bastion === undefined ? undefined : defined({ address: of.bastion, ...bastion }),
+    options: defined(options),
+  });
+}

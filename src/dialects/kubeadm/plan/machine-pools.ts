@@ -1,0 +1,282 @@
+/** Rolls a version out to MachineDeployments of machine-controller: a canary first, and no further than the first failure. */
+import type { KubeClient } from '../../../kube/client.ts';
+import * as kube from '../../../kube/resources.ts';
+import { matchesLabels } from '../../../kube/selectors.ts';
+import { describeProblem, ifAllowed, ifFound, ifUnchanged } from '../../../kube/status-error.ts';
+import { sleep } from '../../../util/clock.ts';
+import { compareVersionTexts } from '../../../util/version.ts';
+import { type Finding, hard, warn } from '../../../versions/findings.ts';
+import { judgeVersions } from '../../../versions/version-rules.ts';
+import type { AddonTools } from './addons.ts';
+
+interface MachineSpec {
+  versions?: { kubelet?: string };
+}
+
+export interface Pool extends kube.KubeObject {
+  spec: {
+    replicas?: number;
+    paused?: boolean;
+    selector?: kube.LabelSelector;
+    strategy?: { rollingUpdate?: { maxSurge?: number | string; maxUnavailable?: number | string } };
+    template: { spec: MachineSpec };
+  };
+  status?: {
+    observedGeneration?: number;
+    replicas?: number;
+    updatedReplicas?: number;
+    availableReplicas?: number;
+  };
+}
+
+interface Machine extends kube.KubeObject {
+  spec: MachineSpec;
+  status?: { nodeRef?: { name: string }; errorReason?: string; errorMessage?: string };
+}
+
+const machineDeployments = kube.namespaced<Pool>('cluster.k8s.io/v1alpha1', 'MachineDeployment');
+const machines = kube.namespaced<Machine>('cluster.k8s.io/v1alpha1', 'Machine');
+const namespace = 'kube-system';
+/** On a MachineDeployment: the version that Refit rolls out. machine-controller copies it to a MachineSet, where it stays. */
+const OURS = 'upgrade.refit.dev/machines';
+/** Tells Refit's pause from that of others, in `metadata.managedFields`. */
+const FIELD_MANAGER = 'refit-kubeadm';
+const ASK_AGAIN_MS = 1000;
+/** Without one more Machine: twice as long as machine-controller gives a Machine to join. */
+const PATIENCE_MIN = 30;
+const PAUSE_ATTEMPTS = 10;
+const LAST_PAUSE_WITHIN_MS = 10_000;
+
+/** In the order of their names; undefined without machine-controller, or without the right to list them. */
+export async function listPools(
+  client: KubeClient,
+  abort: AbortSignal,
+): Promise<Pool[] | undefined> {
+  const found = await ifAllowed(ifFound(client.listAll(machineDeployments, { namespace, abort })));
+  return found?.items.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+}
+
+export function poolVersion({ spec }: Pool): string {
+  return spec.template.spec.versions?.kubelet ?? '';
+}
+
+/** By Refit, and not ended. */
+export function isBegun({ metadata }: Pool): boolean {
+  return metadata.annotations?.[OURS] !== undefined;
+}
+
+function isPausedByOthers({ metadata, spec }: Pool): boolean {
+  const managers = kube.managersOf(metadata, 'paused');
+  const isOurs = managers.length > 0 && managers.every((manager) => manager === FIELD_MANAGER);
+  return spec.paused === true && !isOurs;
+}
+
+export function poolsToRoll(pools: readonly Pool[], target: string): Pool[] {
+  return pools.filter((pool) => {
+    const order = compareVersionTexts(poolVersion(pool), target);
+    return (order < 0 || (order === 0 && isBegun(pool))) && !isPausedByOthers(pool);
+  });
+}
+
+/** By the rules for kubelets, once the API servers have the target. */
+export function poolFindings(pools: readonly Pool[] | undefined, target: string): Finding[] {
+  const why =
+    'machine-controller is not installed, or a right of deploy/rbac-kubeadm.yaml is missing';
+  if (pools === undefined) return [hard('machines', `MachineDeployments cannot be read: ${why}`)];
+  const kubelets = pools.map((pool) => {
+    // A version that cannot be read counts as one that must change.
+    const isThere = compareVersionTexts(poolVersion(pool), target) >= 0;
+    const next = isThere ? {} : { target, replaced: true };
+    return { name: `MachineDeployment ${pool.metadata.name}`, version: poolVersion(pool), ...next };
+  });
+  const paused = pools.filter(isPausedByOthers).map(({ metadata }) => metadata.name);
+  const bold = poolsToRoll(pools, target).filter(({ spec }) => {
+    const { maxSurge = 1, maxUnavailable = 0 } = spec.strategy?.rollingUpdate ?? {};
+    return maxSurge !== 1 || maxUnavailable !== 0;
+  });
+  const before = 'may get several Machines, or lose old ones, before its canary is Ready';
+  const cure = 'maxSurge: 1 and maxUnavailable: 0 prevent that';
+  return [
+    ...judgeVersions({ apiServers: [target], kubelets }),
+    ...paused.map((name) =>
+      warn('machines', `MachineDeployment ${name} stays as it is: somebody has paused it`),
+    ),
+    ...bold.map(({ metadata }) =>
+      warn('machines', `MachineDeployment ${metadata.name} ${before}: ${cure}`),
+    ),
+  ];
+}
+
+/** With `patch` it is written, with `left` (Machines that are not there or not gone) awaited, with neither it is the end. */
+interface PoolStep {
+  readonly message: string;
+  readonly patch?: { metadata?: object; spec?: object };
+  readonly left?: number;
+}
+
+/** Undefined once all is done. What it needs is in the objects, so a new run goes on where the last one was killed. */
+export function nextPoolStep(
+  pool: Pool,
+  target: string,
+  { all, hasCanary }: Machines,
+): PoolStep | undefined {
+  const { metadata, spec, status = {} } = pool;
+  const { replicas: wanted = 1, paused = false } = spec;
+  if (isPausedByOthers(pool)) return { message: 'somebody else has paused it' };
+  if (compareVersionTexts(poolVersion(pool), target) < 0) {
+    const kubelet = poolVersion(pool).startsWith('v') ? target : target.slice(1);
+    const change = {
+      ...(paused && { paused: false }),
+      template: { spec: { versions: { kubelet } } },
+    };
+    return {
+      message: `gets ${target}`,
+      patch: { metadata: { annotations: { [OURS]: target } }, spec: change },
+    };
+  }
+  if (!isBegun(pool)) return undefined;
+  const fresh = freshOf(all, target);
+  const broken = fresh.find((machine) => machine.status?.errorReason !== undefined);
+  const { errorReason, errorMessage } = broken?.status ?? {};
+  if (broken) return { message: `${broken.metadata.name}: ${errorReason}: ${errorMessage}` };
+  const isOpen = !hasCanary && wanted > 0;
+  if (isOpen && paused && fresh.length === 0)
+    return {
+      message: 'was paused before its first Machine and goes on',
+      patch: { spec: { paused: false } },
+    };
+  if (isOpen && (paused || fresh.length === 0))
+    return {
+      message: `waits for a first Machine Ready at ${target}`,
+      left: Number.POSITIVE_INFINITY,
+    };
+  // An earlier pause would leave the new MachineSet without a Machine.
+  if (isOpen)
+    return { message: 'is paused until a canary has joined', patch: { spec: { paused: true } } };
+  if (paused)
+    return { message: 'has a good canary and goes on', patch: { spec: { paused: false } } };
+  const old = all.length - fresh.length;
+  const {
+    replicas = 0,
+    updatedReplicas = 0,
+    availableReplicas = 0,
+    observedGeneration = 0,
+  } = status;
+  const left =
+    old +
+    Math.max(0, wanted - Math.min(updatedReplicas, availableReplicas)) +
+    Math.abs(replicas - wanted);
+  if (left > 0 || observedGeneration < (metadata.generation ?? 0))
+    return {
+      message: `has ${updatedReplicas} of ${wanted} Machines at ${target}, and ${old} old`,
+      left,
+    };
+  return { message: `has ${target}`, patch: { metadata: { annotations: { [OURS]: null } } } };
+}
+
+export interface PoolTools extends Pick<AddonTools, 'client' | 'writer' | 'clock' | 'abort'> {
+  /** Gets each change, in words that follow its name. */
+  readonly tell: (message: string) => void;
+}
+
+/** Resolves with why it stopped, or undefined at the end. On an abort it says what is left, and rejects. */
+export async function rollPool(
+  tools: PoolTools,
+  named: Pool,
+  target: string,
+): Promise<string | undefined> {
+  const { client, clock, tell, abort } = tools;
+  const told = new Set<string>();
+  let [pool, last, since] = [named, Number.POSITIVE_INFINITY, clock.monotonic()];
+  const isOver = (): boolean => clock.monotonic() - since >= PATIENCE_MIN * 60_000;
+  for (;;) {
+    try {
+      const hadTarget = compareVersionTexts(poolVersion(pool), target) === 0;
+      pool = await client.get(machineDeployments, named.metadata.name, { namespace, abort });
+      if (hadTarget && compareVersionTexts(poolVersion(pool), target) !== 0)
+        return `somebody has changed its version to ${poolVersion(pool)}; it ${leftAs(pool)}`;
+      const step = nextPoolStep(pool, target, await look(tools, pool, target));
+      if (step === undefined) return undefined;
+      const { message, patch, left } = step;
+      if (patch === undefined && left === undefined)
+        return `${message}; it ${await hold(tools, pool, target)}`;
+      const isNew = !told.has(message);
+      if (isNew) tell(message);
+      told.add(message);
+      if (patch) pool = await write(tools, pool, patch);
+      if (patch ? isNew : (left ?? 0) < last) since = clock.monotonic();
+      last = left ?? last;
+      if (isOver())
+        return `nothing has moved for ${PATIENCE_MIN} min: it ${message}; it ${await hold(tools, pool, target)}`;
+      if (patch && isNew) continue;
+    } catch (error) {
+      if (abort.aborted) tell(await hold(tools, pool, target));
+      abort.throwIfAborted();
+      const { code, message } = describeProblem(error);
+      if (code !== 'REFIT_UNREACHABLE' || isOver()) return `${message}; it ${leftAs(pool)}`;
+    }
+    await sleep(clock, ASK_AGAIN_MS, abort).catch(() => undefined);
+  }
+}
+
+function freshOf(all: readonly Machine[], target: string): Machine[] {
+  return all.filter(({ spec }) => compareVersionTexts(spec.versions?.kubelet, target) === 0);
+}
+
+type Machines = Awaited<ReturnType<typeof look>>;
+
+/** `hasCanary`: a Machine of the target has a Node that is Ready at it. */
+async function look({ client, abort }: PoolTools, pool: Pool, target: string) {
+  const { items } = await client.listAll(machines, { namespace, abort });
+  const all = items.filter(({ metadata }) => matchesLabels(pool.spec.selector, metadata.labels));
+  for (const { status } of freshOf(all, target)) {
+    if (!status?.nodeRef) continue;
+    const node = await ifFound(client.get(kube.nodes, status.nodeRef.name, { abort }));
+    const isReady = kube.readyCondition(node)?.status === 'True';
+    if (isReady && compareVersionTexts(kube.kubeletVersionOf(node), target) === 0)
+      return { all, hasCanary: true };
+  }
+  return { all, hasCanary: false };
+}
+
+/** Resolves with what is there now: somebody else may have written meanwhile. */
+async function write(
+  { writer, abort }: PoolTools,
+  pool: Pool,
+  patch: PoolStep['patch'],
+): Promise<Pool> {
+  const { name, resourceVersion } = pool.metadata;
+  const whole = { ...patch, metadata: { ...patch?.metadata, resourceVersion } };
+  const options = { namespace, type: 'merge', fieldManager: FIELD_MANAGER, abort } as const;
+  return (await ifUnchanged(writer.patch(machineDeployments, name, whole, options))) ?? pool;
+}
+
+/** Pauses what rolls on: with a new Machine, or on Ctrl-C before the canary. Resolves with what is left, in words that follow its name. */
+async function hold(tools: PoolTools, pool: Pool, target: string): Promise<string> {
+  const isAborted = tools.abort.aborted;
+  const ending = isAborted ? { ...tools, abort: AbortSignal.timeout(LAST_PAUSE_WITHIN_MS) } : tools;
+  let now = pool;
+  try {
+    for (let left = PAUSE_ATTEMPTS; left > 0; left--) {
+      now = await tools.client.get(machineDeployments, pool.metadata.name, {
+        namespace,
+        abort: ending.abort,
+      });
+      if (!isBegun(now) || now.spec.paused || compareVersionTexts(poolVersion(now), target) !== 0)
+        break;
+      const { all, hasCanary } = await look(ending, now, target);
+      if (isAborted ? hasCanary : freshOf(all, target).length === 0) break;
+      await write(ending, now, { spec: { paused: true } });
+    }
+    return leftAs(now);
+  } catch (error) {
+    return `cannot be paused: ${describeProblem(error).message}; it ${leftAs(now)}`;
+  }
+}
+
+function leftAs(pool: Pool): string {
+  const { name } = pool.metadata;
+  const unpause = `kubectl -n ${namespace} patch machinedeployment ${name} --type merge -p '{"spec":{"paused":false}}'`;
+  const unpaused = isBegun(pool) ? 'goes on without Refit' : 'stays as it is';
+  return `${pool.spec.paused ? `stays paused, until ${unpause}` : unpaused}; run the same command again`;
+}

@@ -1,0 +1,254 @@
+/** Proves how manifests are read, and the message for each mistake. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createAuthority, validFrom } from '../../../../tools/controlplane/certs.ts';
+import { writeYaml } from '../../../util/yaml.ts';
+import { optionsFor } from '../host/scripts.ts';
+import { loadManifest, parseManifest } from './manifest.ts';
+
+const HASH = '0123456789abcdef'.repeat(4);
+const GOOD = {
+  version: '1.36.3',
+  hosts: [
+    { name: 'cp1', role: 'controlPlane' },
+    {
+      name: 'w1',
+      role: 'worker',
+      address: '10.0.0.21',
+      port: 2222,
+      user: 'core',
+      identityFile: './key',
+    },
+  ],
+  binaries: {
+    kubeadm: { path: '/opt/kubeadm' },
+    kubelet: { url: 'https://example.com/kubelet', sha256: HASH },
+  },
+};
+
+test('what is left out, and a version without v', () => {
+  expect(parseManifest(writeYaml(GOOD), 'cluster.yaml')).toEqual({
+    ...GOOD,
+    version: 'v1.36.3',
+    hops: [],
+    workersSkipMinors: false,
+    concurrent: 1,
+    etcdSnapshots: 2,
+    approveServingCertificates: false,
+    addons: [],
+    allow: [],
+    kubeadm: {},
+    ssh: {},
+  });
+});
+
+test('what is not in quotes is read as kubectl reads it', () => {
+  const read = (...lines: string[]) =>
+    parseManifest(`${writeYaml(GOOD)}${lines.join('\n')}\n`, 'cluster.yaml');
+  const options = '{ Compression: yes, RekeyLimit: 1G, Tunnel: off }';
+  expect(read('workersSkipMinors: on', `ssh: { port: 0o26, options: ${options} }`)).toMatchObject({
+    workersSkipMinors: true,
+    ssh: { port: 22, options: { Compression: 'yes', RekeyLimit: '1G', Tunnel: 'no' } },
+  });
+});
+
+test('containerd, with the binaries that it needs', () => {
+  const binaries = { containerd: { path: '/c' }, 'containerd-shim-runc-v2': { path: '/s' } };
+  const read = (containerd: object) =>
+    parseManifest(writeYaml({ ...GOOD, containerd }), 'cluster.yaml').containerd;
+  expect(read({ version: '2.3.3', binaries })).toEqual({ version: 'v2.3.3', binaries });
+  expect(() => read({ version: '2.3.3', binaries: { containerd: { path: '/c' } } })).toThrow(
+    'cluster.yaml: containerd.binaries.containerd-shim-runc-v2: is missing, expected path for a file on the host, or url',
+  );
+  expect(() => read({ version: '2.4.0-rc.1', binaries })).toThrow(
+    'cluster.yaml: containerd.version: "2.4.0-rc.1" is no release of containerd; use for example v2.3.3',
+  );
+});
+
+test('options of kubeadm: those of a host replace those for all, one by one', () => {
+  const kubeadm = { ignorePreflightErrors: ['SystemVerification'], certificateRenewal: false };
+  const [cp1, w1] = GOOD.hosts;
+  const hosts = [{ ...cp1, kubeadm: { certificateRenewal: true, patches: '/p' } }, w1];
+  const manifest = parseManifest(writeYaml({ ...GOOD, kubeadm, hosts }), 'cluster.yaml');
+  expect(manifest.hosts.map((host) => optionsFor(manifest, host))).toEqual([
+    { ignorePreflightErrors: ['SystemVerification'], certificateRenewal: true, patches: '/p' },
+    kubeadm,
+  ]);
+});
+
+describe('what is wrong', () => {
+  const [cp1, w1] = GOOD.hosts;
+  test.each<[string, unknown, string]>([
+    [
+      'a field that nobody knows',
+      { ...GOOD, workers: 2 },
+      'the manifest: has no member workers, check the spelling',
+    ],
+    [
+      'one of a host',
+      { ...GOOD, hosts: [{ ...cp1, adress: 'x' }] },
+      'hosts[0]: has no member adress, check the spelling',
+    ],
+    ['no hosts', { ...GOOD, hosts: undefined }, 'hosts: is missing, expected a list'],
+    [
+      'a text for a number',
+      { ...GOOD, hosts: [{ ...cp1, port: '22' }] },
+      'hosts[0].port: is the text "22", expected a whole number',
+    ],
+    [
+      'another role',
+      { ...GOOD, hosts: [{ ...cp1, role: 'master' }] },
+      'hosts[0].role: is the text "master", expected one of "controlPlane"|"worker"',
+    ],
+    [
+      'a name that no Node can have',
+      { ...GOOD, hosts: [{ ...cp1, name: 'CP_1' }] },
+      'hosts[0].name: "CP_1" is not the name of a Node: use lower-case letters, digits, "-" and "."',
+    ],
+    [
+      'a version that is none',
+      { ...GOOD, version: '1.36' },
+      'version: "1.36" is not a version; use for example v1.36.3',
+    ],
+    ['a host twice', { ...GOOD, hosts: [cp1, cp1] }, 'hosts: cp1 is listed twice; list each once'],
+    [
+      'an address twice',
+      { ...GOOD, hosts: [{ ...cp1, address: '10.0.0.21', port: 2222 }, w1] },
+      'hosts[].address: 10.0.0.21 port 2222 is listed twice; list each once',
+    ],
+    [
+      'no control plane',
+      { ...GOOD, hosts: [w1] },
+      'hosts: no host has the role controlPlane; add at least one',
+    ],
+    [
+      'a download without a hash',
+      { ...GOOD, binaries: { ...GOOD.binaries, kubelet: { url: 'https://example.com/kubelet' } } },
+      'binaries.kubelet: is an object, expected path for a file on the host, or url with sha256 (64 hex digits)',
+    ],
+    [
+      'a download with a password and without a hash',
+      {
+        ...GOOD,
+        binaries: { ...GOOD.binaries, kubelet: { url: 'https://me:secret@c/kubelet?sig=1' } },
+      },
+      'binaries.kubelet: is an object, expected path for a file on the host',
+    ],
+    [
+      'the same behind a blank, which ssh ignores',
+      { ...GOOD, ssh: { options: { ' StrictHostKeyChecking': 'no' } } },
+      'ssh.options: " StrictHostKeyChecking" is not the name of an option; use letters and digits alone',
+    ],
+    [
+      'a name that holds a value and a second option',
+      { ...GOOD, ssh: { options: { 'StrictHostKeyChecking=no\nUser': 'x' } } },
+      'ssh.options: "StrictHostKeyChecking=no\\nUser" is not the name of an option; use letters and digits alone',
+    ],
+    [
+      'an option that would undo the check of host keys',
+      { ...GOOD, ssh: { options: { stricthostkeychecking: 'no' } } },
+      'ssh.options: stricthostkeychecking is set by Refit; remove it',
+    ],
+    [
+      'a patches directory that is not on the host',
+      { ...GOOD, kubeadm: { patches: './patches' } },
+      'kubeadm.patches: "./patches" is not an absolute path on the host',
+    ],
+    [
+      'a check with a flag in its name',
+      { ...GOOD, kubeadm: { ignorePreflightErrors: ['all --force'] } },
+      'kubeadm.ignorePreflightErrors[0]: "all --force" is not the name of a check of kubeadm\'s preflight',
+    ],
+    [
+      'what kubeadm does not combine, once for all and once for a host',
+      {
+        ...GOOD,
+        kubeadm: { config: '/upgrade.yaml' },
+        hosts: [cp1, { ...w1, kubeadm: { etcdUpgrade: false } }],
+      },
+      'kubeadm: host w1 has config and etcdUpgrade; kubeadm does not combine them, write etcdUpgrade into that file',
+    ],
+    [
+      'a text for a decision',
+      { ...GOOD, workersSkipMinors: 'yes' },
+      'workersSkipMinors: is the text "yes", expected true or false',
+    ],
+    ['nothing', null, 'the manifest: is empty, expected an object'],
+  ])('%s', (_name, manifest, line) => {
+    expect(() => parseManifest(writeYaml(manifest), 'cluster.yaml')).toThrow(
+      `cluster.yaml: ${line}`,
+    );
+  });
+
+  test('no YAML', () => {
+    expect(() => parseManifest('hosts: [', 'cluster.yaml')).toThrow(
+      /^cluster\.yaml: is not YAML: /,
+    );
+  });
+
+  test('several documents: none of them would be left out without a word', () => {
+    expect(() =>
+      parseManifest('version: v1.36.3\n---\nversion: v1.37.0\n', 'cluster.yaml'),
+    ).toThrow('cluster.yaml: has 2 YAML documents; write one file for each');
+  });
+});
+
+test('snapshots are encrypted for the certificate of a file, and nothing else of that file is kept', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'refit-manifest-'));
+  onTestFinished(async () => await rm(folder, { recursive: true }));
+  const { certificate, key } = createAuthority({ commonName: 'backups' }, validFrom(Date.now()));
+  await writeFile(join(folder, 'pair.pem'), `${key}${certificate}`);
+  await writeFile(
+    join(folder, 'cluster.yaml'),
+    writeYaml({ ...GOOD, etcdSnapshotCertificate: 'pair.pem' }),
+  );
+  const { etcdSnapshotCertificate } = await loadManifest(join(folder, 'cluster.yaml'));
+  expect(etcdSnapshotCertificate?.trim()).toBe(certificate.trim());
+  await writeFile(join(folder, 'pair.pem'), key);
+  await expect(loadManifest(join(folder, 'cluster.yaml'))).rejects.toThrow(
+    `etcdSnapshotCertificate: ${join(folder, 'pair.pem')} is no certificate in PEM`,
+  );
+});
+
+test('all that is wrong beside the schema is told at once', () => {
+  const [cp1] = GOOD.hosts;
+  const options = { BatchMode: 'no', ' x': 'y' };
+  const wrong = {
+    ...GOOD,
+    hops: [{ version: 'v1.99.0', binaries: GOOD.binaries }],
+    hosts: [
+      { ...cp1, role: 'worker', options },
+      { ...cp1, role: 'worker' },
+    ],
+    kubeadm: { config: '/c', patches: '/p', etcdUpgrade: false },
+  };
+  const read = (): unknown => parseManifest(writeYaml(wrong), 'cluster.yaml');
+  const told = [
+    'hosts: cp1 is listed twice',
+    'hosts: no host has the role controlPlane',
+    'hosts[0].options: BatchMode is set by Refit',
+    'hosts[0].options: " x" is not the name of an option',
+    'host cp1 has config and patches, etcdUpgrade',
+    'hops[0].version: v1.99.0 is not lower than',
+  ];
+  for (const each of told) expect(read).toThrow(each);
+});
+
+test('paths below the home folder are those of the shell', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'refit-manifest-'));
+  onTestFinished(async () => await rm(folder, { recursive: true }));
+  const ssh = '{identityFile: ~/.ssh/id, knownHostsFile: ~/.ssh/known_hosts}';
+  await writeFile(
+    join(folder, 'cluster.yaml'),
+    `{version: v1.36.3, kubeconfig: ~/admin.conf, hosts: [{name: cp1, role: controlPlane, identityFile: ~a/id}],
+      binaries: {kubeadm: {path: /a}, kubelet: {path: /b}}, ssh: ${ssh}}`,
+  );
+  const home = homedir();
+  expect(await loadManifest(join(folder, 'cluster.yaml'))).toMatchObject({
+    kubeconfig: join(home, 'admin.conf'),
+    ssh: { identityFile: join(home, '.ssh/id'), knownHostsFile: join(home, '.ssh/known_hosts') },
+    hosts: [{ identityFile: join(folder, '~a/id') }],
+  });
+});

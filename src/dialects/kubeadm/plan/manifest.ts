@@ -1,0 +1,260 @@
+/** Reads the manifest of a kubeadm cluster: its hosts, how to reach them, and the version to upgrade to. */
+import { X509Certificate } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
+import { readBounded, readNamed } from '../../../util/bounded-file.ts';
+import { listIssues } from '../../../util/describe-issue.ts';
+import { failing, messageOf, RefitError } from '../../../util/errors.ts';
+import { defined, isRecord } from '../../../util/json.ts';
+import { repeated } from '../../../util/repeated.ts';
+import { compareVersionTexts } from '../../../util/version.ts';
+import { parseYaml } from '../../../util/yaml.ts';
+import { LIFTABLE } from '../../../versions/findings.ts';
+import { optionsFor } from '../host/scripts.ts';
+import { nodeName, port, version, withV } from './fields.ts';
+import { type KubeOneParts, kubeOneManifest } from './kubeone.ts';
+
+const filledText = z.string().min(1);
+const optionalText = filledText.exactOptional();
+
+const hash = z.string().regex(/^[0-9a-fA-F]{64}$/);
+
+/** For which Kubernetes is built. */
+const architecture = z.string().regex(/^(amd64|arm64|arm|386|ppc64le|s390x|riscv64)$/);
+/** One for all hosts, or one for each processor. */
+const sha256 = z.union([hash, z.record(architecture, hash)]);
+
+const absolute = z.string().regex(/^\/\P{Cc}*$/u, 'is not an absolute path on the host');
+
+/** A file on each host, or a download with its hash. `{arch}` in either is replaced on the host by its processor. */
+const binary = z.union(
+  [
+    z.strictObject({ path: absolute, sha256: sha256.exactOptional() }),
+    z.strictObject({ url: z.url({ protocol: /^https?$/ }), sha256 }),
+  ],
+  'expected path for a file on the host, or url with sha256 (64 hex digits), or with one for each processor, such as {amd64: …, arm64: …}',
+);
+
+/** Options of `kubeadm upgrade`, by its own names; those of a host replace those for all. */
+const kubeadmOptions = z.strictObject({
+  ignorePreflightErrors: z
+    .array(z.string().regex(/^[\w.-]+$/, "is not the name of a check of kubeadm's preflight"))
+    .min(1)
+    .exactOptional(),
+  patches: absolute.exactOptional(),
+  config: absolute.exactOptional(),
+  certificateRenewal: z.boolean().exactOptional(),
+  etcdUpgrade: z.boolean().exactOptional(),
+});
+
+/** An unquoted `yes` is a boolean, and `yes` and `no` are what ssh knows. */
+const sshValue = z.preprocess((given) => {
+  if (typeof given !== 'boolean') return given;
+  return given ? 'yes' : 'no';
+}, z.string());
+
+const access = {
+  user: optionalText,
+  port: port.exactOptional(),
+  identityFile: optionalText,
+  /** PATH of scripts; sudo may have set a shorter one. */
+  path: absolute.exactOptional(),
+  /** Passed to ssh as `-o NAME=VALUE`; those for all count for each, too. */
+  options: z.record(z.string(), sshValue).exactOptional(),
+};
+
+const host = z.strictObject({
+  name: nodeName,
+  address: optionalText,
+  role: z.enum(['controlPlane', 'worker']),
+  ...access,
+  kubeadm: kubeadmOptions.exactOptional(),
+  /** The way to the host leads through it. User and key are by default those of the host. */
+  bastion: z
+    .strictObject({
+      address: filledText,
+      port: port.default(22),
+      user: optionalText,
+      identityFile: optionalText,
+    })
+    .exactOptional(),
+});
+
+const binaries = z.strictObject({
+  kubeadm: binary,
+  kubelet: binary,
+  kubectl: binary.exactOptional(),
+});
+
+/** On hosts that get a new version of Kubernetes, before that. */
+const containerd = z.strictObject({
+  version: z
+    .string()
+    .regex(/^v?\d+\.\d+\.\d+$/, 'is no release of containerd; use for example v2.3.3')
+    .transform(withV),
+  binaries: z.strictObject({
+    containerd: binary,
+    'containerd-shim-runc-v2': binary,
+    ctr: binary.exactOptional(),
+    runc: binary.exactOptional(),
+  }),
+});
+
+const manifest = z.strictObject({
+  version,
+  /** Versions on the way, one for each minor version between. */
+  hops: z.array(z.strictObject({ version, binaries })).default([]),
+  /** They stay while control planes go through the hops, as long as API servers allow their kubelets. */
+  workersSkipMinors: z.boolean().default(false),
+  kubeconfig: optionalText,
+  concurrent: z.int().min(1).default(1),
+  hosts: z.array(host).min(1),
+  binaries,
+  containerd: containerd.exactOptional(),
+  kubeadm: kubeadmOptions.prefault({}),
+  /** Rules of the preflight that only warn, since a person has looked into what they say. */
+  allow: z.array(z.enum(LIFTABLE)).default([]),
+  /** How many are kept on the host that takes them; 0: none is taken. */
+  etcdSnapshots: z.int().min(0).max(100).default(2),
+  /** File with a certificate for which they are encrypted; once it is loaded, the certificate. */
+  etcdSnapshotCertificate: optionalText,
+  /** Requests of kubelets with serverTLSBootstrap. */
+  approveServingCertificates: z.boolean().default(false),
+  /** Files or folders of plain manifests. */
+  addons: z.array(z.strictObject({ name: nodeName, path: filledText })).default([]),
+  ssh: z
+    .strictObject({ ...access, knownHostsFile: optionalText, configFile: optionalText })
+    .prefault({}),
+});
+
+/** `kubeOne` if it was written for KubeOne. */
+export type Manifest = z.infer<typeof manifest> & { readonly kubeOne?: KubeOneParts };
+export type ManifestHost = Manifest['hosts'][number];
+
+/** Options that Refit sets itself, since its safety depends on them. */
+const RESERVED =
+  /^(batchmode|stricthostkeychecking|userknownhostsfile|globalknownhostsfile|knownhostscommand|updatehostkeys|verifyhostkeydns|nohostauthenticationforlocalhost|forward(agent|x11)|control(master|path|persist))$/i;
+
+/** ssh ignores blanks, quotes and `=` around a name, which would hide a reserved one. */
+const OPTION_NAME = /^[A-Za-z0-9]+$/;
+
+export function controlPlaneOf({ hosts }: Pick<Manifest, 'hosts'>): ManifestHost[] {
+  return hosts.filter(({ role }) => role === 'controlPlane');
+}
+
+/** Relative paths start at the manifest's directory, those with ~/ at home. @throws RefitError REFIT_FILE with file, field, found and expected */
+export async function loadManifest(path: string): Promise<Manifest> {
+  const read = parseManifest(await readNamed(path), path);
+  const { ssh, kubeOne } = read;
+  const resolved = (file?: string) =>
+    file && resolve(dirname(path), file.replace(/^~(?=\/)/, homedir()));
+  // KubeOne's manifest names neither of them.
+  const beside = (file: string): string | undefined =>
+    kubeOne && existsSync(resolve(dirname(path), file)) ? file : undefined;
+  const withKey = <T extends { readonly identityFile?: string }>(each: T) =>
+    defined({ ...each, identityFile: resolved(each.identityFile) });
+  return defined({
+    ...read,
+    kubeconfig: resolved(read.kubeconfig ?? beside(`${kubeOne?.name}-kubeconfig`)),
+    ssh: defined({
+      ...ssh,
+      identityFile: resolved(ssh.identityFile),
+      knownHostsFile: resolved(ssh.knownHostsFile ?? beside('known_hosts')),
+      configFile: resolved(ssh.configFile),
+    }),
+    etcdSnapshotCertificate: await certificateIn(resolved(read.etcdSnapshotCertificate)),
+    addons: read.addons.map(({ name, path: of }) => ({ name, path: resolve(dirname(path), of) })),
+    hosts: read.hosts.map((each) =>
+      defined({ ...withKey(each), bastion: each.bastion && withKey(each.bastion) }),
+    ),
+  });
+}
+
+/** Without anything else that the file has: it goes to a host. */
+async function certificateIn(file: string | undefined): Promise<string | undefined> {
+  try {
+    return file && new X509Certificate(await readBounded(file)).toString();
+  } catch (error) {
+    const why = `is no certificate in PEM: ${messageOf(error)}`;
+    throw new RefitError('REFIT_FILE', `etcdSnapshotCertificate: ${file} ${why}`);
+  }
+}
+
+export function parseManifest(text: string, file: string): Manifest {
+  const fail = failing('REFIT_FILE', `${file}: `);
+  const [value, ...others] = parseYaml(text, (why) => fail(`is not YAML: ${why}`));
+  if (others.length > 0)
+    return fail(`has ${others.length + 1} YAML documents; write one file for each`);
+  const isKubeOne = isRecord(value) && value['kind'] === 'KubeOneCluster';
+  const kubeOne = isKubeOne ? kubeOneManifest.safeParse(value, { reportInput: true }) : undefined;
+  const { data, error } = manifest.safeParse(kubeOne ? kubeOne.data?.manifest : value, {
+    reportInput: true,
+  });
+  if (!data) return fail(listIssues(kubeOne?.error ?? error, 'the manifest'));
+  const problems = problemsIn(data);
+  if (problems.length > 0) return fail(problems);
+  return defined({ ...data, kubeOne: kubeOne?.data?.parts });
+}
+
+/** What the schema cannot express, each with its field. */
+function problemsIn(data: z.infer<typeof manifest>): string[] {
+  return [
+    ...repeatedIn(data),
+    ...(controlPlaneOf(data).length === 0
+      ? ['hosts: no host has the role controlPlane; add at least one']
+      : []),
+    ...optionProblems(data),
+    ...combinedOptions(data),
+    ...hopProblems(data),
+  ];
+}
+
+function repeatedIn({ hosts, ssh, addons }: z.infer<typeof manifest>): string[] {
+  const first = new Map(hosts.map((each) => [each.name, each]));
+  // Of a host that is listed twice the address is, too.
+  const ways = [...first.values()].map(
+    ({ name, address = name, port: at = ssh.port ?? 22, bastion }) =>
+      [address, `port ${at}`, ...(bastion ? [`through ${bastion.address}`] : [])].join(' '),
+  );
+  const unique = {
+    hosts: hosts.map(({ name }) => name),
+    'hosts[].address': ways,
+    addons: addons.map(({ name }) => name),
+  };
+  return Object.entries(unique).flatMap(([field, all]) =>
+    repeated(all).map((twice) => `${field}: ${twice} is listed twice; list each once`),
+  );
+}
+
+function optionProblems({ ssh, hosts }: z.infer<typeof manifest>): string[] {
+  return [ssh, ...hosts].flatMap(({ options = {} }, index) => {
+    const field = `${index === 0 ? 'ssh' : `hosts[${index - 1}]`}.options`;
+    return Object.keys(options).flatMap((name) => {
+      if (RESERVED.test(name)) return [`${field}: ${name} is set by Refit; remove it`];
+      if (OPTION_NAME.test(name)) return [];
+      const shown = JSON.stringify(name);
+      return [`${field}: ${shown} is not the name of an option; use letters and digits alone`];
+    });
+  });
+}
+
+function combinedOptions(data: z.infer<typeof manifest>): string[] {
+  return data.hosts.flatMap((each) => {
+    const { config, ignorePreflightErrors: _, ...others } = optionsFor(data, each);
+    const names = Object.keys(others).join(', ');
+    const advice = `kubeadm does not combine them, write ${names} into that file`;
+    if (config === undefined || names === '') return [];
+    return [`kubeadm: host ${each.name} has config and ${names}; ${advice}`];
+  });
+}
+
+function hopProblems({ hops, version: last }: z.infer<typeof manifest>): string[] {
+  const way = [...hops.map(({ version: each }) => each), last];
+  return way.slice(1).flatMap((next, index) => {
+    const before = way[index];
+    if (compareVersionTexts(before, next) < 0) return [];
+    return [`hops[${index}].version: ${before} is not lower than ${next}, which comes next`];
+  });
+}

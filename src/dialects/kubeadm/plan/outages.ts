@@ -1,0 +1,45 @@
+/** Warnings about an API server that kubeadm replaces at this moment: one line stands for all of them. */
+import type { Clock } from '../../../util/clock.ts';
+import type { LogFields, Logger } from '../../../util/log.ts';
+
+/** Milliseconds: a new API server refuses what it allows once it has read its roles. */
+export const REFUSED_MS = 60_000;
+
+export type ExpectedOutages = ReturnType<typeof expectedOutages>;
+
+export function expectedOutages(clock: Pick<Clock, 'monotonic'>) {
+  const hosts = new Set<string>();
+  let isSaid = false;
+  let refusedAt = Number.POSITIVE_INFINITY;
+  const warn = (log: Logger, message: string, fields: LogFields): void => {
+    const { problem } = fields;
+    const now = clock.monotonic();
+    const isRefused = /forbidden|unauthorized/i.test(String(problem));
+    if (isRefused) refusedAt = Math.min(refusedAt, now);
+    const isLasting = isRefused && now - refusedAt >= REFUSED_MS;
+    if (hosts.size === 0 || problem === undefined || isLasting) return log.warn(message, fields);
+    log.debug(message, fields);
+    if (isSaid) return;
+    isSaid = true;
+    log.warn('kubeadm replaces the API server: until it is back, requests fail', {
+      hosts: [...hosts],
+    });
+  };
+  /** Everything that asks API servers logs here. */
+  const logger = (log: Logger): Logger => ({
+    ...log,
+    warn: (message, fields = {}) => warn(log, message, fields),
+    child: (fields) => logger(log.child(fields)),
+  });
+  return {
+    logger,
+    begin(host: string): void {
+      if (hosts.size === 0) refusedAt = Number.POSITIVE_INFINITY;
+      hosts.add(host);
+    },
+    end(host: string): void {
+      hosts.delete(host);
+      isSaid = false;
+    },
+  };
+}

@@ -1,0 +1,136 @@
+/** The ConfigMap that holds the request of a rollout, which never changes, and the record of its progress. */
+import { z } from 'zod';
+import {
+  RECORDED_STATES,
+  ROLLOUT_PHASES,
+  type Rollout,
+  type Source,
+  sourceOf,
+} from '../../../engine/model/rollout.ts';
+import { type ConfigMap, configMaps } from '../../../kube/resources.ts';
+import { describeIssues } from '../../../util/describe-issue.ts';
+import { defined, parseJson } from '../../../util/json.ts';
+import { controlPlaneOf, type Manifest } from './manifest.ts';
+
+/** Name of the ConfigMap and of the Lease. */
+export const PLACE = { namespace: 'kube-system', name: 'refit-kubeadm' } as const;
+
+/** The stage of hosts that get new certificates. */
+export const RENEWAL = 'certificates';
+
+const request = z.object({
+  version: z.string(),
+  concurrent: z.int().min(1),
+  /** Control-plane hosts that are not upgraded, and whose certificates end soon. */
+  certificates: z.array(z.string()).default([]),
+  /** In order; without hosts that already had the version. */
+  leader: z.array(z.string()),
+  followers: z.array(z.string()),
+  /** Control-plane hosts whose kubelets are upgraded after all API servers; if empty, each with its host. */
+  kubelets: z.array(z.string()),
+  workers: z.array(z.string()),
+});
+
+/** Fixed at the start of the rollout: a later edit of the manifest does not change it. */
+export type Request = z.infer<typeof request>;
+
+export type Recorded = Pick<Rollout, 'phase' | 'blocked' | 'reason' | 'stages'>;
+
+/** Takes the place of the plan before. `run`: hosts tell rollouts apart by its uid. */
+export function newPlan(
+  wanted: Request,
+  start: string,
+  run?: Pick<Source, 'uid' | 'created'>,
+): ConfigMap {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { ...PLACE, labels: { 'app.kubernetes.io/managed-by': 'refit' } },
+    data: { request: JSON.stringify(wanted), start, ...run },
+  };
+}
+
+/** An earlier release made a new object for each run: its own uid and age are those of the run. */
+export function sourceOfPlan(plan: ConfigMap): Source {
+  return {
+    ...sourceOf(configMaps, plan),
+    ...defined({ uid: plan.data?.['uid'], created: plan.data?.['created'] }),
+  };
+}
+
+export function requestOf({ data }: ConfigMap): Request | undefined {
+  return request.safeParse(parseJson(data?.['request'])).data;
+}
+
+const target = z.looseObject({
+  key: z.string(),
+  name: z.string(),
+  state: z.enum(RECORDED_STATES),
+  since: z.string(),
+});
+const stage = z.looseObject({
+  id: z.string(),
+  role: z.enum(['controller', 'worker']),
+  targets: z.array(target),
+});
+const record = z.looseObject({ phase: z.enum(ROLLOUT_PHASES), stages: z.array(stage) });
+
+/** Empty before the first `withRecord`. `unread` is for a person who edited it. */
+export function readRecord({ data }: ConfigMap): {
+  readonly recorded?: Recorded;
+  readonly unread?: string;
+} {
+  const text = data?.['rollout'];
+  const { error } = record.safeParse(parseJson(text) ?? text, { reportInput: true });
+  if (text === undefined || !error) return { recorded: parseJson(text) as Recorded };
+  const cure = 'correct it, or delete the ConfigMap, then run `refit kubeadm apply` again';
+  const found = `data.rollout: ${describeIssues(error, 'it')}`;
+  return { unread: `ConfigMap ${PLACE.namespace}/${PLACE.name}: ${found}; ${cure}` };
+}
+
+export function openRequest(plan: ConfigMap | undefined): Request | undefined {
+  return plan && ['new', 'running'].includes(readRecord(plan).recorded?.phase ?? 'new')
+    ? requestOf(plan)
+    : undefined;
+}
+
+export function withRecord(
+  plan: ConfigMap,
+  { phase, blocked, reason, stages }: Rollout,
+): ConfigMap {
+  return {
+    ...plan,
+    data: { ...plan.data, rollout: JSON.stringify({ phase, blocked, reason, stages }) },
+  };
+}
+
+export interface Progress {
+  readonly done: ReadonlySet<string>;
+  readonly leaderIsDone: boolean;
+  /** An API server is a minor version behind: no kubelet may be newer than an API server that it can reach. */
+  readonly isMinor: boolean;
+  readonly toRenew?: ReadonlySet<string>;
+}
+
+/** Assigns hosts to stages. The leader runs `kubeadm upgrade apply`. */
+export function requestFor(
+  manifest: Manifest,
+  { done, leaderIsDone, isMinor, toRenew }: Progress,
+): Request {
+  const open = (role: string): string[] =>
+    manifest.hosts
+      .filter((host) => host.role === role && !done.has(host.name))
+      .map(({ name }) => name);
+  const controlPlane = open('controlPlane');
+  const leaders = leaderIsDone ? 0 : 1;
+  const all = controlPlaneOf(manifest).map(({ name }) => name);
+  return {
+    version: manifest.version,
+    concurrent: manifest.concurrent,
+    certificates: all.filter((name) => toRenew?.has(name) && !controlPlane.includes(name)),
+    leader: controlPlane.slice(0, leaders),
+    followers: controlPlane.slice(leaders),
+    kubelets: isMinor && all.length > 1 ? controlPlane : [],
+    workers: open('worker'),
+  };
+}

@@ -1,0 +1,489 @@
+/** Checks a cluster before the first change: what to do on which host, and what prevents it. */
+import { createHash } from 'node:crypto';
+import { describeBlockingBudget } from '../../../drain/budgets.ts';
+import { cordonOwner, isMarkStale, readOwner } from '../../../drain/cordon-marks.ts';
+import type { DrainPreview } from '../../../drain/drain-preview.ts';
+import { describeRefusedPods } from '../../../drain/pods.ts';
+import { controlsOn } from '../../../engine/model/controls.ts';
+import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
+import {
+  type ConfigMap,
+  configMaps,
+  kubeletVersionOf,
+  type Node,
+} from '../../../kube/resources.ts';
+import { compareVersions, minorsBetween, parseVersion } from '../../../util/version.ts';
+import { type Finding, force, hard, warn, withAllowed } from '../../../versions/findings.ts';
+import { etcdFacts, textOf, type VersionFacts } from '../../../versions/kubeadm-rules.ts';
+import { isNeeded, judgeVersions, OLDEST_MAINTAINED } from '../../../versions/version-rules.ts';
+import { CONTROL_PLANE, isController } from '../../shared/node-endpoints.ts';
+import type { HostFacts } from '../host/probe.ts';
+import { hasPhases, optionsFor } from '../host/scripts.ts';
+import { absentOf, etcdChecks, problemsOf, STATIC_PODS } from '../host/verify.ts';
+import type { AddonPlan } from './addons.ts';
+import { type Pool, poolFindings, poolsToRoll } from './machine-pools.ts';
+import { controlPlaneOf, type Manifest } from './manifest.ts';
+import {
+  openRequest,
+  PLACE,
+  RENEWAL,
+  type Request,
+  readRecord,
+  requestFor,
+  requestOf,
+} from './plan-object.ts';
+import { runtimeOf, virtualFindings, virtualNodes } from './survey-nodes.ts';
+import type { WebhookFinding } from './webhooks.ts';
+
+export interface Survey {
+  readonly manifest: Manifest;
+  readonly hosts: readonly HostFacts[];
+  /** All of the cluster, also those that the manifest does not list. */
+  readonly nodes: readonly Node[];
+  /** kubernetesVersion in ConfigMap kubeadm-config, if any. */
+  readonly clusterVersion: string | undefined;
+  /** `failCgroupV1: false` in ConfigMap kubelet-config, which kubeadm writes to each host. */
+  readonly allowsCgroupV1: boolean;
+  readonly configuration: readonly unknown[];
+  readonly plan: ConfigMap | undefined;
+  readonly policy: RolloutPolicy;
+  /** By node; empty if nodes are not drained. */
+  readonly drainPreviews: ReadonlyMap<string, DrainPreview>;
+  /** What may refuse pods or Nodes amid the upgrade. */
+  readonly webhooks: readonly WebhookFinding[];
+  /** MachineDeployments, in the order of their names; undefined if they cannot be read. */
+  readonly pools: readonly Pool[] | undefined;
+  /** True if they are to be upgraded, too. */
+  readonly rollsPools: boolean;
+  /** Without those that are skipped. */
+  readonly addons: readonly AddonPlan[];
+  /** About that of the person who runs the command. */
+  readonly kubeconfig?: readonly Finding[];
+}
+
+export interface Assessment {
+  readonly request: Request;
+  /** True if a rollout of this request has started and not ended. */
+  readonly resumes: boolean;
+  /** Why a person aborted that one. */
+  readonly aborted?: string | undefined;
+  /** True if its hosts may be half upgraded, also by a rollout that failed. */
+  readonly continues: boolean;
+  readonly start: string;
+  /** Two plans that would do the same from the same start have the same. */
+  readonly digest: string;
+  /** MachineDeployments to upgrade, once all hosts are done. */
+  readonly toRoll: readonly Pool[];
+  readonly toApply: readonly AddonPlan[];
+  readonly findings: readonly Finding[];
+}
+
+/** KubeOne sets this label on each node, also on workers, during its upgrade. */
+const KUBEONE_LOCK = 'kubeone.io/upgrade-in-progress';
+const LOGIN = ['user', 'identityFile', 'knownHostsFile', 'configFile'];
+const OF_ONE_HOST = new Set(['Kd', 'cgroup', 'containerd', 'kernel']);
+
+export function assess(survey: Survey): Assessment {
+  const { manifest, plan } = survey;
+  const open = openRequest(plan);
+  const resumes = open !== undefined && open.version === manifest.version;
+  // A failed rollout is over, but its hosts may be half upgraded.
+  const isSame = plan !== undefined && requestOf(plan)?.version === manifest.version;
+  const continues =
+    isSame &&
+    readRecord(plan).recorded?.phase !== 'done' &&
+    (resumes || leftToRenew(plan).length === 0);
+  const request = resumes ? open : freshRequest(survey);
+  const uids = survey.hosts.map(({ host }) => nodeNamed(host.name, survey.nodes)?.metadata.uid);
+  const versions = survey.hosts.map(({ kubeadm, kubelet }) => [kubeadm, kubelet]);
+  // Stays once an upgrade has begun; an earlier release recorded none.
+  const start = resumes
+    ? (plan?.data?.['start'] ?? '')
+    : JSON.stringify([uids, versions, survey.configuration]);
+  const toRoll = survey.rollsPools ? poolsToRoll(survey.pools ?? [], manifest.version) : [];
+  // kubeadm may overwrite what addons changed, such as CoreDNS.
+  const isUpgrade = resumes || hostsOf(request).length > 0;
+  const toApply = survey.addons.filter(
+    ({ changes, problems }) => isUpgrade || changes.length + problems.length > 0,
+  );
+  const begun = {
+    resumes,
+    continues,
+    start,
+    aborted: resumes && plan ? controlsOn(plan).abort : undefined,
+  };
+  const seen = { ...begun, request, toRoll, toApply, digest: digestOf(survey, request, start) };
+  const known = [...lockFindings(survey, open), ...membershipFindings(survey)];
+  const wrong = targetFinding(survey);
+  if (wrong) return { ...seen, findings: [...known, wrong] };
+  const findings = [
+    ...known,
+    ...(continues ? [] : [...readyFindings(survey), ...etcdHealth(survey)]),
+    ...cordonFindings(survey, request),
+    ...(survey.kubeconfig ?? []),
+    ...virtualFindings(survey),
+    ...unique(judgeVersions(versionFacts(survey, request, continues))),
+    ...unique(hostFindings(survey, hostsOf(request))),
+    ...stumbleFindings(survey, request).filter(({ severity }) => severity === 'warn' || !continues),
+    ...drainFindings(survey, request),
+    ...webhooksInTheWay(survey, request, toRoll.length),
+    ...survey.addons.flatMap(({ name, problems, notes }) =>
+      [...problems.map((why) => `${name} is not applied: ${why}`), ...notes].map((why) =>
+        warn('addon', why),
+      ),
+    ),
+    ...(survey.rollsPools ? poolFindings(survey.pools, manifest.version) : []),
+  ];
+  return { ...seen, findings: withAllowed(findings, manifest.allow) };
+}
+
+function digestOf(survey: Survey, fresh: Request, begin: string): string {
+  const { manifest, policy, plan, pools, rollsPools, addons } = survey;
+  // What comes after the hosts is still under the digest of the whole plan.
+  const isAfter = plan && isEmpty(fresh) && readRecord(plan).recorded?.phase === 'done';
+  const ended = isAfter ? requestOf(plan) : undefined;
+  const [request, start] =
+    ended?.version === manifest.version ? [ended, plan?.data?.['start'] ?? ''] : [fresh, begin];
+  const {
+    version,
+    binaries,
+    containerd,
+    kubeadm,
+    etcdSnapshots,
+    approveServingCertificates,
+    ssh,
+    hosts,
+  } = manifest;
+  const certificates = [approveServingCertificates, manifest.etcdSnapshotCertificate];
+  const names = rollsPools ? [pools?.map(({ metadata }) => metadata.name)] : [];
+  const after = [...names, ...addons.map(({ objects, force }) => [objects, force])];
+  const chosen = [version, binaries, containerd, kubeadm, etcdSnapshots, certificates, ssh, hosts];
+  const how = [...chosen, policy, [...policy.allow], ...after];
+  const text = JSON.stringify([start, request, ...how], (key, value: unknown) =>
+    LOGIN.includes(key) ? undefined : value,
+  );
+  return `sha256:${createHash('sha256').update(text).digest('hex')}`;
+}
+
+export function isEmpty(request: Request): boolean {
+  return hostsOf(request).length + request.certificates.length === 0;
+}
+
+export function hostsOf({ leader, followers, kubelets, workers }: Request): string[] {
+  return [...new Set([...leader, ...followers, ...kubelets, ...workers])];
+}
+
+/** Leaves out hosts on which everything has the target version. */
+function freshRequest({ manifest, hosts, nodes, clusterVersion, plan }: Survey): Request {
+  const done = new Set(
+    hosts.filter((facts) => isDone(facts, nodes, manifest.version)).map(({ host }) => host.name),
+  );
+  const first = controlPlaneOf(manifest)[0]?.name ?? '';
+  // As after a restore of etcd: only `kubeadm upgrade apply` upgrades what kubeadm keeps in the cluster.
+  if (clusterVersion !== undefined && clusterVersion !== manifest.version) done.delete(first);
+  const apiServers = hosts.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []);
+  const leaderIsDone = clusterVersion === manifest.version && done.has(first);
+  const minor = parseVersion(manifest.version)?.minor;
+  // An API server whose version is unknown may have another minor version.
+  const isMinor =
+    hosts.some(({ unreadImages }) => unreadImages?.['kube-apiserver'] !== undefined) ||
+    apiServers.some((version) => parseVersion(version)?.minor !== minor);
+  const left = plan ? leftToRenew(plan) : [];
+  const renewed = hosts.filter(
+    ({ host, toRenew }) => toRenew && (toRenew.length > 0 || left.includes(host.name)),
+  );
+  const toRenew = new Set(renewed.map(({ host }) => host.name));
+  return requestFor(manifest, { done, leaderIsDone, isMinor, toRenew });
+}
+
+/** Their files may be new, though not everything has loaded them. Nothing else was begun. */
+function leftToRenew(plan: ConfigMap): string[] {
+  const begun = readRecord(plan).recorded?.stages.find(({ id }) => id === RENEWAL)?.targets ?? [];
+  return begun.filter(({ state }) => state !== 'done').map(({ name }) => name);
+}
+
+function isDone(
+  { host, kubeadm, kubelet, staticPods }: HostFacts,
+  nodes: readonly Node[],
+  version: string,
+): boolean {
+  const pods = host.role === 'controlPlane' ? STATIC_PODS.map((name) => staticPods[name]) : [];
+  const found = [kubeadm, kubelet, kubeletVersionOf(nodeNamed(host.name, nodes)), ...pods];
+  const known = found.filter((each) => each !== undefined);
+  return known.length === found.length && !isNeeded(known, version);
+}
+
+/** F4: one upgrade at a time, also of other tools; an open one must end first. */
+function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): Finding[] {
+  const marked = nodes.filter(({ metadata }) => metadata.labels?.[KUBEONE_LOCK] !== undefined);
+  const names = marked.map(({ metadata }) => metadata.name).join(', ');
+  const ofKubeOne = `a KubeOne upgrade is in progress on ${names}; finish it, then remove the label ${KUBEONE_LOCK}`;
+  if (marked.length > 0) return [hard('F4', ofKubeOne)];
+  if (!open) return [];
+  const other = `an upgrade to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name}); finish it with its own manifest first`;
+  if (open.version !== manifest.version) return [hard('F4', other)];
+  const listed = new Set(manifest.hosts.map(({ name }) => name));
+  // One whose Node is gone is never begun.
+  const lost = [...open.certificates, ...hostsOf(open)].filter(
+    (name) => !listed.has(name) && nodeNamed(name, nodes),
+  );
+  const missing = `the upgrade in progress needs hosts that the manifest no longer lists; add ${lost.join(', ')} again`;
+  return lost.length === 0 ? [] : [hard('F4', missing)];
+}
+
+/** A target that cannot be right is one finding: all other rules about versions would only repeat it. */
+function targetFinding({ manifest, hosts }: Survey): Finding | undefined {
+  const to = parseVersion(manifest.version);
+  const found = hosts.flatMap(
+    ({ staticPods }) => parseVersion(staticPods['kube-apiserver'] ?? '') ?? [],
+  );
+  const [oldest, newest] = [
+    found.toSorted(compareVersions)[0],
+    found.toSorted(compareVersions).at(-1),
+  ];
+  if (!to || !oldest || !newest) return undefined;
+  const [next] = minorsBetween(oldest, to);
+  if (next !== undefined)
+    return hard(
+      'R2',
+      `API servers are at ${textOf(oldest)}: go to v${next} first, then to ${textOf(to)}`,
+    );
+  if (compareVersions(to, newest) >= 0) return undefined;
+  const back = `API servers are at ${textOf(newest)}: Refit does not go back to ${textOf(to)}`;
+  return hard('R12', `${back}; set version to ${textOf(newest)} or later`);
+}
+
+/** F1, F2: the manifest lists every control-plane host, and only hosts of the cluster. */
+export function membershipFindings({
+  manifest,
+  nodes,
+}: Pick<Survey, 'manifest' | 'nodes'>): Finding[] {
+  const findings = manifest.hosts.flatMap(({ name, role }) => {
+    const node = nodeNamed(name, nodes);
+    if (!node) return [hard('F2', `host ${name}: the cluster has no Node of this name`)];
+    if (isController(node) === (role === 'controlPlane')) return [];
+    const found = `its Node ${isController(node) ? 'has' : 'lacks'} the label ${CONTROL_PLANE}`;
+    return [hard('F2', `host ${name} has role ${role}, but ${found}; correct the role`)];
+  });
+  const known = new Set(manifest.hosts.map(({ name }) => name));
+  const missing = nodes.filter((node) => isController(node) && !known.has(node.metadata.name));
+  if (missing.length === 0) return findings;
+  const names = missing.map(({ metadata }) => metadata.name).join(', ');
+  return [
+    ...findings,
+    hard('F1', `the manifest does not list all control-plane hosts; add ${names}`),
+  ];
+}
+
+/** Of Refit itself, which no run ends: a person upgraded the node, or its host left the manifest. */
+function cordonFindings({ nodes, plan }: Survey, request: Request): Finding[] {
+  const ours = nodes.filter(
+    (of) => !isMarkStale(of) && readOwner(cordonOwner(of) ?? '')?.kind === configMaps.kind,
+  );
+  const left = ours
+    .map(({ metadata }) => metadata.name)
+    .filter((name) => !hostsOf(request).includes(name));
+  const why = 'an earlier run left it cordoned; once it works, run kubectl uncordon';
+  return openRequest(plan)
+    ? []
+    : left.map((name) => warn('cordon', `node ${name}: ${why} ${name}`));
+}
+
+/** F3: a host that is not Ready before the upgrade looks like one that the upgrade broke. */
+function readyFindings({ manifest, nodes }: Survey): Finding[] {
+  const listed = manifest.hosts.flatMap(({ name }) => nodeNamed(name, nodes) ?? []);
+  return absentOf(listed).map((name) => hard('F3', `node ${name} is not Ready`));
+}
+
+/** Each control-plane host restarts its member. */
+function etcdHealth({ hosts }: Survey): Finding[] {
+  const checks = etcdChecks(hosts);
+  const two =
+    'etcd has two members: while one restarts, the cluster cannot be written to; three can spare one';
+  const isTwo = hosts.some(({ etcd }) => typeof etcd === 'object' && etcd.members.length === 2);
+  return [
+    ...problemsOf(checks).map((problem) => hard('etcd', problem)),
+    ...(isTwo ? [warn('etcd', two)] : []),
+  ];
+}
+
+function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): VersionFacts {
+  const { manifest, hosts, nodes, clusterVersion, policy } = survey;
+  const controllers = hosts.filter(({ host }) => host.role === 'controlPlane');
+  const managed = new Map(manifest.hosts.map((host) => [host.name, host]));
+  const unjudged = virtualNodes(survey);
+  const members = controllers.flatMap(({ host, leaves, staticPods, unreadImages = {} }) => {
+    // One whose image has no version is still a member.
+    const etcd = staticPods['etcd'] ?? unreadImages['etcd'] ?? [];
+    const own = `${leader.includes(host.name) ? 'apply' : 'node'}:etcdUpgrade:`;
+    return (optionsFor(manifest, host).etcdUpgrade ?? !leaves?.includes(own)) ? etcd : [];
+  });
+  return {
+    apiServers: controllers.flatMap(({ staticPods }) => staticPods['kube-apiserver'] ?? []),
+    target: manifest.version,
+    resuming,
+    oldestMaintained: OLDEST_MAINTAINED,
+    kubelets: nodes.flatMap(({ metadata: { name }, status }) => {
+      const version = status?.nodeInfo?.kubeletVersion ?? '';
+      const host = managed.get(name);
+      const skips = manifest.workersSkipMinors && host?.role === 'worker';
+      const way = { target: manifest.version, drained: policy.drain.enabled, skips };
+      // A host that is to join has none yet.
+      if (version === '' && host) return [];
+      if (unjudged.has(name)) return [];
+      return [{ name, version, ...(host ? way : {}) }];
+    }),
+    controllers: controllers.flatMap(({ staticPods }) =>
+      (['kube-controller-manager', 'kube-scheduler'] as const).flatMap((name) => {
+        const [version, apiServer] = [staticPods[name], staticPods['kube-apiserver']];
+        return version && apiServer ? [{ name, version, apiServer }] : [];
+      }),
+    ),
+    etcd: etcdFacts(members, manifest.version),
+    // The staged kubeadm will run; its version is checked on the host before that.
+    kubeadm: {
+      verb: 'apply',
+      version: manifest.version,
+      ...(clusterVersion ? { cluster: clusterVersion } : {}),
+    },
+  };
+}
+
+function hostFindings(
+  { manifest, hosts, nodes, allowsCgroupV1 }: Survey,
+  upgraded: readonly string[],
+): Finding[] {
+  return hosts.flatMap((facts): Finding[] => {
+    const { host, kubeadm, kubelet, ground, missing, certificates } = facts;
+    const findings: Finding[] = [];
+    const unreadable = kubeadm ? 'kubelet' : 'kubeadm';
+    if (!kubeadm || !kubelet)
+      findings.push(
+        hard(
+          'F11',
+          `${host.name}: cannot read the version of ${unreadable}; check that it is installed`,
+        ),
+      );
+    findings.push(...imageFindings(facts));
+    // The restorable ones are restored before the survey that counts.
+    for (const { name, backup, detail } of missing)
+      if (backup === 'refused')
+        findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`));
+    const other = certificates.find(({ nodeName = host.name }) => nodeName !== host.name)?.nodeName;
+    const leads = `host ${host.name}: its address leads to the host of Node ${other}, as its kubelet's certificate says`;
+    if (other !== undefined) findings.push(hard('F2', `${leads}; correct the address`));
+    const runtime = runtimeOf(nodeNamed(host.name, nodes));
+    // The Node says what its kubelet uses; the file on the host may be of another runtime, or newer than its process.
+    const isContainerd = runtime === undefined || runtime.name === 'containerd';
+    const current = isContainerd ? (runtime?.version ?? ground.containerd) : undefined;
+    const has = parseVersion(current);
+    const wanted = parseVersion(manifest.containerd?.version);
+    const isUpgraded = upgraded.includes(host.name);
+    if (wanted && isUpgraded && !isContainerd) {
+      const other = `${host.name}: its kubelet uses ${runtime.name}, which is not containerd`;
+      findings.push(hard('containerd', `${other}; leave containerd out of the manifest`));
+    }
+    if (has && wanted && isUpgraded && compareVersions(wanted, has) < 0) {
+      const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;
+      findings.push(
+        hard('containerd', `${back}; set containerd.version to ${textOf(has)} or later`),
+      );
+    }
+    const { containerd: _, ...rest } = ground;
+    const containerd = isContainerd && wanted ? textOf(wanted) : current;
+    // kubeadm keeps nothing of its versions on a worker.
+    const skips = manifest.workersSkipMinors && host.role === 'worker';
+    const managedBy = kubeadm && !skips ? { managedBy: kubeadm } : {};
+    const own: VersionFacts = {
+      apiServers: [],
+      target: manifest.version,
+      kubeadm: { verb: 'node', version: manifest.version, ...managedBy },
+      node: { ...rest, ...(containerd ? { containerd } : {}), allowsCgroupV1 },
+    };
+    const judged = judgeVersions(own).filter(({ rule }) => OF_ONE_HOST.has(rule));
+    return [
+      ...findings,
+      ...judged.map((finding) => ({ ...finding, message: `${host.name}: ${finding.message}` })),
+    ];
+  });
+}
+
+/** The versions of what runs on a control-plane host are in the tags of its images. */
+function imageFindings({ host, staticPods, unreadImages = {}, missing }: HostFacts): Finding[] {
+  if (host.role !== 'controlPlane') return [];
+  const unread = STATIC_PODS.flatMap((name) => unreadImages[name] ?? []);
+  const absent = STATIC_PODS.filter(
+    (name) =>
+      !staticPods[name] && !unreadImages[name] && !missing.some((each) => each.name === name),
+  );
+  return [
+    ...unread.map((image) =>
+      force('F11', `${host.name}: the image ${image} has no version in its tag; give it one`),
+    ),
+    ...(absent.length === 0
+      ? []
+      : [
+          hard(
+            'F11',
+            `${host.name}: found no static pod manifest with a version for ${absent.join(', ')}`,
+          ),
+        ]),
+  ];
+}
+
+export function describeRefused(name: string, why: string): string {
+  return `${name}.yaml is missing and its backup is not restored: ${why}; restore the manifest by hand`;
+}
+
+/** Of hosts that are not upgraded the files may be gone. Certificates end everywhere. */
+function stumbleFindings({ hosts }: Survey, request: Request): Finding[] {
+  const upgraded = hostsOf(request);
+  const all = [...upgraded, ...request.certificates];
+  const late = `kubeadm ${request.version} has no phases: it checks a control-plane host only at its turn`;
+  const found = hosts.flatMap(({ host, problems }) =>
+    problems
+      .filter(
+        ({ rule }) =>
+          rule === 'certificate' || (rule === 'host' ? upgraded : all).includes(host.name),
+      )
+      .map((problem) => ({ ...problem, message: `${host.name}: ${problem.message}` })),
+  );
+  return hasPhases(request.version) ? found : [...found, warn('host', late)];
+}
+
+/** Only a warning: the drain waits, and the obstacle may be gone when it is the host's turn. */
+function drainFindings({ drainPreviews }: Survey, request: Request): Finding[] {
+  return hostsOf(request).flatMap((name) => {
+    const { obstacles = [], refused = [] } = drainPreviews.get(name) ?? {};
+    const why = [
+      ...obstacles.map(describeBlockingBudget),
+      ...(refused.length > 0 ? [describeRefusedPods(refused)] : []),
+    ];
+    return why.length === 0
+      ? []
+      : [warn('drain', `${name} cannot be drained now: ${why.join('; ')}`)];
+  });
+}
+
+function webhooksInTheWay(
+  { webhooks, policy }: Survey,
+  request: Request,
+  pools: number,
+): Finding[] {
+  const names = hostsOf(request);
+  const drained = policy.drain.enabled ? names : [];
+  const meant = webhooks.filter(({ only }) =>
+    only === undefined ? names.length + pools > 0 : drained.includes(only),
+  );
+  return meant.map(({ finding }) => finding);
+}
+
+export function nodeNamed(name: string, nodes: readonly Node[]): Node | undefined {
+  return nodes.find(({ metadata }) => metadata.name === name);
+}
+
+function unique(findings: readonly Finding[]): Finding[] {
+  return [
+    ...new Map(findings.map((finding) => [`${finding.rule} ${finding.message}`, finding])).values(),
+  ];
+}

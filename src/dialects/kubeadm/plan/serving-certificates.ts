@@ -1,0 +1,135 @@
+/** Approves what kubelets with `serverTLSBootstrap` ask for, where the manifest says so. The rest stays pending, with a warning. */
+import { z } from 'zod';
+import type { KubeClient } from '../../../kube/client.ts';
+import {
+  approved,
+  configMaps,
+  type SigningRequest,
+  signingRequests,
+} from '../../../kube/resources.ts';
+import { isForbidden } from '../../../kube/status-error.ts';
+import { listNodes } from '../../../kube/trimmed.ts';
+import { rfc3339 } from '../../../util/clock.ts';
+import { failing, messageOf } from '../../../util/errors.ts';
+import type { Tools } from '../../../util/tools.ts';
+import { parseYaml } from '../../../util/yaml.ts';
+import type { Shells } from '../host/host.ts';
+import { scriptFile } from '../host/script-file.ts';
+import { PRELUDE } from '../host/scripts.ts';
+import { untilRight } from '../host/verify.ts';
+import type { Manifest, ManifestHost } from './manifest.ts';
+import { type Known, NODE_USER, problemOfRequest } from './serving-request.ts';
+import { turnsOf } from './ssh.ts';
+
+export interface ApprovalParts extends Pick<Tools, 'clock' | 'log'> {
+  readonly manifest: Manifest;
+  readonly shells: Shells;
+  /** Writes only while this process holds the lease. */
+  readonly client: KubeClient;
+  readonly server: string;
+  /** As this machine resolves them; addresses stay. */
+  readonly addressesOf: (names: readonly string[]) => Promise<readonly string[]>;
+  readonly abort: AbortSignal;
+}
+
+/** Waits for requests of kubelets that have no certificate yet. Never fails: a Node is Ready without one. */
+export type ApproveServing = (hosts: readonly ManifestHost[]) => Promise<void>;
+
+const SIGNER = 'kubernetes.io/kubelet-serving';
+/** Milliseconds for a kubelet to ask and get its certificate, and for its host to answer. */
+const [WITHIN_MS, LOOK_MS] = [30_000, 10_000];
+/** Of one host: whoever has its credentials may make any number. */
+const MOST_REQUESTS = 5;
+const CLUSTER = z.object({
+  controlPlaneEndpoint: z.string().default(''),
+  apiServer: z.object({ certSANs: z.array(z.string()).default([]) }).prefault({}),
+  networking: z.object({ serviceSubnet: z.string().default('') }).prefault({}),
+});
+
+export function approveServing(parts: ApprovalParts): ApproveServing {
+  const { manifest, shells, client, server, addressesOf, clock, log, abort } = parts;
+  const left = new Set<string>();
+  function leave({ metadata: { name } }: SigningRequest, problem: string): void {
+    if (!left.has(name))
+      log.warn('left the request for a serving certificate pending', {
+        request: name,
+        why: problem,
+      });
+    left.add(name);
+  }
+
+  async function knownOf(host: ManifestHost, look: string): Promise<Known> {
+    const { items } = await listNodes(client, { abort });
+    const { data } = await client.get(configMaps, 'kubeadm-config', {
+      namespace: 'kube-system',
+      abort,
+    });
+    const [written] = parseYaml(
+      data?.['ClusterConfiguration'] ?? '{}',
+      failing('REFIT_REFUSED', 'ConfigMap kube-system/kubeadm-config: data.ClusterConfiguration: '),
+    );
+    const { controlPlaneEndpoint, apiServer, networking } = CLUSTER.parse(written);
+    const ends = [server, `https://${controlPlaneEndpoint}`].map((url) =>
+      (URL.parse(url)?.hostname ?? '').replaceAll(/[[\]]/g, ''),
+    );
+    return {
+      hosts: manifest.hosts,
+      host,
+      own: await addressesOf([host.address ?? host.name]),
+      nodes: items,
+      shown: [...look.matchAll(/^address=(.*)$/gm)].map(([, found = '']) => found),
+      controlPlane: await addressesOf([...ends, ...apiServer.certSANs]),
+      services: networking.serviceSubnet,
+    };
+  }
+
+  /** What is still to be waited for; empty at the end. A request that is wrong may be an old one. */
+  async function settle(host: ManifestHost): Promise<string> {
+    const { stdout } = await shells.run(host, `${PRELUDE}${scriptFile('serving.sh')}`, LOOK_MS);
+    const { items } = await client.listAll(signingRequests, {
+      fieldSelector: `spec.signerName=${SIGNER}`,
+      abort,
+    });
+    const open = items.filter(({ status }) => (status?.conditions ?? []).length === 0);
+    const makers = manifest.hosts.map(({ name }) => `${NODE_USER}${name}`);
+    for (const request of open.filter(({ spec }) => !makers.includes(spec.username ?? '')))
+      leave(request, 'its maker is no host of this run');
+    const own = open.filter(({ spec }) => spec.username === `${NODE_USER}${host.name}`);
+    const bornAt = ({ metadata }: SigningRequest): string => metadata.creationTimestamp ?? '';
+    const newest = own.toSorted((a, b) => bornAt(b).localeCompare(bornAt(a)));
+    let known: Known | undefined;
+    for (const request of newest.slice(0, MOST_REQUESTS)) {
+      known ??= await knownOf(host, stdout);
+      const problem = problemOfRequest(request, known);
+      if (problem !== undefined) leave(request, problem);
+      const answer = approved(
+        request,
+        'refit kubeadm has compared it with the host',
+        rfc3339(clock.now()),
+      );
+      if (problem === undefined)
+        await client.replace(signingRequests, answer, { subresource: 'approval', abort });
+    }
+    return stdout.includes('waits=') ? 'its kubelet has no certificate yet' : '';
+  }
+
+  const inTurn = turnsOf(manifest.hosts);
+  /** One host that does not answer, or a request that somebody else has changed, holds up no other host. */
+  async function visit(host: ManifestHost): Promise<void> {
+    let isOver = false;
+    const look = async (): Promise<string> =>
+      await inTurn(async () => await settle(host)).catch((error: unknown) => {
+        abort.throwIfAborted();
+        isOver = isForbidden(error);
+        return messageOf(error);
+      });
+    const until = { clock, abort, withinMs: WITHIN_MS };
+    const problem = await untilRight(look, (open) => open === '' || isOver, until);
+    if (problem !== '')
+      log.warn('requests for serving certificates stay pending', { node: host.name, problem });
+  }
+
+  return async (hosts) => {
+    if (manifest.approveServingCertificates) await Promise.all(hosts.map(visit));
+  };
+}

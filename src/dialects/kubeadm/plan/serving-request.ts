@@ -1,0 +1,123 @@
+/**
+ * Judges what a kubelet asks for to serve with. Who has stolen its credentials may also write the addresses in the status of its
+ * Node: so each name must come from the operator, or from the host itself, and be nobody else's.
+ */
+import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
+import { CertificationRequest, type CertificationRequestInfo } from '@peculiar/asn1-csr';
+import { AsnConvert } from '@peculiar/asn1-schema';
+import {
+  Extensions,
+  type GeneralName,
+  id_ce_subjectAltName,
+  SubjectAlternativeName,
+} from '@peculiar/asn1-x509';
+import type { Node, SigningRequest } from '../../../kube/resources.ts';
+import { sameJson } from '../../../util/json.ts';
+import type { Manifest, ManifestHost } from './manifest.ts';
+
+export const NODE_USER = 'system:node:';
+const GROUP = 'system:nodes';
+const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
+const [ORGANIZATION, COMMON_NAME] = ['2.5.4.10', '2.5.4.3'];
+const PEM =
+  /^\s*-----BEGIN CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE REQUEST-----\s*$/;
+
+export interface Known extends Pick<Manifest, 'hosts'> {
+  readonly host: Pick<ManifestHost, 'name' | 'address'>;
+  /** Addresses of the host, by the manifest. */
+  readonly own: readonly string[];
+  readonly nodes: readonly Node[];
+  /** Addresses, by root on the host. */
+  readonly shown: readonly string[];
+  /** Of the control plane as a whole, by kubeadm's configuration and the kubeconfig. */
+  readonly controlPlane: readonly string[];
+  /** Ranges in CIDR form, with commas between. */
+  readonly services: string;
+}
+
+/** Undefined if all is right. */
+export function problemOfRequest({ spec }: SigningRequest, known: Known): string | undefined {
+  const user = `${NODE_USER}${known.host.name}`;
+  if (spec.username !== user) return `it was made by ${spec.username}, not by ${user}`;
+  if (!spec.groups?.includes(GROUP)) return `the groups of its maker lack ${GROUP}`;
+  const usages = (spec.usages ?? []).toSorted();
+  const needed = usages.filter((usage) => usage !== 'key encipherment');
+  if (!sameJson(needed, ['digital signature', 'server auth']))
+    return `its usages are ${usages.join(', ')}`;
+  const [, base64] = PEM.exec(Buffer.from(spec.request, 'base64').toString('latin1')) ?? [];
+  if (base64 === undefined) return 'it is not one request in PEM';
+  if (known.services === '') return 'ConfigMap kubeadm-config has no serviceSubnet';
+  try {
+    const der = new Uint8Array(Buffer.from(base64, 'base64')).buffer;
+    const { certificationRequestInfo: asked } = strictly(CertificationRequest, der);
+    const subject = asked.subject.flatMap((parts) =>
+      parts.map(({ type, value }) => `${type}=${value.printableString ?? value.utf8String}`),
+    );
+    if (!sameJson(subject.toSorted(), [`${ORGANIZATION}=${GROUP}`, `${COMMON_NAME}=${user}`]))
+      return `its subject is not CN=${user}, O=${GROUP}`;
+    return namesIn(asked).flatMap((name) => problemOfName(name, known) ?? [])[0];
+  } catch {
+    return 'it is no PKCS #10 in DER';
+  }
+}
+
+function problemOfName(
+  { dNSName: dns, iPAddress: ip = '' }: Partial<GeneralName>,
+  known: Known,
+): string | undefined {
+  const { host, hosts, own, nodes, shown, services, controlPlane } = known;
+  const wanted = dns ?? ip;
+  const has = (texts: readonly string[]): boolean =>
+    texts.some((text) => canonical(text) === canonical(wanted));
+  const holders = nodes.filter(({ status }) =>
+    has((status?.addresses ?? []).map(({ address }) => address)),
+  );
+  const isAddress = isIP(ip) !== 0 && !ip.startsWith('::ffff:');
+  if (dns === undefined && !isAddress)
+    return 'it asks for something else than DNS names and IP addresses';
+  if (!holders.some(({ metadata }) => metadata.name === host.name))
+    return `the status of its Node lacks ${wanted}`;
+  if (dns !== undefined)
+    return [host.name, host.address].includes(dns)
+      ? undefined
+      : `the manifest does not have ${dns} for this host`;
+  if (isOfService(ip, services)) return `${ip} is in the range of Services`;
+  const others = hosts.filter(({ name }) => name !== host.name).map(({ address = '' }) => address);
+  if (holders.length > 1 || has(others)) return `${ip} is also an address of another host or Node`;
+  if (has(own)) return undefined;
+  if (has(controlPlane)) return `${ip} is an address of the control plane`;
+  return has(shown) ? undefined : `${ip} is no address of the host`;
+}
+
+/** In the one way of writing it; IPv4 in IPv6 is IPv4. */
+function canonical(address: string): string {
+  if (!isIPv6(address)) return address;
+  return new SocketAddress({ address, family: 'ipv6' }).address.replace(/^::ffff:(?=.*\.)/, '');
+}
+
+function isOfService(ip: string, services: string): boolean {
+  const list = new BlockList();
+  const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4');
+  for (const [network = '', prefix] of services.split(',').map((range) => range.split('/')))
+    list.addSubnet(network, Number(prefix), familyOf(network));
+  return list.check(ip, familyOf(ip));
+}
+
+/** One that is nothing where it asks for no names, or for anything else. */
+function namesIn({ attributes }: CertificationRequestInfo): readonly Partial<GeneralName>[] {
+  const [value, ...others] = attributes.flatMap(({ type, values }) =>
+    type === EXTENSION_REQUEST ? values : undefined,
+  );
+  const [extension, ...more] = value ? strictly(Extensions, value) : [];
+  if (extension?.extnID !== id_ce_subjectAltName || others.length + more.length > 0) return [{}];
+  const names = strictly(SubjectAlternativeName, extension.extnValue.buffer);
+  return names.length === 0 ? [{}] : names;
+}
+
+/** What is not written in the one way that DER allows may mean something else to the signer. */
+function strictly<T>(type: new () => T, der: ArrayBuffer): T {
+  const value = AsnConvert.parse(der, type);
+  if (!Buffer.from(AsnConvert.serialize(value)).equals(new Uint8Array(der)))
+    throw new Error('not DER');
+  return value;
+}

@@ -1,0 +1,117 @@
+/** Runs scripts on hosts with the system's ssh client: one shared connection per host, host keys always checked. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RefitError } from '../../../util/errors.ts';
+import { BROKEN, runProgram } from '../../../util/run-program.ts';
+import { semaphore } from '../../../util/waits.ts';
+import type { Shells } from '../host/host.ts';
+import { quoted } from '../host/scripts.ts';
+import type { Manifest, ManifestHost } from './manifest.ts';
+
+/** Their end closes the shared connections; running scripts continue on their hosts. */
+export type SshShells = Shells & AsyncDisposable;
+
+/** Hosts at a time: each takes processes here, and with sshd's default, more than ten logins at once into a bastion may be refused. */
+const [AT_ONCE, THROUGH_BASTION] = [32, 10];
+/** Seconds that a shared connection stays open after its last script, if this process is killed. */
+const PERSIST = 15;
+
+/** Before it, the user's .bashrc may greet whoever logs in. */
+const BEGINS = 'refit begins';
+
+/** The sockets are in a private directory, since access to them is root access to the hosts. */
+export async function openShells(ssh: Manifest['ssh']): Promise<SshShells> {
+  const directory = await mkdtemp(join(tmpdir(), 'refit-ssh-'));
+  /** By host name; numbered, since socket paths are limited to about 100 bytes. */
+  const used = new Map<string, string>();
+  return {
+    async run(host: ManifestHost, script, patienceMs) {
+      const user = host.user ?? ssh.user ?? 'root';
+      const command = user === 'root' ? 'sh -s' : 'sudo -n sh -s';
+      const path = host.path ?? ssh.path;
+      const exported = path === undefined ? '' : `PATH=${quoted(path)}\nexport PATH\n`;
+      const input = `echo ${quoted(BEGINS)}\n${exported}${script}`;
+      const socket = used.getOrInsert(host.name, join(directory, String(used.size)));
+      const result = await runProgram('ssh', [...argumentsOf(host, ssh, socket), command], {
+        input,
+        patienceMs,
+      });
+      if (result.code !== BROKEN)
+        return { ...result, stdout: result.stdout.split(`${BEGINS}\n`).at(-1) ?? '' };
+      const through = host.bastion ? ` through ${host.bastion.address}` : '';
+      const where = `${host.name} (${host.address ?? host.name}${through})`;
+      throw new RefitError('REFIT_SSH', `${where}: ${reasonOf(result.stderr, user)}`);
+    },
+    async [Symbol.asyncDispose]() {
+      const end = async (socket: string): Promise<unknown> =>
+        await runProgram('ssh', ['-o', `ControlPath=${socket}`, '-O', 'exit', 'host'], {}).catch(
+          () => undefined,
+        );
+      await Promise.all([...used.values()].map(end));
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Of whatever is to be done on each of these hosts, at most some at a time. */
+export function turnsOf(hosts: readonly ManifestHost[]) {
+  return semaphore(hosts.some(({ bastion }) => bastion) ? THROUGH_BASTION : AT_ONCE);
+}
+
+/** Without a socket: of a bastion, on the way to a host. */
+function argumentsOf(
+  { bastion, ...host }: ManifestHost,
+  ssh: Manifest['ssh'],
+  socket?: string,
+): string[] {
+  const port = host.port ?? ssh.port;
+  const identity = host.identityFile ?? ssh.identityFile;
+  // ssh's own ProxyJump would give the bastion neither our options nor our key.
+  const toBastion =
+    bastion && argumentsOf({ ...host, ...bastion }, ssh).map((each) => each.replaceAll('%', '%%'));
+  const way = toBastion && ['ssh', '-W', '[%h]:%p', ...toBastion].map(quoted).join(' ');
+  const options: Record<string, string | number> = {
+    BatchMode: 'yes',
+    StrictHostKeyChecking: 'yes',
+    UpdateHostKeys: 'no',
+    // Root on one host must not log in to others with the caller's keys.
+    ForwardAgent: 'no',
+    ForwardX11: 'no',
+    ...(ssh.knownHostsFile
+      ? { UserKnownHostsFile: ssh.knownHostsFile, GlobalKnownHostsFile: 'none' }
+      : {}),
+    ...(socket
+      ? { ControlMaster: 'auto', ControlPath: socket, ControlPersist: PERSIST }
+      : { ControlPath: 'none' }),
+    ConnectTimeout: 10,
+    ServerAliveInterval: 15,
+    ...(identity ? { IdentityFile: identity, IdentitiesOnly: 'yes' } : {}),
+    ...(way ? { ProxyCommand: way } : {}),
+    ...ssh.options,
+    ...host.options,
+  };
+  return [
+    '-T',
+    ...(ssh.configFile ? ['-F', ssh.configFile] : []),
+    ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]),
+    ...(port ? ['-p', String(port)] : []),
+    '-l',
+    host.user ?? ssh.user ?? 'root',
+    '--',
+    host.address ?? host.name,
+  ];
+}
+
+function reasonOf(stderr: string, user: string): string {
+  if (stderr.includes('HOST IDENTIFICATION HAS CHANGED'))
+    return 'its host key has changed: check the host, then update the known hosts';
+  if (/host key is known/.test(stderr))
+    return 'its host key is unknown: check it, then add it to the known hosts';
+  if (stderr.includes('Permission denied'))
+    return `login as ${user} is denied; check user and identityFile`;
+  // ssh swallows what the one on the way to the bastion says.
+  if (stderr.includes('UNKNOWN port 65535'))
+    return 'no connection through its bastion: check that both are up, and the host key, user and key of the bastion';
+  return stderr.trim().split('\n').at(-1)?.trim().slice(0, 200) || 'ssh failed without a message';
+}

@@ -1,0 +1,80 @@
+/** Finds admission webhooks that would hold an upgrade up: they must allow pods, Nodes or Machines, but nobody answers, or only from one node. */
+import type { KubeClient } from '../../../kube/client.ts';
+import { clusterScoped, endpointSlices, type KubeObject } from '../../../kube/resources.ts';
+import { isForbidden, StatusError } from '../../../kube/status-error.ts';
+import { messageOf } from '../../../util/errors.ts';
+import { type Finding, warn } from '../../../versions/findings.ts';
+
+interface Webhook {
+  name: string;
+  failurePolicy?: string;
+  rules?: { apiGroups?: string[]; operations?: string[]; resources?: string[] }[];
+  clientConfig?: { service?: { namespace: string; name: string } };
+}
+
+export interface WebhookFinding {
+  readonly finding: Finding;
+  /** The only node that answers: it matters where this is drained. */
+  readonly only?: string;
+}
+
+const CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'].map(
+  (kind) =>
+    clusterScoped<KubeObject & { webhooks?: Webhook[] }>('admissionregistration.k8s.io/v1', kind),
+);
+/** Drains need new pods elsewhere, kubelets write their Nodes, machine-controller its Machines; deletions do not count. */
+const WRITTEN = /^(\*|pods|nodes|machine(deployment|set)?s)(\/|$)/;
+
+/** Selectors and conditions of webhooks are not evaluated, so these are warnings. */
+export async function webhookFindings(
+  client: KubeClient,
+  abort: AbortSignal,
+): Promise<WebhookFinding[]> {
+  try {
+    const lists = await Promise.all(
+      CONFIGURATIONS.map(async (kind) => await client.listAll(kind, { abort })),
+    );
+    const webhooks = lists
+      .flatMap(({ items }) => items.flatMap((each) => each.webhooks ?? []))
+      .filter(isRequired);
+    const found = await Promise.all(
+      webhooks.map(async (each) => await problemOf(each, client, abort)),
+    );
+    return found.flatMap((finding) => finding ?? []);
+  } catch (error) {
+    // A plan is good without it, also where an API server knows no webhooks.
+    if (!(error instanceof StatusError)) throw error;
+    const cure = isForbidden(error) ? '; apply deploy/rbac-kubeadm.yaml' : '';
+    return [{ finding: warn('webhook', `webhooks are not checked: ${messageOf(error)}${cure}`) }];
+  }
+}
+
+function isRequired({ failurePolicy, rules = [] }: Webhook): boolean {
+  const isMet = rules.some(
+    ({ apiGroups = [], operations = [], resources = [] }) =>
+      apiGroups.some((group) => ['', '*', 'cluster.k8s.io'].includes(group)) &&
+      operations.some((operation) => ['CREATE', 'UPDATE', '*'].includes(operation)) &&
+      resources.some((resource) => WRITTEN.test(resource)),
+  );
+  return isMet && failurePolicy !== 'Ignore';
+}
+
+async function problemOf({ name, clientConfig }: Webhook, client: KubeClient, abort: AbortSignal) {
+  // Others are asked by URL, outside of the cluster.
+  if (clientConfig?.service === undefined) return undefined;
+  const { namespace, name: service } = clientConfig.service;
+  const labelSelector = `kubernetes.io/service-name=${service}`;
+  const { items } = await client.listAll(endpointSlices, { namespace, labelSelector, abort });
+  const all = items.flatMap(({ endpoints }) => endpoints ?? []);
+  const ready = all.filter(({ conditions }) => conditions?.ready !== false);
+  const nodes = new Set(ready.map(({ nodeName }) => nodeName));
+  const who = `${name}, which must allow pods, Nodes or Machines`;
+  if (ready.length === 0) {
+    const silent = `no endpoint of service ${namespace}/${service} is ready for webhook ${who}: fix it first`;
+    return { finding: warn('webhook', silent) };
+  }
+  const [only] = nodes;
+  if (nodes.size > 1 || only === undefined) return undefined;
+  const alone = `only node ${only} answers for webhook ${who}: while it is drained, nobody does; run a replica on another node`;
+  return { finding: warn('webhook', alone), only };
+}

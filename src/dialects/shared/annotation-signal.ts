@@ -1,0 +1,451 @@
+/** Sends instructions to nodes as annotations and reads their answers, for every dialect whose nodes run an agent. */
+import type {
+  ForeignWorkFinder,
+  Instruction,
+  Signal,
+  World,
+} from '../../engine/contract/dialect.ts';
+import type {
+  ForeignWork,
+  Observation,
+  Signalling,
+  UnnamedCordon,
+} from '../../engine/model/decision.ts';
+import {
+  hasStarted,
+  isFinal,
+  type Role,
+  type Rollout,
+  type Stage,
+  type Target,
+} from '../../engine/model/rollout.ts';
+import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
+import { platformOf } from '../../engine/snapshot/gather.ts';
+import {
+  annotated,
+  type KubeObject,
+  nodes,
+  type Resource,
+  withoutAnnotations,
+} from '../../kube/resources.ts';
+import { agentOf, downloadAnswerOn } from '../../signal/agent-presence.ts';
+import {
+  type AgentPolicy,
+  agentPolicyFor,
+  decodeReport,
+  decodeSignal,
+  encodeAgentPolicy,
+  encodeReport,
+  encodeSignal,
+  type SignalCommand,
+  type SignalData,
+} from '../../signal/annotations.ts';
+import { isOver, otherClaimantOn } from '../../signal/at-work.ts';
+import {
+  AGENT_POLICY_ANNOTATION,
+  ATTEMPT_LABEL,
+  DOWNLOAD_CHECK_ANNOTATION,
+  PREFETCH_ANNOTATION,
+  REPORT_ANNOTATION,
+  ROLLOUT_ANNOTATION,
+} from '../../signal/names.ts';
+import * as prefetching from '../../signal/prefetch.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { sameJson } from '../../util/json.ts';
+import { onceForEach } from '../../util/memo.ts';
+import { ownMember } from '../../util/own-member.ts';
+
+type ResourceOf = (stage: Pick<Stage, 'role' | 'procedure'>) => Resource;
+
+export function annotationSignal({
+  resourceOf,
+  agent,
+}: {
+  resourceOf: ResourceOf;
+  agent?: AgentPolicy;
+}): Signal {
+  const objectOf = (
+    world: World,
+    stage: Stage,
+    { name }: Pick<Target, 'name'>,
+  ): KubeObject | undefined => world.get(resourceOf(stage), name);
+  const replacing = (stage: Stage, object: KubeObject | undefined): Instruction | undefined =>
+    object && { kind: 'replace', resource: resourceOf(stage), object };
+  return {
+    read(world, rollout, stage, target) {
+      const object = objectOf(world, stage, target);
+      return object && signalFor(object, rollout, stage)
+        ? observe(object.metadata)
+        : { kind: 'none' };
+    },
+
+    send(world, rollout, signalling) {
+      const { stage, target } = signalling;
+      const object = objectOf(world, stage, target);
+      const asked = { ...signalling, agent: { ...signalling.agent, ...agent } };
+      const signalled = object && withSignal(object, rollout, asked);
+      const isNode = resourceOf(stage) === nodes;
+      return replacing(
+        stage,
+        signalled && isNode ? withAttempt(signalled, rollout, asked) : signalled,
+      );
+    },
+
+    acknowledge(world, _rollout, stage, target, now) {
+      const object = objectOf(world, stage, target);
+      const next = ownMember(
+        NEXT,
+        decodeSignal(object?.metadata.annotations)?.status?.status ?? '',
+      );
+      return next === undefined ? undefined : replacing(stage, withStatus(object, next, now));
+    },
+
+    cancel: (world, _rollout, stage, target, { message }, now) =>
+      replacing(stage, withStatus(objectOf(world, stage, target), 'Failed', now, message)),
+
+    prefetchOf(world, rollout, stage, target) {
+      const object = objectOf(world, stage, target);
+      const asked = prefetching.decodePrefetch(object?.metadata.annotations);
+      const isOurs = asked?.rollout === rollout.source.uid;
+      const wanted = object && prefetchFor(object, rollout, stage);
+      const check = prefetching.decodeDownloadCheck(object?.metadata.annotations);
+      if (check?.rollout === rollout.source.uid && isFinal(rollout)) return 'outdated';
+      if (wanted === undefined) return isOurs ? 'outdated' : undefined;
+      if (!isOurs) return 'possible';
+      return sameJson(asked.command, wanted.command) ? 'asked' : 'outdated';
+    },
+
+    prefetch(world, rollout, stage, target, policy) {
+      const object = objectOf(world, stage, target);
+      const wanted = object && prefetchFor(object, rollout, stage);
+      return replacing(
+        stage,
+        wanted && annotated(object, prefetching.encodePrefetch({ ...wanted, policy })),
+      );
+    },
+
+    endPrefetch(world, stage, target) {
+      const object = objectOf(world, stage, target);
+      return replacing(
+        stage,
+        object && withoutAnnotations(object, PREFETCH_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION),
+      );
+    },
+
+    downloadsOf: (world, rollout, stage, target) =>
+      downloadsOn(objectOf(world, stage, target), rollout, stage, target),
+
+    checkDownloads(world, rollout, stage, target, policy) {
+      const object = objectOf(world, stage, target);
+      const commands = object && downloadsFor(object, rollout, stage, target);
+      const check =
+        commands &&
+        prefetching.encodeDownloadCheck({ rollout: rollout.source.uid, commands, policy });
+      return replacing(stage, check && annotated(object, check));
+    },
+  };
+}
+
+/** The signal on the object, if it is one of this stage of the rollout. */
+export function signalFor(
+  object: KubeObject | undefined,
+  rollout: Rollout,
+  stage: Stage,
+): SignalData | undefined {
+  const signal = decodeSignal(object?.metadata.annotations);
+  const isFor = signal?.command.kind === kindOf(stage) && signal.command.id === stage.command;
+  return object && isFor && belongs(object, signal, rollout) ? signal : undefined;
+}
+
+/** A node with one of these statuses waits for the leader, which answers with the other one. */
+const NEXT: Readonly<Record<string, string>> = {
+  Cordoning: 'ApplyingUpdate',
+  UnCordoning: 'Completed',
+};
+
+export function withSignal(
+  object: KubeObject,
+  rollout: Rollout,
+  signalling: Signalling,
+): KubeObject {
+  const { stage, target, payload, agent } = signalling;
+  const signal = encodeSignal({
+    planId: rollout.id,
+    created: target.since,
+    command: commandOf(stage, payload),
+  });
+  const ours = {
+    [ROLLOUT_ANNOTATION]: originText(rollout, target.since),
+    ...encodeAgentPolicy(agent),
+  };
+  return annotated(withoutAnnotations(object, ...ANSWERED), { ...signal, ...ours });
+}
+
+/** What belongs to an earlier signal, or comes before one. */
+const ANSWERED = [
+  REPORT_ANNOTATION,
+  AGENT_POLICY_ANNOTATION,
+  PREFETCH_ANNOTATION,
+  DOWNLOAD_CHECK_ANNOTATION,
+];
+
+function commandOf(stage: Stage, payload: Signalling['payload']): SignalCommand {
+  const { command: id, version, forced } = stage;
+  return {
+    id,
+    kind: kindOf(stage),
+    url: '',
+    ...payload,
+    version,
+    ...(forced && { forceupdate: true }),
+  };
+}
+
+/** Undefined where nothing may be fetched ahead: only our agent does it, and only what a sha256 verifies. */
+function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage) {
+  const payload = ownMember(stage.payloads, platformOf(object) ?? '');
+  if (payload?.sha256 === undefined || kindOf(stage) !== 'k0supdate' || !agentOf(object).ours)
+    return undefined;
+  return { rollout: source.uid, command: commandOf(stage, payload) };
+}
+
+function downloadsOn(
+  object: KubeObject | undefined,
+  rollout: Rollout,
+  stage: Stage,
+  target: Target,
+) {
+  if (hasStarted(rollout)) return undefined;
+  const answer = object && downloadAnswerOn(object);
+  const { annotations = {} } = object?.metadata ?? {};
+  const commands = object && downloadsFor(object, rollout, stage, target);
+  if (!answer || !commands?.length) return undefined;
+  const asked = prefetching.decodeDownloadCheck(annotations);
+  const { room, bytes, problem } = answer;
+  if (asked?.rollout !== rollout.source.uid || !sameJson(asked.commands, commands))
+    return { answer: 'unasked', room } as const;
+  const { policy } = asked;
+  if (answer.id !== prefetching.downloadCheckId(annotations))
+    return { answer: 'asked', policy, room } as const;
+  return {
+    answer: problem === undefined ? 'possible' : 'impossible',
+    policy,
+    problem,
+    bytes,
+    room,
+  } as const;
+}
+
+/** Of the commands for the target, as many as a check can have: a node has one check. */
+function downloadsFor(
+  object: KubeObject,
+  { stages }: Rollout,
+  { role }: Stage,
+  { name }: Target,
+): SignalCommand[] {
+  const commands = stages.flatMap((stage) => {
+    const payload = ownMember(stage.payloads, platformOf(object) ?? '');
+    return payload && stage.role === role && namesIn(stage).has(name)
+      ? [commandOf(stage, payload)]
+      : [];
+  });
+  return commands.slice(0, prefetching.MOST_COMMANDS);
+}
+
+const namesIn = onceForEach(({ targets }: Stage) => new Set(targets.map(({ name }) => name)));
+
+/** The leader's own record on the Node, in the same write as the signal. */
+function withAttempt(object: KubeObject, { source }: Rollout, { target }: Signalling): KubeObject {
+  const labels = {
+    ...object.metadata.labels,
+    [ATTEMPT_LABEL]: attemptLabel(source.uid, target.since),
+  };
+  return { ...object, metadata: { ...object.metadata, labels } };
+}
+
+function attemptLabel(uid: string, created: string): string {
+  return `${uid}.${created.replaceAll(/[^0-9A-Za-z.-]/g, '')}`;
+}
+
+/** True if a leader sent it for another rollout, or for an earlier run. On Nodes only the label proves that: kubelets write the annotations. */
+function isProven(
+  resource: Resource,
+  object: KubeObject,
+  signal: SignalData,
+  { source, run }: Rollout,
+): boolean {
+  if (resource !== nodes) return true;
+  const label = object.metadata.labels?.[ATTEMPT_LABEL];
+  const isOfSignal = label?.endsWith(attemptLabel('', signal.created)) === true;
+  if (!isOfSignal || label !== attemptLabel(source.uid, signal.created)) return isOfSignal;
+  return run !== undefined && originOf(object, signal)?.uid === source.uid;
+}
+
+/** Changes the status of the object's signal; undefined if it has no signal. */
+function withStatus(object: KubeObject | undefined, status: string, now: number, reason?: string) {
+  const { annotations } = object?.metadata ?? {};
+  const signal = decodeSignal(annotations);
+  if (!object || !signal) return undefined;
+  const { created } = signal;
+  const timestamp = rfc3339(now);
+  const report =
+    reason === undefined
+      ? {}
+      : encodeReport({ ...decodeReport(annotations, created), created, reason });
+  return annotated(object, {
+    ...encodeSignal({ ...signal, status: { status, timestamp } }),
+    ...report,
+  });
+}
+
+function kindOf({ procedure }: Stage): SignalCommand['kind'] {
+  return procedure === 'airgapupdate' || procedure === 'kubeadmupdate' ? procedure : 'k0supdate';
+}
+
+type Belonging = Pick<Rollout, 'id' | 'run'> & {
+  readonly source: Pick<Rollout['source'], 'uid' | 'created'>;
+};
+type Sent = Pick<SignalData, 'created' | 'planId'>;
+
+/** True if the signal is one of this run of the plan. */
+export function belongs(object: KubeObject, signal: Sent, rollout: Belonging): boolean {
+  // A leader of another product knows no runs but the first.
+  return isOfPlan(object, signal, rollout) && originOf(object, signal)?.run === textOfRun(rollout);
+}
+
+/** True if the signal is one of some run of the plan. */
+export function isOfPlan(
+  object: KubeObject,
+  signal: Sent,
+  { source, id }: Omit<Belonging, 'run'>,
+): boolean {
+  const origin = originOf(object, signal);
+  // Ours name the uid of the Plan, so a reused or edited plan id does not matter. Not the target's `since`: a leader with an
+  // old view may have recorded a newer intent, and a working node must not start again.
+  if (origin) return origin.uid === source.uid;
+  // One of an original leader carries no uid.
+  return signal.planId === id && Date.parse(signal.created) >= Date.parse(source.created);
+}
+
+/** What ROLLOUT_ANNOTATION says of the signal beside it; undefined if it is of another one, or absent. */
+function originOf({ metadata }: KubeObject, { created }: Pick<Sent, 'created'>) {
+  const origin = metadata.annotations?.[ROLLOUT_ANNOTATION];
+  if (origin?.endsWith(`/${created}`) !== true) return undefined;
+  const [uid, run] = origin.slice(0, -created.length - 1).split('/');
+  return { uid, run };
+}
+
+function originText(rollout: Pick<Rollout, 'source' | 'run'>, created: string): string {
+  return [rollout.source.uid, textOfRun(rollout) ?? [], created].flat().join('/');
+}
+
+function textOfRun({ run }: Pick<Rollout, 'run'>): string | undefined {
+  return run === undefined ? undefined : String(run);
+}
+
+/** The leader says in its signal whether the Node was cordoned before it; `object` bears the signal. */
+export function unnamedCordonOf(
+  object: KubeObject | undefined,
+  rollout: Rollout,
+): UnnamedCordon | undefined {
+  const annotations = object?.metadata.annotations;
+  const signal = decodeSignal(annotations);
+  if (object === undefined || !signal || !belongs(object, signal, rollout)) return undefined;
+  return agentPolicyFor(annotations, signal.created).foundCordoned === true ? 'found' : undefined;
+}
+
+export function occupantOf(world: World, { name }: Target, plan: KubeObject): string | undefined {
+  const node = world.get(nodes, name);
+  return node && otherClaimantOn(node, plan);
+}
+
+/** Nodes that work on a signal of another rollout, even if that rollout is gone. */
+export function foreignTargetsAmong(
+  objects: Readonly<Record<Role, Resource>>,
+): Required<ForeignWorkFinder> {
+  const found = (world: World, rollout: Rollout, wanted: boolean): ForeignWork[] =>
+    (['controller', 'worker'] as const).flatMap((role) =>
+      world.list(objects[role]).flatMap((object) => {
+        const signal = decodeSignal(object.metadata.annotations);
+        if (!signal || isOver(signal) || belongs(object, signal, rollout)) return [];
+        if (isProven(objects[role], object, signal, rollout) !== wanted) return [];
+        return [{ name: object.metadata.name, role, attempt: signal.created }];
+      }),
+    );
+  return {
+    list: (world, rollout) => found(world, rollout, true),
+    unproven: (world, rollout) => found(world, rollout, false).map(({ name }) => name),
+  };
+}
+
+/** Characters of a step or a time: the node writes them, and the plan repeats them. */
+const LONGEST = 64;
+
+const observe = onceForEach((metadata: KubeObject['metadata']): Observation => {
+  const signal = decodeSignal(metadata.annotations);
+  if (!signal) return { kind: 'none' };
+  const { created, status } = signal;
+  const report = decodeReport(metadata.annotations, created);
+  if (!status) return { kind: 'sent', attempt: created, since: created, ...(report && { report }) };
+  const common = { attempt: created, since: status.timestamp.slice(0, LONGEST), report };
+  const step = status.status.slice(0, LONGEST);
+  switch (step) {
+    case 'Completed':
+      return { kind: 'succeeded', ...common };
+    case 'Failed':
+    case 'FailedDownload': {
+      const why = report?.reason ?? "see the node's log for the reason";
+      const { late, refused } = report ?? {};
+      const how = { ...(late && { late }), ...(refused && { refused }) };
+      return { kind: 'failed', ...common, message: `${step}: ${why}`, ...how };
+    }
+    default:
+      return {
+        kind: 'working',
+        step,
+        ...common,
+        ...ownMember(STEPS, step),
+        ...stalledBy(report, step),
+        ...cordonOf(metadata, created, step),
+      };
+  }
+});
+
+/** Steps at which an agent that lost its own report says how often the new version has ended. */
+const CRASHING: readonly string[] = ['Restart', 'RollingBack'];
+
+type SignalReport = ReturnType<typeof decodeReport>;
+
+/** The reason of a report without a version is from before our agent began: k0s's own has taken up the signal since. */
+function stalledBy(report: SignalReport, step: string): { stalled?: string } {
+  if (report?.reason === undefined) return {};
+  return report.from !== undefined || CRASHING.includes(step) ? { stalled: report.reason } : {};
+}
+
+/** Originals do not mark their cordons. After the signal of an original leader every cordon is removed, as there. */
+function cordonOf(
+  { annotations }: KubeObject['metadata'],
+  created: string,
+  status: string,
+): { ownsCordon?: true } {
+  if (status !== 'UnCordoning') return {};
+  const isOurs = annotations?.[ROLLOUT_ANNOTATION]?.endsWith(`/${created}`) === true;
+  const isOurAgent = decodeReport(annotations, created) !== undefined;
+  const isFound = agentPolicyFor(annotations, created).foundCordoned === true;
+  // After ours, only that of an original agent: one without a report, on a node that was not cordoned before.
+  return !isOurs || (!isOurAgent && !isFound) ? { ownsCordon: true } : {};
+}
+
+const STEPS: Readonly<
+  Record<
+    string,
+    { part: TimedStep; waitsFor?: 'drain' | 'uncordon'; cancellable?: boolean } | undefined
+  >
+> = {
+  Downloading: { part: 'download', cancellable: true },
+  Cordoning: { part: 'drain', waitsFor: 'drain', cancellable: true },
+  ApplyingUpdate: { part: 'apply' },
+  Restart: { part: 'restart' },
+  UnCordoning: { part: 'ready', waitsFor: 'uncordon' },
+  RollingBack: { part: 'restart' },
+};

@@ -1,0 +1,157 @@
+/** The first decision: a rollout starts whole, or is refused with every reason. */
+import { describe, expect, test } from 'vitest';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { NO_CONTROLS } from '../model/controls.ts';
+import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import { because } from '../model/reasons.ts';
+import type { Rollout } from '../model/rollout.ts';
+import { admit } from './advance.ts';
+
+const stages = [buildStage('controller', ['c1', 'c2']), buildStage('worker', ['w1', 'w2'])];
+const HTTP = { 'linux-amd64': { url: 'http://example.com/file' } };
+const NEW = buildRollout(stages, { phase: 'new' });
+
+function admitted(
+  facts: Record<string, Partial<TargetFacts>> = {},
+  rollout: Rollout = NEW,
+): Rollout {
+  return admit({
+    snapshot: buildSnapshot(rollout, facts),
+    policy: buildPolicy(),
+    now: T0 + MINUTE,
+  });
+}
+
+function statesOf(rollout: Rollout): object {
+  const targets = rollout.stages.flatMap((stage) => stage.targets);
+  return Object.fromEntries(targets.map(({ name, state }) => [name, state]));
+}
+
+test('a rollout whose targets all exist and have a platform runs', () => {
+  expect(admitted()).toEqual({ ...NEW, phase: 'running' });
+});
+
+test('admission does not ask for health, which may still improve', () => {
+  expect(admitted({ w1: { ready: false } }).phase).toBe('running');
+});
+
+test('without targets it starts, and ends with the next move', () => {
+  expect(admitted({}, buildRollout([], { phase: 'new' })).phase).toBe('running');
+});
+
+test.each<[string, Partial<Snapshot>]>([
+  ['its preconditions are not asked', { preconditions: 'unasked' }],
+  [
+    'its preconditions got no answer',
+    { preconditions: { unanswered: because('CannotDecide', 'x'), recheckMs: 1 } },
+  ],
+])('nothing is decided while %s', (_why, more) => {
+  const snapshot = { ...buildSnapshot(NEW), ...more };
+  expect(admit({ snapshot, policy: buildPolicy(), now: T0 })).toBe(NEW);
+});
+
+test('nothing is decided while the policy cannot be read', () => {
+  const policy = buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] });
+  expect(admit({ snapshot: buildSnapshot(NEW), policy, now: T0 })).toBe(NEW);
+});
+
+test('preconditions that are met let it run', () => {
+  const snapshot: Snapshot = { ...buildSnapshot(NEW), preconditions: [] };
+  expect(admit({ snapshot, policy: buildPolicy(), now: T0 }).phase).toBe('running');
+});
+
+test.each<[string, Partial<Snapshot>, Parameters<typeof buildPolicy>[0], object]>([
+  [
+    'all preconditions that are not met',
+    { preconditions: [because('InvalidPlan', 'no etcd'), because('InvalidPlan', 'no quorum')] },
+    {},
+    { code: 'InvalidPlan', message: 'no etcd; no quorum' },
+  ],
+  [
+    'a download that the policy forbids',
+    { rollout: buildRollout([buildStage('worker', ['w1'], { payloads: HTTP })], { phase: 'new' }) },
+    { requireHttps: true },
+    { code: 'Unverified', message: expect.stringContaining('comes over plain http') as string },
+  ],
+  [
+    'a version that an API server would be behind',
+    { apiServers: [{ name: 'c9', version: 'v1.30.1' }] },
+    {},
+    { code: 'KubeletAhead', message: expect.stringContaining('c9') as string },
+  ],
+])('a plan is refused for %s', (_name, more, policy, reason) => {
+  const snapshot = { ...buildSnapshot(more.rollout ?? NEW), ...more };
+  const { stages: _, ...refused } = admit({ snapshot, policy: buildPolicy(policy), now: T0 });
+  expect(refused).toMatchObject({ phase: 'invalid', reason });
+});
+
+test('an abort needs neither an answer nor a policy that can be read', () => {
+  const controls = { ...NO_CONTROLS, abort: 'wrong version' };
+  const snapshot: Snapshot = { ...buildSnapshot(NEW), controls, preconditions: 'unasked' };
+  const policy = buildPolicy({ problems: [because('PolicyUnreadable', 'spec.soak')] });
+  expect(admit({ snapshot, policy, now: T0 })).toMatchObject({
+    phase: 'failed',
+    reason: { code: 'Aborted' },
+  });
+});
+
+describe('refused', () => {
+  test('every refusal is reported at once: those targets get their state, the others stay', () => {
+    const rollout = admitted({
+      c2: { exists: false },
+      w1: { platform: 'windows-amd64' },
+      w2: { platform: undefined },
+    });
+    expect(rollout.phase).toBe('incomplete');
+    expect(rollout.reason).toEqual({
+      code: 'TargetMissing',
+      message:
+        'controller c2 does not exist; w1 is windows-amd64; the plan has platforms for linux-amd64; add its platform there, or leave it out; w2 lacks the labels kubernetes.io/os and kubernetes.io/arch; set them, or leave it out of the plan',
+    });
+    expect(statesOf(rollout)).toEqual({
+      c1: 'pending',
+      c2: 'missing',
+      w1: 'unsupported',
+      w2: 'unsupported',
+    });
+  });
+
+  test('since now, for the ones it is about', () => {
+    const [c1, c2] = admitted({ c2: { exists: false } }).stages[0]?.targets ?? [];
+    expect([c1?.since, c2?.since]).toEqual([later(0), later(MINUTE)]);
+  });
+
+  test('a thousand reasons are cut to what a person reads', () => {
+    const names = Array.from({ length: 1000 }, (_, index) => `w${index}`);
+    const rollout = buildRollout([buildStage('worker', names)], { phase: 'new' });
+    const facts = Object.fromEntries(names.map((name) => [name, { exists: false }]));
+    const after = admitted(facts, rollout);
+    expect(after.reason?.message.slice(0, 200)).toBe(
+      `${[0, 1, 2, 3, 4].map((index) => `worker w${index} does not exist; `).join('')}and 995 more`,
+    );
+    expect(Object.values(statesOf(after)).every((state) => state === 'missing')).toBe(true);
+  });
+
+  test('problems of the plan come first, and alone', () => {
+    const problems = [
+      { code: 'InvalidPlan', message: 'spec.id must name this run' },
+      { code: 'InvalidPlan', message: 'spec.commands must hold a command' },
+    ] as const;
+    const rollout = admitted({ c2: { exists: false } }, { ...NEW, problems });
+    expect(rollout.phase).toBe('invalid');
+    expect(rollout.reason).toEqual({
+      code: 'InvalidPlan',
+      message: 'spec.id must name this run; spec.commands must hold a command',
+    });
+    expect(statesOf(rollout)).toEqual({
+      c1: 'pending',
+      c2: 'pending',
+      w1: 'pending',
+      w2: 'pending',
+    });
+  });
+});

@@ -1,0 +1,84 @@
+/** When a target is late, and when to check again. */
+import { expect, test } from 'vitest';
+import { sent, working } from '../../../test/support/builders/observations.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildFacts } from '../../../test/support/builders/snapshots.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import type { Observation } from '../model/decision.ts';
+import { isLate, timeLeft } from './evaluate-target.ts';
+
+const RESTART: Observation = {
+  kind: 'working',
+  step: 'Restart',
+  part: 'restart',
+  attempt: later(0),
+  since: later(0),
+};
+const DRAIN: Observation = { ...RESTART, step: 'Cordoning', part: 'drain', waitsFor: 'drain' };
+const target = buildTarget('w1', 'intended', { since: later(0) });
+const policy = buildPolicy({ targetDeadlineMs: HOUR });
+const { restart, answer } = policy.stepDeadlines;
+
+/** Milliseconds of each: since the intent by the wall clock, and watched by this process. */
+test.each<[string, Observation, number, number | undefined, boolean, number]>([
+  ['in time', working('Restart'), MINUTE, MINUTE, false, 59 * MINUTE],
+  ['after its deadline', working('Restart'), HOUR, HOUR, true, 0],
+  ['after its deadline, and this leader has just come', working('Restart'), HOUR, 0, false, MINUTE],
+  [
+    'where nobody watches it is over by the wall clock, and nobody may call it late',
+    working('Restart'),
+    HOUR,
+    undefined,
+    false,
+    0,
+  ],
+  ['a step that takes too long', RESTART, 30 * MINUTE, restart, true, 0],
+  ['a step that does not', RESTART, 30 * MINUTE, restart - 1, false, 1],
+  ['a clock that jumped ahead', RESTART, 59 * MINUTE, 1000, false, restart - 1000],
+  ['an agent that never answered', sent(), 30 * MINUTE, answer, true, 0],
+])('%s', (_name, observation, sinceMs, watchedMs, late, left) => {
+  const facts = { ...buildFacts({ observation }), watchedMs };
+  expect([
+    isLate(target, facts, policy, T0 + sinceMs),
+    timeLeft(target, facts, policy, T0 + sinceMs),
+  ]).toEqual([late, left]);
+});
+
+/** The leader was away for eight hours, and has seen the target at work since: its step, and its attempt. */
+test.each<[string, Observation, number, number, boolean, number]>([
+  ['the step that it is at has its own time', RESTART, MINUTE, MINUTE, false, restart - MINUTE],
+  ['and ends with that', RESTART, restart, restart, true, 0],
+  ['so has the next step', RESTART, 0, 30 * MINUTE, false, restart],
+  ['a drain has that of its own', DRAIN, 30 * MINUTE, 30 * MINUTE, false, 30 * MINUTE],
+  ['all steps together have no more than a new target', RESTART, 0, HOUR, true, 0],
+])(
+  'a leader that was away and is back: %s',
+  (_name, observation, watchedMs, followedMs, late, left) => {
+    const facts = { ...buildFacts({ observation, drainDelegation: true }), watchedMs, followedMs };
+    const now = T0 + 8 * HOUR;
+    expect([isLate(target, facts, policy, now), timeLeft(target, facts, policy, now)]).toEqual([
+      late,
+      left,
+    ]);
+  },
+);
+
+test('a future time by the clock of another leader extends no deadline', () => {
+  const facts = { ...buildFacts({ observation: working('Restart') }), watchedMs: 59 * MINUTE };
+  const now = T0 - 3 * HOUR;
+  expect(timeLeft(target, facts, policy, now)).toBe(MINUTE);
+  expect(isLate(target, { ...facts, watchedMs: HOUR }, policy, now)).toBe(true);
+});
+
+test.each([
+  ['of the leader: it keeps the deadline, with its choice', true, false],
+  ['of the node itself: nobody else could', false, true],
+])('a drain that takes too long, %s', (_name, drainDelegation, late) => {
+  const facts = {
+    ...buildFacts({ observation: DRAIN, drainDelegation }),
+    watchedMs: policy.stepDeadlines.drain,
+  };
+  const patient = { ...policy, targetDeadlineMs: 9 * HOUR };
+  expect(isLate(target, facts, patient, T0 + policy.stepDeadlines.drain)).toBe(late);
+});

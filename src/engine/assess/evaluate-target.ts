@@ -1,0 +1,336 @@
+/** Evaluates one target: its observation, deadlines, row in the transition table, gates, and the state to record. */
+import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
+import { claimOn } from '../../signal/at-work.ts';
+import { onceForEach } from '../../util/memo.ts';
+import { nodesAvailable } from '../gates/nodes-available.ts';
+import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../gates/registry.ts';
+import {
+  censusOfIntent,
+  type DecisionContext,
+  factsOf,
+  type GateInput,
+  gateInput,
+  type TargetContext,
+} from '../gates/types.ts';
+import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
+import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
+import {
+  isSettled,
+  type RecordedState,
+  SECOND,
+  type Stage,
+  type Target,
+  targetsIn,
+} from '../model/rollout.ts';
+import {
+  type Effect,
+  type ObservedState,
+  type TargetEvaluation,
+  TRANSITIONS,
+} from '../model/transitions.ts';
+import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
+import { freeSlots } from '../schedule/slots.ts';
+import { chooseDrainAction } from '../turn/choose-drain-action.ts';
+import { isStopping, isUnsettled } from './budget.ts';
+import { isSupersededByRetry } from './retry.ts';
+
+/** Milliseconds after which an unsent intent is recorded again: the deadline starts with it, and the agent needs it all. */
+const INTENT_FRESH_MS = 60_000;
+/** Milliseconds: a node that drains itself may delegate its drain at any time, and no watch shows it. */
+const DELEGATION_RECHECK_MS = 10_000;
+
+/** One decision and its targets. Each target is evaluated at most once. */
+export interface Evaluations extends DecisionContext {
+  of(stage: Stage, target: Target): TargetEvaluation;
+}
+
+export function evaluationsFor(
+  snapshot: Snapshot,
+  policy: RolloutPolicy,
+  now: number,
+): Evaluations {
+  const known = new Map<Target, TargetEvaluation>();
+  const of = (stage: Stage, target: Target): TargetEvaluation => {
+    const context = { snapshot, stage, target, policy, now };
+    return known.getOrInsertComputed(target, () => withRefusal(evaluateTarget(context), context));
+  };
+  return { snapshot, policy, now, of };
+}
+
+/** True if its phase is its state, and nothing moves it before a gate lets it start or a person has it retried. */
+export function isAtRest(
+  { facts, observable }: Pick<Snapshot, 'facts' | 'observable'>,
+  target: Target,
+): boolean {
+  if (target.state !== 'pending') return isSettled(target);
+  if (observable?.has(target.name) === false) return true;
+  const { exists, observation } = factsOf({ facts }, target);
+  return exists && observation.kind === 'none';
+}
+
+export function phaseOf(evaluations: Evaluations, stage: Stage, target: Target): TargetPhase {
+  return isAtRest(evaluations.snapshot, target)
+    ? target.state
+    : evaluations.of(stage, target).phase;
+}
+
+/** Without targets that are done, or pending without work, whose nodes bear no cordon or taint of Refit. */
+export const touchedIn = onceForEach(({ rollout, observable, fleet = [] }: Snapshot) => {
+  const marked = fleet.filter((node) => (cordonOwner(node) ?? pendingOwner(node)) !== undefined);
+  const names = new Set(marked.map(({ metadata }) => metadata.name));
+  const isAsBefore = ({ state, name }: Target): boolean =>
+    state === 'done' || (state === 'pending' && observable?.has(name) === false);
+  const isTouched = (target: Target): boolean =>
+    !observable || names.has(target.name) || !isAsBefore(target);
+  return rollout.stages.map((stage) => ({ stage, targets: stage.targets.filter(isTouched) }));
+});
+
+function evaluateTarget(context: TargetContext): TargetEvaluation {
+  const { snapshot, target, policy, now } = context;
+  const facts = factsOf(snapshot, target);
+  const late = isLate(target, facts, policy, now);
+  const observed = isSupersededByRetry(snapshot, target) ? 'none' : observedStateOf(facts, late);
+  const { phase, effect } = TRANSITIONS[target.state][observed];
+  switch (effect) {
+    case 'adopt':
+      return { phase, effect, next: 'intended', reason: restingReason(target, phase, facts) };
+    case 'fail': {
+      const reason = failureReason(target, facts, observed);
+      if (late || !holdsSlot(context)) return { phase, effect, next: 'failed', reason };
+      return {
+        phase: 'working',
+        effect: 'none',
+        reason,
+        ends: `${target.name} is not Ready, or its deadline passes`,
+      };
+    }
+    case 'verify':
+      return verify(context, phase, late);
+    case 'node-action':
+      return (
+        chooseDrainAction(context, facts) ?? {
+          phase,
+          effect: 'none',
+          reason: restingReason(target, phase, facts),
+        }
+      );
+    case 'signal':
+      return intend(context);
+    case 'none':
+    case 'schedule': {
+      const { observation, drainDelegation } = facts;
+      const isAsking = observation.kind === 'working' && observation.waitsFor !== undefined;
+      const recheck =
+        isAsking && drainDelegation === false ? { recheckMs: DELEGATION_RECHECK_MS } : {};
+      return { phase, effect, reason: restingReason(target, phase, facts), ...recheck };
+    }
+  }
+}
+
+/** Says why what the leader should do for it is not done. */
+function withRefusal(evaluation: TargetEvaluation, context: TargetContext): TargetEvaluation {
+  if (!evaluation.nodeAction || !factsOf(context.snapshot, context.target).refusal)
+    return evaluation;
+  const verdict = evaluate(BEFORE_NODE_ACTION, gateInput(context, 0));
+  return verdict.kind === 'wait'
+    ? { ...evaluation, gate: verdict.gate, reason: verdict.reason, ends: verdict.ends }
+    : evaluation;
+}
+
+/** With its slot free, another node would restart beside it. */
+function holdsSlot({ snapshot, target, policy }: TargetContext): boolean {
+  if (!isUnsettled(snapshot, target) || isStopping(snapshot, policy)) return false;
+  return targetsIn(snapshot.rollout, 'pending').length > 0;
+}
+
+export function refusedState({ code }: Reason): RecordedState {
+  if (code === 'TargetMissing') return 'missing';
+  return code === 'PlatformUnsupported' || code === 'PlatformUnknown' ? 'unsupported' : 'failed';
+}
+
+function observedStateOf(
+  { exists, observation, drainDelegation }: TargetFacts,
+  late: boolean,
+): ObservedState {
+  if (!exists) return 'gone';
+  const { kind } = observation;
+  if (late && (kind === 'sent' || kind === 'working')) return 'late';
+  return kind === 'working' && observation.waitsFor !== undefined && drainDelegation !== false
+    ? 'asking'
+    : kind;
+}
+
+/** Asks the gates again: the intent may be old, and another leader may have recorded it. */
+function intend(context: TargetContext): TargetEvaluation {
+  const { snapshot, stage, target, policy, now } = context;
+  const facts = factsOf(snapshot, target);
+  const phase = 'intended';
+  const isBegun = facts.observation.kind === 'none' && facts.observation.begun === true;
+  if (!isBegun && snapshot.controls.abort !== undefined)
+    return {
+      phase,
+      effect: 'none',
+      next: 'pending',
+      reason: because('Aborted', `${target.name} was not started`),
+    };
+  const [problem] = snapshot.rollout.problems;
+  if (problem)
+    return {
+      phase,
+      effect: 'none',
+      reason: problem,
+      ends: 'the plan is corrected',
+      gate: 'plan-valid',
+    };
+  // The target has a slot of its own already.
+  const input = gateInput(context, freeSlots(stage) + 1, censusOfIntent(context));
+  const verdict = evaluate(isBegun ? [] : BEFORE_TARGET, input);
+  if (verdict.kind !== 'pass') {
+    const { reason, gate } = verdict;
+    if (verdict.kind === 'stop')
+      return {
+        phase,
+        effect: 'none',
+        next: verdict.ofPlan ? 'pending' : refusedState(reason),
+        reason,
+      };
+    // A cordoned node counts anyway, and its cordon may be that of a Job that is gone.
+    const isClaimed =
+      facts.node?.unschedulable === false && facts.node.claim === (snapshot.claim ?? '');
+    const { ends, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined, probe } = verdict;
+    // Others wait for its claim. One that is refused is dropped without the intent.
+    const isKept =
+      gate === 'nodes-available'
+        ? !isBehind(input, snapshot)
+        : gate === 'write' || probe !== undefined;
+    const back = isClaimed && !isKept ? { next: 'pending' as const } : {};
+    return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe };
+  }
+  const reason = restingReason(target, phase, facts);
+  if (facts.isUnclaimed?.(policy) === true)
+    return { phase, effect: 'none', reason, recheckMs: SECOND };
+  const freshMs = Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs));
+  const isFresh = now - Date.parse(target.since) < freshMs;
+  return isFresh
+    ? { phase, effect: 'signal', reason }
+    : { phase, effect: 'none', next: 'intended', reason };
+}
+
+/** True if the limit holds it even without alphabetically later claims; or after a minute for each of those plans: the last gives way first. */
+function isBehind({ census, ...input }: GateInput, { claim = '', fleet = [] }: Snapshot): boolean {
+  const later = fleet.filter((node) => (claimOn(node) ?? claim) > claim);
+  if ((input.facts.followedMs ?? 0) > INTENT_FRESH_MS * new Set(later.map(claimOn)).size)
+    return true;
+  const busy = census?.busy
+    .difference(new Set(later.map(({ metadata }) => metadata.name)))
+    .union(census.unavailable);
+  return (
+    nodesAvailable.evaluate({ ...input, census: census && busy && { ...census, busy } }).kind ===
+    'wait'
+  );
+}
+
+function verify(context: TargetContext, phase: TargetPhase, late: boolean): TargetEvaluation {
+  const { stage, target } = context;
+  const verdict = evaluate(AFTER_TARGET, gateInput(context, freeSlots(stage)));
+  const effect: Effect = 'verify';
+  if (verdict.kind === 'pass') {
+    const reason = because('Completed', `${target.name} is done`);
+    return { phase, effect, next: 'done', reason, ends: 'the leader records it' };
+  }
+  const { reason, gate } = verdict;
+  // A target that rests is healthy: it cannot be late.
+  const isOver =
+    verdict.kind === 'stop' || (late && !isUnasked(reason) && reason.code !== 'Resting');
+  if (isOver) return { phase: 'failed', effect, next: 'failed', reason };
+  const { ends, recheckMs, probe, until } = verdict;
+  return { phase, effect, reason, ends, gate, recheckMs, probe, until };
+}
+
+function restingReason(target: Target, phase: TargetPhase, { observation }: TargetFacts): Reason {
+  if (phase === 'intended') return because('Intended', `${target.name} is about to be signalled`);
+  if (phase === 'signalled')
+    return because('Signalled', `${target.name} is signalled; its agent has not answered yet`);
+  const { step, stalled } = observation.kind === 'working' ? observation : { step: phase };
+  if (stalled !== undefined) return because('Stalled', `${target.name} is at ${step}: ${stalled}`);
+  return because('InFlight', `${target.name} is at ${step}`);
+}
+
+export function failureReason(
+  target: Target,
+  { observation, drainDelegation }: TargetFacts,
+  observed: ObservedState,
+) {
+  if (observed === 'gone')
+    return because('TargetGone', `${target.name} disappeared while it was in flight`);
+  if (observation.kind === 'failed') {
+    const again = observation.report?.rolledBack === true ? ` (${RUNS_AGAIN})` : '';
+    const refused = observation.refused === true ? 'TargetRefused' : 'TargetFailed';
+    const code = observation.late === 'drain' ? 'DrainTooLong' : refused;
+    return because(code, `${target.name}: ${observation.message}${again}`);
+  }
+  if (observation.kind === 'working' && observation.part === 'drain' && drainDelegation === false)
+    return because(
+      'DrainTooLong',
+      `${target.name}, which drains itself, was not drained within its deadline`,
+    );
+  const step = observation.kind === 'working' ? ` at ${observation.step}` : '';
+  return because('DeadlineExceeded', `${target.name} did not report within its deadline${step}`);
+}
+
+/** Milliseconds to watch a target before its recorded time counts: after an absence or a clock jump, nodes get time to report. */
+const GRACE_MS = 60_000;
+
+/** Only a leader, which watches, can call a target late. Each term counts from its own start. */
+export function isLate(
+  target: Target,
+  facts: TargetFacts,
+  policy: RolloutPolicy,
+  now: number,
+): boolean {
+  return facts.watchedMs !== undefined && timeLeft(target, facts, policy, now) <= 0;
+}
+
+/** Milliseconds until the target is late; Infinity if never. Only the time that this leader has watched counts. */
+export function timeLeft(
+  target: Target,
+  facts: TargetFacts,
+  policy: RolloutPolicy,
+  now: number,
+): number {
+  const { targetDeadlineMs } = policy;
+  const { watchedMs, followedMs = watchedMs } = facts;
+  const recorded = Date.parse(target.since) + targetDeadlineMs - now;
+  if (watchedMs === undefined || followedMs === undefined) return recorded;
+  const hasOwn = stepOf(facts.observation) !== undefined;
+  const step = hasOwn
+    ? stepDeadlineMs(facts, policy) - watchedMs
+    : Math.max(recorded, GRACE_MS - watchedMs);
+  return Math.min(targetDeadlineMs - followedMs, step);
+}
+
+/** The deadline of the step by the node's own clock, for read-only commands, in ms since the epoch. Infinity if none; never NaN. */
+export function stepEnd(facts: TargetFacts, policy: RolloutPolicy): number {
+  const { observation } = facts;
+  const since = observation.kind === 'none' ? Number.NaN : Date.parse(observation.since);
+  const { limitMs = Number.POSITIVE_INFINITY } = observation.kind === 'working' ? observation : {};
+  return Number.isNaN(since)
+    ? Number.POSITIVE_INFINITY
+    : since + Math.min(limitMs, stepDeadlineMs(facts, policy));
+}
+
+function stepDeadlineMs(
+  { observation, drainDelegation }: TargetFacts,
+  { stepDeadlines }: RolloutPolicy,
+): number {
+  const step = stepOf(observation);
+  // A drain by the leader has its deadline in choose-drain-action.ts.
+  const isOwn = step === 'drain' && drainDelegation !== false;
+  return step === undefined || isOwn ? Number.POSITIVE_INFINITY : stepDeadlines[step];
+}
+
+function stepOf(observation: Observation): TimedStep | undefined {
+  if (observation.kind === 'sent') return 'answer';
+  if (observation.kind === 'working') return observation.part;
+  return observation.kind === 'succeeded' ? 'ready' : undefined;
+}

@@ -1,0 +1,91 @@
+/** Claims on Nodes: of two plans that claim at once, in whatever process, one sees the other before it starts. */
+import { type KubeObject, keyOf, type Node, nodes } from '../../kube/resources.ts';
+import { isOfObject } from '../../kube/status-error.ts';
+import {
+  claimOf,
+  claimOn,
+  otherClaimantOn,
+  withClaim,
+  withoutClaim,
+} from '../../signal/at-work.ts';
+import { unlessError } from '../../util/errors.ts';
+import { onceForEach } from '../../util/memo.ts';
+import type { Instruction } from '../contract/dialect.ts';
+import { isFinal, type RecordedState, type Rollout, targetsIn } from '../model/rollout.ts';
+import { type Accompanying, carryOut, type Effects, type RecordChange } from './writes.ts';
+
+type Knowledge = Pick<Effects, 'dialect' | 'world' | 'refusals'>;
+
+/** Those that intended targets lack. One of another plan stays: then the target waits. */
+export function claimsFor(on: Knowledge, { plan, policy, after }: RecordChange): Accompanying[] {
+  const { dialect, refusals } = on;
+  const claim = claimOf(dialect.name, plan);
+  // Their work waits for that plan, which needs the place.
+  if (policy.maxUnavailable && dialect.awaits?.(plan, on.world) !== undefined) return [];
+  return claimable(on, after, 'intended').flatMap(({ node, ...at }) => {
+    const isClaimed = claimOn(node) === claim || otherClaimantOn(node, plan) !== undefined;
+    if (isClaimed || dialect.claims?.(node, policy) !== true || refusals?.of(after, at.target))
+      return [];
+    // Without it the target waits: the next one would be refused, too.
+    return { ...at, instruction: replaced(withClaim(node, claim)), mayLack: true };
+  });
+}
+
+function claimable(
+  { dialect, world }: Knowledge,
+  { stages }: Rollout,
+  ...states: readonly RecordedState[]
+) {
+  return stages.flatMap((stage) =>
+    targetsIn({ stages: [stage] }, ...states).flatMap((target) => {
+      const node = dialect.drainDelegation?.nodeOf(stage, target, world);
+      return node ? [{ stage, target, node }] : [];
+    }),
+  );
+}
+
+const replaced = (object: Node): Instruction => ({ kind: 'replace', resource: nodes, object });
+
+/** The Nodes that are claimed for plans which are gone, or for that of `key`, which does not want them any more. */
+export function claimsLeft(
+  on: Knowledge,
+  plans: readonly KubeObject[],
+  key: string,
+  now: number,
+): readonly Node[] {
+  const { dialect, world } = on;
+  const whose = `${dialect.name}/${dialect.scope?.namespace ?? ''}/`;
+  const all = dialect.claims ? claimedAmong(world.list(nodes)) : [];
+  const claimed = all.filter((node) => claimOn(node)?.startsWith(whose));
+  if (claimed.length === 0) return claimed;
+  const wantedFor = (plan: KubeObject) =>
+    keyOf(plan) === key ? wantedBy(on, plan, now) : () => true;
+  const wanted = new Map(plans.map((plan) => [claimOf(dialect.name, plan), wantedFor(plan)]));
+  return claimed.filter(
+    (node) =>
+      wanted.get(claimOn(node) ?? '')?.(node) !== true && dialect.isAtWork?.(world, node) !== true,
+  );
+}
+
+/** Those at work, recorded as late or not, and those about to start. A record that cannot be read wants all. */
+function wantedBy(on: Knowledge, plan: KubeObject, now: number): (node: Node) => boolean {
+  const { dialect, world, refusals } = on;
+  const rollout = dialect.resolve(plan, world, now);
+  const names = claimable(on, rollout, 'intended', 'failed').map(({ stage, target, node }) => {
+    const { kind } = dialect.signal.read(world, rollout, stage, target, plan);
+    const isAboutToStart =
+      target.state === 'intended' && !isFinal(rollout) && !refusals?.of(rollout, target);
+    return isAboutToStart || kind === 'sent' || kind === 'working' ? node.metadata.name : undefined;
+  });
+  return ({ metadata }) => rollout.unread !== undefined || names.includes(metadata.name);
+}
+
+const claimedAmong = onceForEach((all: readonly Node[]) =>
+  all.filter((node) => claimOn(node) !== undefined),
+);
+
+/** False if it was refused. One that is changed is left for the next time. */
+export async function dropClaim(effects: Effects, node: Node): Promise<boolean> {
+  const dropping = carryOut(effects, replaced(withoutClaim(node, claimOn(node) ?? '')));
+  return (await unlessError(isOfObject)(dropping)) !== undefined;
+}

@@ -1,0 +1,75 @@
+/** Ends orphaned work: cancels the signals of plans that are gone, and removes our cordons. */
+import { type KubeObject, keyOf } from '../../kube/resources.ts';
+import { ifFound } from '../../kube/status-error.ts';
+import type { Clock } from '../../util/clock.ts';
+import { settleAll } from '../../util/waits.ts';
+import type { OrphanedPlan } from '../contract/dialect.ts';
+import { NO_CONTROLS } from '../model/controls.ts';
+import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
+import type { Reporter } from '../report/reporter.ts';
+import { gatherFacts, type Known } from '../snapshot/gather.ts';
+import type { RefusedWrites } from '../snapshot/refused-writes.ts';
+import type { View } from '../snapshot/world.ts';
+import { decide } from '../turn/decide.ts';
+import { claimsLeft, dropClaim } from './claims.ts';
+import { runNodeActions } from './run-node-actions.ts';
+import type { Effects } from './writes.ts';
+
+interface Parts extends Effects {
+  readonly clock: Clock;
+  readonly refusals: RefusedWrites;
+  readonly reporter?: Pick<Reporter, 'cleared'> | undefined;
+}
+
+/** After a conflicting write, or while a node has yet to answer. */
+const RECHECK_MS = 1000;
+/** After every claim was refused to be dropped. */
+const REFUSED_MS = 60_000;
+
+/** Of plans that are gone, and of that of `key`. Asks the API server first: no cache may show a plan that exists. */
+export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>, key: string) {
+  const { dialect, client, world, ownWrites, clock, reporter, abort } = parts;
+  const nodeActionsAmong = (plans: readonly KubeObject[]) =>
+    (dialect.orphanedWork?.plans(world, plans) ?? [])
+      .filter(
+        ({ plan }) =>
+          keyOf(plan) === key || plans.every(({ metadata }) => metadata.uid !== plan.metadata.uid),
+      )
+      .map((orphanedPlan) => nodeActionsFor(parts, orphanedPlan));
+  const claimsAmong = (plans: readonly KubeObject[]) => claimsLeft(parts, plans, key, clock.now());
+  const known = ownWrites.latestOfAll(dialect.plans, cached);
+  const isNone = nodeActionsAmong(known).every(({ nodeActions }) => nodeActions.length === 0);
+  if (isNone && claimsAmong(known).length === 0) return {};
+  const { plans, scope: { namespace, fieldSelector } = {} } = dialect;
+  const found = await ifFound(client.listAll(plans, { abort, namespace, fieldSelector }));
+  // Plans go with their CRD.
+  const claims = claimsAmong(found?.items ?? known);
+  const dropped = await settleAll(claims.map(async (node) => await dropClaim(parts, node)));
+  const left = nodeActionsAmong(found?.items ?? known).filter(
+    ({ nodeActions }) => nodeActions.length > 0,
+  );
+  for (const { rollout, nodeActions } of left)
+    await runNodeActions({ ...parts, rollout, now: clock.now() }, nodeActions, {
+      isCurrent: async () => await Promise.resolve(true),
+      onDone: (nodeAction) => reporter?.cleared(rollout, nodeAction),
+      onRefused: (nodeAction, words) => parts.refusals.add(rollout, nodeAction, words),
+    });
+  const requeueAfterMs = left.length > 0 || dropped.includes(true) ? RECHECK_MS : REFUSED_MS;
+  return left.length + dropped.length > 0 ? { requeueAfterMs } : {};
+}
+
+function nodeActionsFor(
+  { dialect, world, clock, drains, refusals }: Parts,
+  { rollout, plan }: OrphanedPlan,
+) {
+  const now = clock.now();
+  const known: Known = {
+    drainOf: (node, owner) => drains?.stateOf(node, owner),
+    refusalOf: (of, target) => refusals.of(of, target),
+  };
+  const snapshot = {
+    ...gatherFacts({ dialect, plan, rollout, world, known }, now),
+    controls: NO_CONTROLS,
+  };
+  return { rollout, nodeActions: decide(snapshot, DEFAULT_POLICY, now).nodeActions };
+}

@@ -1,0 +1,164 @@
+/** Records a decision: the status shards first, then the plan. */
+import type { KubeObject } from '../../kube/resources.ts';
+import { ifFound, ifUnchanged, isOfObject } from '../../kube/status-error.ts';
+import { settleAll } from '../../util/waits.ts';
+import type { Instruction, ShardedRecord } from '../contract/dialect.ts';
+import {
+  type Rollout,
+  stateChanges,
+  type Target,
+  targetsIn,
+  withStages,
+} from '../model/rollout.ts';
+import { claimsFor } from './claims.ts';
+import { restingOn } from './status-shards.ts';
+import {
+  type Accompanying,
+  areUnchanged,
+  carryOut,
+  type Effects,
+  type RecordChange,
+} from './writes.ts';
+
+/** False if the plan, or an object that must be finished first, has changed: nothing is recorded then. `now` in ms. */
+export async function record(
+  effects: Effects,
+  change: RecordChange,
+  now: number,
+): Promise<boolean> {
+  const { dialect, world } = effects;
+  const { plan, after } = change;
+  if (!(await areNotYetSignalled(effects, change))) return false;
+  for (const found of [claimsFor, accompanying]) {
+    const written = found(effects, change).map(
+      async (each) => await carryOutFor(effects, after, each),
+    );
+    if ((await settleAll(written)).includes(false)) return false;
+  }
+  const projected = dialect.project(after, plan, now);
+  const spread = dialect.shards?.spread(plan, projected, world, now) ?? {
+    plan: projected,
+    writes: [],
+  };
+  if (!(await writeShards(effects, change, spread.writes))) return false;
+  return await writePlan(effects, spread);
+}
+
+/** Shards come first, so that a target which ends is always recorded. Each write rests on a fresh read of the other. */
+async function writeShards(
+  effects: Effects,
+  change: RecordChange,
+  writes: readonly Instruction[],
+): Promise<boolean> {
+  const { dialect, world } = effects;
+  const { plan, before, after } = change;
+  const holding = dialect.shards?.holding(plan, restingOn(before, after), world) ?? [];
+  const basis =
+    writes.length > 0 ? [{ resource: dialect.plans, object: plan }, ...holding] : holding;
+  if (!(await areUnchanged(effects, basis))) return false;
+  const written = await settleAll(
+    writes.map(async (instruction) => await carryOut(effects, instruction)),
+  );
+  return written.every(Boolean);
+}
+
+async function writePlan(
+  effects: Effects,
+  { plan, counted }: ShardedRecord<KubeObject>,
+): Promise<boolean> {
+  const { dialect, client, ownWrites, abort } = effects;
+  const options = { abort, ...(dialect.statusRecord ? { subresource: 'status' } : {}) };
+  const before = counted
+    ? await ifUnchanged(client.replace(dialect.plans, counted, { abort }))
+    : plan;
+  const written =
+    before &&
+    (await ifUnchanged(
+      client.replace(dialect.plans, { ...plan, metadata: before.metadata }, options),
+    ));
+  if (written) ownWrites.remember(dialect.plans, written);
+  return written !== undefined;
+}
+
+/** What stands on the targets' objects before the record says that they start, failed or are done. */
+function accompanying(
+  { dialect: { signal }, world }: Effects,
+  { plan, before, after }: RecordChange,
+): Accompanying[] {
+  // What is recorded ahead may start at any moment from then on.
+  const ahead = placedAhead(before, after).map(({ stage, target }) => {
+    return { stage, target: { ...target, state: 'intended' as const } };
+  });
+  // A version that begins takes over what an earlier one left at work.
+  const known = before.phase === 'new' ? withoutIntended(before) : before;
+  return [...stateChanges(known, after), ...ahead].flatMap(({ stage, target }) => {
+    const mayLack = target.state === 'failed';
+    const told = (instruction?: Instruction) =>
+      instruction ? [{ stage, target, instruction, mayLack }] : [];
+    if (target.state === 'done') return told(signal.finish?.(world, after, stage, target, plan));
+    const matters = mayLack || target.state === 'intended';
+    return matters ? told(signal.remember?.(world, after, stage, target, plan)) : [];
+  });
+}
+
+function withoutIntended(rollout: Rollout): Rollout {
+  const isOther = ({ state }: Target): boolean => state !== 'intended';
+  return {
+    ...rollout,
+    stages: rollout.stages.map((stage) => ({ ...stage, targets: stage.targets.filter(isOther) })),
+  };
+}
+
+function placedAhead(before: Rollout, after: Rollout) {
+  const known = new Set(before.stages.flatMap(({ next = [] }) => next));
+  const placed = new Set(
+    after.stages.flatMap(({ next = [] }) => next.filter((key) => !known.has(key))),
+  );
+  return placed.size === 0 ? [] : withStages(after).filter(({ target }) => placed.has(target.key));
+}
+
+/** A refused one holds up its own target only: it waits from then on, and the others are recorded. */
+async function carryOutFor(
+  effects: Effects,
+  rollout: Rollout,
+  accompanying: Accompanying,
+): Promise<boolean> {
+  const { instruction, mayLack, ...at } = accompanying;
+  try {
+    return await carryOut(effects, instruction);
+  } catch (error) {
+    if (!effects.refusals || !isOfObject(error)) throw error;
+    effects.refusals.add(rollout, at, error.message);
+    return mayLack;
+  }
+}
+
+/** An abort releases targets, a gate displaces those recorded ahead. False if one may have its signal: a stale cache may hide it. */
+export async function areNotYetSignalled(effects: Effects, change: RecordChange): Promise<boolean> {
+  const { dialect, world } = effects;
+  const { plan, before, after } = change;
+  const released = stateChanges(before, after).flatMap(
+    ({ stage, target: { state }, before: target }) =>
+      target?.state === 'intended' && state === 'pending' ? { stage, target } : [],
+  );
+  const pending = new Set(targetsIn(after, 'pending').map(({ key }) => key));
+  const displaced = placedAhead(after, before).filter(({ target }) => pending.has(target.key));
+  const signals = [...released, ...displaced].flatMap(
+    (each) => dialect.signal.send(world, before, { ...each, agent: {} }, plan) ?? [],
+  );
+  const answers = await Promise.all(
+    signals.map(async (each) => await isNotYetSignalled(effects, each)),
+  );
+  return answers.every(Boolean);
+}
+
+async function isNotYetSignalled(
+  { client, abort }: Effects,
+  signal: Instruction,
+): Promise<boolean> {
+  if (signal.kind === 'begin') return true;
+  const { kind, resource, object } = signal;
+  if (kind !== 'create') return await areUnchanged({ client, abort }, [{ resource, object }]);
+  const { name, namespace } = object.metadata;
+  return (await ifFound(client.get(resource, name, { namespace, abort }))) === undefined;
+}

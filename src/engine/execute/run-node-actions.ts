@@ -1,0 +1,174 @@
+/** Carries out node actions: cordon, drain, uncordon, taint, acknowledge, cancel and clean up. */
+import * as marks from '../../drain/cordon-marks.ts';
+import { type Node, nodes } from '../../kube/resources.ts';
+import { isOfObject } from '../../kube/status-error.ts';
+import { settleAll } from '../../util/waits.ts';
+import type { Instruction } from '../contract/dialect.ts';
+import { type DecisionContext, factsOf } from '../gates/types.ts';
+import type { NodeAction } from '../model/decision.ts';
+import {
+  isOwnedBy,
+  ownerOf,
+  pendingOwnerOf,
+  type Rollout,
+  type Target,
+  targetsIn,
+} from '../model/rollout.ts';
+import { areUnchanged, carryOut, type Effects } from './writes.ts';
+
+/** Each is one or two writes, and aborting a large plan asks for thousands. */
+const NODE_ACTIONS_AT_ONCE = 100;
+
+export interface NodeActionHooks {
+  /** False if the plan has changed: no other batch runs then. */
+  readonly isCurrent: (targets: readonly Target[]) => Promise<boolean>;
+  readonly onDone: (nodeAction: NodeAction) => void;
+  /** The API server refuses it in these words; the others go on. */
+  readonly onRefused: (nodeAction: NodeAction, words: string) => void;
+}
+
+/** Where and when the node actions of a rollout are carried out; `now` in ms. */
+interface Scene extends Effects {
+  readonly rollout: Rollout;
+  readonly now: number;
+}
+
+/** In batches, each after one check of the plan. All is prepared first: objects that change later stay. */
+export async function runNodeActions(
+  scene: Scene,
+  nodeActions: readonly NodeAction[],
+  hooks: NodeActionHooks,
+) {
+  const { isCurrent, onDone, onRefused } = hooks;
+  const prepared = nodeActions.map((nodeAction) => ({
+    nodeAction,
+    run: prepareNodeAction(scene, nodeAction),
+  }));
+  for (let first = 0; first < prepared.length; first += NODE_ACTIONS_AT_ONCE) {
+    const batch = prepared.slice(first, first + NODE_ACTIONS_AT_ONCE);
+    if (!(await isCurrent(batch.map(({ nodeAction }) => nodeAction.target)))) return;
+    const running = batch.map(async ({ nodeAction, run }) => {
+      try {
+        if (await run()) onDone(nodeAction);
+      } catch (error) {
+        if (!isOfObject(error)) throw error;
+        onRefused(nodeAction, error.message);
+      }
+    });
+    await settleAll(running);
+  }
+}
+
+function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<boolean> {
+  if (nodeAction.kind === 'drain') {
+    const object = scene.world.get(nodes, nodeAction.node);
+    return async () => object !== undefined && (await beginDrain(scene, nodeAction, object));
+  }
+  const uncordons =
+    (nodeAction.kind === 'acknowledge' && nodeAction.uncordon !== undefined) ||
+    nodeAction.kind === 'cancel' ||
+    (nodeAction.kind === 'clean-up' && nodeAction.cordon);
+  const instructions = instructionsFor(scene, nodeAction).filter((each) => each !== undefined);
+  return async () => {
+    if (uncordons && nodeAction.node !== undefined) scene.drains?.forget(nodeAction.node);
+    // In order: each is right only after the one before.
+    for (const instruction of instructions) if (!(await carryOut(scene, instruction))) return false;
+    return instructions.length > 0;
+  };
+}
+
+type DrainAction = Extract<NodeAction, { kind: 'drain' }>;
+
+/** A cache may show the cordon of a node that was uncordoned since: pods are only evicted from a cordoned node. */
+async function beginDrain(
+  scene: Scene,
+  { node, target, options }: DrainAction,
+  object: Node,
+): Promise<boolean> {
+  const { drains, rollout } = scene;
+  if (!drains || !(await areUnchanged(scene, [{ resource: nodes, object }]))) return false;
+  const owner = ownerOf(rollout, target);
+  drains.begin(node, owner, options);
+  return drains.stateOf(node, owner) !== undefined;
+}
+
+/** Ends drains of the rollout that no target waits for any more, as after a failure, or without its Node: an uncordoned node keeps its pods. */
+export function endIdleDrains(
+  { drains }: Pick<Effects, 'drains'>,
+  { snapshot, policy }: DecisionContext,
+): void {
+  const inProgress = targetsIn(snapshot.rollout, 'intended').map((target) =>
+    factsOf(snapshot, target),
+  );
+  const wanted = inProgress.flatMap(({ node, observation }) => {
+    const isAsking = observation.kind === 'working' && observation.waitsFor === 'drain';
+    return node && isAsking && policy.heldBy === undefined ? node.name : [];
+  });
+  drains?.keep((node, owner) => wanted.includes(node) || !isOwnedBy(snapshot.rollout, owner));
+}
+
+/** What the node action writes, in as few writes as possible. */
+function instructionsFor(
+  scene: Scene,
+  nodeAction: Exclude<NodeAction, DrainAction>,
+): (Instruction | undefined)[] {
+  const { dialect, world, rollout, now } = scene;
+  const { signal } = dialect;
+  const { stage, target, kind } = nodeAction;
+  const node = nodeAction.node === undefined ? undefined : world.get(nodes, nodeAction.node);
+  const pending = pendingOwnerOf(rollout.source);
+  switch (kind) {
+    case 'cordon':
+      return changed(node, (before) =>
+        marks.withCordon(marks.withoutPendingTaint(before, pending), nodeAction.owner),
+      );
+    case 'taint':
+      return changed(node, (before) => marks.withPendingTaint(before, pending));
+    case 'clean-up': {
+      const uncordon = UNCORDON[nodeAction.cordon ? 'ours' : 'never'];
+      return changed(node, (it) =>
+        uncordon(nodeAction.taint ? marks.withoutPendingTaint(it, pending) : it),
+      );
+    }
+    case 'prefetch':
+      return [signal.prefetch?.(world, rollout, stage, target, nodeAction.agent)];
+    case 'check-downloads':
+      return [signal.checkDownloads?.(world, rollout, stage, target, nodeAction.agent)];
+    case 'end-prefetch':
+      return [signal.endPrefetch?.(world, stage, target)];
+    case 'cancel':
+      return [signal.cancel?.(world, rollout, stage, target, nodeAction.reason, now)];
+    case 'acknowledge': {
+      const uncordon = UNCORDON[nodeAction.uncordon ?? 'never'];
+      return uncordonAndAcknowledge(
+        node,
+        uncordon,
+        signal.acknowledge?.(world, rollout, stage, target, now),
+      );
+    }
+  }
+}
+
+const UNCORDON = {
+  never: (node: Node) => node,
+  ours: marks.withoutCordon,
+  always: marks.withoutAnyCordon,
+};
+
+type Change = (node: Node) => Node;
+
+function changed(node: Node | undefined, change: Change): Instruction[] {
+  if (node === undefined) return [];
+  const after = change(node);
+  return after === node ? [] : [{ kind: 'replace', resource: nodes, object: after }];
+}
+
+/** One write if the acknowledgement stands on the Node itself. */
+function uncordonAndAcknowledge(node: Node | undefined, uncordon: Change, answer?: Instruction) {
+  const isSame =
+    answer?.kind === 'replace' &&
+    answer.resource === nodes &&
+    answer.object.metadata.name === node?.metadata.name;
+  if (isSame) return [{ ...answer, object: uncordon(answer.object) }];
+  return [...changed(node, uncordon), answer];
+}

@@ -1,0 +1,113 @@
+/** Proves what has room in a plan, on whom a record rests, and that objects which are gone or newer than seen are told from those that are not. */
+import { describe, expect, test } from 'vitest';
+import { MemoryApi, refusal } from '../../../test/support/builders/memory-api.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { later } from '../../../test/support/clock/times.ts';
+import { nodes } from '../../kube/resources.ts';
+import { StatusError } from '../../kube/status-error.ts';
+import { type Rollout, type Target, withTargets } from '../model/rollout.ts';
+import { exceedPlan, mostInFlight, restingOn } from './status-shards.ts';
+import { areUnchanged } from './writes.ts';
+
+const named = (count: number, length: number): { name: string }[] =>
+  Array.from({ length: count }, (_, index) => ({ name: String(index).padStart(length, 'w') }));
+
+describe('a plan holds', () => {
+  test.each([
+    ['as many names as anybody has', 54, 5_000],
+    ['fewer of names as long as a label', 63, 4_639],
+    ['fewer still of the longest', 253, 1_730],
+  ])('%s', (_name, length, most) => {
+    expect(exceedPlan([named(most, length)])).toBe(false);
+    expect(exceedPlan([named(most - 1, length), named(2, length)])).toBe(true);
+    expect(mostInFlight(named(9_000, length))).toBe(most);
+  });
+
+  test('names by their bytes in JSON, and what is in flight by the room beside the rest of the plan', () => {
+    const names = (letter: string): { name: string }[] =>
+      named(1_000, 200).map(({ name }) => ({ name: name.replaceAll('w', letter) }));
+    expect(['w', 'é', '\u0001'].map((letter) => exceedPlan([names(letter)]))).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    expect(mostInFlight(named(5_000, 249), 349_000)).toBe(1_000);
+    expect(mostInFlight(named(5_000, 249), -1)).toBe(1);
+  });
+
+  test('no more than the limit', () => {
+    expect([2, 3].map((most) => exceedPlan([named(2, 3), named(1, 3)], most))).toEqual([
+      true,
+      false,
+    ]);
+  });
+
+  test('what is in flight by the longest of the names', () => {
+    expect(mostInFlight([...named(10_000, 5), ...named(1, 253)])).toBe(1_730);
+    expect(mostInFlight([])).toBe(5_000);
+  });
+});
+
+describe('a record', () => {
+  const before = buildRollout([
+    buildStage('worker', [
+      buildTarget('w1', 'intended'),
+      buildTarget('w2', 'pending'),
+      buildTarget('w3', 'done'),
+    ]),
+  ]);
+  const names = (after: Rollout): string[] => restingOn(before, after).map(({ name }) => name);
+  const moved = (wanted: string, change: Partial<Target>): Rollout => {
+    const targets = before.stages
+      .flatMap((stage) => stage.targets)
+      .filter(({ name }) => name === wanted);
+    return withTargets(
+      before,
+      targets.map((target) => ({ ...target, ...change })),
+    );
+  };
+
+  test('depends on targets that it starts, not on those in flight', () => {
+    expect(names(moved('w2', { state: 'intended' }))).toEqual(['w2']);
+  });
+
+  test('depends on targets that it starts again', () => {
+    expect(names(moved('w1', { since: later(5000) }))).toEqual(['w1']);
+  });
+
+  test('does not depend on targets that it records as done', () => {
+    expect(names(moved('w1', { state: 'done' }))).toEqual([]);
+  });
+
+  test('depends on all targets when it ends the rollout', () => {
+    expect(names({ ...before, phase: 'failed' })).toEqual(['w1', 'w2', 'w3']);
+  });
+});
+
+describe('asked of the API server, not of a cache', () => {
+  test.each([
+    ['objects that are as seen', () => undefined, true],
+    ['one that was written since', (api: MemoryApi) => void api.put(nodes, buildNode('w2')), false],
+    ['one that is gone', (api: MemoryApi) => api.remove(nodes, 'w1'), false],
+  ])('%s', async (_name, change, wanted) => {
+    const api = new MemoryApi();
+    const seen = ['w1', 'w2'].map((name) => ({
+      resource: nodes,
+      object: api.put(nodes, buildNode(name)),
+    }));
+    change(api);
+    expect(await areUnchanged(api, seen)).toBe(wanted);
+  });
+
+  test('a server that cannot tell is no answer', async () => {
+    const api = new MemoryApi();
+    const seen = [{ resource: nodes, object: api.put(nodes, buildNode('w1')) }];
+    api.before('get', () => {
+      throw refusal(500, 'InternalError');
+    });
+    await expect(areUnchanged(api, seen)).rejects.toBeInstanceOf(StatusError);
+  });
+});

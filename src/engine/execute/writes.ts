@@ -1,0 +1,167 @@
+/** The writes that every effect is made of, signals among them. Each has a precondition and can be repeated without harm. */
+import type { Drains } from '../../drain/running-drains.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { KubeObject, Node } from '../../kube/resources.ts';
+import * as status from '../../kube/status-error.ts';
+import { settleAll } from '../../util/waits.ts';
+import type { Dialect, Instruction, World, WorldObject } from '../contract/dialect.ts';
+import type { Signalling } from '../model/decision.ts';
+import type { Rollout, Target } from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import type { RefusedWrites } from '../snapshot/refused-writes.ts';
+import type { OwnWrites } from '../snapshot/world.ts';
+
+export interface Effects {
+  readonly dialect: Dialect;
+  readonly client: KubeClient;
+  readonly world: World;
+  readonly ownWrites: OwnWrites;
+  readonly drains?: Drains | undefined;
+  /** Without it a refused write rejects. */
+  readonly refusals?: Pick<RefusedWrites, 'add' | 'of'>;
+  /** Ends every request when it aborts. */
+  readonly abort?: AbortSignal | undefined;
+}
+
+export interface RecordChange {
+  readonly plan: KubeObject;
+  readonly policy: RolloutPolicy;
+  readonly before: Rollout;
+  readonly after: Rollout;
+}
+
+/** `mayLack`: the record says what the object lacks if this is refused. */
+export type Accompanying = Pick<Signalling, 'stage' | 'target'> & {
+  readonly instruction: Instruction;
+  readonly mayLack: boolean;
+};
+
+/** False if the object has changed since it was observed; nothing is written then. */
+export async function carryOut(effects: Effects, instruction: Instruction): Promise<boolean> {
+  if (instruction.kind === 'begin') {
+    await instruction.begin();
+    return true;
+  }
+  const { client, ownWrites, abort } = effects;
+  const { kind, resource, object } = instruction;
+  try {
+    if (kind === 'delete') {
+      const { name, namespace, uid, resourceVersion } = object.metadata;
+      await client.delete(resource, name, {
+        namespace,
+        uid,
+        resourceVersion,
+        propagationPolicy: 'Background',
+        abort,
+      });
+      return true;
+    }
+    const write =
+      kind === 'create'
+        ? client.create(resource, object, { abort })
+        : client.replace(resource, object, { abort });
+    const written = await write;
+    ownWrites.remember(resource, written);
+    if (kind === 'replace') refuseLoss(written, object);
+    return true;
+  } catch (error) {
+    if (kind === 'create' && status.isAlreadyExists(error)) return true;
+    if (status.isConflict(error) || status.isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+function refuseLoss(written: KubeObject, wanted: KubeObject): void {
+  const kept = marksOn(written);
+  const lost = marksOn(wanted).find((mark) => !kept.includes(mark));
+  const message = `${lost} is not there after the write; a webhook or admission policy removes it`;
+  if (lost !== undefined) throw new status.StatusError({ kind: 'Status', code: 422, message });
+}
+
+const marksOn = ({
+  metadata: { annotations = {} },
+  spec: { taints = [], unschedulable } = {},
+}: Node): string[] => [
+  ...Object.keys(annotations).map((key) => `the annotation ${key}`),
+  ...taints.map(({ key }) => `the taint ${key}`),
+  ...(unschedulable === true ? ['spec.unschedulable'] : []),
+];
+
+/** Asks the API server, not a cache, whether the plan (`beside`: while other kinds are written, too) and the status shards of these targets are as observed. */
+export async function isCurrent(
+  effects: Effects,
+  plan: KubeObject,
+  targets: readonly Target[],
+  beside = false,
+): Promise<boolean> {
+  const { dialect, world, ownWrites } = effects;
+  const holding = dialect.shards?.holding(plan, targets, world) ?? [];
+  if (holding.length === 0 && ownWrites.isFresh(plan, beside ? dialect.plans : undefined))
+    return true;
+  return await areUnchanged(effects, [{ resource: dialect.plans, object: plan }, ...holding]);
+}
+
+type Requests = Pick<Effects, 'client' | 'abort'>;
+
+/** Asks the API server for all of them at once. False if one is gone or has another version than the observed one. */
+export async function areUnchanged(
+  { client, abort }: Requests,
+  observed: readonly WorldObject[],
+): Promise<boolean> {
+  const answers = observed.map(async ({ resource, object: { metadata } }) => {
+    const { name, namespace, resourceVersion } = metadata;
+    const found = await status.ifFound(client.get(resource, name, { namespace, abort }));
+    return found !== undefined && found.metadata.resourceVersion === resourceVersion;
+  });
+  return (await Promise.all(answers)).every(Boolean);
+}
+
+export interface Sent {
+  readonly signalling: Signalling;
+  /** `invalid`: refused as it is, so sending it again would not help. `refused`: rules or rights forbid it now. */
+  readonly result: 'written' | 'outdated' | 'refused' | 'invalid';
+  readonly refusal?: string;
+}
+
+/** Keeps a server busy, and ends soon enough that the check of the plan still holds. */
+const SIGNALS_AT_ONCE = 100;
+
+/** An object that has changed is not written: its change arrives by the watch, and the decision is taken again. */
+export async function send(
+  effects: Effects,
+  plan: KubeObject,
+  rollout: Rollout,
+  signals: readonly Signalling[],
+) {
+  const sent: Sent[] = [];
+  for (let first = 0; first < signals.length; first += SIGNALS_AT_ONCE) {
+    const batch = signals.slice(first, first + SIGNALS_AT_ONCE);
+    const prepared = batch.map((signalling) => ({
+      signalling,
+      instruction: effects.dialect.signal.send(effects.world, rollout, signalling, plan),
+    }));
+    const targets = batch.map(({ target }) => target);
+    // A cache may show an old plan beside a new object that a later command has signalled. While plan and shards are
+    // unchanged at the API server, nobody can have signalled an object that is unchanged too.
+    const isPlanCurrent = await isCurrent(
+      effects,
+      plan,
+      targets,
+      batch[0]?.stage.next !== undefined,
+    );
+    const results = prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
+      try {
+        const isWritten =
+          isPlanCurrent && instruction !== undefined && (await carryOut(effects, instruction));
+        return { signalling, result: isWritten ? 'written' : 'outdated' };
+      } catch (error) {
+        if (!status.isOfObject(error)) throw error;
+        const isCertain =
+          instruction?.kind === 'create' && status.isVerdict(error) && !status.isForbidden(error);
+        return { signalling, result: isCertain ? 'invalid' : 'refused', refusal: error.message };
+      }
+    });
+    sent.push(...(await settleAll(results)));
+  }
+  return sent;
+}

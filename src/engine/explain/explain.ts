@@ -1,0 +1,339 @@
+/** Explains a rollout: the phase of each target, and what the others wait for. */
+import { rfc3339 } from '../../util/clock.ts';
+import { counted, listed } from '../../util/phrases.ts';
+import { choose } from '../assess/advance.ts';
+import { budgetOf, describeUsedUpBudget, isStopping } from '../assess/budget.ts';
+import { type Evaluations, timeLeft } from '../assess/evaluate-target.ts';
+import { type DecisionContext, factsOf, type Waiting } from '../gates/types.ts';
+import { abortReason } from '../model/controls.ts';
+import {
+  type Cordoned,
+  type Decision,
+  isUnanswered,
+  type TargetPhase,
+  untilAsked,
+  type Wait,
+} from '../model/decision.ts';
+import { because } from '../model/reasons.ts';
+import {
+  activeStage,
+  inState,
+  isFinal,
+  type Stage,
+  stagesBefore,
+  type Target,
+} from '../model/rollout.ts';
+import * as slots from '../schedule/slots.ts';
+import { keptCordons } from './kept-cordons.ts';
+
+export type Explanation = Pick<Decision, 'waits' | 'recheckAfterMs' | 'probes'>;
+
+export interface FullExplanation extends Explanation {
+  /** The nodes that stay cordoned. */
+  readonly cordoned: readonly Cordoned[];
+}
+
+export function explain(evaluations: Evaluations): Explanation {
+  const { snapshot, now } = evaluations;
+  const { rollout } = snapshot;
+  if (isFinal(rollout)) return { waits: [], recheckAfterMs: undefined, probes: [] };
+  const stage = activeStage(rollout);
+  const first = preconditionsWait(evaluations);
+  const inFlight = stage && !first ? inFlightWaits(evaluations, stage) : [];
+  const all = first ? [first] : [...inFlight, ...pendingWaits(evaluations, stage)];
+  const rechecks = all.flatMap(({ recheckMs }) => recheckMs ?? []);
+  // Expired deadlines with no effect need no recheck.
+  const deadlines = all.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
+  const soonest = Math.min(...rechecks, ...deadlines);
+  return {
+    // Its targets have no time of their own before they are recorded.
+    waits: all.map(({ wait }) =>
+      rollout.phase === 'new' ? { ...wait, since: rollout.source.created } : wait,
+    ),
+    recheckAfterMs: Number.isFinite(soonest) ? soonest : undefined,
+    probes: all.flatMap(({ probe }) => probe ?? []),
+  };
+}
+
+function preconditionsWait({
+  snapshot: { rollout, preconditions },
+}: DecisionContext): ExplainedWait | undefined {
+  if (rollout.phase !== 'new' || !(preconditions === 'unasked' || isUnanswered(preconditions)))
+    return undefined;
+  const checking = because('PreconditionsUnknown', 'checking the preconditions of the plan');
+  const { reason, ends, ...next } =
+    preconditions === 'unasked'
+      ? {
+          reason: checking,
+          ends: 'the API server answers',
+          probe: { kind: 'preconditions' } as const,
+        }
+      : untilAsked(preconditions);
+  return {
+    wait: { gate: 'preconditions', reason, ends, since: rollout.source.created, ofStage: true },
+    ...next,
+  };
+}
+
+export interface ExplainedWait extends Pick<Waiting, 'recheckMs' | 'probe'> {
+  readonly wait: Wait;
+  /** Milliseconds since the epoch. */
+  readonly deadline?: number | undefined;
+}
+
+const IN_FLIGHT_ENDS: Partial<Record<TargetPhase, string>> = {
+  intended: 'the signal is written',
+  signalled: 'the node answers its signal; where it does not, see that its agent runs',
+  working: 'the node reports that it is done, or that it failed',
+  verifying: 'the node reports that it is done, or that it failed',
+};
+
+function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] {
+  const { snapshot, policy, now } = evaluations;
+  return inState(stage, 'intended').map((target) => {
+    const evaluation = evaluations.of(stage, target);
+    const {
+      phase,
+      reason,
+      ends = IN_FLIGHT_ENDS[phase],
+      gate,
+      recheckMs,
+      until: known,
+      probe,
+    } = evaluation;
+    const facts = factsOf(snapshot, target);
+    const { observation } = facts;
+    // The deadline runs from the signal.
+    const isSignalled = observation.kind !== 'none';
+    // The clock of the node may be ahead of ours, and anything may stand there.
+    const latest = now - (facts.watchedMs ?? 0);
+    const reported =
+      isSignalled && Date.parse(observation.since) <= latest ? observation.since : rfc3339(latest);
+    const since = isSignalled ? reported : target.since;
+    const deadline = now + timeLeft(target, facts, policy, now);
+    const hasDeadline = isSignalled && Number.isFinite(deadline);
+    const until = hasDeadline || known !== undefined ? { until: known ?? rfc3339(deadline) } : {};
+    const wait = { target: target.name, gate: gate ?? phase, reason, ends, since, ...until };
+    return { wait, recheckMs, probe, ...(hasDeadline ? { deadline } : {}) };
+  });
+}
+
+/** Why pending targets do not start; one wait for all with the same reason. */
+function pendingWaits(context: DecisionContext, stage: Stage | undefined): ExplainedWait[] {
+  const { snapshot, policy } = context;
+  const { rollout } = snapshot;
+  const since = lastProgress(context, rollout.stages);
+  const ends = 'the record of the plan can be read again';
+  if (rollout.unread)
+    return [{ wait: { gate: 'record', reason: rollout.unread, ends, since, ofStage: true } }];
+  if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(context), since, ofStage: true } }];
+  if (!stage) return [];
+  const free = slots.openSlots(context, stage);
+  // What holds all of them counts before the queue, which would not end it.
+  const { waiting, chosen } = (free === 0 && heldAsOne(context, stage)) || choose(context, stage);
+  const gated = waiting.map((each) => ({
+    ...each,
+    since: waitingSince(context, stage, each) ?? since,
+  }));
+  const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
+  // Behind the first targets of free slots, which wait, others were not asked: they wait for no slot.
+  const isTaken = chosen.length > 0 || free < slots.limitOf(stage);
+  const unslotted =
+    isHeldAsOne || !isTaken ? 0 : inState(stage, 'pending').length - waiting.length - chosen.length;
+  const queued = slotWait(context, stage, unslotted, since);
+  return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout.stages, stage)];
+}
+
+function heldAsOne(context: DecisionContext, stage: Stage) {
+  const choice = slots.chooseTargets(context, stage, inState(stage, 'pending').slice(0, 1), 1);
+  const [held] = choice.waiting.filter(({ ofRollout, probe }) => ofRollout === true && !probe);
+  return held && held.reason.code !== 'EarlierNodes' ? choice : undefined;
+}
+
+function stopOf({ snapshot, policy }: DecisionContext): Pick<Wait, 'gate' | 'reason' | 'ends'> {
+  const { rollout, controls } = snapshot;
+  const { problems, reason } = rollout;
+  if (controls.abort !== undefined) {
+    const { code, message } = abortReason(controls.abort);
+    const reason = because(code, `${message}; nothing new starts; nodes in progress finish`);
+    return { gate: 'not-aborted', reason, ends: slots.FINISHING_ENDS };
+  }
+  const [problem] = problems;
+  if (problem) {
+    const message = `the plan was changed while it ran: ${problem.message}`;
+    return {
+      gate: 'plan-valid',
+      reason: because('InvalidPlan', message),
+      ends: 'the plan is corrected',
+    };
+  }
+  const budget = describeUsedUpBudget(snapshot, policy);
+  const limit = budget === undefined ? '' : `; ${budget.message}`;
+  const message = `nothing new starts: ${reason?.message ?? 'a target failed'}${limit}`;
+  const lifts = budget === undefined ? '' : `, unless ${budget.lifts}`;
+  return {
+    gate: 'failure-budget',
+    reason: because('FinishingInFlight', message),
+    ends: `${slots.FINISHING_ENDS}${lifts}`,
+  };
+}
+
+/** Undefined if the gate does not know. Its cause may be older than the turn of the target, and the wait is not. */
+function waitingSince(
+  context: DecisionContext,
+  stage: Stage,
+  { since, target }: slots.GatedTarget,
+) {
+  if (since === undefined) return undefined;
+  const { rollout } = context.snapshot;
+  const turn = lastProgress(context, [
+    ...stagesBefore(rollout, stage),
+    { ...stage, targets: [target] },
+  ]);
+  const time = Date.parse(since);
+  return time > Date.parse(turn) && time <= context.now ? since : turn;
+}
+
+function slotWait(
+  { snapshot, policy, now }: DecisionContext,
+  stage: Stage,
+  count: number,
+  since: string,
+) {
+  if (count <= 0) return [];
+  const { maxFailures } = policy;
+  const queued = `${counted(count, stage.role)} queued`;
+  const kept = stage.failedHoldSlots === true ? inState(stage, 'failed') : [];
+  const keepers = listed(kept.map(({ name }) => name));
+  const retried = 'a failed node is tried again: run refit retry NODE';
+  if (maxFailures > 0 && kept.length > maxFailures) {
+    const message = `${queued}; ${kept.length} failed, more than ${budgetOf(policy)} allows: ${keepers}`;
+    const reason = because('FinishingInFlight', message);
+    const lifted = `${retried}; or failureBudget of the UpgradePolicy is ${kept.length} or more`;
+    return [
+      { wait: { gate: 'failure-budget', reason, ends: lifted, since, ofStage: true } as const },
+    ];
+  }
+  const atWork = slots.failedInFlightIn(snapshot, now);
+  const names = atWork.map(({ target }) => target.name).join(', ');
+  const failed = names === '' ? '' : `; failed, but still at work and keeping a slot: ${names}`;
+  const keeping = kept.length === 0 ? '' : `; failed and keeping a slot: ${keepers}`;
+  const reason = because(
+    'NoFreeSlot',
+    `${queued} (${slots.limitOf(stage)} at a time)${failed}${keeping}`,
+  );
+  const recheckMs = Math.min(...atWork.map(({ leftMs }) => leftMs).filter(Number.isFinite));
+  const isAtWork = kept.length === 0 || inState(stage, 'intended').length > 0;
+  const wait = {
+    gate: 'slots',
+    reason,
+    ends: isAtWork ? 'a node in progress is done' : retried,
+    since,
+  } as const;
+  return [
+    {
+      wait: { ...wait, ofStage: true as const },
+      ...(Number.isFinite(recheckMs) ? { recheckMs } : {}),
+    },
+  ];
+}
+
+function laterWaits(stages: readonly Stage[], active: Stage): ExplainedWait[] {
+  const several = new Set(stages.map(({ command }) => command)).size > 1;
+  const titleOf = ({ role, command }: Stage, plural: boolean): string =>
+    `${role}${plural ? 's' : ''}${several ? ` of command ${command}` : ''}`;
+  return stages.slice(stages.indexOf(active) + 1).flatMap((stage) => {
+    const { length, 0: first } = inState(stage, 'pending');
+    if (!first) return [];
+    const who = `${length} ${titleOf(stage, length > 1)} ${length > 1 ? 'wait' : 'waits'}`;
+    const message = `${who} until the ${titleOf(active, true)} are done`;
+    const ends = 'the earlier stage is done';
+    return [
+      {
+        wait: {
+          gate: 'stages',
+          reason: because('EarlierStage', message),
+          ends,
+          since: first.since,
+        },
+      },
+    ];
+  });
+}
+
+/** Targets with the same gate and message share one wait, which names the first. */
+export function groupWaits(
+  stage: Stage,
+  waiting: readonly (slots.GatedTarget & { readonly since: string })[],
+): ExplainedWait[] {
+  const alike = Map.groupBy(waiting, ({ gate, reason }) => `${gate} ${reason.message}`);
+  return [...alike.values()].flatMap(([first, ...others]) => {
+    if (!first) return [];
+    const { target, gate, reason, ends, since, until, recheckMs, probe } = first;
+    // A controller that waits blocks the next ones.
+    const isOfAll = first.ofRollout === true || others.length > 0 || stage.role === 'controller';
+    const more = {
+      ...(until === undefined ? {} : { until }),
+      ...(isOfAll ? { ofStage: true as const } : {}),
+    };
+    return { wait: { target: target.name, gate, reason, ends, since, ...more }, recheckMs, probe };
+  });
+}
+
+/** When anything last began or was recorded: the earliest known start of a wait. */
+function lastProgress(
+  { snapshot: { facts, rollout }, now }: DecisionContext,
+  stages: readonly Stage[],
+): string {
+  const begun = (target: Target): string => {
+    if (target.state !== 'intended') return target.since;
+    const { observation } = factsOf({ facts }, target);
+    return observation.kind === 'none' ? target.since : observation.attempt;
+  };
+  const times = new Set(stages.flatMap(({ targets }) => targets.map(begun)));
+  const last = [...times]
+    .map((text) => [Date.parse(text), text] as const)
+    .filter(([time]) => time <= now);
+  return last.reduce((a, b) => (a[0] > b[0] ? a : b), last[0] ?? [0, rollout.source.created])[1];
+}
+
+const MAX_TARGETS = 10;
+
+/** Like `explain`, plus what skipped targets would wait for if a slot were free, and which nodes stay cordoned. */
+export function explainToPeople(evaluations: Evaluations): FullExplanation {
+  const explanation = explain(evaluations);
+  const { waits, probes } = explanation;
+  const names = new Set(waits.map(({ target }) => target));
+  const known = new Set(waits.map(sentenceOf));
+  const more = skippedWaits(evaluations);
+  const added = more.filter(({ wait }) => !names.has(wait.target) && !known.has(sentenceOf(wait)));
+  return {
+    ...explanation,
+    waits: [...waits, ...added.map(({ wait }) => wait)],
+    probes: [...probes, ...more.flatMap(({ probe }) => probe ?? [])],
+    cordoned: keptCordons(evaluations),
+  };
+}
+
+function skippedWaits(context: DecisionContext): ExplainedWait[] {
+  const { snapshot, policy } = context;
+  const { rollout } = snapshot;
+  const stage = activeStage(rollout);
+  if (!stage || isFinal(rollout) || rollout.unread || isStopping(snapshot, policy)) return [];
+  const last = stage.targets.findLastIndex(({ state }) => state !== 'pending');
+  // Pending, although a later target has started.
+  const waiting = inState({ targets: stage.targets.slice(0, Math.max(0, last)) }, 'pending')
+    .slice(0, MAX_TARGETS)
+    .flatMap((target) => slots.chooseTargets(context, stage, [target], 1).waiting)
+    // `explain` has the waits of the whole rollout.
+    .filter(({ ofRollout }) => ofRollout !== true)
+    .map((refused) => ({
+      ...refused,
+      since: waitingSince(context, stage, refused) ?? refused.target.since,
+    }));
+  return groupWaits(stage, waiting);
+}
+
+function sentenceOf({ gate, reason }: Wait): string {
+  return `${gate} ${reason.message}`;
+}

@@ -1,0 +1,88 @@
+/** Facts are read from objects, never guessed. */
+import { describe, expect, test } from 'vitest';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import {
+  buildTablePlan,
+  tableDialect,
+  withAnswer,
+} from '../../../test/support/builders/table-dialect.ts';
+import { buildWorld } from '../../../test/support/builders/worlds.ts';
+import { later, T0 } from '../../../test/support/clock/times.ts';
+import { type KubeObject, type Node, nodes } from '../../kube/resources.ts';
+import type { TargetFacts } from '../model/decision.ts';
+import { withStages } from '../model/rollout.ts';
+import { gather, platformOf } from './gather.ts';
+import { isRelevant } from './predicates.ts';
+
+function factsOf(object: KubeObject | undefined): TargetFacts | undefined {
+  const world = buildWorld([], object ? [object] : []);
+  const { facts, rollout } = gather(tableDialect, buildTablePlan({ workers: ['w1'] }), world, T0);
+  return withStages(rollout).map(({ target }) => facts.get(target.key))[0];
+}
+
+const node = buildNode('w1');
+const withConditions = (conditions: NonNullable<Node['status']>['conditions'] & {}): Node => ({
+  ...node,
+  status: { conditions },
+});
+
+describe('the facts of a target', () => {
+  test.each<[string, KubeObject | undefined, Partial<TargetFacts>]>([
+    ['no object', undefined, { exists: false, observation: { kind: 'none' } }],
+    ['a Ready node', node, { exists: true, ready: true, platform: 'linux-amd64' }],
+    ['a node that is not', buildNode('w1', {}, 'False'), { exists: true, ready: false }],
+    [
+      'a node of which nobody knows',
+      withConditions([{ type: 'Ready', status: 'Unknown' }]),
+      { ready: false },
+    ],
+    [
+      'another condition',
+      withConditions([{ type: 'DiskPressure', status: 'True' }]),
+      { ready: undefined },
+    ],
+    [
+      'since when it is Ready',
+      withConditions([{ type: 'Ready', status: 'True', lastTransitionTime: later(0) }]),
+      { ready: true, readySince: later(0) },
+    ],
+    ['an object without status', { metadata: node.metadata }, { exists: true, ready: undefined }],
+    [
+      'what it answers',
+      withAnswer(node, { kind: 'sent', attempt: later(0), since: later(0) }),
+      {
+        observation: { kind: 'sent', attempt: later(0), since: later(0) },
+      },
+    ],
+  ])('%s', (_name, object, wanted) => {
+    expect(factsOf(object)).toEqual(expect.objectContaining(wanted));
+  });
+});
+
+test.each([
+  ['both labels', { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'arm64' }, 'linux-arm64'],
+  ['no system', { 'kubernetes.io/arch': 'arm64' }, undefined],
+  ['no architecture', { 'kubernetes.io/os': 'linux' }, undefined],
+  ['an empty one', { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': '' }, undefined],
+  ['no labels', undefined, undefined],
+])('the platform of an object with %s', (_name, labels, platform) => {
+  expect(platformOf({ metadata: { name: 'n', ...(labels ? { labels } : {}) } })).toBe(platform);
+});
+
+test.each([
+  [
+    'counted, by whatever object their kind is given',
+    [{ resource: { ...nodes }, isRelevant }],
+    ['w1'],
+  ],
+  ['not counted where they are not watched', [], undefined],
+])('nodes are %s', (_name, watched, names) => {
+  const dialect = { ...tableDialect, watched };
+  const { fleet } = gather(
+    dialect,
+    buildTablePlan({ workers: ['w1'] }),
+    buildWorld([], [node]),
+    T0,
+  );
+  expect(fleet?.map(({ metadata }) => metadata.name)).toEqual(names);
+});

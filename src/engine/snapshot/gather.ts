@@ -1,0 +1,248 @@
+/** Gathers the Snapshot of one decision from the watched objects. */
+import { cordonOwner, pendingOwner } from '../../drain/cordon-marks.ts';
+import type { DrainPreview } from '../../drain/drain-preview.ts';
+import type { DrainState } from '../../drain/running-drains.ts';
+import {
+  type KubeObject,
+  kubeletVersionOf,
+  type Node,
+  nodes,
+  readyCondition,
+} from '../../kube/resources.ts';
+import { virtualBy } from '../../kube/virtual-nodes.ts';
+import { claimOf, claimOn } from '../../signal/at-work.ts';
+import { rfc3339 } from '../../util/clock.ts';
+import { onceForEach } from '../../util/memo.ts';
+import type { Dialect, World, WorldObject } from '../contract/dialect.ts';
+import { controlsOn } from '../model/controls.ts';
+import type {
+  EndpointHealth,
+  ForeignWork,
+  NodeView,
+  Observation,
+  ObservedForeignWork,
+  Snapshot,
+  TargetFacts,
+  Unanswered,
+} from '../model/decision.ts';
+import type { Reason } from '../model/reasons.ts';
+import {
+  hasStarted,
+  isFinal,
+  ownerOf,
+  type Rollout,
+  type Stage,
+  type Target,
+  targetIn,
+  withStages,
+} from '../model/rollout.ts';
+import { generationOfEnd } from '../model/written-conditions.ts';
+import type { WatchFacts } from './watch-times.ts';
+import { kindOf } from './world.ts';
+
+/** What no watch shows: probe answers, and this process's own drains and watch times. */
+export interface Known {
+  readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
+  readonly preconditions?: readonly Reason[] | Unanswered | undefined;
+  /** By node; undefined if this process makes no drain previews. */
+  readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
+  /** Undefined if it was not asked. */
+  readonly drainDelegationOf?: ((target: Target) => boolean | Unanswered | undefined) | undefined;
+  /** True for read-only commands: they assume that targets delegate their drain. */
+  readonly isReadOnly?: boolean | undefined;
+  readonly drainOf?: ((node: string, owner: string) => DrainState | undefined) | undefined;
+  /** Milliseconds since this process first observed the attempt. */
+  readonly watchForeign?: ((work: ForeignWork) => number) | undefined;
+  readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;
+  readonly watchPayloads?: ((rollout: Rollout) => number) | undefined;
+  readonly refusalOf?: ((rollout: Rollout, target: Target) => Unanswered | undefined) | undefined;
+}
+
+export function gather(
+  dialect: Dialect,
+  plan: KubeObject,
+  views: World,
+  now: number,
+  known: Known = {},
+): Snapshot {
+  // Nothing changes meanwhile, and each target asks.
+  const list = onceForEach((kind: WorldObject['resource']) => views.list(kind)) as World['list'];
+  const world = { ...views, list };
+  const rollout = dialect.resolve(plan, world, now);
+  const waitsFor = dialect.preconditions !== undefined && known.isReadOnly !== true;
+  const preconditions = known.preconditions ?? (waitsFor ? 'unasked' : undefined);
+  const facts = gatherFacts({ dialect, plan, rollout, world, known }, now);
+  const edits = dialect.endsForGood && isFinal(rollout) ? editsOf(plan, rollout) : undefined;
+  return { ...facts, controls: controlsOn(plan, dialect.controlPrefix), preconditions, edits };
+}
+
+/** The generation grows with each change of the spec, and also with a deletion. */
+function editsOf(plan: KubeObject, rollout: Rollout): Snapshot['edits'] {
+  const { generation, deletionTimestamp } = plan.metadata;
+  if (generation === undefined || deletionTimestamp !== undefined) return undefined;
+  const ended = rollout.generation ?? generationOfEnd(plan);
+  return {
+    isAfterEnd: ended !== undefined && generation > ended,
+    isNew: rollout.run !== generation,
+  };
+}
+
+interface Scene {
+  readonly dialect: Dialect;
+  readonly plan: KubeObject;
+  readonly rollout: Rollout;
+  readonly world: World;
+  readonly known: Known;
+}
+
+export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls'> {
+  const { dialect, rollout, world } = scene;
+  const facts = new Map<string, TargetFacts | undefined>();
+  // Most targets may be done, and not every decision needs the facts of all others.
+  const find = (key: string): TargetFacts | undefined => {
+    const stage = rollout.stages.findLast((each) => targetIn(each, key));
+    const target = stage && targetIn(stage, key);
+    return target && factsOf(scene, stage, target);
+  };
+  const watchesNodes = dialect.watched.some(({ resource }) => kindOf(resource) === kindOf(nodes));
+  return {
+    rollout,
+    facts: { get: (key) => facts.getOrInsertComputed(key, find) },
+    observable: dialect.signal.observable?.(world),
+    claim: dialect.claims && claimOf(dialect.name, scene.plan),
+    awaits: dialect.awaits?.(scene.plan, world),
+    controlPlane: scene.known.controlPlane,
+    foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) =>
+      freshWork(work, scene.known, now),
+    ),
+    fleet: watchesNodes ? world.list(nodes) : undefined,
+    apiServers: dialect.versions ? dialect.endpoints(world) : undefined,
+    paceMs: paceOf(scene),
+    payloadsWatchedMs: hasStarted(rollout) ? undefined : scene.known.watchPayloads?.(rollout),
+  };
+}
+
+/** Read-only commands watch nothing, so for them it counts from the signal. */
+function freshWork(work: ForeignWork, { watchForeign }: Known, now: number): ObservedForeignWork[] {
+  const sent = now - Date.parse(work.attempt);
+  const ageMs = watchForeign?.(work) ?? (Number.isNaN(sent) ? 0 : Math.max(0, sent));
+  const isOld = sent >= FOREIGN_ATTEMPT_MS;
+  const leftMs = STALE_AFTER_MS - ageMs;
+  return isOld || leftMs <= 0 ? [] : [{ ...work, since: rfc3339(now - ageMs), leftMs }];
+}
+
+function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
+  const { dialect, plan, world, rollout, known } = scene;
+  const object = dialect.objectOf(stage, target, world);
+  if (!object) return { exists: false, observation: { kind: 'none' } };
+  const observation = dialect.signal.read(world, rollout, stage, target, plan);
+  const node = dialect.drainDelegation?.nodeOf(stage, target, world);
+  // Nobody waits for what is done.
+  const watched = target.state === 'done' ? undefined : known.watch?.(target, observation);
+  return {
+    ...ownFacts(object),
+    version: dialect.versions ? dialect.versions.of(object) : kubeletVersionOf(object),
+    // Not for a stage that changes no version, such as one of image bundles.
+    isThere:
+      stage.keepsVersion || stage.forced
+        ? undefined
+        : dialect.versions?.runs?.(object, stage.version),
+    ...versionFacts(scene, stage, target, object),
+    agent: dialect.agents?.of(object),
+    unfit: stage.keepsVersion ? undefined : dialect.agents?.unfitFor?.(object, stage.version),
+    occupant: () => dialect.occupantOf?.(world, target, plan),
+    drainDelegation: delegationOf(scene, target),
+    node: node && viewOf(node),
+    ...(dialect.unnamedCordon && {
+      unnamedCordon: () => dialect.unnamedCordon?.(world, rollout, stage, target, plan),
+    }),
+    isUnclaimed: (policy) => {
+      if (!node || dialect.claims?.(node, policy) !== true) return false;
+      return (
+        claimOn(node) !== claimOf(dialect.name, plan) ||
+        world.lacks?.(nodes, node.metadata.name) === true
+      );
+    },
+    drainPreview:
+      node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),
+    drain: node && known.drainOf?.(node.metadata.name, ownerOf(rollout, target)),
+    watchedMs: watched?.watchedMs,
+    followedMs: watched?.followedMs,
+    prefetch: dialect.signal.prefetchOf?.(world, rollout, stage, target),
+    downloads: dialect.signal.downloadsOf?.(world, rollout, stage, target),
+    refusal: known.refusalOf?.(rollout, target),
+    observation,
+  };
+}
+
+/** What an ended rollout is compared with. Of targets that are open, nobody asks. */
+function versionFacts(
+  { dialect, plan, world, rollout }: Scene,
+  stage: Stage,
+  target: Target,
+  object: KubeObject,
+): Pick<TargetFacts, 'asked' | 'isBehind'> {
+  if (!isFinal(rollout)) return {};
+  // What a virtual Node reports is no version of a host.
+  const isUpgraded =
+    target.state === 'done' && stage.keepsVersion !== true && virtualBy(object) === undefined;
+  return {
+    asked: dialect.signal.askedOf?.(world, rollout, stage, target),
+    isBehind: isUpgraded ? dialect.isBehind?.(object, stage, plan) : undefined,
+  };
+}
+
+const ownFacts = onceForEach((object: KubeObject) => {
+  const ready = readyCondition(object);
+  return {
+    exists: true,
+    platform: platformOf(object),
+    labels: object.metadata.labels,
+    virtual: virtualBy(object),
+    ready: ready && ready.status === 'True',
+    readySince: ready?.lastTransitionTime,
+  };
+});
+
+function delegationOf({ dialect, known }: Scene, target: Target): TargetFacts['drainDelegation'] {
+  if (!dialect.drainDelegation) return false;
+  if (dialect.drainDelegation.always || known.isReadOnly) return true;
+  return known.drainDelegationOf?.(target) ?? 'unasked';
+}
+
+const viewOf = onceForEach(
+  (node: Node): NodeView => ({
+    name: node.metadata.name,
+    unschedulable: node.spec?.unschedulable === true,
+    cordonOwner: cordonOwner(node),
+    taintOwner: pendingOwner(node),
+    claim: claimOn(node),
+  }),
+);
+
+/** The 90th percentile of what finished targets took, as their agents say; never the longest: one that lies must not count. */
+function paceOf({ dialect, plan, world, rollout }: Scene): number | undefined {
+  // Nobody reports.
+  if (dialect.signal.observable) return undefined;
+  const spent = withStages(rollout)
+    .flatMap(({ stage, target }) => {
+      if (target.state !== 'done') return [];
+      const observation = dialect.signal.read(world, rollout, stage, target, plan);
+      const spent = observation.kind === 'none' ? undefined : observation.report?.spent;
+      return spent ? Object.values(spent).reduce((sum, ms) => sum + ms, 0) : [];
+    })
+    .toSorted((a, b) => a - b);
+  return spent.length > 1 ? spent[Math.floor((spent.length - 1) * 0.9)] : undefined;
+}
+
+/** `<os>-<architecture>` from the well-known labels; undefined if one is missing. */
+export function platformOf({ metadata: { labels = {} } }: KubeObject): string | undefined {
+  const [os, architecture] = [labels['kubernetes.io/os'], labels['kubernetes.io/arch']];
+  return os && architecture ? `${os}-${architecture}` : undefined;
+}
+
+/** Milliseconds without a report after which a stuck node no longer blocks other plans. */
+export const STALE_AFTER_MS = 2 * 60 * 60 * 1000;
+
+/** Milliseconds: a node may show an old signal again, and each new leader observes that for the first time. */
+const FOREIGN_ATTEMPT_MS = 24 * 60 * 60 * 1000;

@@ -1,0 +1,394 @@
+/** What the leader does and says for a node that delegates its drain, and what it puts into a signal about cordons. */
+import { expect, onTestFinished, test } from 'vitest';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage, PAYLOAD } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { formatDuration } from '../../util/duration.ts';
+import { evaluationsFor } from '../assess/evaluate-target.ts';
+import { AFTER_TARGET } from '../gates/registry.ts';
+import { type Gate, stop } from '../gates/types.ts';
+import type { NodeView, Observation, TargetFacts } from '../model/decision.ts';
+import { because } from '../model/reasons.ts';
+import type { Stage } from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { decide } from './decide.ts';
+
+const OWNER = `plan-uid/${later(0)}/Plan`;
+const NODE: NodeView = {
+  name: 'n1',
+  unschedulable: false,
+  cordonOwner: undefined,
+  taintOwner: undefined,
+};
+const OURS: NodeView = { ...NODE, unschedulable: true, cordonOwner: OWNER };
+const THEIRS: NodeView = { ...NODE, unschedulable: true };
+const HELD = 'shop/web-1 was to end by 2026-11-20T08:00:00Z (held by example.com/backup)';
+const WEB =
+  'PodDisruptionBudget default/web blocks default/web-1: it needs 1 healthy pods and has 1 currently';
+const DRAIN_MS = buildPolicy().stepDeadlines.drain;
+
+const asking = (waitsFor: 'drain' | 'uncordon', more: object = {}): Observation => ({
+  kind: 'working',
+  step: waitsFor === 'drain' ? 'Cordoning' : 'UnCordoning',
+  attempt: later(0),
+  since: later(0),
+  waitsFor,
+  ...more,
+});
+
+function evaluationOf(
+  facts: Partial<TargetFacts>,
+  { policy = {}, now = 0 }: { policy?: Partial<RolloutPolicy>; now?: number } = {},
+) {
+  const stage = buildStage('worker', [buildTarget('w1', 'intended')]);
+  const snapshot = buildSnapshot(buildRollout([stage]), {
+    w1: { drainDelegation: true, node: OURS, observation: asking('drain'), ...facts },
+  });
+  const [target = buildTarget('w1')] = stage.targets;
+  const evaluation = evaluationsFor(snapshot, buildPolicy(policy), T0 + now).of(stage, target);
+  return { stage, target, evaluation };
+}
+
+const draining = (more: object = {}) =>
+  ({ kind: 'draining', since: T0, left: 2, ...more }) as const;
+const GONE = 'the pods are gone (kubectl get pods -A --field-selector spec.nodeName=n1 shows them)';
+const UNTIL = {
+  until: new Date(T0 + DRAIN_MS).toISOString().replace('.000', ''),
+  recheckMs: DRAIN_MS,
+};
+const AT_WORK = { phase: 'working', effect: 'node-action' } as const;
+const FAILED = { phase: 'failed', effect: 'fail', next: 'failed' } as const;
+
+test('who may drain is asked before anything else', () => {
+  const { evaluation, stage, target } = evaluationOf({ drainDelegation: 'unasked' });
+  expect(evaluation).toEqual({
+    ...AT_WORK,
+    reason: because('DrainDelegationUnknown', 'asking whether w1 delegates its drain'),
+    probe: { kind: 'drain-delegation', stage, target },
+  });
+  const unanswered = because('CannotDecide', 'no answer');
+  expect(evaluationOf({ drainDelegation: { unanswered, recheckMs: 7 } }).evaluation).toEqual({
+    ...AT_WORK,
+    gate: 'drain-delegation',
+    reason: unanswered,
+    ends: expect.any(String) as string,
+    recheckMs: 7,
+  });
+});
+
+test('a target without a Node need not be asked', () => {
+  const { evaluation } = evaluationOf({ drainDelegation: 'unasked', node: undefined });
+  expect(evaluation.nodeAction).toMatchObject({ kind: 'acknowledge', node: undefined });
+});
+
+test('the cordon names its owner, and the drain follows the policy', () => {
+  const options = { ...buildPolicy().drain.options, gracePeriodSeconds: 7 };
+  const policy = { drain: { ...buildPolicy().drain, options } };
+  const { evaluation, stage, target } = evaluationOf({ node: NODE });
+  expect(evaluation).toEqual({
+    ...AT_WORK,
+    reason: because('Draining', 'w1 is being cordoned'),
+    nodeAction: { kind: 'cordon', stage, target, node: 'n1', owner: OWNER },
+  });
+  expect(evaluationOf({}, { policy }).evaluation.nodeAction).toMatchObject({
+    kind: 'drain',
+    node: 'n1',
+    options,
+  });
+});
+
+test.each<[string, Partial<TargetFacts>, Partial<RolloutPolicy>, object]>([
+  ['the drain begins', {}, {}, because('Draining', 'w1 is being drained')],
+  [
+    'it is drained',
+    { drain: { kind: 'drained', since: T0 } },
+    {},
+    because('InFlight', 'w1 is drained'),
+  ],
+  [
+    'a controller without a Node',
+    { node: undefined },
+    {},
+    because('InFlight', 'w1 has no Node to drain'),
+  ],
+  [
+    'drains are disabled',
+    { node: NODE },
+    { drain: { ...buildPolicy().drain, enabled: false } },
+    because('InFlight', 'w1 is not drained: spec.drain.enabled of the policy is false'),
+  ],
+  [
+    'the end of a controller without a Node',
+    { node: undefined, observation: asking('uncordon') },
+    {},
+    because('InFlight', 'w1 is about to report its end'),
+  ],
+])('only a node that is drained is said to be: %s', (_name, facts, policy, reason) => {
+  expect(evaluationOf(facts, { policy }).evaluation.reason).toEqual(reason);
+});
+
+test.each<
+  [string, TargetFacts['drain'], { policy?: Partial<RolloutPolicy>; now?: number }, object]
+>([
+  [
+    'the pods cannot be listed',
+    draining({ left: 0 }),
+    {},
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('Draining', 'Refit could not list the pods of node n1 yet'),
+      ends: GONE,
+      ...UNTIL,
+    },
+  ],
+  [
+    'two pods are left',
+    draining(),
+    {},
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('Draining', '2 pods are left on node n1'),
+      ends: GONE,
+      ...UNTIL,
+    },
+  ],
+  [
+    'one pod is left',
+    draining({ left: 1 }),
+    {},
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('Draining', '1 pod is left on node n1'),
+      ends: GONE,
+      ...UNTIL,
+    },
+  ],
+  [
+    'more pods are left than are named',
+    draining({ left: 7, pods: ['default/a', 'default/b'] }),
+    {},
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('Draining', '7 pods are left on node n1 (default/a, default/b and 5 more)'),
+      ends: GONE,
+      ...UNTIL,
+    },
+  ],
+  [
+    'a budget blocks',
+    draining({ blockedBy: WEB }),
+    {},
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('DrainBlocked', `2 pods are left on node n1: ${WEB}`),
+      ends: 'the budget allows the eviction: run more replicas, or change the budget',
+      ...UNTIL,
+    },
+  ],
+  [
+    'a finalizer holds a pod, and no budget',
+    draining({ left: 1, blockedBy: HELD }),
+    {},
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('DrainBlocked', `1 pod is left on node n1: ${HELD}`),
+      ends: GONE,
+      ...UNTIL,
+    },
+  ],
+  [
+    'a drain without a deadline',
+    draining(),
+    { policy: { drain: { ...buildPolicy().drain, onDeadline: 'wait' } }, now: 9 * DRAIN_MS },
+    {
+      ...AT_WORK,
+      gate: 'drain',
+      reason: because('Draining', '2 pods are left on node n1'),
+      ends: GONE,
+    },
+  ],
+  [
+    'the very end of the deadline',
+    draining({ blockedBy: WEB }),
+    { now: DRAIN_MS },
+    {
+      ...FAILED,
+      reason: because(
+        'DrainTooLong',
+        `w1 was not drained within ${formatDuration(DRAIN_MS)}: 2 pods are left on node n1: ${WEB}`,
+      ),
+    },
+  ],
+  [
+    'the very end, where the drain may be left out then',
+    draining({ blockedBy: WEB }),
+    { now: DRAIN_MS, policy: { drain: { ...buildPolicy().drain, onDeadline: 'proceed' } } },
+    {
+      ...AT_WORK,
+      reason: because(
+        'InFlight',
+        `w1 was not drained within ${formatDuration(DRAIN_MS)}: 2 pods are left on node n1: ${WEB}`,
+      ),
+      nodeAction: expect.objectContaining({ kind: 'acknowledge', node: 'n1' }) as unknown,
+    },
+  ],
+  [
+    'somebody who holds up the plan',
+    { kind: 'drained', since: T0 },
+    { policy: { heldBy: 'Cluster default/prod' } },
+    {
+      ...AT_WORK,
+      gate: 'not-paused',
+      reason: because('Paused', 'Cluster default/prod is paused: w1 is not drained'),
+      ends: 'Cluster default/prod is resumed',
+    },
+  ],
+  [
+    'a pod that may not go',
+    { kind: 'failed', since: T0, reason: 'default/db has local data' },
+    {},
+    {
+      ...FAILED,
+      reason: because('DrainRefused', 'w1 cannot be drained: default/db has local data'),
+    },
+  ],
+])('what a drain waits for: %s', (_name, drain, options, expected) => {
+  expect(evaluationOf({ drain }, options).evaluation).toEqual(expected);
+});
+
+const VERIFYING = { phase: 'verifying', effect: 'node-action' } as const;
+
+test.each<[string, Observation, 'ours' | 'always', 'ours' | 'always']>([
+  ['its owner is in the mark', asking('uncordon'), 'ours', 'ours'],
+  ['the policy takes any', asking('uncordon'), 'always', 'always'],
+  [
+    'an original agent set it without a name',
+    asking('uncordon', { ownsCordon: true }),
+    'ours',
+    'always',
+  ],
+])(
+  'a node that waits for its uncordon says whose cordon goes: %s',
+  (_name, observation, uncordon, expected) => {
+    const policy = { drain: { ...buildPolicy().drain, uncordon } };
+    const { evaluation, stage, target } = evaluationOf({ observation }, { policy });
+    expect(evaluation).toEqual({
+      ...VERIFYING,
+      reason: because('InFlight', 'w1 is being uncordoned'),
+      nodeAction: { kind: 'acknowledge', stage, target, node: 'n1', uncordon: expected },
+    });
+  },
+);
+
+test('a node is not uncordoned before it is Ready', () => {
+  const { evaluation } = evaluationOf({ observation: asking('uncordon'), ready: false });
+  expect(evaluation).toEqual({
+    ...VERIFYING,
+    gate: 'node-ready',
+    reason: because('NodeNotReady', 'node w1 is not Ready'),
+    ends: 'the node is Ready',
+  });
+});
+
+test.each([
+  ['that waits for its uncordon', asking('uncordon'), { effect: 'fail', gate: 'toy' }],
+  [
+    'that is done',
+    { kind: 'succeeded', attempt: later(0), since: later(0) } as const,
+    { effect: 'verify' },
+  ],
+])('a verifier that says stop fails a target %s', (_name, observation, more) => {
+  const list = AFTER_TARGET as Gate[];
+  const toy: Gate = { name: 'toy', evaluate: () => stop('TargetFailed', 'it burns') };
+  list.push(toy);
+  onTestFinished(() => void list.splice(list.indexOf(toy), 1));
+  const reason = because('TargetFailed', 'it burns');
+  expect(evaluationOf({ observation }).evaluation).toEqual({
+    phase: 'failed',
+    next: 'failed',
+    reason,
+    ...more,
+  });
+});
+
+function signalOf(
+  facts: Partial<TargetFacts>,
+  policy: Partial<RolloutPolicy> = {},
+  more: Partial<Stage> = {},
+) {
+  const stage = buildStage('worker', [buildTarget('w1', 'intended')], more);
+  const agent = { soakMs: 5 };
+  const { signals } = decide(
+    buildSnapshot(buildRollout([stage]), { w1: facts }),
+    buildPolicy({ agent, ...policy }),
+    T0 + MINUTE / 2,
+  );
+  const [signal] = signals;
+  return { payload: signal?.payload, agent: signal?.agent };
+}
+
+const PLAIN = { soakMs: 5 };
+
+test.each<[string, Partial<TargetFacts>, Partial<RolloutPolicy>, object]>([
+  ['its cordon would be named so', { node: NODE }, {}, { ...PLAIN, cordonFor: OWNER }],
+  [
+    "somebody else's was found",
+    { node: THEIRS },
+    {},
+    { ...PLAIN, cordonFor: OWNER, foundCordoned: true },
+  ],
+  ['our own was found', { node: OURS }, {}, { ...PLAIN, cordonFor: OWNER }],
+  ['it has no Node', {}, {}, PLAIN],
+  [
+    'nothing is drained',
+    { node: NODE },
+    { drain: { ...buildPolicy().drain, enabled: false } },
+    PLAIN,
+  ],
+])('a signal tells the agent about cordons: %s', (_name, facts, policy, agent) => {
+  expect(signalOf(facts, policy)).toEqual({ payload: PAYLOAD, agent });
+});
+
+test('a plan that downloads nothing signals without a payload', () => {
+  const nothing = { payloads: undefined } as unknown as Partial<Stage>;
+  expect(signalOf({}, {}, nothing)).toEqual({ payload: undefined, agent: PLAIN });
+});
+
+test('an unsignalled intent counts its own slot as room', () => {
+  const stage = buildStage('worker', [buildTarget('w1', 'intended')], { maxInFlight: 2 });
+  const foreign = {
+    name: 'w9',
+    role: 'worker',
+    attempt: later(0),
+    since: later(0),
+    leftMs: HOUR,
+  } as const;
+  const snapshot = { ...buildSnapshot(buildRollout([stage])), foreignWork: [foreign] };
+  expect(decide(snapshot, buildPolicy(), T0).signals).toHaveLength(1);
+  const one = { ...snapshot, rollout: buildRollout([{ ...stage, maxInFlight: 1 }]) };
+  expect(decide(one, buildPolicy(), T0).signals).toEqual([]);
+});
+
+test('a drain with other options than the policy has now begins anew with those', () => {
+  const { options } = buildPolicy().drain;
+  const begun = evaluationOf({
+    node: NODE && { ...NODE, unschedulable: true },
+    drain: { ...draining(), options },
+  });
+  expect(begun.evaluation.nodeAction).toBeUndefined();
+  const outdated = { ...draining(), options: { ...options, gracePeriodSeconds: 7 } };
+  const { evaluation } = evaluationOf({
+    node: NODE && { ...NODE, unschedulable: true },
+    drain: outdated,
+  });
+  expect(evaluation.nodeAction).toMatchObject({ kind: 'drain', options });
+});

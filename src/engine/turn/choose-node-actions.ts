@@ -1,0 +1,165 @@
+/** Node actions: for targets that wait for the leader, for those that must stop, and to clean up. */
+import { isPendingFor } from '../../drain/cordon-marks.ts';
+import { type Evaluations, failureReason, touchedIn } from '../assess/evaluate-target.ts';
+import { factsOf, type TargetContext } from '../gates/types.ts';
+import { abortReason } from '../model/controls.ts';
+import {
+  isUnanswered,
+  type NodeAction,
+  type NodeView,
+  type Snapshot,
+  type TargetFacts,
+} from '../model/decision.ts';
+import type { Reason } from '../model/reasons.ts';
+import {
+  activeStage,
+  isFinal,
+  isOwnedBy,
+  pendingOwnerOf,
+  type RecordedState,
+  type Stage,
+  type Target,
+  targetsIn,
+} from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { chooseDrainAction, uncordonOf } from './choose-drain-action.ts';
+import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
+
+/** Taints per decision: targets later in the list have time. */
+const TAINTS_AT_ONCE = 20;
+
+export function nodeActionsOf(evaluations: Evaluations): NodeAction[] {
+  const { snapshot, policy } = evaluations;
+  if (snapshot.rollout.unread) return [];
+  const nodeActions = touchedIn(snapshot).flatMap(({ stage, targets }) =>
+    targets.flatMap((target) => nodeActionFor(evaluations, stage, target) ?? []),
+  );
+  return [
+    ...nodeActions,
+    ...taints(snapshot, policy),
+    ...downloadChecksOf(evaluations),
+    ...prefetchesOf(evaluations),
+  ];
+}
+
+function nodeActionFor(
+  evaluations: Evaluations,
+  stage: Stage,
+  target: Target,
+): NodeAction | undefined {
+  const { snapshot, policy } = evaluations;
+  const facts = factsOf(snapshot, target);
+  const { observation, node } = facts;
+  const canStop =
+    observation.kind === 'sent' ||
+    (observation.kind === 'working' && observation.cancellable === true);
+  if (mustStop(snapshot, target) && canStop) {
+    const reason = stopReason({ ...evaluations, stage, target }, facts);
+    return { kind: 'cancel', stage, target, node: node?.name, reason };
+  }
+  if (target.state === 'intended') return evaluations.of(stage, target).nodeAction;
+  // It failed or was aborted, but its upgrade completed: it still needs its uncordon.
+  const isComplete =
+    observation.kind === 'working' &&
+    observation.waitsFor === 'uncordon' &&
+    facts.drainDelegation !== false;
+  if (isComplete && mustStop(snapshot, target))
+    return {
+      kind: 'acknowledge',
+      stage,
+      target,
+      node: node?.name,
+      uncordon: uncordonOf(facts, policy),
+    };
+  return cleanUp(snapshot, stage, target, facts);
+}
+
+/** True for a failed target, and for any target in progress of a rollout that is aborted or over. */
+function mustStop({ rollout, controls }: Snapshot, { state }: Target): boolean {
+  if (state === 'done') return false;
+  return (
+    state === 'failed' || isFinal(rollout) || (controls.abort !== undefined && state === 'intended')
+  );
+}
+
+/** The plan has one reason, of one target: the others that failed have their own. */
+function stopReason(context: TargetContext, facts: TargetFacts): Reason {
+  const { rollout, controls } = context.snapshot;
+  if (controls.abort !== undefined) return abortReason(controls.abort);
+  const { reason } = rollout;
+  const [about] = reason?.message.split(/:? /) ?? [];
+  const isOthers =
+    about !== context.target.name &&
+    targetsIn(rollout, 'failed').some(({ name }) => name === about);
+  if (reason && !isOthers) return reason;
+  const drain = chooseDrainAction(context, facts);
+  return drain?.effect === 'fail' ? drain.reason : failureReason(context.target, facts, 'late');
+}
+
+function cleanUp(
+  snapshot: Snapshot,
+  stage: Stage,
+  target: Target,
+  facts: TargetFacts,
+): NodeAction | undefined {
+  const { rollout } = snapshot;
+  const { node } = facts;
+  if (node?.cordonOwner === undefined && node?.taintOwner === undefined) return undefined;
+  const { kind } = facts.observation;
+  // A failed target may still be at work: no pods before its end. A node that is not Ready gets none anyway.
+  const isAtWork = (kind === 'sent' || kind === 'working') && facts.ready !== false;
+  const isNeeded = (): boolean => isAtWork || hasOnNode(snapshot, rollout.stages, node, 'intended');
+  const cordon = isOwnedBy(rollout, node.cordonOwner) && !isNeeded();
+  const taint =
+    isPendingFor(node.taintOwner, pendingOwnerOf(rollout.source)) &&
+    !isToCome(snapshot, target, node);
+  return cordon || taint
+    ? { kind: 'clean-up', stage, target, node: node.name, cordon, taint }
+    : undefined;
+}
+
+/** True if the target, or another one on the same node, is still pending. */
+function isToCome(snapshot: Snapshot, target: Target, node: NodeView): boolean {
+  const { rollout } = snapshot;
+  if (isFinal(rollout)) return false;
+  const stage = activeStage(rollout);
+  return target.state === 'pending' || hasOnNode(snapshot, stage ? [stage] : [], node, 'pending');
+}
+
+function hasOnNode(
+  snapshot: Snapshot,
+  stages: readonly Stage[],
+  { name }: NodeView,
+  state: RecordedState,
+): boolean {
+  return targetsIn({ stages }, state).some(
+    (target) => factsOf(snapshot, target).node?.name === name,
+  );
+}
+
+/** Evicted pods must not move to a node that is drained next. */
+function taints(snapshot: Snapshot, policy: RolloutPolicy): NodeAction[] {
+  const stage = activeStage(snapshot.rollout);
+  if (!stage || isFinal(snapshot.rollout) || !policy.drain.softTaint || !policy.drain.enabled)
+    return [];
+  const isEvicting = stage.targets.some(
+    (each) => each.state === 'intended' && evicts(factsOf(snapshot, each)),
+  );
+  if (snapshot.controls.abort !== undefined || !isEvicting) return [];
+  return stage.targets
+    .flatMap((target): NodeAction[] => {
+      const { node } = factsOf(snapshot, target);
+      const isFree = target.state === 'pending' && node !== undefined && !node.unschedulable;
+      return isFree && node.taintOwner === undefined
+        ? [{ kind: 'taint', stage, target, node: node.name }]
+        : [];
+    })
+    .slice(0, TAINTS_AT_ONCE);
+}
+
+function evicts({ drainPreview, drain }: TargetFacts): boolean {
+  if (drain?.kind === 'draining' && drain.left > 0) return true;
+  return (
+    typeof drainPreview === 'object' && !isUnanswered(drainPreview) && drainPreview.evictable > 0
+  );
+}

@@ -1,0 +1,72 @@
+/** Runs a program whose output and time are limited. */
+import { type SpawnOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { formatDuration } from './duration.ts';
+import { RefitError } from './errors.ts';
+import { onAbort } from './waits.ts';
+
+/** How a program ended, and what it wrote. */
+export interface ShellResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Exit code of a program that was ended here; ssh's for its own errors. */
+export const BROKEN = 255;
+/** Somebody may own a host: it must neither fill our memory, nor hold us for ever. A step may wait half an hour for another. */
+const [MOST_CHARACTERS, PATIENCE_MS] = [1024 * 1024, 2 * 3_600_000];
+
+export interface ProgramOptions {
+  readonly input?: string;
+  readonly patienceMs?: number | undefined;
+  readonly abort?: AbortSignal;
+  /** Another user and environment than our own. */
+  readonly as?: Pick<SpawnOptions, 'uid' | 'gid' | 'env'>;
+}
+
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  options: ProgramOptions,
+) {
+  const { input = '', patienceMs = PATIENCE_MS, abort, as } = options;
+  using watch = new DisposableStack();
+  return await new Promise<ShellResult>((resolve, reject) => {
+    const child = spawn(program, args, { ...as, stdio: 'pipe' });
+    const text = { stdout: '', stderr: '' };
+    let broken: string | undefined;
+    const giveUp = (why: string): void => {
+      broken ??= why;
+      child.kill('SIGKILL');
+      child.stdout.destroy();
+    };
+    const late = setTimeout(
+      giveUp,
+      patienceMs,
+      `the script did not end within ${formatDuration(patienceMs)}`,
+    ).unref();
+    if (abort) watch.use(onAbort(abort, () => giveUp('the wait for the script was ended')));
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].setEncoding('utf8').on('data', (chunk: string) => {
+        if (text[name].length < MOST_CHARACTERS) text[name] += chunk;
+        else giveUp('it printed more than 1 MiB');
+      });
+    child.once('error', (error) =>
+      reject(
+        new RefitError('REFIT_SSH', `cannot start ${program} on this machine: ${error.message}`),
+      ),
+    );
+    // A shared connection keeps standard error open, so the event `close` would come too late.
+    const ended = [once(child, 'exit'), once(child.stdout, 'close')];
+    const settled = (): void => {
+      clearTimeout(late);
+      if (broken === undefined) resolve({ code: child.exitCode ?? BROKEN, ...text });
+      else resolve({ code: BROKEN, stdout: '', stderr: broken });
+    };
+    Promise.all(ended).then(() => setImmediate(() => setImmediate(settled)), reject);
+    // It may exit before it has read its input; the exit code says why.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input);
+  });
+}

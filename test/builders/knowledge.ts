@@ -1,6 +1,0 @@
-/** What a leader knows: what its views show, and its own writes. */
-import { freshWorld, OwnWrites, type Views } from '../../src/engine/observe/world.ts';
-
-export function knowledgeOf(views: Views, ownWrites = new OwnWrites()) {
-  return { world: freshWorld(views, ownWrites), ownWrites };
-}

@@ -1,0 +1,59 @@
+/** One pass of a leader over a Plan, for tests: what it records, and which targets it signals then. */
+import type { Plan } from '../../../src/api/autopilot/plan.ts';
+import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import type { Dialect, World } from '../../../src/engine/contract/dialect.ts';
+import type { EndpointHealth, Snapshot } from '../../../src/engine/model/decision.ts';
+import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
+import { gather } from '../../../src/engine/snapshot/gather.ts';
+import { decide } from '../../../src/engine/turn/decide.ts';
+import { MINUTE, T0 } from '../clock/times.ts';
+import { HEALTHY } from './snapshots.ts';
+
+export const PASS_TIME = T0 + MINUTE;
+
+export interface Pass {
+  readonly plan: Plan;
+  readonly world: World;
+  readonly health?: readonly EndpointHealth[];
+}
+
+export interface Passed {
+  /** As recorded; the same object if nothing is recorded. */
+  readonly plan: Plan;
+  /** Names, in the order in which they are signalled. */
+  readonly signalled: readonly string[];
+}
+
+/** As a new leader: it knows only what the objects say. */
+export function passOver(
+  { plan, world, health = HEALTHY }: Pass,
+  dialect: Dialect<Plan> = autopilot,
+): Passed {
+  const seen = (as: Plan): Snapshot =>
+    gather(dialect, as, world, PASS_TIME, { controlPlane: health, preconditions: [] });
+  const { record } = decide(seen(plan), DEFAULT_POLICY, PASS_TIME);
+  const recorded = record ? dialect.project(record, plan, PASS_TIME) : plan;
+  const { signals } = decide(seen(recorded), DEFAULT_POLICY, PASS_TIME);
+  return { plan: recorded, signalled: signals.map(({ target }) => target.name) };
+}
+
+/**
+ * The state of the plan, and by name those of its targets without `Signal`; bundles as `bundle/<name>`, and all of it with
+ * several commands as `<command>/<name>`.
+ */
+export function wordsOf({ status }: Plan): Readonly<Record<string, string>> {
+  const { state = '', commands = [] } = status ?? {};
+  const targets = commands.flatMap(({ id, k0supdate, airgapupdate }) => {
+    const bundles = (airgapupdate?.workers ?? []).map((entry) => ({
+      ...entry,
+      name: `bundle/${entry.name}`,
+    }));
+    return [...bundles, ...(k0supdate?.controllers ?? []), ...(k0supdate?.workers ?? [])].map(
+      ({ name, state: word }) => [
+        commands.length > 1 ? `${id}/${name}` : name,
+        word.replace('Signal', ''),
+      ],
+    );
+  });
+  return { state, ...(Object.fromEntries(targets) as Record<string, string>) };
+}

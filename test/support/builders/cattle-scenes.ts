@@ -1,0 +1,105 @@
+/** One controller of Rancher's Plans over an in-memory API server, which refuses what a test says. */
+import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
+import { cattlePlans } from '../../../src/api/kinds.ts';
+import { cattle } from '../../../src/dialects/cattle/plan/cattle-dialect.ts';
+import { DEFAULT_JOB_SETTINGS } from '../../../src/dialects/cattle/plan/config.ts';
+import { NODE_LABEL } from '../../../src/dialects/cattle/plan/names.ts';
+import type { RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { type Job, jobs, type KubeObject, nodes } from '../../../src/kube/resources.ts';
+import { claimOn } from '../../../src/signal/at-work.ts';
+import { FakeClock } from '../clock/fake-clock.ts';
+import { later, T0 } from '../clock/times.ts';
+import { buildCattlePlan, type CattleSpec } from './cattle-plans.ts';
+import { MemoryApi, refusal } from './memory-api.ts';
+import { buildNode } from './nodes.ts';
+import { buildReconciler } from './reconcilers.ts';
+import { buildPolicy } from './rollout-policies.ts';
+
+interface SceneOptions {
+  readonly policyOf?: (plan: KubeObject) => Partial<RolloutPolicy>;
+  readonly refuse?: (object: KubeObject, subresource?: string) => boolean;
+}
+
+export const LIMITED = { maxUnavailable: { nodes: 1 } };
+
+/** A Plan for the node of that name. */
+export function selecting(name: string, node: string, more: Partial<CattleSpec> = {}): CattlePlan {
+  return buildCattlePlan(name, {
+    nodeSelector: { matchLabels: { 'kubernetes.io/hostname': node } },
+    ...more,
+  });
+}
+
+export function buildCattleScene(
+  plans: readonly CattlePlan[],
+  names: readonly string[],
+  options: SceneOptions = {},
+) {
+  const { policyOf = () => ({}), refuse = () => false } = options;
+  const api = new MemoryApi();
+  const clock = new FakeClock(T0);
+  for (const name of names)
+    api.put(nodes, buildNode(name, { labels: { 'kubernetes.io/hostname': name } }));
+  for (const plan of plans) api.put(cattlePlans, plan);
+  const refused: string[] = [];
+  const check = ({ metadata, ...rest }: KubeObject, subresource?: string): void => {
+    if (!refuse({ metadata, ...rest }, subresource)) return;
+    refused.push(metadata.name);
+    throw refusal(403, 'Forbidden');
+  };
+  const create: KubeClient['create'] = async (resource, object, more) => {
+    check(object);
+    const metadata = { ...object.metadata, creationTimestamp: later(clock.monotonic()) };
+    return await api.client.create(resource, { ...object, metadata }, more);
+  };
+  const replace: KubeClient['replace'] = async (resource, object, more) => {
+    check(object, more?.subresource);
+    return await api.client.replace(resource, object, more);
+  };
+  const dialect = cattle({
+    name: 'controller',
+    namespace: 'system-upgrade',
+    job: DEFAULT_JOB_SETTINGS,
+  });
+  const client = { ...api.client, create, replace };
+  const policyFor = (plan: KubeObject): RolloutPolicy => buildPolicy(policyOf(plan));
+  const { catchUp, reconcile } = buildReconciler(dialect, api, { clock, client, policyFor });
+  const view = api.view(jobs);
+  const made = (): readonly Job[] => {
+    view.catchUp();
+    return view.list();
+  };
+  return {
+    api,
+    made,
+    refused,
+    /** Every Plan has its turn so many times; what a turn rejects with is what was refused. */
+    look: async (times = 4, stepMs = 1_000): Promise<void> => {
+      for (let turn = 0; turn < times; turn++) {
+        for (const { metadata } of plans) {
+          catchUp();
+          await clock.runUntil(
+            reconcile(`${metadata.namespace}/${metadata.name}`).catch(() => undefined),
+          );
+        }
+        await clock.advance(stepMs);
+      }
+    },
+    atWork: () =>
+      made().flatMap(({ metadata, status }) =>
+        status ? [] : (metadata.labels?.[NODE_LABEL] ?? []),
+      ),
+    claims: () => names.flatMap((name) => claimOn(api.read(nodes, name)) ?? []),
+    complete: (name: string | undefined): void => {
+      const condition = {
+        type: 'Complete',
+        status: 'True',
+        lastTransitionTime: later(clock.monotonic()),
+      } as const;
+      for (const job of made())
+        if (job.metadata.labels?.[NODE_LABEL] === name)
+          api.put(jobs, { ...job, status: { conditions: [condition] } });
+    },
+  };
+}

@@ -1,0 +1,81 @@
+/** What a gate is asked, for tests: a target n1 with two platforms, alone and at rest unless told otherwise. */
+
+import type { GateInput } from '../../../src/engine/gates/types.ts';
+import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
+import type {
+  EndpointHealth,
+  ObservedForeignWork,
+  TargetFacts,
+} from '../../../src/engine/model/decision.ts';
+import type { Role } from '../../../src/engine/model/rollout.ts';
+import { later, T0 } from '../clock/times.ts';
+import { buildPolicy } from './rollout-policies.ts';
+import { buildFacts } from './snapshots.ts';
+import { buildStage, PAYLOAD } from './stages.ts';
+import { buildTarget } from './targets.ts';
+
+export const DOWN: EndpointHealth = { name: 'c2', ready: false, detail: '/readyz says 500' };
+export const NODE = {
+  name: 'n1',
+  unschedulable: false,
+  cordonOwner: undefined,
+  taintOwner: undefined,
+};
+export const CLEAR = { evictable: 2, obstacles: [], refused: [] };
+export const OBSTACLE = {
+  budget: 'default/web',
+  pods: ['default/web-1'],
+  reason: 'it wants all of them',
+};
+export const refusedPods = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    pod: `p${index + 1}`,
+    reason: 'has no controller, so nobody would create it anew' as const,
+  }));
+const TWO = { 'linux-amd64': PAYLOAD, 'linux-arm64': PAYLOAD };
+
+export function input(
+  role: Role,
+  facts: Partial<TargetFacts> = {},
+  controlPlane?: readonly EndpointHealth[],
+  payloads: GateInput['stage']['payloads'] = TWO,
+  more: Partial<Pick<GateInput, 'foreignWork' | 'room'>> = {},
+): GateInput {
+  const stage = buildStage(role, ['n1'], { payloads });
+  const common = { controlPlane, foreignWork: [], controls: NO_CONTROLS, room: 1 };
+  const context = { policy: buildPolicy(), now: T0 };
+  return {
+    stage,
+    target: buildTarget('n1'),
+    facts: buildFacts(facts),
+    earlier: [],
+    ...common,
+    ...context,
+    census: undefined,
+    checked: [],
+    unfit: new Map(),
+    expectedMs: undefined,
+    ...more,
+  };
+}
+
+export const other = (name: string, role: Role, since = later(0)): ObservedForeignWork => ({
+  name,
+  role,
+  attempt: since,
+  since,
+  leftMs: 60_000,
+});
+export const among = (role: Role, others: readonly ObservedForeignWork[], room = 1): GateInput =>
+  input(role, {}, undefined, TWO, { foreignWork: others, room });
+
+/** Done since T0, or since whatever is said. */
+export function resting(restMs: number | undefined, now: number, since = later(0)): GateInput {
+  const given = input('worker', { observation: { kind: 'succeeded', attempt: since, since } });
+  return { ...given, now, stage: { ...given.stage, ...(restMs === undefined ? {} : { restMs }) } };
+}
+
+export const judged = (version: string): GateInput => ({
+  ...input('worker', { version }),
+  apiServers: [{ name: 'c1', version: version }],
+});

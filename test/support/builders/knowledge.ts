@@ -1,0 +1,6 @@
+/** What a leader knows: what its views show, and its own writes. */
+import { freshWorld, OwnWrites, type Views } from '../../../src/engine/snapshot/world.ts';
+
+export function knowledgeOf(views: Views, ownWrites = new OwnWrites()) {
+  return { world: freshWorld(views, ownWrites), ownWrites };
+}

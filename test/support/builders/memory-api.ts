@@ -1,0 +1,198 @@
+/** The smallest API server, for tests of reconcilers: objects with resourceVersions, and views that lag behind. */
+import type { DeleteOptions, KubeClient, WriteOptions } from '../../../src/kube/client.ts';
+import {
+  compareResourceVersions,
+  type KubeObject,
+  pathOf,
+  type Resource,
+} from '../../../src/kube/resources.ts';
+import { StatusError } from '../../../src/kube/status-error.ts';
+import { isRecord } from '../../../src/util/json.ts';
+
+export interface LaggingView<T extends KubeObject> {
+  get(name: string): T | undefined;
+  list(): T[];
+  resourceVersion(): string | undefined;
+  /** Until then the view shows what it showed at the last call, or nothing at all. */
+  catchUp(): void;
+}
+
+export class MemoryApi {
+  readonly #objects = new Map<string, KubeObject>();
+  #hooks: readonly ((call: string) => void)[] = [];
+  #version = 0;
+  /** Every call in order, such as `replace plans/autopilot/status`. */
+  readonly calls: string[] = [];
+
+  /** Of the API server. */
+  version = 'v1.36.3';
+  /** Creates or replaces an object, as another client would. */
+  put<T extends KubeObject>(resource: Resource<T>, object: T): T {
+    const stored = {
+      ...object,
+      metadata: { ...object.metadata, resourceVersion: String(++this.#version) },
+    };
+    this.#objects.set(pathOf(resource, { name: object.metadata.name }), stored);
+    return stored;
+  }
+
+  change<T extends KubeObject>(
+    resource: Resource<T>,
+    name: string,
+    change: (object: T) => T,
+  ): void {
+    this.put(resource, change(this.read(resource, name)));
+  }
+
+  remove(resource: Resource, name: string): void {
+    this.#objects.delete(pathOf(resource, { name }));
+    this.#version++;
+  }
+
+  /** Throws 404 if there is none. */
+  read<T extends KubeObject>(resource: Resource<T>, name: string): T {
+    const object = this.#objects.get(pathOf(resource, { name }));
+    if (!object) throw refusal(404, 'NotFound');
+    return copyOf(object) as T;
+  }
+
+  /** Runs before the next call that begins with `prefix` is carried out; what it throws is the answer. */
+  before(prefix: string, hook: () => void): void {
+    const once = (call: string): void => {
+      if (!call.startsWith(prefix)) return;
+      this.#hooks = this.#hooks.filter((other) => other !== once);
+      hook();
+    };
+    this.#hooks = [...this.#hooks, once];
+  }
+
+  view<T extends KubeObject>(resource: Resource<T>): LaggingView<T> {
+    let seen = new Map<string, T>();
+    let version: string | undefined;
+    return {
+      get: (name) => seen.get(name),
+      list: () => [...seen.values()],
+      resourceVersion: () => version,
+      catchUp: () => {
+        seen = new Map(this.#all(resource).map((object) => [object.metadata.name, object]));
+        version = String(this.#version);
+      },
+    };
+  }
+
+  get client(): KubeClient {
+    const used = {
+      raw: async (path: string) =>
+        await this.#answer(`get ${path}`, () => ({
+          status: 200,
+          body: JSON.stringify({ gitVersion: this.version }),
+        })),
+      get: async <T extends KubeObject>(resource: Resource<T>, name: string) =>
+        await this.#answer(`get ${resource.plural}/${name}`, () => this.read(resource, name)),
+      listAll: async <T extends KubeObject>(resource: Resource<T>) =>
+        await this.#answer(`list ${resource.plural}`, () => ({ items: this.#all(resource) })),
+      replace: async <T extends KubeObject>(
+        resource: Resource<T>,
+        object: T,
+        { subresource }: WriteOptions = {},
+      ) =>
+        await this.#answer(
+          `replace ${[resource.plural, object.metadata.name, subresource].filter(Boolean).join('/')}`,
+          () => this.#replace(resource, object, subresource),
+        ),
+      create: async <T extends KubeObject>(resource: Resource<T>, object: T) =>
+        await this.#answer(`create ${resource.plural}/${object.metadata.name}`, () =>
+          this.#create(resource, object),
+        ),
+      delete: async (
+        resource: Resource,
+        name: string,
+        { uid, resourceVersion }: DeleteOptions = {},
+      ) =>
+        await this.#answer(`delete ${resource.plural}/${name}`, () => {
+          const { metadata } = this.read(resource, name);
+          const isSame = (wanted: string | undefined, is: string | undefined): boolean =>
+            !wanted || wanted === is;
+          if (!isSame(uid, metadata.uid) || !isSame(resourceVersion, metadata.resourceVersion))
+            throw refusal(409, 'Conflict');
+          this.remove(resource, name);
+        }),
+      /** Merges members of `metadata` only; null removes an annotation or label. */
+      patch: async <T extends KubeObject>(
+        resource: Resource<T>,
+        name: string,
+        patch: Pick<T, 'metadata'>,
+      ) =>
+        await this.#answer(`patch ${resource.plural}/${name}`, () => {
+          const { metadata, ...rest } = this.read(resource, name);
+          const wanted = patch.metadata.resourceVersion ?? metadata.resourceVersion;
+          if (wanted !== metadata.resourceVersion) throw refusal(409, 'Conflict');
+          const merged = (key: 'annotations' | 'labels'): Record<string, string> => {
+            const entries = Object.entries({ ...metadata[key], ...patch.metadata[key] });
+            return Object.fromEntries(
+              entries.filter(([, value]) => (value as string | null) !== null),
+            );
+          };
+          const both = { annotations: merged('annotations'), labels: merged('labels') };
+          return this.put(resource, {
+            ...rest,
+            metadata: { ...metadata, ...patch.metadata, ...both },
+          } as T);
+        }),
+    };
+    return used as unknown as KubeClient;
+  }
+
+  /** Ignores selectors. */
+  #all<T extends KubeObject>(resource: Resource<T>): T[] {
+    const prefix = `${pathOf(resource)}/`;
+    const all = [...this.#objects].filter(([path]) => path.startsWith(prefix));
+    return all.map(([, object]) => copyOf(object) as T);
+  }
+
+  async #answer<T>(call: string, answer: () => T): Promise<T> {
+    await Promise.resolve();
+    this.calls.push(call);
+    for (const hook of this.#hooks) hook(call);
+    return answer();
+  }
+
+  #create<T extends KubeObject>(resource: Resource<T>, object: T): T {
+    const { name } = object.metadata;
+    if (this.#objects.has(pathOf(resource, { name }))) throw refusal(409, 'AlreadyExists');
+    return copyOf(
+      this.put(resource, { ...object, metadata: { uid: `${name}-uid`, ...object.metadata } }),
+    );
+  }
+
+  #replace<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    subresource: string | undefined,
+  ): T {
+    const stored = this.read(resource, object.metadata.name);
+    const { uid, resourceVersion = '0' } = object.metadata;
+    if (
+      uid !== stored.metadata.uid ||
+      compareResourceVersions(resourceVersion, stored.metadata.resourceVersion ?? '0')
+    )
+      throw refusal(409, 'Conflict');
+    const { status } = stored as T & { readonly status?: unknown };
+    const main = { ...object, ...(status === undefined ? {} : { status }) };
+    if (subresource === undefined) return copyOf(this.put(resource, main));
+    return copyOf(this.put(resource, { ...object, metadata: stored.metadata }));
+  }
+}
+
+export function refusal(code: number, reason: string): StatusError {
+  return new StatusError({ kind: 'Status', code, reason, message: `${reason} by the test` });
+}
+
+/** Of an object as JSON has it; much faster than structuredClone. */
+function copyOf<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(copyOf) as T;
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, copyOf(member)]),
+  ) as T;
+}

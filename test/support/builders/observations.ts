@@ -1,0 +1,29 @@
+/** What nodes say about their signal, for tests; the attempt begins and the node answers at the given moment. */
+import type { Observation } from '../../../src/engine/model/decision.ts';
+import { later } from '../clock/times.ts';
+
+export const NONE: Observation = { kind: 'none' };
+
+export function sent(attempt: string = later(0)): Observation {
+  return { kind: 'sent', attempt, since: attempt };
+}
+
+export function working(
+  step: string,
+  attempt: string = later(0),
+  since: string = attempt,
+): Observation {
+  return { kind: 'working', step, attempt, since };
+}
+
+export function succeeded(attempt: string = later(0), since: string = attempt): Observation {
+  return { kind: 'succeeded', attempt, since };
+}
+
+export function failed(
+  message: string,
+  attempt: string = later(0),
+  since: string = attempt,
+): Observation {
+  return { kind: 'failed', message, attempt, since };
+}

@@ -1,0 +1,226 @@
+/** The pods of a cluster as a drain sees them: the test answers evictions and ends the pods. */
+import type {
+  EvictOptions,
+  KubeClient,
+  ListAllOptions,
+  RequestOptions,
+  WatchEvent,
+  WatchOptions,
+} from '../../../src/kube/client.ts';
+import {
+  type KubeList,
+  type KubeObject,
+  keyOf,
+  type Pod,
+  type PodDisruptionBudget,
+  type Resource,
+  type Status,
+} from '../../../src/kube/resources.ts';
+import { StatusError } from '../../../src/kube/status-error.ts';
+
+/** One eviction as it was asked for. */
+export interface Asked {
+  /** `namespace/name`. */
+  readonly pod: string;
+  readonly uid: string | undefined;
+  readonly gracePeriodSeconds: number | undefined;
+}
+
+type Change = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Pod };
+type Sink = (event: WatchEvent<KubeObject> | Error) => void;
+
+export class PodApi {
+  readonly #pods = new Map<string, Pod>();
+  readonly #watches = new Set<{ readonly selector: string; readonly sink: Sink }>();
+  readonly #history: Change[] = [];
+  #version = 0;
+  /** In the order in which they came. */
+  readonly evictions: Asked[] = [];
+  /** Names of the DaemonSets that exist; the answer to questions about others is 404. */
+  readonly daemonSets = new Set<string>();
+  /** Labels of the namespaces that can be read, by name. */
+  readonly namespaces = new Map<string, Record<string, string>>();
+  budgets: PodDisruptionBudget[] = [];
+  /** Each question that was not about an eviction. */
+  readonly reads: string[] = [];
+  /** Answers an eviction: by default the pod begins to end. What it throws is the refusal. */
+  onEvict: (asked: Asked) => void = ({ pod }) => this.end(pod);
+
+  /** How many watches are open. */
+  get watching(): number {
+    return this.#watches.size;
+  }
+
+  /** All pods of a node, as they are now. */
+  on(node: string): Pod[] {
+    return this.#selected(`spec.nodeName=${node}`);
+  }
+
+  /** Ends every open watch with `error`. */
+  breakWatches(error: Error): void {
+    for (const { sink } of this.#watches) sink(error);
+  }
+
+  put(pod: Pod): void {
+    const type = this.#pods.has(keyOf(pod)) ? 'MODIFIED' : 'ADDED';
+    const stored = {
+      ...pod,
+      metadata: { ...pod.metadata, resourceVersion: String(++this.#version) },
+    };
+    this.#pods.set(keyOf(pod), stored);
+    this.#tell(type, stored);
+  }
+
+  /** Marks a pod as on its way out, as of now; `metadata` may hold it up. */
+  end(key: string, metadata: Partial<Pod['metadata']> = {}): void {
+    const pod = this.#read(key);
+    this.put({
+      ...pod,
+      metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:30Z', ...metadata },
+    });
+  }
+
+  remove(key: string): void {
+    const pod = this.#read(key);
+    this.#pods.delete(key);
+    this.#tell('DELETED', {
+      ...pod,
+      metadata: { ...pod.metadata, resourceVersion: String(++this.#version) },
+    });
+  }
+
+  get client(): KubeClient {
+    const used = {
+      evict: async (
+        pod: { name: string; namespace: string; uid?: string },
+        options: EvictOptions = {},
+      ) => {
+        await Promise.resolve();
+        const { name, namespace, uid } = pod;
+        const asked = {
+          pod: `${namespace}/${name}`,
+          uid,
+          gracePeriodSeconds: options.gracePeriodSeconds,
+        };
+        this.evictions.push(asked);
+        this.onEvict(asked);
+      },
+      get: async (resource: Resource, name: string, { namespace }: RequestOptions = {}) => {
+        await Promise.resolve();
+        this.reads.push(`get ${resource.plural} ${namespace}/${name}`);
+        const labels = this.namespaces.get(name);
+        if (resource.plural === 'namespaces' && labels) return { metadata: { name, labels } };
+        if (!this.daemonSets.has(name))
+          throw refuse({ code: 404, reason: 'NotFound', details: { name } });
+        return { metadata: { name, namespace } };
+      },
+      listAll: async (
+        resource: Resource,
+        options: ListAllOptions<KubeObject> = {},
+      ): Promise<KubeList<KubeObject>> => {
+        const { fieldSelector = '', transform = (each) => each } = options;
+        await Promise.resolve();
+        this.reads.push(`list ${resource.plural} ${fieldSelector}`.trimEnd());
+        const items = resource.plural === 'pods' ? this.#selected(fieldSelector) : this.budgets;
+        return {
+          metadata: { resourceVersion: String(this.#version) },
+          items: items.map(transform),
+        };
+      },
+      watch: (_resource: unknown, options: WatchOptions) => this.#watch(options),
+    };
+    return used as unknown as KubeClient;
+  }
+
+  #read(key: string): Pod {
+    const pod = this.#pods.get(key);
+    if (!pod) throw refuse({ code: 404, reason: 'NotFound' });
+    return pod;
+  }
+
+  #selected(selector: string): Pod[] {
+    return [...this.#pods.values()].filter(
+      (pod) => selector === `spec.nodeName=${pod.spec?.nodeName}`,
+    );
+  }
+
+  #tell(type: 'ADDED' | 'MODIFIED' | 'DELETED', pod: Pod): void {
+    const event = { type, object: structuredClone(pod) };
+    this.#history.push(event);
+    for (const { selector, sink } of this.#watches) if (concerns(selector, event)) sink(event);
+  }
+
+  /** The start of a watch: all objects with the final bookmark, or the changes since a version. */
+  #backlog({
+    fieldSelector = '',
+    sendInitialEvents,
+    resourceVersion = '0',
+  }: WatchOptions): WatchEvent<KubeObject>[] {
+    if (!sendInitialEvents) {
+      const isNew = ({ object }: Change): boolean =>
+        Number(object.metadata.resourceVersion) > Number(resourceVersion);
+      return this.#history.filter((event) => isNew(event) && concerns(fieldSelector, event));
+    }
+    const annotations = { 'k8s.io/initial-events-end': 'true' };
+    const bookmark = {
+      metadata: { name: '', resourceVersion: String(this.#version), annotations },
+    };
+    const present = this.#selected(fieldSelector).map(
+      (object) => ({ type: 'ADDED', object }) as const,
+    );
+    return [...present, { type: 'BOOKMARK', object: bookmark }];
+  }
+
+  async *#watch(options: WatchOptions): AsyncGenerator<WatchEvent<KubeObject>> {
+    const { fieldSelector: selector = '', abort } = options;
+    const events: (WatchEvent<KubeObject> | Error)[] = this.#backlog(options);
+    let wake = (): void => undefined;
+    const sink = (event: WatchEvent<KubeObject> | Error): void => {
+      events.push(event);
+      wake();
+    };
+    const watch = { selector, sink };
+    const onAbort = (): void => wake();
+    abort?.addEventListener('abort', onAbort, { once: true });
+    this.#watches.add(watch);
+    try {
+      for (;;) {
+        abort?.throwIfAborted();
+        const event = events.shift();
+        if (event instanceof Error) throw event;
+        if (event) yield event;
+        else await new Promise<void>((resolve) => (wake = resolve));
+      }
+    } finally {
+      this.#watches.delete(watch);
+    }
+  }
+}
+
+function concerns(selector: string, { object }: Change): boolean {
+  return selector === `spec.nodeName=${object.spec?.nodeName}`;
+}
+
+export function refuse(status: Omit<Status, 'kind'>): StatusError {
+  return new StatusError({
+    kind: 'Status',
+    status: 'Failure',
+    message: `${status.reason} by the test`,
+    ...status,
+  });
+}
+
+/** The answer of an API server 1.36 if a budget allows no disruption. */
+export function refuseByBudget(
+  name: string,
+  matter = 'needs 2 healthy pods and has 2 currently',
+): StatusError {
+  return refuse({
+    code: 429,
+    reason: 'TooManyRequests',
+    message: "Cannot evict pod as it would violate the pod's disruption budget.",
+    details: {
+      causes: [{ reason: 'DisruptionBudget', message: `The disruption budget ${name} ${matter}` }],
+    },
+  });
+}

@@ -1,0 +1,27 @@
+/** Snapshots for tests: every target exists, runs linux-amd64, is Ready and has no signal; every API server is ready. */
+import { NO_CONTROLS } from '../../../src/engine/model/controls.ts';
+import type { EndpointHealth, Snapshot, TargetFacts } from '../../../src/engine/model/decision.ts';
+import type { Rollout } from '../../../src/engine/model/rollout.ts';
+import { NONE } from './observations.ts';
+
+export const HEALTHY: readonly EndpointHealth[] = [{ name: 'c1', ready: true }];
+
+export function buildFacts(more: Partial<TargetFacts> = {}): TargetFacts {
+  return { exists: true, platform: 'linux-amd64', ready: true, observation: NONE, ...more };
+}
+
+/** `facts` by key, or by name for all targets of that name: what differs from a healthy node without a signal. */
+export function buildSnapshot(
+  rollout: Rollout,
+  facts: Readonly<Record<string, Partial<TargetFacts>>> = {},
+  controlPlane: readonly EndpointHealth[] | 'unasked' = HEALTHY,
+): Snapshot {
+  const all = rollout.stages.flatMap(({ targets }) => targets);
+  return {
+    rollout,
+    facts: new Map(all.map(({ key, name }) => [key, buildFacts(facts[key] ?? facts[name])])),
+    controlPlane: controlPlane === 'unasked' ? undefined : controlPlane,
+    foreignWork: [],
+    controls: NO_CONTROLS,
+  };
+}

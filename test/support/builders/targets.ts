@@ -1,0 +1,11 @@
+/** Targets for tests: found at the beginning and waiting for its turn, unless told otherwise. */
+import type { RecordedState, Target } from '../../../src/engine/model/rollout.ts';
+import { later } from '../clock/times.ts';
+
+export function buildTarget(
+  name: string,
+  state: RecordedState = 'pending',
+  more: Partial<Target> = {},
+): Target {
+  return { key: name, name, state, since: later(0), ...more };
+}

@@ -1,0 +1,83 @@
+/** What `refit status` sees, for tests: plans and nodes through the real dialect and the real decision. */
+import type { Plan, TargetStatus } from '../../../src/api/autopilot/plan.ts';
+import type { UpgradePolicy } from '../../../src/api/refit/upgrade-policy.ts';
+import type { AskControlPlane, Sources } from '../../../src/cli/status/answers.ts';
+import { observe, type ViewParts } from '../../../src/cli/status/observe.ts';
+import type { PlanView } from '../../../src/cli/status/view.ts';
+import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
+import type { KubeObject } from '../../../src/kube/resources.ts';
+import { later } from '../clock/times.ts';
+import { buildSignal, type OriginalSignal } from './signals.ts';
+import { buildWorld } from './worlds.ts';
+
+export const READY: AskControlPlane = async (endpoints) =>
+  await Promise.resolve(endpoints.map(({ name }) => ({ name, ready: true })));
+
+/** Every API server is ready, and no pod is anywhere, unless told otherwise. */
+export function buildViewParts(
+  sources: Partial<Sources> = {},
+  policies: readonly UpgradePolicy[] = [],
+): ViewParts {
+  return {
+    sources: {
+      controlPlane: READY,
+      drainPreview: async () => await Promise.resolve({ evictable: 0, obstacles: [], refused: [] }),
+      drain: async () => await Promise.resolve({ left: 0 }),
+      preconditions: async () => await Promise.resolve([]),
+      drainDelegation: async () => await Promise.resolve(true),
+      ...sources,
+    },
+    policies: { list: () => policies },
+  };
+}
+
+/** One inspection, that many milliseconds after the beginning. */
+export async function lookAt(
+  plans: readonly Plan[],
+  controllers: readonly KubeObject[],
+  workers: readonly KubeObject[],
+  now: number,
+  parts: ViewParts = buildViewParts(),
+): Promise<PlanView[]> {
+  return await observe(
+    { dialect: autopilot, plans: () => plans, world: buildWorld(controllers, workers) },
+    parts,
+    now,
+  );
+}
+
+/** The object with a signal on it; in addition to what it says already. */
+export function signalled<T extends KubeObject>(
+  object: T,
+  signal: OriginalSignal = {},
+  more: object = {},
+): T {
+  const annotations = { ...object.metadata.annotations, ...buildSignal(signal), ...more };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+/** Targets as a plan's status records them, one second after the beginning unless told otherwise. */
+export function recorded(
+  states: Readonly<Record<string, string>>,
+  since: string = later(1000),
+): TargetStatus[] {
+  return Object.entries(states).map(([name, state]) => ({
+    name,
+    state,
+    lastUpdatedTimestamp: since,
+  }));
+}
+
+/** The status of a plan with one command. */
+export function statusOf(
+  state: string,
+  controllers: readonly TargetStatus[],
+  workers: readonly TargetStatus[],
+  description?: string,
+): NonNullable<Plan['status']> {
+  const k0supdate = { controllers: [...controllers], workers: [...workers] };
+  return {
+    state,
+    commands: [{ id: 0, state, ...(description === undefined ? {} : { description }), k0supdate }],
+  };
+}

@@ -1,0 +1,24 @@
+/** Worlds for tests: the objects of both roles, with caches that are up to date. */
+import type { World } from '../../../src/engine/contract/dialect.ts';
+import { freshWorld, OwnWrites, type View, viewsOf } from '../../../src/engine/snapshot/world.ts';
+import { type KubeObject, nodes } from '../../../src/kube/resources.ts';
+import { controlNodes } from '../../../src/signal/names.ts';
+
+export function buildWorld(
+  controllers: readonly KubeObject[],
+  workers: readonly KubeObject[],
+): World {
+  const views = viewsOf([
+    [controlNodes, buildView(controllers)],
+    [nodes, buildView(workers)],
+  ]);
+  return freshWorld(views, new OwnWrites());
+}
+
+export function buildView(objects: readonly KubeObject[]): View<KubeObject> {
+  return {
+    list: () => [...objects],
+    get: (name) => objects.find(({ metadata }) => metadata.name === name),
+    resourceVersion: () => '1',
+  };
+}

@@ -1,0 +1,28 @@
+/** Builds Refit before the first test of any project that starts it, and removes it after the last. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { BUILT } from '../../sandbox/refit.ts';
+import { buildRefit } from '../../tools/build/refit.ts';
+import { SHARED } from './one-file.ts';
+
+/** Vitest calls it once for each project, and undoes the first call last. All tests inherit the variables. */
+export async function setup(project: TestProject): Promise<(() => void) | undefined> {
+  if (process.env[BUILT] !== undefined) return undefined;
+  const directory = mkdtempSync(join(tmpdir(), 'refit-built-'));
+  const build = async (): Promise<void> => {
+    const refit = await buildRefit(join(directory, 'refit'), 'readable');
+    // Only some tests need it, and the first of them builds it.
+    const oneFile = join(directory, 'one-file');
+    rmSync(oneFile, { recursive: true, force: true });
+    Object.assign(process.env, { [BUILT]: refit, [SHARED]: oneFile });
+  };
+  await build();
+  project.onTestsRerun(build);
+  return () => {
+    delete process.env[BUILT];
+    delete process.env[SHARED];
+    rmSync(directory, { recursive: true });
+  };
+}

@@ -1,0 +1,145 @@
+/** Machines with Nodes and agents on the real API server, and the extension with its documented rights. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, vi } from 'vitest';
+import type { Cluster } from '../../../sandbox/cluster/cluster.ts';
+import {
+  type CallerOptions,
+  callHook,
+  type Protocol,
+} from '../../../sandbox/cluster/hook-caller.ts';
+import { type Extension, prepareExtension } from '../../../sandbox/cluster/hook-extension.ts';
+import {
+  askWhatIsLeft,
+  driveUpdate,
+  type ManagerOptions,
+  writeDesired,
+} from '../../../sandbox/cluster/machine-manager.ts';
+import {
+  createMachine,
+  installMachines,
+  joinNode,
+  MACHINE_KINDS,
+} from '../../../sandbox/cluster/machines.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { customResourceDefinitions, nodes } from '../../../src/kube/resources.ts';
+import { systemClock } from '../../../src/util/clock.ts';
+import type { Process } from '../../../tools/controlplane/process.ts';
+import { kubeconfigFor } from '../../testenv/control-plane.ts';
+import { startOwnCluster } from '../../testenv/own-cluster.ts';
+
+export const FROM = 'v1.36.1';
+export const TO = 'v1.36.2';
+
+export interface MachineClusterOptions {
+  /** Nodes worker1, worker2, … with a Machine each. */
+  readonly workers: number;
+  /** Whose Machine is of the control plane. */
+  readonly controlPlane?: string;
+  readonly agentFlags?: readonly string[];
+  /** True where pods run on the Nodes. */
+  readonly played?: boolean;
+  /** Of the extension; that of the documented user if absent. */
+  readonly kubeconfig?: string;
+}
+
+export interface MachineCluster extends AsyncDisposable {
+  readonly cluster: Cluster;
+  readonly directory: string;
+  readonly extension: Extension;
+  /** The process that runs now; whoever starts another one puts it here. */
+  running: Process;
+  /** As Cluster API calls. */
+  manager(protocol: Protocol, onCall?: ManagerOptions['onCall']): ManagerOptions;
+  whenCallable(protocol: Protocol): Promise<void>;
+  /** From the first question to the last answer. */
+  update(node: string, options: ManagerOptions): Promise<void>;
+}
+
+export function machineOf(node: string): string {
+  return `machine-of-${node}`;
+}
+
+export async function uninstallMachines(client: KubeClient): Promise<void> {
+  for (const { plural, group } of MACHINE_KINDS)
+    await client.delete(customResourceDefinitions, `${plural}.${group}`);
+}
+
+/** Its end may be why nobody can call. */
+async function logOf({ directory }: Cluster): Promise<string> {
+  const logs = (await readdir(join(directory, 'logs'))).filter((name) =>
+    name.startsWith('extension'),
+  );
+  return (
+    await Promise.all(
+      logs.map(async (name) => await readFile(join(directory, 'logs', name), 'utf8')),
+    )
+  ).join('');
+}
+
+export async function openMachineCluster(options: MachineClusterOptions): Promise<MachineCluster> {
+  const cluster = await startOwnCluster({
+    controllers: 0,
+    workers: options.workers,
+    version: FROM,
+    offers: [TO],
+    restartDelayMs: 300,
+    ...(options.played === undefined ? {} : { played: options.played }),
+    ...(options.agentFlags && { agentFlags: options.agentFlags }),
+  });
+  const { client } = cluster;
+  await installMachines(client, systemClock);
+  for (const { name: node } of cluster.hosts) {
+    const controlPlane = node === options.controlPlane;
+    const machine = { name: machineOf(node), version: FROM, node, controlPlane };
+    await joinNode(client, machine);
+    await createMachine(client, machine);
+  }
+  const extension = await prepareExtension({
+    cluster,
+    directory: cluster.directory,
+    kubeconfig: options.kubeconfig ?? (await kubeconfigFor('capi')),
+  });
+  const callerOf = (protocol: Protocol): CallerOptions => ({
+    url: extension.url,
+    authority: extension.authority,
+    client: extension.client,
+    protocol,
+  });
+  return {
+    cluster,
+    directory: cluster.directory,
+    extension,
+    running: await extension.start('extension'),
+    manager: (protocol, onCall = () => undefined) => ({
+      client,
+      caller: callerOf(protocol),
+      clock: systemClock,
+      onCall,
+    }),
+    // Until it listens nobody can be called, and a manager would ask again, too.
+    async whenCallable(protocol) {
+      const call = async (): Promise<void> =>
+        expect(await callHook(callerOf(protocol), 'Discovery', {})).toMatchObject({
+          status: 'Success',
+        });
+      try {
+        await vi.waitFor(call, { timeout: 150_000, interval: 250 });
+      } catch (cause) {
+        throw new Error(`the extension cannot be called: ${await logOf(cluster)}`, { cause });
+      }
+    },
+    async update(node, manager) {
+      const wanted = { machine: machineOf(node), version: TO };
+      const { uncovered, message } = await askWhatIsLeft(manager, wanted);
+      expect(uncovered, message).toEqual([]);
+      await writeDesired(manager, wanted);
+      await driveUpdate(manager, wanted);
+    },
+    async [Symbol.asyncDispose]() {
+      await uninstallMachines(client);
+      for (const { name } of cluster.hosts) await client.delete(nodes, name);
+      await cluster.stop();
+    },
+  };
+}

@@ -1,0 +1,18 @@
+/** A cluster with Nodes, for tests of the hooks: somebody leads, every API server is ready, and nothing was seen before. */
+import type { NodeCluster } from '../../../src/dialects/capi/plan/progress.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { buildPolicy } from '../builders/rollout-policies.ts';
+
+export function buildNodeCluster(
+  workload: KubeClient,
+  more: Partial<NodeCluster> = {},
+): NodeCluster {
+  return {
+    workload,
+    seenNode: () => undefined,
+    policyFor: () => buildPolicy(),
+    whyIdle: () => undefined,
+    askApiServers: async () => await Promise.resolve([]),
+    ...more,
+  };
+}

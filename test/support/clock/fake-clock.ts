@@ -1,0 +1,76 @@
+/** Time that moves only when a test says so. */
+import type { Clock } from '../../../src/util/clock.ts';
+
+interface Timer {
+  readonly at: number;
+  readonly callback: () => void;
+}
+
+export class FakeClock implements Clock {
+  readonly #epoch: number;
+  #elapsed = 0;
+  #timers: Timer[] = [];
+
+  /** `epoch` is the wall clock's start in milliseconds; the monotonic clock starts at 0. */
+  constructor(epoch = Date.UTC(2026, 0, 1)) {
+    this.#epoch = epoch;
+  }
+
+  now(): number {
+    return this.#epoch + this.#elapsed;
+  }
+
+  monotonic(): number {
+    return this.#elapsed;
+  }
+
+  schedule(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#elapsed + Math.max(0, ms), callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  /** How many timers wait. */
+  get pending(): number {
+    return this.#timers.length;
+  }
+
+  /** Moves on by `ms`; each timer on the way fires at its own time, followed by all the work that it set off. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#elapsed + ms;
+    await settle();
+    for (let next = this.#next(end); next; next = this.#next(end)) {
+      this.#elapsed = Math.max(this.#elapsed, next.at);
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      next.callback();
+      await settle();
+    }
+    this.#elapsed = end;
+  }
+
+  /** Moves on second by second until `work` is settled. */
+  async runUntil<T>(work: Promise<T>): Promise<T> {
+    const progress = { over: false };
+    const end = (): void => {
+      progress.over = true;
+    };
+    work.then(end, end);
+    while (!progress.over) await this.advance(1_000);
+    return await work;
+  }
+
+  #next(end: number): Timer | undefined {
+    const due = this.#timers.filter(({ at }) => at <= end);
+    // Those of one moment stay in the order in which they were set.
+    return due.toSorted((a, b) => a.at - b.at)[0];
+  }
+}
+
+/** Lets every promise continue that can: a macrotask comes after all microtasks. */
+export async function settle(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    setImmediate(resolve);
+  });
+}

@@ -1,0 +1,99 @@
+/** The three controllers of a plan's states: when each is triggered, and what becomes of what it answers. */
+import { type CommandStatus, type Plan, plans } from '../../../../src/api/autopilot/plan.ts';
+import { messageOf } from '../../../../src/util/errors.ts';
+import type { Controller } from '../runtime/manager.ts';
+import { viewOf } from './command-view.ts';
+import { newPlan } from './new-plan.ts';
+import type { LeaderParts, Outcome, Pass } from './parts.ts';
+import { schedulable } from './schedulable.ts';
+import { schedulableWait } from './schedulable-wait.ts';
+
+export function planControllers(parts: LeaderParts): Controller[] {
+  const common = { resource: plans };
+  const admits = (state: string) => (plan: Plan) =>
+    plan.metadata.name === 'autopilot' && (plan.status?.state ?? '') === state;
+  const anyChange = { create: true, update: 'any' } as const;
+  const states = [
+    { name: 'newplan', state: '', triggers: { create: true }, handle: start },
+    {
+      name: 'schedulablewait',
+      state: 'SchedulableWait',
+      triggers: anyChange,
+      handle: step(schedulableWait),
+    },
+    { name: 'schedulable', state: 'Schedulable', triggers: anyChange, handle: step(schedulable) },
+  ];
+  return states.map(({ name, state, triggers, handle }) => ({
+    ...common,
+    name,
+    triggers,
+    admits: admits(state) as Controller['admits'],
+    reconcile: async (plan) => await reconcile(parts, plan, handle),
+  }));
+}
+
+type Handler = (parts: LeaderParts, plan: Plan) => Promise<'write' | 'again'>;
+
+/** The state of the plan is not looked at again: a repeated item is handled whatever has become of the plan. */
+async function reconcile(
+  parts: LeaderParts,
+  name: string,
+  handle: Handler,
+): Promise<number | undefined> {
+  const cached = parts.cache.get(plans, name);
+  if (cached === undefined) return undefined;
+  const plan = structuredClone(cached);
+  let outcome: 'write' | 'again';
+  try {
+    outcome = await handle(parts, plan);
+  } catch (error) {
+    // It is said in the log, and nothing comes back to it.
+    parts.log.error('the plan cannot be handled', { problem: messageOf(error) });
+    return undefined;
+  }
+  if (outcome === 'again') return parts.times.planRetry;
+  await parts.client.replace(plans, plan, { subresource: 'status' });
+  return undefined;
+}
+
+/** Appends to what is there: a plan that is started twice has too many entries ever after. */
+const start: Handler = async (parts, plan) => {
+  // As the Go struct is written: no commands at all are `null`, which the API server refuses.
+  const commands = plan.status?.commands ?? (null as unknown as CommandStatus[]);
+  const status = (plan.status = { state: '', commands });
+  for (const [id, command] of plan.spec.commands.entries()) {
+    const entry: CommandStatus = { id, state: '' };
+    const view = viewOf(command, entry);
+    if (view === undefined) throw new Error(`command ${id} is of no known kind`);
+    status.commands = [...(status.commands ?? []), entry];
+    const outcome = await newPlan(parts, view, plan);
+    if (outcome !== 'SchedulableWait') {
+      status.state = outcome;
+      return 'write';
+    }
+  }
+  status.state = 'SchedulableWait';
+  return 'write';
+};
+
+function step(pass: Pass): Handler {
+  return async (parts, plan) => {
+    const { status } = plan;
+    if (status === undefined || status.commands.length !== plan.spec.commands.length)
+      throw new Error('broken symmetry');
+    for (const [id, command] of plan.spec.commands.entries()) {
+      const entry = status.commands[id];
+      const view = entry && viewOf(command, entry);
+      if (entry === undefined || view === undefined)
+        throw new Error(`command ${id} is of no known kind`);
+      if (entry.state === 'Completed') continue;
+      const outcome: Outcome = await pass(parts, view, plan);
+      if (outcome === 'again') return 'again';
+      entry.state = outcome;
+      if (outcome !== 'Completed') status.state = outcome;
+      return 'write';
+    }
+    status.state = 'Completed';
+    return 'write';
+  };
+}

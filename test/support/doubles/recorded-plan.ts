@@ -1,0 +1,58 @@
+/** Carrying a recorded Plan over to a test: the same spec, with files that the test's own server has. */
+
+import type { DownloadServer } from '../../../sandbox/hosts/download-server.ts';
+import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
+import { apiVersionOf } from '../../../src/kube/resources.ts';
+import { type RecordedWrite, recordedWrites } from '../recordings.ts';
+import { signalled } from './write-lines.ts';
+
+/** Paths of the files on the recordings' server, and the hashes that recorded Plans name them by. */
+export const FILES = {
+  '/b/k0s-old': '02d258c3cf1485b2e03836202a0c4f2689fe4ed8f53c21b18cb950595aaa81c9',
+  '/b/k0s-new': '96281e08f79d1b304b4a021187616767ad6e97b53e7c99a3c87b9cb02f68be4a',
+  '/w/bundle20.tar': '55775b22f8eba10462729ed40ccf7f9f02cbbd4fa8cb967393c863b70c7b66d1',
+} as const;
+
+export interface Recording {
+  /** From the creation of the Plan on, without what people did. */
+  readonly writes: readonly RecordedWrite[];
+  /** Who was signalled, in the order of chance. */
+  readonly picks: readonly string[];
+  plan(downloads: DownloadServer): Plan;
+}
+
+export function loadRecording(name: string): Recording {
+  const writes = recordedWrites(name);
+  const start = writes.findIndex(({ verb, resource }) => verb === 'create' && resource === 'plans');
+  const spec = JSON.stringify(writes[start]?.spec);
+  const later = writes.slice(start + 1).filter((write) => !isByPeople(write));
+  return {
+    writes: later,
+    picks: signalled(later),
+    plan: (downloads) => ({
+      apiVersion: apiVersionOf(plans),
+      kind: plans.kind,
+      metadata: { name: 'autopilot' },
+      spec: JSON.parse(adapt(spec, downloads)) as Plan['spec'],
+    }),
+  };
+}
+
+/** The recordings' server was told in the URL how to misbehave: here the test tells it. */
+function adapt(spec: string, downloads: DownloadServer): string {
+  const urls = spec.replaceAll(
+    /http:\/\/[\d.:]+((?:\/[^"/]+)*?)(\/b\/[^"]*|\/w\/[^"]*|\/k0s-new|\/404\/x)"/g,
+    (...found) => {
+      const path = String(found[2]);
+      return `${downloads.url}${path === '/k0s-new' ? '/b/k0s-new' : path}"`;
+    },
+  );
+  return Object.entries(FILES).reduce(
+    (text, [path, hash]) => text.replaceAll(hash, downloads.sha256(path)),
+    urls,
+  );
+}
+
+function isByPeople({ verb, resource }: RecordedWrite): boolean {
+  return resource === 'plans' || verb === 'delete';
+}

@@ -1,0 +1,45 @@
+/** What survives when an object goes through the original's Go structs: members that its release knows, nothing else. */
+import type { KubeObject } from '../../../src/kube/resources.ts';
+import { isRecord } from '../../../src/util/json.ts';
+
+/** Of meta/v1 ObjectMeta; labels and annotations are maps, so that every key of them survives. */
+const METADATA = (
+  'name generateName namespace selfLink uid resourceVersion generation creationTimestamp ' +
+  'deletionTimestamp deletionGracePeriodSeconds labels annotations ownerReferences finalizers'
+).split(' ');
+/** Of core/v1 NodeSpec. */
+const NODE_SPEC = [
+  'podCIDR',
+  'podCIDRs',
+  'providerID',
+  'unschedulable',
+  'taints',
+  'configSource',
+  'externalID',
+];
+const MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  Node: ['apiVersion', 'kind', 'metadata', 'spec', 'status'],
+  ControlNode: ['apiVersion', 'kind', 'metadata', 'status'],
+};
+
+/** A copy without whatever the structs have no member for. */
+export function typed<T extends KubeObject>(object: T): T {
+  const copy = pick(
+    structuredClone(object) as T & Record<string, unknown>,
+    MEMBERS[object.kind ?? ''] ?? [],
+  );
+  const spec = copy['spec'];
+  const metadata = pick(copy['metadata'] as Record<string, unknown>, METADATA);
+  return {
+    ...copy,
+    metadata,
+    ...(isRecord(spec) ? { spec: pick(spec, NODE_SPEC) } : {}),
+  } as unknown as T;
+}
+
+function pick(
+  record: Record<string, unknown>,
+  members: readonly string[],
+): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => members.includes(name)));
+}

@@ -1,0 +1,170 @@
+/** Reading what was recorded from real clusters: the shapes of the original CRDs, objects that they hold, and what k0s wrote. */
+import { readFileSync } from 'node:fs';
+import type { KubeObject } from '../../src/kube/resources.ts';
+import { isRecord } from '../../src/util/json.ts';
+
+export interface Shape {
+  /** Of the CRD. */
+  readonly name: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/** A custom object, of whatever kind. */
+export interface CustomObject extends KubeObject {
+  spec?: unknown;
+  status?: unknown;
+}
+
+/** The original CRDs as an API server gave them back, without descriptions. */
+export function recordedShapes(): Shape[] {
+  return read('crd-shapes.json') as Shape[];
+}
+
+/** The recorded objects of the custom kinds. */
+export function recordedObjects(): CustomObject[] {
+  return Object.values(read('objects.json') as Record<string, CustomObject>).filter((object) =>
+    object.apiVersion?.startsWith('autopilot.k0sproject.io/'),
+  );
+}
+
+/** One of the recorded objects, of whatever kind, by its name in the file. */
+export function recordedObject(name: string): KubeObject {
+  const object = (read('objects.json') as Record<string, KubeObject>)[name];
+  if (object === undefined) throw new Error(`no object ${name} was recorded`);
+  return object;
+}
+
+/** One call that changed something, as the API servers logged it, with what matters of the object. */
+export interface RecordedWrite {
+  /** Seconds after the first Plan's creation. */
+  readonly t: number;
+  /** The authenticated user. */
+  readonly by: string;
+  /** The controller whose API server was asked. */
+  readonly via: string;
+  readonly verb: string;
+  /** With the subresource, `nodes/status`. */
+  readonly resource: string;
+  readonly name: string;
+  readonly code: number;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+  readonly body?: unknown;
+}
+
+/** What changed something in one recorded situation of a real k0s cluster, in order of time; `name` is that of the file. */
+export function recordedWrites(name: string): RecordedWrite[] {
+  const lines = text(`${name}.jsonl`).trimEnd().split('\n');
+  return lines
+    .map((line) => JSON.parse(line) as RecordedWrite)
+    .filter(({ verb }) => verb !== undefined);
+}
+
+/** What was recorded of k0s's own agent beside another one, or of how it is switched off; `name` is that of the file. */
+export function recordedBeside(name: string): unknown {
+  return read(`beside/${name}.json`);
+}
+
+/** What was recorded of one signal on one node that k0s's own agent and another agent worked on. */
+export interface RecordedRace {
+  readonly node: string;
+  /** Statuses in the order in which watches first showed them, whoever wrote them. */
+  readonly statuses: readonly string[];
+  /** Statuses that k0s's own agent says in its log that it wrote; it does not log `ApplyingUpdate` and `Completed`. */
+  readonly written: readonly string[];
+  /** Statuses whose write by k0s's own agent the API server refused. */
+  readonly refused: readonly string[];
+  /** True where k0s's own agent did not find its download at `ApplyingUpdate`, and tried again. */
+  readonly missedDownload: boolean;
+}
+
+interface WatchLine {
+  readonly kind?: string;
+  readonly name?: string;
+  readonly sig?: string | null;
+  readonly node?: string;
+  readonly log?: string;
+  readonly error?: string;
+}
+
+/** Of each node that was signalled while it was recorded. A recording without log lines leaves open who wrote. */
+export function recordedRaces(name: string): RecordedRace[] {
+  const lines = text(`beside/${name}.jsonl`).trimEnd().split('\n');
+  const events = lines.map((line) => JSON.parse(line) as WatchLine);
+  const fresh = new Map<string, { created: string; statuses: Set<string> }>();
+  for (const { kind, name: node, sig } of events) {
+    if (kind === 'Plan' || node === undefined || typeof sig !== 'string') continue;
+    const { created, status } = JSON.parse(sig) as {
+      created: string;
+      status?: { status: string };
+    };
+    const known = fresh.get(node);
+    // Watches of several API servers show the same change again, and later.
+    if (status === undefined && known?.created !== created)
+      fresh.set(node, { created, statuses: new Set() });
+    else if (status !== undefined && known?.created === created) known.statuses.add(status.status);
+  }
+  return [...fresh].map(([node, { statuses }]) => ({
+    node,
+    statuses: [...statuses],
+    ...saidOn(events.filter((event) => event.node === node)),
+  }));
+}
+
+/** From the log of k0s's own agent on one node. */
+function saidOn(
+  lines: readonly WatchLine[],
+): Pick<RecordedRace, 'written' | 'refused' | 'missedDownload'> {
+  const found = (text: string | undefined, pattern: RegExp): string[] => {
+    const [, status] = pattern.exec(text ?? '') ?? [];
+    return status === undefined ? [] : [status];
+  };
+  const refused = lines.flatMap(({ error }) =>
+    found(error, /^failed to update signal node to status '(\w+)'/),
+  );
+  return {
+    written: lines
+      .flatMap(({ log }) => found(log, /^Updating signaling response to '(\w+)'/))
+      .filter((status) => !refused.includes(status)),
+    refused,
+    missedDownload: lines.some(({ error }) => error?.startsWith('unable to find update file')),
+  };
+}
+
+function read(name: string): unknown {
+  return JSON.parse(text(name));
+}
+
+function text(name: string): string {
+  return readFileSync(new URL(`../fixtures/autopilot/${name}`, import.meta.url), 'utf8');
+}
+
+/** A CRD's spec in a form that can be compared: no descriptions, required members in order, no default of the server. */
+export function canonicalSpec(spec: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { conversion: _, versions, ...rest } = structuredClone(spec);
+  const shaped = (versions as { schema: { openAPIV3Schema: unknown } }[]).map((version) => ({
+    ...version,
+    schema: { openAPIV3Schema: canonical(version.schema.openAPIV3Schema) },
+  }));
+  return { ...rest, versions: shaped };
+}
+
+/** Only the keyword goes: a member that is *called* description stays. */
+function canonical(schema: unknown): unknown {
+  if (!isRecord(schema)) return schema;
+  const { description: _, ...node } = schema;
+  for (const key of ['items', 'additionalProperties'] as const) {
+    if (node[key] !== undefined) node[key] = canonical(node[key]);
+  }
+  if (node['required'] !== undefined) {
+    node['required'] = (node['required'] as string[]).toSorted((a, b) => a.localeCompare(b));
+  }
+  if (isRecord(node['properties'])) {
+    const members = Object.entries(node['properties']);
+    node['properties'] = Object.fromEntries(
+      members.map(([name, inner]) => [name, canonical(inner)]),
+    );
+  }
+  return node;
+}
