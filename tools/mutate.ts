@@ -17,7 +17,7 @@ interface Part {
 
 const ENGINE_TESTS = [
   'src/engine/{assess,explain,gates,model,schedule,turn}/*.test.ts',
-  'src/engine/reconciler*.test.ts',
+  'src/engine/loop*.test.ts',
   'src/engine/version-change.test.ts',
   'test/toy/toy-gate.test.ts',
 ];
@@ -38,7 +38,7 @@ const PARTS: Readonly<Record<string, Part>> = {
     code: ['src/engine/execute', '!src/engine/execute/work-beside.ts'],
     tests: [
       'src/engine/execute/*.test.ts',
-      'src/engine/reconciler*.test.ts',
+      'src/engine/loop*.test.ts',
       'src/dialects/capi/plan/capi-orphaned-work.test.ts',
     ],
   },

@@ -3,13 +3,10 @@ import type { CattlePlan } from '../../src/api/cattle/plan.ts';
 import { cattle } from '../../src/dialects/cattle/plan/cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from '../../src/dialects/cattle/plan/config.ts';
 import { jobOf } from '../../src/dialects/cattle/plan/job.ts';
-import { evaluationsFor } from '../../src/engine/assess/evaluate-target.ts';
-import type { Decision } from '../../src/engine/model/decision.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { gather, type Known } from '../../src/engine/snapshot/gather.ts';
 import { targetTimes } from '../../src/engine/snapshot/watch-times.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../src/engine/snapshot/world.ts';
-import { decideOn } from '../../src/engine/turn/decide.ts';
 import {
   type Job,
   jobs,
@@ -22,6 +19,8 @@ import {
 import { createStore } from '../../src/kube/watch/store.ts';
 import { rfc3339, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
+import type { Decision } from '../../test/support/builders/decisions.ts';
+import { decide } from '../../test/support/builders/decisions.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
 import { median } from '../statistics.ts';
 import { examplePlan, NAMESPACE } from './rig.ts';
@@ -98,22 +97,20 @@ export function sceneOf(
   stores.get(jobs)?.advance('0');
   for (const node of working.slice(0, UNSEEN)) ownWrites.remember(jobs, jobFor(node, 1));
   const watch = targetTimes();
-  const decide = (recorded: CattlePlan): Decision => {
+  const decideOn = (recorded: CattlePlan): Decision => {
     const now = systemClock.monotonic();
     const known: Known = { watch: (target, observation) => watch(target, observation, now) };
-    return decideOn(
-      evaluationsFor(gather(dialect, recorded, world, LATER, known), DEFAULT_POLICY, LATER),
-    );
+    return decide(gather(dialect, recorded, world, LATER, known), DEFAULT_POLICY, LATER);
   };
   let recorded = plan;
-  for (let record = decide(plan).record; record; record = decide(recorded).record)
+  for (let record = decideOn(plan).record; record; record = decideOn(recorded).record)
     recorded = dialect.project(record, recorded, NOW);
   return {
     change: (round) => {
       const node = working[UNSEEN + (round % (working.length - UNSEEN))];
       if (node) stores.get(jobs)?.apply('MODIFIED', jobFor(node, 2 + round));
     },
-    decide: () => decide(recorded),
+    decide: () => decideOn(recorded),
   };
 }
 

@@ -5,8 +5,10 @@ import {
   arbitrarySituation,
   type Situation,
 } from '../../test/support/builders/arbitrary-snapshots.ts';
+import type { Decision } from '../../test/support/builders/decisions.ts';
+import { decide } from '../../test/support/builders/decisions.ts';
 import { factsOf } from './gates/types.ts';
-import { type Decision, isUnanswered } from './model/decision.ts';
+import { isUnanswered } from './model/decision.ts';
 import {
   isFinal,
   isSettled,
@@ -16,7 +18,6 @@ import {
   type Target,
   targetsIn,
 } from './model/rollout.ts';
-import { decide } from './turn/decide.ts';
 
 const RUNS = { numRuns: 250 };
 

@@ -15,8 +15,6 @@ export interface ReconcileContext {
   readonly log: Logger;
   /** Aborts when the controller must stop: begin nothing new then. */
   readonly stop?: AbortSignal;
-  /** True if the key was added again since this reconcile began. */
-  isDue?(): boolean;
 }
 
 export interface ReconcileResult {
@@ -127,7 +125,6 @@ async function reconcile(parts: WorkerParts, key: string): Promise<ReconcileResu
     abort: time.signal,
     stop,
     log: log.child({ key }),
-    isDue: () => parts.queue.isDue(key),
   };
   return (await controller.reconcile(key, context)) ?? undefined;
 }

@@ -83,10 +83,6 @@ export class WorkQueue {
     this.#hand();
   }
 
-  isDue(key: string): boolean {
-    return this.#due.has(key);
-  }
-
   /** Keys that are due, with those that are at work and due again. */
   depth(): number {
     return this.#due.size;

@@ -37,6 +37,14 @@ export function otherClaimantOn(
   return claim === undefined || isOwn ? undefined : `plan ${whose.filter(Boolean).join('/')}`;
 }
 
+/** True if the claim names another plan than `own`. A deleted plan that `own` replaces, of the same name, is not another one. */
+export function isClaimOfOther(claim: string | undefined, own: string): boolean {
+  if (claim === undefined) return false;
+  const [, namespace, name, uid] = own.split('/');
+  const [, ofNamespace, ofName, ofUid] = claim.split('/');
+  return ofUid !== uid && (ofNamespace !== namespace || ofName !== name);
+}
+
 export function withClaim(node: Node, claim: string): Node {
   return claimOn(node) === claim ? node : annotated(node, { [CLAIM_ANNOTATION]: claim });
 }

@@ -6,7 +6,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
-import { createReconciler } from '../../src/engine/reconciler.ts';
+import { createReconciler } from '../../src/engine/loop.ts';
 import { failedInFlightIn } from '../../src/engine/schedule/slots.ts';
 import { viewsOf } from '../../src/engine/snapshot/world.ts';
 import { type Node, nodes } from '../../src/kube/resources.ts';

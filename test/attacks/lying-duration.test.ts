@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
-import { createReconciler } from '../../src/engine/reconciler.ts';
+import { createReconciler } from '../../src/engine/loop.ts';
 import { viewsOf } from '../../src/engine/snapshot/world.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { decodeReport, decodeSignal } from '../../src/signal/annotations.ts';

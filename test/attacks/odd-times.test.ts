@@ -6,8 +6,8 @@ import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.t
 import { withStages } from '../../src/engine/model/rollout.ts';
 import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
 import { gather } from '../../src/engine/snapshot/gather.ts';
-import { decide } from '../../src/engine/turn/decide.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
+import { decide } from '../support/builders/decisions.ts';
 import { buildNode } from '../support/builders/nodes.ts';
 import { buildPlan, buildUpdate, listed } from '../support/builders/plans.ts';
 import { lookAt, recorded, signalled, statusOf } from '../support/builders/views.ts';

@@ -4,9 +4,9 @@ import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import type { DrainState, Drains } from '../../src/drain/running-drains.ts';
 import type { Dialect } from '../../src/engine/contract/dialect.ts';
+import { createReconciler } from '../../src/engine/loop.ts';
 import type { Role } from '../../src/engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
-import { createReconciler } from '../../src/engine/reconciler.ts';
 import { OwnWrites, type View, type Views, viewsOf } from '../../src/engine/snapshot/world.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import {

@@ -35,7 +35,7 @@ const STILL_TO_SPLIT: readonly string[] = [
   'src/engine/assess/advance.test.ts',
   'src/engine/gates/gates.test.ts',
   'src/engine/snapshot/probes.ts',
-  'src/engine/reconciler.ts',
+  'src/engine/loop.ts',
   'src/engine/report/reporter.ts',
   'src/kube/election/election.ts',
   'src/kube/event-recorder.ts',

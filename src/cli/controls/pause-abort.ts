@@ -1,6 +1,6 @@
 /** Implements `refit pause`, `refit resume` and `refit abort`, which cancels signals of nodes that have not started, so that the plan ends. */
 import { hostname } from 'node:os';
-import { evaluationsFor } from '../../engine/assess/evaluate-target.ts';
+import { assess } from '../../engine/assess/assess.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import type { NodeAction } from '../../engine/model/decision.ts';
@@ -96,7 +96,7 @@ export function abort(given = ''): Control {
 
 /** From the same node actions that the leader will run. */
 function effectsOf({ snapshot, policy, view }: ControlledPlan, now: number): string[] {
-  const nodeActions = nodeActionsOf(evaluationsFor(snapshot, policy, now));
+  const nodeActions = nodeActionsOf(assess(snapshot, policy, now));
   const cancelled = nodeActions.filter(({ kind }) => kind === 'cancel').map(({ target }) => target);
   const intended = targetsIn(snapshot.rollout, 'intended');
   const unsent = intended.filter((target) => factsOf(snapshot, target).observation.kind === 'none');

@@ -1,10 +1,10 @@
 /** In which waves the targets of a plan would start, and how long that takes. */
-import { isStopping } from '../../engine/assess/budget.ts';
+import { assess } from '../../engine/assess/assess.ts';
+import { settle } from '../../engine/assess/settle.ts';
 import { censusFor, nodesAllowedAway } from '../../engine/gates/types.ts';
 import { isFinal, type Target, targetsIn, withStages } from '../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { groupsOf } from '../../engine/schedule/turns.ts';
-import { decide } from '../../engine/turn/decide.ts';
 import { decodeReport, decodeSignal } from '../../signal/annotations.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { nextStart } from '../../util/maintenance-windows.ts';
@@ -20,8 +20,8 @@ export function stagePreviews(
   now: number,
 ) {
   const { snapshot, policy } = inspection;
-  const rollout = decide(snapshot, policy, now).record ?? snapshot.rollout;
-  const isOver = isFinal(rollout) || isStopping({ ...snapshot, rollout }, policy);
+  const next = settle(assess(snapshot, policy, now));
+  const isOver = isFinal(next.snapshot.rollout) || next.isStopping;
   const room = roomOf(inspection);
   return stages.map(({ targets, active: _active, ...stage }, index) => {
     const pending = targets.filter(({ phase }) => phase === 'pending');

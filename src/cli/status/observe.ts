@@ -1,9 +1,10 @@
 /** Inspects all plans at one moment, with the same decision that the controller makes. */
 
-import { evaluationsFor } from '../../engine/assess/evaluate-target.ts';
+import { assess } from '../../engine/assess/assess.ts';
+import { settle } from '../../engine/assess/settle.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import { withRunBegun } from '../../engine/execute/restart.ts';
-import { explainToPeople } from '../../engine/explain/explain.ts';
+import { explain, explainToPeople } from '../../engine/explain/explain.ts';
 import { factsOf } from '../../engine/gates/types.ts';
 import type { Snapshot } from '../../engine/model/decision.ts';
 import {
@@ -18,7 +19,6 @@ import { policyOfPlan } from '../../engine/policy/choose-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../engine/policy/rollout-policy.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
-import { decide } from '../../engine/turn/decide.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifPossible, messageOf, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
@@ -181,12 +181,12 @@ export function viewAt(
   { dialect, plan, snapshot, policy, warnings, unseen }: Inspection,
   now: number,
 ): PlanView {
-  const upcoming = decide(snapshot, policy, now).record ?? snapshot.rollout;
-  const evaluations = evaluationsFor(snapshot, policy, now);
-  const explanation = explainToPeople(evaluations);
+  const assessment = assess(snapshot, policy, now);
+  const upcoming = settle(assessment).snapshot.rollout;
+  const explanation = explainToPeople(assessment);
   const [{ namespace }, cluster] = [plan.metadata, dialect.clusterOf?.(plan)];
   const seen = { explanation, upcoming, warnings, unseen };
-  return viewOf(dialect, { ...evaluations, ...seen, namespace, cluster });
+  return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }
 
 /** Of what is recorded and of what would be recorded next: a new plan has gates too. */
@@ -196,11 +196,9 @@ function questionsOf(
   answers: InspectionAnswers,
   now: number,
 ): Question[] {
-  const decisions = [
-    explainToPeople(evaluationsFor(snapshot, policy, now)),
-    decide(snapshot, policy, now),
-  ];
-  const probes = decisions.flatMap((each) => each.probes);
+  const assessment = assess(snapshot, policy, now);
+  const explanations = [explainToPeople(assessment), explain(settle(assessment))];
+  const probes = explanations.flatMap((each) => each.probes);
   const drains = drainsIn(snapshot, policy, now).filter(
     ({ node }) => answers.known.drainOf(node) === undefined,
   );

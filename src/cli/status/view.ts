@@ -1,7 +1,9 @@
 /** The JSON form of `refit status` (docs/reference/cli.md), from which all other outputs are made. */
+
+import { type Assessment, phaseOf } from '../../engine/assess/assess.ts';
 import { describeEndByBudget, isStopping } from '../../engine/assess/budget.ts';
 import { isBehind, lastMoment, planEndOf } from '../../engine/assess/ended.ts';
-import { type Evaluations, phaseOf, stepEnd } from '../../engine/assess/evaluate-target.ts';
+import { stepEnd } from '../../engine/assess/evaluate-target.ts';
 import { isUpgradedByLaterStage } from '../../engine/assess/retry.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import type { FullExplanation } from '../../engine/explain/explain.ts';
@@ -109,7 +111,7 @@ export interface StatusView {
 }
 
 /** What is recorded and seen now, and what the controller would record next. */
-export interface ViewInput extends Evaluations, Pick<PlanView, 'namespace' | 'cluster'> {
+export interface ViewInput extends Assessment, Pick<PlanView, 'namespace' | 'cluster'> {
   readonly explanation: Pick<FullExplanation, 'waits' | 'cordoned'>;
   readonly upcoming: Rollout;
   readonly warnings: readonly string[];

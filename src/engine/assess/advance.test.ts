@@ -1,5 +1,6 @@
 /** The moves of a running rollout: each target's row, the next targets, and the end. */
 import { describe, expect, test } from 'vitest';
+import { decide } from '../../../test/support/builders/decisions.ts';
 import { failed, sent, succeeded, working } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -11,7 +12,6 @@ import { NO_CONTROLS } from '../model/controls.ts';
 import type { EndpointHealth, TargetFacts } from '../model/decision.ts';
 import type { Role, Rollout, Stage, Target } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { decide } from '../turn/decide.ts';
 
 const POLICY = buildPolicy();
 const NOW = T0 + 10 * MINUTE;

@@ -8,7 +8,7 @@ import { abortReason } from '../model/controls.ts';
 import { isUnanswered, type Snapshot } from '../model/decision.ts';
 import { because, isUnasked, type Reason } from '../model/reasons.ts';
 import {
-  activeStage,
+  inState,
   isFinal,
   type RecordedState,
   type Rollout,
@@ -20,40 +20,40 @@ import {
   withTargets,
 } from '../model/rollout.ts';
 import { payloadProblems, type RolloutPolicy } from '../policy/rollout-policy.ts';
-import { candidatesIn, nextAfter, withNext } from '../schedule/ahead.ts';
-import { type Choice, chooseTargets, freeSlots, openSlots } from '../schedule/slots.ts';
-import { FAILURES, isOverBudget, isStopping, stops } from './budget.ts';
+import { type Choice, chooseTargets, freeSlots } from '../schedule/slots.ts';
+import type { Assessment } from './assess.ts';
+import { FAILURES, stops } from './budget.ts';
 import { NOTHING_DONE } from './ended.ts';
-import { type Evaluations, isAtRest, refusedState } from './evaluate-target.ts';
+import { isAtRest, refusedState } from './evaluate-target.ts';
 import { lastingFailures, outcomeOf } from './outcome.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
 /** The rollout to record next; the same object if nothing changes. */
-export function advance(evaluations: Evaluations): Rollout {
-  const { snapshot, policy, now } = evaluations;
+export function advance(assessment: Assessment): Rollout {
+  const { snapshot, now } = assessment;
   if (snapshot.rollout.unread) return snapshot.rollout;
   const rollout = withRetries(snapshot, now);
   if (rollout !== snapshot.rollout || isFinal(rollout)) return rollout;
-  if (rollout.phase === 'new') return admit(evaluations);
-  const stage = activeStage(rollout);
-  const followed = stage ? follow(evaluations, stage) : rollout;
+  if (rollout.phase === 'new') return admit(assessment);
+  const { stage } = assessment;
+  const followed = stage ? follow(assessment, stage) : rollout;
   if (followed !== rollout) return followed;
-  return conclude(snapshot, policy) ?? (stage ? start(evaluations, stage) : rollout);
+  return conclude(assessment) ?? (stage ? start(assessment, stage) : rollout);
 }
 
 /** The choice that `start` acts on and that `refit status` explains. */
-export function choose(context: DecisionContext, stage: Stage): Choice {
-  if (isStopping(context.snapshot, context.policy)) return { chosen: [], waiting: [], stopped: [] };
-  return chooseTargets(context, stage, candidatesIn(stage), openSlots(context, stage));
+export function choose(assessment: Assessment, stage: Stage): Choice {
+  if (assessment.isStopping) return { chosen: [], waiting: [], stopped: [] };
+  return chooseTargets(assessment, stage, inState(stage, 'pending'), assessment.openSlots);
 }
 
-function follow(evaluations: Evaluations, stage: Stage): Rollout {
-  const { snapshot, policy, now } = evaluations;
+function follow(assessment: Assessment, stage: Stage): Rollout {
+  const { snapshot, policy, now } = assessment;
   const { rollout } = snapshot;
   const moved: Target[] = [];
   let { reason } = rollout;
   for (const target of stage.targets.filter((each) => !isAtRest(snapshot, each))) {
-    const step = evaluations.of(stage, target);
+    const step = assessment.of(stage, target);
     if (!step.next) continue;
     moved.push({ ...target, state: step.next, since: sinceOf(snapshot, target, step.next, now) });
     // A reason that stops the rollout replaces one that does not.
@@ -74,16 +74,16 @@ function sinceOf(snapshot: Snapshot, target: Target, next: RecordedState, now: n
     : rfc3339(Date.parse(attempt));
 }
 
-function conclude(snapshot: Snapshot, policy: RolloutPolicy): Rollout | undefined {
+function conclude({ snapshot, stage, isOverBudget }: Assessment): Rollout | undefined {
   const { rollout, controls } = snapshot;
-  const abort = activeStage(rollout) && controls.abort;
-  if (abort !== undefined || isOverBudget(snapshot, policy)) {
+  const abort = stage && controls.abort;
+  if (abort !== undefined || isOverBudget) {
     if (targetsIn(rollout, 'intended').length > 0) return undefined;
     if (abort === undefined) return { ...rollout, phase: failurePhase(rollout), blocked: false };
     return { ...rollout, phase: 'failed', blocked: false, reason: abortReason(abort) };
   }
   // An invalid change of the plan may add targets that are not recorded yet.
-  const isOver = !activeStage(rollout) && rollout.problems.length === 0;
+  const isOver = !stage && rollout.problems.length === 0;
   return isOver ? { ...rollout, ...withinBudget(rollout), blocked: false } : undefined;
 }
 
@@ -104,12 +104,10 @@ function withinBudget(rollout: Rollout): Pick<Rollout, 'phase' | 'reason'> {
   return { phase: 'done', reason };
 }
 
-function start(context: DecisionContext, stage: Stage): Rollout {
-  const { snapshot, now } = context;
-  const choice = choose(context, stage);
-  const { chosen, waiting, stopped, refusal } = choice;
-  const next = isStopping(snapshot, context.policy) ? [] : nextAfter(context, stage, choice);
-  const rollout = withNext(snapshot.rollout, stage, next);
+function start(assessment: Assessment, stage: Stage): Rollout {
+  const { snapshot, now } = assessment;
+  const { rollout } = snapshot;
+  const { chosen, waiting, stopped, refusal } = choose(assessment, stage);
   if (refusal && targetsIn(rollout, 'intended').length === 0)
     return { ...rollout, phase: 'invalid', blocked: false, reason: refusal };
   const since = rfc3339(now);
@@ -129,7 +127,7 @@ function start(context: DecisionContext, stage: Stage): Rollout {
   const started = withTargets(rollout, moved);
   const blocked = waiting.some(({ reason, isPassing }) => !isPassing && !isUnasked(reason));
   const reason = rollout.reason ?? stopped[0]?.reason;
-  if (started === snapshot.rollout && blocked === rollout.blocked) return started;
+  if (started === rollout && blocked === rollout.blocked) return started;
   return { ...started, blocked, reason };
 }
 

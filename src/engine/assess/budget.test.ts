@@ -1,5 +1,6 @@
 /** A node whose roll-back did not work keeps its slot while others wait, and counts against the budget. */
 import { expect, test } from 'vitest';
+import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -8,7 +9,6 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import type { RecordedState } from '../model/rollout.ts';
-import { decide } from '../turn/decide.ts';
 import { describeUsedUpBudget } from './budget.ts';
 
 const told = (rolledBack?: boolean): Partial<TargetFacts> => {

@@ -95,7 +95,10 @@ function failedIn(snapshot: Snapshot, { targets }: Stage): Target[] {
 
 /** True while a node in progress reports a roll-back that did not work: if it is Ready, its service may still restart. */
 export function isUnsettled(snapshot: Snapshot, target: Target): boolean {
+  // The facts of a target are gathered when they are asked for, and most targets do not move.
+  if (target.state !== 'intended') return false;
   const { observation, ready } = factsOf(snapshot, target);
-  if (observation.kind !== 'failed' || ready === false) return false;
-  return target.state === 'intended' && observation.report?.rolledBack === false;
+  return (
+    observation.kind === 'failed' && ready !== false && observation.report?.rolledBack === false
+  );
 }

@@ -1,5 +1,7 @@
 /** Time in the evaluation of a target: deadlines, an absent leader, and old intents. */
 import { describe, expect, test } from 'vitest';
+import type { Decision } from '../../../test/support/builders/decisions.ts';
+import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../test/support/builders/nodes.ts';
 import {
   failed,
@@ -14,9 +16,8 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
-import type { Decision, EndpointHealth, TargetFacts } from '../model/decision.ts';
+import type { EndpointHealth, TargetFacts } from '../model/decision.ts';
 import type { RecordedState, Role } from '../model/rollout.ts';
-import { decide } from '../turn/decide.ts';
 
 const POLICY = buildPolicy();
 const DOWN: EndpointHealth[] = [{ name: 'c2', ready: false, detail: '/readyz says 500' }];

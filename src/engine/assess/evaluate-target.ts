@@ -6,7 +6,6 @@ import { nodesAvailable } from '../gates/nodes-available.ts';
 import { AFTER_TARGET, BEFORE_NODE_ACTION, BEFORE_TARGET, evaluate } from '../gates/registry.ts';
 import {
   censusOfIntent,
-  type DecisionContext,
   factsOf,
   type GateInput,
   gateInput,
@@ -14,14 +13,7 @@ import {
 } from '../gates/types.ts';
 import type { Observation, Snapshot, TargetFacts, TargetPhase } from '../model/decision.ts';
 import { because, isUnasked, type Reason, RUNS_AGAIN } from '../model/reasons.ts';
-import {
-  isSettled,
-  type RecordedState,
-  SECOND,
-  type Stage,
-  type Target,
-  targetsIn,
-} from '../model/rollout.ts';
+import { isSettled, type RecordedState, SECOND, type Target, targetsIn } from '../model/rollout.ts';
 import {
   type Effect,
   type ObservedState,
@@ -31,7 +23,8 @@ import {
 import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 import { chooseDrainAction } from '../turn/choose-drain-action.ts';
-import { isStopping, isUnsettled } from './budget.ts';
+import { isUnsettled } from './budget.ts';
+import { isUnclaimed } from './claims.ts';
 import { isSupersededByRetry } from './retry.ts';
 
 /** Milliseconds after which an unsent intent is recorded again: the deadline starts with it, and the agent needs it all. */
@@ -39,22 +32,15 @@ const INTENT_FRESH_MS = 60_000;
 /** Milliseconds: a node that drains itself may delegate its drain at any time, and no watch shows it. */
 const DELEGATION_RECHECK_MS = 10_000;
 
-/** One decision and its targets. Each target is evaluated at most once. */
-export interface Evaluations extends DecisionContext {
-  of(stage: Stage, target: Target): TargetEvaluation;
+/** What the evaluation of one target depends on. */
+export interface EvaluationContext extends TargetContext {
+  /** True if nothing new may start in the rollout. */
+  readonly isStopping: boolean;
 }
 
-export function evaluationsFor(
-  snapshot: Snapshot,
-  policy: RolloutPolicy,
-  now: number,
-): Evaluations {
-  const known = new Map<Target, TargetEvaluation>();
-  const of = (stage: Stage, target: Target): TargetEvaluation => {
-    const context = { snapshot, stage, target, policy, now };
-    return known.getOrInsertComputed(target, () => withRefusal(evaluateTarget(context), context));
-  };
-  return { snapshot, policy, now, of };
+/** Evaluates the target, and says why what the leader should do for it is not done. */
+export function evaluateTarget(context: EvaluationContext): TargetEvaluation {
+  return withRefusal(evaluation(context), context);
 }
 
 /** True if its phase is its state, and nothing moves it before a gate lets it start or a person has it retried. */
@@ -68,12 +54,6 @@ export function isAtRest(
   return exists && observation.kind === 'none';
 }
 
-export function phaseOf(evaluations: Evaluations, stage: Stage, target: Target): TargetPhase {
-  return isAtRest(evaluations.snapshot, target)
-    ? target.state
-    : evaluations.of(stage, target).phase;
-}
-
 /** Without targets that are done, or pending without work, whose nodes bear no cordon or taint of Refit. */
 export const touchedIn = onceForEach(({ rollout, observable, fleet = [] }: Snapshot) => {
   const marked = fleet.filter((node) => (cordonOwner(node) ?? pendingOwner(node)) !== undefined);
@@ -85,7 +65,7 @@ export const touchedIn = onceForEach(({ rollout, observable, fleet = [] }: Snaps
   return rollout.stages.map((stage) => ({ stage, targets: stage.targets.filter(isTouched) }));
 });
 
-function evaluateTarget(context: TargetContext): TargetEvaluation {
+function evaluation(context: EvaluationContext): TargetEvaluation {
   const { snapshot, target, policy, now } = context;
   const facts = factsOf(snapshot, target);
   const late = isLate(target, facts, policy, now);
@@ -127,7 +107,6 @@ function evaluateTarget(context: TargetContext): TargetEvaluation {
   }
 }
 
-/** Says why what the leader should do for it is not done. */
 function withRefusal(evaluation: TargetEvaluation, context: TargetContext): TargetEvaluation {
   if (!evaluation.nodeAction || !factsOf(context.snapshot, context.target).refusal)
     return evaluation;
@@ -138,8 +117,8 @@ function withRefusal(evaluation: TargetEvaluation, context: TargetContext): Targ
 }
 
 /** With its slot free, another node would restart beside it. */
-function holdsSlot({ snapshot, target, policy }: TargetContext): boolean {
-  if (!isUnsettled(snapshot, target) || isStopping(snapshot, policy)) return false;
+function holdsSlot({ snapshot, target, isStopping }: EvaluationContext): boolean {
+  if (!isUnsettled(snapshot, target) || isStopping) return false;
   return targetsIn(snapshot.rollout, 'pending').length > 0;
 }
 
@@ -207,7 +186,7 @@ function intend(context: TargetContext): TargetEvaluation {
     return { phase, effect: 'none', ...back, reason, ends, gate, recheckMs, probe };
   }
   const reason = restingReason(target, phase, facts);
-  if (facts.isUnclaimed?.(policy) === true)
+  if (isUnclaimed(snapshot, facts, policy))
     return { phase, effect: 'none', reason, recheckMs: SECOND };
   const freshMs = Math.min(INTENT_FRESH_MS, Math.max(SECOND, policy.targetDeadlineMs));
   const isFresh = now - Date.parse(target.since) < freshMs;

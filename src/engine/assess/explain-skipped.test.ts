@@ -12,7 +12,7 @@ import { explain, explainToPeople } from '../explain/explain.ts';
 import type { Snapshot, Wait } from '../model/decision.ts';
 import type { Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { evaluationsFor } from './evaluate-target.ts';
+import { assess } from './assess.ts';
 
 const NOW = T0 + MINUTE;
 const moving = buildTarget('w3', 'intended');
@@ -36,7 +36,7 @@ function told({
   const snapshot = { ...buildSnapshot(buildRollout(stages), { w3, ...facts }), ...more };
   const line = ({ target = '', gate, ofStage }: Wait): string =>
     `${target} ${gate}${ofStage ? '*' : ''}`.trim();
-  return explainToPeople(evaluationsFor(snapshot, buildPolicy(policy), NOW)).waits.map(line);
+  return explainToPeople(assess(snapshot, buildPolicy(policy), NOW)).waits.map(line);
 }
 
 const [MOVING, SLOT] = ['w3 working', 'slots*'];
@@ -87,8 +87,8 @@ test('read-only commands ask about a few of them, the leader about none', () => 
     ...facts,
     w3: { observation: working('Restart') },
   });
-  expect(explainToPeople(evaluationsFor(snapshot, buildPolicy(), NOW)).probes).toHaveLength(10);
-  expect(explain(evaluationsFor(snapshot, buildPolicy(), NOW)).probes).toEqual([]);
+  expect(explainToPeople(assess(snapshot, buildPolicy(), NOW)).probes).toHaveLength(10);
+  expect(explain(assess(snapshot, buildPolicy(), NOW)).probes).toEqual([]);
 });
 
 function nodeOf(name: string) {

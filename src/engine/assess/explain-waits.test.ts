@@ -12,7 +12,7 @@ import { NO_CONTROLS } from '../model/controls.ts';
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
-import { evaluationsFor } from './evaluate-target.ts';
+import { assess } from './assess.ts';
 
 const FINISHING = 'the nodes in progress have ended; the plan ends then';
 const SINCE = later(0);
@@ -32,9 +32,7 @@ function explained(
   rollout: Rollout,
   { facts = atWork, more, policy, how = explain, now = 0 }: Options = {},
 ): Explanation {
-  return how(
-    evaluationsFor({ ...buildSnapshot(rollout, facts), ...more }, buildPolicy(policy), T0 + now),
-  );
+  return how(assess({ ...buildSnapshot(rollout, facts), ...more }, buildPolicy(policy), T0 + now));
 }
 
 const last = (rollout: Rollout, options?: Options): unknown =>

@@ -18,7 +18,7 @@ import type { NodeView, Observation, Snapshot, TargetFacts } from '../model/deci
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout, Stage } from '../model/rollout.ts';
 import { nodeActionsOf } from '../turn/choose-node-actions.ts';
-import { evaluationsFor } from './evaluate-target.ts';
+import { assess } from './assess.ts';
 
 const node = (name: string, more: Partial<NodeView> = {}): NodeView => ({
   name,
@@ -47,7 +47,7 @@ interface Options {
 
 function actionsOf(stages: readonly Stage[], facts: Facts, { rollout, more }: Options = {}) {
   const snapshot = { ...buildSnapshot(buildRollout(stages, rollout), facts), ...more };
-  return nodeActionsOf(evaluationsFor(snapshot, buildPolicy({ maxFailures: 9 }), T0));
+  return nodeActionsOf(assess(snapshot, buildPolicy({ maxFailures: 9 }), T0));
 }
 
 const linesOf = (actions: ReturnType<typeof actionsOf>): string[] =>

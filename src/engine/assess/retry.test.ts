@@ -1,5 +1,6 @@
 /** Which failed targets are tried again, from when, and which reports are those of the attempt before. */
 import { expect, test } from 'vitest';
+import { decide } from '../../../test/support/builders/decisions.ts';
 import {
   failed,
   NONE,
@@ -17,7 +18,6 @@ import { type Controls, NO_CONTROLS } from '../model/controls.ts';
 import type { Observation, Snapshot } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Stage } from '../model/rollout.ts';
-import { decide } from '../turn/decide.ts';
 import { isSupersededByRetry, isUpgradedByLaterStage, momentOf, withRetries } from './retry.ts';
 
 const [w1, w2] = [buildTarget('w1', 'failed'), buildTarget('w2', 'failed')];

@@ -18,7 +18,8 @@ import type { Observation, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
 import type { TargetEvaluation } from '../model/transitions.ts';
-import { evaluationsFor, isLate, stepEnd } from './evaluate-target.ts';
+import { assess } from './assess.ts';
+import { isLate, stepEnd } from './evaluate-target.ts';
 
 interface Situation {
   readonly state?: RecordedState;
@@ -44,13 +45,13 @@ function evaluationsOf({
     ...more,
   };
   const [target = buildTarget('w1')] = stage.targets;
-  const evaluations = evaluationsFor(snapshot, buildPolicy(), T0 + now);
-  return { evaluations, stage, target };
+  const assessment = assess(snapshot, buildPolicy(), T0 + now);
+  return { assessment, stage, target };
 }
 
 function evaluationOf(situation: Situation): TargetEvaluation {
-  const { evaluations, stage, target } = evaluationsOf(situation);
-  return evaluations.of(stage, target);
+  const { assessment, stage, target } = evaluationsOf(situation);
+  return assessment.of(stage, target);
 }
 
 const asks: Observation = {
@@ -246,8 +247,8 @@ test('a target that rests is not late, also for the leader that watched it', () 
 });
 
 test('a target is evaluated once, however often a decision looks at it', () => {
-  const { evaluations, stage, target } = evaluationsOf({});
-  expect(evaluations.of(stage, target)).toBe(evaluations.of(stage, target));
+  const { assessment, stage, target } = evaluationsOf({});
+  expect(assessment.of(stage, target)).toBe(assessment.of(stage, target));
 });
 
 test.each<[string, Observation, number]>([

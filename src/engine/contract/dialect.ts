@@ -4,6 +4,7 @@ import type { KubeObject, Node, Resource } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type {
+  ClaimNeed,
   DownloadState,
   ForeignWork,
   Observation,
@@ -92,8 +93,8 @@ interface Capabilities<P extends KubeObject> {
   };
   readonly drainDelegation?: DrainDelegation;
   readonly foreignWork?: ForeignWorkFinder;
-  /** True if the Node of a target is claimed before it starts: other processes may start on it, or share a limit. */
-  claims?(node: Node, policy: RolloutPolicy): boolean;
+  /** When the Node of a target is claimed before the target starts: other processes may start on it, or share a limit. */
+  claims?(node: Node): ClaimNeed | undefined;
   /** True if some plan, deleted or not, works on the Node, whatever is recorded: then its claim stays. */
   isAtWork?(world: World, node: Node): boolean;
   /** Names the plan that the work of this one would wait for. */

@@ -10,6 +10,7 @@ import {
 } from '../../signal/at-work.ts';
 import { unlessError } from '../../util/errors.ts';
 import { onceForEach } from '../../util/memo.ts';
+import { needsClaim } from '../assess/claims.ts';
 import type { Instruction } from '../contract/dialect.ts';
 import { isFinal, type RecordedState, type Rollout, targetsIn } from '../model/rollout.ts';
 import { type Accompanying, carryOut, type Effects, type RecordChange } from './writes.ts';
@@ -24,8 +25,8 @@ export function claimsFor(on: Knowledge, { plan, policy, after }: RecordChange):
   if (policy.maxUnavailable && dialect.awaits?.(plan, on.world) !== undefined) return [];
   return claimable(on, after, 'intended').flatMap(({ node, ...at }) => {
     const isClaimed = claimOn(node) === claim || otherClaimantOn(node, plan) !== undefined;
-    if (isClaimed || dialect.claims?.(node, policy) !== true || refusals?.of(after, at.target))
-      return [];
+    const isNeeded = needsClaim({ claimNeed: dialect.claims?.(node) }, policy);
+    if (isClaimed || !isNeeded || refusals?.of(after, at.target)) return [];
     // Without it the target waits: the next one would be refused, too.
     return { ...at, instruction: replaced(withClaim(node, claim)), mayLack: true };
   });

@@ -172,7 +172,7 @@ describe('claims', () => {
   const rig = (): Scene => {
     const scene = new Scene();
     scene.api.put(nodes, withClaim(buildNode('w1'), CLAIM));
-    scene.more = { claims: () => true, orphanedWork: { plans: () => [] } };
+    scene.more = { claims: () => 'always', orphanedWork: { plans: () => [] } };
     return scene;
   };
   const claims = ({ api }: Scene): boolean =>

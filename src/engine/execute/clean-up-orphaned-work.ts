@@ -3,6 +3,7 @@ import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import { settleAll } from '../../util/waits.ts';
+import { assess } from '../assess/assess.ts';
 import type { OrphanedPlan } from '../contract/dialect.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
@@ -10,7 +11,7 @@ import type { Reporter } from '../report/reporter.ts';
 import { gatherFacts, type Known } from '../snapshot/gather.ts';
 import type { RefusedWrites } from '../snapshot/refused-writes.ts';
 import type { View } from '../snapshot/world.ts';
-import { decide } from '../turn/decide.ts';
+import { commandsFor } from '../turn/commands.ts';
 import { claimsLeft, dropClaim } from './claims.ts';
 import { runNodeActions } from './run-node-actions.ts';
 import type { Effects } from './writes.ts';
@@ -71,5 +72,9 @@ function nodeActionsFor(
     ...gatherFacts({ dialect, plan, rollout, world, known }, now),
     controls: NO_CONTROLS,
   };
-  return { rollout, nodeActions: decide(snapshot, DEFAULT_POLICY, now).nodeActions };
+  const commands = commandsFor(assess(snapshot, DEFAULT_POLICY, now));
+  const nodeActions = commands.flatMap((each) =>
+    each.kind === 'node-action' ? [each.nodeAction] : [],
+  );
+  return { rollout, nodeActions };
 }

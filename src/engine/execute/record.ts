@@ -3,13 +3,7 @@ import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, ifUnchanged, isOfObject } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Instruction, ShardedRecord } from '../contract/dialect.ts';
-import {
-  type Rollout,
-  stateChanges,
-  type Target,
-  targetsIn,
-  withStages,
-} from '../model/rollout.ts';
+import { type Rollout, stateChanges, type Target } from '../model/rollout.ts';
 import { claimsFor } from './claims.ts';
 import { restingOn } from './status-shards.ts';
 import {
@@ -85,13 +79,9 @@ function accompanying(
   { dialect: { signal }, world }: Effects,
   { plan, before, after }: RecordChange,
 ): Accompanying[] {
-  // What is recorded ahead may start at any moment from then on.
-  const ahead = placedAhead(before, after).map(({ stage, target }) => {
-    return { stage, target: { ...target, state: 'intended' as const } };
-  });
   // A version that begins takes over what an earlier one left at work.
   const known = before.phase === 'new' ? withoutIntended(before) : before;
-  return [...stateChanges(known, after), ...ahead].flatMap(({ stage, target }) => {
+  return stateChanges(known, after).flatMap(({ stage, target }) => {
     const mayLack = target.state === 'failed';
     const told = (instruction?: Instruction) =>
       instruction ? [{ stage, target, instruction, mayLack }] : [];
@@ -107,14 +97,6 @@ function withoutIntended(rollout: Rollout): Rollout {
     ...rollout,
     stages: rollout.stages.map((stage) => ({ ...stage, targets: stage.targets.filter(isOther) })),
   };
-}
-
-function placedAhead(before: Rollout, after: Rollout) {
-  const known = new Set(before.stages.flatMap(({ next = [] }) => next));
-  const placed = new Set(
-    after.stages.flatMap(({ next = [] }) => next.filter((key) => !known.has(key))),
-  );
-  return placed.size === 0 ? [] : withStages(after).filter(({ target }) => placed.has(target.key));
 }
 
 /** A refused one holds up its own target only: it waits from then on, and the others are recorded. */
@@ -133,7 +115,7 @@ async function carryOutFor(
   }
 }
 
-/** An abort releases targets, a gate displaces those recorded ahead. False if one may have its signal: a stale cache may hide it. */
+/** An abort releases targets. False if one of them may have its signal: a stale cache may hide it. */
 export async function areNotYetSignalled(effects: Effects, change: RecordChange): Promise<boolean> {
   const { dialect, world } = effects;
   const { plan, before, after } = change;
@@ -141,9 +123,7 @@ export async function areNotYetSignalled(effects: Effects, change: RecordChange)
     ({ stage, target: { state }, before: target }) =>
       target?.state === 'intended' && state === 'pending' ? { stage, target } : [],
   );
-  const pending = new Set(targetsIn(after, 'pending').map(({ key }) => key));
-  const displaced = placedAhead(after, before).filter(({ target }) => pending.has(target.key));
-  const signals = [...released, ...displaced].flatMap(
+  const signals = released.flatMap(
     (each) => dialect.signal.send(world, before, { ...each, agent: {} }, plan) ?? [],
   );
   const answers = await Promise.all(

@@ -6,8 +6,6 @@
  */
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifUnchanged } from '../../kube/status-error.ts';
-import { isRestartDue } from '../assess/ended.ts';
-import type { Evaluations } from '../assess/evaluate-target.ts';
 import { controlsOn } from '../model/controls.ts';
 import { isFinal } from '../model/rollout.ts';
 import { orderedRun, withOrder } from '../model/runs.ts';
@@ -31,19 +29,14 @@ export function withRunBegun(
   return isFinal(rollout) && !rollout.unread ? restarts.withoutRecord(plan) : plan;
 }
 
-/** The plan with the order for a new run; undefined if none is due. */
-export function restartOf(plan: KubeObject, evaluations: Evaluations): KubeObject | undefined {
-  const { snapshot, policy, now } = evaluations;
-  const { generation } = plan.metadata;
-  const isDue = generation !== undefined && isRestartDue(snapshot, policy, now);
-  return isDue ? withOrder(plan, generation) : undefined;
-}
-
-/** False if the plan has changed: nothing is written then. The counts of the earlier run go with this write. */
+/** Orders a new run of the plan. False if the plan has changed: nothing is written then. The counts of the earlier run go with this write. */
 export async function orderRestart(
   { dialect, client, ownWrites, abort }: Effects,
-  ordered: KubeObject,
+  edited: KubeObject,
 ): Promise<boolean> {
+  const { generation } = edited.metadata;
+  if (generation === undefined) return false;
+  const ordered = withOrder(edited, generation);
   const plan = dialect.restarts?.withoutRecord(ordered) ?? ordered;
   const written = await ifUnchanged(client.replace(dialect.plans, plan, { abort }));
   if (written) ownWrites.remember(dialect.plans, written);

@@ -1,15 +1,7 @@
 /** Large rollouts: when a record needs status shards, and how its changes are batched, so that none is late. */
 import type { KubeObject } from '../../kube/resources.ts';
 import { onceForEach } from '../../util/memo.ts';
-import {
-  activeStage,
-  isFinal,
-  type Rollout,
-  type Target,
-  targetsIn,
-  withStages,
-} from '../model/rollout.ts';
-import { limitOf } from '../schedule/slots.ts';
+import { isFinal, type Rollout, type Target } from '../model/rollout.ts';
 
 /** At most this many targets stand in a plan. Larger ones are recorded in status shards. */
 export const PLAN_HOLDS = 5_000;
@@ -77,64 +69,4 @@ export function restingOn(before: Rollout, after: Rollout): Target[] {
   if (isFinal(after)) return all;
   const known = new Set(before.stages.flatMap(({ targets }) => targets));
   return all.filter((target) => target.state === 'intended' && !known.has(target));
-}
-
-/** Milliseconds between two decisions on a large rollout: each reads all of its targets. */
-const REST_MS = 1_000;
-/** The same for each target of a smaller one, so that one decision and one record follow many changes. */
-const REST_MS_PER_TARGET = 0.05;
-/** A smaller one is decided on at every change: that costs little. */
-const FEWEST_TO_REST = 100;
-/** Milliseconds that a change may wait for more. */
-const BATCH_MS = 10_000;
-/** A record is due once 1 slot in 16 has changed. It lists everything in flight, so recording each change alone costs too much. */
-const SLOTS_PER_CHANGE = 16;
-
-/** Undefined for a small rollout: every change is decided on at once. */
-export function restOf(rollout: Rollout): number | undefined {
-  if (isLarge(rollout)) return REST_MS;
-  const count = withStages(rollout).length;
-  return count < FEWEST_TO_REST ? undefined : count * REST_MS_PER_TARGET;
-}
-
-/** Milliseconds to wait for more changes before recording; 0 if the record is due. What `records` before it start goes first. */
-export function batchMs(before: Rollout, after: Rollout, now: number, records: number): number {
-  const stage = activeStage(before);
-  if (!stage || !isMereProgress(before, after)) return 0;
-  if (!isLarge(before)) return records === 0 ? 0 : (restOf(before) ?? 1);
-  if (changedSlots(before, after) * SLOTS_PER_CHANGE >= limitOf(stage)) return 0;
-  const times = withStages(before).map(({ target }) => Date.parse(target.since));
-  // A clock that was wrong wrote times in the future.
-  const last = times.filter((time) => time <= now).reduce((a, b) => Math.max(a, b), 0);
-  return Math.max(0, last + BATCH_MS - now);
-}
-
-/** True if the next targets can start while this is recorded. Not if one loses its place: it must be certain that it has not started. */
-export function allowsStarts(before: Rollout, after: Rollout): boolean {
-  const { next = [] } = activeStage(before) ?? {};
-  if (next.length === 0 || !isMereProgress(before, after)) return false;
-  const places = new Set(after.stages.flatMap((stage) => stage.next ?? []));
-  const pending = new Set(targetsIn(after, 'pending').map(({ key }) => key));
-  return next.every((key) => places.has(key) || !pending.has(key));
-}
-
-/** Progress can wait. A change of phase, stage or reason is recorded at once. */
-function isMereProgress(before: Rollout, after: Rollout): boolean {
-  return (
-    before.phase === 'running' &&
-    after.phase === before.phase &&
-    after.blocked === before.blocked &&
-    after.reason === before.reason &&
-    activeStage(after)?.id === activeStage(before)?.id
-  );
-}
-
-/** A target that is done and its successor change one slot. */
-function changedSlots(before: Rollout, after: Rollout): number {
-  const known = new Set<Target>(before.stages.flatMap(({ targets }) => targets));
-  const moved = after.stages.flatMap(({ targets }) =>
-    targets.filter((target) => !known.has(target)),
-  );
-  const started = moved.filter(({ state }) => state === 'intended').length;
-  return Math.max(started, moved.length - started);
 }

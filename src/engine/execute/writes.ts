@@ -87,17 +87,15 @@ const marksOn = ({
   ...(unschedulable === true ? ['spec.unschedulable'] : []),
 ];
 
-/** Asks the API server, not a cache, whether the plan (`beside`: while other kinds are written, too) and the status shards of these targets are as observed. */
+/** Asks the API server, not a cache, whether the plan and the status shards of these targets are as observed. */
 export async function isCurrent(
   effects: Effects,
   plan: KubeObject,
   targets: readonly Target[],
-  beside = false,
 ): Promise<boolean> {
   const { dialect, world, ownWrites } = effects;
   const holding = dialect.shards?.holding(plan, targets, world) ?? [];
-  if (holding.length === 0 && ownWrites.isFresh(plan, beside ? dialect.plans : undefined))
-    return true;
+  if (holding.length === 0 && ownWrites.isFresh(plan)) return true;
   return await areUnchanged(effects, [{ resource: dialect.plans, object: plan }, ...holding]);
 }
 
@@ -143,12 +141,7 @@ export async function send(
     const targets = batch.map(({ target }) => target);
     // A cache may show an old plan beside a new object that a later command has signalled. While plan and shards are
     // unchanged at the API server, nobody can have signalled an object that is unchanged too.
-    const isPlanCurrent = await isCurrent(
-      effects,
-      plan,
-      targets,
-      batch[0]?.stage.next !== undefined,
-    );
+    const isPlanCurrent = await isCurrent(effects, plan, targets);
     const results = prepared.map(async ({ signalling, instruction }): Promise<Sent> => {
       try {
         const isWritten =

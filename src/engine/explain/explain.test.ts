@@ -1,5 +1,6 @@
 /** What waits, for what, since when, until when, and what ends it. */
 import { describe, expect, test } from 'vitest';
+import { decide } from '../../../test/support/builders/decisions.ts';
 import { failed, sent, succeeded, working } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -7,10 +8,9 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
-import { evaluationsFor, phaseOf } from '../assess/evaluate-target.ts';
+import { assess, phaseOf } from '../assess/assess.ts';
 import type { EndpointHealth, Snapshot, TargetFacts, Wait } from '../model/decision.ts';
 import { type Rollout, withStages } from '../model/rollout.ts';
-import { decide } from '../turn/decide.ts';
 import { explain } from './explain.ts';
 
 const POLICY = buildPolicy();
@@ -204,7 +204,7 @@ describe('what stops everything', () => {
 
 describe('where each target is', () => {
   const phasesOf = (snapshot: Snapshot): object => {
-    const phaseIn = phaseOf.bind(undefined, evaluationsFor(snapshot, POLICY, NOW));
+    const phaseIn = phaseOf.bind(undefined, assess(snapshot, POLICY, NOW));
     return Object.fromEntries(
       withStages(snapshot.rollout).map(({ stage, target }) => [target.key, phaseIn(stage, target)]),
     );
@@ -245,7 +245,7 @@ describe('where each target is', () => {
 test('a gate that blocks all targets is reported once, and none waits for a free slot', () => {
   const stage = buildStage('worker', [buildTarget('w1'), buildTarget('w2'), buildTarget('w3')]);
   const { waits } = explain(
-    evaluationsFor(
+    assess(
       buildSnapshot(buildRollout([stage])),
       buildPolicy({ paused: true, name: 'nightly' }),
       T0,

@@ -1,46 +1,47 @@
 /** Explains a rollout: the phase of each target, and what the others wait for. */
 import { rfc3339 } from '../../util/clock.ts';
+import { onceForEach } from '../../util/memo.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { choose } from '../assess/advance.ts';
-import { budgetOf, describeUsedUpBudget, isStopping } from '../assess/budget.ts';
-import { type Evaluations, timeLeft } from '../assess/evaluate-target.ts';
+import type { Assessment } from '../assess/assess.ts';
+import { budgetOf, describeUsedUpBudget } from '../assess/budget.ts';
+import { timeLeft } from '../assess/evaluate-target.ts';
 import { type DecisionContext, factsOf, type Waiting } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import {
   type Cordoned,
-  type Decision,
   isUnanswered,
+  type Probe,
   type TargetPhase,
   untilAsked,
   type Wait,
 } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
-import {
-  activeStage,
-  inState,
-  isFinal,
-  type Stage,
-  stagesBefore,
-  type Target,
-} from '../model/rollout.ts';
+import { inState, isFinal, type Stage, stagesBefore, type Target } from '../model/rollout.ts';
 import * as slots from '../schedule/slots.ts';
 import { keptCordons } from './kept-cordons.ts';
 
-export type Explanation = Pick<Decision, 'waits' | 'recheckAfterMs' | 'probes'>;
+export interface Explanation {
+  readonly waits: readonly Wait[];
+  /** What no watch shows and the assessment lacks. */
+  readonly probes: readonly Probe[];
+  /** Milliseconds after which to assess again without an event; undefined if only an event can change anything. */
+  readonly recheckAfterMs: number | undefined;
+}
 
 export interface FullExplanation extends Explanation {
   /** The nodes that stay cordoned. */
   readonly cordoned: readonly Cordoned[];
 }
 
-export function explain(evaluations: Evaluations): Explanation {
-  const { snapshot, now } = evaluations;
+/** Computed once for each assessment: commands, Events, conditions and metrics of a turn ask for it. */
+export const explain = onceForEach((assessment: Assessment): Explanation => {
+  const { snapshot, now, stage } = assessment;
   const { rollout } = snapshot;
   if (isFinal(rollout)) return { waits: [], recheckAfterMs: undefined, probes: [] };
-  const stage = activeStage(rollout);
-  const first = preconditionsWait(evaluations);
-  const inFlight = stage && !first ? inFlightWaits(evaluations, stage) : [];
-  const all = first ? [first] : [...inFlight, ...pendingWaits(evaluations, stage)];
+  const first = preconditionsWait(assessment);
+  const inFlight = stage && !first ? inFlightWaits(assessment, stage) : [];
+  const all = first ? [first] : [...inFlight, ...pendingWaits(assessment, stage)];
   const rechecks = all.flatMap(({ recheckMs }) => recheckMs ?? []);
   // Expired deadlines with no effect need no recheck.
   const deadlines = all.flatMap(({ deadline = now }) => (deadline > now ? [deadline - now] : []));
@@ -53,7 +54,7 @@ export function explain(evaluations: Evaluations): Explanation {
     recheckAfterMs: Number.isFinite(soonest) ? soonest : undefined,
     probes: all.flatMap(({ probe }) => probe ?? []),
   };
-}
+});
 
 function preconditionsWait({
   snapshot: { rollout, preconditions },
@@ -88,10 +89,10 @@ const IN_FLIGHT_ENDS: Partial<Record<TargetPhase, string>> = {
   verifying: 'the node reports that it is done, or that it failed',
 };
 
-function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] {
-  const { snapshot, policy, now } = evaluations;
+function inFlightWaits(assessment: Assessment, stage: Stage): ExplainedWait[] {
+  const { snapshot, policy, now } = assessment;
   return inState(stage, 'intended').map((target) => {
-    const evaluation = evaluations.of(stage, target);
+    const evaluation = assessment.of(stage, target);
     const {
       phase,
       reason,
@@ -119,28 +120,28 @@ function inFlightWaits(evaluations: Evaluations, stage: Stage): ExplainedWait[] 
 }
 
 /** Why pending targets do not start; one wait for all with the same reason. */
-function pendingWaits(context: DecisionContext, stage: Stage | undefined): ExplainedWait[] {
-  const { snapshot, policy } = context;
-  const { rollout } = snapshot;
-  const since = lastProgress(context, rollout.stages);
+function pendingWaits(assessment: Assessment, stage: Stage | undefined): ExplainedWait[] {
+  const { rollout } = assessment.snapshot;
+  const since = lastProgress(assessment, rollout.stages);
   const ends = 'the record of the plan can be read again';
   if (rollout.unread)
     return [{ wait: { gate: 'record', reason: rollout.unread, ends, since, ofStage: true } }];
-  if (isStopping(snapshot, policy)) return [{ wait: { ...stopOf(context), since, ofStage: true } }];
+  if (assessment.isStopping) return [{ wait: { ...stopOf(assessment), since, ofStage: true } }];
   if (!stage) return [];
-  const free = slots.openSlots(context, stage);
+  const free = assessment.openSlots;
   // What holds all of them counts before the queue, which would not end it.
-  const { waiting, chosen } = (free === 0 && heldAsOne(context, stage)) || choose(context, stage);
+  const held = free === 0 ? heldAsOne(assessment, stage) : undefined;
+  const { waiting, chosen } = held ?? choose(assessment, stage);
   const gated = waiting.map((each) => ({
     ...each,
-    since: waitingSince(context, stage, each) ?? since,
+    since: waitingSince(assessment, stage, each) ?? since,
   }));
   const isHeldAsOne = waiting.some(({ ofRollout }) => ofRollout === true);
   // Behind the first targets of free slots, which wait, others were not asked: they wait for no slot.
   const isTaken = chosen.length > 0 || free < slots.limitOf(stage);
   const unslotted =
     isHeldAsOne || !isTaken ? 0 : inState(stage, 'pending').length - waiting.length - chosen.length;
-  const queued = slotWait(context, stage, unslotted, since);
+  const queued = slotWait(assessment, stage, unslotted, since);
   return [...groupWaits(stage, gated), ...queued, ...laterWaits(rollout.stages, stage)];
 }
 
@@ -300,36 +301,35 @@ function lastProgress(
 const MAX_TARGETS = 10;
 
 /** Like `explain`, plus what skipped targets would wait for if a slot were free, and which nodes stay cordoned. */
-export function explainToPeople(evaluations: Evaluations): FullExplanation {
-  const explanation = explain(evaluations);
+export function explainToPeople(assessment: Assessment): FullExplanation {
+  const explanation = explain(assessment);
   const { waits, probes } = explanation;
   const names = new Set(waits.map(({ target }) => target));
   const known = new Set(waits.map(sentenceOf));
-  const more = skippedWaits(evaluations);
+  const more = skippedWaits(assessment);
   const added = more.filter(({ wait }) => !names.has(wait.target) && !known.has(sentenceOf(wait)));
   return {
     ...explanation,
     waits: [...waits, ...added.map(({ wait }) => wait)],
     probes: [...probes, ...more.flatMap(({ probe }) => probe ?? [])],
-    cordoned: keptCordons(evaluations),
+    cordoned: keptCordons(assessment),
   };
 }
 
-function skippedWaits(context: DecisionContext): ExplainedWait[] {
-  const { snapshot, policy } = context;
+function skippedWaits(assessment: Assessment): ExplainedWait[] {
+  const { snapshot, stage, isStopping } = assessment;
   const { rollout } = snapshot;
-  const stage = activeStage(rollout);
-  if (!stage || isFinal(rollout) || rollout.unread || isStopping(snapshot, policy)) return [];
+  if (!stage || isFinal(rollout) || rollout.unread || isStopping) return [];
   const last = stage.targets.findLastIndex(({ state }) => state !== 'pending');
   // Pending, although a later target has started.
   const waiting = inState({ targets: stage.targets.slice(0, Math.max(0, last)) }, 'pending')
     .slice(0, MAX_TARGETS)
-    .flatMap((target) => slots.chooseTargets(context, stage, [target], 1).waiting)
+    .flatMap((target) => slots.chooseTargets(assessment, stage, [target], 1).waiting)
     // `explain` has the waits of the whole rollout.
     .filter(({ ofRollout }) => ofRollout !== true)
     .map((refused) => ({
       ...refused,
-      since: waitingSince(context, stage, refused) ?? refused.target.since,
+      since: waitingSince(assessment, stage, refused) ?? refused.target.since,
     }));
   return groupWaits(stage, waiting);
 }

@@ -23,7 +23,7 @@ function messageFor(snapshot: Snapshot, policy: RolloutPolicy, target: Target): 
   if (node?.unschedulable !== true || node.cordonOwner !== undefined) return undefined;
   const before = `${name} stays cordoned after the upgrade: it was cordoned before it, not by Refit`;
   // Only Refit cordons for a dialect that does not answer, and its cordons name their owner.
-  const whose = unnamedCordon === undefined ? 'found' : unnamedCordon();
+  const whose = unnamedCordon ?? 'found';
   if (state === 'done' && whose === 'found' && unnamedCordon !== undefined) return before;
   if (state === 'done')
     return `${name} is cordoned, and not by Refit: somebody cordoned it before its upgrade or since`;

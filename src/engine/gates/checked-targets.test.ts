@@ -6,7 +6,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
-import { evaluationsFor } from '../assess/evaluate-target.ts';
+import { assess } from '../assess/assess.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { DownloadState, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
@@ -118,7 +118,7 @@ test('a node of two commands is asked once', () => {
 
 function asked(given: Given, more: Partial<Snapshot> = {}): string[] {
   const snapshot = { ...snapshotOf(given), ...more };
-  return downloadChecksOf(evaluationsFor(snapshot, buildPolicy(given.policy), T0)).map(
+  return downloadChecksOf(assess(snapshot, buildPolicy(given.policy), T0)).map(
     ({ target }) => target.name,
   );
 }

@@ -4,7 +4,7 @@ import { type Gate, PASS, wait } from './types.ts';
 export const foreignWork: Gate = {
   name: 'foreign-work',
   evaluate({ stage, target, facts, foreignWork, room }) {
-    const occupant = facts.occupant?.();
+    const occupant = facts.occupant;
     if (typeof occupant === 'object') return wait('ForeignWork', occupant.message, occupant.ends);
     if (occupant !== undefined)
       return wait(

@@ -1,5 +1,6 @@
 /** Reads pause, abort and retry from a plan; a retry clears only earlier failures. */
 import { describe, expect, test } from 'vitest';
+import { decide } from '../../../test/support/builders/decisions.ts';
 import { failed, succeeded, working } from '../../../test/support/builders/observations.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
@@ -7,7 +8,6 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
-import { decide } from '../turn/decide.ts';
 import {
   ABORT_ANNOTATION,
   controlsOn,

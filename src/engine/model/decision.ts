@@ -6,7 +6,7 @@ import type { Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import type { AgentPolicy } from '../../signal/annotations.ts';
 import type { ApiServer } from '../../versions/plan-rules.ts';
-import type { RolloutPolicy, TimedStep } from '../policy/rollout-policy.ts';
+import type { TimedStep } from '../policy/rollout-policy.ts';
 import type { Controls } from './controls.ts';
 import type { Reason } from './reasons.ts';
 import {
@@ -87,10 +87,12 @@ export interface TargetFacts {
   readonly isBehind?: boolean | undefined;
   /** The Node that its pods run on; undefined if the leader must not cordon it. */
   readonly node?: NodeView | undefined;
-  /** True as long as it needs a claim, and the watch does not show that: claims of before may be missing, too. */
-  readonly isUnclaimed?: ((policy: RolloutPolicy) => boolean) | undefined;
-  /** Whose cordon its Node bears where that names no owner; absent if every cordon of this dialect names one. */
-  readonly unnamedCordon?: (() => UnnamedCordon | undefined) | undefined;
+  /** When the Node needs the claim of the plan before its target starts; undefined if never. */
+  readonly claimNeed?: ClaimNeed | undefined;
+  /** True while the watch does not show our own last write of the Node: it may lack earlier writes of others, too. */
+  readonly isNodeOutdated?: boolean | undefined;
+  /** Whose cordon its Node bears where that names no owner; undefined if every cordon of this dialect names one. */
+  readonly unnamedCordon?: UnnamedCordon | 'unknown' | undefined;
   readonly drainDelegation?: boolean | 'unasked' | Unanswered | undefined;
   /** Undefined if there is nothing to drain. */
   readonly drainPreview?: DrainPreview | 'unasked' | Unanswered | undefined;
@@ -103,8 +105,8 @@ export interface TargetFacts {
   readonly agent?: NodeAgent | undefined;
   /** Why its host cannot run the version of its stage, as a sentence after its name; undefined if nothing is known against it. */
   readonly unfit?: string | undefined;
-  /** Asked only for targets that may start. */
-  readonly occupant?: (() => string | Obstacle | undefined) | undefined;
+  /** The plan that has its node, as people name it, or what else keeps the target from starting. */
+  readonly occupant?: string | Obstacle | undefined;
   readonly prefetch?: PrefetchState | undefined;
   readonly downloads?: DownloadState | undefined;
   /** The API server refused to change its object: nothing is written for it before the next try. */
@@ -128,6 +130,9 @@ export interface DownloadState {
   /** Bytes that there is room for at least; asked or not. */
   readonly room?: number | undefined;
 }
+
+/** `always`: with any policy · `with-limit`: only with a limit of unavailable nodes. */
+export type ClaimNeed = 'always' | 'with-limit';
 
 /** `found`: it was there before the attempt, and stays. `ours`: it ends with the attempt. */
 export type UnnamedCordon = 'found' | 'ours';
@@ -196,6 +201,8 @@ export interface Snapshot {
   readonly paceMs?: number | undefined;
   /** Milliseconds for which this leader has watched plan and policy ask for the same payloads; undefined for read-only commands. */
   readonly payloadsWatchedMs?: number | undefined;
+  /** True if this leader has recorded the rollout since it was woken. */
+  readonly hasRecorded?: boolean | undefined;
 }
 
 /** Why a target, or without one the whole rollout, waits, and what ends the wait. */
@@ -262,17 +269,6 @@ export type Probe =
   | { readonly kind: 'preconditions' }
   | { readonly kind: 'drain-preview'; readonly node: string }
   | { readonly kind: 'drain-delegation'; readonly stage: Stage; readonly target: Target };
-
-/** What to do now. With a `record` there are no signals: only recorded intents are signalled. */
-export interface Decision {
-  readonly record?: Rollout | undefined;
-  readonly signals: readonly Signalling[];
-  readonly nodeActions: readonly NodeAction[];
-  readonly waits: readonly Wait[];
-  readonly probes: readonly Probe[];
-  /** Milliseconds after which to decide again without an event. */
-  readonly recheckAfterMs?: number | undefined;
-}
 
 /** A probe without an answer: the targets that need one wait until it is repeated. */
 export interface Unanswered {

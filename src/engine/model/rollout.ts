@@ -61,10 +61,6 @@ export interface Stage {
   readonly failedHoldSlots?: boolean;
   /** Milliseconds that a target keeps its slot after its success. */
   readonly restMs?: number;
-  /** How many targets are recorded before there are slots for them; none if absent. */
-  readonly ahead?: number;
-  /** The keys of targets that are recorded so. They start in this order, each as soon as another target is done. */
-  readonly next?: readonly string[];
   readonly targets: readonly Target[];
 }
 

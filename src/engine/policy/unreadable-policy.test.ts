@@ -1,5 +1,6 @@
 /** Proves what a rollout does whose UpgradePolicy gets a field that this release cannot read: nothing that it may forbid. */
 import { expect, test } from 'vitest';
+import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -9,7 +10,6 @@ import { HOUR, later, T0 } from '../../../test/support/clock/times.ts';
 import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import type { RecordedState } from '../model/rollout.ts';
-import { decide } from '../turn/decide.ts';
 import { readPolicy } from './read-policy.ts';
 
 const SPEC: UpgradePolicySpec = {

@@ -14,7 +14,7 @@ import {
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { T0 } from '../../../test/support/clock/times.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import { evaluationsFor } from '../assess/evaluate-target.ts';
+import { assess } from '../assess/assess.ts';
 import {
   CONDITIONS_ANNOTATION,
   conditionsIn,
@@ -22,7 +22,6 @@ import {
 } from '../model/written-conditions.ts';
 import { gather } from '../snapshot/gather.ts';
 import { viewsOf } from '../snapshot/world.ts';
-import { decideOn } from '../turn/decide.ts';
 import { createReporter } from './reporter.ts';
 
 const DONE = buildRollout([buildStage('worker', [buildTarget('w1', 'done')])], { phase: 'done' });
@@ -56,8 +55,7 @@ function scene() {
   const decided = async (now = T0): Promise<void> => {
     const plan = read();
     const snapshot = gather(dialect, plan, knowledge.world, now);
-    const turn = { plan, ...evaluationsFor(snapshot, buildPolicy(), now) };
-    await reporter.decided(turn, decideOn(turn));
+    await reporter.decided({ plan, assessment: assess(snapshot, buildPolicy(), now) });
   };
   const edit = (generation: number): void =>
     api.change(dialect.plans, 'plan', (seen) => ({

@@ -2,7 +2,7 @@
 import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { printable } from '../../util/printable.ts';
-import type { Evaluations } from '../assess/evaluate-target.ts';
+import type { Assessment } from '../assess/assess.ts';
 import { outcomeOf } from '../assess/outcome.ts';
 import { isLarge } from '../execute/status-shards.ts';
 import { factsOf } from '../gates/types.ts';
@@ -16,13 +16,13 @@ type OfTarget = Pick<Signalling, 'stage' | 'target'>;
 /** On the object that stands for the target. */
 export type TargetEvent = ReportedEvent & OfTarget;
 
-/** For each target whose recorded state changed; `evaluations` are those that the record was decided on. */
-export function targetEvents(evaluations: Evaluations, after: Rollout): TargetEvent[] {
-  const { snapshot } = evaluations;
+/** For each target whose recorded state changed; `assessment` are those that the record was decided on. */
+export function targetEvents(assessment: Assessment, after: Rollout): TargetEvent[] {
+  const { snapshot } = assessment;
   return stateChanges(snapshot.rollout, after).flatMap(
     ({ stage, target, before = target }): TargetEvent[] => {
       if (target.state === 'failed')
-        return [{ type: 'Warning', reason: evaluations.of(stage, before).reason, stage, target }];
+        return [{ type: 'Warning', reason: assessment.of(stage, before).reason, stage, target }];
       if (target.state !== 'done' || isLarge(snapshot.rollout)) return [];
       return [{ type: 'Normal', reason: doneReason(snapshot, { stage, target }), stage, target }];
     },

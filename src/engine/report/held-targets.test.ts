@@ -6,7 +6,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
-import { evaluationsFor } from '../assess/evaluate-target.ts';
+import { assess } from '../assess/assess.ts';
 import type { TargetFacts } from '../model/decision.ts';
 import { heldMemory } from './reporter.ts';
 
@@ -33,10 +33,7 @@ function toldAt(
     buildRollout([buildStage('worker', targets)]),
     Object.fromEntries(facts),
   );
-  const { stalled: told, stalls } = held.at(
-    'plan',
-    evaluationsFor(snapshot, buildPolicy(), T0 + at),
-  );
+  const { stalled: told, stalls } = held.at('plan', assess(snapshot, buildPolicy(), T0 + at));
   return [told.map(({ target }) => target.name), [...stalls.values()].map((since) => since - T0)];
 }
 

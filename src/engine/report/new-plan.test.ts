@@ -8,12 +8,11 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildTablePlan, tableDialect } from '../../../test/support/builders/table-dialect.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import { evaluationsFor } from '../assess/evaluate-target.ts';
+import { assess } from '../assess/assess.ts';
 import { because } from '../model/reasons.ts';
 import { withStages, withTargets } from '../model/rollout.ts';
 import { CONDITIONS_ANNOTATION, conditionsIn } from '../model/written-conditions.ts';
 import { viewsOf } from '../snapshot/world.ts';
-import { decideOn } from '../turn/decide.ts';
 import { createReporter } from './reporter.ts';
 
 const policy = buildPolicy({
@@ -45,8 +44,8 @@ test('a new plan under a policy that cannot be read', async () => {
       { ...spec, source: { ...spec.source, created: later(0) } },
       targets,
     );
-    const turn = { plan, ...evaluationsFor(buildSnapshot(rollout), policy, T0 + ms) };
-    again.push(await reporter.decided(turn, decideOn(turn)));
+    const assessment = assess(buildSnapshot(rollout), policy, T0 + ms);
+    again.push(await reporter.decided({ plan, assessment }));
     const text = api.read(dialect.plans, 'plan').metadata.annotations?.[CONDITIONS_ANNOTATION];
     blocked.push(
       conditionsIn(text).map(

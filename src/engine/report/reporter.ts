@@ -3,12 +3,13 @@ import { type KubeObject, keyOf, nodes } from '../../kube/resources.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { LogFields, Logger } from '../../util/log.ts';
 import { uncheckedReason } from '../assess/advance.ts';
+import { type Assessment, phaseOf } from '../assess/assess.ts';
 import { planEndOf } from '../assess/ended.ts';
-import { type Evaluations, phaseOf } from '../assess/evaluate-target.ts';
+import { settle } from '../assess/settle.ts';
 import type { Effects, Sent } from '../execute/writes.ts';
+import { explain } from '../explain/explain.ts';
 import { factsOf } from '../gates/types.ts';
 import {
-  type Decision,
   type NodeAction,
   PLAN_PHASES,
   type Snapshot,
@@ -28,9 +29,10 @@ import {
   targetEvents,
 } from './events.ts';
 
-/** One decision on a plan. Each target is evaluated once. */
-export interface Turn extends Evaluations {
+/** One assessment of a plan. */
+export interface Turn {
   readonly plan: KubeObject;
+  readonly assessment: Assessment;
 }
 
 export type Reporter = ReturnType<typeof createReporter>;
@@ -64,49 +66,52 @@ export function createReporter(parts: ReporterParts) {
   const ends = endMemory();
   const writtenAt = new Map<string, number>();
   return {
-    recorded(turn: Turn, after: model.Rollout, waits: readonly Wait[]): void {
-      const { snapshot, plan, policy } = turn;
+    recorded({ plan, assessment }: Turn, after: model.Rollout): void {
+      const { snapshot, policy, now } = assessment;
+      const { waits } = explain(settle(assessment));
       const ours = planEvents(snapshot.rollout, after, waits);
-      const known = dialect.planEvents?.(plan, dialect.project(after, plan, turn.now), after, ours);
+      const known = dialect.planEvents?.(plan, dialect.project(after, plan, now), after, ours);
       for (const event of known ?? ours) onPlan(plan, event);
       const begins = snapshot.rollout.phase === 'new' && after.phase === 'running';
       const reason = begins ? uncheckedReason(snapshot, policy) : undefined;
       if (reason) onPlan(plan, { type: 'Warning', reason });
-      if (!known) onTargets(keyOf(plan), targetEvents(turn, after));
+      if (!known) onTargets(keyOf(plan), targetEvents(assessment, after));
       measureSteps(metrics, dialect.name, snapshot, after);
       if (!model.isFinal(after) || model.isFinal(snapshot.rollout)) return;
       const level = after.phase === 'done' ? 'info' : 'warn';
       parts.log[level]('plan ended', { plan: keyOf(plan), phase: after.phase });
     },
-    restarted({ plan, snapshot, now }: Turn): void {
-      const { edit } = planEndOf(snapshot, now);
+    restarted({ plan, assessment }: Turn): void {
+      const { edit } = planEndOf(assessment.snapshot, assessment.now);
       if (edit !== undefined) onPlan(plan, restartEvent(edit));
     },
-    sent(turn: Turn, sent: readonly Sent[]): void {
+    sent({ plan, assessment }: Turn, sent: readonly Sent[]): void {
       const written = sent
         .filter(({ result }) => result === 'written')
         .map(({ signalling }) => signalling);
       if (!dialect.planEvents)
-        onTargets(keyOf(turn.plan), signalEvents(turn.snapshot.rollout, written));
+        onTargets(keyOf(plan), signalEvents(assessment.snapshot.rollout, written));
     },
-    ran(turn: Turn, nodeAction: NodeAction): void {
-      parts.log.info(actionMessage(turn, nodeAction), {
+    ran({ plan, assessment }: Turn, nodeAction: NodeAction): void {
+      parts.log.info(actionMessage(assessment, nodeAction), {
         node: nodeAction.target.name,
-        plan: keyOf(turn.plan),
+        plan: keyOf(plan),
       });
-      onTargets(keyOf(turn.plan), nodeActionEvents(turn.snapshot.rollout, nodeAction));
+      onTargets(keyOf(plan), nodeActionEvents(assessment.snapshot.rollout, nodeAction));
     },
     /** Nothing is left to do now. Resolves with the milliseconds after which there may be more to report. */
-    async decided(turn: Turn, decision: Decision): Promise<number | undefined> {
-      const { plan, snapshot, now } = turn;
-      const { stalled, rests, stalls } = held.at(keyOf(plan), turn);
+    async decided(turn: Turn): Promise<number | undefined> {
+      const { plan, assessment } = turn;
+      const { snapshot, now } = assessment;
+      const { waits } = explain(settle(assessment));
+      const { stalled, rests, stalls } = held.at(keyOf(plan), assessment);
       onTargets(keyOf(plan), stalled);
       for (const event of dialect.planEvents?.(plan, plan, snapshot.rollout, rests) ?? [])
         onPlan(plan, event);
-      const end = ends.at(keyOf(plan), turn);
+      const end = ends.at(keyOf(plan), assessment);
       if (end) onPlan(plan, { type: 'Warning', reason: end });
       const stalledMs = await writeStalls(parts, plan, stalls, now);
-      measurePlan(metrics, dialect.name, turn, decision);
+      measurePlan(metrics, dialect.name, turn, waits);
       if (dialect.statusRecord !== 'without-conditions') return stalledMs;
       const writing = {
         ...parts,
@@ -115,7 +120,7 @@ export function createReporter(parts: ReporterParts) {
         now,
       };
       const shown = { ...snapshot.rollout, ...planEndOf(snapshot, now) };
-      return await writeConditions(writing, plan, shown, decision.waits);
+      return await writeConditions(writing, plan, shown, waits);
     },
     /** The API server refuses to change the object of a target. */
     refused(
@@ -152,19 +157,25 @@ const MESSAGES = {
   cancel: 'signal cancelled',
 };
 
-function actionMessage(evaluations: Evaluations, nodeAction: NodeAction): string {
+function actionMessage(assessment: Assessment, nodeAction: NodeAction): string {
   if (nodeAction.kind === 'clean-up')
     return nodeAction.cordon ? 'node uncordoned' : 'taint removed from node';
   if (nodeAction.kind !== 'acknowledge') return MESSAGES[nodeAction.kind];
   const { stage, target } = nodeAction;
-  return `${evaluations.of(stage, target).reason.message}; its agent may continue`;
+  return `${assessment.of(stage, target).reason.message}; its agent may continue`;
 }
 
 const none = <P extends string>(phases: readonly P[]) =>
   Object.fromEntries(phases.map((phase) => [phase, 0])) as Record<P, number>;
 
-function measurePlan(metrics: Metrics, dialect: string, turn: Turn, decision: Decision): void {
-  const { rollout } = turn.snapshot;
+function measurePlan(
+  metrics: Metrics,
+  dialect: string,
+  { plan, assessment }: Turn,
+  waits: readonly Wait[],
+): void {
+  const { snapshot, now } = assessment;
+  const { rollout } = snapshot;
   const targets = none<TargetPhase>([
     ...model.RECORDED_STATES,
     'signalled',
@@ -172,12 +183,12 @@ function measurePlan(metrics: Metrics, dialect: string, turn: Turn, decision: De
     'verifying',
   ]);
   for (const stage of rollout.stages)
-    for (const target of stage.targets) targets[phaseOf(turn, stage, target)]++;
-  const held = decision.waits.filter(({ reason }) => !isUnasked(reason));
-  const waits = held.map(({ gate, reason }) => ({ gate, reason: reason.code }));
-  const { phase } = planEndOf(turn.snapshot, turn.now);
+    for (const target of stage.targets) targets[phaseOf(assessment, stage, target)]++;
+  const held = waits.filter(({ reason }) => !isUnasked(reason));
+  const heldBy = held.map(({ gate, reason }) => ({ gate, reason: reason.code }));
+  const { phase } = planEndOf(snapshot, now);
   const phases = { ...none(PLAN_PHASES), [phase]: 1 };
-  metrics.plan({ dialect, plan: keyOf(turn.plan), phases, targets, waits });
+  metrics.plan({ dialect, plan: keyOf(plan), phases, targets, waits: heldBy });
 }
 
 function measureSteps(
@@ -199,10 +210,10 @@ function measureSteps(
 export function heldMemory() {
   const reported = new Map<string, ReadonlyMap<string, number>>();
   return {
-    at(key: string, evaluations: Evaluations) {
+    at(key: string, assessment: Assessment) {
       const before = reported.get(key) ?? new Map<string, number>();
-      const held = heldTargets(evaluations);
-      const since = (event: TargetEvent): number => before.get(wordsOf(event)) ?? evaluations.now;
+      const held = heldTargets(assessment);
+      const since = (event: TargetEvent): number => before.get(wordsOf(event)) ?? assessment.now;
       reported.set(key, new Map(held.map((event) => [wordsOf(event), since(event)])));
       const fresh = held.filter((event) => !before.has(wordsOf(event)));
       const stalling = held.filter(({ reason }) => reason.code !== 'Resting');
@@ -221,7 +232,7 @@ export function heldMemory() {
 function endMemory() {
   const reported = new Map<string, string>();
   return {
-    at(key: string, { snapshot, now }: Evaluations): Reason | undefined {
+    at(key: string, { snapshot, now }: Assessment): Reason | undefined {
       const { phase, reason } = planEndOf(snapshot, now);
       const isNew = reported.get(key) !== reason?.message;
       // The record of an end without targets has its Event.
@@ -238,11 +249,11 @@ function wordsOf({ target, reason }: TargetEvent): string {
   return `${target.key} ${reason.message.replaceAll(/\b\d+\b/g, '')}`;
 }
 
-function heldTargets(evaluations: Evaluations): TargetEvent[] {
-  const stage = model.activeStage(evaluations.snapshot.rollout);
+function heldTargets(assessment: Assessment): TargetEvent[] {
+  const stage = model.activeStage(assessment.snapshot.rollout);
   if (!stage) return [];
   return model.inState(stage, 'intended').flatMap((target): TargetEvent[] => {
-    const { reason, gate } = evaluations.of(stage, target);
+    const { reason, gate } = assessment.of(stage, target);
     // A refused write has its Event already.
     if (reason.code === 'Stalled' || gate === 'write')
       return [{ type: 'Warning', reason, stage, target }];

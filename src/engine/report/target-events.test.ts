@@ -7,7 +7,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
-import { evaluationsFor } from '../assess/evaluate-target.ts';
+import { assess } from '../assess/assess.ts';
 import type { Observation } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState } from '../model/rollout.ts';
@@ -48,8 +48,8 @@ test.each<[string, Observation, RecordedState, string[]]>([
   ['still at work', working('Restart'), 'intended', []],
 ])('%s', (_name, observation, state, told) => {
   const snapshot = buildSnapshot(rolloutOf('intended'), { w1: { observation } });
-  const evaluations = evaluationsFor(snapshot, buildPolicy(), T0);
-  expect(said(targetEvents(evaluations, rolloutOf(state)))).toEqual(told);
+  const assessment = assess(snapshot, buildPolicy(), T0);
+  expect(said(targetEvents(assessment, rolloutOf(state)))).toEqual(told);
 });
 
 test('a stage after which nodes have the version that they had, such as one of image bundles, upgrades nothing', () => {
@@ -60,14 +60,14 @@ test('a stage after which nodes have the version that they had, such as one of i
   const [target = buildTarget('w1')] = stage.targets;
   const rollout = buildRollout([stage]);
   const after = buildRollout([{ ...stage, targets: [{ ...target, state: 'done' }] }]);
-  const evaluations = evaluationsFor(
+  const assessment = assess(
     buildSnapshot(rollout, { w1: { observation: REPORTED } }),
     buildPolicy(),
     T0,
   );
   expect([
     ...said(signalEvents(rollout, [{ stage, target, agent: {} }])),
-    ...said(targetEvents(evaluations, after)),
+    ...said(targetEvents(assessment, after)),
   ]).toEqual([
     'Normal w1 Signalled: Preparation for v2 started (Plan plan)',
     'Normal w1 Completed: Prepared for v2 in 12 s',

@@ -56,6 +56,8 @@ export interface Known {
   readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;
   readonly watchPayloads?: ((rollout: Rollout) => number) | undefined;
   readonly refusalOf?: ((rollout: Rollout, target: Target) => Unanswered | undefined) | undefined;
+  /** True if this leader has recorded the rollout since it was woken. */
+  readonly hasRecorded?: boolean | undefined;
 }
 
 export function gather(
@@ -73,7 +75,8 @@ export function gather(
   const preconditions = known.preconditions ?? (waitsFor ? 'unasked' : undefined);
   const facts = gatherFacts({ dialect, plan, rollout, world, known }, now);
   const edits = dialect.endsForGood && isFinal(rollout) ? editsOf(plan, rollout) : undefined;
-  return { ...facts, controls: controlsOn(plan, dialect.controlPrefix), preconditions, edits };
+  const controls = controlsOn(plan, dialect.controlPrefix);
+  return { ...facts, controls, preconditions, edits, hasRecorded: known.hasRecorded };
 }
 
 /** The generation grows with each change of the spec, and also with a deletion. */
@@ -150,19 +153,18 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
     ...versionFacts(scene, stage, target, object),
     agent: dialect.agents?.of(object),
     unfit: stage.keepsVersion ? undefined : dialect.agents?.unfitFor?.(object, stage.version),
-    occupant: () => dialect.occupantOf?.(world, target, plan),
+    // Gates ask for it only where a target may start, and it reads more than the object of the target.
+    get occupant() {
+      return dialect.occupantOf?.(world, target, plan);
+    },
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
-    ...(dialect.unnamedCordon && {
-      unnamedCordon: () => dialect.unnamedCordon?.(world, rollout, stage, target, plan),
-    }),
-    isUnclaimed: (policy) => {
-      if (!node || dialect.claims?.(node, policy) !== true) return false;
-      return (
-        claimOn(node) !== claimOf(dialect.name, plan) ||
-        world.lacks?.(nodes, node.metadata.name) === true
-      );
+    get unnamedCordon() {
+      if (!dialect.unnamedCordon) return undefined;
+      return dialect.unnamedCordon(world, rollout, stage, target, plan) ?? 'unknown';
     },
+    claimNeed: node && dialect.claims?.(node),
+    isNodeOutdated: node && world.lacks?.(nodes, node.metadata.name),
     drainPreview:
       node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),
     drain: node && known.drainOf?.(node.metadata.name, ownerOf(rollout, target)),

@@ -65,7 +65,6 @@ export class OwnWrites {
   /** By kind: what depends on all objects is computed once for each list. */
   readonly #corrected = new Map<string, Corrected>();
   #last: OwnWrite | undefined;
-  readonly #lastOfKind = new Map<string, OwnWrite>();
 
   constructor(clock: Pick<Clock, 'monotonic'> = systemClock) {
     this.#clock = clock;
@@ -74,14 +73,13 @@ export class OwnWrites {
   /** Call with the server's answer to every write. */
   remember(resource: Resource, object: KubeObject): void {
     this.#last = { object, at: this.#clock.monotonic() };
-    this.#lastOfKind.set(kindOf(resource), this.#last);
     this.#of(resource).set(keyOf(object), this.#last);
     this.#corrected.delete(kindOf(resource));
   }
 
-  /** True if this version is our own last write, of all or to the given kind, and the server has just answered it. */
-  isFresh({ metadata }: KubeObject, ofKind?: Resource): boolean {
-    const last = ofKind ? this.#lastOfKind.get(kindOf(ofKind)) : this.#last;
+  /** True if this version is our own last write, and the server has just answered it. */
+  isFresh({ metadata }: KubeObject): boolean {
+    const last = this.#last;
     if (last === undefined || last.object.metadata.resourceVersion !== metadata.resourceVersion)
       return false;
     return this.#clock.monotonic() - last.at < FRESH_MS;

@@ -1,5 +1,6 @@
 /** What the leader does and says for a node that delegates its drain, and what it puts into a signal about cordons. */
 import { expect, onTestFinished, test } from 'vitest';
+import { decide } from '../../../test/support/builders/decisions.ts';
 import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
@@ -7,14 +8,13 @@ import { buildStage, PAYLOAD } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { evaluationsFor } from '../assess/evaluate-target.ts';
+import { assess } from '../assess/assess.ts';
 import { AFTER_TARGET } from '../gates/registry.ts';
 import { type Gate, stop } from '../gates/types.ts';
 import type { NodeView, Observation, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { decide } from './decide.ts';
 
 const OWNER = `plan-uid/${later(0)}/Plan`;
 const NODE: NodeView = {
@@ -48,7 +48,7 @@ function evaluationOf(
     w1: { drainDelegation: true, node: OURS, observation: asking('drain'), ...facts },
   });
   const [target = buildTarget('w1')] = stage.targets;
-  const evaluation = evaluationsFor(snapshot, buildPolicy(policy), T0 + now).of(stage, target);
+  const evaluation = assess(snapshot, buildPolicy(policy), T0 + now).of(stage, target);
   return { stage, target, evaluation };
 }
 

@@ -1,5 +1,7 @@
 /** Node actions: drains, cancelled signals, and clean-up. */
 import { describe, expect, test } from 'vitest';
+import type { Decision } from '../../../test/support/builders/decisions.ts';
+import { decide } from '../../../test/support/builders/decisions.ts';
 import {
   failed,
   NONE,
@@ -15,11 +17,10 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
 import { type Controls, NO_CONTROLS } from '../model/controls.ts';
-import type { Decision, NodeView, Observation, TargetFacts } from '../model/decision.ts';
+import type { NodeView, Observation, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Role, RolloutPhase, Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { decide } from './decide.ts';
 
 const NODE: NodeView = {
   name: 'w1',

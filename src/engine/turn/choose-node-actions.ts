@@ -1,6 +1,7 @@
 /** Node actions: for targets that wait for the leader, for those that must stop, and to clean up. */
 import { isPendingFor } from '../../drain/cordon-marks.ts';
-import { type Evaluations, failureReason, touchedIn } from '../assess/evaluate-target.ts';
+import type { Assessment } from '../assess/assess.ts';
+import { failureReason, touchedIn } from '../assess/evaluate-target.ts';
 import { factsOf, type TargetContext } from '../gates/types.ts';
 import { abortReason } from '../model/controls.ts';
 import {
@@ -28,36 +29,36 @@ import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 /** Taints per decision: targets later in the list have time. */
 const TAINTS_AT_ONCE = 20;
 
-export function nodeActionsOf(evaluations: Evaluations): NodeAction[] {
-  const { snapshot, policy } = evaluations;
+export function nodeActionsOf(assessment: Assessment): NodeAction[] {
+  const { snapshot, policy } = assessment;
   if (snapshot.rollout.unread) return [];
   const nodeActions = touchedIn(snapshot).flatMap(({ stage, targets }) =>
-    targets.flatMap((target) => nodeActionFor(evaluations, stage, target) ?? []),
+    targets.flatMap((target) => nodeActionFor(assessment, stage, target) ?? []),
   );
   return [
     ...nodeActions,
     ...taints(snapshot, policy),
-    ...downloadChecksOf(evaluations),
-    ...prefetchesOf(evaluations),
+    ...downloadChecksOf(assessment),
+    ...prefetchesOf(assessment),
   ];
 }
 
 function nodeActionFor(
-  evaluations: Evaluations,
+  assessment: Assessment,
   stage: Stage,
   target: Target,
 ): NodeAction | undefined {
-  const { snapshot, policy } = evaluations;
+  const { snapshot, policy } = assessment;
   const facts = factsOf(snapshot, target);
   const { observation, node } = facts;
   const canStop =
     observation.kind === 'sent' ||
     (observation.kind === 'working' && observation.cancellable === true);
   if (mustStop(snapshot, target) && canStop) {
-    const reason = stopReason({ ...evaluations, stage, target }, facts);
+    const reason = stopReason({ ...assessment, stage, target }, facts);
     return { kind: 'cancel', stage, target, node: node?.name, reason };
   }
-  if (target.state === 'intended') return evaluations.of(stage, target).nodeAction;
+  if (target.state === 'intended') return assessment.of(stage, target).nodeAction;
   // It failed or was aborted, but its upgrade completed: it still needs its uncordon.
   const isComplete =
     observation.kind === 'working' &&

@@ -6,7 +6,7 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
-import { evaluationsFor } from '../assess/evaluate-target.ts';
+import { assess } from '../assess/assess.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { Observation, PrefetchState, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
@@ -55,7 +55,7 @@ function lines(
   });
   const built = buildRollout(stagesOf(words), { phase: 'running', ...rollout });
   const snapshot = { ...buildSnapshot(built, Object.fromEntries(given)), ...more };
-  const actions = prefetchesOf(evaluationsFor(snapshot, buildPolicy(policy), T0));
+  const actions = prefetchesOf(assess(snapshot, buildPolicy(policy), T0));
   return actions.map(({ kind, target }) => `${kind} ${target.name}`);
 }
 
@@ -140,9 +140,7 @@ test('nodes that swap their files come first: only what more nodes restart may f
       ...facts,
       ...waiting,
     });
-    return prefetchesOf(evaluationsFor(snapshot, buildPolicy({}), T0)).map(
-      ({ target }) => target.name,
-    );
+    return prefetchesOf(assess(snapshot, buildPolicy({}), T0)).map(({ target }) => target.name);
   };
   expect([rollout(['restart', 'apply']), rollout(['restart', 'restart', 'apply'])]).toEqual([
     [],
@@ -181,7 +179,7 @@ test('in a lead time of two hours they begin within a minute or so; at other tim
       buildRollout([buildStage('worker', [first, second])], { phase: 'running' }),
       facts,
     );
-    const [action] = prefetchesOf(evaluationsFor(snapshot, buildPolicy(policy), T0));
+    const [action] = prefetchesOf(assess(snapshot, buildPolicy(policy), T0));
     return action?.kind === 'prefetch' ? action.agent.spreadMs : action;
   };
   expect(asked({ planLeadMs: 7_200_000, planWindows }, 'pending')).toBe(60_000);

@@ -2,7 +2,6 @@
 import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { conditionOf, holds } from '../../../src/dialects/cattle/plan/conditions.ts';
 import { hashLabelOf, PLAN_LABEL } from '../../../src/dialects/cattle/plan/names.ts';
-import { recordedNext } from '../../../src/dialects/cattle/plan/write-status.ts';
 import { cordonOwner } from '../../../src/drain/cordon-marks.ts';
 import type { Job, KubeObject, Node } from '../../../src/kube/resources.ts';
 import { hostnameFor, isAtWork, type JobWorld, nodeNameOf } from './job-world.ts';
@@ -239,8 +238,7 @@ export class JobObserver {
     this.#hold(!this.#succeeded.has(key), `upgraded twice: ${node}`);
     const plan = this.#observed.world.plans.find(({ metadata }) => metadata.uid === ownerOf(job));
     const isListed = plan?.status?.applying?.includes(hostnameFor(node)) !== false;
-    const isNext = plan !== undefined && recordedNext(plan).includes(node);
-    this.#hold(isListed || isNext, `Job before intent: ${node}`);
+    this.#hold(isListed, `Job before intent: ${node}`);
   }
 
   #lookAtStart(job: Job): void {

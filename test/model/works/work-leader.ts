@@ -1,7 +1,7 @@
 /** Runs the real reconciler once for a family of works, on a chosen view. */
 
+import { createReconciler } from '../../../src/engine/loop.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
-import { createReconciler } from '../../../src/engine/reconciler.ts';
 import { type View, viewsOf } from '../../../src/engine/snapshot/world.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { jobs, type KubeObject, nodes } from '../../../src/kube/resources.ts';

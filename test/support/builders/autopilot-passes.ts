@@ -5,8 +5,8 @@ import type { Dialect, World } from '../../../src/engine/contract/dialect.ts';
 import type { EndpointHealth, Snapshot } from '../../../src/engine/model/decision.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import { gather } from '../../../src/engine/snapshot/gather.ts';
-import { decide } from '../../../src/engine/turn/decide.ts';
 import { MINUTE, T0 } from '../clock/times.ts';
+import { decide } from './decisions.ts';
 import { HEALTHY } from './snapshots.ts';
 
 export const PASS_TIME = T0 + MINUTE;

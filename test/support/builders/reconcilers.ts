@@ -1,6 +1,6 @@
 /** A reconciler over an in-memory API server, with one cache for each kind that the dialect watches. */
 import type { Dialect } from '../../../src/engine/contract/dialect.ts';
-import { createReconciler } from '../../../src/engine/reconciler.ts';
+import { createReconciler } from '../../../src/engine/loop.ts';
 import { viewsOf } from '../../../src/engine/snapshot/world.ts';
 import type { KubeObject } from '../../../src/kube/resources.ts';
 import { FakeClock } from '../clock/fake-clock.ts';

@@ -61,7 +61,7 @@ export function claimingDialect(name: string): Dialect<TablePlan> {
     ...tableDialect,
     name,
     plans: { ...tableDialect.plans, plural: `plansof${name}` },
-    claims: (_node, { maxUnavailable }) => maxUnavailable !== undefined,
+    claims: () => 'with-limit',
     drainDelegation: {
       always: true,
       nodeOf: (_stage, target, world) => world.get(nodes, target.name),

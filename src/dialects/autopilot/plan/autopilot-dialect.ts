@@ -76,7 +76,7 @@ export const autopilot: Dialect<Plan> = {
     ),
   unnamedCordon: (world, rollout, { role }, { name }) =>
     unnamedCordonOf(world.get(OBJECTS[role], name), rollout),
-  claims: (_node, policy) => policy.maxUnavailable !== undefined,
+  claims: () => 'with-limit',
   isAtWork: (world, node) => world.list(controlNodes).some((each) => isAtWorkOn(node, each)),
   drainDelegation,
   orphanedWork: { plans: orphanedPlans },

@@ -12,7 +12,7 @@ import { later, T0 } from '../../../../test/support/clock/times.ts';
 import { type Plan, plans } from '../../../api/autopilot/plan.ts';
 import { CORDON_ANNOTATION, PENDING_TAINT } from '../../../drain/cordon-marks.ts';
 import type { Drains } from '../../../drain/running-drains.ts';
-import { createReconciler } from '../../../engine/reconciler.ts';
+import { createReconciler } from '../../../engine/loop.ts';
 import { createReporter } from '../../../engine/report/reporter.ts';
 import { viewsOf } from '../../../engine/snapshot/world.ts';
 import { type Node, nodes } from '../../../kube/resources.ts';

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { arbitrarySituation } from '../../../../test/support/builders/arbitrary-snapshots.ts';
+import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildPlan, buildUpdate, listed } from '../../../../test/support/builders/plans.ts';
 import { buildRollout } from '../../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../../test/support/builders/stages.ts';
@@ -11,7 +12,6 @@ import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import { recordedObjects } from '../../../../test/support/recordings.ts';
 import type { CommandStatus, Plan } from '../../../api/autopilot/plan.ts';
 import type { Rollout } from '../../../engine/model/rollout.ts';
-import { decide } from '../../../engine/turn/decide.ts';
 import { project } from './autopilot-dialect.ts';
 import { resolve } from './resolve-autopilot-plan.ts';
 

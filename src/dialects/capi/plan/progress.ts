@@ -1,14 +1,16 @@
 /** Describes the progress of an update: repeats the leader's decision on fresh objects, since any replica may be asked. */
 import type { Machine } from '../../../api/capi/machine.ts';
 import { drainPreviewer } from '../../../drain/drain-preview.ts';
+import { assess } from '../../../engine/assess/assess.ts';
+import { settle } from '../../../engine/assess/settle.ts';
 import type { Endpoint } from '../../../engine/contract/dialect.ts';
+import { explain } from '../../../engine/explain/explain.ts';
 import type { EndpointHealth, Snapshot, Wait } from '../../../engine/model/decision.ts';
 import { isUnasked } from '../../../engine/model/reasons.ts';
 import { isFinal } from '../../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { gather, type Known } from '../../../engine/snapshot/gather.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../../engine/snapshot/world.ts';
-import { decide } from '../../../engine/turn/decide.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { type Node, nodes } from '../../../kube/resources.ts';
 import { listNodes } from '../../../kube/trimmed.ts';
@@ -94,8 +96,8 @@ async function look(
     const kind = progress.left === 0 ? 'drained' : 'draining';
     return seeing({ drainOf: () => ({ kind, since: now, ...progress }) });
   }
-  if (!decide(snapshot, policy, now).probes.some(({ kind }) => kind === 'drain-preview'))
-    return snapshot;
+  const { probes } = explain(settle(assess(snapshot, policy, now)));
+  if (!probes.some(({ kind }) => kind === 'drain-preview')) return snapshot;
   return seeing({
     drainPreviews: new Map([[name, await drainPreviewer(workload, abort).ahead(name, options)]]),
   });
@@ -106,7 +108,8 @@ const isGate = (wait?: Wait): boolean => wait !== undefined && wait.gate !== 'in
 /** If no other gate waits, the API servers may be the reason: only the leader probes them all the time. */
 async function waitOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutPolicy) {
   const { workload, askApiServers, clock, abort } = parts;
-  const waitIn = (seen: Snapshot): Wait | undefined => decide(seen, policy, clock.now()).waits[0];
+  const waitIn = (seen: Snapshot): Wait | undefined =>
+    explain(settle(assess(seen, policy, clock.now()))).waits[0];
   const wait = waitIn(snapshot);
   const unasked = waitIn({ ...snapshot, controlPlane: undefined });
   if (isGate(wait) || !unasked || !isUnasked(unasked.reason)) return wait;

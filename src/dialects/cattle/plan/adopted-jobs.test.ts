@@ -1,13 +1,13 @@
 /** Proves that a Job which the status of its Plan does not name is recorded at once, and not only when it ends. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import { later, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
-import { decide } from '../../../engine/turn/decide.ts';
 import { jobs, nodes, pods, secrets } from '../../../kube/resources.ts';
 import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';

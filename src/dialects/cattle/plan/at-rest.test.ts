@@ -1,16 +1,16 @@
 /** Proves that nodes at rest, which most decisions do not look at, are looked at as soon as there is something on them. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import type { Decision } from '../../../../test/support/builders/decisions.ts';
+import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { PENDING_TAINT } from '../../../drain/cordon-marks.ts';
 import { ABORT_ANNOTATION } from '../../../engine/model/controls.ts';
-import type { Decision } from '../../../engine/model/decision.ts';
 import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
-import { decide } from '../../../engine/turn/decide.ts';
 import { type Job, jobs, type Node, nodes, pods, secrets } from '../../../kube/resources.ts';
 import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';

@@ -43,7 +43,7 @@ import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve-cattle-plan.ts';
 import { rivalsInCluster } from './rivals.ts';
 import { windowsOf } from './window.ts';
-import { GATE_BEFORE_DRAIN, hostOf, project, recordedNext, WAITING_TYPE } from './write-status.ts';
+import { GATE_BEFORE_DRAIN, hostOf, project, WAITING_TYPE } from './write-status.ts';
 
 const watchedNodes: Watched = { resource: nodes, isRelevant, transform: trimNode };
 const watchedJobs: Watched = {
@@ -83,8 +83,10 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
     ...viewOf(config),
     signal: jobSignal(config, attempts),
     occupantOf: config.plansShareNodes === true ? twinOf : occupantOf,
-    claims: (node, { maxUnavailable }) =>
-      config.plansShareNodes !== true && (maxUnavailable !== undefined || mayBeSignalled(node)),
+    claims: (node) => {
+      if (config.plansShareNodes === true) return undefined;
+      return mayBeSignalled(node) ? 'always' : 'with-limit';
+    },
     isAtWork: (world, { metadata: { name } }) =>
       jobsAt(world, name).some((job) => isUnfinished(job) && isOfSomePlan(job)),
     scope: { namespace },
@@ -206,12 +208,9 @@ export function cattleEvents(
   const { latestVersion, latestHash, applying = [] } = after.status ?? {};
   const target = `version ${latestVersion}, hash ${latestHash}`;
   const earlier = new Set(before.status?.applying);
-  const ahead = new Set(recordedNext(before));
   const done = targetsIn(rollout, 'done').filter((target) => !applying.includes(hostOf(target)));
-  // It started and ended between two records.
-  const both = done.filter(({ name }) => ahead.has(name)).map(hostOf);
-  const ended = [...done.map(hostOf).filter((host) => earlier.has(host)), ...both];
-  const started = [...applying.filter((host) => !earlier.has(host)), ...both];
+  const ended = done.map(hostOf).filter((host) => earlier.has(host));
+  const started = applying.filter((host) => !earlier.has(host));
   const events: ReportedEvent[] = [];
   const add = (type: ReportedEvent['type'], code: string, message: string): number =>
     events.push({ type, reason: { code, message } });

@@ -52,19 +52,6 @@ test('two Plans keep one limit, on nodes without an agent too', async () => {
   expect([atWork(), claims()]).toEqual([[], []]);
 });
 
-test('what is recorded ahead waits for its claim', async () => {
-  const names = Array.from({ length: 9 }, (_, index) => `n${index}`);
-  const policyOf = () => ({ maxUnavailable: { nodes: 4 } });
-  const plan = buildCattlePlan('plan', { concurrency: 4 });
-  const { look, atWork, claims, complete, made } = buildCattleScene([plan], names, { policyOf });
-  for (let turn = 0; turn < 40; turn++) {
-    await look(1);
-    expect(claims().length).toBeGreaterThanOrEqual(atWork().length);
-    complete(atWork()[0]);
-  }
-  expect([made().length, claims()]).toEqual([9, []]);
-});
-
 test.each(['other/plan-uid', ''])(
   'a claim that names no other plan is replaced: %j',
   async (claim) => {

@@ -1,15 +1,15 @@
 /** Proves that a failure which is recorded late, as after a restart of the controller, stays when Kubernetes deletes the Job. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
-import { evaluationsFor, phaseOf } from '../../../engine/assess/evaluate-target.ts';
+import { assess, phaseOf } from '../../../engine/assess/assess.ts';
 import { withStages } from '../../../engine/model/rollout.ts';
 import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
-import { decide } from '../../../engine/turn/decide.ts';
 import { type Job, jobs, nodes, pods, secrets } from '../../../kube/resources.ts';
 import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
@@ -49,7 +49,7 @@ function statesWhenRecordedAfter(minutes: number): unknown[] {
     const world = buildWorldOf([nodes, [node]], [jobs, made], [pods, []], [secrets, []]);
     const { record } = decide(gather(dialect, plan, world, time), DEFAULT_POLICY, time);
     if (record) plan = dialect.project(record, plan, time);
-    const after = evaluationsFor(gather(dialect, plan, world, time), DEFAULT_POLICY, time);
+    const after = assess(gather(dialect, plan, world, time), DEFAULT_POLICY, time);
     return withStages(after.snapshot.rollout).map(({ stage, target }) =>
       phaseOf(after, stage, target),
     );

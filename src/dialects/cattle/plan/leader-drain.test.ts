@@ -4,17 +4,17 @@ import {
   buildCattlePlan,
   type CattleSpec,
 } from '../../../../test/support/builders/cattle-plans.ts';
+import type { Decision } from '../../../../test/support/builders/decisions.ts';
+import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import { later, T0 } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { withCordon } from '../../../drain/cordon-marks.ts';
 import { NO_CONTROLS } from '../../../engine/model/controls.ts';
-import type { Decision } from '../../../engine/model/decision.ts';
 import { ownerOf, withStages } from '../../../engine/model/rollout.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { gather, gatherFacts } from '../../../engine/snapshot/gather.ts';
-import { decide } from '../../../engine/turn/decide.ts';
 import { type Job, jobs, type Node, nodes, pods, secrets } from '../../../kube/resources.ts';
 import { cattle } from './cattle-dialect.ts';
 import { trimJob } from './cattle-signal.ts';

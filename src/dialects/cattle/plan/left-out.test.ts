@@ -1,6 +1,7 @@
 /** Proves what becomes of a node that its Plan leaves out, or that works for a Plan which somebody breaks meanwhile. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
@@ -8,7 +9,6 @@ import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { stateChanges } from '../../../engine/model/rollout.ts';
 import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
-import { decide } from '../../../engine/turn/decide.ts';
 import { type Job, jobs, type Node, nodes, pods, secrets } from '../../../kube/resources.ts';
 import { cattle } from './cattle-dialect.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';

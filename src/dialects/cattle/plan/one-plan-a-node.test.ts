@@ -1,6 +1,7 @@
 /** Proves that one Plan at a time works on a node, and that nodes of like names each get a Job. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
+import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildSignal } from '../../../../test/support/builders/signals.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
@@ -10,7 +11,6 @@ import { CORDON_ANNOTATION } from '../../../drain/cordon-marks.ts';
 import { claimsFor, claimsLeft } from '../../../engine/execute/claims.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
-import { decide } from '../../../engine/turn/decide.ts';
 import {
   annotated,
   type Job,
@@ -171,9 +171,9 @@ test('a node that plans of other dialects may have is claimed, unless plans shar
   const shared = annotated(node('a'), {
     [AGENT_ANNOTATION]: encodePresence({ version: '1', since: CREATED }),
   });
-  const claimed = (each: Node, of = cattle(config)) => of.claims?.(each, DEFAULT_POLICY);
-  expect([claimed(shared), claimed(node('a'))]).toEqual([true, false]);
-  expect(claimed(shared, cattle({ ...config, plansShareNodes: true }))).toBe(false);
+  const claimed = (each: Node, of = cattle(config)) => of.claims?.(each);
+  expect([claimed(shared), claimed(node('a'))]).toEqual(['always', 'with-limit']);
+  expect(claimed(shared, cattle({ ...config, plansShareNodes: true }))).toBeUndefined();
 });
 
 test('a node without its claim gets no Job, though the Plan applies it', () => {
@@ -232,11 +232,7 @@ test('plans of k0s respect a claim that is not their own, and claim where Upgrad
   const occupant = (uid: string) =>
     autopilot.occupantOf?.(world, target, { metadata: { name: 'x', uid }, spec: SPEC });
   expect([occupant('uid'), occupant('p-uid')]).toEqual(['plan cattle/system-upgrade/p', undefined]);
-  const limited = { ...DEFAULT_POLICY, maxUnavailable: { nodes: 1 } };
-  expect([DEFAULT_POLICY, limited].map((policy) => autopilot.claims?.(node('a'), policy))).toEqual([
-    false,
-    true,
-  ]);
+  expect(autopilot.claims?.(node('a'))).toBe('with-limit');
 });
 
 test('with the switch of the original both work on it', () => {

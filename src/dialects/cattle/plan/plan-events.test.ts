@@ -35,18 +35,6 @@ test.each<[string, CattlePlan, CattlePlan, readonly ReportedEvent[], readonly st
     ['Normal JobComplete Jobs ended on a', 'Normal SyncJob Jobs start on c: version v1, hash h'],
   ],
   [
-    'a Job starts and ends between two records',
-    of({
-      ...resolved,
-      conditions: [
-        { type: 'RefitNext', status: 'True', reason: 'Queued', message: 'node-a, node-b' },
-      ],
-    }),
-    applying(),
-    [],
-    ['Normal JobComplete Jobs ended on a', 'Normal SyncJob Jobs start on a: version v1, hash h'],
-  ],
-  [
     'only the Job of a node that is done is told to be complete',
     applying('a', 'failed'),
     applying(),

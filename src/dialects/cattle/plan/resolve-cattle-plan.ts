@@ -10,12 +10,10 @@ import {
   type RecordedState,
   type Rollout,
   type RolloutPhase,
-  type Stage,
   sourceOf,
   type Target,
 } from '../../../engine/model/rollout.ts';
 import { type Job, type Node, nodes } from '../../../kube/resources.ts';
-import { mayBeSignalled } from '../../../signal/at-work.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { parseGoDuration } from '../../../util/duration.ts';
 import { sameJson } from '../../../util/json.ts';
@@ -27,9 +25,9 @@ import { conditionOf, holds } from './conditions.ts';
 import { hostnameOf } from './job.ts';
 import { isCordonedBy } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
-import { cordons, isHeld, markOf } from './leader-drain.ts';
+import { isHeld, markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, hashLabelOf, selects } from './names.ts';
-import { ABORTED_TYPE, hostOf, recordedNext, WAITING_TYPE } from './write-status.ts';
+import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
 
 type Knowledge = { readonly secretOf?: SecretLookup; readonly attempts?: Attempts };
 
@@ -65,7 +63,6 @@ export function resolve(
         forced: false,
         failedHoldSlots: true,
         restMs: (parseGoDuration(plan.spec?.postCompleteDelay ?? '') ?? 0) / 1e6,
-        ...aheadOf(plan, world, judgement),
         targets,
       },
     ],
@@ -86,26 +83,9 @@ function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]
 
 /** False for a Job that runs, and that the status does not tell of: another controller made it. */
 function areRecorded(plan: CattlePlan, targets: readonly Target[]): boolean {
-  const [applying, next] = [new Set(plan.status?.applying), recordedNext(plan)];
-  return inState({ targets }, 'intended').every(
-    (target) => applying.has(hostOf(target)) || next.includes(target.name),
-  );
+  const applying = new Set(plan.status?.applying);
+  return inState({ targets }, 'intended').every((target) => applying.has(hostOf(target)));
 }
-
-/** Slots for each node that is recorded ahead. With fewer than three there is none: each end is recorded at once. */
-const SLOTS_PER_AHEAD = 2;
-
-/** A node that is cordoned holds up the next one until it is uncordoned, which comes with its record. */
-function aheadOf(plan: CattlePlan, world: World, judgement: Latest): Pick<Stage, 'ahead' | 'next'> {
-  const { concurrency = 0 } = plan.spec ?? {};
-  const ahead = Math.floor(concurrency / SLOTS_PER_AHEAD);
-  if (concurrency <= SLOTS_PER_AHEAD || cordons(plan) || areClaimed(world.list(nodes))) return {};
-  const names = isRecorded(plan, judgement) ? recordedNext(plan) : [];
-  return { ahead, next: names.flatMap((name) => world.get(nodes, name) ?? []).map(keyOfNode) };
-}
-
-/** Claims of nodes that other dialects can signal end with their Job: none is made for a node without one. */
-const areClaimed = onceForEach((all: readonly Node[]) => all.some(mayBeSignalled));
 
 function isAborted(plan: CattlePlan): boolean {
   return (

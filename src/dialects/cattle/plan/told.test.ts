@@ -4,6 +4,7 @@ import {
   buildCattlePlan,
   type CattleSpec,
 } from '../../../../test/support/builders/cattle-plans.ts';
+import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import { later, MINUTE, T0 } from '../../../../test/support/clock/times.ts';
@@ -12,7 +13,6 @@ import { ABORT_ANNOTATION } from '../../../engine/model/controls.ts';
 import { withStages } from '../../../engine/model/rollout.ts';
 import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
-import { decide } from '../../../engine/turn/decide.ts';
 import {
   type Condition,
   type Job,

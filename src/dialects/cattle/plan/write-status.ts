@@ -14,15 +14,9 @@ import { windowsOf } from './window.ts';
 /** Our own conditions; each is removed when it is no longer true. */
 export const WAITING_TYPE = 'RefitWaits';
 export const ABORTED_TYPE = 'RefitAborted';
-/** The nodes that start next, in this order, without another record. */
-const NEXT_TYPE = 'RefitNext';
 /** The Plan is complete, as in the original, and did nothing. */
 const EMPTY_TYPE = 'RefitNoTargets';
-const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, NEXT_TYPE, EMPTY_TYPE]);
-
-export function recordedNext(plan: CattlePlan): readonly string[] {
-  return conditionOf(plan, NEXT_TYPE)?.message?.split(', ') ?? [];
-}
+const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, EMPTY_TYPE]);
 
 /** Which gate may hold nodes back: who drains looks at budgets before, and read-only commands do, too. */
 export const GATE_BEFORE_DRAIN = 'GateBeforeDrain';
@@ -105,8 +99,6 @@ function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): Condit
   const { phase, reason, blocked } = rollout;
   const failed = targetsIn(rollout, 'failed', 'unsupported');
   const waits = `a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/${keyOf(plan)}`;
-  const keys = phase === 'running' ? (rollout.stages[0]?.next ?? []) : [];
-  const next = keys.map((key) => key.slice(key.indexOf('/') + 1));
   const isAborted = phase === 'failed' && reason?.code === 'Aborted';
   const isEmpty = phase === 'done' && withStages(rollout).length === 0;
   const own = [
@@ -118,7 +110,6 @@ function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): Condit
     },
     blocked && { type: WAITING_TYPE, reason: gate, message: waits },
     isAborted && { type: ABORTED_TYPE, reason: 'Aborted', message: reason.message },
-    next.length > 0 && { type: NEXT_TYPE, reason: 'Queued', message: next.join(', ') },
   ];
   return own.flatMap((each) => (each ? { ...each, status: 'True' as const } : []));
 }

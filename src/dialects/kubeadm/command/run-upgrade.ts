@@ -8,7 +8,7 @@ import {
   prepareControllerProcess,
 } from '../../../composition/controller-process.ts';
 import { CORDON_ANNOTATION, isMarkStale } from '../../../drain/cordon-marks.ts';
-import { evaluationsFor } from '../../../engine/assess/evaluate-target.ts';
+import { assess } from '../../../engine/assess/assess.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
 import type { AskReadyz } from '../../../engine/snapshot/probes.ts';
 import { nodeActionsOf } from '../../../engine/turn/choose-node-actions.ts';
@@ -229,8 +229,7 @@ async function untilCleanedUp(
       isClean &&= loaded.plans().every((plan) => {
         const snapshot = gather(dialect, plan, loaded.world, now, { isReadOnly: true });
         return (
-          nodeActionsOf(evaluationsFor(snapshot, controller.policyFor(dialect, plan), now))
-            .length === 0
+          nodeActionsOf(assess(snapshot, controller.policyFor(dialect, plan), now)).length === 0
         );
       });
     }

@@ -1,13 +1,13 @@
 /** Proves which taints of replaced requests are found. */
 
 import { expect, test } from 'vitest';
+import { decide } from '../../../../test/support/builders/decisions.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { PENDING_TAINT } from '../../../drain/cordon-marks.ts';
 import { NO_CONTROLS } from '../../../engine/model/controls.ts';
 import { DEFAULT_POLICY } from '../../../engine/policy/rollout-policy.ts';
 import { gatherFacts } from '../../../engine/snapshot/gather.ts';
-import { decide } from '../../../engine/turn/decide.ts';
 import type { ConfigMap } from '../../../kube/resources.ts';
 import { kubeadmDialect } from './kubeadm-dialect.ts';
 import { PLACE } from './plan-object.ts';

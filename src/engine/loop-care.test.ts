@@ -25,9 +25,9 @@ import type { ReconcileResult } from '../runtime/controller.ts';
 import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Dialect, DrainDelegation } from './contract/dialect.ts';
+import { createReconciler } from './loop.ts';
 import type { Observation } from './model/decision.ts';
 import type { Target } from './model/rollout.ts';
-import { createReconciler } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
 import { viewsOf } from './snapshot/world.ts';
 

@@ -20,8 +20,10 @@ import { withPendingTaint } from '../drain/cordon-marks.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { annotated, type KubeObject, nodes } from '../kube/resources.ts';
 import { StatusError } from '../kube/status-error.ts';
+import { settle } from './assess/settle.ts';
 import type { Signal, World } from './contract/dialect.ts';
 import { carryOut, type Effects } from './execute/writes.ts';
+import { explain } from './explain/explain.ts';
 import { ABORT_ANNOTATION } from './model/controls.ts';
 import type { Observation } from './model/decision.ts';
 import type { Stage, Target } from './model/rollout.ts';
@@ -70,7 +72,8 @@ function rig(
     recorded: () => undefined,
     sent: () => undefined,
     ran: () => undefined,
-    decided: async (_turn, { waits }) => {
+    decided: async ({ assessment }) => {
+      const { waits } = explain(settle(assessment));
       told.push(...waits.map(({ gate, reason }) => `${gate}: ${reason.code}`));
       return await Promise.resolve(undefined);
     },

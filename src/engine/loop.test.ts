@@ -21,9 +21,9 @@ import type { ReconcileResult } from '../runtime/controller.ts';
 import { noMetrics } from '../runtime/metrics.ts';
 import { silentLogger } from '../util/log.ts';
 import type { Dialect } from './contract/dialect.ts';
+import { createReconciler } from './loop.ts';
 import type { Observation } from './model/decision.ts';
 import type { Role } from './model/rollout.ts';
-import { createReconciler } from './reconciler.ts';
 import { createReporter } from './report/reporter.ts';
 import { OwnWrites, viewsOf } from './snapshot/world.ts';
 

@@ -3,9 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { buildRollout } from '../../../test/support/builders/rollouts.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import { PLAN_HOLDS } from '../execute/status-shards.ts';
 import { because } from '../model/reasons.ts';
 import { type RecordedState, type Rollout, type Target, withTargets } from '../model/rollout.ts';
-import { batchMs, PLAN_HOLDS, restOf } from './status-shards.ts';
+import { batchMs, restOf } from './batching.ts';
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `w${index}`);
 
@@ -38,15 +39,15 @@ const SOON = T0 + 1000;
 
 test('a rollout that fits into its plan is recorded at every decision', () => {
   const small = running(PLAN_HOLDS);
-  expect(batchMs(small, moved(small, 1, 'done'), SOON, 0)).toBe(0);
+  expect(batchMs(small, moved(small, 1, 'done'), SOON, false)).toBe(0);
 });
 
 test('what a record starts is signalled before more is recorded', () => {
   const small = running(50);
-  expect(batchMs(small, moved(small, 1, 'done'), SOON, 1)).toBe(1);
+  expect(batchMs(small, moved(small, 1, 'done'), SOON, true)).toBe(1);
   const many = running(1_000);
-  expect(batchMs(many, moved(many, 1, 'done'), SOON, 1)).toBe(50);
-  expect(batchMs(many, { ...moved(many, 1, 'done'), phase: 'done' }, SOON, 1)).toBe(0);
+  expect(batchMs(many, moved(many, 1, 'done'), SOON, true)).toBe(50);
+  expect(batchMs(many, { ...moved(many, 1, 'done'), phase: 'done' }, SOON, true)).toBe(0);
 });
 
 test.each([
@@ -77,7 +78,7 @@ describe('a record of a large rollout', () => {
       0,
     ],
   ])('%s', (_name, after, now, wanted) => {
-    expect(batchMs(LARGE, after, now, 0)).toBe(wanted);
+    expect(batchMs(LARGE, after, now, false)).toBe(wanted);
   });
 
   test('a time in the future holds nothing back: the clock that wrote it was wrong', () => {
@@ -85,23 +86,25 @@ describe('a record of a large rollout', () => {
     if (!first || !second) throw new Error('there are thousands');
     const before = withTargets(LARGE, [{ ...first, state: 'done', since: later(HOUR) }]);
     const after = withTargets(before, [{ ...second, state: 'done', since: later(1000) }]);
-    expect([SOON, T0 + 10_000].map((now) => batchMs(before, after, now, 0))).toEqual([9_000, 0]);
+    expect([SOON, T0 + 10_000].map((now) => batchMs(before, after, now, false))).toEqual([
+      9_000, 0,
+    ]);
   });
 
   test('the first never waits', () => {
-    expect(batchMs({ ...LARGE, phase: 'new' }, LARGE, SOON, 0)).toBe(0);
+    expect(batchMs({ ...LARGE, phase: 'new' }, LARGE, SOON, false)).toBe(0);
   });
 
   test('nor does what changes while the rollout does not run', () => {
     const [before, after] = [LARGE, moved(LARGE, 1, 'done')].map(
       (rollout): Rollout => ({ ...rollout, phase: 'new' }),
     );
-    expect(before && after && batchMs(before, after, SOON, 0)).toBe(0);
+    expect(before && after && batchMs(before, after, SOON, false)).toBe(0);
   });
 
   test('the end of a stage never waits', () => {
     const controller = buildStage('controller', ['c1'], { maxInFlight: 240 });
     const before = { ...LARGE, stages: [controller, ...LARGE.stages] };
-    expect(batchMs(before, moved(before, 1, 'done'), SOON, 0)).toBe(0);
+    expect(batchMs(before, moved(before, 1, 'done'), SOON, false)).toBe(0);
   });
 });

@@ -1,0 +1,44 @@
+/** Assesses a snapshot: everything that commands and explanations are made of, each part computed once. */
+import type { DecisionContext } from '../gates/types.ts';
+import type { Snapshot, TargetPhase } from '../model/decision.ts';
+import { activeStage, type Stage, type Target } from '../model/rollout.ts';
+import type { TargetEvaluation } from '../model/transitions.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+import { openSlots } from '../schedule/slots.ts';
+import { isOverBudget, isStopping } from './budget.ts';
+import { evaluateTarget, isAtRest } from './evaluate-target.ts';
+
+export interface Assessment extends DecisionContext {
+  /** The stage whose targets may move; undefined once every stage is over. */
+  readonly stage: Stage | undefined;
+  /** True if failures use up the failure budget. */
+  readonly isOverBudget: boolean;
+  /** True if nothing new may start: the rollout is aborted, its failure budget is used up, or the plan is now invalid. */
+  readonly isStopping: boolean;
+  /** How many more targets of `stage` have a slot. */
+  readonly openSlots: number;
+  /** Evaluates a target of the stage. Each target is evaluated at most once. */
+  of(stage: Stage, target: Target): TargetEvaluation;
+}
+
+/** `now` in milliseconds since the Unix epoch. The same input always gives the same assessment. */
+export function assess(snapshot: Snapshot, policy: RolloutPolicy, now: number): Assessment {
+  const context = { snapshot, policy, now, isStopping: isStopping(snapshot, policy) };
+  const stage = activeStage(snapshot.rollout);
+  const evaluated = new Map<Target, TargetEvaluation>();
+  return {
+    ...context,
+    stage,
+    isOverBudget: isOverBudget(snapshot, policy),
+    openSlots: stage ? openSlots(context, stage) : 0,
+    of: (ofStage, target) =>
+      evaluated.getOrInsertComputed(target, () =>
+        evaluateTarget({ ...context, stage: ofStage, target }),
+      ),
+  };
+}
+
+/** The phase of the target that people see. */
+export function phaseOf(assessment: Assessment, stage: Stage, target: Target): TargetPhase {
+  return isAtRest(assessment.snapshot, target) ? target.state : assessment.of(stage, target).phase;
+}

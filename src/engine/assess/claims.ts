@@ -1,0 +1,21 @@
+/** Claims on Nodes: a plan claims a Node before it starts there, where other processes may start on the same Node. */
+import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
+
+/** True if the Node of the target must bear the claim of the plan before the target is signalled. */
+export function needsClaim(
+  { claimNeed }: Pick<TargetFacts, 'claimNeed'>,
+  { maxUnavailable }: Pick<RolloutPolicy, 'maxUnavailable'>,
+): boolean {
+  return claimNeed === 'always' || (claimNeed === 'with-limit' && maxUnavailable !== undefined);
+}
+
+/** True as long as the watch doesn't show the claim that the target needs: claims of other plans may be missing, too. */
+export function isUnclaimed(
+  { claim }: Pick<Snapshot, 'claim'>,
+  facts: TargetFacts,
+  policy: RolloutPolicy,
+): boolean {
+  if (!facts.node || !needsClaim(facts, policy)) return false;
+  return facts.node.claim !== claim || facts.isNodeOutdated === true;
+}

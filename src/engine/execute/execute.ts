@@ -1,0 +1,163 @@
+/** Carries out the commands of one turn. It is the only owner of what the leader writes for a plan. */
+import type { ReconcileResult } from '../../runtime/controller.ts';
+import { type Clock, rfc3339 } from '../../util/clock.ts';
+import type { NodeAction, Signalling } from '../model/decision.ts';
+import { because } from '../model/reasons.ts';
+import { type Rollout, type Target, withTargets } from '../model/rollout.ts';
+import type { Reporter, Turn } from '../report/reporter.ts';
+import type { Answers, Prober } from '../snapshot/probes.ts';
+import type { RefusedWrites } from '../snapshot/refused-writes.ts';
+import { restOf } from '../turn/batching.ts';
+import type { Command } from '../turn/commands.ts';
+import { record } from './record.ts';
+import { orderRestart } from './restart.ts';
+import { endIdleDrains, runNodeActions } from './run-node-actions.ts';
+import { type Effects, isCurrent, type Sent, send } from './writes.ts';
+
+export interface ExecuteParts extends Effects {
+  readonly clock: Clock;
+  readonly prober: Prober;
+  readonly refusals: RefusedWrites;
+  readonly reporter?: Reporter | undefined;
+}
+
+/**
+ * recorded, changed: the next turn can follow at once; after `recorded` the plan is known to be as written · outdated: an
+ * object has changed since it was observed, and the watch brings that · otherwise when to take the next turn.
+ */
+export type Outcome = 'recorded' | 'changed' | 'outdated' | ReconcileResult;
+
+/** After a conflict the watch brings the other write; this is for a watch that is late. */
+export const RECHECK_SOON: ReconcileResult = { requeueAfterMs: 1000 };
+
+type Of<K extends Command['kind']> = Extract<Command, { kind: K }>;
+
+function only<K extends Command['kind']>(commands: readonly Command[], kind: K): Of<K>[] {
+  return commands.filter((each): each is Of<K> => each.kind === kind);
+}
+
+/** Probes leave their answers in `answers`, for the next turn. */
+export async function execute(
+  parts: ExecuteParts,
+  answers: Answers,
+  turn: Turn,
+  commands: readonly Command[],
+): Promise<Outcome> {
+  const [restart] = only(commands, 'restart');
+  if (restart) return await restartPlan(parts, turn);
+  const probes = only(commands, 'probe').map(({ probe }) => probe);
+  if (probes.length > 0) {
+    // One without an answer blocks only the targets that need it. It is reported once and asked again later.
+    const [failure] = await answers.add(
+      probes,
+      turn.plan,
+      turn.assessment.policy.drain.options,
+      parts,
+    );
+    if (failure) parts.reporter?.failed(turn.plan, failure);
+    return 'changed';
+  }
+  const [toRecord] = only(commands, 'record');
+  if (toRecord) return await recordRollout(parts, turn, toRecord.rollout);
+  const outcome = await act(
+    parts,
+    turn,
+    only(commands, 'signal').map(({ signalling }) => signalling),
+    only(commands, 'node-action').map(({ nodeAction }) => nodeAction),
+  );
+  if (outcome === 'changed') return outcome;
+  const reportMs = await parts.reporter?.decided(turn);
+  const wakes = only(commands, 'wake').map(({ afterMs }) => afterMs);
+  const times = outcome === 'outdated' ? [1000, ...wakes, reportMs] : [...wakes, reportMs];
+  return { requeueAfterMs: soonest(times), restMs: restOf(turn.assessment.snapshot.rollout) };
+}
+
+/** Undefined if there is none. */
+export function soonest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((ms) => ms !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
+async function restartPlan(parts: ExecuteParts, turn: Turn): Promise<Outcome> {
+  if (!(await orderRestart(parts, turn.plan))) return 'outdated';
+  parts.reporter?.restarted(turn);
+  return 'recorded';
+}
+
+async function recordRollout(parts: ExecuteParts, turn: Turn, after: Rollout): Promise<Outcome> {
+  const { plan, assessment } = turn;
+  const { policy, snapshot } = assessment;
+  const change = { plan, policy, before: snapshot.rollout, after };
+  if (!(await record(parts, change, parts.clock.now()))) return 'outdated';
+  parts.reporter?.recorded(turn, after);
+  return 'recorded';
+}
+
+/** `changed` if something was written, or a drain begun, that changes the next decision. */
+async function act(
+  parts: ExecuteParts,
+  turn: Turn,
+  signals: readonly Signalling[],
+  nodeActions: readonly NodeAction[],
+): Promise<'changed' | 'outdated' | undefined> {
+  const { plan, assessment } = turn;
+  const { rollout } = assessment.snapshot;
+  endIdleDrains(parts, assessment);
+  // At once: a node that waits for the leader is not held up by the start of another.
+  const sending = send(parts, plan, rollout, signals);
+  const running = runAll(parts, turn, nodeActions);
+  await Promise.allSettled([sending, running]);
+  const sent = await sending;
+  const isChanged = await running;
+  parts.reporter?.sent(turn, sent);
+  const refused = withRefusals(rollout, sent, rfc3339(parts.clock.now()));
+  if (refused !== rollout) {
+    const outcome = await recordRollout(parts, turn, refused);
+    return outcome === 'recorded' ? 'changed' : 'outdated';
+  }
+  // Nothing more is written for these targets before a pause is over; the next decision says so.
+  const held = sent.filter(({ result }) => result === 'refused');
+  for (const { signalling, refusal = '' } of held) parts.refusals.add(rollout, signalling, refusal);
+  if (sent.some(({ result }) => result === 'outdated')) return 'outdated';
+  if (isChanged || held.length > 0) return 'changed';
+  return nodeActions.length === 0 ? undefined : 'outdated';
+}
+
+/** The same object if nothing was refused. A target that cannot be signalled gives up its slot. */
+function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): Rollout {
+  const refused = sent.filter(({ result }) => result === 'invalid');
+  const [first] = refused;
+  if (!first) return rollout;
+  const message = `${first.signalling.target.name}: the API server refused what would start it: ${first.refusal}`;
+  const moved = refused.map(
+    ({ signalling }): Target => ({ ...signalling.target, state: 'unsupported', since }),
+  );
+  return { ...withTargets(rollout, moved), reason: because('TargetRefused', message) };
+}
+
+/** True if anything was done or refused, and the plan stayed as decided on to the end. */
+async function runAll(
+  parts: ExecuteParts,
+  turn: Turn,
+  nodeActions: readonly NodeAction[],
+): Promise<boolean> {
+  const { plan, assessment } = turn;
+  const { rollout } = assessment.snapshot;
+  let isChanged = false;
+  let isAsDecided = true;
+  await runNodeActions({ ...parts, rollout, now: parts.clock.now() }, nodeActions, {
+    isCurrent: async (targets) => {
+      isAsDecided = await isCurrent(parts, plan, targets);
+      return isAsDecided;
+    },
+    onDone: (nodeAction) => {
+      isChanged = true;
+      parts.reporter?.ran(turn, nodeAction);
+    },
+    onRefused: (nodeAction, words) => {
+      isChanged = true;
+      parts.refusals.add(rollout, nodeAction, words);
+    },
+  });
+  return isChanged && isAsDecided;
+}

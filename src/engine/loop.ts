@@ -1,0 +1,101 @@
+/** The loop of one plan: take a snapshot, assess it, carry out the commands, until nothing is left to do now. */
+import { type KubeObject, nodes, splitKey } from '../kube/resources.ts';
+import { isOfObject } from '../kube/status-error.ts';
+import type { ReconcileContext, ReconcileResult } from '../runtime/controller.ts';
+import type { Clock } from '../util/clock.ts';
+import { assess } from './assess/assess.ts';
+import { cleanUpOrphanedWork } from './execute/clean-up-orphaned-work.ts';
+import { execute, type Outcome, RECHECK_SOON, soonest } from './execute/execute.ts';
+import { withRunBegun } from './execute/restart.ts';
+import type { Effects } from './execute/writes.ts';
+import { because } from './model/reasons.ts';
+import type { RolloutPolicy } from './policy/rollout-policy.ts';
+import type { Reporter } from './report/reporter.ts';
+import { gather } from './snapshot/gather.ts';
+import type { Prober } from './snapshot/probes.ts';
+import { termMemory } from './snapshot/term-memory.ts';
+import type { View } from './snapshot/world.ts';
+import { commandsFor } from './turn/commands.ts';
+
+export interface ReconcilerOptions extends Effects {
+  readonly plans: View<KubeObject>;
+  policyFor(plan: KubeObject): RolloutPolicy;
+  readonly clock: Clock;
+  readonly prober: Prober;
+  readonly reporter?: Reporter | undefined;
+}
+
+/** Turns in one reconcile: more than any plan needs, so that a fault cannot loop forever. */
+const MAX_TURNS = 20;
+
+type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<ReconcileResult>;
+
+/** For one term of leadership. */
+export function createReconciler(options: ReconcilerOptions): Reconcile {
+  const { dialect, world, plans, clock, reporter } = options;
+  const memory = termMemory(options, (rollout, at, reason) =>
+    reporter?.refused(rollout, at, reason),
+  );
+  return async function reconcile(key, { abort, stop } = {}) {
+    const parts = { ...options, abort, refusals: memory.refusals };
+    const answers = memory.newAnswers(key);
+    const cleanUp = async (): Promise<number | undefined> => {
+      const { requeueAfterMs } = await cleanUpOrphanedWork(parts, plans, key);
+      return soonest([requeueAfterMs, memory.refusals.nextMs()]);
+    };
+    let hasRecorded = false;
+    for (let turns = 0; turns < MAX_TURNS; turns++) {
+      abort?.throwIfAborted();
+      if (stop?.aborted === true) break;
+      const stored = planAt(options, key);
+      if (!stored) {
+        forget(options, key);
+        memory.forget(key);
+        return { requeueAfterMs: await cleanUp() };
+      }
+      const policy = options.policyFor(stored);
+      const now = clock.now();
+      const plan = withRunBegun(options, stored, policy, now);
+      const known = { ...memory.knownOf(key, answers, policy), hasRecorded };
+      const assessment = assess(gather(dialect, plan, world, now, known), policy, now);
+      let outcome: Outcome;
+      try {
+        outcome = await execute(parts, answers, { plan, assessment }, commandsFor(assessment));
+      } catch (error) {
+        if (isOfObject(error)) {
+          reportRefusal(options, plan, error.message);
+          // Other plans wait for what it claimed.
+          await cleanUp();
+        }
+        throw error;
+      }
+      if (outcome === 'recorded') hasRecorded = true;
+      // What was written ahead of the record is not left over: the next record needs it.
+      if (outcome === 'outdated') return RECHECK_SOON;
+      if (typeof outcome === 'object')
+        return { ...outcome, requeueAfterMs: soonest([outcome.requeueAfterMs, await cleanUp()]) };
+    }
+    return RECHECK_SOON;
+  };
+}
+
+/** The plan as this process knows it; undefined if it is gone, or is no plan of the dialect. */
+function planAt({ dialect, ownWrites, plans }: ReconcilerOptions, key: string) {
+  const { name, namespace } = splitKey(key);
+  const stored = ownWrites.latest(dialect.plans, plans, name, namespace);
+  if (!stored || stored.metadata.deletionTimestamp !== undefined) return undefined;
+  return dialect.scope?.isPlan?.(stored) === false ? undefined : stored;
+}
+
+function forget({ reporter, drains, world }: ReconcilerOptions, key: string): void {
+  reporter?.gone(key);
+  // A plan may be a Node: one that was made anew is not cordoned.
+  const { name } = splitKey(key);
+  drains?.keep((node) => node !== name || world.get(nodes, node)?.spec?.unschedulable === true);
+}
+
+/** Only an Event can say it: the status is what cannot be written. */
+function reportRefusal({ reporter }: ReconcilerOptions, plan: KubeObject, problem: string): void {
+  const message = `the API server refuses to record the next step: ${problem}`;
+  reporter?.failed(plan, because('RecordRefused', message));
+}

@@ -1,0 +1,54 @@
+/** What the leader does next, as data: the commands of one turn. */
+import type { Assessment } from '../assess/assess.ts';
+import { isRestartDue } from '../assess/ended.ts';
+import { settle } from '../assess/settle.ts';
+import { explain } from '../explain/explain.ts';
+import { factsOf } from '../gates/types.ts';
+import type { NodeAction, Probe, Signalling } from '../model/decision.ts';
+import type { Rollout } from '../model/rollout.ts';
+import { batchMs } from './batching.ts';
+import { areClaimsDue } from './choose-claims.ts';
+import { nodeActionsOf } from './choose-node-actions.ts';
+import { signalsOf } from './choose-signals.ts';
+
+export type Command =
+  /** Orders a new run of the plan, which was edited after it ended. */
+  | { readonly kind: 'restart' }
+  /** Asks what no watch shows. */
+  | { readonly kind: 'probe'; readonly probe: Probe }
+  /** Records the rollout, and claims the Nodes of its intended targets. */
+  | { readonly kind: 'record'; readonly rollout: Rollout }
+  /** Signals a target whose intent is recorded. */
+  | { readonly kind: 'signal'; readonly signalling: Signalling }
+  | { readonly kind: 'node-action'; readonly nodeAction: NodeAction }
+  /** Assesses the plan again after this time, if nothing happens before. */
+  | { readonly kind: 'wake'; readonly afterMs: number };
+
+/**
+ * All commands of one turn can be carried out at once. What depends on the outcome of another command comes in a later turn:
+ * nothing is recorded before the probes are answered, and nothing is signalled before it is recorded.
+ */
+export function commandsFor(assessment: Assessment): readonly Command[] {
+  const { snapshot, policy, now } = assessment;
+  const { rollout } = snapshot;
+  if (isRestartDue(snapshot, policy, now)) return [{ kind: 'restart' }];
+  const settled = settle(assessment);
+  const { probes, recheckAfterMs } = explain(settled);
+  if (probes.length > 0) return probes.map((probe) => ({ kind: 'probe', probe }));
+  const next = settled.snapshot.rollout;
+  const isRecorded = next === rollout;
+  const dueMs = isRecorded ? 0 : batchMs(rollout, next, now, snapshot.hasRecorded === true);
+  if (!isRecorded && dueMs === 0) return [{ kind: 'record', rollout: next }];
+  // While a record waits for its batch, what is recorded already is not delayed.
+  const nodeActions = nodeActionsOf(assessment).filter(
+    ({ target }) => factsOf(snapshot, target).refusal === undefined,
+  );
+  if (isRecorded && nodeActions.length === 0 && areClaimsDue(assessment))
+    return [{ kind: 'record', rollout }];
+  const wakes = [isRecorded ? undefined : dueMs, recheckAfterMs].filter((ms) => ms !== undefined);
+  return [
+    ...signalsOf(assessment).map((signalling): Command => ({ kind: 'signal', signalling })),
+    ...nodeActions.map((nodeAction): Command => ({ kind: 'node-action', nodeAction })),
+    ...wakes.map((afterMs): Command => ({ kind: 'wake', afterMs })),
+  ];
+}

@@ -1,0 +1,33 @@
+/** What the leader makes of a snapshot, in one value: for tests that look at several parts of a turn. */
+import { assess } from '../../../src/engine/assess/assess.ts';
+import { settle } from '../../../src/engine/assess/settle.ts';
+import { type Explanation, explain } from '../../../src/engine/explain/explain.ts';
+import { factsOf } from '../../../src/engine/gates/types.ts';
+import type { NodeAction, Signalling, Snapshot } from '../../../src/engine/model/decision.ts';
+import type { Rollout } from '../../../src/engine/model/rollout.ts';
+import type { RolloutPolicy } from '../../../src/engine/policy/rollout-policy.ts';
+import { nodeActionsOf } from '../../../src/engine/turn/choose-node-actions.ts';
+import { signalsOf } from '../../../src/engine/turn/choose-signals.ts';
+
+export interface Decision extends Explanation {
+  /** The rollout to record, whenever that is due; undefined if nothing has changed. Then there are signals and node actions. */
+  readonly record: Rollout | undefined;
+  readonly signals: readonly Signalling[];
+  readonly nodeActions: readonly NodeAction[];
+}
+
+export function decide(snapshot: Snapshot, policy: RolloutPolicy, now: number): Decision {
+  const assessment = assess(snapshot, policy, now);
+  const settled = settle(assessment);
+  const explanation = explain(settled);
+  if (settled !== assessment)
+    return { ...explanation, record: settled.snapshot.rollout, signals: [], nodeActions: [] };
+  return {
+    ...explanation,
+    record: undefined,
+    signals: signalsOf(assessment),
+    nodeActions: nodeActionsOf(assessment).filter(
+      ({ target }) => factsOf(snapshot, target).refusal === undefined,
+    ),
+  };
+}
