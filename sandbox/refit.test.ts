@@ -1,7 +1,7 @@
 /** Tests that Node runs Refit from its source, as in `npm start`; all other tests may run the built file. */
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { AGENT_HELP } from '../src/agent/options.ts';
+import { AGENT_HELP } from '../src/agent/flags.ts';
 import { VERSION } from '../src/cli/version.ts';
 import { REFIT_SOURCE } from './refit.ts';
 

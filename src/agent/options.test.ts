@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { RefitError } from '../util/errors.ts';
-import { AGENT_HELP, parseAgentOptions, readFlagsFile } from './options.ts';
+import { AGENT_HELP } from './flags.ts';
+import { readFlagsFile } from './flags-file.ts';
+import { parseAgentOptions } from './options.ts';
 
 test('the defaults are the original limits, and what can be found is', () => {
   expect(parseAgentOptions([])).toEqual({

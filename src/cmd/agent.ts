@@ -1,8 +1,10 @@
 /** The agent process: creates its parts and runs them. */
 import { readFile, realpath } from 'node:fs/promises';
 import { setDefaultCACertificates } from 'node:tls';
+import { AGENT_HELP } from '../agent/flags.ts';
+import { configPath, readFlagsFile } from '../agent/flags-file.ts';
 import { ROOT } from '../agent/host-parts.ts';
-import { AGENT_HELP, configPath, parseAgentOptions, readFlagsFile } from '../agent/options.ts';
+import { parseAgentOptions } from '../agent/options.ts';
 import { findHostnameOverride } from '../agent/registration/host-name.ts';
 import { createCommands } from '../agent/service/commands.ts';
 import { findServices } from '../agent/service/find-services.ts';

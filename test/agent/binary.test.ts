@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { memoryOf, untilAtRest } from '../../bench/plan/processes.ts';
-import { AGENT_HELP } from '../../src/agent/options.ts';
+import { AGENT_HELP } from '../../src/agent/flags.ts';
 import { VERSION } from '../../src/cli/version.ts';
 import { AGENT_FLAGS } from '../../src/install/host/program.ts';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';

@@ -1,7 +1,7 @@
 /** Compares the command line with docs/reference/cli.md: options, defaults, exit codes, JSON fields. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { AGENT_HELP } from '../../src/agent/options.ts';
+import { AGENT_HELP } from '../../src/agent/flags.ts';
 import type { PreviewView } from '../../src/cli/preview/view.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import type { StatusView } from '../../src/cli/status/view.ts';

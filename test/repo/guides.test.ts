@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { AGENT_HELP } from '../../src/agent/options.ts';
+import { AGENT_HELP } from '../../src/agent/flags.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
 import { readObjects } from '../../src/api/read-object.ts';

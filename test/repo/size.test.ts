@@ -17,7 +17,6 @@ const STILL_TO_SPLIT: readonly string[] = [
   'sandbox/sshd/cluster.ts',
   'src/agent/download/prefetcher.ts',
   'src/agent/object/own-object.ts',
-  'src/agent/options.ts',
   'src/agent/steps/update-steps.test.ts',
   'src/cli/preview/preview.test.ts',
   'src/cli/status/answers.ts',

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { AGENT_HELP } from '../../src/agent/options.ts';
+import { AGENT_HELP } from '../../src/agent/flags.ts';
 import { VERSION } from '../../src/cli/version.ts';
 import { AGENT_FLAGS } from '../../src/install/host/program.ts';
 import { EXIT } from '../../src/util/errors.ts';

@@ -2,7 +2,8 @@
 import { existsSync, globSync } from 'node:fs';
 import { mkdir, readFile, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { parseAgentOptions, readFlagsFile } from '../../agent/options.ts';
+import { readFlagsFile } from '../../agent/flags-file.ts';
+import { parseAgentOptions } from '../../agent/options.ts';
 import { controlNodeName, kubeletName } from '../../agent/registration/host-name.ts';
 import { createCommands } from '../../agent/service/commands.ts';
 import { type FoundService, findServices } from '../../agent/service/find-services.ts';

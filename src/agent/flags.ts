@@ -1,0 +1,230 @@
+/** Holds the one table of the flags of `refit agent`: the parser and the help text both come from it. */
+import { type ParseArgsConfig, type ParseArgsOptionDescriptor, parseArgs } from 'node:util';
+import { usageError } from '../util/errors.ts';
+
+interface Flag {
+  /** Names the value in the help text. A flag without it is a switch, which is off unless it is given. */
+  readonly value?: string;
+  /** The value of a flag that is not given. */
+  readonly preset?: string;
+  /** The preset in another unit, for people. */
+  readonly inWords?: string;
+  /** For the help text: what holds for a flag that is not given, where it has no preset or an empty one. */
+  readonly otherwise?: string;
+  /** For the help text: what the flag does. */
+  readonly description?: string;
+}
+
+/** In the order of the help text. 6 h and 60 s are the original's limits; it has no size limit, and no limit for a restart. */
+const FLAGS = {
+  object: {
+    value: 'kind',
+    preset: 'node',
+    description: 'node (workers) or controlnode (controllers)',
+  },
+  name: {
+    value: 'name',
+    otherwise: "default: --hostname-override of the kubelet, AUTOPILOT_HOSTNAME, the host's name",
+    description: 'name of the object',
+  },
+  kubeconfig: {
+    value: 'file',
+    otherwise: "default: KUBECONFIG, the pod's service account, ~/.kube/config",
+  },
+  procedure: {
+    value: 'name',
+    preset: 'k0s',
+    description: 'what runs on this host: k0s or kubeadm',
+  },
+  'node-configuration': {
+    value: 'list',
+    preset: '',
+    otherwise: 'default: none',
+    description:
+      'what Cluster API may change on this host: files, folders, user:NAME (keys) and kubelet',
+  },
+  'kubeadm-config': {
+    value: 'file',
+    otherwise: 'default: none',
+    description: 'UpgradeConfiguration for kubeadm: its options, such as patches',
+  },
+  'status-socket': {
+    value: 'path',
+    otherwise: 'default: from the running service',
+    description: 'status socket of the service',
+  },
+  'data-dir': {
+    value: 'directory',
+    otherwise: 'default: from the running service',
+    description: 'data directory of the service',
+  },
+  binary: {
+    value: 'path',
+    otherwise: 'default: the file that its process executes',
+    description: "the service's binary",
+  },
+  'state-dir': {
+    value: 'directory',
+    preset: '/var/lib/refit',
+    description: 'journal and lock',
+  },
+  'run-dir': {
+    value: 'directory',
+    otherwise: 'default /run/refit for root, else the state directory',
+    description: 'lock of the host, which has one agent',
+  },
+  mode: {
+    value: 'mode',
+    otherwise: 'default: from the service',
+    description: 'role of a controller: controller or controller+worker',
+  },
+  'api-address': {
+    value: 'ip',
+    otherwise: "default: from the service, else the host's first address",
+    description: "address of a controller's API server",
+  },
+  'max-download-bytes': {
+    value: 'n',
+    preset: '1073741824',
+    inWords: '1 GiB',
+    description: 'size limit of a download',
+  },
+  'disk-reserve': {
+    value: 'n',
+    preset: '134217728',
+    inWords: '128 MiB',
+    description: 'bytes that a download leaves free on its disk, unless a policy sets them',
+  },
+  'allow-insecure-redirect': {
+    description: 'follow a redirect of a download from https to plain http, as the original does',
+  },
+  'download-timeout': {
+    value: 'time',
+    preset: '6h',
+    description: 'limit for all attempts together, unless a policy sets one',
+  },
+  'stall-timeout': {
+    value: 'time',
+    preset: '60s',
+    description: 'limit without a received byte',
+  },
+  'restart-timeout': {
+    value: 'time',
+    preset: '90s',
+    description: 'limit for the new version to answer, else the agent rolls back',
+  },
+  soak: {
+    value: 'time',
+    preset: '5s',
+    description: 'how long the new process must then keep running, or 0',
+  },
+  'ready-timeout': {
+    value: 'time',
+    preset: '2m',
+    description: 'limit for the node to become Ready after its first answer',
+  },
+  'require-sha256': { description: 'refuse plans without a sha256' },
+  'require-https': { description: 'refuse downloads over plain http, redirects included' },
+  'unverified-downloads': {
+    value: 'w',
+    preset: 'refuse',
+    description: 'refuse or allow downloads with neither https nor a sha256',
+  },
+  'allowed-hosts': {
+    value: 'list',
+    description:
+      'only download from these hosts, redirects included, such as mirror.example:8443,*.k0sproject.io',
+  },
+  'lowest-version': { value: 'version', description: 'refuse versions below it' },
+  'refuse-downgrade': { description: 'refuse versions below the running one' },
+  'allow-cgroup-v1': {
+    description:
+      'accept versions from v1.35 on though this host has cgroup v1 and its kubelet seems to refuse that',
+  },
+  'max-signal-age': {
+    value: 'time',
+    preset: '168h',
+    description: 'refuse signals that were created longer ago, or 0',
+  },
+  'beside-k0s': {
+    value: 'what',
+    preset: 'observe',
+    description: 'when k0s runs its own agent: observe, refuse or replace',
+  },
+  config: {
+    value: 'file',
+    preset: '/etc/refit/agent.yaml',
+    description: 'more flags, one "name: value" a line',
+  },
+  'log-level': {
+    value: 'level',
+    preset: 'info',
+    description: 'debug, info, warn or error',
+  },
+} as const satisfies Readonly<Record<string, Flag>>;
+
+type Flags = typeof FLAGS;
+
+interface WithPreset {
+  readonly preset: string;
+}
+interface WithValue {
+  readonly value: string;
+}
+/** A string where the flag has a preset, a string or undefined where it takes a value, else a boolean. */
+type ValueWithoutPreset<F> = F extends WithValue ? string | undefined : boolean;
+type ValueOf<F> = F extends WithPreset ? string : ValueWithoutPreset<F>;
+
+/** What a command line says for each flag, as text: nothing is checked yet. */
+export type FlagValues = { readonly [Name in keyof Flags]: ValueOf<Flags[Name]> } & {
+  readonly help?: boolean;
+};
+
+const ROWS: readonly (readonly [string, Flag])[] = Object.entries(FLAGS);
+
+const OPTIONS: NonNullable<ParseArgsConfig['options']> = {
+  ...Object.fromEntries(ROWS.map(([name, flag]) => [name, optionOf(flag)] as const)),
+  help: { type: 'boolean', short: 'h' },
+};
+
+function optionOf({ value, preset }: Flag): ParseArgsOptionDescriptor {
+  if (value === undefined) return { type: 'boolean', default: false };
+  return preset === undefined ? { type: 'string' } : { type: 'string', default: preset };
+}
+
+/** Returns the values of all flags, presets included. Throws REFIT_USAGE for an unknown flag, and for one that lacks its value. */
+export function readFlags(args: readonly string[]): FlagValues {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS }).values as unknown as FlagValues;
+  } catch (error) {
+    throw usageError(error);
+  }
+}
+
+function titleOf([name, { value }]: readonly [string, Flag]): string {
+  return value === undefined ? `--${name}` : `--${name} <${value}>`;
+}
+
+function explanationOf({ description, preset, inWords, otherwise }: Flag): string {
+  const ofPreset = preset === undefined ? undefined : `default ${preset}`;
+  const amount = inWords === undefined ? '' : ` (${inWords})`;
+  const whenAbsent = otherwise ?? (ofPreset && `${ofPreset}${amount}`);
+  return [description, whenAbsent].filter((part) => part !== undefined).join('; ');
+}
+
+const WIDEST = Math.max(...ROWS.map((row) => titleOf(row).length));
+
+const LINES = ROWS.map((row) => {
+  const [, flag] = row;
+  return `  ${titleOf(row).padEnd(WIDEST)} ${explanationOf(flag)}`;
+});
+
+/** What `refit agent --help` prints. */
+export const AGENT_HELP = `Usage: refit agent [options]
+
+Upgrades the node it runs on when its Node or ControlNode carries a signal.
+
+${LINES.join('\n')}
+
+Times: a number with ms, s, m or h, such as 90s.
+`;
