@@ -1,5 +1,5 @@
 /** Planted mistakes of agents and hosts: the explorer must find them. */
-import { placeToFetch } from '../../src/agent/download/prefetcher.ts';
+import { placeToFetch } from '../../src/agent/download/fetch-ahead.ts';
 import { afterStep } from './host.ts';
 import type { NodeRules } from './turn-trail.ts';
 

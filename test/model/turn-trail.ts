@@ -1,5 +1,5 @@
 /** The states of a node during one turn of its agent: one after each effect, in order. */
-import type { placeToFetch } from '../../src/agent/download/prefetcher.ts';
+import type { placeToFetch } from '../../src/agent/download/fetch-ahead.ts';
 import type { Journal } from '../../src/agent/journal.ts';
 import type { ServiceFacts } from '../../src/agent/service/host.ts';
 import type { BesideK0s } from '../../src/agent/step-input.ts';

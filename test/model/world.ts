@@ -1,5 +1,5 @@
 /** The whole world of one configuration, as a model to explore: plan, nodes, requests in flight, faults left. */
-import { placeToFetch as realPlaceToFetch } from '../../src/agent/download/prefetcher.ts';
+import { placeToFetch as realPlaceToFetch } from '../../src/agent/download/fetch-ahead.ts';
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import { phaseOfPlan } from '../../src/dialects/autopilot/plan/states.ts';
 import { controlsOn as readControls } from '../../src/engine/model/controls.ts';
