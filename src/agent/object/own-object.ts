@@ -1,26 +1,16 @@
 /** The one object that carries the agent's signals: watched by name, and written as a whole. */
 import type { KubeClient } from '../../kube/client.ts';
-import { compareResourceVersions, type KubeObject, type Resource } from '../../kube/resources.ts';
+import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
 import { createInformer } from '../../kube/watch/informer.ts';
 import type { Tools } from '../../util/tools.ts';
+import { newestVersion } from './newest-version.ts';
 
 export interface OwnObjectParts extends Tools {
   readonly client: KubeClient;
   readonly resource: Resource;
   readonly name: string;
 }
-
-/** Longer than a watch lags or an answer takes; limited, as a cluster restored from a backup has lower versions. */
-const ECHO_MS = 60_000;
-
-/** The last version from the watch, or from our own writes. */
-interface Mark {
-  readonly resourceVersion: string;
-  readonly at: number;
-}
-
-const NEVER: Mark = { resourceVersion: '0', at: Number.NEGATIVE_INFINITY };
 
 /** Field manager of the registration. Signals have another one, because the original's leader writes them too. */
 const FIELD_MANAGER = 'refit-agent';
@@ -30,33 +20,23 @@ export type OwnObject = ReturnType<typeof ownObject>;
 export function ownObject({ client, resource, name, clock, random, log }: OwnObjectParts) {
   const listeners = new Set<() => void>();
   let newest: KubeObject | undefined;
-  let [isKnown, version] = [false, 0];
-  let [written, watched] = [NEVER, NEVER];
-  const markOf = ({ metadata }: KubeObject): Mark => ({
-    resourceVersion: metadata.resourceVersion ?? '0',
-    at: clock.monotonic(),
-  });
-  const isOutdated = ({ metadata }: KubeObject, { resourceVersion, at }: Mark): boolean => {
-    const isFresh = clock.monotonic() - at < ECHO_MS;
-    return (
-      isFresh && compareResourceVersions(metadata.resourceVersion ?? '0', resourceVersion) <= 0
-    );
-  };
+  let isKnown = false;
+  let version = 0;
+  const newestKnown = newestVersion(clock);
   const set = (object: KubeObject | undefined): void => {
     newest = object;
     isKnown = true;
     version++;
     for (const listener of listeners) listener();
   };
-  /** The answer may be older than what the watch has shown since, and the watch shows nothing twice. */
+  /** The watch shows nothing twice: an answer that is older than its last event is ignored. */
   const wrote = (object: KubeObject): void => {
-    written = markOf(object);
-    if (!isOutdated(object, watched)) set(object);
+    if (newestKnown.answered(object)) set(object);
   };
-  /** A watch lags behind our own writes: older events are ignored. */
+  /** `now` is undefined if the event says that the object was deleted, which always counts. */
   const saw = (event: KubeObject, now: KubeObject | undefined): void => {
-    watched = markOf(event);
-    if (now === undefined || !isOutdated(event, written)) set(now);
+    const isNewer = newestKnown.watched(event);
+    if (now === undefined || isNewer) set(now);
   };
   return {
     get newest(): KubeObject | undefined {
@@ -107,7 +87,7 @@ export function ownObject({ client, resource, name, clock, random, log }: OwnObj
       ),
     async refresh(): Promise<void> {
       const object = await ifFound(client.get(resource, name));
-      if (!object || !(isOutdated(object, written) || isOutdated(object, watched))) set(object);
+      if (!object || newestKnown.isNewest(object)) set(object);
     },
   };
 }

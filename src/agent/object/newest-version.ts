@@ -1,0 +1,50 @@
+/** Decides which version of an object counts: a watch lags behind our own writes, and an answer may be older than what the watch has shown. */
+import { compareResourceVersions, type KubeObject } from '../../kube/resources.ts';
+import type { Clock } from '../../util/clock.ts';
+
+/** Longer than a watch lags or an answer takes; limited, as a cluster restored from a backup has lower versions. */
+const ECHO_MS = 60_000;
+
+/** The last version from the watch, or from our own writes. */
+interface Mark {
+  readonly resourceVersion: string;
+  /** Monotonic milliseconds. */
+  readonly at: number;
+}
+
+const NEVER: Mark = { resourceVersion: '0', at: Number.NEGATIVE_INFINITY };
+
+export interface NewestVersion {
+  /** Notes the answer to a write. Returns false if the watch has shown that version or a newer one within the last minute. */
+  answered(object: KubeObject): boolean;
+  /** Notes an event of the watch. Returns false if our own writes got that version or a newer one within the last minute. */
+  watched(object: KubeObject): boolean;
+  /** Returns false if the watch or our own writes got that version or a newer one within the last minute. Notes nothing. */
+  isNewest(object: KubeObject): boolean;
+}
+
+export function newestVersion(clock: Clock): NewestVersion {
+  let ofWrites = NEVER;
+  let ofWatch = NEVER;
+  const markOf = ({ metadata }: KubeObject): Mark => ({
+    resourceVersion: metadata.resourceVersion ?? '0',
+    at: clock.monotonic(),
+  });
+  const isNewerThan = ({ metadata }: KubeObject, { resourceVersion, at }: Mark): boolean => {
+    const isForgotten = clock.monotonic() - at >= ECHO_MS;
+    return (
+      isForgotten || compareResourceVersions(metadata.resourceVersion ?? '0', resourceVersion) > 0
+    );
+  };
+  return {
+    answered(object) {
+      ofWrites = markOf(object);
+      return isNewerThan(object, ofWatch);
+    },
+    watched(object) {
+      ofWatch = markOf(object);
+      return isNewerThan(object, ofWrites);
+    },
+    isNewest: (object) => isNewerThan(object, ofWrites) && isNewerThan(object, ofWatch),
+  };
+}
