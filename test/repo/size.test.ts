@@ -17,7 +17,6 @@ const STILL_TO_SPLIT: readonly string[] = [
   'sandbox/sshd/cluster.ts',
   'src/agent/steps/update-steps.test.ts',
   'src/cli/preview/preview.test.ts',
-  'src/cli/status/answers.ts',
   'src/cli/status/render.test.ts',
   'src/dialects/shared/annotation-signal.ts',
   'src/dialects/capi/plan/update-machine.test.ts',

@@ -5,7 +5,7 @@ import { coveringPolicies, describeEntry } from '../../engine/policy/choose-poli
 import type { KubeObject } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
 import { semaphore } from '../../util/waits.ts';
-import type { Sources } from '../status/answers.ts';
+import type { Sources } from '../status/inspection-sources.ts';
 import type { Policies } from '../status/load.ts';
 import type { Inspection } from '../status/observe.ts';
 

@@ -28,7 +28,7 @@ import {
 } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { AGENT_ANNOTATION, ATTEMPT_LABEL, controlNodes } from '../../signal/names.ts';
-import type { AskControlPlane, Sources } from '../status/answers.ts';
+import type { AskControlPlane, Sources } from '../status/inspection-sources.ts';
 import { previewNew, previewOpen } from './preview-command.ts';
 import { type PlanPreview, type PreviewView, renderPreview } from './view.ts';
 

@@ -10,7 +10,8 @@ import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
 import { DEFAULT_DRAIN } from '../../drain/pods.ts';
-import { inspectionAnswers, sourcesOf } from './answers.ts';
+import { inspectionAnswers } from './answers.ts';
+import { sourcesOf } from './inspection-sources.ts';
 
 const { signal: abort } = new AbortController();
 

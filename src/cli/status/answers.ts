@@ -1,23 +1,17 @@
 /** Answers what the decision on one plan asks and no watch shows, as far as the user may see it. */
-import {
-  type DrainPreview,
-  type DrainPreviewer,
-  drainPreviewer,
-} from '../../drain/drain-preview.ts';
+import type { DrainPreview } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
-import type { Dialect, Endpoint, World } from '../../engine/contract/dialect.ts';
-import type { EndpointHealth, Probe } from '../../engine/model/decision.ts';
+import type { Dialect } from '../../engine/contract/dialect.ts';
+import type { Probe } from '../../engine/model/decision.ts';
 import { because } from '../../engine/model/reasons.ts';
-import type { Rollout, Stage, Target } from '../../engine/model/rollout.ts';
+import type { Rollout, Target } from '../../engine/model/rollout.ts';
 import { blockedBy } from '../../engine/report/conditions.ts';
 import type { Known } from '../../engine/snapshot/gather.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
-import { listed } from '../../util/phrases.ts';
-import { runnerOf } from '../plan-runners.ts';
+import { doubtOf, leaderFinding } from './control-plane-finding.ts';
+import type { Sources } from './inspection-sources.ts';
 import type { Loaded } from './load.ts';
 
 /** A drain by the leader: its state is only in the leader's memory, so it is read again here. */
@@ -37,9 +31,13 @@ type Subject = Pick<Loaded, 'dialect' | 'world'> & {
 
 /** Questions of one kind that are asked at once: each is a request, and hundreds of nodes may need one. */
 const MOST_OF_A_KIND = 20;
-/** Causes that are named of API servers that are not ready. */
-const MOST_CAUSES = 2;
 const CLEAR: DrainPreview = { evictable: 0, obstacles: [], refused: [] };
+
+/** Asks one question. `what` names it in the sentence on what could not be checked; `neutral` is assumed then. */
+type Asking = <T>(what: string, question: () => Promise<T>, neutral: T) => Promise<T>;
+
+/** Asks nothing. */
+const neutrally: Asking = async (_what, _question, neutral) => await Promise.resolve(neutral);
 
 export type InspectionAnswers = ReturnType<typeof inspectionAnswers>;
 
@@ -54,41 +52,27 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
     drainPreviews: new Map<string, DrainPreview>(),
     drainDelegationOf: ({ key }: Target) => delegations.get(key),
     drainOf: (node: string) => drains.get(node),
-    refusalOf: (_rollout: Rollout, { name }: Target) => {
-      const words = dialect.stallsOf?.(plan) ?? blockedBy(plan, 'TargetRefused') ?? '';
-      const isOfTarget = `; ${words}`.includes(`; ${name}: the API server refuses `);
-      return isOfTarget ? { unanswered: because('TargetRefused', words), recheckMs: 0 } : undefined;
-    },
+    refusalOf: (_rollout: Rollout, { name }: Target) => refusalOn(dialect, plan, name),
   } satisfies Known;
-  /** Neither ready nor a reason to wait: only what the leader sees is that. */
-  const seenFromHere = (health: readonly EndpointHealth[]): Known['controlPlane'] => {
-    const down = health.filter(({ ready }) => !ready);
-    if (down.length === 0 || runnerOf(dialect.name).runsHere) return health;
-    const names = listed(down.map(({ name }) => name));
-    const causes = new Set(down.map(({ detail }) => detail ?? 'not ready'));
-    // Which addresses do not answer is of no use here, and it says nothing about the API servers.
-    const isSilent = [...causes].every((cause) => cause.startsWith('no answer'));
-    const found = isSilent
-      ? `this machine gets no answer from the API server of ${names}`
-      : `this machine finds the API server of ${names} not ready (${listed([...causes], MOST_CAUSES)})`;
-    const message = `${found}; only the leader's check counts`;
-    unseen.add(message);
-    return { unanswered: because('ControlPlaneUnknown', message), recheckMs: 0 };
+  const ask: Asking = async (what, question, neutral) =>
+    await question().catch((error: unknown) => {
+      unseen.add(`${what}: ${messageOf(error)}`);
+      return neutral;
+    });
+  /** Neither ready nor a reason to wait if this machine finds API servers not ready. */
+  const controlPlaneFromHere = async (asking: Asking): Promise<Known['controlPlane']> => {
+    const question = async () => await sources.controlPlane(dialect.endpoints(world));
+    const health = await asking('whether the API servers are ready', question, []);
+    const doubt = doubtOf(dialect.name, health);
+    if (doubt === undefined) return health;
+    unseen.add(doubt);
+    return { unanswered: because('ControlPlaneUnknown', doubt), recheckMs: 0 };
   };
   const answer = async (question: Question, isAsked: boolean): Promise<void> => {
-    const asking = async <T>(what: string, ask: () => Promise<T>, neutral: T): Promise<T> => {
-      if (!isAsked) return neutral;
-      return await ask().catch((error: unknown) => {
-        unseen.add(`${what}: ${messageOf(error)}`);
-        return neutral;
-      });
-    };
+    const asking = isAsked ? ask : neutrally;
     switch (question.kind) {
       case 'control-plane': {
-        const ask = async () => await sources.controlPlane(dialect.endpoints(world));
-        known.controlPlane ??=
-          leaderFinding(plan) ??
-          seenFromHere(await asking('whether the API servers are ready', ask, []));
+        known.controlPlane ??= leaderFinding(plan) ?? (await controlPlaneFromHere(asking));
         return;
       }
       case 'preconditions': {
@@ -101,17 +85,17 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
         return;
       }
       case 'drain-preview': {
-        const ask = async () => await sources.drainPreview(question.node, options);
+        const preview = async () => await sources.drainPreview(question.node, options);
         known.drainPreviews.set(
           question.node,
-          await asking('whether nodes can be drained', ask, CLEAR),
+          await asking('whether nodes can be drained', preview, CLEAR),
         );
         return;
       }
       case 'drain-delegation': {
         const { stage, target } = question;
-        const ask = async () => await sources.drainDelegation(dialect, stage, target, world);
-        delegations.set(target.key, await asking('who drains a node', ask, true));
+        const delegation = async () => await sources.drainDelegation(dialect, stage, target, world);
+        delegations.set(target.key, await asking('who drains a node', delegation, true));
         return;
       }
       case 'drain': {
@@ -121,11 +105,7 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
           async () => await sources.drain(node, options),
           undefined,
         );
-        const state: DrainState =
-          progress === undefined || progress.left === 0
-            ? { kind: 'drained', since }
-            : { kind: 'draining', since, ...progress };
-        drains.set(node, state);
+        drains.set(node, drainStateOf(progress, since));
       }
     }
   };
@@ -140,59 +120,19 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
   return { known, unseen, add };
 }
 
-/** The leader asks from another place, and writes what it finds into the conditions of the plan. */
-function leaderFinding(plan: KubeObject): Known['controlPlane'] {
-  const message = blockedBy(plan, 'ControlPlaneNotReady');
-  return message === undefined
-    ? undefined
-    : { unanswered: because('ControlPlaneNotReady', message), recheckMs: 0 };
+/** Returns what the leader wrote into the plan if the API server refuses to let it signal the target; undefined if it does not. */
+function refusalOn(dialect: Dialect, plan: KubeObject, target: string) {
+  const words = dialect.stallsOf?.(plan) ?? blockedBy(plan, 'TargetRefused') ?? '';
+  const isOfTarget = `; ${words}`.includes(`; ${target}: the API server refuses `);
+  return isOfTarget ? { unanswered: because('TargetRefused', words), recheckMs: 0 } : undefined;
 }
 
-export type Sources = ReturnType<typeof sourcesOf>;
-export type AskControlPlane = (
-  endpoints: readonly Endpoint[],
-) => Promise<readonly EndpointHealth[]>;
-
-/** Milliseconds for which an answer is reused: a watch asks every second. */
-const KEPT_MS = 5000;
-
-/** Each rejects if the API server denies it or does not answer. */
-export function sourcesOf(
-  client: KubeClient,
-  askControlPlane: AskControlPlane,
-  clock: Clock,
-  abort: AbortSignal,
-) {
-  const kept = new Map<string, { readonly at: number; readonly answer: Promise<unknown> }>();
-  const once = async <T>(key: string, ask: () => Promise<T>): Promise<T> => {
-    const known = kept.get(key);
-    if (known && clock.monotonic() - known.at < KEPT_MS) return await (known.answer as Promise<T>);
-    const answer = ask();
-    kept.set(key, { at: clock.monotonic(), answer });
-    return await answer;
-  };
-  const look = async (): Promise<DrainPreviewer> =>
-    await once('look', async () => await Promise.resolve(drainPreviewer(client, abort)));
-  return {
-    controlPlane: askControlPlane,
-    drainPreview: async (node: string, options: DrainOptions) =>
-      await once(`drain preview ${node}`, async () => await (await look()).ahead(node, options)),
-    drain: async (node: string, options: DrainOptions) =>
-      await once(
-        `drain ${node}`,
-        async () => await (await look()).during(node, options, clock.now()),
-      ),
-    preconditions: async (dialect: Dialect, plan: KubeObject) =>
-      await once(
-        `preconditions ${dialect.name} ${plan.metadata.uid ?? ''}`,
-        async () => (await dialect.preconditions?.unmet(client, plan, abort)) ?? [],
-      ),
-    drainDelegation: async (dialect: Dialect, stage: Stage, target: Target, world: World) =>
-      await once(
-        `drain delegation ${dialect.name} ${target.key}`,
-        async () =>
-          (await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort)) ??
-          false,
-      ),
-  };
+/** Returns the state of the leader's drain from the pods that are left on the node. Without an answer the drain counts as finished. */
+function drainStateOf(
+  progress: Awaited<ReturnType<Sources['drain']>> | undefined,
+  since: number,
+): DrainState {
+  return progress === undefined || progress.left === 0
+    ? { kind: 'drained', since }
+    : { kind: 'draining', since, ...progress };
 }

@@ -27,8 +27,8 @@ import {
   type InspectionAnswers,
   inspectionAnswers,
   type Question,
-  type Sources,
 } from './answers.ts';
+import type { Sources } from './inspection-sources.ts';
 import type { Loaded, Policies } from './load.ts';
 import { isKept, type PlanFilter, refOf } from './plan-names.ts';
 import { harmless, type PlanView, viewOf } from './view.ts';

@@ -16,7 +16,7 @@ import { CONDITIONS_ANNOTATION } from '../../engine/model/written-conditions.ts'
 import type { Node } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import type { ControlNode } from '../../signal/names.ts';
-import type { AskControlPlane } from './answers.ts';
+import type { AskControlPlane } from './inspection-sources.ts';
 import type { LeaderView } from './load.ts';
 import { render } from './render.ts';
 

@@ -10,7 +10,7 @@ import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { nodes } from '../../kube/resources.ts';
 import { controlNodes } from '../../signal/names.ts';
 import { RefitError } from '../../util/errors.ts';
-import { sourcesOf } from './answers.ts';
+import { sourcesOf } from './inspection-sources.ts';
 import { contactWith, observeOnce } from './status-session.ts';
 
 test('the API server is silent since the first request without an answer, until the next answer', async () => {

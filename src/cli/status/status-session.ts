@@ -13,7 +13,7 @@ import { type Clock, rfc3339 } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { Output } from '../output.ts';
-import { type AskControlPlane, sourcesOf } from './answers.ts';
+import { type AskControlPlane, sourcesOf } from './inspection-sources.ts';
 import { askLeader, installedOf, type Loaded, loadOnce, loadPolicies } from './load.ts';
 import { observe, type ViewParts } from './observe.ts';
 import { noPlan, type PlanFilter } from './plan-names.ts';

@@ -17,7 +17,7 @@ import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../engine/model/controls.
 import type { Node } from '../../kube/resources.ts';
 import { encodeReport } from '../../signal/annotations.ts';
 import { mediumOf } from '../output.ts';
-import type { Sources } from '../status/answers.ts';
+import type { Sources } from '../status/inspection-sources.ts';
 import type { LeaderView } from '../status/load.ts';
 import { whyLines } from './why-command.ts';
 

@@ -1,7 +1,7 @@
 /** What `refit status` sees, for tests: plans and nodes through the real dialect and the real decision. */
 import type { Plan, TargetStatus } from '../../../src/api/autopilot/plan.ts';
 import type { UpgradePolicy } from '../../../src/api/refit/upgrade-policy.ts';
-import type { AskControlPlane, Sources } from '../../../src/cli/status/answers.ts';
+import type { AskControlPlane, Sources } from '../../../src/cli/status/inspection-sources.ts';
 import { observe, type ViewParts } from '../../../src/cli/status/observe.ts';
 import type { PlanView } from '../../../src/cli/status/view.ts';
 import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';

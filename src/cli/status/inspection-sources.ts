@@ -1,0 +1,58 @@
+/** Asks the API server, for a read-only command, what no watch shows; answers are shared for some seconds. */
+import { type DrainPreviewer, drainPreviewer } from '../../drain/drain-preview.ts';
+import type { DrainOptions } from '../../drain/pods.ts';
+import type { Dialect, Endpoint, World } from '../../engine/contract/dialect.ts';
+import type { EndpointHealth } from '../../engine/model/decision.ts';
+import type { Stage, Target } from '../../engine/model/rollout.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import type { Clock } from '../../util/clock.ts';
+
+export type Sources = ReturnType<typeof sourcesOf>;
+export type AskControlPlane = (
+  endpoints: readonly Endpoint[],
+) => Promise<readonly EndpointHealth[]>;
+
+/** Milliseconds for which an answer is reused: a watch asks every second. */
+const KEPT_MS = 5000;
+
+/** Each rejects if the API server denies it or does not answer. */
+export function sourcesOf(
+  client: KubeClient,
+  askControlPlane: AskControlPlane,
+  clock: Clock,
+  abort: AbortSignal,
+) {
+  const kept = new Map<string, { readonly at: number; readonly answer: Promise<unknown> }>();
+  const once = async <T>(key: string, ask: () => Promise<T>): Promise<T> => {
+    const known = kept.get(key);
+    if (known && clock.monotonic() - known.at < KEPT_MS) return await (known.answer as Promise<T>);
+    const answer = ask();
+    kept.set(key, { at: clock.monotonic(), answer });
+    return await answer;
+  };
+  const look = async (): Promise<DrainPreviewer> =>
+    await once('look', async () => await Promise.resolve(drainPreviewer(client, abort)));
+  return {
+    controlPlane: askControlPlane,
+    drainPreview: async (node: string, options: DrainOptions) =>
+      await once(`drain preview ${node}`, async () => await (await look()).ahead(node, options)),
+    drain: async (node: string, options: DrainOptions) =>
+      await once(
+        `drain ${node}`,
+        async () => await (await look()).during(node, options, clock.now()),
+      ),
+    preconditions: async (dialect: Dialect, plan: KubeObject) =>
+      await once(
+        `preconditions ${dialect.name} ${plan.metadata.uid ?? ''}`,
+        async () => (await dialect.preconditions?.unmet(client, plan, abort)) ?? [],
+      ),
+    drainDelegation: async (dialect: Dialect, stage: Stage, target: Target, world: World) =>
+      await once(
+        `drain delegation ${dialect.name} ${target.key}`,
+        async () =>
+          (await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort)) ??
+          false,
+      ),
+  };
+}
