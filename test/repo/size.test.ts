@@ -18,7 +18,6 @@ const STILL_TO_SPLIT: readonly string[] = [
   'src/agent/steps/update-steps.test.ts',
   'src/cli/preview/preview.test.ts',
   'src/cli/status/render.test.ts',
-  'src/dialects/shared/annotation-signal.ts',
   'src/dialects/capi/plan/update-machine.test.ts',
   'src/dialects/capi/hooks/updaters/answer-can.test.ts',
   'src/dialects/capi/plan/workload-clusters.ts',

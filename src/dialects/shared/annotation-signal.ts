@@ -1,26 +1,13 @@
 /** Sends instructions to nodes as annotations and reads their answers, for every dialect whose nodes run an agent. */
-import type {
-  ForeignWorkFinder,
-  Instruction,
-  Signal,
-  World,
-} from '../../engine/contract/dialect.ts';
+import type { ForeignWorkFinder, Signal, World } from '../../engine/contract/dialect.ts';
 import type {
   ForeignWork,
   Observation,
   Signalling,
   UnnamedCordon,
 } from '../../engine/model/decision.ts';
-import {
-  hasStarted,
-  isFinal,
-  type Role,
-  type Rollout,
-  type Stage,
-  type Target,
-} from '../../engine/model/rollout.ts';
+import type { Role, Rollout, Stage, Target } from '../../engine/model/rollout.ts';
 import type { TimedStep } from '../../engine/policy/rollout-policy.ts';
-import { platformOf } from '../../engine/snapshot/gather.ts';
 import {
   annotated,
   type KubeObject,
@@ -28,7 +15,6 @@ import {
   type Resource,
   withoutAnnotations,
 } from '../../kube/resources.ts';
-import { agentOf, downloadAnswerOn } from '../../signal/agent-presence.ts';
 import {
   type AgentPolicy,
   agentPolicyFor,
@@ -37,7 +23,6 @@ import {
   encodeAgentPolicy,
   encodeReport,
   encodeSignal,
-  type SignalCommand,
   type SignalData,
 } from '../../signal/annotations.ts';
 import { isOver, otherClaimantOn } from '../../signal/at-work.ts';
@@ -49,13 +34,12 @@ import {
   REPORT_ANNOTATION,
   ROLLOUT_ANNOTATION,
 } from '../../signal/names.ts';
-import * as prefetching from '../../signal/prefetch.ts';
 import { rfc3339 } from '../../util/clock.ts';
-import { sameJson } from '../../util/json.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { ownMember } from '../../util/own-member.ts';
-
-type ResourceOf = (stage: Pick<Stage, 'role' | 'procedure'>) => Resource;
+import { annotationDownloads } from './annotation-downloads.ts';
+import { type ResourceOf, signalObjects } from './signal-objects.ts';
+import { commandOf, kindOf } from './stage-command.ts';
 
 export function annotationSignal({
   resourceOf,
@@ -64,13 +48,7 @@ export function annotationSignal({
   resourceOf: ResourceOf;
   agent?: AgentPolicy;
 }): Signal {
-  const objectOf = (
-    world: World,
-    stage: Stage,
-    { name }: Pick<Target, 'name'>,
-  ): KubeObject | undefined => world.get(resourceOf(stage), name);
-  const replacing = (stage: Stage, object: KubeObject | undefined): Instruction | undefined =>
-    object && { kind: 'replace', resource: resourceOf(stage), object };
+  const { objectOf, replacing } = signalObjects(resourceOf);
   return {
     read(world, rollout, stage, target) {
       const object = objectOf(world, stage, target);
@@ -103,46 +81,7 @@ export function annotationSignal({
     cancel: (world, _rollout, stage, target, { message }, now) =>
       replacing(stage, withStatus(objectOf(world, stage, target), 'Failed', now, message)),
 
-    prefetchOf(world, rollout, stage, target) {
-      const object = objectOf(world, stage, target);
-      const asked = prefetching.decodePrefetch(object?.metadata.annotations);
-      const isOurs = asked?.rollout === rollout.source.uid;
-      const wanted = object && prefetchFor(object, rollout, stage);
-      const check = prefetching.decodeDownloadCheck(object?.metadata.annotations);
-      if (check?.rollout === rollout.source.uid && isFinal(rollout)) return 'outdated';
-      if (wanted === undefined) return isOurs ? 'outdated' : undefined;
-      if (!isOurs) return 'possible';
-      return sameJson(asked.command, wanted.command) ? 'asked' : 'outdated';
-    },
-
-    prefetch(world, rollout, stage, target, policy) {
-      const object = objectOf(world, stage, target);
-      const wanted = object && prefetchFor(object, rollout, stage);
-      return replacing(
-        stage,
-        wanted && annotated(object, prefetching.encodePrefetch({ ...wanted, policy })),
-      );
-    },
-
-    endPrefetch(world, stage, target) {
-      const object = objectOf(world, stage, target);
-      return replacing(
-        stage,
-        object && withoutAnnotations(object, PREFETCH_ANNOTATION, DOWNLOAD_CHECK_ANNOTATION),
-      );
-    },
-
-    downloadsOf: (world, rollout, stage, target) =>
-      downloadsOn(objectOf(world, stage, target), rollout, stage, target),
-
-    checkDownloads(world, rollout, stage, target, policy) {
-      const object = objectOf(world, stage, target);
-      const commands = object && downloadsFor(object, rollout, stage, target);
-      const check =
-        commands &&
-        prefetching.encodeDownloadCheck({ rollout: rollout.source.uid, commands, policy });
-      return replacing(stage, check && annotated(object, check));
-    },
+    ...annotationDownloads(resourceOf),
   };
 }
 
@@ -189,71 +128,6 @@ const ANSWERED = [
   DOWNLOAD_CHECK_ANNOTATION,
 ];
 
-function commandOf(stage: Stage, payload: Signalling['payload']): SignalCommand {
-  const { command: id, version, forced } = stage;
-  return {
-    id,
-    kind: kindOf(stage),
-    url: '',
-    ...payload,
-    version,
-    ...(forced && { forceupdate: true }),
-  };
-}
-
-/** Undefined where nothing may be fetched ahead: only our agent does it, and only what a sha256 verifies. */
-function prefetchFor(object: KubeObject, { source }: Rollout, stage: Stage) {
-  const payload = ownMember(stage.payloads, platformOf(object) ?? '');
-  if (payload?.sha256 === undefined || kindOf(stage) !== 'k0supdate' || !agentOf(object).ours)
-    return undefined;
-  return { rollout: source.uid, command: commandOf(stage, payload) };
-}
-
-function downloadsOn(
-  object: KubeObject | undefined,
-  rollout: Rollout,
-  stage: Stage,
-  target: Target,
-) {
-  if (hasStarted(rollout)) return undefined;
-  const answer = object && downloadAnswerOn(object);
-  const { annotations = {} } = object?.metadata ?? {};
-  const commands = object && downloadsFor(object, rollout, stage, target);
-  if (!answer || !commands?.length) return undefined;
-  const asked = prefetching.decodeDownloadCheck(annotations);
-  const { room, bytes, problem } = answer;
-  if (asked?.rollout !== rollout.source.uid || !sameJson(asked.commands, commands))
-    return { answer: 'unasked', room } as const;
-  const { policy } = asked;
-  if (answer.id !== prefetching.downloadCheckId(annotations))
-    return { answer: 'asked', policy, room } as const;
-  return {
-    answer: problem === undefined ? 'possible' : 'impossible',
-    policy,
-    problem,
-    bytes,
-    room,
-  } as const;
-}
-
-/** Of the commands for the target, as many as a check can have: a node has one check. */
-function downloadsFor(
-  object: KubeObject,
-  { stages }: Rollout,
-  { role }: Stage,
-  { name }: Target,
-): SignalCommand[] {
-  const commands = stages.flatMap((stage) => {
-    const payload = ownMember(stage.payloads, platformOf(object) ?? '');
-    return payload && stage.role === role && namesIn(stage).has(name)
-      ? [commandOf(stage, payload)]
-      : [];
-  });
-  return commands.slice(0, prefetching.MOST_COMMANDS);
-}
-
-const namesIn = onceForEach(({ targets }: Stage) => new Set(targets.map(({ name }) => name)));
-
 /** The leader's own record on the Node, in the same write as the signal. */
 function withAttempt(object: KubeObject, { source }: Rollout, { target }: Signalling): KubeObject {
   const labels = {
@@ -296,10 +170,6 @@ function withStatus(object: KubeObject | undefined, status: string, now: number,
     ...encodeSignal({ ...signal, status: { status, timestamp } }),
     ...report,
   });
-}
-
-function kindOf({ procedure }: Stage): SignalCommand['kind'] {
-  return procedure === 'airgapupdate' || procedure === 'kubeadmupdate' ? procedure : 'k0supdate';
 }
 
 type Belonging = Pick<Rollout, 'id' | 'run'> & {

@@ -1,0 +1,22 @@
+/** Tells which command of a signal carries out a stage of a rollout. */
+import type { Signalling } from '../../engine/model/decision.ts';
+import type { Stage } from '../../engine/model/rollout.ts';
+import type { SignalCommand } from '../../signal/annotations.ts';
+
+/** Returns the command for an agent on a platform that has this payload. */
+export function commandOf(stage: Stage, payload: Signalling['payload']): SignalCommand {
+  const { command: id, version, forced } = stage;
+  return {
+    id,
+    kind: kindOf(stage),
+    url: '',
+    ...payload,
+    version,
+    ...(forced && { forceupdate: true }),
+  };
+}
+
+/** Returns `k0supdate` for a stage that names no other procedure of agents. */
+export function kindOf({ procedure }: Stage): SignalCommand['kind'] {
+  return procedure === 'airgapupdate' || procedure === 'kubeadmupdate' ? procedure : 'k0supdate';
+}
