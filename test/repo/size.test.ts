@@ -20,7 +20,6 @@ const STILL_TO_SPLIT: readonly string[] = [
   'src/cli/status/render.test.ts',
   'src/dialects/capi/plan/update-machine.test.ts',
   'src/dialects/capi/hooks/updaters/answer-can.test.ts',
-  'src/dialects/capi/plan/workload-clusters.ts',
   'src/dialects/cattle/plan/decisions.test.ts',
   'src/dialects/cattle/plan/cattle-signal.ts',
   'src/dialects/kubeadm/plan/host-procedure.ts',

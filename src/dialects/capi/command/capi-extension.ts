@@ -28,6 +28,7 @@ import { machineRules } from '../plan/machine-rules.ts';
 import { stuckMachines } from '../plan/stuck-machines.ts';
 import { fetchText } from '../plan/update-machine.ts';
 import * as workload from '../plan/workload-clusters.ts';
+import type { ServedCluster } from '../plan/workload-member.ts';
 
 interface ExtensionFlags extends ControllerFlags {
   readonly managementKubeconfig?: string;
@@ -136,7 +137,7 @@ type SharedOptions = Omit<ProcessOptions, 'dialects' | 'config' | 'client'> &
 
 function oneCluster(
   options: SharedOptions & Pick<ProcessOptions, 'config' | 'client'>,
-): workload.ServedCluster {
+): ServedCluster {
   let controller: processes.ControllerProcess | undefined;
   const { apiPort, management, rulesOf } = options;
   const controllers = ({ writer }: processes.LeaderTools, plans: readonly Informer[]) =>
@@ -195,7 +196,7 @@ function everyCluster(management: KubeClient, where: string | true, options: Sha
     clock,
     log,
   });
-  const serve = (name: string, config: ProcessOptions['config']): workload.ServedCluster => {
+  const serve = (name: string, config: ProcessOptions['config']): ServedCluster => {
     const measures = { ...metrics, ...metrics.ofCluster(name) };
     const client = createClient(config, {
       userAgent,

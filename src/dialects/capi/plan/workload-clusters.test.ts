@@ -14,13 +14,8 @@ import { createStore, type Handler } from '../../../kube/watch/store.ts';
 import { messageOf } from '../../../util/errors.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { aborted } from '../../../util/waits.ts';
-import {
-  CLIENT_LIMITS,
-  KUBECONFIG_SECRETS,
-  MOST_CLUSTERS,
-  type ServedCluster,
-  workloadClusters,
-} from './workload-clusters.ts';
+import { CLIENT_LIMITS, KUBECONFIG_SECRETS, workloadClusters } from './workload-clusters.ts';
+import { MOST_CLUSTERS, type ServedCluster } from './workload-member.ts';
 
 interface KubeconfigText {
   readonly server?: string;

@@ -1,0 +1,89 @@
+/** Serves one workload cluster with one version of its kubeconfig, again and again after failures. */
+import type { ClusterConfig, UserConfig } from '../../../kube/config/cluster-config.ts';
+import { parseClusterConfig } from '../../../kube/config/kubeconfig.ts';
+import { describeProblem } from '../../../kube/status-error.ts';
+import { sleep } from '../../../util/clock.ts';
+import type { Tools } from '../../../util/tools.ts';
+import { aborted } from '../../../util/waits.ts';
+import type { NodeCluster } from './progress.ts';
+
+export interface ServedCluster extends NodeCluster {
+  problem(): string | undefined;
+  /** Until `abort`, or rejects if it cannot go on. Nothing is sent afterwards. */
+  run(abort: AbortSignal): Promise<void>;
+}
+
+/** A workload cluster with one version of its kubeconfig. */
+export interface Member {
+  /** `<namespace>/<name>` of the Cluster. */
+  readonly cluster: string;
+  /** In base64; undefined once the Secret is gone. */
+  kubeconfig: string | undefined;
+  readonly stop: AbortController;
+  /** Undefined if the kubeconfig cannot be used. Its user is replaced while it is in use. */
+  config?: (ClusterConfig & { user: UserConfig }) | undefined;
+  /** Why the cluster is not served. */
+  problem: string;
+  /** Undefined while the cluster is not served. */
+  served?: ServedCluster | undefined;
+  /** Resolves when nothing of this member runs any more. */
+  ended?: Promise<void>;
+}
+
+export interface MemberParts extends Pick<Tools, 'clock' | 'log'> {
+  /** `name` is `<namespace>/<name>` of the Cluster. */
+  readonly serve: (name: string, config: ClusterConfig) => ServedCluster;
+  /** True while as many clusters are served as may be. */
+  readonly isFull: () => boolean;
+}
+
+/** Milliseconds until the next attempt after a failure, and while there is no room. */
+const AGAIN_MS = 5_000;
+const FULL_MS = 60_000;
+/** Each has watches, connections and a lease to renew. */
+export const MOST_CLUSTERS = 500;
+
+/** Returns a member that is not served yet. Its `config` is undefined, and its `problem` says why, if the kubeconfig cannot be read. `secret` names it in that sentence. */
+export async function createMember(
+  cluster: string,
+  kubeconfig: string | undefined,
+  secret: string,
+  { log }: Pick<Tools, 'log'>,
+): Promise<Member> {
+  const stop = new AbortController();
+  const member: Member = { cluster, kubeconfig, stop, problem: 'its Secret has just changed' };
+  if (kubeconfig === undefined) return member;
+  const text = Buffer.from(kubeconfig, 'base64').toString();
+  try {
+    member.config = await parseClusterConfig(text, `Secret ${secret}`);
+  } catch (error) {
+    member.problem = describeProblem(error).message;
+    log.warn('cannot serve a workload cluster', { cluster, problem: member.problem });
+  }
+  return member;
+}
+
+/** Serves the cluster until `abort`; returns at once if its Secret is gone. Never rejects. */
+export async function attend(
+  member: Member,
+  { serve, isFull, clock, log }: MemberParts,
+  abort: AbortSignal,
+): Promise<void> {
+  const { cluster } = member;
+  // Only another text reads differently.
+  if (member.kubeconfig !== undefined && !member.config) await aborted(abort);
+  while (member.config && !abort.aborted) {
+    try {
+      if (isFull())
+        throw new Error(`${MOST_CLUSTERS} other clusters are served, which is the limit`);
+      member.served = serve(cluster, member.config);
+      await member.served.run(abort);
+    } catch (error) {
+      member.problem = describeProblem(error).message;
+      if (!abort.aborted)
+        log.warn('cannot serve a workload cluster', { cluster, problem: member.problem });
+    }
+    member.served = undefined;
+    await sleep(clock, isFull() ? FULL_MS : AGAIN_MS, abort).catch(() => undefined);
+  }
+}
