@@ -2,10 +2,10 @@
 import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import type { CattlePlan } from '../../../src/api/cattle/plan.ts';
 import { cattlePlans } from '../../../src/api/kinds.ts';
-import { isPaused } from '../../../src/dialects/cattle/plan/cattle-signal.ts';
 import { holds } from '../../../src/dialects/cattle/plan/conditions.ts';
 import { isHeld } from '../../../src/dialects/cattle/plan/leader-drain.ts';
 import { hashLabelOf, NODE_LABEL } from '../../../src/dialects/cattle/plan/names.ts';
+import { isPaused } from '../../../src/dialects/cattle/plan/plan-jobs.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import {
   type Condition,

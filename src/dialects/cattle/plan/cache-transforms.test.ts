@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import type { Condition, Job, Pod } from '../../../kube/resources.ts';
-import { trimJob } from './cattle-signal.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { jobOf } from './job.ts';
+import { trimJob } from './plan-jobs.ts';
 import { stallIn, trimPod } from './pods.ts';
 import { STAMP_ANNOTATION } from './stamps.ts';
 

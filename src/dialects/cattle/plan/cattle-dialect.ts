@@ -23,22 +23,14 @@ import { listed } from '../../../util/phrases.ts';
 import { isOlder } from '../../../versions/release-parts.ts';
 import { attemptsOf, failureOn, recordedFailures } from './attempts.ts';
 import { orphanedPlans } from './cattle-orphaned-work.ts';
-import {
-  isOfSomePlan,
-  isPaused,
-  isUnfinished,
-  jobSignal,
-  jobsAt,
-  occupantOf,
-  trimJob,
-  twinOf,
-  unnamedCordon,
-} from './cattle-signal.ts';
+import { jobSignal, unnamedCordon } from './cattle-signal.ts';
 import { CHANNEL_TYPE, conditionOf, holds, stallsOf, withStalls } from './conditions.ts';
 import { type CattleConfig, DEFAULT_JOB_SETTINGS, type JobSettings } from './config.ts';
 import { hashedSecrets } from './latest.ts';
 import { isHeld, withDrainOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, HELD_ANNOTATION, isInstaller, PLAN_LABEL } from './names.ts';
+import { isOfSomePlan, occupantOf, twinOf } from './node-occupant.ts';
+import { isPaused, isUnfinished, jobsAt, trimJob } from './plan-jobs.ts';
 import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve-cattle-plan.ts';
 import { rivalsInCluster } from './rivals.ts';

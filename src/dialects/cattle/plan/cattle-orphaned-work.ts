@@ -8,10 +8,10 @@ import { type Job, jobs, type Node, nodes } from '../../../kube/resources.ts';
 import { onceForEach } from '../../../util/memo.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { orphanedRollout } from '../../shared/orphaned-rollout.ts';
-import { isUnfinished, nodesAtWork } from './cattle-signal.ts';
 import { hostnameOf } from './job.ts';
 import { CORDON_KIND, isHeld, markOf } from './leader-drain.ts';
 import { hashLabelOf, NODE_LABEL } from './names.ts';
+import { isUnfinished, nodesAtWork } from './plan-jobs.ts';
 
 type Orphaned = OrphanedPlan<CattlePlan>;
 

@@ -11,11 +11,12 @@ import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { withCordon, withoutCordon } from '../../../drain/cordon-marks.ts';
 import { ownerOf } from '../../../engine/model/rollout.ts';
 import type { Job, Node } from '../../../kube/resources.ts';
-import { freed, trimJob } from './cattle-signal.ts';
+import { freed } from './cattle-signal.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { jobOf } from './job.ts';
 import { CORDONS, withCordonMark } from './job-cordons.ts';
 import { markOf } from './leader-drain.ts';
+import { trimJob } from './plan-jobs.ts';
 
 const MARK = 'cordon.refit.upgrade.cattle.io/p';
 const [STARTS, FAILS] = [buildTarget('a', 'intended'), buildTarget('a', 'failed')];

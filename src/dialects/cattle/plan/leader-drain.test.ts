@@ -17,11 +17,11 @@ import { DEFAULT_POLICY, type RolloutPolicy } from '../../../engine/policy/rollo
 import { gather, gatherFacts } from '../../../engine/snapshot/gather.ts';
 import { type Job, jobs, type Node, nodes, pods, secrets } from '../../../kube/resources.ts';
 import { cattle } from './cattle-dialect.ts';
-import { trimJob } from './cattle-signal.ts';
 import { DEFAULT_JOB_SETTINGS } from './config.ts';
 import { jobOf } from './job.ts';
 import { latestHash } from './latest.ts';
 import { markOf } from './leader-drain.ts';
+import { trimJob } from './plan-jobs.ts';
 
 const configOf = (drainInJob: boolean) => ({
   name: 'controller',

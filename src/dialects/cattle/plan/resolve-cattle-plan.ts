@@ -20,13 +20,14 @@ import { sameJson } from '../../../util/json.ts';
 import { onceForEach, onceForEachWith } from '../../../util/memo.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
-import { jobFor, jobsByNode, nodesAtWork, openJobs, twinOf } from './cattle-signal.ts';
 import { conditionOf, holds } from './conditions.ts';
 import { hostnameOf } from './job.ts';
 import { isCordonedBy } from './job-cordons.ts';
 import { isRecorded, type Latest, resolveLatest, type SecretLookup } from './latest.ts';
 import { isHeld, markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, hashLabelOf, selects } from './names.ts';
+import { twinOf } from './node-occupant.ts';
+import { jobFor, jobsByNode, nodesAtWork, openJobs } from './plan-jobs.ts';
 import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
 
 type Knowledge = { readonly secretOf?: SecretLookup; readonly attempts?: Attempts };

@@ -1,0 +1,143 @@
+/** Tells from the Job of a target, and from its Node, how far the target is. */
+import type { CattlePlan } from '../../../api/cattle/plan.ts';
+import type { World } from '../../../engine/contract/dialect.ts';
+import type { Observation } from '../../../engine/model/decision.ts';
+import { isFinal, type Rollout, type Stage, type Target } from '../../../engine/model/rollout.ts';
+import { type Condition, type Job, type Node, nodes } from '../../../kube/resources.ts';
+import { onceForEach, onceForEachWith } from '../../../util/memo.ts';
+import type { Attempts } from './attempts.ts';
+import { holds } from './conditions.ts';
+import { isCordonedBy } from './job-cordons.ts';
+import { isHeld } from './leader-drain.ts';
+import * as names from './names.ts';
+import {
+  isPaused,
+  isSuperseded,
+  isUnfinished,
+  jobFor,
+  jobsOn,
+  nodeOf,
+  openJobs,
+} from './plan-jobs.ts';
+import { stallOf } from './pods.ts';
+
+export interface JobQuestion {
+  readonly world: World;
+  readonly rollout: Rollout;
+  readonly stage: Stage;
+  readonly target: Target;
+  readonly plan: CattlePlan;
+  /** Undefined in read-only commands, which believe what is recorded. */
+  readonly attempts: Attempts | undefined;
+  /** True if the leader drains the nodes, and not the Jobs. */
+  readonly drainsHere: boolean;
+}
+
+/** Returns what the target reports for this rollout; its kind is `none` if there is nothing to report. */
+export function observationOf(question: JobQuestion): Observation {
+  const { world, rollout, stage, target, plan, attempts, drainsHere } = question;
+  const { version } = stage;
+  const { name, state } = target;
+  if (state === 'done') return NOTHING;
+  const job = ownJob(world, rollout, name, plan, attempts);
+  const node = world.get(nodes, name);
+  if (job && node && attempts?.isObsolete(job, { plan, node, version, hash: rollout.id }))
+    return NOTHING;
+  if (job && isSuperseded(job, jobsOn(name, plan, world))) return NOTHING;
+  if (job && isFinal(rollout) && !node)
+    return { kind: 'working', step: 'Gone', cancellable: true, ...timesOf(job) };
+  if (job && isHeld(job))
+    return state === 'intended' && (drainsHere || isFinal(rollout)) ? awaitingDrain(job) : NOTHING;
+  if (job && !isPaused(job)) return observedStarted(job, question, node);
+  const earlier = state === 'intended' ? jobsOn(name, plan, world).find(isUnfinished) : undefined;
+  if (earlier) {
+    const step = `the earlier Job for ${earlier.metadata.labels?.[names.VERSION_LABEL] ?? 'an earlier version'}`;
+    return { kind: 'working', step, ...timesOf(earlier) };
+  }
+  if (state !== 'intended' || !node) return NOTHING;
+  // The record removes a label that is wrong: until then nothing is over.
+  if (names.hashOn(node, plan) === rollout.id) return NOTHING;
+  return !isFinal(rollout) && isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
+}
+
+/** A Job that has completed keeps its slot while the node is still cordoned, if the stage has nodes rest. */
+function observedStarted(
+  job: Job,
+  { world, plan, stage }: JobQuestion,
+  node: Node | undefined,
+): Observation {
+  const { restMs = 0 } = stage;
+  const isCordoned = restMs > 0 && node && isCordonedBy(node, plan, openOn(node, plan, world, job));
+  const completion = isCordoned && holds(job, 'Complete');
+  if (!completion) return observe(job, stallOf(job, world) ?? '');
+  return {
+    kind: 'working',
+    step: 'Complete',
+    waitsFor: 'uncordon',
+    ...timesOf(job, completion),
+  };
+}
+
+/** Returns the Job of the rollout for a node, also a deleted one, as long as no other Job came after it. */
+export function ownJob(
+  world: World,
+  rollout: Rollout,
+  nodeName: string,
+  plan: CattlePlan,
+  attempts: Attempts | undefined,
+) {
+  const present = jobFor(world, rollout, nodeName, plan);
+  const all = jobsOn(nodeName, plan, world);
+  if (!attempts || (present && isSuperseded(present, all))) return present;
+  const job = attempts.recalled(plan, nodeName, rollout.id, present);
+  return job && !isSuperseded(job, all) ? job : undefined;
+}
+
+/** Returns the Jobs of the plan that may have cordoned the node. */
+export function openOn(
+  node: Node,
+  plan: CattlePlan,
+  world: World,
+  own: Job | undefined,
+): readonly Job[] {
+  const all = openJobs(node, plan, world);
+  return own && !all.includes(own) ? [...all, own] : all;
+}
+
+const NOTHING: Observation = { kind: 'none' };
+/** The node gets no other Job: only its cordon ends. */
+const LEFT_OUT: Observation = { kind: 'succeeded', attempt: '', since: '' };
+
+const awaitingDrain = onceForEach((job: Job): Observation => {
+  return { kind: 'working', step: 'Drain', waitsFor: 'drain', cancellable: true, ...timesOf(job) };
+});
+
+const observe = onceForEachWith((job: Job, stall): Observation => {
+  const { name, namespace } = job.metadata;
+  const stalled = stall === '' ? undefined : stall;
+  const failure = holds(job, 'Failed');
+  if (failure) {
+    const why = `${failure.reason ?? ''}: ${failure.message ?? ''}`;
+    const message = `Job ${namespace}/${name} failed on Node ${nodeOf(job)}: ${why}`;
+    return { kind: 'failed', ...timesOf(job, failure), message };
+  }
+  const completion = holds(job, 'Complete');
+  if (completion) return { kind: 'succeeded', ...timesOf(job, completion) };
+  const begun = (job.status?.active ?? 0) > 0 && stalled === undefined ? 'Running' : 'Starting';
+  const step = job.spec?.['suspend'] === true ? 'Suspended' : begun;
+  return { kind: 'working', step, stalled, ...timesOf(job) };
+});
+
+function timesOf(
+  { metadata, status }: Job,
+  condition?: Condition,
+): { attempt: string; since: string } {
+  const { creationTimestamp: attempt = '' } = metadata;
+  return { attempt, since: condition?.lastTransitionTime ?? status?.startTime ?? attempt };
+}
+
+/** True for a node that has no Job of this version, and is to have none. */
+export function isLeftOut(world: World, rollout: Rollout, node: Node, plan: CattlePlan): boolean {
+  if (rollout.problems.length > 0 || names.selects(plan, node)) return false;
+  return jobFor(world, rollout, node.metadata.name, plan) === undefined;
+}
