@@ -21,7 +21,6 @@ const STILL_TO_SPLIT: readonly string[] = [
   'src/dialects/capi/plan/update-machine.test.ts',
   'src/dialects/capi/hooks/updaters/answer-can.test.ts',
   'src/dialects/cattle/plan/decisions.test.ts',
-  'src/dialects/kubeadm/plan/host-procedure.ts',
   'src/dialects/kubeadm/plan/preflight.test.ts',
   'src/dialects/kubeadm/plan/serving-certificates.ts',
   'src/drain/evictions.ts',

@@ -2,15 +2,7 @@
 import type { Drains } from '../../../drain/running-drains.ts';
 import { ownerOf, type Target } from '../../../engine/model/rollout.ts';
 import type { KubeClient } from '../../../kube/client.ts';
-import { configMaps, kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
-import {
-  isConflict,
-  isForbidden,
-  isUnauthorized,
-  StatusError,
-  TransportError,
-} from '../../../kube/status-error.ts';
-import { rfc3339, sleep } from '../../../util/clock.ts';
+import { configMaps, nodes } from '../../../kube/resources.ts';
 import { messageOf, RefitError } from '../../../util/errors.ts';
 import { aborted } from '../../../util/waits.ts';
 import * as hostSteps from '../host/host-steps.ts';
@@ -18,16 +10,10 @@ import { etcdAnswers } from '../host/probe.ts';
 import { renewCertificates } from '../host/renew-certificates.ts';
 import { kubeadmBody, kubeletBody, optionsFor, stageBody } from '../host/scripts.ts';
 import { controlPlanePods } from '../host/verify.ts';
-import {
-  type HostUpgrade,
-  type HostUpgrades,
-  type Report,
-  reportOn,
-  reportPatch,
-  STEPS,
-} from './kubeadm-signal.ts';
+import { type HostReport, hostReport } from './host-report.ts';
+import { type HostUpgrade, type HostUpgrades, type Report, STEPS } from './kubeadm-signal.ts';
 import { controlPlaneOf } from './manifest.ts';
-import { type ExpectedOutages, REFUSED_MS } from './outages.ts';
+import type { ExpectedOutages } from './outages.ts';
 import type { ApprovalParts, ApproveServing } from './serving-certificates.ts';
 
 export interface ProcedureParts
@@ -38,9 +24,6 @@ export interface ProcedureParts
   readonly outages: ExpectedOutages;
   readonly approveServing: ApproveServing;
 }
-
-/** Milliseconds. A single API server is down for more than a minute while kubeadm replaces it, so writes are retried. */
-const RETRY_MS = 1000;
 
 export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
   const running = new Map<string, ReturnType<typeof procedureOf>>();
@@ -80,12 +63,12 @@ export function hostUpgrades(parts: ProcedureParts): HostUpgrades {
 }
 
 function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
-  const { manifest, drains, outages, log } = procedure;
-  const { target, parts, rollout, verb } = work;
+  const { drains, outages, log } = procedure;
+  const { target, parts, rollout } = work;
   const stopping = new AbortController();
   const abort = AbortSignal.any([procedure.abort, stopping.signal]);
   const emptied = Promise.withResolvers<void>();
-  const report = reportOf(procedure, work, abort);
+  const report = hostReport(procedure, work, abort);
   let isWaiting = false;
 
   /** The step `Drain` in the report asks the leader to cordon and drain. */
@@ -115,31 +98,6 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
     if (isWaiting && message !== report.latest().message) await report.add({ message });
   }
 
-  async function upgrade(): Promise<void> {
-    const on = stepsOn(procedure, work, abort);
-    const { host } = on;
-    const kubeadm = kubeadmBody(verb, host.role, optionsFor(manifest, host));
-    await stage(on, report);
-    if (parts.includes('kubelet')) await untilEmpty();
-    await replaceContainerd(on, report);
-    for (const part of parts) {
-      if (part !== 'kubelet') await hostSteps.untilEtcdIsHealthy(on);
-      if (part !== 'kubelet' && host.role === 'controlPlane') outages.begin(target.name);
-      await report.enter(STEPS[part], { touched: true });
-      if (part === 'certificates') await renewCertificates(on);
-      else
-        await hostSteps.carryOut(
-          on,
-          part,
-          part === 'kubeadm' ? kubeadm : kubeletBody(manifest.binaries),
-        );
-    }
-    await report.enter(STEPS.verify);
-    await hostSteps.untilVerified(on);
-    if (parts.includes('kubelet')) await on.approveServing([host]);
-    await report.enter(STEPS.verify, { state: 'finished' });
-  }
-
   return {
     /** Until the drain is done, from before the Node asks for it. */
     isWaiting: () => isWaiting,
@@ -155,7 +113,7 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
     /** Rejects if it was stopped, or if the report could not be written. */
     async run(): Promise<void> {
       try {
-        await upgrade();
+        await upgradeHost(stepsOn(procedure, work, abort), report, untilEmpty);
       } catch (error) {
         if (abort.aborted) throw error;
         const { step } = report.latest();
@@ -170,32 +128,58 @@ function procedureOf(procedure: ProcedureParts, work: HostUpgrade) {
   };
 }
 
+/** Carries out all steps of one host. `untilEmpty` resolves when the node is drained. */
+async function upgradeHost(
+  on: HostSteps,
+  report: HostReport,
+  untilEmpty: () => Promise<void>,
+): Promise<void> {
+  const { host, manifest, parts, outages } = on;
+  const kubeadm = kubeadmBody(on.verb, host.role, optionsFor(manifest, host));
+  await stage(on, report);
+  if (parts.includes('kubelet')) await untilEmpty();
+  await replaceContainerd(on, report);
+  for (const part of parts) {
+    if (part !== 'kubelet') await hostSteps.untilEtcdIsHealthy(on);
+    if (part !== 'kubelet' && host.role === 'controlPlane') outages.begin(on.target.name);
+    await report.enter(STEPS[part], { touched: true });
+    if (part === 'certificates') await renewCertificates(on);
+    else
+      await hostSteps.carryOut(
+        on,
+        part,
+        part === 'kubeadm' ? kubeadm : kubeletBody(manifest.binaries),
+      );
+  }
+  await report.enter(STEPS.verify);
+  await hostSteps.untilVerified(on);
+  if (parts.includes('kubelet')) await on.approveServing([host]);
+  await report.enter(STEPS.verify, { state: 'finished' });
+}
+
 function stateIn({ state, touched }: Report) {
   if (state !== 'working') return 'ended';
   return touched === true ? 'busy' : 'open';
 }
 
 /** Certificates need no binaries. */
-async function stage(
-  on: ReturnType<typeof stepsOn>,
-  report: ReturnType<typeof reportOf>,
-): Promise<void> {
+async function stage(on: HostSteps, report: HostReport): Promise<void> {
   if (on.parts.includes('certificates')) return;
   await report.enter(STEPS.stage);
   await hostSteps.carryOut(on, 'stage', stageBody(on.manifest));
 }
 
 /** Where the host was drained: a new kubelet may need it. */
-async function replaceContainerd(
-  on: ReturnType<typeof stepsOn>,
-  report: ReturnType<typeof reportOf>,
-): Promise<void> {
+async function replaceContainerd(on: HostSteps, report: HostReport): Promise<void> {
   const { containerd } = on.manifest;
   if (!containerd || !on.parts.includes('kubelet')) return;
   await report.enter(STEPS.containerd, { touched: true });
   await hostSteps.upgradeContainerd(on, containerd);
 }
 
+type HostSteps = ReturnType<typeof stepsOn>;
+
+/** Returns what the steps of one host need. Throws REFIT_FILE if the manifest does not name the host. */
 function stepsOn(procedure: ProcedureParts, work: HostUpgrade, abort: AbortSignal) {
   const { manifest, shells, writer } = procedure;
   const { name } = work.target;
@@ -210,87 +194,5 @@ function stepsOn(procedure: ProcedureParts, work: HostUpgrade, abort: AbortSigna
     members: async () => await etcdAnswers(shells, controlPlaneOf(manifest)),
     node: async () => await writer.get(nodes, name),
     pods: async () => await controlPlanePods(writer),
-  };
-}
-
-/** The report on the Node, which this process alone writes. What the Node says may be older. */
-function reportOf(
-  { writer, clock, log }: ProcedureParts,
-  { target, rollout }: HostUpgrade,
-  abort: AbortSignal,
-) {
-  const { key, name, since } = target;
-  let report: Report = {
-    rollout,
-    target: key,
-    attempt: since,
-    state: 'working',
-    step: '',
-    since,
-    spent: {},
-  };
-  let began = clock.monotonic();
-  let written: Promise<void> = Promise.resolve();
-  let found: ReturnType<typeof foundOn> | undefined;
-
-  /** One write after the other, so that the last report wins. */
-  async function add(more: Partial<Report>, until = abort): Promise<void> {
-    report = { ...report, ...more };
-    const added = report;
-    const earlier = written.catch(() => undefined);
-    written = earlier.then(async () => await write(added, until));
-    await written;
-  }
-
-  /** Retries: API server and lease are unavailable while kubeadm replaces the API server. A failure must arrive. */
-  async function write(added: Report, until: AbortSignal): Promise<void> {
-    let refusedAt = Number.POSITIVE_INFINITY;
-    for (;;) {
-      until.throwIfAborted();
-      try {
-        found ??= foundOn(await writer.get(nodes, name), added);
-        await writer.patch(nodes, name, reportPatch({ ...found, ...added }), { type: 'merge' });
-        return;
-      } catch (error) {
-        const isRefused = isUnauthorized(error) || isForbidden(error);
-        const isBusy = error instanceof StatusError && (error.code >= 500 || error.code === 429);
-        if (!(error instanceof TransportError) && !isConflict(error) && !isBusy && !isRefused)
-          throw error;
-        const problem = messageOf(error);
-        if (isRefused && refusedAt === Number.POSITIVE_INFINITY)
-          log.warn('the API server refuses the report of the host, retrying', {
-            node: name,
-            problem,
-          });
-        refusedAt = isRefused ? Math.min(refusedAt, clock.monotonic()) : Number.POSITIVE_INFINITY;
-        if (added.state !== 'failed' && clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
-        await sleep(clock, RETRY_MS, until);
-      }
-    }
-  }
-
-  return {
-    latest: () => report,
-    add,
-    async enter(
-      step: string,
-      more: Partial<Pick<Report, 'state' | 'message' | 'touched'>> = {},
-    ): Promise<void> {
-      const now = clock.monotonic();
-      const spent =
-        report.step === '' ? {} : { ...report.spent, [report.step]: Math.round(now - began) };
-      began = now;
-      await add({ step, since: rfc3339(clock.now()), spent, message: undefined, ...more });
-    },
-  };
-}
-
-/** Version and `touched` of an earlier attempt that was killed stay valid. */
-function foundOn(node: Node, { rollout, target }: Report) {
-  const earlier = reportOn(node);
-  const isSame = earlier?.rollout === rollout && earlier.target === target;
-  return {
-    from: (isSame ? earlier.from : undefined) ?? kubeletVersionOf(node),
-    ...(isSame && earlier.touched ? { touched: true } : {}),
   };
 }

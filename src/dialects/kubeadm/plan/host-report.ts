@@ -1,0 +1,111 @@
+/** Writes the report of one host's upgrade to its Node, which no other process does. */
+import type { KubeClient } from '../../../kube/client.ts';
+import { kubeletVersionOf, type Node, nodes } from '../../../kube/resources.ts';
+import {
+  isConflict,
+  isForbidden,
+  isUnauthorized,
+  StatusError,
+  TransportError,
+} from '../../../kube/status-error.ts';
+import { rfc3339, sleep } from '../../../util/clock.ts';
+import { messageOf } from '../../../util/errors.ts';
+import type { Tools } from '../../../util/tools.ts';
+import { type HostUpgrade, type Report, reportOn, reportPatch } from './kubeadm-signal.ts';
+import { REFUSED_MS } from './outages.ts';
+
+export interface ReportParts extends Pick<Tools, 'clock' | 'log'> {
+  /** Writes only while this process holds the lease. */
+  readonly writer: KubeClient;
+}
+
+export interface HostReport {
+  /** The last report, also while it is still being written. */
+  latest(): Report;
+  /** Changes the report. Resolves when it is written; rejects if `until` aborts or the API server refuses it for too long. */
+  add(more: Partial<Report>, until?: AbortSignal): Promise<void>;
+  /** Begins a step, and adds up the time spent on the last one. Resolves and rejects as `add` does. */
+  enter(step: string, more?: Partial<Pick<Report, 'state' | 'message' | 'touched'>>): Promise<void>;
+}
+
+/** Milliseconds. A single API server is down for more than a minute while kubeadm replaces it, so writes are retried. */
+const RETRY_MS = 1000;
+
+/** Starts the report of an attempt; nothing is written yet. What the Node says may be older. */
+export function hostReport(
+  { writer, clock, log }: ReportParts,
+  { target, rollout }: HostUpgrade,
+  abort: AbortSignal,
+): HostReport {
+  const { key, name, since } = target;
+  let report: Report = {
+    rollout,
+    target: key,
+    attempt: since,
+    state: 'working',
+    step: '',
+    since,
+    spent: {},
+  };
+  let began = clock.monotonic();
+  let written: Promise<void> = Promise.resolve();
+  let found: ReturnType<typeof foundOn> | undefined;
+
+  /** One write after the other, so that the last report wins. */
+  async function add(more: Partial<Report>, until = abort): Promise<void> {
+    report = { ...report, ...more };
+    const added = report;
+    const earlier = written.catch(() => undefined);
+    written = earlier.then(async () => await write(added, until));
+    await written;
+  }
+
+  /** Retries: API server and lease are unavailable while kubeadm replaces the API server. A failure must arrive. */
+  async function write(added: Report, until: AbortSignal): Promise<void> {
+    let refusedAt = Number.POSITIVE_INFINITY;
+    for (;;) {
+      until.throwIfAborted();
+      try {
+        found ??= foundOn(await writer.get(nodes, name), added);
+        await writer.patch(nodes, name, reportPatch({ ...found, ...added }), { type: 'merge' });
+        return;
+      } catch (error) {
+        const isRefused = isUnauthorized(error) || isForbidden(error);
+        const isBusy = error instanceof StatusError && (error.code >= 500 || error.code === 429);
+        if (!(error instanceof TransportError) && !isConflict(error) && !isBusy && !isRefused)
+          throw error;
+        const problem = messageOf(error);
+        if (isRefused && refusedAt === Number.POSITIVE_INFINITY)
+          log.warn('the API server refuses the report of the host, retrying', {
+            node: name,
+            problem,
+          });
+        refusedAt = isRefused ? Math.min(refusedAt, clock.monotonic()) : Number.POSITIVE_INFINITY;
+        if (added.state !== 'failed' && clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
+        await sleep(clock, RETRY_MS, until);
+      }
+    }
+  }
+
+  return {
+    latest: () => report,
+    add,
+    async enter(step, more = {}) {
+      const now = clock.monotonic();
+      const spent =
+        report.step === '' ? {} : { ...report.spent, [report.step]: Math.round(now - began) };
+      began = now;
+      await add({ step, since: rfc3339(clock.now()), spent, message: undefined, ...more });
+    },
+  };
+}
+
+/** Returns what stays valid of the report of an earlier attempt that was killed: the version before it, and `touched`. */
+function foundOn(node: Node, { rollout, target }: Report) {
+  const earlier = reportOn(node);
+  const isSame = earlier?.rollout === rollout && earlier.target === target;
+  return {
+    from: (isSame ? earlier.from : undefined) ?? kubeletVersionOf(node),
+    ...(isSame && earlier.touched ? { touched: true } : {}),
+  };
+}
