@@ -1,53 +1,38 @@
 /** Approves what kubelets with `serverTLSBootstrap` ask for, where the manifest says so. The rest stays pending, with a warning. */
-import { z } from 'zod';
 import type { KubeClient } from '../../../kube/client.ts';
-import {
-  approved,
-  configMaps,
-  type SigningRequest,
-  signingRequests,
-} from '../../../kube/resources.ts';
+import { approved, type SigningRequest, signingRequests } from '../../../kube/resources.ts';
 import { isForbidden } from '../../../kube/status-error.ts';
-import { listNodes } from '../../../kube/trimmed.ts';
 import { rfc3339 } from '../../../util/clock.ts';
-import { failing, messageOf } from '../../../util/errors.ts';
+import { messageOf } from '../../../util/errors.ts';
 import type { Tools } from '../../../util/tools.ts';
-import { parseYaml } from '../../../util/yaml.ts';
 import type { Shells } from '../host/host.ts';
 import { scriptFile } from '../host/script-file.ts';
 import { PRELUDE } from '../host/scripts.ts';
 import { untilRight } from '../host/verify.ts';
-import type { Manifest, ManifestHost } from './manifest.ts';
+import type { ManifestHost } from './manifest.ts';
+import { type KnowledgeParts, knownAbout } from './serving-knowledge.ts';
 import { type Known, NODE_USER, problemOfRequest } from './serving-request.ts';
 import { turnsOf } from './ssh.ts';
 
-export interface ApprovalParts extends Pick<Tools, 'clock' | 'log'> {
-  readonly manifest: Manifest;
+export interface ApprovalParts extends KnowledgeParts, Pick<Tools, 'clock' | 'log'> {
   readonly shells: Shells;
   /** Writes only while this process holds the lease. */
   readonly client: KubeClient;
-  readonly server: string;
-  /** As this machine resolves them; addresses stay. */
-  readonly addressesOf: (names: readonly string[]) => Promise<readonly string[]>;
-  readonly abort: AbortSignal;
 }
 
 /** Waits for requests of kubelets that have no certificate yet. Never fails: a Node is Ready without one. */
 export type ApproveServing = (hosts: readonly ManifestHost[]) => Promise<void>;
 
 const SIGNER = 'kubernetes.io/kubelet-serving';
-/** Milliseconds for a kubelet to ask and get its certificate, and for its host to answer. */
-const [WITHIN_MS, LOOK_MS] = [30_000, 10_000];
+/** Milliseconds for a kubelet to ask and get its certificate. */
+const WITHIN_MS = 30_000;
+/** Milliseconds for the host to answer. */
+const LOOK_MS = 10_000;
 /** Of one host: whoever has its credentials may make any number. */
 const MOST_REQUESTS = 5;
-const CLUSTER = z.object({
-  controlPlaneEndpoint: z.string().default(''),
-  apiServer: z.object({ certSANs: z.array(z.string()).default([]) }).prefault({}),
-  networking: z.object({ serviceSubnet: z.string().default('') }).prefault({}),
-});
 
 export function approveServing(parts: ApprovalParts): ApproveServing {
-  const { manifest, shells, client, server, addressesOf, clock, log, abort } = parts;
+  const { manifest, shells, client, clock, log, abort } = parts;
   const left = new Set<string>();
   function leave({ metadata: { name } }: SigningRequest, problem: string): void {
     if (!left.has(name))
@@ -56,31 +41,6 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
         why: problem,
       });
     left.add(name);
-  }
-
-  async function knownOf(host: ManifestHost, look: string): Promise<Known> {
-    const { items } = await listNodes(client, { abort });
-    const { data } = await client.get(configMaps, 'kubeadm-config', {
-      namespace: 'kube-system',
-      abort,
-    });
-    const [written] = parseYaml(
-      data?.['ClusterConfiguration'] ?? '{}',
-      failing('REFIT_REFUSED', 'ConfigMap kube-system/kubeadm-config: data.ClusterConfiguration: '),
-    );
-    const { controlPlaneEndpoint, apiServer, networking } = CLUSTER.parse(written);
-    const ends = [server, `https://${controlPlaneEndpoint}`].map((url) =>
-      (URL.parse(url)?.hostname ?? '').replaceAll(/[[\]]/g, ''),
-    );
-    return {
-      hosts: manifest.hosts,
-      host,
-      own: await addressesOf([host.address ?? host.name]),
-      nodes: items,
-      shown: [...look.matchAll(/^address=(.*)$/gm)].map(([, found = '']) => found),
-      controlPlane: await addressesOf([...ends, ...apiServer.certSANs]),
-      services: networking.serviceSubnet,
-    };
   }
 
   /** What is still to be waited for; empty at the end. A request that is wrong may be an old one. */
@@ -99,7 +59,7 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
     const newest = own.toSorted((a, b) => bornAt(b).localeCompare(bornAt(a)));
     let known: Known | undefined;
     for (const request of newest.slice(0, MOST_REQUESTS)) {
-      known ??= await knownOf(host, stdout);
+      known ??= await knownAbout(host, stdout, parts);
       const problem = problemOfRequest(request, known);
       if (problem !== undefined) leave(request, problem);
       const answer = approved(
