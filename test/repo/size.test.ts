@@ -22,7 +22,6 @@ const STILL_TO_SPLIT: readonly string[] = [
   'src/dialects/capi/hooks/updaters/answer-can.test.ts',
   'src/dialects/cattle/plan/decisions.test.ts',
   'src/dialects/kubeadm/plan/preflight.test.ts',
-  'src/drain/evictions.ts',
   'src/engine/assess/advance.test.ts',
   'src/engine/gates/gates.test.ts',
   'src/engine/snapshot/probes.ts',

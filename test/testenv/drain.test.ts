@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { cordonOwner, withoutCordon } from '../../src/drain/cordon-marks.ts';
 import { type DrainPreview, drainPreviewer } from '../../src/drain/drain-preview.ts';
-import { refusalOf } from '../../src/drain/evictions.ts';
+import { refusalOf } from '../../src/drain/eviction-refusal.ts';
 import { DEFAULT_DRAIN } from '../../src/drain/pods.ts';
 import { createDrains, type Drains } from '../../src/drain/running-drains.ts';
 import type { KubeClient } from '../../src/kube/client.ts';

@@ -1,0 +1,71 @@
+/** Reads from the answer of the API server why a pod was not evicted. */
+import type { Pod } from '../kube/resources.ts';
+import { StatusError, TransportError } from '../kube/status-error.ts';
+import { messageOf } from '../util/errors.ts';
+import { blockedByBudget } from './budgets.ts';
+
+type Describe = (pods: string) => string;
+
+export interface EvictionRefusal {
+  /** Equal for pods that are refused for the same reason. */
+  readonly line: string;
+  /** Without what changes with each answer: people read an answer with the same words only once. */
+  readonly words: string;
+  /** For people, given the names of the pods; undefined when nothing is wrong. */
+  readonly describe: Describe | undefined;
+  /** Retry-After of the server in milliseconds. */
+  readonly waitMs: number;
+}
+
+/** The API server's cause: the name of the budget, then its reason. */
+const BUDGET_CAUSE = /^The disruption budget (\S+) (.*?)\.?$/;
+
+/** Returns the reason for which the eviction of the pod was refused, or got no answer. */
+export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
+  const waitMs = thrown instanceof StatusError ? (thrown.retryAfterMs ?? 0) : 0;
+  const refused = (line: string, words: string, describe?: Describe) => ({
+    line,
+    words,
+    waitMs,
+    describe,
+  });
+  const { name, namespace = '', uid } = pod.metadata;
+  const [, budget, matter = ''] =
+    BUDGET_CAUSE.exec(messageOfCause(thrown, 'DisruptionBudget') ?? '') ?? [];
+  const key = `${namespace}/${budget}`;
+  if (budget !== undefined)
+    return refused(`budget ${key}`, matter, (pods) => blockedByBudget(key, pods, `it ${matter}`));
+  // The watch will show that this pod is gone; another pod may have its name.
+  if (thrown instanceof StatusError && [404, 409].includes(thrown.code))
+    return refused(`pod ${uid}`, '');
+  const ending = (pods: string): string =>
+    `namespace ${namespace} is being deleted, and its pods with it: ${pods}`;
+  if (messageOfCause(thrown, 'NamespaceTerminating') !== undefined)
+    return refused(`namespace ${namespace}`, '', ending);
+  const message = messageOf(thrown);
+  // Pods' names, which API servers quote, ports, times and ids of requests are no other reason.
+  const words = message
+    .replaceAll(`"${name}"`, '')
+    .replaceAll(/\S+/g, (word) => (/\d/.test(word) ? '#' : word));
+  // No answer, or one that is not about the pod: overload, or a time-out in the server.
+  if (
+    thrown instanceof TransportError ||
+    (thrown instanceof StatusError && [429, 503, 504].includes(thrown.code))
+  )
+    return refused(
+      'server',
+      words,
+      (pods) => `the eviction of ${pods} waits for the API server: ${message}`,
+    );
+  return refused(
+    `refusal ${words}`,
+    words,
+    (pods) => `the eviction of ${pods} is refused: ${message}`,
+  );
+}
+
+/** Returns the message of the cause with this reason; undefined if the server names no such cause. */
+function messageOfCause(thrown: unknown, reason: string): string | undefined {
+  if (!(thrown instanceof StatusError)) return undefined;
+  return thrown.status.details?.causes?.find((cause) => cause.reason === reason)?.message;
+}
