@@ -3,37 +3,16 @@ import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
-import type { KubeClient } from '../client.ts';
-import { type Lease, leases } from '../resources.ts';
-import {
-  ifFound,
-  isAlreadyExists,
-  isConflict,
-  isNotFound,
-  isVerdict,
-  type StatusError,
-} from '../status-error.ts';
-import {
-  type Claim,
-  holderOf,
-  released,
-  renewalOf,
-  renewed,
-  taken,
-  transitionsOf,
-} from './lease-record.ts';
+import type { Lease } from '../resources.ts';
+import { isVerdict, type StatusError } from '../status-error.ts';
+import { type Claim, renewed, taken, transitionsOf } from './lease-record.ts';
+import { type LeaseIdentity, type ObservedLease, observedLease } from './observed-lease.ts';
 import { type LeadershipTerm, leadershipTerm, type TermTimes } from './write-guard.ts';
 
 /** Times are in whole seconds: the Lease has no finer unit. Defaults as in client-go: 15 s, 10 s and 2 s. */
-export interface ElectionOptions extends Partial<Tools & ReturnType<typeof timesOf>> {
-  readonly client: KubeClient;
-  readonly namespace: string;
-  readonly name: string;
-  /** Must be new for each start of a process: a restarted process is another candidate. */
-  readonly identity: string;
-  /** Written with each claim; other labels on the lease stay. */
-  readonly labels?: (identity: string) => Readonly<Record<string, string>>;
-}
+export interface ElectionOptions
+  extends LeaseIdentity,
+    Partial<Tools & ReturnType<typeof timesOf>> {}
 
 /** Ends a candidacy whose work goes on: nobody may lead before the lease expires. */
 export const NOT_RELEASED = Symbol('not released');
@@ -48,22 +27,10 @@ export type Election = ReturnType<typeof createElection>;
 
 export function createElection(options: ElectionOptions) {
   const all = { ...DEFAULT_TOOLS, ...timesOf(15_000), ...options };
-  const {
-    name,
-    namespace,
-    identity,
-    clock,
-    random,
-    leaseDurationMs,
-    renewDeadlineMs,
-    retryPeriodMs,
-  } = all;
-  if (!(retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs * 0.9))
-    throw new RangeError(
-      'an election needs retryPeriodMs < renewDeadlineMs < 0.9 * leaseDurationMs',
-    );
+  const { name, namespace, identity, clock } = all;
+  assertOrdered(all);
   const log = all.log.child({ lease: name, identity });
-  const lease = leaseOnServer(all);
+  const lease = observedLease(all);
   const leadership = leadershipTerm(clock, all, log);
   let refusal: StatusError | undefined;
   /** Reads the lease; ends our leadership when the lease is no longer ours. */
@@ -107,14 +74,9 @@ export function createElection(options: ElectionOptions) {
       refusal = isVerdict(error) && !isRoutine ? error : undefined;
       const what = refusal ? 'the server refuses the lease' : 'cannot reach the lease';
       if (!isRoutine) log.warn(what, { problem: messageOf(error) });
-      // Sooner the less of the term is left, but never so soon that it floods a failing server.
-      if (leadership.isLeading())
-        return Math.min(retryPeriodMs, Math.max(retryPeriodMs / 10, leadership.remainingMs() / 4));
+      if (leadership.isLeading()) return pauseOf(all).afterFailure(leadership.remainingMs());
     }
-    if (leadership.isLeading()) return retryPeriodMs;
-    // Until the lease may be free; jitter keeps two candidates apart.
-    const [pauseMs, freeInMs] = [retryPeriodMs * (1 + random() * 0.2), lease.freeInMs()];
-    return freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs;
+    return leadership.isLeading() ? all.retryPeriodMs : pauseOf(all).ofCandidate(lease.freeInMs());
   };
   return {
     name,
@@ -138,8 +100,29 @@ export function createElection(options: ElectionOptions) {
   };
 }
 
+type Times = ReturnType<typeof timesOf>;
+
+function assertOrdered({ retryPeriodMs, renewDeadlineMs, leaseDurationMs }: Times): void {
+  if (retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs * 0.9) return;
+  throw new RangeError('an election needs retryPeriodMs < renewDeadlineMs < 0.9 * leaseDurationMs');
+}
+
+/** Returns the milliseconds until the next attempt. */
+function pauseOf({ retryPeriodMs, random }: Times & Pick<Tools, 'random'>) {
+  return {
+    /** A leader asks the sooner the less of its term is left, but never so soon that it floods a failing server. */
+    afterFailure: (remainingMs: number): number =>
+      Math.min(retryPeriodMs, Math.max(retryPeriodMs / 10, remainingMs / 4)),
+    /** A candidate waits until the lease may be free; jitter keeps two candidates apart. */
+    ofCandidate(freeInMs: number): number {
+      const pauseMs = retryPeriodMs * (1 + random() * 0.2);
+      return freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs;
+    },
+  };
+}
+
 async function resign(
-  lease: ReturnType<typeof leaseOnServer>,
+  lease: ObservedLease,
   leadership: LeadershipTerm,
   log: Logger,
 ): Promise<void> {
@@ -155,71 +138,4 @@ async function resign(
   } catch (error) {
     log.warn('cannot release the lease', { problem: messageOf(error) });
   }
-}
-
-/** The lease as last read, and when we first read this renewal: the holder's own clock is ignored. */
-function leaseOnServer(options: ElectionOptions & TermTimes & Pick<Tools, 'clock'>) {
-  const { client, namespace, name, identity, labels, clock, leaseDurationMs, renewDeadlineMs } =
-    options;
-  // A third of the renewal time, so that one lost answer leaves room for a pause and a second attempt.
-  const limits = { namespace, deadlineMs: renewDeadlineMs / 3 };
-  let observed:
-    | { readonly lease: Lease; readonly renewal: string; readonly at: number }
-    | undefined;
-  const observe = (lease: Lease): Lease => {
-    const renewal = renewalOf(lease);
-    const at = observed?.renewal === renewal ? observed.at : clock.monotonic();
-    observed = { lease, renewal, at };
-    return lease;
-  };
-  /** The lease was deleted: its holder may not know yet, and the number of transitions must not start again. */
-  const forgetUid = (): void => {
-    if (!observed) return;
-    const { uid: _, resourceVersion: __, ...metadata } = observed.lease.metadata;
-    observed = { ...observed, lease: { ...observed.lease, metadata } };
-  };
-  const holder = (): string => (observed ? holderOf(observed.lease) : '');
-  const ours = (): Lease | undefined => (holder() === identity ? observed?.lease : undefined);
-  const exists = (): boolean => observed?.lease.metadata.uid !== undefined;
-  return {
-    holder,
-    ours,
-    exists,
-    last: () => observed?.lease,
-    /** Milliseconds until we may claim the lease; zero or less when it is free. */
-    freeInMs(): number {
-      if (!observed || ['', identity].includes(holder())) return 0;
-      const seconds = observed.lease.spec?.leaseDurationSeconds;
-      const durationMs = seconds === undefined ? leaseDurationMs : seconds * 1000;
-      return observed.at + durationMs - clock.monotonic();
-    },
-    /** Routine: somebody else wrote. A lease that cannot be created because its namespace is missing is not. */
-    hasChanged: (thrown: unknown) =>
-      isConflict(thrown) || isAlreadyExists(thrown) || (exists() && isNotFound(thrown)),
-    async read(abort?: AbortSignal): Promise<void> {
-      const lease = await ifFound(client.get(leases, name, { ...limits, abort }));
-      if (lease) observe(lease);
-      else forgetUid();
-    },
-    /** Takes no `abort`: an abandoned claim could leave a lease that nobody renews. */
-    async write(next: (claim: Claim) => Lease): Promise<Lease> {
-      const durationSeconds = Math.ceil(leaseDurationMs / 1000);
-      const lease = next({
-        identity,
-        now: clock.now(),
-        durationSeconds,
-        labels: labels?.(identity) ?? {},
-      });
-      const isThere = lease.metadata.uid !== undefined;
-      return observe(
-        await (isThere
-          ? client.replace(leases, lease, limits)
-          : client.create(leases, lease, limits)),
-      );
-    },
-    async release(): Promise<void> {
-      const lease = ours();
-      if (lease) await client.replace(leases, released(lease, clock.now()), limits);
-    },
-  };
 }
