@@ -9,7 +9,7 @@ import { type UpdateConfig, updateConfigs } from '../api/autopilot/update-config
 import { phaseOfPlan } from '../dialects/autopilot/plan/states.ts';
 import { ABORT_ANNOTATION } from '../engine/model/controls.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { EventNote } from '../kube/event-recorder.ts';
+import type { EventNote } from '../kube/event-series.ts';
 import { namespaces, nodes, secrets } from '../kube/resources.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { controlNodes } from '../signal/names.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
 import { HOOK_GROUP, type UpdateMachineResponse } from '../../../api/capi/hooks.ts';
 import { machineDeployments, machines, SET_LABELS } from '../../../api/capi/machine.ts';
-import type { EventNote } from '../../../kube/event-recorder.ts';
+import type { EventNote } from '../../../kube/event-series.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { canNote, machineEvents, updateNote } from './machine-events.ts';

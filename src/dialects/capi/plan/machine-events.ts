@@ -8,7 +8,8 @@ import type {
 } from '../../../api/capi/hooks.ts';
 import { machineDeployments, machines, SET_LABELS } from '../../../api/capi/machine.ts';
 import type { KubeClient } from '../../../kube/client.ts';
-import type { EventNote, EventRecorder } from '../../../kube/event-recorder.ts';
+import type { EventRecorder } from '../../../kube/event-recorder.ts';
+import type { EventNote } from '../../../kube/event-series.ts';
 import type { Logger } from '../../../util/log.ts';
 import { versionIn } from './desired-version.ts';
 
