@@ -20,7 +20,7 @@ import { type EventRecorder, eventRecorder } from '../kube/event-recorder.ts';
 import { type KubeObject, leases } from '../kube/resources.ts';
 import { ifFound, isForbidden, isNotFound } from '../kube/status-error.ts';
 import { boundedClient } from '../kube/transport/bounded-client.ts';
-import { askerOf } from '../kube/transport/http-client.ts';
+import { askerOf } from '../kube/transport/readyz.ts';
 import { tryList } from '../kube/try-list.ts';
 import { createInformer, type Informer, lateInformer } from '../kube/watch/informer.ts';
 import type { Controller } from '../runtime/controller.ts';

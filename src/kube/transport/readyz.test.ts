@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startStubServer } from '../../../test/faults/stub-server.ts';
 import { createAuthority, issueServer } from '../../../tools/controlplane/certs.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
-import { askerOf } from './http-client.ts';
+import { askerOf } from './readyz.ts';
 
 test.each([200, 500])(
   'the answer %i of the address at the port of the connection',

@@ -1,7 +1,8 @@
 /** What connects a double with a cluster: its user, the record of its writes, time, and chance. */
 import { randomInt } from 'node:crypto';
 import type { ClusterConfig } from '../../../src/kube/config/cluster-config.ts';
-import { askerOf, createClient } from '../../../src/kube/transport/http-client.ts';
+import { createClient } from '../../../src/kube/transport/http-client.ts';
+import { askerOf } from '../../../src/kube/transport/readyz.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { type Logger, silentLogger } from '../../../src/util/log.ts';
 import type { Surroundings } from './k0s-process.ts';

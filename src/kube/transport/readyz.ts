@@ -1,0 +1,42 @@
+/** Asks one API server of several whether it is ready. */
+import { systemClock } from '../../util/clock.ts';
+import type { RequestOptions } from '../client.ts';
+import type { ClusterConfig } from '../config/cluster-config.ts';
+import { credentialsOf } from '../config/credentials.ts';
+import { createClient } from './http-client.ts';
+
+const MOST_READYZ_BYTES = 1024 * 1024;
+
+export interface ReadyzOptions extends Pick<RequestOptions, 'abort'> {
+  /** Milliseconds. */
+  readonly deadlineMs: number;
+  /** The port on every host; the port of the connection's own server by default. */
+  readonly port?: number | undefined;
+}
+
+/** Returns a function that asks the API server at an address, and returns its HTTP status. It rejects if that server stays silent for the deadline. */
+export function askerOf(config: ClusterConfig) {
+  const { origin, protocol } = new URL(config.server);
+  const isProven = protocol === 'https:' && config.insecureSkipTlsVerify !== true;
+  const known = credentialsOf(config, systemClock);
+  const unknown = credentialsOf({ ...config, user: {} }, systemClock);
+  return async (host: string, { port, ...options }: ReadyzOptions): Promise<number> => {
+    const server = originOf(config, host, port);
+    // Addresses come from Nodes: one that no certificate proves gets no credentials.
+    const credentials = isProven || server === origin ? known : unknown;
+    // A new connection: an old one does not prove that the server accepts clients.
+    using client = createClient(
+      { ...config, server },
+      { credentials, mostBytes: MOST_READYZ_BYTES },
+    );
+    return (await client.raw('/readyz', options)).status;
+  };
+}
+
+/** Parses the whole URL: the setters of URL ignore bad values, and then the connection's own server would answer. */
+function originOf({ server }: ClusterConfig, host: string, port?: number): string {
+  const own = new URL(server);
+  const url = `${own.protocol}//${host.includes(':') ? `[${host}]` : host}:${port ?? own.port}`;
+  if (/^[\w.:-]+$/.test(host) && URL.canParse(url)) return new URL(url).origin;
+  throw new Error(`"${host}" is not the address of an API server`);
+}
