@@ -1,7 +1,7 @@
 /** Every metric of a process: what it is called, and the method that records it. */
 import { setImmediate } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { RequestRecord } from '../kube/transport/requester.ts';
+import type { RequestRecord } from '../kube/transport/call-sender.ts';
 
 export type ReconcileOutcome = 'success' | 'requeue' | 'error';
 

@@ -13,8 +13,8 @@ import { messageOf } from '../../util/errors.ts';
 import type { KubeClient } from '../client.ts';
 import { leases, type Node, nodes, pods } from '../resources.ts';
 import { isConflict, isNotFound, StatusError, TransportError } from '../status-error.ts';
+import type { RequestRecord } from './call-sender.ts';
 import { createClient } from './http-client.ts';
-import type { RequestRecord } from './requester.ts';
 
 const OBJECT = { metadata: { name: 'n1', namespace: 'ns' }, future: { kept: true } };
 

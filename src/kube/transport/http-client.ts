@@ -1,10 +1,11 @@
 /** The KubeClient over HTTP: each method is one call, and objects stay plain JSON. */
 import type { Caller, KubeClient } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
+import type { RequesterOptions } from './call-sender.ts';
 import type { CallOptions } from './client-calls.ts';
 import { readsOver } from './client-reads.ts';
 import { writesOver } from './client-writes.ts';
-import { type RequesterOptions, requesterTo } from './requester.ts';
+import { requesterTo } from './requester.ts';
 
 export interface ClientOptions extends RequesterOptions, CallOptions {}
 

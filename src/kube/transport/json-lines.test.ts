@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream';
 import { array, assert, asyncProperty, jsonValue, nat } from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import { jsonLines } from './requester.ts';
+import { jsonLines } from './json-lines.ts';
 
 async function read(chunks: readonly Buffer[]): Promise<unknown[]> {
   const values: unknown[] = [];

@@ -2,7 +2,7 @@
 import { expect, test, vi } from 'vitest';
 import { SkewedClock } from '../../../test/faults/skewed-clock.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
-import { timeLimit } from './requester.ts';
+import { timeLimit } from './time-limit.ts';
 
 test('time ends it, counted from the last permission', async () => {
   const clock = new FakeClock();
