@@ -1,24 +1,17 @@
 /** Follows one collection, as in client-go: first the complete list, then every change, with retries after failures. */
-import { backoffDelay, type Clock, sleep } from '../../util/clock.ts';
+import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
 import type { KubeClient, Selection } from '../client.ts';
 import { type KubeObject, keyOf, type Resource } from '../resources.ts';
 import * as status from '../status-error.ts';
+import { retryPace } from './retry-pace.ts';
 import type { Store } from './store.ts';
 
 /** Annotation of the bookmark that ends a streamed list. */
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /** Seconds after which the server ends a watch, so that load spreads over its replicas again. */
 const WATCH_SECONDS = { least: 300, most: 600 };
-/** Milliseconds. A server that is away may be back at any moment; a denial repeats. */
-const RETRY = { base: 200, cap: 2_000, denialCap: 30_000 };
-/** Milliseconds since a failure without a verdict: a server that has just started denies what its roles allow. */
-const STARTING_MS = 15_000;
-/** After this many failures in a row the remembered version may be the cause, and the list is read again. */
-const FAILURES_BEFORE_RELIST = 5;
-/** Milliseconds without even a bookmark, which comes each minute: a server restored from a backup sends nothing before it reaches our version. */
-const SILENT_MS = 150_000;
 /** Milliseconds: a watch that ends sooner without an event counts as failed, or a bad proxy would make us spin. */
 const SHORTEST_WATCH_MS = 1_000;
 
@@ -33,19 +26,12 @@ export interface ReflectorOptions<T extends KubeObject> extends Selection, Tools
 export async function reflect<T extends KubeObject>(
   client: KubeClient,
   resource: Resource<T>,
-  {
-    namespace,
-    labelSelector,
-    fieldSelector,
-    firstList,
-    transform,
-    clock,
-    random,
-    log,
-  }: ReflectorOptions<T>,
+  options: ReflectorOptions<T>,
   sink: Store<T>,
   abort: AbortSignal,
 ): Promise<void> {
+  const { namespace, labelSelector, fieldSelector, firstList, transform } = options;
+  const { clock, random, log } = options;
   const selection = { namespace, labelSelector, fieldSelector, abort };
   const pace = retryPace(clock, random);
   let isPaged = firstList === 'paged';
@@ -63,16 +49,13 @@ export async function reflect<T extends KubeObject>(
   /** Without a version also lists: the server sends the objects, a marked bookmark, and then the changes. */
   const watch = async (): Promise<void> => {
     let found = resourceVersion === undefined ? new Map<string, T>() : undefined;
-    const timeoutSeconds = Math.round(
-      WATCH_SECONDS.least + random() * (WATCH_SECONDS.most - WATCH_SECONDS.least),
-    );
-    const options = {
+    const query = {
       ...selection,
       resourceVersion,
       sendInitialEvents: found !== undefined,
-      timeoutSeconds,
+      timeoutSeconds: watchSeconds(random),
     };
-    for await (const event of client.watch(resource, options)) {
+    for await (const event of client.watch(resource, query)) {
       // The server reports problems inside a stream as an event, above all an expired version.
       if (event.type === 'ERROR') throw new status.StatusError(event.object);
       const { type, object } = event;
@@ -93,17 +76,15 @@ export async function reflect<T extends KubeObject>(
   };
   const follow = async (): Promise<void> => {
     if (resourceVersion === undefined && isPaged) await list();
-    const [before, startedAt] = [resourceVersion, clock.monotonic()];
+    const before = resourceVersion;
+    const startedAt = clock.monotonic();
     await watch();
     const lasted = clock.monotonic() - startedAt;
     if (lasted < SHORTEST_WATCH_MS && before === resourceVersion)
       throw new Error(`the watch ended after ${lasted} ms`);
   };
   const recover = async (thrown: unknown): Promise<void> => {
-    // Servers without the feature answer Invalid; older proxies and aggregated servers BadRequest.
-    const isRefused =
-      status.isInvalid(thrown) || (thrown instanceof status.StatusError && thrown.code === 400);
-    if (resourceVersion === undefined && isRefused) isPaged = true;
+    if (resourceVersion === undefined && mayLackStreaming(thrown)) isPaged = true;
     if (status.isGone(thrown) || pace.isSuspect(thrown)) resourceVersion = undefined;
     const { pauseMs, isRoutine } = pace.failed(thrown);
     const fields = { problem: messageOf(thrown), retryInMs: Math.round(pauseMs) };
@@ -117,32 +98,13 @@ export async function reflect<T extends KubeObject>(
     );
 }
 
-/** Counts failures in a row: the more of them, the longer the pause. */
-function retryPace(clock: Clock, random: () => number) {
-  let [failures, heardAt] = [0, clock.monotonic()];
-  /** When the server last gave no answer, or one that says that it cannot. */
-  let awayAt = Number.NEGATIVE_INFINITY;
-  let wasAway = false;
-  return {
-    succeeded: () => void ([failures, heardAt] = [0, clock.monotonic()]),
-    /** A server that keeps answering with failures may object to the version; one that was away may have gone back in time. */
-    isSuspect: (thrown: unknown) =>
-      clock.monotonic() - heardAt >= SILENT_MS ||
-      (failures + 1 >= FAILURES_BEFORE_RELIST && !(thrown instanceof status.TransportError)),
-    /** Begins with short pauses when a server answers again. */
-    failed(thrown: unknown) {
-      const now = clock.monotonic();
-      const isAway = !(thrown instanceof status.StatusError) || thrown.code >= 500;
-      if (isAway) awayAt = now;
-      else if (wasAway) failures = 0;
-      wasAway = isAway;
-      const isDenied =
-        status.isForbidden(thrown) || status.isUnauthorized(thrown) || status.isNotFound(thrown);
-      const cap = isDenied && now - awayAt >= STARTING_MS ? RETRY.denialCap : RETRY.cap;
-      const asked = thrown instanceof status.StatusError ? (thrown.retryAfterMs ?? 0) : 0;
-      const pauseMs = Math.max(asked, backoffDelay(failures++, { base: RETRY.base, cap, random }));
-      // Broken streams are routine; only repeated failures are worth a warning.
-      return { pauseMs, isRoutine: failures <= 2 && !isDenied };
-    },
-  };
+/** Returns a number of seconds by chance, so that watches do not all end at once. */
+function watchSeconds(random: () => number): number {
+  const { least, most } = WATCH_SECONDS;
+  return Math.round(least + random() * (most - least));
+}
+
+/** True for an answer of a server that may not know streamed lists: servers without the feature answer Invalid, older proxies and aggregated servers BadRequest. */
+function mayLackStreaming(thrown: unknown): boolean {
+  return status.isInvalid(thrown) || (thrown instanceof status.StatusError && thrown.code === 400);
 }
