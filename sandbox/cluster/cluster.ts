@@ -1,6 +1,5 @@
 /** A whole stand-in cluster on one machine: hosts with agents, a download server, and controllers of Refit. */
-import { createHash } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Plan } from '../../src/api/autopilot/plan.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
@@ -9,17 +8,18 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import type { User } from '../../tools/controlplane/kubeconfig.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
-import { type Process, startProcess } from '../../tools/controlplane/process.ts';
-import { type DownloadServer, startDownloadServer } from '../hosts/download-server.ts';
+import type { Process } from '../../tools/controlplane/process.ts';
+import type { DownloadServer } from '../hosts/download-server.ts';
 import { agentArguments, type Host } from '../hosts/host.ts';
-import { buildStandIn } from '../hosts/stand-in.ts';
 import { REFIT } from '../refit.ts';
 import { startHosts } from './hosts.ts';
 import { keepReady } from './kubelet.ts';
 import { deleteObjects, examplePlan, installDefinitions } from './objects.ts';
 import type { Plane } from './plane.ts';
+import { type RefitCommands, RefitProcesses, refitCommands } from './refit-processes.ts';
+import { payloadPath, type ServedVersions, serveVersions } from './served-versions.ts';
 
-export interface ClusterOptions {
+export interface ClusterOptions extends ServedVersions {
   readonly plane: Pick<Plane, 'url' | 'kubeconfig'>;
   /** Holds all files of the hosts; the caller removes it. */
   readonly directory: string;
@@ -29,16 +29,10 @@ export interface ClusterOptions {
   readonly prefix?: string;
   /** The first version. */
   readonly version: string;
-  /** Versions that the download server has. */
-  readonly offers: readonly string[];
-  /** Least size of those files. */
-  readonly payloadBytes?: number;
   /** Port of the API servers on the controllers' own addresses; a free one by default. */
   readonly apiPort?: number;
   /** Milliseconds between the end of a service and its next start. */
   readonly restartDelayMs: number;
-  /** More that the download server has: from the path of a URL to a file. */
-  readonly files?: Readonly<Record<string, string>>;
   /** More arguments of the controllers' services: with `--enable-worker` or `--single` they get Nodes, too. */
   readonly serviceFlags?: readonly string[];
   /** More arguments of the agents. */
@@ -49,8 +43,6 @@ export interface ClusterOptions {
   readonly agents?: readonly string[];
   /** Variables of the controllers and agents, beside PATH and HOME. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Nodes that get damaged bytes. */
-  readonly breakFor?: readonly string[];
   /** With this version no kubelet starts; only for simulated Nodes. */
   readonly mute?: string;
   /** Called for every start and end of a host's service. */
@@ -67,7 +59,7 @@ export interface Refit {
   readonly agentEnvironment?: Readonly<Record<string, string>>;
 }
 
-export interface Cluster {
+export interface Cluster extends RefitCommands {
   /** Of its processes the logs are below, in `logs`. */
   readonly directory: string;
   readonly hosts: readonly Host[];
@@ -85,17 +77,8 @@ export interface Cluster {
     readonly concurrent: number;
   }): Plan;
   startAgent(host: Host): Promise<void>;
-  /** `name` also names its log file. */
-  startController(name: string, args?: readonly string[]): Promise<Process>;
-  /** `refit serve` with these arguments. */
-  startServer(name: string, args: readonly string[]): Promise<Process>;
-  /** Any other process of Refit, told how long its lease lasts. */
-  startLeading(name: string, command: string, args: readonly string[]): Promise<Process>;
   stop(): Promise<void>;
 }
-
-/** Short, so that a killed leader is replaced soon; one that lives renews it seven times in as long. */
-const LEASE_DURATION = '5s';
 
 /** Resolves when every host runs its first version and every agent is started. No controller of Refit runs yet. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
@@ -140,21 +123,13 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     ),
   );
 
-  const processes = new Processes(directory);
+  const processes = new RefitProcesses(directory);
   started.defer(async () => await processes.stop());
   const agents = new Map<string, Process>();
   const startAgent = async (host: Host): Promise<void> => {
-    const kubeconfig = await plane.kubeconfig(userOn(host));
-    const args = [
-      ...refit.agent,
-      'agent',
-      ...agentArguments(host, kubeconfig),
-      ...(options.agentFlags ?? []),
-    ];
-    agents.set(
-      host.name,
-      await processes.start(`agent-${host.name}`, args, environmentOn(host, options)),
-    );
+    const args = [...refit.agent, 'agent', ...(await argumentsOn(host, options))];
+    const environment = environmentOn(host, options);
+    agents.set(host.name, await processes.start(`agent-${host.name}`, args, environment));
   };
   await Promise.all(
     hosts.filter(({ name }) => options.agents?.includes(name) ?? true).map(startAgent),
@@ -176,29 +151,20 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
         workerSelector: { labels: 'pool=blue' },
       }),
     startAgent,
-    async startController(name, args = []) {
-      const connection = [
-        '--kubeconfig',
-        await plane.kubeconfig('controller'),
-        '--api-port',
-        String(apiPort),
-      ];
-      const own = ['--lease-duration', LEASE_DURATION, ...args];
-      const command = [...refit.controller, 'controller', ...connection, ...own];
-      return await processes.start(name, command, options.environment);
-    },
-    startServer: async (name, args) =>
-      await processes.start(name, [...refit.controller, 'serve', ...args]),
-    startLeading: async (name, command, args) =>
-      await processes.start(name, [
-        ...refit.controller,
-        command,
-        ...args,
-        '--lease-duration',
-        LEASE_DURATION,
-      ]),
+    ...refitCommands(processes, {
+      program: refit.controller,
+      kubeconfig: async () => await plane.kubeconfig('controller'),
+      apiPort,
+      environment: options.environment,
+    }),
     stop: async () => await everything.disposeAsync(),
   };
+}
+
+/** Returns the flags of the agent on a host. */
+async function argumentsOn(host: Host, { plane, agentFlags = [] }: ClusterOptions) {
+  const kubeconfig = await plane.kubeconfig(userOn(host));
+  return [...agentArguments(host, kubeconfig), ...agentFlags];
 }
 
 /** Hosts share the machine: what an agent changes for Cluster API lies below its own root. */
@@ -213,71 +179,4 @@ function environmentOn(
 function userOn({ name, role, runsPods }: Host): User {
   if (role === 'worker') return { node: name };
   return runsPods ? { controlNode: name, node: name } : { controlNode: name };
-}
-
-/** The path of a version on the download server. */
-export function payloadPath(version: string): string {
-  return `/${version}/k0s`;
-}
-
-/** Each version, and beside it its checksum as `sha256sum` writes it. */
-async function serveVersions({
-  directory,
-  offers,
-  files: more,
-  breakFor = [],
-  payloadBytes,
-}: ClusterOptions): Promise<DownloadServer> {
-  const files = await Promise.all(
-    offers.map(async (version) => {
-      const path = join(directory, 'payloads', version);
-      await buildStandIn({
-        version,
-        path,
-        ...(payloadBytes !== undefined && { bytes: payloadBytes }),
-      });
-      const sha256 = createHash('sha256')
-        .update(await readFile(path))
-        .digest('hex');
-      await writeFile(`${path}.sha256`, `${sha256}  k0s\n`);
-      const url = payloadPath(version);
-      return [[url, path] as const, [`${url}.sha256`, `${path}.sha256`] as const];
-    }),
-  );
-  return await startDownloadServer({
-    files: { ...Object.fromEntries(files.flat()), ...more },
-    breakFor,
-  });
-}
-
-/** The processes of Refit itself, each with a log file in the cluster's directory. */
-class Processes {
-  readonly #directory: string;
-  readonly #started = new Set<Process>();
-
-  constructor(directory: string) {
-    this.#directory = directory;
-  }
-
-  async start(
-    name: string,
-    args: readonly string[],
-    environment?: ClusterOptions['environment'],
-  ): Promise<Process> {
-    const child = await startProcess({
-      name,
-      command: process.execPath,
-      args,
-      environment,
-      directory: this.#directory,
-      ready: () => Promise.resolve(true),
-      clock: systemClock,
-    });
-    this.#started.add(child);
-    return child;
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all([...this.#started].map(async (each) => await each.stop()));
-  }
 }

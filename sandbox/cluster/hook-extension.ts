@@ -10,7 +10,8 @@ import {
 } from '../../tools/controlplane/certs.ts';
 import { freePort } from '../../tools/controlplane/ports.ts';
 import type { Process } from '../../tools/controlplane/process.ts';
-import { type Cluster, payloadPath } from './cluster.ts';
+import type { Cluster } from './cluster.ts';
+import { payloadPath } from './served-versions.ts';
 
 export interface ExtensionOptions {
   readonly cluster: Pick<Cluster, 'startLeading'> & {

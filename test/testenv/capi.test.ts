@@ -2,8 +2,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { payloadPath } from '../../sandbox/cluster/cluster.ts';
 import { askCanUpdate, driveUpdate } from '../../sandbox/cluster/machine-manager.ts';
+import { payloadPath } from '../../sandbox/cluster/served-versions.ts';
 import type { Host } from '../../sandbox/hosts/host.ts';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { machines } from '../../src/api/capi/machine.ts';

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type Cluster, payloadPath } from '../../sandbox/cluster/cluster.ts';
+import type { Cluster } from '../../sandbox/cluster/cluster.ts';
+import { payloadPath } from '../../sandbox/cluster/served-versions.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { nodes } from '../../src/kube/resources.ts';

@@ -1,5 +1,6 @@
 /** An update server whose channels a test changes while controllers follow them, with a log of what it was asked. */
-import { type Cluster, payloadPath } from '../../sandbox/cluster/cluster.ts';
+import type { Cluster } from '../../sandbox/cluster/cluster.ts';
+import { payloadPath } from '../../sandbox/cluster/served-versions.ts';
 import { type StubServer, startStubServer } from '../faults/stub-server.ts';
 
 export class UpdateServer implements AsyncDisposable {

@@ -2,7 +2,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { type Cluster, payloadPath } from '../../sandbox/cluster/cluster.ts';
+import type { Cluster } from '../../sandbox/cluster/cluster.ts';
+import { payloadPath } from '../../sandbox/cluster/served-versions.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';

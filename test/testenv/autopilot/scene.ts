@@ -1,7 +1,7 @@
 /** A stand-in cluster that plays the original's integration tests, and observers of it. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import { payloadPath } from '../../../sandbox/cluster/cluster.ts';
+import { payloadPath } from '../../../sandbox/cluster/served-versions.ts';
 import type { DownloadServer } from '../../../sandbox/hosts/download-server.ts';
 import type { Host } from '../../../sandbox/hosts/host.ts';
 import {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type Cluster, payloadPath, startCluster } from '../../../sandbox/cluster/cluster.ts';
+import { type Cluster, startCluster } from '../../../sandbox/cluster/cluster.ts';
 import { callHook } from '../../../sandbox/cluster/hook-caller.ts';
 import { type Extension, prepareExtension } from '../../../sandbox/cluster/hook-extension.ts';
 import {
@@ -12,6 +12,7 @@ import {
   writeDesired,
 } from '../../../sandbox/cluster/machine-manager.ts';
 import { createMachine, installMachines, joinNode } from '../../../sandbox/cluster/machines.ts';
+import { payloadPath } from '../../../sandbox/cluster/served-versions.ts';
 import { agentArguments, type Host } from '../../../sandbox/hosts/host.ts';
 import { nodes } from '../../../src/kube/resources.ts';
 import { systemClock } from '../../../src/util/clock.ts';

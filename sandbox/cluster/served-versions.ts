@@ -1,0 +1,54 @@
+/** Serves stand-in binaries of k0s, one for each version, each with a file of its checksum. */
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type DownloadServer, startDownloadServer } from '../hosts/download-server.ts';
+import { buildStandIn } from '../hosts/stand-in.ts';
+
+export interface ServedVersions {
+  /** The binaries are built in its folder `payloads`. */
+  readonly directory: string;
+  /** Versions that the download server has. */
+  readonly offers: readonly string[];
+  /** Least size of those files. */
+  readonly payloadBytes?: number;
+  /** More that the download server has: from the path of a URL to a file. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Nodes that get damaged bytes. */
+  readonly breakFor?: readonly string[];
+}
+
+/** Returns the path of a version on the download server. */
+export function payloadPath(version: string): string {
+  return `/${version}/k0s`;
+}
+
+/** Starts a server with each version, and beside it its checksum as `sha256sum` writes it. */
+export async function serveVersions({
+  directory,
+  offers,
+  files: more,
+  breakFor = [],
+  payloadBytes,
+}: ServedVersions): Promise<DownloadServer> {
+  const files = await Promise.all(
+    offers.map(async (version) => {
+      const path = join(directory, 'payloads', version);
+      await buildStandIn({
+        version,
+        path,
+        ...(payloadBytes !== undefined && { bytes: payloadBytes }),
+      });
+      const sha256 = createHash('sha256')
+        .update(await readFile(path))
+        .digest('hex');
+      await writeFile(`${path}.sha256`, `${sha256}  k0s\n`);
+      const url = payloadPath(version);
+      return [[url, path] as const, [`${url}.sha256`, `${path}.sha256`] as const];
+    }),
+  );
+  return await startDownloadServer({
+    files: { ...Object.fromEntries(files.flat()), ...more },
+    breakFor,
+  });
+}
