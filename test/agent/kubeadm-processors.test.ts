@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import type { Host } from '../../src/dialects/kubeadm/host/host.ts';
 import { parseFacts } from '../../src/dialects/kubeadm/host/probe.ts';
 import {
   prepareScript,
@@ -46,6 +47,36 @@ test.each(MACHINES)(
       expect(await rig.onHost(`cat "$REFIT_ROOT/var/lib/refit/staged/${name}"`)).toBe(binary(arch));
   },
 );
+
+test('a host with binaries of its own gets these, and a message names the field that they stand in', async () => {
+  await using rig = await KubeadmRig.create();
+  await rig.program('uname', '[ "$1" = -m ] && echo aarch64 || echo 6.1.0');
+  for (const [each] of MACHINES)
+    for (const name of ['kubeadm', 'kubelet'])
+      await rig.put(`srv/${each}/${name}`, binary(each), 0o755);
+  const forAll = { kubeadm: { path: '/srv/amd64/kubeadm' }, kubelet: { path: '/srv/none' } };
+  const { manifest, host } = attackedManifest(forAll);
+  const own = { ...host, binaries: { kubelet: { path: '/srv/arm64/kubelet' } } };
+  const probed = async (of: Host): Promise<string[]> =>
+    parseFacts(await rig.onHost(probeScript(manifest, of, Date.now()))).problems.flatMap(
+      ({ message }) => (message.includes('binaries') ? [message] : []),
+    );
+  expect(await probed(host)).toEqual(['binaries.kubelet.path: no file /srv/none on this host']);
+  expect(await probed(own)).toEqual([]);
+  const wrong = { ...host, binaries: { kubelet: { path: '/srv/gone' } } };
+  const problem = 'hosts[cp1].binaries.kubelet.path: no file /srv/gone on this host';
+  expect(await probed(wrong)).toEqual([problem]);
+  expect(await rig.onHost(prepareScript(manifest, wrong, false))).toContain(problem);
+  // What comes after it is again one for all hosts.
+  const another = { ...host, binaries: { kubeadm: { path: '/srv/arm64/kubeadm' } } };
+  expect(await probed(another)).toEqual(['binaries.kubelet.path: no file /srv/none on this host']);
+  await rig.onHost(prepareScript(manifest, own, false));
+  for (const [name, arch] of [
+    ['kubeadm', 'amd64'],
+    ['kubelet', 'arm64'],
+  ] as const)
+    expect(await rig.onHost(`cat "$REFIT_ROOT/var/lib/refit/staged/${name}"`)).toBe(binary(arch));
+});
 
 /** Magic number, 64 bits, little endian, and the machine as the 19th byte. */
 function program(machine: number): Buffer {

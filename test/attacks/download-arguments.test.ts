@@ -46,7 +46,7 @@ test.each(Object.entries(SCRIPTS))(
     expect(seen).not.toContain(SECRET);
     expect(said).not.toContain(SECRET);
     expect(await rig.onHost(`grep -rsl ${SECRET} "$REFIT_ROOT/run" "$REFIT_ROOT/var"`)).toBe('');
-    expect(await rig.onHost(diffScript(given.manifest))).toBe('');
+    expect(await rig.onHost(diffScript(given.manifest, given.host))).toBe('');
   },
 );
 

@@ -182,7 +182,9 @@ test('any values in any script run nothing and leave its syntax whole', async ()
     await expectHarmless(putBackScript(rollout, containerd));
     if (host) await expectHarmless(probeScript(manifest, host, 0), manager);
     if (host) await expectHarmless(prepareScript(manifest, host, false), manager);
-    await expectHarmless(diffScript(manifest));
+    if (host) await expectHarmless(diffScript(manifest, host));
+    const special = { name: byHand, role: 'worker', binaries: { kubeadm, kubelet } } as const;
+    await expectHarmless(probeScript(manifest, special, 0), manager);
     const restore = { snapshot: byHand, stamp: version };
     await expectHarmless(restoreFactsScript(restore));
     for (const script of Object.values(restoreScripts(restore, rollout)))

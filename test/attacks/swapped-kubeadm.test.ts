@@ -31,7 +31,8 @@ const PATHS = { kubeadm: { path: '/srv/kubeadm' }, kubelet: { path: '/srv/kubele
 const SCRIPTS = {
   'refit kubeadm plan': (given: ReturnType<typeof attackedManifest>) =>
     probeScript(given.manifest, given.host, Date.now()),
-  'the diff': (given: ReturnType<typeof attackedManifest>) => diffScript(given.manifest),
+  'the diff': (given: ReturnType<typeof attackedManifest>) =>
+    diffScript(given.manifest, given.host),
   'the staging': (given: ReturnType<typeof attackedManifest>) =>
     stepScript({ step: 'stage', rollout: 'r', version: VERSION }, stageBody(given.manifest)),
   'the checks of kubeadm': (given: ReturnType<typeof attackedManifest>) =>
@@ -58,7 +59,7 @@ test('what is checked lies in a folder of root, and nothing of it stays on the h
   const given = attackedManifest(PATHS);
   const plan = probeScript(given.manifest, given.host, Date.now());
   expect(await rig.onHost(plan)).not.toContain('binaries.');
-  expect(await rig.onHost(diffScript(given.manifest))).toBe('the diff\n');
+  expect(await rig.onHost(diffScript(given.manifest, given.host))).toBe('the diff\n');
   expect(await rig.onHost('ls "$REFIT_ROOT/var/lib"')).toBe('');
   expect(await rig.onHost('sort -u "$REFIT_ROOT/modes"')).toBe('700\n');
   // What is there already stays, and is closed.

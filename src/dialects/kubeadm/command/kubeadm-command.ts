@@ -77,7 +77,7 @@ async function showDiff(
   if (!host) return;
   const { patches, config } = optionsFor(manifest, host);
   const without = (patches ?? config) === undefined ? '' : ', which leaves out patches';
-  const { code, stdout } = await attempt(shells.run(host, diffScript(manifest), DIFF_MS));
+  const { code, stdout } = await attempt(shells.run(host, diffScript(manifest, host), DIFF_MS));
   if (stdout !== '')
     output.write(
       `kubeadm upgrade diff on ${host.name}${without}${code === 0 ? '' : ' failed'}:\n${stdout}\n`,

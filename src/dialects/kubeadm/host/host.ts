@@ -6,6 +6,8 @@ export interface Host {
   readonly name: string;
   readonly role: 'controlPlane' | 'worker';
   readonly kubeadm?: KubeadmOptions;
+  /** Those of its own, which replace the ones for all hosts, each by itself. */
+  readonly binaries?: Partial<Binaries>;
 }
 
 /** One for all processors, or one for each of them, such as `arm64`. */
@@ -25,15 +27,17 @@ export interface KubeadmOptions {
   readonly etcdUpgrade?: boolean;
 }
 
+/** kubectl is replaced where a host has it. */
+export interface Binaries {
+  readonly kubeadm: Binary;
+  readonly kubelet: Binary;
+  readonly kubectl?: Binary;
+}
+
 export interface Upgrade {
   /** With `v`. */
   readonly version: string;
-  /** kubectl is replaced where a host has it. */
-  readonly binaries: {
-    readonly kubeadm: Binary;
-    readonly kubelet: Binary;
-    readonly kubectl?: Binary;
-  };
+  readonly binaries: Binaries;
   readonly containerd?: Containerd;
   readonly kubeadm: KubeadmOptions;
   /** In PEM: who has its key can read the snapshots of etcd. Absent: everybody who has a snapshot. */

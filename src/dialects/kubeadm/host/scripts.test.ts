@@ -449,7 +449,7 @@ describe('the other scripts', () => {
   });
 
   test('print what kubeadm would change', () => {
-    expect(partsOf(linesOf(scripts.diffScript(UPGRADE)))).toMatchInlineSnapshot(`
+    expect(partsOf(linesOf(scripts.diffScript(UPGRADE, CONTROLLER)))).toMatchInlineSnapshot(`
       [
         "VERSION='v1.36.3'",
         "<prelude.sh>",
@@ -467,7 +467,7 @@ test('no character of a URL begins another option of curl', () => {
   const url = 'https://h/"a\\b\nc\rd\te\vf';
   const kubeadm = { url, sha256: 'aa' };
   const { binaries } = UPGRADE;
-  const script = scripts.diffScript({ ...UPGRADE, binaries: { ...binaries, kubeadm } });
+  const script = scripts.diffScript({ ...UPGRADE, binaries: { ...binaries, kubeadm } }, CONTROLLER);
   expect(script).toContain(String.raw`CURL='url = "https://h/\"a\\b\nc\rd\te\vf"'`);
   expect(script).toContain('KIND=url\n');
 });

@@ -2,7 +2,7 @@
 import { RefitError } from '../../../util/errors.ts';
 import { printableUrl } from '../../../util/printable-url.ts';
 import { parseVersion } from '../../../util/version.ts';
-import type { Binary, Containerd, Host, KubeadmOptions, Upgrade } from './host.ts';
+import type { Binaries, Binary, Containerd, Host, KubeadmOptions, Upgrade } from './host.ts';
 import { scriptFile } from './script-file.ts';
 
 export type HostStep = 'stage' | 'containerd' | 'kubeadm' | 'kubelet' | 'certificates';
@@ -41,7 +41,7 @@ export const API_SERVER = scriptFile('api-server.sh');
 export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
   const { role } = host;
   const { patches, config } = optionsFor(upgrade, host);
-  const { binaries, containerd } = upgrade;
+  const { containerd } = upgrade;
   const given = [patches, config].flatMap((path) => path ?? []).map(quoted);
   const paths = untrustedOptions({ patches, config });
   if (role === 'controlPlane' && upgrade.etcdSnapshotCertificate !== undefined)
@@ -50,7 +50,7 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
     );
   const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\nCONFIG=${quoted(config ?? '')}\n${scriptFile('host.sh')}${scriptFile('cni.sh')}${FACTS}`;
   return `VERSION=${quoted(upgrade.version)}
-${PRELUDE}${scriptFile('runtime.sh')}${WRONG}{ ${scriptFile('in-path.sh')}${each(binaries, 'probe')}${containerd ? ofContainerd(containerd, 'probe_containerd') : ''}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
+${PRELUDE}${scriptFile('runtime.sh')}${WRONG}{ ${scriptFile('in-path.sh')}${each(binariesFor(upgrade, host), 'probe')}${containerd ? ofContainerd(containerd, 'probe_containerd') : ''}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
 ${scriptFile('room.sh')}
 } | sed -E '/^(warn|stopped)=/!s/^/hard=/'
 ${LISTENS}${facts}${role === 'controlPlane' ? `${BACKUPS}${scriptFile('missing-manifests.sh')}` : ''}`;
@@ -126,10 +126,18 @@ function namesOf({ binaries }: Containerd): string {
 }
 
 /** `work`: a function of binaries.sh. */
-function each(binaries: Readonly<Record<string, Binary>>, work: 'probe' | 'fetch'): string {
+function each(binaries: SourcedBinaries, work: 'probe' | 'fetch'): string {
   return Object.entries(binaries)
-    .map(([name, source]) => `${assigned(source)}${work} ${name}\n`)
+    .map(([name, source]) => {
+      const fieldOfAll = source.field === undefined ? '' : 'FIELD=binaries\n';
+      return `${assigned(source)}${fieldNamed(source)}${work} ${name}\n${fieldOfAll}`;
+    })
     .join('');
+}
+
+/** Messages about a binary name the field that it stands in. */
+function fieldNamed({ field }: Sourced): string {
+  return field === undefined ? '' : `FIELD=${quoted(field)}\n`;
 }
 
 /** `work`: a function of containerd-binaries.sh, in a shell of its own. */
@@ -164,15 +172,15 @@ export function prepareScript(upgrade: Upgrade, host: Host, leads: boolean): str
   const names = `VERSION=${quoted(upgrade.version)}\n`;
   const trusted = refuseUntrusted(optionsFor(upgrade, host));
   return detached(
-    `${names}${PRELUDE}${JOURNAL}${trusted}${stageBody(upgrade).body}${preflight}${plan}`,
+    `${names}${PRELUDE}${JOURNAL}${trusted}${stageBody({ ...upgrade, binaries: binariesFor(upgrade, host) }).body}${preflight}${plan}`,
     LOCK_WAIT,
   );
 }
 
 /** Prints what kubeadm would change in the static pod manifests; nothing if no kubeadm of the target is on the host. Leaves nothing behind. */
-export function diffScript({ version, binaries }: Upgrade): string {
-  return `VERSION=${quoted(version)}
-${PRELUDE}${WRONG}${assigned(binaries.kubeadm)}${scriptFile('diff.sh')}`;
+export function diffScript(upgrade: Upgrade, host: Host): string {
+  return `VERSION=${quoted(upgrade.version)}
+${PRELUDE}${WRONG}${assigned(binariesFor(upgrade, host).kubeadm)}${scriptFile('diff.sh')}`;
 }
 
 export function hasPhases(version: string): boolean {
@@ -224,6 +232,25 @@ export function rollBackScript(rollout: string): string {
 
 export function optionsFor(upgrade: Pick<Upgrade, 'kubeadm'>, host: Host): KubeadmOptions {
   return { ...upgrade.kubeadm, ...host.kubeadm };
+}
+
+/** A binary, and the field of the manifest that it stands in where that is one of a host. */
+type Sourced = Binary & { readonly field?: string };
+type SourcedBinaries = { readonly [Name in keyof Binaries]: Sourced };
+
+/** Those of the host replace those for all, one by one. */
+export function binariesFor(
+  { binaries }: Pick<Upgrade, 'binaries'>,
+  { name, binaries: own = {} }: Pick<Host, 'name' | 'binaries'>,
+): SourcedBinaries {
+  const field = `hosts[${name}].binaries`;
+  const { kubeadm, kubelet, kubectl } = own;
+  return {
+    ...binaries,
+    ...(kubeadm ? { kubeadm: { ...kubeadm, field } } : {}),
+    ...(kubelet ? { kubelet: { ...kubelet, field } } : {}),
+    ...(kubectl ? { kubectl: { ...kubectl, field } } : {}),
+  };
 }
 
 function flagsOf(

@@ -1,6 +1,7 @@
 /** Proves which of several hops a run goes, by what the hosts have and by a run that is not over, and which workers stay. */
 import { describe, expect, test } from 'vitest';
 import { type HostFacts, parseFacts } from '../host/probe.ts';
+import { binariesFor } from '../host/scripts.ts';
 import { nextHop } from './hops.ts';
 import { type Manifest, parseManifest } from './manifest.ts';
 import { newPlan, requestFor } from './plan-object.ts';
@@ -67,6 +68,28 @@ test.each<
   const found = nextHop(manifest, facts, plan);
   expect([found.manifest.version, found.later]).toEqual([version, later]);
   expect(found.manifest.binaries.kubeadm).toEqual({ path: `/${version.replace('v1.37', '1.37')}` });
+});
+
+test('a host with binaries of its own has those of the version that the run goes to', () => {
+  const own = '{version: v1.37.4, binaries: {kubelet: {path: /own-37}}}';
+  const w1 = `{name: w1, role: worker, binaries: {kubelet: {path: /own-39}}, hops: [${own}]}`;
+  const mixed = parseManifest(
+    `{version: v1.39.1, hosts: [{name: cp1, role: controlPlane}, ${w1}], hops: [${hops.join()}], binaries: ${binaries('v1.39.1')}}`,
+    'm.yaml',
+  );
+  const binariesAfter = (found: string): unknown[] => {
+    const facts = mixed.hosts.map((host) => ({
+      host,
+      ...parseFacts(`kubeadm=${found}\nkubelet=${found}\n`),
+    }));
+    const hop = nextHop(mixed, facts, undefined).manifest;
+    return [hop.version, ...hop.hosts.map((host) => binariesFor(hop, host).kubelet)];
+  };
+  const field = 'hosts[w1].binaries';
+  const ofAll = { path: '/b' };
+  expect(binariesAfter('v1.36.3')).toEqual(['v1.37.4', ofAll, { path: '/own-37', field }]);
+  expect(binariesAfter('v1.37.4')).toEqual(['v1.38.2', ofAll, ofAll]);
+  expect(binariesAfter('v1.38.2')).toEqual(['v1.39.1', ofAll, { path: '/own-39', field }]);
 });
 
 test.each([

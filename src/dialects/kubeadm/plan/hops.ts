@@ -3,7 +3,7 @@ import type { ConfigMap } from '../../../kube/resources.ts';
 import { compareVersionTexts } from '../../../util/version.ts';
 import { canStay } from '../../../versions/version-rules.ts';
 import type { HostFacts } from '../host/probe.ts';
-import { controlPlaneOf, type Manifest } from './manifest.ts';
+import { controlPlaneOf, type Manifest, type ManifestHost } from './manifest.ts';
 import { openRequest } from './plan-object.ts';
 
 export interface Hop {
@@ -40,14 +40,27 @@ export function nextHop(
   const staying = manifest.hosts
     .filter((host) => stays && !hosts.includes(host))
     .map(({ name }) => name);
+  const chosen = stays ? hosts : manifest.hosts;
   const next = after.find((hop) => hop.hosts === manifest.hosts)?.version;
   return {
-    manifest: { ...manifest, version, binaries, hosts: stays ? hosts : manifest.hosts },
+    manifest: {
+      ...manifest,
+      version,
+      binaries,
+      hosts: chosen.map((host) => hostAt(host, version, manifest.version)),
+    },
     later: after.map((hop) =>
       hop.hosts === manifest.hosts ? hop.version : `${hop.version} (without workers)`,
     ),
     stay: staying.length === 0 ? '' : `Stays at its version until ${next}: ${staying.join(', ')}`,
   };
+}
+
+/** Its own binaries are those of the version that the run goes to. */
+function hostAt(host: ManifestHost, version: string, last: string): ManifestHost {
+  const { hops, binaries, ...others } = host;
+  const own = version === last ? binaries : hops?.find((hop) => hop.version === version)?.binaries;
+  return own === undefined ? others : { ...others, binaries: own };
 }
 
 /** Workers that may skip minor versions go as late as API servers allow their kubelets. */

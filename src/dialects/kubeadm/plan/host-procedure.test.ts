@@ -59,6 +59,7 @@ async function hostWith(
   others: readonly string[] = [],
   parts: HostUpgrade['parts'] = ['kubeadm'],
   more = '',
+  own = '',
 ) {
   name = `host-${++count}`;
   warnings.length = 0;
@@ -73,7 +74,7 @@ async function hostWith(
     return await cluster.admin.patch(resource, of, body, options);
   };
   const hosts = [name, ...others].map(
-    (each, at) => `{name: ${each}, role: controlPlane, address: 127.0.0.${at + 1}}`,
+    (each, at) => `{name: ${each}, role: controlPlane, address: 127.0.0.${at + 1}${own}}`,
   );
   const binaries = '{kubeadm: {path: /a}, kubelet: {path: /b}}';
   const upgrades = hostUpgrades({
@@ -323,6 +324,26 @@ describe('after its kubelet was replaced, a host', () => {
     const message = 'kubelet: the Node reports no version; see journalctl -u kubelet on the host';
     expect(await upgraded(undefined, cutOff)).toMatchObject({ state: 'failed', message });
   });
+});
+
+test('a host with binaries of its own stages them, and has its kubectl replaced', async () => {
+  const scripts = new Map<string, string>();
+  const shell: Shell = async (script) => {
+    const [, step] = /STEP=\W+(\w+)/.exec(script) ?? [];
+    if (step !== undefined) scripts.set(step, script);
+    return await Promise.resolve(`${FOUND}\nkubelet=${VERSION}`);
+  };
+  const own = ', binaries: {kubelet: {path: /own/kubelet}, kubectl: {path: /own/kubectl}}';
+  const { upgrades, target } = await hostWith(() => false, shell, [], ['kubelet'], '', own);
+  const status = { nodeInfo: { kubeletVersion: VERSION } };
+  await cluster.admin.patch(nodes, name, { status }, { type: 'merge', subresource: 'status' });
+  await expect.poll(() => upgrades.isWaiting(target)).toBe(true);
+  upgrades.acknowledge(target);
+  await untilOver();
+  expect(await reported()).toMatchObject({ state: 'finished' });
+  for (const path of ['/a', '/own/kubelet', '/own/kubectl'])
+    expect(scripts.get('stage')).toContain(`SOURCE='\\''${path}'\\''`);
+  expect(scripts.get('kubelet')).toContain('install_from staged kubectl');
 });
 
 /** As the member of one of two hosts says it; the first one leads. */

@@ -8,7 +8,7 @@ import { aborted } from '../../../util/waits.ts';
 import * as hostSteps from '../host/host-steps.ts';
 import { etcdAnswers } from '../host/probe.ts';
 import { renewCertificates } from '../host/renew-certificates.ts';
-import { kubeadmBody, kubeletBody, optionsFor, stageBody } from '../host/scripts.ts';
+import { binariesFor, kubeadmBody, kubeletBody, optionsFor, stageBody } from '../host/scripts.ts';
 import { controlPlanePods } from '../host/verify.ts';
 import { type HostReport, hostReport } from './host-report.ts';
 import { type HostUpgrade, type HostUpgrades, type Report, STEPS } from './kubeadm-signal.ts';
@@ -148,7 +148,7 @@ async function upgradeHost(
       await hostSteps.carryOut(
         on,
         part,
-        part === 'kubeadm' ? kubeadm : kubeletBody(manifest.binaries),
+        part === 'kubeadm' ? kubeadm : kubeletBody(binariesFor(manifest, host)),
       );
   }
   await report.enter(STEPS.verify);
@@ -166,7 +166,9 @@ function stateIn({ state, touched }: Report) {
 async function stage(on: HostSteps, report: HostReport): Promise<void> {
   if (on.parts.includes('certificates')) return;
   await report.enter(STEPS.stage);
-  await hostSteps.carryOut(on, 'stage', stageBody(on.manifest));
+  const { manifest, host } = on;
+  const binaries = binariesFor(manifest, host);
+  await hostSteps.carryOut(on, 'stage', stageBody({ ...manifest, binaries }));
 }
 
 /** Where the host was drained: a new kubelet may need it. */

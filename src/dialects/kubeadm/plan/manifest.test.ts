@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createAuthority, validFrom } from '../../../../tools/controlplane/certs.ts';
 import { writeYaml } from '../../../util/yaml.ts';
-import { optionsFor } from '../host/scripts.ts';
+import { binariesFor, optionsFor } from '../host/scripts.ts';
 import { loadManifest, parseManifest } from './manifest.ts';
 
 const HASH = '0123456789abcdef'.repeat(4);
@@ -67,6 +67,27 @@ test('containerd, with the binaries that it needs', () => {
   );
 });
 
+test('binaries of a host, by name, and those of the versions on its way', () => {
+  const [cp1, w1] = GOOD.hosts;
+  const own = { kubelet: { path: '/opt/arm64/kubelet', sha256: HASH } };
+  const onTheWay = { version: '1.35.7', binaries: { kubeadm: { path: '/opt/1.35/kubeadm' } } };
+  const hops = [{ version: 'v1.35.7', binaries: GOOD.binaries }];
+  const hosts = [cp1, { ...w1, binaries: own, hops: [onTheWay] }];
+  const manifest = parseManifest(writeYaml({ ...GOOD, hops, hosts }), 'cluster.yaml');
+  expect(manifest.hosts[1]).toEqual({
+    ...w1,
+    binaries: own,
+    hops: [{ ...onTheWay, version: 'v1.35.7' }],
+  });
+  expect(manifest.hosts.map((host) => binariesFor(manifest, host))).toEqual([
+    GOOD.binaries,
+    {
+      kubeadm: GOOD.binaries.kubeadm,
+      kubelet: { ...own.kubelet, field: 'hosts[w1].binaries' },
+    },
+  ]);
+});
+
 test('options of kubeadm: those of a host replace those for all, one by one', () => {
   const kubeadm = { ignorePreflightErrors: ['SystemVerification'], certificateRenewal: false };
   const [cp1, w1] = GOOD.hosts;
@@ -80,6 +101,7 @@ test('options of kubeadm: those of a host replace those for all, one by one', ()
 
 describe('what is wrong', () => {
   const [cp1, w1] = GOOD.hosts;
+  const OWN = { kubelet: { path: '/k' } };
   test.each<[string, unknown, string]>([
     [
       'a field that nobody knows',
@@ -135,6 +157,56 @@ describe('what is wrong', () => {
         binaries: { ...GOOD.binaries, kubelet: { url: 'https://me:secret@c/kubelet?sig=1' } },
       },
       'binaries.kubelet: is an object, expected path for a file on the host',
+    ],
+    [
+      'a download of one host without a hash',
+      {
+        ...GOOD,
+        hosts: [cp1, { ...w1, binaries: { kubelet: { url: 'https://example.com/kubelet' } } }],
+      },
+      'hosts[1].binaries.kubelet: is an object, expected path for a file on the host, or url with sha256 (64 hex digits)',
+    ],
+    [
+      'a binary of one host that nobody knows',
+      { ...GOOD, hosts: [cp1, { ...w1, binaries: { kubelte: { path: '/k' } } }] },
+      'hosts[1].binaries: has no member kubelte, check the spelling',
+    ],
+    [
+      'no binary of a host',
+      { ...GOOD, hosts: [cp1, { ...w1, binaries: {} }] },
+      'hosts[1].binaries: is an object, expected at least one of kubeadm, kubelet and kubectl',
+    ],
+    [
+      'a version on the way of one host, where there is no way',
+      { ...GOOD, hosts: [cp1, { ...w1, hops: [{ version: '1.35.7', binaries: OWN }] }] },
+      'hosts[1].hops[0].version: v1.35.7 is not on the way; the manifest has no hops; add this one there, or remove it here',
+    ],
+    [
+      'another version on the way of one host',
+      {
+        ...GOOD,
+        hops: [{ version: '1.35.7', binaries: GOOD.binaries }],
+        hosts: [cp1, { ...w1, hops: [{ version: '1.35.6', binaries: OWN }] }],
+      },
+      'hosts[1].hops[0].version: v1.35.6 is not on the way; use one of the versions under hops: v1.35.7',
+    ],
+    [
+      'a version twice on the way of one host',
+      {
+        ...GOOD,
+        hops: [{ version: '1.35.7', binaries: GOOD.binaries }],
+        hosts: [
+          cp1,
+          {
+            ...w1,
+            hops: [
+              { version: '1.35.7', binaries: OWN },
+              { version: 'v1.35.7', binaries: OWN },
+            ],
+          },
+        ],
+      },
+      'hosts[1].hops: v1.35.7 is listed twice; list it once',
     ],
     [
       'the same behind a blank, which ssh ignores',

@@ -65,12 +65,34 @@ const access = {
   options: z.record(z.string(), sshValue).exactOptional(),
 };
 
+const binaries = z.strictObject({
+  kubeadm: binary,
+  kubelet: binary,
+  kubectl: binary.exactOptional(),
+});
+
+/** Of one host; the others of its binaries are those for all. */
+const ownBinaries = z
+  .strictObject({
+    kubeadm: binary.exactOptional(),
+    kubelet: binary.exactOptional(),
+    kubectl: binary.exactOptional(),
+  })
+  .refine(
+    (own) => Object.keys(own).length > 0,
+    'expected at least one of kubeadm, kubelet and kubectl',
+  );
+
 const host = z.strictObject({
   name: nodeName,
   address: optionalText,
   role: z.enum(['controlPlane', 'worker']),
   ...access,
   kubeadm: kubeadmOptions.exactOptional(),
+  /** As for a processor or a system that the others do not have. */
+  binaries: ownBinaries.exactOptional(),
+  /** The same for versions on the way. */
+  hops: z.array(z.strictObject({ version, binaries: ownBinaries })).exactOptional(),
   /** The way to the host leads through it. User and key are by default those of the host. */
   bastion: z
     .strictObject({
@@ -80,12 +102,6 @@ const host = z.strictObject({
       identityFile: optionalText,
     })
     .exactOptional(),
-});
-
-const binaries = z.strictObject({
-  kubeadm: binary,
-  kubelet: binary,
-  kubectl: binary.exactOptional(),
 });
 
 /** On hosts that get a new version of Kubernetes, before that. */
@@ -208,6 +224,7 @@ function problemsIn(data: z.infer<typeof manifest>): string[] {
     ...optionProblems(data),
     ...combinedOptions(data),
     ...hopProblems(data),
+    ...hopsOfHostsProblems(data),
   ];
 }
 
@@ -256,5 +273,25 @@ function hopProblems({ hops, version: last }: z.infer<typeof manifest>): string[
     const before = way[index];
     if (compareVersionTexts(before, next) < 0) return [];
     return [`hops[${index}].version: ${before} is not lower than ${next}, which comes next`];
+  });
+}
+
+/** Those of a host only replace binaries of the hops for all. */
+function hopsOfHostsProblems({ hops, hosts }: z.infer<typeof manifest>): string[] {
+  const known = hops.map(({ version: each }) => each);
+  const advice =
+    known.length === 0
+      ? 'the manifest has no hops; add this one there, or remove it here'
+      : `use one of the versions under hops: ${known.join(', ')}`;
+  return hosts.flatMap((each, index) => {
+    const own = (each.hops ?? []).map((hop) => hop.version);
+    const field = `hosts[${index}].hops`;
+    const unknown = own.flatMap((found, at) =>
+      known.includes(found)
+        ? []
+        : [`${field}[${at}].version: ${found} is not on the way; ${advice}`],
+    );
+    const twice = repeated(own).map((found) => `${field}: ${found} is listed twice; list it once`);
+    return [...unknown, ...twice];
   });
 }

@@ -84,6 +84,10 @@ const CHANGES: [string, Given][] = [
     { edit: ['binaries', 'kubeadm: { etcdUpgrade: false }\nbinaries'] },
   ],
   ['another address of a host', { edit: ['name: w1', 'name: w1, address: 10.0.0.9'] }],
+  [
+    'another binary of one host',
+    { edit: ['role: worker', 'role: worker, binaries: { kubelet: { path: /c } }'] },
+  ],
   ['another bastion', { edit: ['address: b', 'address: c'] }],
   [
     'other options of ssh',
