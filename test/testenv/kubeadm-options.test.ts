@@ -61,6 +61,22 @@ test("an address that leads to another Node's host is refused, before anything i
   const life = validFrom(Date.now());
   const file = inRoot('cp1', 'var/lib/kubelet/pki/kubelet-client-current.pem');
   await mkdir(dirname(file), { recursive: true });
+  const kubeconfig = inRoot('cp1', 'etc/kubernetes/kubelet.conf');
+  await writeFile(
+    kubeconfig,
+    `contexts:
+- context: { cluster: c }
+  name: other
+- context:
+    user: kubelet
+  name: own
+current-context: own
+users:
+- name: kubelet
+  user:
+    client-certificate: /var/lib/kubelet/pki/kubelet-client-current.pem
+`,
+  );
   const subject = { commonName: 'kubernetes' };
   const authority = { ...createAuthority(subject, life), subject };
   await writeFile(
@@ -73,6 +89,7 @@ test("an address that leads to another Node's host is refused, before anything i
     "REFIT_REFUSED: F2: host cp1: its address leads to the host of Node cp2, as its kubelet's certificate says";
   expect([await refused.ended, refused.stderr]).toEqual([1, expect.stringContaining(line)]);
   await rm(file);
+  await rm(kubeconfig);
 });
 
 test('a report that cannot be written is told before anything is asked', async () => {

@@ -43,7 +43,7 @@ const AUTHORITIES = [
 ];
 const KEYS = [`${PKI}/ca.key`, `${PKI}/etcd/ca.key`];
 const read = (line: string, keys = KEYS): Certificate | undefined =>
-  certificatesIn([...AUTHORITIES, line], keys).find(({ isAuthority }) => !isAuthority);
+  certificatesIn([...AUTHORITIES, line], keys, []).find(({ isAuthority }) => !isAuthority);
 
 test.each([
   [leaf(KUBERNETES, `${PKI}/apiserver.crt`), 'apiserver'],
@@ -67,9 +67,14 @@ test.each([
     leaf(KUBERNETES, `${PKI}/apiserver.crt`),
     [`${PKI}/etcd/ca.key`],
   ],
-  ['of the kubelet', leaf(KUBERNETES, '/var/lib/kubelet/pki/kubelet-client-current.pem'), KEYS],
 ])('%s: kubeadm does not renew it', (_name, line, keys) => {
   expect(read(line, keys)).toMatchObject({ until: NOW + 20 * DAY, renewal: undefined });
+});
+
+test('that of the kubelet, wherever it lies: kubeadm does not renew it', () => {
+  const line = leaf(KUBERNETES, '/etc/kubernetes/kubelet.conf');
+  const [found] = certificatesIn(AUTHORITIES, KEYS, [line]).filter((each) => !each.isAuthority);
+  expect(found).toMatchObject({ isOfKubelet: true, renewal: undefined });
 });
 
 test.each([
@@ -92,7 +97,7 @@ test('of an authority, and of what another program made, the dates count', () =>
     lineOf(authority, `${PKI}/ca.crt`),
     lineOf(certificate, '/var/lib/kubelet/pki/k.pem', NOW - 365 * DAY),
   ];
-  const found = endingSoon(certificatesIn(lines, KEYS), NOW, false);
+  const found = endingSoon(certificatesIn(lines, KEYS, []), NOW, false);
   expect(found.map((problem) => problem.found)).toEqual([`${PKI}/ca.crt ends on 2027-05-10`]);
 });
 
@@ -114,7 +119,7 @@ test('what is no certificate is left out', () => {
     'nonsense /etc/kubernetes/admin.conf',
     lineOf(certificate, '/etc/kubernetes/scheduler.conf'),
   ];
-  expect(certificatesIn(lines, KEYS).map(({ file }) => file)).toEqual([
+  expect(certificatesIn(lines, KEYS, []).map(({ file }) => file)).toEqual([
     '/etc/kubernetes/scheduler.conf',
   ]);
 });
@@ -128,7 +133,8 @@ test.each([
 ] as const)('on a %s only certificates count that something there uses', async (role, used) => {
   const { certificate } = issueClient(KUBERNETES, { commonName: 'admin' }, life(365, -1));
   const files = ['/etc/kubernetes/admin.conf', '/var/lib/kubelet/pki/kubelet-client-current.pem'];
-  const stdout = files.map((file) => `certificate=${lineOf(certificate, file)}\n`).join('');
+  const [ofAdmin, ofKubelet] = files.map((file) => lineOf(certificate, file));
+  const stdout = `certificate=${ofAdmin}\nkubeletCertificate=${ofKubelet}\n`;
   const run = async () => await Promise.resolve({ code: 0, stdout, stderr: '' });
   const facts = await readFacts({ run }, { name: 'h', role });
   expect(facts.certificates.map(({ file }) => file)).toEqual(used);

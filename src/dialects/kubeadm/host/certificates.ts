@@ -7,6 +7,8 @@ import type { Problem } from './etcd.ts';
 export interface Certificate {
   readonly file: string;
   readonly isAuthority: boolean;
+  /** True if the kubelet of the host shows it to API servers. */
+  readonly isOfKubelet?: boolean;
   /** Milliseconds since the Unix epoch: its end, and from when on that is near. */
   readonly until: number;
   readonly soon: number;
@@ -18,25 +20,27 @@ export interface Certificate {
 
 /** kubelets renew their own certificate months before its end: one that is nearer to it does not. */
 const [SOON_MS, AUTHORITY_SOON_MS] = [30 * DAY_MS, 180 * DAY_MS];
-export const OF_KUBELET = '/var/lib/kubelet/';
 
 /** Each line has base64 of DER, when the file was written (seconds since the Unix epoch), and its path; `keys` are paths. kubeadm renews only what an authority here has made, whose key is here. */
-export function certificatesIn(lines: readonly string[], keys: readonly string[]): Certificate[] {
-  const all = lines.flatMap((line) => certificateIn(line) ?? []);
+export function certificatesIn(
+  lines: readonly string[],
+  keys: readonly string[],
+  ofKubelet: readonly string[],
+): Certificate[] {
+  const others = lines.flatMap((line) => certificateIn(line, false) ?? []);
+  const all = [...others, ...ofKubelet.flatMap((line) => certificateIn(line, true) ?? [])];
   const signers = all.filter(
     ({ file, x509 }) => x509.ca && keys.includes(file.replace(/crt$/, 'key')),
   );
-  return all.map(({ file, x509, written }) => {
-    const isOurs =
-      !x509.ca &&
-      !file.startsWith(OF_KUBELET) &&
-      signers.some((by) => x509.verify(by.x509.publicKey));
+  return all.map(({ file, x509, written, isOfKubelet }) => {
+    const isOurs = !x509.ca && !isOfKubelet && signers.some((by) => x509.verify(by.x509.publicKey));
     const [, ofEtcd, name] = /\/(etcd\/)?([^/]+?)(?:\.crt)?$/.exec(file) ?? [];
     const renewal = ofEtcd ? `etcd-${name}` : name;
     const [, nodeName] = /^CN=system:node:(.+)$/m.exec(x509.subject) ?? [];
     return {
       file,
       isAuthority: x509.ca,
+      isOfKubelet,
       ...timesOf(x509, written),
       renewal: isOurs ? renewal : undefined,
       nodeName,
@@ -44,10 +48,10 @@ export function certificatesIn(lines: readonly string[], keys: readonly string[]
   });
 }
 
-function certificateIn(line: string) {
+function certificateIn(line: string, isOfKubelet: boolean) {
   const [, text = '', written, file = ''] = /^(\S*) (\d*) (.*)$/.exec(line) ?? [];
   const x509 = ifPossible(() => new X509Certificate(Buffer.from(text, 'base64')));
-  return x509 && { file, x509, written: Number(written) * 1000 };
+  return x509 && { file, x509, written: Number(written) * 1000, isOfKubelet };
 }
 
 /** Some have a short life from the start. `written`: kubeadm lets what it makes begin with its authority, so only the file tells when that was made. */
@@ -66,14 +70,14 @@ export function endingSoon(
   now: number,
   isRenewed: boolean,
 ): Problem[] {
-  return certificates.flatMap(({ file, isAuthority, until, soon, renewal }) => {
+  return certificates.flatMap(({ file, isAuthority, isOfKubelet, until, soon, renewal }) => {
     if (now < soon || (isRenewed && renewal !== undefined)) return [];
     const byKubeadm =
       renewal === undefined
         ? 'its authority has its key elsewhere: renew it there'
         : 'run kubeadm certs renew all';
     const ofKubelet = 'the kubelet does not renew it: see journalctl -u kubelet on the host';
-    const ofLeaf = file.startsWith(OF_KUBELET) ? ofKubelet : byKubeadm;
+    const ofLeaf = isOfKubelet ? ofKubelet : byKubeadm;
     const cure = isAuthority ? 'kubeadm never renews an authority: plan its rotation' : ofLeaf;
     return [{ found: `${file} ${until < now ? 'ended' : 'ends'} on ${dateOf(until)}`, cure }];
   });

@@ -4,7 +4,7 @@ import { defined } from '../../../util/json.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { type Finding, hard, warn } from '../../../versions/findings.ts';
 import { type NodeFacts } from '../../../versions/kubeadm-rules.ts';
-import { type Certificate, certificatesIn, endingSoon, OF_KUBELET } from './certificates.ts';
+import { type Certificate, certificatesIn, endingSoon } from './certificates.ts';
 import { ETCD_FACTS, type EtcdAnswer, etcdAnswer, etcdFactsAt } from './etcd.ts';
 import type { Host, Shells, Upgrade } from './host.ts';
 import { FACTS, optionsFor, PRELUDE, probeScript } from './scripts.ts';
@@ -124,7 +124,7 @@ async function factsBy(script: string, shells: Shells, host: Host): Promise<Host
   if (host.role === 'controlPlane') return facts;
   // Left by a control-plane host that was here, or a person's copy of admin.conf: a worker uses neither.
   const used = facts.certificates.filter(
-    ({ isAuthority, file }) => isAuthority || file.startsWith(OF_KUBELET),
+    ({ isAuthority, isOfKubelet }) => isAuthority || isOfKubelet,
   );
   return { ...facts, certificates: used };
 }
@@ -157,7 +157,7 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
     staticPods: Object.fromEntries(images.map(([name, image]) => [name, tagOf(image)])),
     unreadImages: unreadIn(images),
     missing: all('missing').flatMap((line) => missingIn(line) ?? []),
-    certificates: certificatesIn(all('certificate'), all('key')),
+    certificates: certificatesIn(all('certificate'), all('key'), all('kubeletCertificate')),
     leaves: all('leaves'),
     etcd: etcdAnswer(all('etcd')),
   };

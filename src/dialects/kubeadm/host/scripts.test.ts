@@ -327,6 +327,7 @@ describe('the facts', () => {
         "<prelude.sh>",
         "<trusted.sh>",
         "<packages.sh>",
+        "<kubelet-process.sh>",
         "<runtime.sh>",
         "<processor.sh>",
         "<binaries.sh>",
@@ -351,6 +352,7 @@ describe('the facts', () => {
         "<host.sh>",
         "<cni.sh>",
         "<facts.sh>",
+        "<kubelet-facts.sh>",
         "<backups.sh>",
         "<missing-manifests.sh>",
       ]
@@ -364,6 +366,7 @@ describe('the facts', () => {
         "<prelude.sh>",
         "<trusted.sh>",
         "<packages.sh>",
+        "<kubelet-process.sh>",
         "<runtime.sh>",
         "<processor.sh>",
         "<binaries.sh>",
@@ -381,6 +384,7 @@ describe('the facts', () => {
         "<host.sh>",
         "<cni.sh>",
         "<facts.sh>",
+        "<kubelet-facts.sh>",
       ]
     `);
   });

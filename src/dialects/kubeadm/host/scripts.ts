@@ -34,7 +34,9 @@ const WRONG = `${scriptFile('processor.sh')}${scriptFile('binaries.sh')}`;
 export const KEEP = scriptFile('keep.sh');
 export const KEEP_CONFIGURATION = `${KEEP}${scriptFile('keep-configuration.sh')}`;
 export const LISTENS = scriptFile('listens.sh');
-export const FACTS = scriptFile('facts.sh');
+const KUBELET_PROCESS = scriptFile('kubelet-process.sh');
+const OF_HOST = `${scriptFile('facts.sh')}${scriptFile('kubelet-facts.sh')}`;
+export const FACTS = `${KUBELET_PROCESS}${OF_HOST}`;
 export const API_SERVER = scriptFile('api-server.sh');
 
 /** Prints facts as lines `name=value`; `hard` and `warn` have sentences. Leaves nothing behind. `now`: milliseconds, here. */
@@ -48,9 +50,9 @@ export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
     paths.push(
       'command -v openssl >/dev/null || echo "no openssl in PATH: it encrypts the snapshot of etcd"\n',
     );
-  const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\nCONFIG=${quoted(config ?? '')}\n${scriptFile('host.sh')}${scriptFile('cni.sh')}${FACTS}`;
+  const facts = `NEED=${IMAGES[role]}\nNOW=${Math.round(now / 1000)}\nPATCHED=${given.join('')}\nCONFIG=${quoted(config ?? '')}\n${scriptFile('host.sh')}${scriptFile('cni.sh')}${OF_HOST}`;
   return `VERSION=${quoted(upgrade.version)}
-${PRELUDE}${scriptFile('runtime.sh')}${WRONG}{ ${scriptFile('in-path.sh')}${each(binariesFor(upgrade, host), 'probe')}${containerd ? ofContainerd(containerd, 'probe_containerd') : ''}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
+${PRELUDE}${KUBELET_PROCESS}${scriptFile('runtime.sh')}${WRONG}{ ${scriptFile('in-path.sh')}${each(binariesFor(upgrade, host), 'probe')}${containerd ? ofContainerd(containerd, 'probe_containerd') : ''}${paths.join('')}STAGED=${containerd ? 524_288 : 262_144}
 ${scriptFile('room.sh')}
 } | sed -E '/^(warn|stopped)=/!s/^/hard=/'
 ${LISTENS}${facts}${role === 'controlPlane' ? `${BACKUPS}${scriptFile('missing-manifests.sh')}` : ''}`;

@@ -287,7 +287,7 @@ test.each<[string, object, boolean, string | undefined]>([
     {
       ...LEAF,
       ...ENDING,
-      file: '/var/lib/kubelet/pki/kubelet-client-current.pem',
+      isOfKubelet: true,
       renewal: undefined,
     },
     true,

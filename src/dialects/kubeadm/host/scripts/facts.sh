@@ -3,11 +3,10 @@
 [ ! -d "$D/restore" ] || fail "a restore of etcd has begun, its manifests lie in $D/restore: run refit kubeadm restore-etcd again"
 sed -n 's/^ *- --secure-port=/apiPort=/p' "$MANIFESTS/kube-apiserver.yaml" 2>/dev/null || true
 echo "kubeadm=$(kubeadm version -o short 2>/dev/null)"
-found=$(kubelet --version 2>/dev/null) || true; echo "kubelet=${found#Kubernetes }"
 (cd "$MANIFESTS" 2>/dev/null && grep -sHm 1 '^ *image: ' etcd.yaml kube-apiserver.yaml kube-controller-manager.yaml kube-scheduler.yaml) |
   sed -n 's/^\([a-z-]*\)\.yaml: *image: */image.\1=/p'
-# certificate FILE CERTIFICATE: and when the file was written.
-certificate() { echo "certificate=$2 $(stat -Lc %Y "$1") ${1#"$R"}"; }
+# certificate FILE CERTIFICATE [NAME]: as a fact of that name, with when the file was written.
+certificate() { echo "${3:-certificate}=$2 $(stat -Lc %Y "$1") ${1#"$R"}"; }
 first() { awk '/BEGIN CERTIFICATE/ { on = 1; next } /END CERTIFICATE/ { exit } on { printf "%s", $0 }'; }
 pki=$(flag client-ca-file "$MANIFESTS/kube-apiserver.yaml")
 pki=${pki:-/etc/kubernetes/pki/ca.crt}
@@ -18,8 +17,6 @@ for name in apiserver apiserver-kubelet-client apiserver-etcd-client front-proxy
   [ ! -e "$file" ] || certificate "$file" "$(first <"$file")"
 done
 for name in ca front-proxy-ca etcd/ca; do [ ! -e "$R$pki/$name.key" ] || echo "key=$pki/$name.key"; done
-file=$R/var/lib/kubelet/pki/kubelet-client-current.pem
-[ ! -e "$file" ] || certificate "$file" "$(first <"$file")"
 for name in admin super-admin controller-manager scheduler; do
   file=$R/etc/kubernetes/$name.conf
   [ -s "$file" ] || continue

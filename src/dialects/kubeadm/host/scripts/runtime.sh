@@ -1,8 +1,7 @@
 # shellcheck shell=sh disable=SC2034,SC2154
 # RUNTIME is the endpoint of the container runtime that the kubelet uses: by the flags of its process, or those in its files
 # while it does not run, then by its configuration, then its default. Another runtime may lie beside it.
-pid=$(systemctl show -p MainPID --value kubelet 2>/dev/null) || pid=
-words=$({ tr '\0' '\n' <"$R/proc/${pid:-0}/cmdline"; } 2>/dev/null) || words=
+words=$KUBELET_WORDS
 [ -n "$words" ] || words=$(cat "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" 2>/dev/null | tr '"' ' ' | tr ' ' '\n') || true
 RUNTIME=$(printf '%s\n' "$words" | sed -n '/^--container-runtime-endpoint$/{n;p;}; s/^.*--container-runtime-endpoint=//p' | tail -n 1)
 [ -n "$RUNTIME" ] || RUNTIME=$(sed -n 's/^containerRuntimeEndpoint: *//p' "$R/var/lib/kubelet/config.yaml" 2>/dev/null | tr -d "\"'") || true

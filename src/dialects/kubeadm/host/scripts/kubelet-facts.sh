@@ -1,0 +1,93 @@
+# shellcheck shell=sh disable=SC2154
+# The version of the kubelet, and its client certificate: of the process that runs, since other files may lie beside those that it uses.
+# `version_in_use` asks the executable of that process, whose file may be gone from its folder. Root runs it, so it is opened
+# once, and only root may be able to change what was opened.
+version_in_use() (
+  exec 9<"$R/proc/$KUBELET_PID/exe"
+  owner=$(stat -Lc %u /proc/self/fd/9) mode=$(stat -Lc %a /proc/self/fd/9)
+  [ "$owner" = 0 ] || [ "$owner" = "$(id -u)" ] || exit 1
+  [ $((0$mode & 18)) = 0 ] || exit 1
+  said=$(/proc/self/fd/9 --version)
+  case $said in 'Kubernetes v'*) echo "${said#Kubernetes }" ;; *) exit 1 ;; esac
+)
+found=
+case $KUBELET_PID in
+'') ;;
+0)
+  case $(systemctl is-active kubelet 2>/dev/null) in
+  inactive | failed) ;;
+  *) echo 'warn=no kubelet runs on this host: the version of the file in PATH counts' ;;
+  esac
+  ;;
+*)
+  found=$(version_in_use 2>/dev/null) ||
+    echo "warn=the executable of the kubelet (process $KUBELET_PID) cannot be asked for its version, or somebody besides root could change it: the version of the file in PATH counts"
+  ;;
+esac
+if [ -n "$found" ]; then
+  running=$(readlink "$R/proc/$KUBELET_PID/exe" || true) in_path=$(file_of kubelet)
+  # A file that was replaced ends in " (deleted)": the kubelet has not been started again since.
+  case $running in
+  '' | *' (deleted)' | "$in_path") ;;
+  *)
+    [ -z "$in_path" ] ||
+      echo "hard=the kubelet that runs is ${running#"$R"}, but the upgrade would replace ${in_path#"$R"}, the first in PATH ($PATH): set path in the manifest, or remove the file that is not used"
+    ;;
+  esac
+else
+  found=$(kubelet --version 2>/dev/null) || true
+fi
+echo "kubelet=${found#Kubernetes }"
+# `client_certificate KUBECONFIG` prints `data BASE64` or `file PATH` of the user of the current context; nothing if it has no certificate.
+client_certificate() {
+  awk '
+    function value(text) {
+      sub(/^[^:]*: */, "", text)
+      sub(/ +#.*$/, "", text)
+      gsub(/^["\047]|["\047 ]+$/, "", text)
+      return text
+    }
+    function end_of_item() {
+      if (section == "contexts") user[name] = of
+      if (section == "users") { file[name] = path; text[name] = data }
+      name = of = path = data = ""
+    }
+    /^[a-zA-Z-]+:/ {
+      end_of_item()
+      section = substr($1, 1, index($1, ":") - 1)
+      if (section == "current-context") current = value($0)
+      dash = 0
+      next
+    }
+    /^ *- / {
+      if (dash == 0) dash = index($0, "-")
+      if (index($0, "-") == dash) end_of_item()
+      sub(/-/, " ")
+    }
+    /^ *name:/ && match($0, /[^ ]/) == dash + 2 { name = value($0) }
+    /^ *user: *[^ ]/ { of = value($0) }
+    /^ *client-certificate:/ { path = value($0) }
+    /^ *client-certificate-data:/ { data = value($0) }
+    END {
+      end_of_item()
+      if (text[user[current]] != "") print "data " text[user[current]]
+      else if (file[user[current]] != "") print "file " file[user[current]]
+    }' "$1"
+}
+kubeconfig=$(printf '%s\n' "$KUBELET_WORDS" | sed -n '/^--kubeconfig$/{n;p;}; s/^--kubeconfig=//p' | tail -n 1)
+kubeconfig=$R${kubeconfig:-/etc/kubernetes/kubelet.conf}
+if [ -s "$kubeconfig" ]; then
+  used=$(client_certificate "$kubeconfig")
+  case $used in
+  'data '*) certificate "$kubeconfig" "$(echo "${used#data }" | base64 -d | first)" kubeletCertificate ;;
+  'file '*)
+    file=${used#file }
+    case $file in /*) file=$R$file ;; *) file=${kubeconfig%/*}/$file ;; esac
+    [ ! -e "$file" ] || certificate "$file" "$(first <"$file")" kubeletCertificate
+    ;;
+  *)
+    ! grep -q client-certificate "$kubeconfig" ||
+      echo "warn=cannot read which client certificate ${kubeconfig#"$R"} names, so nobody looks at when it ends"
+    ;;
+  esac
+fi
