@@ -1,21 +1,36 @@
 /** Checks that each rule of the upgrade by kubeadm has a remedy, or says that it has none. */
 import { expect, test } from 'vitest';
-import { CURES, force, hard, LIFTABLE, type RuleName, remedyOf, warn } from './findings.ts';
+import {
+  CURES,
+  describeFinding,
+  type Finding,
+  hard,
+  LIFTABLE,
+  type RuleName,
+  remedyOf,
+  warn,
+} from './findings.ts';
 
 const RULE_NAMES = Object.keys(CURES) as readonly RuleName[];
 
+const refusal = (severity: Finding['severity'], rule: RuleName): Finding => ({
+  rule,
+  severity,
+  message: 'x',
+});
+
 test.each(RULE_NAMES)('a refusal by rule %s names what lifts it, or that nothing does', (rule) => {
   const wanted = /^(nothing lifts this($|: \w)|allow: \[\w+\] in the manifest lifts this$)/;
-  expect(remedyOf(hard(rule, 'x'))).toMatch(wanted);
-  expect(remedyOf(force(rule, 'x'))).toMatch(wanted);
+  expect(remedyOf(refusal('hard', rule))).toMatch(wanted);
+  expect(remedyOf(refusal('force', rule))).toMatch(wanted);
   expect(remedyOf(warn(rule, 'x'))).toBeUndefined();
 });
 
 test.each(LIFTABLE)(
   'the field allow lifts only what may be wrong about a good cluster: %s',
   (rule) => {
-    expect(remedyOf(force(rule, 'x'))).toBe(`allow: [${rule}] in the manifest lifts this`);
-    expect(remedyOf(hard(rule, 'x'))).toMatch(/^nothing lifts this/);
+    expect(remedyOf(refusal('force', rule))).toBe(`allow: [${rule}] in the manifest lifts this`);
+    expect(remedyOf(refusal('hard', rule))).toMatch(/^nothing lifts this/);
   },
 );
 
@@ -24,5 +39,14 @@ test.each([
   ['SystemVerification', 'ignorePreflightErrors: [SystemVerification] lifts this'],
   ['ContainerRuntimeVersion', 'ignorePreflightErrors: [ContainerRuntimeVersion] lifts this'],
 ] as const)('what a setting outside Refit lifts names it: %s', (lift, wanted) => {
-  expect(remedyOf({ ...hard('kernel', 'x'), lift })).toBe(wanted);
+  expect(remedyOf({ ...refusal('hard', 'kernel'), lift })).toBe(wanted);
+});
+
+test('what to do is that of the rule, or stands in the refusal itself', () => {
+  expect(describeFinding(hard('F2', 'host w1 has another role', 'correct the role'))).toBe(
+    'host w1 has another role; correct the role; nothing lifts this',
+  );
+  expect(describeFinding(hard('R1', 'API servers are apart'))).toBe(
+    'API servers are apart; nothing lifts this: upgrade the older API servers first',
+  );
 });

@@ -1,6 +1,6 @@
 /** Findings about an upgrade by kubeadm, and what a person can do about each rule that refuses one. */
 
-/** What a person does about a refusal by each rule that nothing lifts. Empty where the rule only warns, or where each message says it. */
+/** What a person does about a refusal by each rule that nothing lifts. Empty where the rule only warns, or where each refusal says it by itself: `hard` then asks for it. */
 export const CURES = {
   F1: '',
   F2: '',
@@ -66,16 +66,22 @@ export interface Finding {
   readonly lift?: keyof typeof LIFTS;
 }
 
-export const hard = (rule: RuleName, message: string): Finding => ({
-  rule,
-  severity: 'hard',
-  message,
-});
-export const force = (rule: RuleName, message: string): Finding => ({
-  rule,
-  severity: 'force',
-  message,
-});
+type RuleWithoutCure = {
+  [Rule in RuleName]: (typeof CURES)[Rule] extends '' ? Rule : never;
+}[RuleName];
+
+/** A refusal that no field lifts. What a person does about it is that of its rule, or comes with it as `cure`. */
+export function hard(rule: Exclude<RuleName, RuleWithoutCure>, found: string): Finding;
+export function hard(rule: RuleWithoutCure, found: string, cure: string): Finding;
+export function hard(rule: RuleName, found: string, cure?: string): Finding {
+  return { rule, severity: 'hard', message: cure === undefined ? found : `${found}; ${cure}` };
+}
+
+/** A refusal that `allow` lifts, where its rule is liftable. */
+export const force = (
+  rule: Exclude<RuleName, RuleWithoutCure> | (typeof LIFTABLE)[number],
+  message: string,
+): Finding => ({ rule, severity: 'force', message });
 export const warn = (rule: RuleName, message: string): Finding => ({
   rule,
   severity: 'warn',

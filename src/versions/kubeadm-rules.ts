@@ -99,7 +99,7 @@ function unlessIgnored(
   );
   return isIgnored
     ? warn(rule, `${message}; ignorePreflightErrors lifts this`)
-    : { ...hard(rule, message), lift: check };
+    : { rule, severity: 'hard', message, lift: check };
 }
 
 function* cgroupFindings(node: NodeFacts, { minor }: Version): Iterable<Finding> {
@@ -107,7 +107,12 @@ function* cgroupFindings(node: NodeFacts, { minor }: Version): Iterable<Finding>
   if (node.cgroup === 1 && node.allowsCgroupV1)
     yield warn('cgroup', `failCgroupV1: false allows cgroup v1; ${IGNORE}`);
   else if (node.cgroup === 1)
-    yield { ...hard('cgroup', `the kubelet of 1.${minor} refuses cgroup v1`), lift: 'cgroup' };
+    yield {
+      rule: 'cgroup',
+      severity: 'hard',
+      message: `the kubelet of 1.${minor} refuses cgroup v1`,
+      lift: 'cgroup',
+    };
   else if (typeof node.cgroup === 'string') {
     const found = `the version of cgroups cannot be read (${node.cgroup}), and 1.${minor} needs v2`;
     yield unlessIgnored('cgroup', node, 'SystemVerification', found);

@@ -160,7 +160,8 @@ function stepFindings(
     return [
       hard(
         'R10',
-        `${found} would be ${behind} minor versions behind ${textOf(target)} (R3): upgrade it first`,
+        `${found} would be ${behind} minor versions behind ${textOf(target)} (R3)`,
+        'upgrade it first',
       ),
     ];
   return behind === 3

@@ -95,7 +95,7 @@ async function assertVersionFits({ client, host }: Tools, version: string): Prom
   const isOther = host.role === 'controlPlane' && cluster !== version;
   if (isBehind || isOther)
     throw new Error(
-      `ConfigMap kube-system/kubeadm-config has version ${cluster}, so this host cannot get ${version}`,
+      `ConfigMap kube-system/kubeadm-config has version ${cluster}, so this host cannot get ${version}: kubeadm upgrade apply on the first control-plane host sets it`,
     );
   const server = await serverVersion(client);
   const wanted = parseVersion(version);
@@ -129,7 +129,9 @@ async function serverVersion(client: Tools['client']): Promise<Version> {
   const found = isRecord(about) ? String(about['gitVersion']) : '';
   const version = parseVersion(found);
   if (version === undefined)
-    throw new Error(`the API server says that its version is "${found}", which is no version`);
+    throw new Error(
+      `the API server says that its version is "${found}", which is no version: check where the kubeconfig leads`,
+    );
   return version;
 }
 

@@ -350,7 +350,8 @@ export function planLines(
 export function repairLines(hosts: readonly HostFacts[]): string[] {
   return hosts.flatMap(({ host, missing }) =>
     missing.map(({ name, backup, detail }) => {
-      if (backup === 'refused') return `${host.name}: ${preflight.describeRefused(name, detail)}`;
+      if (backup === 'refused')
+        return `${host.name}: ${preflight.describeRefused(name, detail)}; ${preflight.BY_HAND}`;
       const who =
         backup === 'run' ? 'an interrupted kubeadm' : 'a kubeadm that Refit did not start';
       return `${host.name}: ${who} removed ${name}.yaml; to restore: ${detail}`;

@@ -280,7 +280,7 @@ describe('the check before the drain', () => {
     expect(error).toMatchObject({
       code: 'REFIT_REFUSED',
       message:
-        'no room; nothing lifts this: correct that on the host, or in the manifest; kubeadm, process 12, runs on this host',
+        'no room; nothing lifts this: correct that on the host, or in the manifest; kubeadm, process 12, runs on this host: wait for its end, or end it if it hangs',
     });
     expect(warnings()).toEqual(['swap is on']);
     expect(scripts).toHaveLength(1);

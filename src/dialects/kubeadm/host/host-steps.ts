@@ -41,7 +41,7 @@ export async function prepare(on: HostStepsParts, upgrade: Upgrade): Promise<voi
   const node = nodeFindings({ ...ground, allowsCgroupV1: true }, parseVersion(upgrade.version));
   const others = busy
     .filter((what) => what.startsWith('kubeadm'))
-    .map((what) => `${what}, runs on this host`);
+    .map((what) => `${what}, runs on this host: wait for its end, or end it if it hangs`);
   const wrong = [...problems, ...node]
     .filter(({ severity }) => severity !== 'warn')
     .map(describeFinding);

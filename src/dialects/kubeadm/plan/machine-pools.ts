@@ -80,9 +80,11 @@ export function poolsToRoll(pools: readonly Pool[], target: string): Pool[] {
 
 /** By the rules for kubelets, once the API servers have the target. */
 export function poolFindings(pools: readonly Pool[] | undefined, target: string): Finding[] {
-  const why =
-    'machine-controller is not installed, or a right of deploy/rbac-kubeadm.yaml is missing';
-  if (pools === undefined) return [hard('machines', `MachineDeployments cannot be read: ${why}`)];
+  const found =
+    'MachineDeployments cannot be read: machine-controller is not installed, or a right is missing';
+  const remedy =
+    'grant what deploy/rbac-kubeadm.yaml lists, or leave --upgrade-machine-deployments out';
+  if (pools === undefined) return [hard('machines', found, remedy)];
   const kubelets = pools.map((pool) => {
     // A version that cannot be read counts as one that must change.
     const isThere = compareVersionTexts(poolVersion(pool), target) >= 0;

@@ -247,7 +247,9 @@ describe('what is refused', () => {
     [
       'F2: a host without a Node',
       { nodes: [node('cp1'), node('cp2')] },
-      ['F2 host w1: the cluster has no Node of this name'],
+      [
+        'F2 host w1: the cluster has no Node of this name; correct the name, or take the host out of the manifest',
+      ],
     ],
     [
       'F2: a worker that is called a control-plane host',
@@ -341,7 +343,9 @@ describe('what is refused', () => {
           facts('w1'),
         ],
       },
-      ['F11 cp1: found no static pod manifest with a version for kube-scheduler'],
+      [
+        'F11 cp1: found no static pod manifest with a version for kube-scheduler; restore it in /etc/kubernetes/manifests on the host',
+      ],
     ],
     [
       'Km1: nobody knows the version of the cluster',
@@ -425,11 +429,14 @@ describe('what is refused', () => {
       { nodes: [...fresh.nodes, node('dynamic', 'v1.32.0')] },
       [
         'R3 kubelet of dynamic at v1.32.0 is more than 3 minor versions behind an API server at v1.36.2',
-        'R10 kubelet of dynamic at v1.32.0 would be 4 minor versions behind v1.36.3 (R3): upgrade it first',
+        'R10 kubelet of dynamic at v1.32.0 would be 4 minor versions behind v1.36.3 (R3); upgrade it first',
       ],
     ],
   ])('%s', (_name, change, wanted) => {
     const { findings } = assess({ ...fresh, ...change });
+    const refusals = findings.filter(({ severity }) => severity !== 'warn').map(describeFinding);
+    const remedy = /; nothing lifts this: \w|; \w[^;]*; nothing lifts this$|[^;] lifts this$/;
+    for (const told of refusals) expect(told).toMatch(remedy);
     expect(findings.map(({ rule, message }) => `${rule} ${message}`)).toEqual(wanted);
   });
 });

@@ -217,18 +217,20 @@ function isDone(
 function lockFindings({ manifest, nodes }: Survey, open: Request | undefined): Finding[] {
   const marked = nodes.filter(({ metadata }) => metadata.labels?.[KUBEONE_LOCK] !== undefined);
   const names = marked.map(({ metadata }) => metadata.name).join(', ');
-  const ofKubeOne = `a KubeOne upgrade is in progress on ${names}; finish it, then remove the label ${KUBEONE_LOCK}`;
-  if (marked.length > 0) return [hard('F4', ofKubeOne)];
+  const ofKubeOne = `a KubeOne upgrade is in progress on ${names}`;
+  if (marked.length > 0)
+    return [hard('F4', ofKubeOne, `finish it, then remove the label ${KUBEONE_LOCK}`)];
   if (!open) return [];
-  const other = `an upgrade to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name}); finish it with its own manifest first`;
-  if (open.version !== manifest.version) return [hard('F4', other)];
+  const other = `an upgrade to ${open.version} is in progress (ConfigMap ${PLACE.namespace}/${PLACE.name})`;
+  if (open.version !== manifest.version)
+    return [hard('F4', other, 'finish it with its own manifest first')];
   const listed = new Set(manifest.hosts.map(({ name }) => name));
   // One whose Node is gone is never begun.
   const lost = [...open.certificates, ...hostsOf(open)].filter(
     (name) => !listed.has(name) && nodeNamed(name, nodes),
   );
-  const missing = `the upgrade in progress needs hosts that the manifest no longer lists; add ${lost.join(', ')} again`;
-  return lost.length === 0 ? [] : [hard('F4', missing)];
+  const missing = 'the upgrade in progress needs hosts that the manifest no longer lists';
+  return lost.length === 0 ? [] : [hard('F4', missing, `add ${lost.join(', ')} again`)];
 }
 
 /** A target that cannot be right is one finding: all other rules about versions would only repeat it. */
@@ -260,10 +262,12 @@ export function membershipFindings({
 }: Pick<Survey, 'manifest' | 'nodes'>): Finding[] {
   const findings = manifest.hosts.flatMap(({ name, role }) => {
     const node = nodeNamed(name, nodes);
-    if (!node) return [hard('F2', `host ${name}: the cluster has no Node of this name`)];
+    const unknown = `host ${name}: the cluster has no Node of this name`;
+    if (!node)
+      return [hard('F2', unknown, 'correct the name, or take the host out of the manifest')];
     if (isController(node) === (role === 'controlPlane')) return [];
     const found = `its Node ${isController(node) ? 'has' : 'lacks'} the label ${CONTROL_PLANE}`;
-    return [hard('F2', `host ${name} has role ${role}, but ${found}; correct the role`)];
+    return [hard('F2', `host ${name} has role ${role}, but ${found}`, 'correct the role')];
   });
   const known = new Set(manifest.hosts.map(({ name }) => name));
   const missing = nodes.filter((node) => isController(node) && !known.has(node.metadata.name));
@@ -271,7 +275,7 @@ export function membershipFindings({
   const names = missing.map(({ metadata }) => metadata.name).join(', ');
   return [
     ...findings,
-    hard('F1', `the manifest does not list all control-plane hosts; add ${names}`),
+    hard('F1', 'the manifest does not list all control-plane hosts', `add ${names}`),
   ];
 }
 
@@ -361,17 +365,18 @@ function hostFindings(
       findings.push(
         hard(
           'F11',
-          `${host.name}: cannot read the version of ${unreadable}; check that it is installed`,
+          `${host.name}: cannot read the version of ${unreadable}`,
+          'check that it is installed',
         ),
       );
     findings.push(...imageFindings(facts));
     // The restorable ones are restored before the survey that counts.
     for (const { name, backup, detail } of missing)
       if (backup === 'refused')
-        findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`));
+        findings.push(hard('F11', `${host.name}: ${describeRefused(name, detail)}`, BY_HAND));
     const other = certificates.find(({ nodeName = host.name }) => nodeName !== host.name)?.nodeName;
     const leads = `host ${host.name}: its address leads to the host of Node ${other}, as its kubelet's certificate says`;
-    if (other !== undefined) findings.push(hard('F2', `${leads}; correct the address`));
+    if (other !== undefined) findings.push(hard('F2', leads, 'correct the address'));
     const runtime = runtimeOf(nodeNamed(host.name, nodes));
     // The Node says what its kubelet uses; the file on the host may be of another runtime, or newer than its process.
     const isContainerd = runtime === undefined || runtime.name === 'containerd';
@@ -381,13 +386,11 @@ function hostFindings(
     const isUpgraded = upgraded.includes(host.name);
     if (wanted && isUpgraded && !isContainerd) {
       const other = `${host.name}: its kubelet uses ${runtime.name}, which is not containerd`;
-      findings.push(hard('containerd', `${other}; leave containerd out of the manifest`));
+      findings.push(hard('containerd', other, 'leave containerd out of the manifest'));
     }
     if (has && wanted && isUpgraded && compareVersions(wanted, has) < 0) {
       const back = `${host.name}: containerd is at ${textOf(has)}: Refit does not go back to ${textOf(wanted)}`;
-      findings.push(
-        hard('containerd', `${back}; set containerd.version to ${textOf(has)} or later`),
-      );
+      findings.push(hard('containerd', back, `set containerd.version to ${textOf(has)} or later`));
     }
     const { containerd: _, ...rest } = ground;
     const containerd = isContainerd && wanted ? textOf(wanted) : current;
@@ -426,13 +429,16 @@ function imageFindings({ host, staticPods, unreadImages = {}, missing }: HostFac
           hard(
             'F11',
             `${host.name}: found no static pod manifest with a version for ${absent.join(', ')}`,
+            'restore it in /etc/kubernetes/manifests on the host',
           ),
         ]),
   ];
 }
 
+export const BY_HAND = 'restore the manifest by hand';
+
 export function describeRefused(name: string, why: string): string {
-  return `${name}.yaml is missing and its backup is not restored: ${why}; restore the manifest by hand`;
+  return `${name}.yaml is missing and its backup is not restored: ${why}`;
 }
 
 /** Of hosts that are not upgraded the files may be gone. Certificates end everywhere. */
