@@ -158,3 +158,15 @@ test('a kubeconfig that names none, or in a form that is not read', async () => 
     expect(messages.filter((each) => each.includes('client certificate'))).toEqual(told);
   }
 });
+
+test.each([
+  ['3', { times: 3, line: 'E1 last words' }],
+  ['0', undefined],
+  ['', undefined],
+])('a kubelet that was started again %s times by systemd', async (restarts, wanted) => {
+  await using rig = await KubeadmRig.create();
+  await rig.program('systemctl', `case $* in *NRestarts*kubelet) echo ${restarts} ;; esac`);
+  await rig.program('journalctl', 'case $* in *kubelet.service*) echo E1 last words ;; esac');
+  const { kubeletCrashes } = parseFacts(await rig.onHost(`${PRELUDE}${FACTS}`));
+  expect(kubeletCrashes).toEqual(wanted);
+});

@@ -1,6 +1,6 @@
 /** Tells how a service that did not stay up ended: how often it was started, its last exit code, the end of its log. */
 import { formatDuration } from '../../util/duration.ts';
-import { printable } from '../../util/printable.ts';
+import { shownLine } from '../../util/log-line.ts';
 
 /** What the supervisor of a service knows of it since its last start by order; every part may be missing. */
 export interface SupervisorAccount {
@@ -13,9 +13,7 @@ export interface SupervisorAccount {
 
 /** One restart more may be a coincidence. */
 const LOOP_FROM = 3;
-const [MOST_LINES, MOST_CHARACTERS] = [3, 120];
-/** Of a line, whose writer may have made it long: the search for secrets takes the square of it. */
-const MOST_SEARCHED = 2_000;
+const MOST_LINES = 3;
 
 /** `exits`: how many processes the agent itself saw end, which may miss some. `ms`: since the restart. */
 export function withCrashStory(
@@ -32,7 +30,7 @@ export function withCrashStory(
       ? [`started ${restarts >= exits ? '' : 'at least '}${starts} times in ${formatDuration(ms)}`]
       : []),
     ...(end === undefined ? [] : [end]),
-    ...(lines.length === 0 ? [] : [`last lines of its log: ${lines.map(short).join(' | ')}`]),
+    ...(lines.length === 0 ? [] : [`last lines of its log: ${lines.map(shownLine).join(' | ')}`]),
   ];
   const isLoop = starts >= LOOP_FROM && !reason.startsWith('crash loop');
   return `${isLoop ? 'crash loop: ' : ''}${[reason, ...(parts.length === 0 ? [] : [parts.join(', ')])].join('; ')}`;
@@ -56,15 +54,4 @@ export function crashesSoFar(
   const isLoop = ends + 1 >= LOOP_FROM;
   const what = `the process of ${version} ended ${atLeast}${often} in ${formatDuration(ms)}${code}`;
   return `${isLoop ? 'crash loop: ' : ''}${what}`;
-}
-
-/** Whoever reads Nodes reads the story: passwords in URLs, values of queries, and what is called a secret. */
-const SECRETS =
-  /([a-z][a-z\d+.-]{0,30}:\/\/)\S*@|([?&][\w.-]+=)[^\s&"']+|((?:token|password|passwd|secret)["']?\s*[=:]\s*["']?)[^\s"',]+/gi;
-
-function short(line: string): string {
-  const hide = (_all: string, url?: string, query?: string, key?: string): string =>
-    url === undefined ? `${query ?? key}***` : `${url}***@`;
-  const text = printable(line.slice(0, MOST_SEARCHED)).replaceAll(SECRETS, hide).trim();
-  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS - 1)}…` : text;
 }

@@ -333,6 +333,29 @@ test('a host is verified once nothing is wrong any more', async () => {
   expect(clock.monotonic()).toBe(5_000);
 });
 
+test('a kubelet that crashes is told at each new crash, long before the time is over', async () => {
+  const told: string[] = [];
+  const { on, outcome, warnings, clock } = rig(
+    (_script, count) => ({
+      stdout: `kubelet=v1.36.3\nkubeletCrashes=${count < 3 ? '1 ' : '2 E1 command failed, token=abc'}`,
+    }),
+    {
+      host: { name: 'w1', role: 'worker' },
+      parts: ['kubelet'],
+      node: async () =>
+        await Promise.resolve(node(clock.monotonic() < 6_000 ? 'v1.36.2' : VERSION)),
+      tell: (why) => void told.push(why),
+    },
+  );
+  expect(await outcome(steps.untilVerified(on))).toBe('');
+  const said = [
+    'the new kubelet crashed once',
+    'the new kubelet crashed 2 times; last line of its log: E1 command failed, token=***',
+  ];
+  expect(told).toEqual(said);
+  expect(warnings()).toEqual(said);
+});
+
 test('several problems of a host are told in one line', () => {
   expect(() => steps.expectNone(['one', 'two'])).toThrow(new Error('one; two'));
 });

@@ -9,7 +9,7 @@ import { describeFinding } from '../../../versions/findings.ts';
 import { nodeFindings } from '../../../versions/kubeadm-rules.ts';
 import { type EtcdAnswer, etcdProblems, moveLeaderScript, nextLeader } from './etcd.ts';
 import { attempt, type Host, type Part, type Shells, saidBy, type Upgrade } from './host.ts';
-import { probeHost, readFacts } from './probe.ts';
+import { type HostFacts, probeHost, readFacts } from './probe.ts';
 import type { HostStep, StepBody, StepContext } from './scripts.ts';
 import * as scripts from './scripts.ts';
 import { hostChecks, isAt, problemsOf, untilRight } from './verify.ts';
@@ -24,6 +24,8 @@ export interface HostStepsParts extends Pick<Tools, 'clock' | 'log'>, Omit<StepC
   /** Mirror pods of its static pods; may be those of all hosts. */
   readonly pods: () => Promise<readonly Pod[]>;
   readonly abort: AbortSignal;
+  /** Says, while the host is waited for, why it does not go on. */
+  readonly tell?: (why: string) => void;
 }
 
 /** One that starts again is away for minutes: it refuses at once, or each attempt takes until its own time is over. */
@@ -109,10 +111,31 @@ export async function untilEtcdIsHealthy(on: HostStepsParts): Promise<void> {
 
 export async function untilVerified(on: HostStepsParts): Promise<void> {
   const { shells, host, version, parts, clock } = on;
+  let told = 0;
   await until(on, VERIFY_MS, async () => {
-    const [facts, node, pods] = await Promise.all([readFacts(shells, host), on.node(), on.pods()]);
+    const reading = Promise.all([on.node(), on.pods()]);
+    // Where the API server is away, the crash of the kubelet may be the reason.
+    reading.catch(() => undefined);
+    const facts = await readFacts(shells, host);
+    const { kubeletCrashes: crashes } = facts;
+    if (parts.includes('kubelet') && crashes !== undefined && crashes.times > told) {
+      told = crashes.times;
+      tellCrashes(on, crashes);
+    }
+    const [node, pods] = await reading;
     expectNone(problemsOf(hostChecks({ facts, node, pods }, version, parts, clock.now())));
   });
+}
+
+function tellCrashes(
+  { host, log, tell }: HostStepsParts,
+  { times, line }: NonNullable<HostFacts['kubeletCrashes']>,
+): void {
+  const often = times === 1 ? 'once' : `${times} times`;
+  const last = line === '' ? '' : `; last line of its log: ${line}`;
+  const why = `the new kubelet crashed ${often}${last}`;
+  log.warn(why, { node: host.name });
+  tell?.(why);
 }
 
 /** A kubelet that does not come up is replaced by the one before. Says what became of it; empty if nothing is to be undone. */

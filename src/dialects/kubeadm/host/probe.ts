@@ -1,6 +1,7 @@
 /** Reads the facts of a host from its files and binaries. */
 import { RefitError } from '../../../util/errors.ts';
 import { defined } from '../../../util/json.ts';
+import { shownLine } from '../../../util/log-line.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { type Finding, hard, warn } from '../../../versions/findings.ts';
 import { type NodeFacts } from '../../../versions/kubeadm-rules.ts';
@@ -14,6 +15,8 @@ export interface HostFacts {
   /** Versions of the binaries, with `v`; undefined if missing or not executable. */
   readonly kubeadm: string | undefined;
   readonly kubelet: string | undefined;
+  /** How often the kubelet was started again by systemd since its last start by order, and the last line of its log. */
+  readonly kubeletCrashes?: { readonly times: number; readonly line: string } | undefined;
   readonly ground: Pick<NodeFacts, 'cgroup' | 'containerd' | 'kernel' | 'ignores'>;
   /** Versions by component; empty on workers. */
   readonly staticPods: Readonly<Record<string, string | undefined>>;
@@ -142,6 +145,7 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
   return {
     kubeadm: all('kubeadm').find(parseVersion),
     kubelet: all('kubelet').find(parseVersion),
+    kubeletCrashes: crashesIn(all('kubeletCrashes')[0]),
     ground: groundOf(lines, all('ignores')),
     problems: [
       ...all('hard').map((message) => hard('host', message)),
@@ -161,6 +165,11 @@ export function parseFacts(text: string): Omit<HostFacts, 'host'> {
     leaves: all('leaves'),
     etcd: etcdAnswer(all('etcd')),
   };
+}
+
+function crashesIn(text = ''): HostFacts['kubeletCrashes'] {
+  const [, times, line = ''] = /^(\d+) (.*)$/.exec(text) ?? [];
+  return times === undefined ? undefined : { times: Number(times), line: shownLine(line) };
 }
 
 function missingIn(line: string): MissingManifest | undefined {

@@ -326,6 +326,22 @@ describe('after its kubelet was replaced, a host', () => {
   });
 });
 
+test('a kubelet that crashes is told in the report while the host still works', async () => {
+  const crashes = `${FOUND}\nkubelet=${VERSION}\nkubeletCrashes=3 E1 command failed`;
+  const shell: Shell = async () => await Promise.resolve(crashes);
+  const { upgrades, target } = await hostWith(() => false, shell, [], ['kubelet']);
+  await expect.poll(() => upgrades.isWaiting(target)).toBe(true);
+  upgrades.acknowledge(target);
+  const message = 'the new kubelet crashed 3 times; last line of its log: E1 command failed';
+  await expect.poll(reported).toMatchObject({ state: 'working', step: 'Verify', message });
+  const status = { nodeInfo: { kubeletVersion: VERSION } };
+  await cluster.admin.patch(nodes, name, { status }, { type: 'merge', subresource: 'status' });
+  await untilOver();
+  const end = await reported();
+  expect(end).toMatchObject({ state: 'finished' });
+  expect(end?.message).toBeUndefined();
+});
+
 test('a host with binaries of its own stages them, and has its kubectl replaced', async () => {
   const scripts = new Map<string, string>();
   const shell: Shell = async (script) => {

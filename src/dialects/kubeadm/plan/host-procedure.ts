@@ -152,7 +152,11 @@ async function upgradeHost(
       );
   }
   await report.enter(STEPS.verify);
-  await hostSteps.untilVerified(on);
+  await hostSteps.untilVerified({
+    ...on,
+    // Nothing waits for it: the API server may be away until the kubelet is up.
+    tell: (message) => void report.add({ message }).catch(() => undefined),
+  });
   if (parts.includes('kubelet')) await on.approveServing([host]);
   await report.enter(STEPS.verify, { state: 'finished' });
 }

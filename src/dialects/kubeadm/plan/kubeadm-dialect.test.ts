@@ -177,6 +177,18 @@ describe('what is seen of a target', () => {
   });
 });
 
+test.each([
+  ['Verify', 'the new kubelet crashed 3 times'],
+  // It says what the drain waits for, which the leader tells by itself.
+  ['Drain', undefined],
+])('what a host reports at %s is why it does not go on: %s', (step, stalled) => {
+  const object = node({ step, touched: true, message: 'the new kubelet crashed 3 times' });
+  const { dialect, world, rollout, stage, target } = placeOf(atWork(true), object, plan, 'workers');
+  const observation = dialect.signal.read(world, rollout, stage, target, plan);
+  expect(observation).toMatchObject({ kind: 'working', step });
+  expect(observation.kind === 'working' && observation.stalled).toBe(stalled);
+});
+
 test('certificates come first, without a drain, and no version is expected of them', () => {
   const renewal = planOf({
     ...REQUEST,

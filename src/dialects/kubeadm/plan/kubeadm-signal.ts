@@ -156,6 +156,7 @@ function readerOf(upgrades: HostUpgrades | undefined): Signal['read'] {
       ...seen,
       part: ownMember(TIMED, step),
       limitMs,
+      stalled: step === STEPS.verify && message !== '' ? message : undefined,
       waitsFor,
       cancellable,
     };

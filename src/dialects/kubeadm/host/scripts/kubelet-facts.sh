@@ -91,3 +91,9 @@ if [ -s "$kubeconfig" ]; then
     ;;
   esac
 fi
+# How often systemd started it again by itself since its last start by order, and the last line that it wrote, without those of systemd.
+restarts=$(systemctl show -p NRestarts --value kubelet 2>/dev/null) || restarts=
+case $restarts in
+'' | 0 | *[!0-9]*) ;;
+*) echo "kubeletCrashes=$restarts $(journalctl _SYSTEMD_UNIT=kubelet.service -n 1 -o cat --no-pager 2>/dev/null | tail -n 1 | cut -c 1-2000)" ;;
+esac
