@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { findProcess } from '../service/processes.ts';
-import { takeLock } from './state-directory.ts';
+import { takeLock } from './lock.ts';
 
 let directory: string;
 let lock: string;

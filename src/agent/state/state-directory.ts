@@ -1,24 +1,12 @@
 /** Opens the state directory: creates it if needed, and locks it to this process. */
 import { existsSync } from 'node:fs';
-import {
-  link,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  rm,
-  rmdir,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { lstat, mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf, RefitError } from '../../util/errors.ts';
-import { parseJson } from '../../util/json.ts';
-import { isSameProcess, type ProcessId } from '../service/host.ts';
-import { findProcess } from '../service/processes.ts';
 import { syncPath } from './durable-files.ts';
 import { withSpare } from './journal-file.ts';
-import { assertTrustedPath, isTrustedUser, unless } from './trusted-path.ts';
+import { takeLock } from './lock.ts';
+import { assertTrustedPath, isTrustedUser } from './trusted-path.ts';
 
 /** Throws REFIT_FILE when it is unusable or others could change it, REFIT_AGENT when another agent works on this host. */
 export async function openStateDirectory(path: string, runDirectory: string): Promise<StatePaths> {
@@ -105,43 +93,4 @@ export function pathsIn(stateDirectory: string) {
     /** Whether the service that runs has an agent of its own. */
     ownAgent: join(stateDirectory, 'own-agent.json'),
   };
-}
-
-/** The lock is the file with the highest number, `<path>.<n>`. Rejects with REFIT_AGENT while its holder lives. */
-export async function takeLock(path: string, pid: number): Promise<void> {
-  const draft = `${path}-${pid}`;
-  await writeFile(draft, JSON.stringify(findProcess(pid)));
-  try {
-    for (;;) {
-      const earlier = await generations(path);
-      const [latest = 0] = earlier;
-      await assertFree(`${path}.${latest}`);
-      // Only one agent can create it; overwriting would let two win at the same moment.
-      const linked = link(draft, `${path}.${latest + 1}`).then(() => true);
-      if (!(await unless('EEXIST', linked))) continue;
-      for (const number of earlier) await rm(`${path}.${number}`, { force: true });
-      return;
-    }
-  } finally {
-    await rm(draft, { force: true });
-  }
-}
-
-/** Rejects with REFIT_AGENT while an agent that lives holds this lock file. */
-export async function assertFree(file: string): Promise<void> {
-  const holder = parseJson(await readFile(file, 'utf8').catch(() => undefined)) as
-    | ProcessId
-    | undefined;
-  if (holder !== undefined && isSameProcess(findProcess(holder.pid), holder))
-    throw new RefitError('REFIT_AGENT', `another agent (PID ${holder.pid}) uses ${dirname(file)}`);
-}
-
-/** Numbers of the existing lock files, highest first. */
-async function generations(path: string): Promise<number[]> {
-  const prefix = `${basename(path)}.`;
-  const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix));
-  return names
-    .map((name) => Number(name.slice(prefix.length)))
-    .filter((number) => number > 0)
-    .toSorted((a, b) => b - a);
 }

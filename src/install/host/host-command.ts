@@ -15,12 +15,8 @@ import {
 } from '../../agent/service/trusted-service.ts';
 import { type OwnAgentFacts, ownAgentOf } from '../../agent/service/worker-profile.ts';
 import { loadJournal } from '../../agent/state/journal-file.ts';
-import {
-  assertFree,
-  pathsBeside,
-  pathsIn,
-  removeState,
-} from '../../agent/state/state-directory.ts';
+import { assertFree } from '../../agent/state/lock.ts';
+import { pathsBeside, pathsIn, removeState } from '../../agent/state/state-directory.ts';
 import { assertTrustedConfig } from '../../agent/state/trusted-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { systemClock } from '../../util/clock.ts';

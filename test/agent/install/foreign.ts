@@ -12,7 +12,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { takeLock } from '../../../src/agent/state/state-directory.ts';
+import { takeLock } from '../../../src/agent/state/lock.ts';
 
 const BINARY = '/usr/local/bin/refit';
 const CREDENTIALS = '/etc/refit/agent.kubeconfig';
