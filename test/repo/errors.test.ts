@@ -3,7 +3,6 @@ import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { REASONS } from '../../src/engine/model/reasons.ts';
 import { ERRORS } from '../../src/util/errors.ts';
-import { errorReference } from '../../tools/reference/errors.ts';
 import { documentedCodes, unusedCodes } from './codes.ts';
 import { filesOf, isTest, ROOT, sourceFile } from './tree.ts';
 
@@ -34,14 +33,6 @@ test.each(REGISTRIES)(
 test.each(REGISTRIES)('every code of $path is used', ({ path, codes }) => {
   const others = sources.filter((file) => file.path !== path);
   expect(unusedCodes(codes, others)).toEqual([]);
-});
-
-test('every meaning is a sentence', () => {
-  const meanings = [...errorReference().matchAll(/^\| `\w+` \| (.*?) \|/gm)].map(
-    ([, meaning]) => meaning,
-  );
-  expect(meanings).toHaveLength(Object.keys(ERRORS).length);
-  for (const meaning of meanings) expect(meaning).toMatch(/^[A-Z].*\.$/);
 });
 
 test('every file that the advice names exists', () => {

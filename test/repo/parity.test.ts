@@ -1,16 +1,11 @@
 /** Tests the tables of the originals' weaknesses: every number has its row, and every test that it names exists. */
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { AGENT_MUTATIONS } from '../parity/agent-mutations.ts';
-import { DIALECT_MUTATIONS } from '../parity/dialect-mutations.ts';
-import { LEADER_MUTATIONS } from '../parity/leader-mutations.ts';
-import { MODEL_MUTATIONS } from '../parity/model-mutations.ts';
 import { ROOT } from './tree.ts';
 
 const page = (name: string): string => readFileSync(`${ROOT}docs/internals/${name}`, 'utf8');
-const PAGE = page('parity-autopilot.md');
 const PAGES = [
-  ['k0s Autopilot', 69, PAGE],
+  ['k0s Autopilot', 69, page('parity-autopilot.md')],
   ['system-upgrade-controller', 30, page('parity-suc.md')],
 ] as const;
 
@@ -130,18 +125,4 @@ test('a test that is not there, a file without one and a row without any: found'
     '3: src/none.test.ts has no test a',
     '4: names no test',
   ]);
-});
-
-test('the page names the weaknesses whose guards are taken out, and how many they are', () => {
-  const mutations = [
-    ...DIALECT_MUTATIONS,
-    ...AGENT_MUTATIONS,
-    ...LEADER_MUTATIONS,
-    ...MODEL_MUTATIONS,
-  ];
-  const numbers = [...new Set(mutations.map(({ weakness }) => weakness))].toSorted((a, b) => a - b);
-  expect(numbers).toHaveLength(15);
-  expect(PAGE).toContain(
-    `For fifteen of the graver ones (${numbers.join(', ')}) \`test/parity/mutations.test.ts\``,
-  );
 });
