@@ -1,11 +1,11 @@
 /** A version with more minors than anybody could skip is refused in a sentence that can be written. */
 import { expect, test } from 'vitest';
-import { buildNode } from '../../test/support/builders/nodes.ts';
-import { buildPlan, buildUpdate, listed } from '../../test/support/builders/plans.ts';
-import { lookAt } from '../../test/support/builders/views.ts';
-import { T0 } from '../../test/support/clock/times.ts';
-import { readIndex } from '../updates/channel/read-index.ts';
-import { decideUpdate } from '../updates/plan/decide-update.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import { lookAt } from '../../../test/support/builders/views.ts';
+import { T0 } from '../../../test/support/clock/times.ts';
+import { readIndex } from '../channel/read-index.ts';
+import { decideUpdate } from './decide-update.ts';
 
 // With v1.372026001.0 instead the process is gone (FATAL ERROR … heap out of memory), so a smaller one here.
 test('a Plan whose version has a huge minor is refused in a short sentence', async () => {

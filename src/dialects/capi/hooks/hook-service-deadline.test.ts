@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import { FakeClock, settle } from '../../../../test/support/clock/fake-clock.ts';
 import { T0 } from '../../../../test/support/clock/times.ts';
-import { answerWithin } from '../hooks/extension-server.ts';
-import { within } from '../hooks/hook-service.ts';
+import { answerWithin } from './extension-server.ts';
+import { within } from './hook-service.ts';
 
 test.each<[string | null, number]>([
   ['10s', 9500],

@@ -1,7 +1,7 @@
 /** Proves how the change between two objects is divided. */
 import { expect, test } from 'vitest';
 import type { Json } from '../../../util/json.ts';
-import { type Change, differences } from '../hooks/can-update.ts';
+import { type Change, differences } from './can-update.ts';
 
 test.each<[string, Json, Json, Change[]]>([
   ['nothing', { a: 1 }, { a: 1 }, []],
