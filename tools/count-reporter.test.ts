@@ -83,7 +83,7 @@ test('a sample is called one', () => {
   const lines: string[] = [];
   new CountReporter((line) => lines.push(line), true).onTestRunEnd([moduleOf(['passed'])], []);
   expect(lines).toEqual([
-    'Tests that are alike may have run as a sample. All of them: REFIT_WHOLE=1 npm test',
+    'Tests that are alike may have run as a sample. To run all of them, set REFIT_WHOLE=1.',
     '1 passed, 0 failed, 0 skipped',
   ]);
 });

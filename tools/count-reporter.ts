@@ -29,7 +29,7 @@ export class CountReporter implements Reporter {
         );
     if (this.#isSample)
       this.#print(
-        'Tests that are alike may have run as a sample. All of them: REFIT_WHOLE=1 npm test',
+        'Tests that are alike may have run as a sample. To run all of them, set REFIT_WHOLE=1.',
       );
     this.#print(countLine(countOf(modules, unhandledErrors)));
   }

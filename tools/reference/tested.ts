@@ -143,7 +143,7 @@ export function testedReference(): string {
   return `${[
     '# What Refit is tested with',
     '',
-    '`npm run generate` writes this page. *The real program* means that the tests start it; a double or a stand-in plays it. `npm test` runs no real k0s,',
+    '`npm run generate` writes this page. *The real program* means that the tests start it; a double or a stand-in plays it. Neither `npm test` nor `npm run test:real` runs a real k0s,',
     'kubeadm, kubelets, system-upgrade-controller or managers of Cluster API: try a first upgrade on a cluster that you can lose. Other versions of Kubernetes are not tested.',
     '',
     '| what | version | how | test |',
