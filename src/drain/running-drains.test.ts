@@ -1,8 +1,10 @@
 /** Shows what many drains at once tell, and that forgetting and stopping leave nothing behind. */
+
 import { afterEach, expect, test } from 'vitest';
 import { PodApi, refuseByBudget } from '../../test/support/builders/pod-api.ts';
 import { buildPod, type PodTraits } from '../../test/support/builders/pods.ts';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
+import { SkewedClock } from '../../test/support/clock/skewed-clock.ts';
 import { silentLogger } from '../util/log.ts';
 import { DEFAULT_DRAIN } from './pods.ts';
 import { createDrains, type Drains } from './running-drains.ts';
@@ -212,17 +214,12 @@ test('what is known of a node holds for one attempt only: the next one drains it
 test('a wall clock that is set forward makes no drain older', async () => {
   begin([['a']]);
   await endTerm();
-  let ahead = 0;
-  const set = {
-    now: () => clock.now() + ahead,
-    monotonic: () => clock.monotonic(),
-    schedule: clock.schedule.bind(clock),
-  };
+  const set = new SkewedClock(clock);
   drains = createDrains({ client: api.client, clock: set, random: () => 0.99, log: silentLogger });
   endTerm = beginTerm(drains);
   drains.begin('n1', OWNER, DEFAULT_DRAIN);
   await clock.advance(1_000);
-  ahead = 7_200_000;
+  set.jump(7_200_000);
   expect(set.now() - (drains.stateOf('n1', OWNER)?.since ?? 0)).toBe(1_000);
 });
 

@@ -23,7 +23,8 @@ import { renewCertificates } from '../../src/dialects/kubeadm/host/renew-certifi
 import type { Pod } from '../../src/kube/resources.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { run } from '../../tools/controlplane/run.ts';
-import { jumpingClock } from '../support/clock/jumping-clock.ts';
+import { FakeClock } from '../support/clock/fake-clock.ts';
+import { SkewedClock } from '../support/clock/skewed-clock.ts';
 import { endOf } from '../support/kubeadm/static-pods.ts';
 
 const DAY = 86_400_000;
@@ -132,7 +133,11 @@ function renewed(
       }),
     );
   };
-  const clock = jumpingClock();
+  // Every real look takes a moment.
+  const clock = new SkewedClock(new FakeClock(Date.now(), { skipsWaits: true }), {
+    rate: 60,
+    pauses: 60,
+  });
   const environment = { REFIT_ROOT: root, PATH: `${join(root, 'usr/bin')}:${path}` };
   const on: HostStepsParts = {
     shells: {
@@ -148,8 +153,7 @@ function renewed(
     members: async () => await Promise.resolve(new Map()),
     node: async () => await Promise.resolve({ metadata: { name: 'cp1' } }),
     pods,
-    // Every real look takes a moment.
-    clock: { ...clock, now: Date.now, monotonic: () => 60 * clock.monotonic() },
+    clock,
     log,
     abort: new AbortController().signal,
   };

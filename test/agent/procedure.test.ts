@@ -6,14 +6,14 @@ import { loadJournal, saveJournal } from '../../src/agent/state/journal-file.ts'
 import type { Node } from '../../src/kube/resources.ts';
 import { encodeAgentPolicy, encodeReport } from '../../src/signal/annotations.ts';
 import { SIGNAL_DATA_ANNOTATION, SIGNAL_STATUSES } from '../../src/signal/names.ts';
-import { rfc3339 } from '../../src/util/clock.ts';
-import { hurriedClock } from '../support/clock/hurried-clock.ts';
+import { rfc3339, systemClock } from '../../src/util/clock.ts';
+import { SkewedClock } from '../support/clock/skewed-clock.ts';
 import { Fuse } from './fuse.ts';
 import { Builds, NEW, OLD, Place } from './in-process.ts';
 import { MemoryStore, viewOf } from './memory-object.ts';
 
 /** The agent asks who cordons every five seconds. */
-const hurried = hurriedClock(50);
+const hurried = new SkewedClock(systemClock, { pauses: 1 / 50 });
 
 let builds: Builds;
 let places = 0;
@@ -215,7 +215,7 @@ describe('a build that is', () => {
       annotations: encodeAgentPolicy({ restartTimeoutMs: 400_000, soakMs: 6_000 }),
     });
     place.startAgent(new Fuse(Infinity), {
-      clock: { ...hurriedClock(20), monotonic: () => 20 * performance.now() },
+      clock: new SkewedClock(systemClock, { rate: 20 }),
     });
     place.send('/hangs-later');
     await rolledBack(place, /^the new process stopped answering$/);

@@ -3,8 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { Builds, NEW, Place } from '../agent/in-process.ts';
-import { SkewedClock } from '../faults/skewed-clock.ts';
 import { buildVeto } from '../support/builders/vetoes.ts';
+import { SkewedClock } from '../support/clock/skewed-clock.ts';
 
 const DAY = 86_400_000;
 const VETO = buildVeto({ maxSignalAgeMs: 7 * DAY });
@@ -32,7 +32,7 @@ async function placeAt(clock: SkewedClock): Promise<Place> {
 }
 
 test('in 1970 a signal waits, and is carried out once the clock is right', async () => {
-  const clock = new SkewedClock(systemClock, { rate: 1, offset: -Date.now() });
+  const clock = new SkewedClock(systemClock, { offset: -Date.now() });
   const place = await placeAt(clock);
   await place.until(() => expect(warnings).toContain('waiting for the clock'));
   expect(place.store.statuses).toEqual([]);

@@ -5,9 +5,9 @@ import { type Lease, leases } from '../../src/kube/resources.ts';
 import { TransportError } from '../../src/kube/status-error.ts';
 import { sleep } from '../../src/util/clock.ts';
 import { FakeClock } from '../support/clock/fake-clock.ts';
+import { SkewedClock } from '../support/clock/skewed-clock.ts';
 import { LeaseServer, type Link, leaseClient } from './lease-server.ts';
 import { seededRandom } from './random.ts';
-import { SkewedClock } from './skewed-clock.ts';
 
 export interface WorldOptions {
   readonly seed: number;

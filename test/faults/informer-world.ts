@@ -12,12 +12,12 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { createInformer, type Informer } from '../../src/kube/watch/informer.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { stableStringify } from '../../src/util/json.ts';
+import { SkewedClock } from '../support/clock/skewed-clock.ts';
 import { startApiFaults, type Upstream } from './api-faults.ts';
 import { throwFaultDice } from './fault-dice.ts';
 import { CHOSEN, mutate } from './mutator.ts';
 import { judgeOrder, type OrderJudge } from './order-judge.ts';
 import { seededRandom } from './random.ts';
-import { SkewedClock } from './skewed-clock.ts';
 import { startTcpProxy } from './tcp-proxy.ts';
 
 export interface Trial {
@@ -66,7 +66,7 @@ export async function runTrial(trial: Trial): Promise<Outcome> {
   });
   // A list that is made again, after a fault or a silence, would bring back what tampering took away.
   if (trial.tamper) dice.calm();
-  const clock = new SkewedClock(systemClock, { rate: trial.tamper ? 1 : HASTE, offset: 0 });
+  const clock = new SkewedClock(systemClock, { rate: trial.tamper ? 1 : HASTE });
   const through = { ...config, user: {}, server: `http://${proxy.host}:${proxy.port}` };
   const [direct, faulty] = [
     createClient(config),

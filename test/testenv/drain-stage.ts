@@ -10,7 +10,7 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import { silentLogger } from '../../src/util/log.ts';
 import { simulatedNode } from '../../tools/controlplane/simulated-nodes.ts';
-import { SkewedClock } from '../faults/skewed-clock.ts';
+import { SkewedClock } from '../support/clock/skewed-clock.ts';
 import { auditedSince } from './audit.ts';
 import { apply, kubeconfigFor, kubectlAs, type User } from './control-plane.ts';
 
@@ -128,7 +128,7 @@ export function beginDrain(
 
 /** A clock on which the minutes of a drain's pauses pass in seconds. */
 export function fastClock(): Clock {
-  return new SkewedClock(systemClock, { rate: 20, offset: 0 });
+  return new SkewedClock(systemClock, { rate: 20 });
 }
 
 /** The status codes of evictions of pods whose names begin with `prefix`, from the server's audit log. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../src/util/clock.ts';
-import { hurriedClock } from '../../test/support/clock/hurried-clock.ts';
+import { SkewedClock } from '../../test/support/clock/skewed-clock.ts';
 import { type Process, startProcess } from './process.ts';
 
 let directory: string;
@@ -51,7 +51,11 @@ test('stop ends the process and its pid file', async () => {
 });
 
 test('stop ends a process that does not heed SIGTERM', async () => {
-  const part = await start("trap '' TERM; echo ready; exec sleep 600", undefined, hurriedClock(20));
+  const part = await start(
+    "trap '' TERM; echo ready; exec sleep 600",
+    undefined,
+    new SkewedClock(systemClock, { pauses: 1 / 20 }),
+  );
   onTestFinished(() => void (isAlive(part.pid) && process.kill(part.pid, 'SIGKILL')));
   await part.stop();
   expect(isAlive(part.pid)).toBe(false);

@@ -14,7 +14,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { hurriedClock } from '../../../test/support/clock/hurried-clock.ts';
+import { SkewedClock } from '../../../test/support/clock/skewed-clock.ts';
+import { systemClock } from '../../util/clock.ts';
 import { jsonLogger } from '../../util/log.ts';
 import { type DownloadLimits, type FetchRequest, fetchVerified, type Inspect } from './fetch.ts';
 import { openPartial } from './partial-file.ts';
@@ -105,7 +106,7 @@ async function fetchFrom(url: string, { limits, inspect, ...more }: Asked = {}) 
   };
   await using part = await openPartial({ url, sha256: request.sha256 }, paths, files);
   const tools = {
-    clock: hurriedClock(1000),
+    clock: new SkewedClock(systemClock, { pauses: 1 / 1000 }),
     random: () => 1,
     log: jsonLogger(
       (line) => lines.push(JSON.parse(line) as Record<string, unknown>),

@@ -11,13 +11,14 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DownloadServer, Fault } from '../../../sandbox/hosts/download-server.ts';
 import { startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
 import { buildBundleRequest, buildFetchTools } from '../../../test/support/builders/downloads.ts';
-import { hurriedClock } from '../../../test/support/clock/hurried-clock.ts';
+import { SkewedClock } from '../../../test/support/clock/skewed-clock.ts';
+import { systemClock } from '../../util/clock.ts';
 import type { Files } from '../state/durable-files.ts';
 import type { BundleRequest } from './place-bundle.ts';
 import { discardBundle, placeBundle } from './place-bundle.ts';
 
 const LIMITS = { maxBytes: 1_000_000, reserveBytes: 0, totalMs: 3_600_000, stallMs: 60_000 };
-const clock = hurriedClock(100);
+const clock = new SkewedClock(systemClock, { pauses: 1 / 100 });
 
 let directory: string;
 let images: string;

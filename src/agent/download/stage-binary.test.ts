@@ -16,7 +16,8 @@ import type {
 import { startDownloadServer } from '../../../sandbox/hosts/download-server.ts';
 import { buildDownloadRequest, buildFetchTools } from '../../../test/support/builders/downloads.ts';
 import { buildLog } from '../../../test/support/builders/logs.ts';
-import { hurriedClock } from '../../../test/support/clock/hurried-clock.ts';
+import { SkewedClock } from '../../../test/support/clock/skewed-clock.ts';
+import { systemClock } from '../../util/clock.ts';
 import type { DownloadRequest } from './stage-binary.ts';
 import { discardDownload, download } from './stage-binary.ts';
 
@@ -26,7 +27,7 @@ const BYTES = Buffer.from(
 const SHA256 = sha256(BYTES);
 const LIMITS = { maxBytes: 1_000_000, reserveBytes: 0, totalMs: 6 * 3_600_000, stallMs: 60_000 };
 /** Waits of minutes are over in milliseconds; what is measured against them shrinks alike. */
-const clock = hurriedClock(100);
+const clock = new SkewedClock(systemClock, { pauses: 1 / 100 });
 
 let directory: string;
 const open: (() => Promise<unknown>)[] = [];

@@ -1,5 +1,7 @@
 /** The proof of who cordons, by what the leader's lease shows over time and whatever the clocks say. */
+
 import { expect, test } from 'vitest';
+import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import type { Lease } from '../../kube/resources.ts';
 import { CENTRAL_CORDONING_LABEL } from '../../signal/names.ts';
 import { microTime, systemClock } from '../../util/clock.ts';
@@ -76,17 +78,14 @@ test.each<[string, Look[]]>([
     'a lease of seconds',
     [held(0, -0.5, 'leader', { seconds: 1 }), held(2, -0.5, 'unknown', { seconds: 1 })],
   ],
-])('%s', (_name, looks) => {
-  let elapsed = 0;
-  const judge = observeLease({
-    ...systemClock,
-    now: () => START + elapsed,
-    monotonic: () => 7_000 + elapsed,
-  });
-  const answers = looks.map((look) => {
-    elapsed = look.at * 1000;
-    return judge(leaseOf(look));
-  });
+])('%s', async (_name, looks) => {
+  const clock = new FakeClock(START);
+  const judge = observeLease(clock);
+  const answers: string[] = [];
+  for (const look of looks) {
+    await clock.advance(look.at * 1000 - clock.monotonic());
+    answers.push(judge(leaseOf(look)));
+  }
   expect(answers).toEqual(looks.map(({ expected }) => expected));
 });
 

@@ -1,7 +1,9 @@
 /** The proof of what the agent does to its node, and that it leaves alone what others did to it. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type MemoryCluster, startMemoryCluster } from '../../../test/agent/memory-cluster.ts';
 import { buildPod, type PodTraits } from '../../../test/support/builders/pods.ts';
+import { SkewedClock } from '../../../test/support/clock/skewed-clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { leases, type Node, namespaces, nodes, pods, type Resource } from '../../kube/resources.ts';
 import { StatusError, TransportError } from '../../kube/status-error.ts';
@@ -230,11 +232,7 @@ const forbidden = (): Error =>
 
 test('what is refused is tried again, as rights may not be known yet, but not for ever', async () => {
   /** A minute is over in a twentieth of a second. */
-  const hurried: Clock = {
-    ...systemClock,
-    monotonic: () => 1_200 * systemClock.monotonic(),
-    schedule: (ms, callback) => systemClock.schedule(ms / 1_200, callback),
-  };
+  const hurried = new SkewedClock(systemClock, { rate: 1_200 });
   const [some, many] = [3, 10_000].map((count) => Array.from({ length: count }, forbidden)) as [
     Error[],
     Error[],

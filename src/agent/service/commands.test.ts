@@ -1,8 +1,10 @@
 /** The proof that commands end in time, say what went wrong, and that an start outlives the patience with it. */
+
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { SkewedClock } from '../../../test/support/clock/skewed-clock.ts';
 import { systemClock } from '../../util/clock.ts';
 import { createCommands } from './commands.ts';
 
@@ -14,10 +16,7 @@ afterEach(async () => await rm(directory, { recursive: true }));
 
 const commands = createCommands(process.env, systemClock);
 /** All waiting is over at once. */
-const impatient = createCommands(process.env, {
-  ...systemClock,
-  schedule: (_ms, callback) => systemClock.schedule(0, callback),
-});
+const impatient = createCommands(process.env, new SkewedClock(systemClock, { pauses: 0 }));
 const sh = ['/bin/sh', '-c'] as const;
 
 test('an answer is what was printed', async () => {

@@ -1,8 +1,10 @@
 /** Shows what a candidate asks for and when, what it says in the log, and whom it tells. */
+
 import { expect, test } from 'vitest';
 import { LeaseServer, type Link, leaseClient } from '../../../test/faults/lease-server.ts';
 import { cuttable, direct, PLACE, stand, TIMES } from '../../../test/support/builders/elections.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
+import { SkewedClock } from '../../../test/support/clock/skewed-clock.ts';
 import { jsonLogger, type Logger, silentLogger } from '../../util/log.ts';
 import type { RequestOptions } from '../client.ts';
 import { type Lease, leases } from '../resources.ts';
@@ -333,14 +335,15 @@ test('one who listens no more hears nothing, and one who fails keeps nothing fro
   );
 });
 
-test('a term ends by the clock alone, also where no timer ran, as on a machine that was halted', () => {
-  let now = 0;
-  const clock = { now: () => 0, monotonic: () => now, schedule: () => () => undefined };
+test('a term ends by the clock alone, also where no timer ran, as on a machine that was halted', async () => {
+  const machine = new FakeClock();
+  const clock = new SkewedClock(machine);
+  clock.halt();
   const term = leadershipTerm(clock, TIMES, silentLogger);
   term.won(3, 0);
-  now = 14_999;
+  await machine.advance(14_999);
   expect(term.term()).toEqual({ number: 3 });
-  now = 15_000;
+  await machine.advance(1);
   expect([term.term(), term.beginWrite()]).toEqual([undefined, undefined]);
 });
 

@@ -1,7 +1,7 @@
 /** Shows what ends a request: time, the caller, or the client; and that nothing is left behind. */
 import { expect, test, vi } from 'vitest';
-import { SkewedClock } from '../../../test/faults/skewed-clock.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
+import { SkewedClock } from '../../../test/support/clock/skewed-clock.ts';
 import { timeLimit } from './time-limit.ts';
 
 test('time ends it, counted from the last permission', async () => {
@@ -50,7 +50,7 @@ test('the caller ends it, before or after it began', () => {
 
 test('a process that was halted sends nothing after its time, though no timer has told it yet', async () => {
   const base = new FakeClock();
-  const clock = new SkewedClock(base, { rate: 1, offset: 0 });
+  const clock = new SkewedClock(base);
   const limit = timeLimit(clock, undefined);
   limit.allow(1_000, 'too late');
   clock.halt();

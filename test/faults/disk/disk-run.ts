@@ -11,10 +11,11 @@ import { pathsBeside, pathsIn } from '../../../src/agent/state/state-directory.t
 import type { FileTrust } from '../../../src/agent/state/trusted-path.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import { decodeReport } from '../../../src/signal/annotations.ts';
+import { systemClock } from '../../../src/util/clock.ts';
 import { silentLogger } from '../../../src/util/log.ts';
 import { MemoryStore, viewOf } from '../../agent/memory-object.ts';
 import { FakeClock } from '../../support/clock/fake-clock.ts';
-import { hurriedClock } from '../../support/clock/hurried-clock.ts';
+import { SkewedClock } from '../../support/clock/skewed-clock.ts';
 import {
   BINARY,
   bytesOf,
@@ -89,7 +90,7 @@ const MAINTENANCE: Maintenance = {
 };
 
 /** A fetch takes true time, but the waits for room within it are short. */
-const hurried = hurriedClock(1000);
+const hurried = new SkewedClock(systemClock, { pauses: 1 / 1000 });
 
 export async function runDisk(options: DiskRunOptions): Promise<DiskVerdict> {
   return await new DiskRun(options).play();

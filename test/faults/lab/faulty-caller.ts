@@ -2,7 +2,7 @@
 import { type Call, type Caller, queryText } from '../../../src/kube/client.ts';
 import { StatusError, TransportError } from '../../../src/kube/status-error.ts';
 import { sleep } from '../../../src/util/clock.ts';
-import type { SkewedClock } from '../skewed-clock.ts';
+import type { SkewedClock } from '../../support/clock/skewed-clock.ts';
 import type { Fault, Tape } from './call-points.ts';
 
 export interface FaultyCallerParts {

@@ -3,7 +3,7 @@ import type { Caller, KubeClient } from '../../../src/kube/client.ts';
 import { clientOver } from '../../../src/kube/transport/http-client.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import type { FakeClock } from '../../support/clock/fake-clock.ts';
-import { SkewedClock } from '../skewed-clock.ts';
+import { SkewedClock } from '../../support/clock/skewed-clock.ts';
 import type { Tape } from './call-points.ts';
 import { FaultyCaller } from './faulty-caller.ts';
 
@@ -94,7 +94,7 @@ export class LabProcesses {
 
   #spawn(actor: string): void {
     const { clock: base, tape, callerFor } = this.#parts;
-    const clock = new SkewedClock(base, { rate: 1, offset: 0 });
+    const clock = new SkewedClock(base);
     const process: Process = { isAlive: true, stop: new AbortController(), clock };
     this.#processes.set(actor, process);
     const caller = new FaultyCaller({

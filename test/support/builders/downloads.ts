@@ -5,8 +5,9 @@ import type { FetchTools } from '../../../src/agent/download/fetch.ts';
 import type { BundleRequest } from '../../../src/agent/download/place-bundle.ts';
 import type { DownloadRequest } from '../../../src/agent/download/stage-binary.ts';
 import { fileTrust } from '../../../src/agent/state/trusted-path.ts';
+import { systemClock } from '../../../src/util/clock.ts';
 import { silentLogger } from '../../../src/util/log.ts';
-import { hurriedClock } from '../clock/hurried-clock.ts';
+import { SkewedClock } from '../clock/skewed-clock.ts';
 
 const userAgent = 'refit-agent/0 (worker1)';
 
@@ -41,7 +42,7 @@ export function buildBundleRequest(
 /** Pauses take a thousandth of their time. */
 export function buildFetchTools(more: Partial<FetchTools> = {}): FetchTools {
   return {
-    clock: hurriedClock(1000),
+    clock: new SkewedClock(systemClock, { pauses: 1 / 1000 }),
     random: () => 0,
     log: silentLogger,
     environment: {},

@@ -1,4 +1,4 @@
-/** Time that moves only when a test says so. */
+/** Time that moves only when a test says so, or by every wait. */
 import type { Clock } from '../../../src/util/clock.ts';
 
 interface Timer {
@@ -6,14 +6,21 @@ interface Timer {
   readonly callback: () => void;
 }
 
+interface FakeClockOptions {
+  /** Whether a timer moves the time to its own end and fires at once, so that no wait takes time; false by default. */
+  readonly skipsWaits?: boolean;
+}
+
 export class FakeClock implements Clock {
   readonly #epoch: number;
+  readonly #skipsWaits: boolean;
   #elapsed = 0;
   #timers: Timer[] = [];
 
   /** `epoch` is the wall clock's start in milliseconds; the monotonic clock starts at 0. */
-  constructor(epoch = Date.UTC(2026, 0, 1)) {
+  constructor(epoch = Date.UTC(2026, 0, 1), { skipsWaits = false }: FakeClockOptions = {}) {
     this.#epoch = epoch;
+    this.#skipsWaits = skipsWaits;
   }
 
   now(): number {
@@ -25,6 +32,11 @@ export class FakeClock implements Clock {
   }
 
   schedule(ms: number, callback: () => void): () => void {
+    if (this.#skipsWaits) {
+      this.#elapsed += ms;
+      queueMicrotask(callback);
+      return () => undefined;
+    }
     const timer = { at: this.#elapsed + Math.max(0, ms), callback };
     this.#timers.push(timer);
     return () => {

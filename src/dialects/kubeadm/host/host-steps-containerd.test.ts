@@ -1,6 +1,6 @@
 /** Shows when an upgraded containerd counts as up, and when the earlier one is put back. */
 import { expect, test } from 'vitest';
-import { jumpingClock } from '../../../../test/support/clock/jumping-clock.ts';
+import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
 import type { Node } from '../../../kube/resources.ts';
 import { silentLogger } from '../../../util/log.ts';
 import type { HostStepsParts } from './host-steps.ts';
@@ -21,7 +21,7 @@ async function upgradeWith(
   answer = { code: 0, stdout: 'containerd 2.3.2\n', stderr: '' },
 ): Promise<[number, string]> {
   let times = 0;
-  const clock = jumpingClock();
+  const clock = new FakeClock(0, { skipsWaits: true });
   const on: HostStepsParts = {
     shells: {
       async run(_host, script) {

@@ -1,6 +1,6 @@
 /** Shows when requests for serving certificates are looked at, and how long a request is waited for. */
 import { expect, test } from 'vitest';
-import { jumpingClock } from '../../../../test/support/clock/jumping-clock.ts';
+import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import type { KubeObject, Resource } from '../../../kube/resources.ts';
 import { StatusError } from '../../../kube/status-error.ts';
@@ -34,7 +34,7 @@ async function visit({
   );
   let asked = 0;
   let [running, together] = [0, 0];
-  const clock = jumpingClock();
+  const clock = new FakeClock(0, { skipsWaits: true });
   const lines: string[] = [];
   const client = {
     async listAll({ kind }: Resource) {

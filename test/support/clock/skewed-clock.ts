@@ -1,24 +1,26 @@
-/** One machine's idea of time: a clock that runs too fast or too slow, shows any date, and may be halted with its process. */
-import type { Clock } from '../../src/util/clock.ts';
+/** A view of another clock: it runs faster or slower, shows another date, shortens pauses, and can be halted with its process. */
+import type { Clock } from '../../../src/util/clock.ts';
 
 export interface Skew {
-  /** Seconds of this clock for each true second. */
-  readonly rate: number;
-  /** Milliseconds by which the wall clock is wrong. */
-  readonly offset: number;
+  /** Seconds of this clock for each second of the other clock; 1 by default. Pauses get shorter with it. */
+  readonly rate?: number;
+  /** Milliseconds by which the wall clock is ahead of the other clock; 0 by default. */
+  readonly offset?: number;
+  /** The part of its time that a pause takes, whatever the rate: 0.01 makes seconds of waiting into hundredths; 1 by default. */
+  readonly pauses?: number;
 }
 
 /** Halting stops the process, not its clock: what became due in between happens at once when it goes on. */
 export class SkewedClock implements Clock {
   readonly #base: Clock;
-  readonly #skew: Skew;
+  readonly #skew: Required<Skew>;
   readonly #late = new Set<() => void>();
   #halted = false;
   #jumped = 0;
 
-  constructor(base: Clock, skew: Skew) {
+  constructor(base: Clock, { rate = 1, offset = 0, pauses = 1 }: Skew = {}) {
     this.#base = base;
-    this.#skew = skew;
+    this.#skew = { rate, offset, pauses };
   }
 
   now(): number {
@@ -36,8 +38,9 @@ export class SkewedClock implements Clock {
 
   schedule(ms: number, callback: () => void): () => void {
     let waiting: (() => void) | undefined;
+    const { rate, pauses } = this.#skew;
     // Whole milliseconds, as timers of Node: less than a float can add would never end.
-    const cancel = this.#base.schedule(Math.ceil(ms / this.#skew.rate), () => {
+    const cancel = this.#base.schedule(Math.ceil((ms * pauses) / rate), () => {
       if (!this.#halted) return callback();
       waiting = callback;
       this.#late.add(callback);
