@@ -54,6 +54,16 @@ const realControlPlane = {
   globalSetup: ['test/testenv/global-setup.ts', builtRefit],
   pool: 'forks',
 };
+/** Tests of the agent that need programs of Debian, such as QEMU, runc, OpenRC or dnf, some of which they fetch. */
+const WITH_PROGRAMS = ['binary', 'install', 'kubeadm-packages', 'openrc'].map(
+  (name) => `test/agent/${name}.test.ts`,
+);
+const realProcesses = {
+  ...sharedProcess,
+  ...secondAttempt,
+  globalSetup: [builtRefit],
+  pool: 'forks',
+};
 const borrowControlPlane = 'test/testenv/own-control-plane.ts';
 
 export default defineConfig({
@@ -72,11 +82,10 @@ export default defineConfig({
       // One exploration takes half a minute, and several times that on a busy machine.
       project('model', 'computing', ['test/model/**/*.test.ts'], { testTimeout: 300_000 }),
       project('agent', 'waiting', ['test/{agent,attacks}/**/*.test.ts'], {
-        ...sharedProcess,
-        ...secondAttempt,
-        globalSetup: [builtRefit],
-        pool: 'forks',
+        ...realProcesses,
+        exclude: WITH_PROGRAMS,
       }),
+      project('programs', 'waiting', WITH_PROGRAMS, realProcesses),
       project('conformance', 'waiting', ['test/conformance/**/*.test.ts'], {
         ...realControlPlane,
         setupFiles: [borrowControlPlane],
