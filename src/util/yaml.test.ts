@@ -1,7 +1,8 @@
 /** Shows that YAML of any shape is read as kubectl reads it, in linear time, or refused in one sentence. */
 import { expect, test } from 'vitest';
 import { KEYS_OF_KUBECTL, READ_BY_KUBECTL } from '../../test/support/builders/kubectl-yaml.ts';
-import { parseYaml, writeYaml } from './yaml.ts';
+import { growthOf } from '../../test/support/growth.ts';
+import { parseForeignYaml, parseYaml, writeYaml } from './yaml.ts';
 
 function fail(why: string): never {
   throw new Error(why);
@@ -22,6 +23,7 @@ test.each([
   ['a: 1\nb: 2\na: 3\n', 'Map keys must be unique at line 3, column 1'],
   ['a: [', 'Flow sequence in block collection must be sufficiently indented'],
   ['a: *b', 'Unresolved alias'],
+  ['&a [*a]', 'its aliases repeat too much; write the values out'],
   ['['.repeat(50_000), 'it is nested too deeply'],
   [
     `a0: &a0 [x,x]\n${Array.from({ length: 30 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at},*a${at}]`).join('\n')}`,
@@ -64,4 +66,67 @@ test('what is written is read again as the same texts, by kubectl too', () => {
   expect(writeYaml(plain)).toBe(
     'count: 3\nisOn: true\nnone: null\nlist: []\ntext: worker1 waits\n',
   );
+});
+
+const repeated = (unit: string) => (bytes: number) =>
+  unit.repeat(Math.ceil(bytes / Buffer.byteLength(unit)));
+
+/** Each is text of about so many bytes. */
+const HOSTILE: Readonly<Record<string, (bytes: number) => string>> = {
+  tabs: repeated('\t: \n'),
+  'nested pairs': repeated('a: b: '),
+  documents: repeated('---\n'),
+  dashes: repeated('-\n'),
+  'open lists': repeated('['),
+  'closed lists': repeated(']'),
+  'open maps': repeated('{'),
+  'nested dashes': repeated('- '),
+  questions: repeated('? '),
+  'the same key': repeated('a: 1\n'),
+  'empty lines': repeated('\n'),
+  comments: repeated('#\n'),
+  anchors: repeated('- &a x\n'),
+  'an anchor for each alias': repeated('- &a x\n- *a\n'),
+  'few aliases after many anchors': (bytes) =>
+    repeated('- &a x\n')(bytes / 2) + repeated('- *a\n')(bytes / 2),
+  'one map merged often': (bytes) =>
+    `- &a {${Array.from({ length: bytes / 16 }, (_, at) => `k${at}: 1`).join()}}\n${repeated('- {<<: *a}\n')(bytes / 2)}`,
+  'aliases of a list of aliases of nothing': (bytes) =>
+    `- &e []\n- &a [${repeated('*e,')(bytes / 2)}]\n${repeated('- *a\n')(bytes / 2)}`,
+  'aliases of a list of nothing': (bytes) =>
+    `- &a [${repeated('[],')(bytes / 2)}]\n${repeated('- *a\n')(bytes / 2)}`,
+};
+
+test.each(Object.entries(HOSTILE))('read or refused in linear time: %s', (_name, textOf) => {
+  const read = (bytes: number): void => {
+    try {
+      parseYaml(textOf(bytes), fail);
+    } catch {
+      // A refusal is as good as a value.
+    }
+  };
+  // Eight times the work if it is linear, and sixty-four times if it is quadratic.
+  expect(growthOf(read, 2 * 1024, 8)).toBeLessThan(28);
+});
+
+test('few aliases of lists of aliases cost no more than what is written', () => {
+  const text = (aliases: number): string =>
+    `- &e []\n- &a [${'*e,'.repeat(aliases)}]\n${'- *a\n'.repeat(aliases)}`;
+  expect(growthOf((aliases) => parseYaml(text(aliases), fail), 30, 8)).toBeLessThan(28);
+});
+
+test('a thousand aliases are read, and no more', () => {
+  const text = (aliases: number): string =>
+    Array.from({ length: aliases }, (_, at) => `- &a${at} x\n- *a${at}\n`).join('');
+  expect(parseYaml(text(1000), fail)).toEqual([Array.from({ length: 2000 }, () => 'x')]);
+  expect(() => parseYaml(text(1001), fail)).toThrow('its aliases repeat too much');
+});
+
+test('text that no administrator wrote is refused unread above 64 KiB', () => {
+  const longest = `a: ${'x'.repeat(64 * 1024 - 3)}`;
+  expect(parseForeignYaml(longest, fail)).toHaveLength(1);
+  expect(() => parseForeignYaml(`${longest}x`, fail)).toThrow(
+    'it has 65537 bytes, and at most 65536 are read',
+  );
+  expect(() => parseForeignYaml('\u00e4'.repeat(40_000), fail)).toThrow('it has 80000 bytes');
 });

@@ -81,6 +81,11 @@ test('a worker without the file, or with one that it did not start with, leaves 
   expect(await ask(answerOf('off'))).toEqual(doubt('holds no worker profile'));
 });
 
+test('a profile that is longer than any that k0s writes leaves a doubt', async () => {
+  await store('off', { kubeletConfiguration: '\t: \n'.repeat(20_000) });
+  expect(await ask(answerOf('off'))).toEqual(doubt('at most 65536 are read'));
+});
+
 test('with load balancing k0s writes each change of the profile: only the first look at a process counts', async () => {
   const balanced = { nodeLocalLoadBalancing: '{"enabled":true}' };
   const answer = answerOf('on');

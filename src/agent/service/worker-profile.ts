@@ -81,8 +81,8 @@ async function profileIn(
   profile: string,
 ): Promise<Readonly<Record<string, unknown>>> {
   // Loaded only here: agents rest for months, and the parser takes memory.
-  const { parseYaml } = await import('../../util/yaml.ts');
-  const [stored] = parseYaml(text, (why) => {
+  const { parseForeignYaml } = await import('../../util/yaml.ts');
+  const [stored] = parseForeignYaml(text, (why) => {
     throw new Error(`${PROFILE_FILE} cannot be read: ${why}`);
   });
   const { name, data } = isRecord(stored) ? stored : {};

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isRecord } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
 import { parseVersion } from '../../util/version.ts';
-import { parseYaml } from '../../util/yaml.ts';
+import { parseForeignYaml } from '../../util/yaml.ts';
 
 /** By platform, `<os>-<architecture>`. */
 export type Downloads = Readonly<
@@ -42,7 +42,7 @@ const indexSchema = z.object({
 export function readIndex(body: string): Release {
   if (/^\s*</.test(body))
     throw new Error('the update server sent HTML instead of an index; is it a login page?');
-  const [document] = parseYaml(body, (why) => {
+  const [document] = parseForeignYaml(body, (why) => {
     throw new Error(`the index is not YAML: ${why}`);
   });
   if (!isRecord(document))

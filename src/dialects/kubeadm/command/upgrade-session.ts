@@ -21,7 +21,7 @@ import { stderrLogger } from '../../../util/log.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { firstRepeated } from '../../../util/repeated.ts';
 import type { Tools } from '../../../util/tools.ts';
-import { parseYaml } from '../../../util/yaml.ts';
+import { parseForeignYaml } from '../../../util/yaml.ts';
 import { type Finding, warn } from '../../../versions/findings.ts';
 import { dateOf, timesOf } from '../host/certificates.ts';
 import { type Shells, saidBy } from '../host/host.ts';
@@ -328,6 +328,6 @@ async function kubeconfigFindings({ config, clock }: KubeadmSession): Promise<Fi
 function valueIn(config: ConfigMap | undefined, key: string, field: string): unknown {
   const { metadata, data } = config ?? {};
   const place = `ConfigMap ${metadata?.namespace}/${metadata?.name}: data.${key}: `;
-  const [value] = parseYaml(ownMember(data, key) ?? '', failing('REFIT_REFUSED', place));
+  const [value] = parseForeignYaml(ownMember(data, key) ?? '', failing('REFIT_REFUSED', place));
   return isRecord(value) ? ownMember(value, field) : undefined;
 }

@@ -4,7 +4,7 @@ import type { KubeClient } from '../../../kube/client.ts';
 import { configMaps } from '../../../kube/resources.ts';
 import { listNodes } from '../../../kube/trimmed.ts';
 import { failing } from '../../../util/errors.ts';
-import { parseYaml } from '../../../util/yaml.ts';
+import { parseForeignYaml } from '../../../util/yaml.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 import type { Known } from './serving-request.ts';
 
@@ -36,7 +36,7 @@ export async function knownAbout(
     namespace: 'kube-system',
     abort,
   });
-  const [written] = parseYaml(
+  const [written] = parseForeignYaml(
     data?.['ClusterConfiguration'] ?? '{}',
     failing('REFIT_REFUSED', 'ConfigMap kube-system/kubeadm-config: data.ClusterConfiguration: '),
   );
