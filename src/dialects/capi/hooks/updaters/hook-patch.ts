@@ -49,13 +49,19 @@ export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
   return holder.object;
 }
 
-/** Throws for too many values: each operation may copy all of them. */
+/** Throws for too many values, since each operation may copy all of them, and for more levels than the stack has room for. */
 function parsed(text: string): unknown {
   let values = 0;
-  return JSON.parse(text, (_key, value: unknown) => {
-    if (++values > MAX_VALUES) throw new Error(`its patch has more than ${MAX_VALUES} values`);
-    return value;
-  });
+  try {
+    return JSON.parse(text, (_key, value: unknown) => {
+      if (++values > MAX_VALUES) throw new Error(`its patch has more than ${MAX_VALUES} values`);
+      return value;
+    });
+  } catch (error) {
+    if (error instanceof RangeError)
+      throw new Error('its patch is nested too deeply', { cause: error });
+    throw error;
+  }
 }
 
 /** A copy of `value` with `to` at the path; undefined removes the member. */

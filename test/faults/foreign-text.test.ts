@@ -1,0 +1,84 @@
+/** Shows that JSON which nodes, tenants and servers wrote is read in time linear in its size, whatever stands in it. */
+import { expect, test } from 'vitest';
+import { applyPatch } from '../../src/dialects/capi/hooks/updaters/hook-patch.ts';
+import { UPDATE_ANNOTATION, updateOn } from '../../src/dialects/capi/plan/rollout.ts';
+import { etcdAnswer } from '../../src/dialects/kubeadm/host/etcd.ts';
+import { readRecord, requestOf } from '../../src/dialects/kubeadm/plan/plan-object.ts';
+import { conditionsIn } from '../../src/engine/model/written-conditions.ts';
+import { PLAN_WINDOWS_ANNOTATION, withPlanWindows } from '../../src/engine/policy/plan-windows.ts';
+import { DEFAULT_POLICY } from '../../src/engine/policy/rollout-policy.ts';
+import { agentOf, heartbeatOn } from '../../src/signal/agent-presence.ts';
+import { decodeAgentPolicy, decodeReport, decodeSignal } from '../../src/signal/annotations.ts';
+import * as names from '../../src/signal/names.ts';
+import { decodeDownloadCheck, decodePrefetch } from '../../src/signal/prefetch.ts';
+import { growthOf } from '../support/growth.ts';
+
+const on = (annotation: string, text: string) => ({
+  metadata: { name: 'w1', annotations: { [annotation]: text } },
+});
+
+/** Everything that reads JSON of others, beside what the API server has parsed. */
+const READERS: Readonly<Record<string, (text: string) => unknown>> = {
+  signal: (text) =>
+    decodeSignal({
+      [names.SIGNAL_VERSION_ANNOTATION]: 'v2',
+      [names.SIGNAL_DATA_ANNOTATION]: text,
+    }),
+  report: (text) => decodeReport({ [names.REPORT_ANNOTATION]: text }, 'now'),
+  'agent policy': (text) => decodeAgentPolicy({ [names.AGENT_POLICY_ANNOTATION]: text }),
+  prefetch: (text) => decodePrefetch({ [names.PREFETCH_ANNOTATION]: text }),
+  'check of downloads': (text) => decodeDownloadCheck({ [names.DOWNLOAD_CHECK_ANNOTATION]: text }),
+  agent: (text) => agentOf(on(names.AGENT_ANNOTATION, text)),
+  heartbeat: (text) => heartbeatOn(on(names.HEARTBEAT_ANNOTATION, text)),
+  'update of a Machine': (text) => updateOn(on(UPDATE_ANNOTATION, text)),
+  conditions: (text) => conditionsIn(text),
+  windows: (text) => withPlanWindows(on(PLAN_WINDOWS_ANNOTATION, text), DEFAULT_POLICY),
+  'request of kubeadm': (text) => requestOf({ metadata: { name: 'p' }, data: { request: text } }),
+  'record of kubeadm': (text) => readRecord({ metadata: { name: 'p' }, data: { rollout: text } }),
+  etcd: (text) => etcdAnswer([text, text, text, text]),
+  'patch of a hook': (text) =>
+    applyPatch({}, { patchType: 'JSONPatch', patch: Buffer.from(text).toString('base64') }),
+};
+
+const many = (unit: string, size: number): string => unit.repeat(size / unit.length);
+
+const window = '{"start":"22:00","length":"4h","timeZone":"Europe/Berlin"},';
+const member = '{"ID":"10","name":"cp1","clientURLs":["https://127.0.0.1:2379"]},';
+const condition = '{"type":"a","status":"True"},';
+const command = '{"k0supdate":{"version":"v1.36.3+k0s.0","platforms":{}}},';
+const listOf = (units: string): string => `[${units.slice(0, -1)}]`;
+
+/** Each is text of about so many characters. */
+const TEXTS: readonly ((size: number) => string)[] = [
+  (size) => many('[', size),
+  (size) => many('[', size / 2) + many(']', size / 2),
+  (size) => many('{"a":', size),
+  (size) => `${many('{"a":', size)}1${many('}', size / 5)}`,
+  (size) => many(' ', size),
+  (size) => `"${many('\\u0000', size)}"`,
+  (size) => many('1', size),
+  (size) => listOf(many('1,', size)),
+  (size) => listOf(many(window, size)),
+  (size) => listOf(many(condition, size)),
+  (size) => `{"header":{"member_id":"1"},"members":${listOf(many(member, size))}}`,
+  (size) => `{"rollout":"a","commands":${listOf(many(command, size))},"policy":${many('[', size)}`,
+  (size) => `{"rollout":"a","commands":[],"policy":${many('[', size / 2)}${many(']', size / 2)}}`,
+  (size) => `{${Array.from({ length: size / 12 }, (_, at) => `"k${at}":${at}`).join()}}`,
+  (size) => listOf(many('{"op":"add","path":"/a","value":{}},', size)),
+  (size) => listOf(many('{"op":"copy","from":"","path":"/a"},', size)),
+];
+
+test.each(Object.entries(READERS))('%s', (_name, reader) => {
+  for (const [at, textOf] of TEXTS.entries()) {
+    const read = (size: number): void => {
+      try {
+        reader(textOf(size));
+      } catch (error) {
+        // A refusal says what is wrong; an overflow of the stack says nothing.
+        expect(error).not.toBeInstanceOf(RangeError);
+      }
+    };
+    // Eight times the work if it is linear, and sixty-four times if it is quadratic.
+    expect(growthOf(read, 32 * 1024, 8), `text ${at}`).toBeLessThan(28);
+  }
+});
