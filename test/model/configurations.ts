@@ -110,6 +110,12 @@ export const CONFIGURATIONS: readonly Configuration[] = [
     ownAgent: 'on after the restart',
     fetchesAhead: true,
   }),
+  configure("k0s's own agent is on after the restart, fetched ahead, 2 faults", 'w1', {
+    theirs: 'on',
+    ownAgent: 'on after the restart',
+    fetchesAhead: true,
+    faults: 2,
+  }),
   configure('workers cordon themselves', 'w1 w2', { cordoner: 'self' }),
   configure('1 worker cordons itself, 2 faults', 'w1', { cordoner: 'self', faults: 2 }),
   configure('1 worker cordons itself, its payload falls', 'w1:brief', {
@@ -232,6 +238,12 @@ export const LARGE: readonly Configuration[] = [
     theirs: 'on',
     faults: 0,
     ...DEADLINE,
+  }),
+  configure("k0s's own agent is on after the restart, 2 workers fetch ahead, 2 faults", 'w1 w2', {
+    theirs: 'on',
+    ownAgent: 'on after the restart',
+    fetchesAhead: true,
+    faults: 2,
   }),
   configure("k0s's own agent beside ours, fetched ahead", 'w1 w2', {
     theirs: 'on',

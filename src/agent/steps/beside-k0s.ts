@@ -34,6 +34,8 @@ export function besideK0s(input: StepInput): Step | undefined {
     return { kind: 'stand-aside', reason: "this signal was left to k0s's own agent before" };
   // A signal that is failed or ended under k0s's own agent would keep that one's cordon.
   if (hasOtherAgent(input)) {
+    // While k0s does not answer, nobody knows whether it runs its own agent. If it does not, only this one can report the failure.
+    if (journal.phase === 'failed' && host.running === undefined) return { kind: 'await-service' };
     const reason = `another agent reported ${input.signal?.status?.status}: k0s's own one works on this signal`;
     return { kind: 'stand-aside', reason };
   }

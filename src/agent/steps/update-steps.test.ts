@@ -509,6 +509,12 @@ describe("beside k0s's own agent", () => {
       expect.not.objectContaining({ kind: 'stand-aside' }) as object,
     ],
     [
+      'such a failure is left to nobody while k0s does not answer',
+      'ApplyingUpdate',
+      { ...observed, journal: journalAt('failed', WHY), host: silent },
+      { kind: 'await-service' },
+    ],
+    [
       'what we did not get to fetch is not failed under it',
       'Restart',
       { ...observed, journal: journalAt('failed', { spent: { Downloading: 9 } }) },
