@@ -63,7 +63,7 @@ export function runnerOf(dialect: string): PlanRunner {
 
 /** What to do about a plan that failed, wholly or in part, or was refused. */
 export function fixOf(plan: PlanView): string {
-  const { dialect, phase, abort, stages } = plan;
+  const { dialect, phase, abort, stages, remedy = 'Fix the cause.' } = plan;
   const {
     startOver,
     again,
@@ -77,7 +77,7 @@ export function fixOf(plan: PlanView): string {
     return `Ended, but not as its nodes are now. Find out who changed them; to upgrade them again: ${again}.`;
   if (phase === 'empty') return `Nothing was done. Correct its nodes or selectors, then: ${again}.`;
   if (phase === 'invalid' && corrected !== undefined) return `Not started. ${corrected}`;
-  if (phase === 'invalid') return `Refused. Fix the cause, then: ${again}.`;
+  if (phase === 'invalid') return `Refused. ${remedy} Then: ${again}.`;
   const all = stages
     .flatMap(({ targets }) => targets)
     .filter((target) => target.phase === 'failed');
@@ -89,7 +89,7 @@ export function fixOf(plan: PlanView): string {
     const rest = others ? ` For the other nodes: ${startOver}.` : '';
     return `Nothing to fix: ${namesOf(all)} ${all.length === 1 ? 'runs' : 'run'} the version now.${rest}`;
   }
-  if (hasNoRetry || failed.length === 0) return `Failed. Fix the cause, then: ${again}.`;
+  if (hasNoRetry || failed.length === 0) return `Failed. ${remedy} Then: ${again}.`;
   const names = namesOf(failed);
   const command =
     failed.length === 1

@@ -140,6 +140,7 @@ const EVERYTHING: Complete<StatusView> = {
       phase: 'new',
       goesOn: true,
       reason: '',
+      remedy: '',
       stopped: '',
       stages: [
         {

@@ -1,16 +1,20 @@
 /** Writes the reference page of the reasons for what Refit does, waits for, or refuses. */
-import { REASONS } from '../../src/engine/model/reasons.ts';
+import { REASONS, type ReasonCode, remedyOf } from '../../src/engine/model/reasons.ts';
 
 export function reasonReference(): string {
-  const rows = Object.entries(REASONS).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`);
+  const codes = Object.keys(REASONS) as ReasonCode[];
+  const rows = codes.map(
+    (code) =>
+      `| \`${code}\` | ${REASONS[code]} | ${remedyOf(code) ?? 'It stops and delays nothing.'} |`,
+  );
   return `${[
     '# Reasons',
     '',
     'Generated from `src/engine/model/reasons.ts` by `npm run generate`: edit it there. Events, logs, [metrics](metrics.md), conditions and',
-    '`refit status` use the same codes. What to do: [runbook](../runbook.md).',
+    '`refit status` use the same codes. More on each: [runbook](../runbook.md).',
     '',
-    '| reason | meaning |',
-    '|---|---|',
+    '| reason | meaning | what ends it |',
+    '|---|---|---|',
     ...rows,
   ].join('\n')}\n`;
 }

@@ -86,6 +86,19 @@ test.each([
   expect([view.phase, view.reason]).toEqual([phase, reason]);
 });
 
+test('a Plan that a leader refused with RemovedApis: what to do with the objects', async () => {
+  const status = statusOf('Warning', [], [], REMOVED);
+  const version = 'v1.30.1+k0s.0';
+  const view = await look(buildPlan({ commands: [{ k0supdate: { ...update, version } }] }, status));
+  const text = render({ leader: { state: 'none' }, plans: [view] }, 'text', T0 + HOUR, {
+    ...LOOK,
+    size: () => ({ columns: 400, rows: 24 }),
+  });
+  expect(text).toContain(
+    '  to do   Refused. Migrate the objects that the message names to a version that is still served, or delete them. Then: delete the Plan and apply it again.\n',
+  );
+});
+
 const UNVERIFIED =
   'the download of command 0 for linux-amd64 has no sha256, and UpgradePolicy nightly requires one; spec.payloads.requireSha256: false there lifts this';
 

@@ -127,7 +127,7 @@ describe('before anything moves', () => {
       [
         'Plan autopilot  new for 1 min',
         '  why     spec.id: "" is empty; use for example 2026-11-20',
-        '  to do   This plan will be refused as it stands. Correct it.',
+        '  to do   This plan will be refused as it stands. Correct the field that the message names.',
       ],
     ],
     [
@@ -143,7 +143,7 @@ describe('before anything moves', () => {
       [
         'Plan autopilot  invalid  to v1.36.3+k0s.2',
         '  why     spec.id …',
-        '  to do   Refused. Fix the cause, then: delete the Plan and apply it again.',
+        '  to do   Refused. Correct the field that the message names. Then: delete the Plan and apply it again.',
       ],
     ],
     [
@@ -167,7 +167,7 @@ describe('before anything moves', () => {
         '  controllers  0/2  ✗○',
         '  workers      0/0  nothing matched labels "pool=blue"',
         '  why     controller c1 does not exist',
-        '  to do   Failed. Fix the cause, then: delete the Plan and apply it again.',
+        '  to do   Failed. Correct the name or take it out of the plan; if the node is to be upgraded, join it to the cluster first. Then: delete the Plan and apply it again.',
       ],
     ],
   ])('%s', async (_name, situation, lines) => {

@@ -215,7 +215,8 @@ export function agentLines(plan: PlanView): string[] {
 export function toDo(plan: PlanView): string[] {
   if (isRefused(plan))
     return [
-      runnerOf(plan.dialect).corrected ?? 'This plan will be refused as it stands. Correct it.',
+      runnerOf(plan.dialect).corrected ??
+        `This plan will be refused as it stands. ${plan.remedy ?? 'Correct it.'}`,
     ];
   const hasFailed = sentences
     .targetsOf(plan)

@@ -17,7 +17,7 @@ import type {
   TargetReport,
   Wait,
 } from '../../engine/model/decision.ts';
-import { isUnasked } from '../../engine/model/reasons.ts';
+import { isUnasked, remedyOf } from '../../engine/model/reasons.ts';
 import {
   activeStage,
   isFinal,
@@ -82,6 +82,8 @@ export interface PlanView
   readonly goesOn?: boolean | undefined;
   /** One sentence: why it failed, is about to, or cannot start. */
   readonly reason?: string | undefined;
+  /** One sentence, of a plan that is or will be refused: what a person can do about the reason. */
+  readonly remedy?: string | undefined;
   /** One sentence, of a failed plan with targets that never started: which limit was used up, by which failures. */
   readonly stopped?: string | undefined;
   readonly stages: readonly StageView[];
@@ -118,6 +120,9 @@ export interface ViewInput extends Assessment, Pick<PlanView, 'namespace' | 'clu
   readonly unseen: readonly string[];
 }
 
+/** Phases of plans that have not started, and do not unless somebody changes something. */
+const REFUSED: ReadonlySet<PlanPhase> = new Set(['new', 'invalid', 'incomplete']);
+
 export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanView {
   const { snapshot, policy, warnings, unseen } = look;
   const { cordoned } = look.explanation;
@@ -141,6 +146,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
       (rollout.phase === 'invalid' && rollout.problems[0]?.code === 'ChannelUnanswered') ||
       undefined,
     reason: reason?.message,
+    remedy: reason !== undefined && REFUSED.has(end.phase) ? remedyOf(reason.code) : undefined,
     // Of an edited plan, the edit counts.
     stopped: end.phase === 'failed' ? describeEndByBudget(snapshot, policy) : undefined,
     stages: rollout.stages.map((stage) => stageView(stage, look)),

@@ -1,4 +1,4 @@
-/** The reasons in status, Events, logs and on the command line. `refit why` adds what to do from src/cli/plan-runners.ts. */
+/** The reasons in status, Events, logs and on the command line. REMEDIES has what ends each. */
 
 /** Every code with what it means; docs/reference/reasons.md is generated from this. */
 export const REASONS = {
@@ -74,6 +74,139 @@ export const REASONS = {
 } as const satisfies Readonly<Record<string, string>>;
 
 export type ReasonCode = keyof typeof REASONS;
+
+/**
+ * What ends what a reason stops or delays. `act` is an instruction to a person. `ends` names the moment at which it ends
+ * without one, and completes "this ends by itself when …". `null` is for a reason that stops and delays nothing.
+ */
+type Remedy = { readonly act: string } | { readonly ends: string } | null;
+
+/** Every code has one. It must hold for each dialect: how to start a plan again, `src/cli/plan-runners.ts` adds. */
+export const REMEDIES: Readonly<Record<ReasonCode, Remedy>> = {
+  Started: null,
+  Completed: null,
+  DoneWithFailures: { act: 'fix the cause on each failed node, then run `refit retry` for it' },
+  Stopped: { act: 'fix the failure that `refit why` names, then run `refit retry` for its node' },
+  NoTargets: { act: 'correct the node names, the selector or the limit of the plan' },
+  EditedAfterEnd: {
+    act: 'delete the plan and apply it again, or set `edits.afterEnd: Restart` in its policy',
+  },
+  RestartedAfterEdit: null,
+  VersionDiffers: {
+    act: 'find out who put the older version there, then run the plan again for these nodes',
+  },
+  InvalidPlan: { act: 'correct the field that the message names' },
+  RecordUnread: {
+    act: 'restore the object that the message names, or delete the plan and apply it again',
+  },
+  RecordRefused: {
+    act: 'change the admission rule or the right that the message names, so that the leader may write the plan',
+  },
+  VersionUnknown: { act: 'give the plan a version, or a channel that answers' },
+  ChannelUnanswered: {
+    act: 'make the server of the channel reachable, or give the plan a version instead',
+  },
+  TargetMissing: {
+    act: 'correct the name or take it out of the plan; if the node is to be upgraded, join it to the cluster first',
+  },
+  PlatformUnknown: {
+    act: 'set the labels kubernetes.io/os and kubernetes.io/arch on the node, or take it out of the plan',
+  },
+  PlatformUnsupported: {
+    act: 'add a download for the platform of the node to the plan, or take the node out of it',
+  },
+  TargetFailed: {
+    act: 'fix the cause that the message names, then run `refit retry` for the node',
+  },
+  TargetRefused: {
+    act: 'change the rule that the message names: a flag or the file of the agent, or an admission rule of the API server',
+  },
+  TargetGone: {
+    act: 'bring the node back, then run `refit retry` for it; or take it out of the plan',
+  },
+  DeadlineExceeded: {
+    act: 'look on the node for what took so long, or raise the deadline in the policy; then run `refit retry` for the node',
+  },
+  InFlight: { ends: 'the target has reported its end, or a deadline has passed' },
+  Stalled: { act: 'fix what the message names: an image, room, a taint, or a process that exits' },
+  Intended: { ends: 'the leader has written the signal, mostly within a second' },
+  Signalled: {
+    act: 'start the agent of the node, if it does not run; without an answer the node fails at its deadline',
+  },
+  NoFreeSlot: { ends: 'a target in progress is done' },
+  EarlierStage: { ends: 'every target of the earlier stage is done' },
+  EarlierNodes: { ends: 'the nodes that come first in the order of the policy are done' },
+  FinishingInFlight: { act: 'fix what the message names; the nodes in progress finish meanwhile' },
+  ControlPlaneUnknown: { ends: 'the API servers have been probed, within the same turn' },
+  ControlPlaneNotReady: {
+    act: 'repair the API server that the message names: its /readyz must answer with ok',
+  },
+  ForeignWork: {
+    act: 'let the other plan end, or end it with `refit abort`; see that the agents of those nodes run',
+  },
+  Resumed: null,
+  NodeNotReady: { act: 'repair the node, until its kubelet reports Ready' },
+  Resting: { ends: 'the rest period of the plan is over' },
+  Draining: { ends: 'the pods of the node are gone' },
+  DrainBlocked: {
+    act: 'run more replicas or change the PodDisruptionBudget, the webhook or the pod that the message names',
+  },
+  DrainRefused: { act: 'move the pod that the message names, or change `drain` in the policy' },
+  DrainTooLong: {
+    act: 'remove what blocked the drain, or raise `deadlines.drain` in the policy; then run `refit retry` for the node',
+  },
+  CannotDecide: { ends: 'the API server answers; it is asked again after at most a minute' },
+  DrainPreviewUnknown: { ends: 'the drain preview has been made, within the same turn' },
+  DrainDelegationUnknown: { ends: 'the node has been asked, within the same turn' },
+  PreconditionsUnknown: { ends: 'the preconditions have been checked, within the same turn' },
+  Aborted: { act: 'nothing, if the abort was meant; else start the plan again' },
+  PlanGone: { ends: 'Refit has cleaned up its work on the node' },
+  PolicyUnreadable: {
+    act: 'correct the field of the policy that the message names, or update Refit',
+  },
+  Paused: { act: 'run `refit resume`, or set `paused: false` in the policy' },
+  WindowClosed: { ends: 'the next maintenance window opens' },
+  WindowTooShort: { ends: 'a maintenance window opens that is long enough for a node' },
+  Blackout: { ends: 'the blackout is over' },
+  TooManyUnavailable: {
+    act: 'repair or uncordon the nodes that the message names, or raise `maxUnavailable` in the policy',
+  },
+  AgentRequired: {
+    act: 'start the agent of Refit on the node, or drop `agents.require` from the policy',
+  },
+  AgentInDoubt: {
+    act: 'restart the service on the node, or tell the agent by its flag that it acts alone there',
+  },
+  DownloadsUnchecked: { ends: 'the agents have answered, or after 10 s' },
+  DownloadImpossible: {
+    act: 'correct the URL in the plan, the server, or the way to it; after 5 min the nodes try it themselves',
+  },
+  HostUnfit: { act: 'mend the hosts as the message says, or take them out of the plan' },
+  Unverified: {
+    act: 'add the sha256 and use https, or set the field of the policy that the message names',
+  },
+  VersionUnchecked: null,
+  SkippedMinor: {
+    act: 'upgrade one minor version after the other, or set `versions.allow: [SkippedMinor]` in the policy',
+  },
+  Downgrade: {
+    act: 'name a newer version, or set `versions.allow: [Downgrade]` in the policy',
+  },
+  KubeletAhead: {
+    act: 'upgrade the API servers first, or set `versions.allow: [KubeletAhead]` in the policy',
+  },
+  RemovedApis: {
+    act: 'migrate the objects that the message names to a version that is still served, or delete them',
+  },
+};
+
+/** One sentence for people. Undefined for a reason that stops and delays nothing. */
+export function remedyOf(code: ReasonCode): string | undefined {
+  const remedy = REMEDIES[code];
+  if (remedy === null) return undefined;
+  if ('ends' in remedy) return `This ends by itself when ${remedy.ends}.`;
+  return `${remedy.act.charAt(0).toUpperCase()}${remedy.act.slice(1)}.`;
+}
 
 export interface Reason {
   readonly code: ReasonCode;

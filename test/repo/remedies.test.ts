@@ -1,0 +1,67 @@
+/** Tests that every reason which stops or delays something says what ends it, in words that a person can act on. */
+import { expect, test } from 'vitest';
+import { upgradePolicySpecSchema } from '../../src/api/refit/upgrade-policy.ts';
+import { COMMANDS } from '../../src/cmd/commands.ts';
+import { REASONS, REMEDIES, type ReasonCode, remedyOf } from '../../src/engine/model/reasons.ts';
+import { productFiles } from './tree.ts';
+
+const CODES = Object.keys(REASONS) as ReasonCode[];
+
+/** These tell of something that happened, and nothing waits because of them. */
+const HARMLESS = ['Started', 'Completed', 'RestartedAfterEdit', 'Resumed', 'VersionUnchecked'];
+
+/** Instructions begin with a verb. */
+const VERBS =
+  'add|bring|change|correct|delete|find|fix|give|let|look|make|mend|migrate|move|name|nothing|remove|repair|restart|restore|run|set|start|upgrade';
+
+/** The codes with which gates and verifiers hold or stop a target. */
+function codesOfVerdicts(): string[] {
+  const calls = productFiles().flatMap(({ text }) => [
+    ...text.matchAll(/\b(?:wait|stop)\(\s*'([A-Z]\w+)'/g),
+  ]);
+  return [...new Set(calls.map(([, code = '']) => code))];
+}
+
+test('only reasons that stop and delay nothing have no remedy', () => {
+  const without = CODES.filter((code) => remedyOf(code) === undefined);
+  expect(without.toSorted()).toEqual(HARMLESS.toSorted());
+});
+
+test('every reason of a gate or verifier has a remedy', () => {
+  const codes = codesOfVerdicts();
+  expect(codes).toContain('TargetMissing');
+  expect(codes.filter((code) => remedyOf(code as ReasonCode) === undefined)).toEqual([]);
+});
+
+test.each(CODES.filter((code) => !HARMLESS.includes(code)))(
+  '%s: an instruction, or that it ends by itself',
+  (code) => {
+    const remedy = REMEDIES[code];
+    const said = remedyOf(code) ?? '';
+    if (remedy !== null && 'act' in remedy)
+      expect(remedy.act).toMatch(new RegExp(`^(?:${VERBS})\\b`));
+    else expect(said).toMatch(/^This ends by itself when \w/);
+    expect(said).toMatch(/^[A-Z].*[^.]\.$/);
+    // This is what it would say without knowing the reason.
+    expect(said).not.toMatch(/^Fix the cause\.?$/);
+  },
+);
+
+test('every command that a remedy names exists', () => {
+  const known = new Set(COMMANDS.map(({ name }) => name.split(' ')[0]));
+  const named = CODES.flatMap((code) => [...(remedyOf(code) ?? '').matchAll(/`refit (\w+)/g)]);
+  expect(named.length).toBeGreaterThan(0);
+  expect(named.flatMap(([, name = '']) => (known.has(name) ? [] : name))).toEqual([]);
+});
+
+test('every field of a policy that a remedy names exists', () => {
+  const { shape } = upgradePolicySpecSchema;
+  const fields = new Set(Object.keys(shape));
+  const named = CODES.flatMap((code) =>
+    [...(remedyOf(code) ?? '').matchAll(/`([a-z]\w*)(?:[.:][^`]*)?`/g)].flatMap(
+      ([, name = '']) => name,
+    ),
+  );
+  expect(named).toContain('versions');
+  expect(named.filter((name) => !fields.has(name))).toEqual([]);
+});
