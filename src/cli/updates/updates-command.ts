@@ -3,13 +3,13 @@ import { type UpdateConfig, updateConfigs } from '../../api/autopilot/update-con
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/status-error.ts';
 import { CHECK_ANNOTATION, statusOf } from '../../updates/status.ts';
-import { rfc3339, sleep } from '../../util/clock.ts';
+import { sleep } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import { printableUrl } from '../../util/printable-url.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { age, table, wrapped } from '../phrases.ts';
 import { connect, type SessionParts } from '../status/status-session.ts';
+import { updateLines } from './update-lines.ts';
 
 interface UpdatesFlags extends ConnectionFlags {
   readonly output: 'text' | 'json';
@@ -92,41 +92,6 @@ function render(
   if (flags.output === 'json') return output.write(`${JSON.stringify(views, undefined, 2)}\n`);
   if (views.length === 0)
     return output.write('There is no UpdateConfig: this cluster follows no channel.\n');
-  const now = clock.now();
-  const rows = views.map(
-    ({ name, channel, current, available, reason, checkedAt, nextCheck, nextWindow }) => [
-      name,
-      channel,
-      current ?? '',
-      available ?? '',
-      reason ?? 'NotChecked',
-      checkedAt === undefined ? 'never' : `${age(checkedAt, now)} ago`,
-      ahead(nextCheck, now),
-      ahead(nextWindow, now),
-    ],
-  );
-  const header = [
-    'NAME',
-    'CHANNEL',
-    'CURRENT',
-    'AVAILABLE',
-    'STATE',
-    'CHECKED',
-    'NEXT CHECK',
-    'WINDOW',
-  ];
-  const width = output.size().columns;
-  const reasons = views.map(
-    ({ name, message = 'no leader has looked at it yet' }) => `${name}: ${message}`,
-  );
-  const told = reasons.flatMap((line) => wrapped(line, width));
-  output.write(
-    `${[...table(header, rows, width), '', ...told, '', `Times as of ${rfc3339(now)}.`].join('\n')}\n`,
-  );
-}
-
-function ahead(time: string | undefined, now: number): string {
-  if (time === undefined) return '';
-  const ms = Date.parse(time) - now;
-  return ms <= 0 ? 'now' : `in ${formatDuration(ms)}`;
+  const lines = updateLines(configs, clock.now(), output.size().columns);
+  output.write(`${lines.join('\n')}\n`);
 }
