@@ -136,6 +136,7 @@ const EVERYTHING: Complete<StatusView> = {
       uid: '',
       id: '',
       created: '',
+      started: '',
       ended: '',
       phase: 'new',
       goesOn: true,

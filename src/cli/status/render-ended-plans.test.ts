@@ -44,6 +44,8 @@ test('a new version that was applied over an ended Plan: nothing ran, and nothin
   });
   const text = render({ leader: { state: 'none' }, plans: [view] }, 'wide', T0 + HOUR, LOOK);
   expect(text).toContain('runs v1.36.3+k0s');
+  expect(text).toContain('(its spec now says v1.37.0+k0s.0)');
+  expect(text).not.toContain('  to v1.37.0+k0s.0');
 });
 
 test('a node that was added to the list of an ended Plan', async () => {

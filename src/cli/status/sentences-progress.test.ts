@@ -82,6 +82,12 @@ test('the first line says it', () => {
   );
 });
 
+test('a later run of a plan counts from its own beginning', () => {
+  const plan = planOf(TARGETS, { started: later(60 * MINUTE) });
+  const [line] = renderPlan(plan, 'text', T0 + 62 * MINUTE, medium(200));
+  expect(line).toContain('running 3/6 for 2 min, 50 %');
+});
+
 test('of a hash the title has the beginning, and an estimate is not rounded up to what it is far from', () => {
   const plan = { ...planOf([done('w1', 2000), open('w2')]), id: '0123456789abcdef'.repeat(3) };
   expect(renderPlan(plan, 'text', T0 + MINUTE, medium(200))[0]).toBe(

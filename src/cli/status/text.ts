@@ -105,7 +105,7 @@ export function header(
       gap: '  ',
     },
     ...timesOf(plan, now).map((text) => ({ text, gap: ' ' })),
-    ...(versions.length > 0 ? [{ text: `to ${versions.join(', then ')}`, gap: '  ' }] : []),
+    ...(versions.length > 0 ? [{ text: aimOf(plan, versions.join(', then ')), gap: '  ' }] : []),
   ];
   const lines = [''];
   let used = 0;
@@ -116,6 +116,11 @@ export function header(
     lines[lines.length - 1] += `${isNext ? '  ' : gap}${paint(style, text)}`;
   }
   return lines;
+}
+
+/** What was edited after the end is not what the plan did. */
+function aimOf({ phase }: PlanView, versions: string): string {
+  return phase === 'edited' ? `(its spec now says ${versions})` : `to ${versions}`;
 }
 
 function stateAndCounts(plan: PlanView): string {
@@ -170,11 +175,20 @@ export function isRefused({ phase, reason }: Pick<PlanView, 'phase' | 'reason'>)
 }
 
 function timesOf(plan: PlanView, now: number): string[] {
-  const { created, ended } = plan;
-  if (isOpen(plan)) return [[`for ${age(created, now)}`, ...progressOf(plan)].join(', ')];
+  const { ended } = plan;
+  const began = beginningOf(plan);
+  if (isOpen(plan)) return [[`for ${age(began, now)}`, ...progressOf(plan)].join(', ')];
   return ended === undefined
     ? []
-    : [`after ${age(created, Date.parse(ended))}, ${age(ended, now)} ago`];
+    : [`after ${age(began, Date.parse(ended))}, ${age(ended, now)} ago`];
+}
+
+/** A leader records a new plan within this time, in milliseconds: what begins later is a later run of the same plan. */
+const FIRST_RECORD_MS = 60_000;
+
+/** RFC 3339. The first run counts from the creation of the plan, as people see it. */
+function beginningOf({ created, started = created }: PlanView): string {
+  return Date.parse(started) - Date.parse(created) > FIRST_RECORD_MS ? started : created;
 }
 
 export function progressOf(plan: PlanView): string[] {

@@ -64,6 +64,7 @@ const EXPECTED: StatusView = {
       uid: 'plan-uid',
       id: 'id1',
       created: '2026-11-20T08:00:00Z',
+      started: later(1000),
       phase: 'running',
       stages: [
         {
@@ -133,6 +134,12 @@ test('json is what docs/reference/cli.md describes', async () => {
 test('the same an hour later, to the byte: an end is told as a moment, and only where it is no other process that knows it', async () => {
   const at = async (now: number): Promise<string> => render(await look(now), 'json', now, LOOK);
   expect(await at(T0 + 5 * HOUR)).toBe(await at(T0 + MINUTE));
+});
+
+test('a run begins with its first record or signal, not with the creation of its plan', async () => {
+  const status = statusOf('SchedulableWait', [], recorded({ w1: 'SignalPending' }, later(HOUR)));
+  const [view] = await lookAt([{ ...plan, status }], [], [], T0 + 2 * HOUR);
+  expect(view).toMatchObject({ created: later(0), started: later(HOUR) });
 });
 
 test('a plan that nobody has taken up yet looks the same at any time', async () => {

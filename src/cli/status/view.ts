@@ -76,6 +76,8 @@ export interface PlanView
   readonly namespace?: string | undefined;
   /** Of a Machine: name of its Cluster. */
   readonly cluster?: string | undefined;
+  /** RFC 3339: when this run began; absent if nothing is recorded yet. A plan may have had other runs and versions before. */
+  readonly started?: string | undefined;
   /** RFC 3339: when the last target ended; absent if the plan did not end with it. */
   readonly ended?: string | undefined;
   /** True of an invalid plan that goes on by itself, once its channel answers. */
@@ -140,6 +142,7 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     uid,
     id: rollout.id,
     created,
+    started: startOf(snapshot),
     ended: endOf(snapshot),
     phase: end.phase,
     goesOn:
@@ -187,6 +190,21 @@ function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
   return Number.isFinite(end) && !(Date.parse(until) <= end)
     ? { ...wait, until: rfc3339(end) }
     : wait;
+}
+
+/** The earliest moment that is recorded of a target, or at which one was signalled. */
+function startOf({ rollout, facts }: Snapshot): string | undefined {
+  if (rollout.phase === 'new') return undefined;
+  const created = Date.parse(rollout.source.created);
+  const moments = rollout.stages.flatMap(({ targets }) =>
+    targets.flatMap((target) => {
+      const { observation } = factsOf({ facts }, target);
+      return observation.kind === 'none' ? target.since : [target.since, observation.attempt];
+    }),
+  );
+  // An attempt of an earlier plan, or what a wrong clock wrote, is no start of this one.
+  const own = moments.filter((moment) => Date.parse(moment) >= created);
+  return own.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0];
 }
 
 /** When somebody aborted it is recorded of those that it stopped, and of nothing else. */
