@@ -1,6 +1,7 @@
 /** Shows how lines replace each other on a terminal of any size. */
+import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { drawOn, type Output, printableText } from './output.ts';
+import { columnsOf, drawOn, type Output, printableText } from './output.ts';
 
 function terminal(columns: number, rows: number): { output: Output; written: string[] } {
   const written: string[] = [];
@@ -60,4 +61,25 @@ test('of foreign text only letters and lines are written; a terminal also gets c
   expect(printableText(foreign, true)).toBe(clean);
   expect(printableText(foreign)).toBe(clean);
   expect(printableText(own)).toBe(own.replaceAll('\u001B', '\uFFFD'));
+});
+
+test.each([
+  ['80', 80],
+  ['0', Number.POSITIVE_INFINITY],
+  ['-1', Number.POSITIVE_INFINITY],
+  ['wide', Number.POSITIVE_INFINITY],
+  ['', Number.POSITIVE_INFINITY],
+  [undefined, Number.POSITIVE_INFINITY],
+])('a pipe with COLUMNS=%s has %d columns', (text, columns) => {
+  expect(columnsOf(text)).toBe(columns);
+});
+
+test('a command in a pipe wraps its lines at $COLUMNS', () => {
+  const code =
+    "import { standardOutput } from './src/cli/output.ts'; console.log(standardOutput.size().columns);";
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], {
+    encoding: 'utf8',
+    env: { ...process.env, COLUMNS: '60' },
+  });
+  expect(stdout).toBe('60\n');
 });

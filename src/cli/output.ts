@@ -5,7 +5,7 @@ import { printable } from '../util/printable.ts';
 export interface Output {
   readonly isTerminal: boolean;
   readonly hasColours: boolean;
-  /** In characters; infinite for a pipe. Asked before each drawing: people resize their windows. */
+  /** In characters; for a pipe, columns as $COLUMNS says, else infinite. Asked before each drawing: people resize their windows. */
   readonly size: () => { readonly columns: number; readonly rows: number };
   readonly write: (text: string) => void;
   /** False if nobody can follow advice: what is shown is gone afterwards. */
@@ -23,9 +23,14 @@ export const standardOutput: Output = {
   size: () =>
     stdout.isTTY
       ? { columns: stdout.columns || 80, rows: stdout.rows || 24 }
-      : { columns: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY },
+      : { columns: columnsOf(process.env['COLUMNS']), rows: Number.POSITIVE_INFINITY },
   write: (text) => void stdout.write(printableText(text, isTerminal)),
 };
+
+/** Infinite unless it is a number: people set $COLUMNS for output that they page or paste. */
+export function columnsOf(text = ''): number {
+  return /^[1-9]\d{0,5}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
+}
 
 /** For commands without colours: of foreign text only the letters come through. */
 export const plainOutput: Output = {
