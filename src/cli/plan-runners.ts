@@ -75,6 +75,8 @@ export function fixOf(plan: PlanView): string {
   if (phase === 'edited') return `Not carried out as it is now. To run it: ${ANEW}.`;
   if (phase === 'differs')
     return `Ended, but not as its nodes are now. Find out who changed them; to upgrade them again: ${again}.`;
+  if (phase === 'empty' && corrected !== undefined)
+    return 'Nothing was done. Correct its nodes or selectors: it then goes on by itself.';
   if (phase === 'empty') return `Nothing was done. Correct its nodes or selectors, then: ${again}.`;
   if (phase === 'invalid' && corrected !== undefined) return `Not started. ${corrected}`;
   if (phase === 'invalid') return `Refused. ${remedy} Then: ${again}.`;

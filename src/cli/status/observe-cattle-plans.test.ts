@@ -15,6 +15,7 @@ import { retry } from '../controls/retry.ts';
 import { inspect, observe, viewAt } from './observe.ts';
 import { render } from './render.ts';
 import { movingRows, sentenceOf } from './sentences.ts';
+import { toDo } from './text.ts';
 import type { PlanView } from './view.ts';
 
 const NOW = T0 + 10 * MINUTE;
@@ -284,4 +285,11 @@ test('a node whose Job was refused is not retried: its Plan is corrected', async
   const inspection = await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW);
   const refused = 'was refused, and would be again: correct the plan (see: refit why a)';
   expect(() => retry('a')({ ...inspection, view: viewAt(inspection, NOW) }, NOW)).toThrow(refused);
+});
+
+test('a Plan whose selector meets no Node: correcting it is enough', () => {
+  const plan = { dialect: 'cattle', phase: 'empty', stages: [], waits: [], next: [] };
+  expect(toDo(plan as unknown as PlanView)).toEqual([
+    'Nothing was done. Correct its nodes or selectors: it then goes on by itself.',
+  ]);
 });
