@@ -70,8 +70,13 @@ function isOfOtherKind(value: unknown, ours: ReadonlySet<string>): boolean {
 
 /** With its article: `an UpgradePolicy of upgrade.refit.dev/v1alpha1`. */
 export function nameOf({ resource }: CustomKind): string {
-  const { kind } = resource;
-  return `${/^[AEIOU]/.test(kind) ? 'an' : 'a'} ${kind} of ${apiVersionOf(resource)}`;
+  return withArticle(`${resource.kind} of ${apiVersionOf(resource)}`);
+}
+
+function withArticle(noun: string): string {
+  // It is "an UpgradePolicy", but "a User".
+  const isVowel = /^[AEIO]|^U(?!ser)/i.test(noun);
+  return `${isVowel ? 'an' : 'a'} ${noun}`;
 }
 
 /** As strict as `kubectl apply`, which refuses misspelt fields too: a lost `sha256` would be a file nobody verifies. */
@@ -85,6 +90,6 @@ function titleOf(value: unknown): string {
   if (!isRecord(value)) return describeValue(value);
   const { kind, apiVersion } = value;
   return typeof kind === 'string' && typeof apiVersion === 'string'
-    ? `a ${kind} of ${apiVersion}`
+    ? withArticle(`${kind} of ${apiVersion}`)
     : 'an object without kind and apiVersion';
 }

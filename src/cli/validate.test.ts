@@ -132,7 +132,7 @@ test('an UpdateConfig as the documentation of k0s has it: what would be right', 
   );
   expect(documented).toContain('days[0]: "Tuesdsay" is no weekday; use Tuesday');
   expect(await lineOf(await file(text('UpdaterConfig', 'name: example', 'Tuesday')))).toContain(
-    'holds a UpdaterConfig of autopilot.k0sproject.io/v1beta2, expected',
+    'holds an UpdaterConfig of autopilot.k0sproject.io/v1beta2, expected',
   );
 });
 
@@ -291,4 +291,48 @@ test('a folder without a manifest, or with nothing to check', async () => {
   );
   await writeFile(join(folder, 'a.yaml'), 'kind: Secret\napiVersion: v1\n');
   await expect(told(folder)).rejects.toThrow(`${folder}: nothing to check, expected a Plan of`);
+});
+
+const POLICY = `apiVersion: upgrade.refit.dev/v1alpha1
+kind: UpgradePolicy
+metadata: { name: nightly }
+spec: { windows: [{ start: START, length: LENGTH, timeZone: ZONE }] }
+`;
+
+test.each([
+  [
+    '9:5',
+    '4h',
+    'UTC',
+    'spec.windows[0].start: "9:5" is not a time of day; use hours and minutes with two digits each, for example 09:05',
+  ],
+  [
+    '22:00',
+    'long',
+    'UTC',
+    'spec.windows[0].length: "long" is not a time; use for example 90s or 1h30m',
+  ],
+  [
+    '22:00',
+    '4h',
+    'over there',
+    'spec.windows[0].timeZone: "over there" is not the name of a time zone; use for example Europe/Berlin or UTC',
+  ],
+])('a window from %s for %s in %s: what would be right', async (start, length, zone, line) => {
+  const text = POLICY.replace('START', `"${start}"`)
+    .replace('LENGTH', length)
+    .replace('ZONE', zone);
+  const told = await lineOf(await file(text));
+  expect(told).toContain(line);
+  expect(told).not.toMatch(/pattern|\^/);
+});
+
+test.each([
+  ['UpgradePolicy', 'upgrade.refit.dev/v9', 'an UpgradePolicy'],
+  ['Secret', 'v1', 'a Secret'],
+  ['Ingress', 'networking.k8s.io/v1', 'an Ingress'],
+  ['User', 'example.com/v1', 'a User'],
+])('a %s is named with its article', async (kind, apiVersion, title) => {
+  const told = await lineOf(await file(stringify({ apiVersion, kind, metadata: { name: 'x' } })));
+  expect(told).toContain(`holds ${title} of ${apiVersion}`);
 });

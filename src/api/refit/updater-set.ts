@@ -43,7 +43,8 @@ const selectorSchema = z
   })
   .meta({ 'x-kubernetes-map-type': 'atomic' });
 
-const label = (what: string) => z.string().regex(LABEL).max(63).describe(what);
+const LABEL_ADVICE = 'is not a name; use lower-case letters, digits and "-"';
+const label = (what: string) => z.string().regex(LABEL, LABEL_ADVICE).max(63).describe(what);
 const handler = (hook: string) => label(`The handler for ${hook}.`).exactOptional();
 
 const isOwn = '(has(self.refit) || has(self.nodeConfiguration))';
@@ -72,12 +73,20 @@ const updaterSchema = object('One updater.', {
   service: object('A Service in the cluster of the extension.', {
     namespace: label('Its namespace.'),
     name: label('Its name.'),
-    path: optional('What comes before the path of each hook.', z.string().regex(/^\//).max(512)),
+    path: optional(
+      'What comes before the path of each hook.',
+      z.string().regex(/^\//, 'is not a path; begin it with /').max(512),
+    ),
     port: optional('Its port; 443 by default.', z.int().min(1).max(65_535)),
   }).exactOptional(),
   caBundle: optional(
     'The CA of its certificate, as base64 of PEM. No other CA counts.',
-    z.string().regex(BASE64).min(4).max(51_200).meta({ format: 'byte' }),
+    z
+      .string()
+      .regex(BASE64, 'is not base64; encode the PEM file with base64')
+      .min(4)
+      .max(51_200)
+      .meta({ format: 'byte' }),
   ),
   clientCertificate: label(
     'The folder below `--updater-certs` with the `tls.crt` and `tls.key` that Refit shows it; none by default.',

@@ -54,7 +54,10 @@ const SHORT = 64;
 const isBelow = (longest: string): string =>
   `duration(self) > duration('0s') && duration(self) <= duration('${longest}')`;
 const TIME = 'must be a time above zero and below a year, such as 90s or 1h30m';
-const durationSchema = z.string().regex(DURATION).max(SHORT);
+const durationSchema = z
+  .string()
+  .regex(DURATION, 'is not a time; use for example 90s or 1h30m')
+  .max(SHORT);
 
 const duration = (what: string) =>
   optional(what, durationSchema.meta(rules([isBelow('8760h'), TIME])));
@@ -115,7 +118,7 @@ const drainSchema = object('How nodes are drained before their upgrade.', {
 
 const timeZoneSchema = z
   .string()
-  .regex(TIME_ZONE)
+  .regex(TIME_ZONE, 'is not the name of a time zone; use for example Europe/Berlin or UTC')
   .max(LONGEST.word)
   .describe('Name of a time zone, such as `Europe/Berlin` or `UTC`.');
 
@@ -135,7 +138,10 @@ const windowSchema = object('One window.', {
   ),
   start: z
     .string()
-    .regex(/^([01][0-9]|2[0-3]):[0-5][0-9]$/)
+    .regex(
+      /^([01][0-9]|2[0-3]):[0-5][0-9]$/,
+      'is not a time of day; use hours and minutes with two digits each, for example 09:05',
+    )
     .describe('When the window opens, such as `22:00`.'),
   length: durationSchema
     .meta(rules([isBelow('168h'), 'must be a time above zero and up to 168h, such as 4h']))
@@ -148,7 +154,7 @@ const isMoment =
   "timestamp(self.contains('T') ? self : self + 'T00:00:00Z') > timestamp('0001-01-01T00:00:00Z')";
 const momentSchema = z
   .string()
-  .regex(MOMENT)
+  .regex(MOMENT, 'is neither a date such as 2026-12-20 nor a time such as 2026-12-20T18:00:00Z')
   .max(SHORT)
   .meta(
     rules([
@@ -184,7 +190,10 @@ export const upgradePolicySpecSchema = object(
       'How many nodes may be not Ready or unschedulable for any reason, including the next one: a number, or a share of ' +
         'all nodes such as `10%`, rounded down, but at least one.',
       z
-        .union([z.int().min(1), z.string().regex(PERCENT)])
+        .union([
+          z.int().min(1),
+          z.string().regex(PERCENT, 'is not a percentage; use for example 25%'),
+        ])
         .meta({ 'x-kubernetes-int-or-string': true, minimum: 1, pattern: PERCENT.source }),
     ),
     order: optional(

@@ -235,7 +235,7 @@ test.each<[UpgradePolicySpec, string]>([
   [JSON.parse('{"canary":3}') as UpgradePolicySpec, 'spec Unrecognized key: "canary"'],
   [
     { windows: [{ ...WINDOW, start: '24:00' }] },
-    'spec.windows[0].start Invalid string: must match pattern',
+    'spec.windows[0].start is not a time of day; use hours and minutes with two digits each',
   ],
   [
     { order: ['canary', 'zone in (a)'] },

@@ -19,10 +19,15 @@ import { type KubeOneParts, kubeOneManifest } from './kubeone.ts';
 const filledText = z.string().min(1);
 const optionalText = filledText.exactOptional();
 
-const hash = z.string().regex(/^[0-9a-fA-F]{64}$/);
+const hash = z.string().regex(/^[0-9a-fA-F]{64}$/, 'is no SHA-256: use 64 hexadecimal digits');
 
 /** For which Kubernetes is built. */
-const architecture = z.string().regex(/^(amd64|arm64|arm|386|ppc64le|s390x|riscv64)$/);
+const architecture = z
+  .string()
+  .regex(
+    /^(amd64|arm64|arm|386|ppc64le|s390x|riscv64)$/,
+    'is no architecture that Kubernetes has; use for example amd64 or arm64',
+  );
 /** One for all hosts, or one for each processor. */
 const sha256 = z.union([hash, z.record(architecture, hash)]);
 
