@@ -226,6 +226,7 @@ const EVERY_PREVIEW: Complete<PreviewView> = {
       reason: '',
       problems: [''],
       timeZone: '',
+      paused: 'plan',
       stages: [
         {
           command: 0,

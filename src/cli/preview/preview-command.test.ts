@@ -17,6 +17,7 @@ import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-p
 import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
 import { DIALECTS } from '../../dialects/registry.ts';
+import { PAUSE_ANNOTATION } from '../../engine/model/controls.ts';
 import { because } from '../../engine/model/reasons.ts';
 import {
   annotated,
@@ -605,4 +606,36 @@ test('hosts on cgroup v1 hold the whole plan before its first drain, and are nam
   expect(text).toContain(
     'w2, w3: the host has cgroup v1, which the kubelet of v1.36.3+k0s.2 refuses: boot it with cgroup v2, or set failCgroupV1: false in its worker profile and restart k0s; an agent with --allow-cgroup-v1 does not ask (HostUnfit)',
   );
+});
+
+test('a plan that is paused says so beside what holds it first', async () => {
+  const paused = {
+    ...plan,
+    metadata: { ...plan.metadata, annotations: { [PAUSE_ANNOTATION]: 'true' } },
+  };
+  const view = await preview('autopilot', paused, workers);
+  const first = { code: 'DownloadImpossible', message: 'w1 cannot download it' } as const;
+  const wait = {
+    gate: 'downloads-possible',
+    reason: first,
+    since: later(0),
+    ofStage: true,
+  } as const;
+  const text = textOf({ ...view, waits: [wait] });
+  expect(text).toContain('Plan autopilot (id1)  new, paused\n');
+  expect(text).toContain(
+    '  paused   the plan is paused, too: nothing new starts until it is resumed\n',
+  );
+  // Where the pause is the first thing that holds it, the wait has said it.
+  expect(textOf(view)).not.toContain('is paused, too');
+});
+
+test('a selector that no node matches: the same is said of a Plan of k0s and one of Rancher', async () => {
+  const none = { workers: selected('pool=nobody') };
+  const ours = buildPlan({ commands: [{ k0supdate: buildUpdate({ targets: none }) }] });
+  const theirs = buildCattlePlan('p', { nodeSelector: { matchLabels: { pool: 'nobody' } } });
+  const nothing =
+    '\n  problem  the plan lists or selects no target, so it does nothing: check its selectors and limits\n';
+  expect(textOf(await preview('autopilot', ours, workers))).toContain(nothing);
+  expect(textOf(await preview('cattle', theirs, workers))).toContain(nothing);
 });

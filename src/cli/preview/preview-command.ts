@@ -3,7 +3,7 @@ import { planKind } from '../../api/autopilot/plan.ts';
 import { nameOf, type ReadObject, readObjects } from '../../api/read-object.ts';
 import { cattlePlanKind } from '../../api/schemas.ts';
 import { refusalsOf, versionVerdict } from '../../engine/assess/advance.ts';
-import { planEndOf } from '../../engine/assess/ended.ts';
+import { NOTHING_DONE, planEndOf } from '../../engine/assess/ended.ts';
 import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -23,7 +23,7 @@ import {
   viewOfFault,
 } from '../status/observe.ts';
 import { inSession, type SessionParts } from '../status/status-session.ts';
-import { harmless } from '../status/view.ts';
+import { harmless, type PlanView } from '../status/view.ts';
 import { lookAtDrains, policyRule } from './findings.ts';
 import { type PlanPreview, problemsOf, renderPreview } from './view.ts';
 import { durationOf, stagePreviews } from './waves.ts';
@@ -153,6 +153,15 @@ function previewOfFault(fault: UnreadablePlan): PlanPreview {
   return { dialect, kind, name, id, phase, reason, waits, stages: [] };
 }
 
+const NOTHING =
+  'the plan lists or selects no target, so it does nothing: check its selectors and limits';
+
+/** In every dialect the same: some end such a plan at once, others wait for a node that it selects. */
+function doesNothing({ phase, reason, stages }: PlanView): boolean {
+  const isOtherReason = reason !== undefined && reason !== NOTHING_DONE.message;
+  return phase === 'new' && !isOtherReason && stages.every(({ targets }) => targets.length === 0);
+}
+
 async function previewAt(
   inspection: Inspection,
   parts: ViewParts,
@@ -164,7 +173,8 @@ async function previewAt(
   const policy = policyRule(parts.policies, inspection.dialect.name, inspection.plan);
   const stages = stagePreviews(view, inspection, now);
   const duration = durationOf(stages, inspection, now);
-  const { dialect, kind, name, id, phase, reason, timeZone, waits, cordoned, warnings } = view;
+  const { dialect, kind, name, id, phase, timeZone, paused } = view;
+  const { waits, cordoned, warnings } = view;
   const refusals = isFinal(inspection.snapshot.rollout) ? [] : refusalsOf({ ...inspection, now });
   const isOrdered =
     inspection.dialect.ordersByUid !== true || (inspection.plan.metadata.uid ?? '') !== '';
@@ -182,9 +192,10 @@ async function previewAt(
     id,
     phase,
     present,
-    reason,
+    reason: doesNothing(view) ? NOTHING : view.reason,
     problems: refusals.length > 0 ? refusals.map(({ message }) => message) : undefined,
     timeZone,
+    paused,
     stages,
     waits,
     cordoned,

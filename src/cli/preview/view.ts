@@ -6,7 +6,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { timeWithZone } from '../../util/maintenance-windows.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import type { LeaderView } from '../status/load.ts';
-import { cordonLines, isRoutine } from '../status/sentences.ts';
+import { cordonLines, isRoutine, pauseLines, toldOnce } from '../status/sentences.ts';
 import { noteLines, titleOf } from '../status/text.ts';
 import type { PlanView } from '../status/view.ts';
 import type { PlanDrainPreview, PolicyRule } from './findings.ts';
@@ -23,6 +23,7 @@ export interface PlanPreview
     | 'phase'
     | 'reason'
     | 'timeZone'
+    | 'paused'
     | 'waits'
     | 'cordoned'
     | 'warnings'
@@ -49,7 +50,7 @@ const [MOST_WAVES, MOST_NAMES, MOST_BLOCKED] = [12, 8, 12];
 
 /** `now` in milliseconds since the epoch. */
 export function renderPreview(view: PreviewView, now: number): string {
-  const blocks = view.plans.map((plan) => renderPlan(plan).join('\n'));
+  const blocks = toldOnce(view.plans).map((plan) => renderPlan(plan).join('\n'));
   const notes = noteLines(view, now).map((line) => `${line}\n`);
   return `${notes.join('')}${blocks.length > 0 ? blocks.join('\n\n') : 'There is no plan to preview: all have ended, or none exists.'}\n`;
 }
@@ -71,9 +72,12 @@ function renderPlan(plan: PlanPreview): string[] {
     ({ done, there, moving, waves, selection }) =>
       done + there.length + moving.length + waves.length > 0 || selection !== undefined,
   );
+  const hasTargets = stages.some(
+    ({ done, there, moving, waves }) => done + there.length + moving.length + waves.length > 0,
+  );
   const problems = problemsOf(plan);
   return [
-    `${titleOf({ kind, name, id })}  ${phase}`,
+    `${titleOf({ kind, name, id })}  ${phase}${plan.paused === undefined ? '' : ', paused'}`,
     ...(present === undefined
       ? []
       : [line('present', `the cluster has a plan of that name: ${present}`)]),
@@ -83,15 +87,16 @@ function renderPlan(plan: PlanPreview): string[] {
       : []),
     ...found.flatMap(stageLines),
     ...waits.map((wait) => line('waits', waitText(wait))),
+    ...pauseLines(plan).map((text) => line('paused', text)),
     ...cordonLines(plan).map((text) => line('cordon', text)),
     ...warnings.map((text) => line('warning', text)),
     ...(plan.drains ? drainLines(plan.drains) : []),
     // A plan that will be refused takes no time.
     ...(plan.duration && problems.length === 0 ? durationLines(plan.duration, plan.timeZone) : []),
     ...unseen.map((what) => line('unknown', what)),
-    ...(found.length === 0 && reason === undefined
-      ? [line('nothing', 'the plan lists or selects no target: check its selectors and limits')]
-      : []),
+    ...(hasTargets || reason !== undefined
+      ? []
+      : [line('nothing', 'the plan lists or selects no target: check its selectors and limits')]),
   ];
 }
 

@@ -4,7 +4,7 @@ import { writeYaml } from '../../util/yaml.ts';
 import { drawOn, mediumOf, type Output } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import { runnerOf } from '../plan-runners.ts';
-import { isRoutine, percentOf, withoutReports } from './sentences.ts';
+import { isRoutine, percentOf, toldOnce, withoutReports } from './sentences.ts';
 import { fullNameOf, isOpen, noteLines, notesOf, progressOf, renderPlan, stateOf } from './text.ts';
 import type { PlanView, StatusView } from './view.ts';
 
@@ -24,7 +24,7 @@ function renderLines(view: StatusView, form: 'text' | 'wide', now: number, shape
   const notes = noteLines(view, now).flatMap((line) => wrapped(line, medium.width));
   const painted = notes.map((line) => medium.paint('yellow', line));
   if (view.plans.length === 0) return [...painted, 'There is no plan.'];
-  const blocks = view.plans.map((plan) => renderPlan(plan, form, now, medium));
+  const blocks = toldOnce(view.plans).map((plan) => renderPlan(plan, form, now, medium));
   return [...painted, ...blocks.flatMap((block, index) => (index === 0 ? block : ['', ...block]))];
 }
 
@@ -71,7 +71,7 @@ export function changesBetween(
     ...[...known.values()]
       .filter(({ uid }) => !left.has(uid))
       .map((plan) => `${subjectOf(plan)} is gone`),
-    ...after.plans.flatMap((plan) => changesOf(known.get(plan.uid), plan)),
+    ...toldOnce(after.plans).flatMap((plan) => changesOf(known.get(plan.uid), plan)),
   ].map((line) => `${rfc3339(now)} ${line}`);
 }
 
@@ -118,7 +118,7 @@ function progressSince(before: PlanView, after: PlanView): string[] {
 
 /** The first view gets sums instead of a line for each target that is done. */
 function eventsOf(plan: PlanView, isFirst = false): string[] {
-  const { reason, stages, waits } = plan;
+  const { reason, stages, waits, warnings = [] } = plan;
   const targets = stages.flatMap(({ role, targets }) =>
     targets.map((target) => ({ ...target, role })),
   );
@@ -138,6 +138,7 @@ function eventsOf(plan: PlanView, isFirst = false): string[] {
         ({ target = '', reason: { code, message } }) =>
           `${target && `${target} `}waits (${code}): ${withoutReports(message, plan)}`,
       ),
+    ...warnings.map((warning) => `warns: ${warning}`),
     `${stateOf(plan)}${reason ? `: ${withoutReports(reason, plan)}` : ''}`,
   ];
 }

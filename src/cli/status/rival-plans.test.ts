@@ -12,6 +12,7 @@ import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../api/cattle/plan.ts';
 import { cattlePlans } from '../../api/kinds.ts';
 import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
+import { latestHash } from '../../dialects/cattle/plan/latest.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
 import { mediumOf } from '../output.ts';
 import { previewNew, previewOpen } from '../preview/preview-command.ts';
@@ -19,7 +20,7 @@ import { renderPreview } from '../preview/view.ts';
 import { validate } from '../validate.ts';
 import { whyLines } from '../why/why-command.ts';
 import { observe } from './observe.ts';
-import { render } from './render.ts';
+import { changesBetween, render } from './render.ts';
 
 const NOW = T0 + MINUTE;
 const LOOK = { hasColours: false, size: () => ({ columns: 400, rows: 24 }) };
@@ -36,8 +37,7 @@ const hosts = ['a', 'b', 'c'].map((name) =>
 );
 const WORKERS = { matchLabels: { [WORKER]: 'true' } };
 const SERVERS = { matchExpressions: [{ key: WORKER, operator: 'DoesNotExist' }] };
-const REMEDY =
-  'each Node gets one version after the other, so give both Plans the same version, or selectors that no Node meets twice';
+const REMEDY = 'give both one version, or selectors that share no Node';
 
 function sceneOf(...plans: readonly CattlePlan[]) {
   const world = buildWorldOf([nodes, hosts], [jobs, []], [cattlePlans, plans]);
@@ -54,20 +54,51 @@ const pair = (one: Partial<CattleSpec>, other: Partial<CattleSpec>) =>
 
 test('status, why and preview name both Plans, a Node and both versions', async () => {
   const scene = sceneOf(...pair(older, { ...newer, nodeSelector: WORKERS }));
-  const warning = `Plan system-upgrade/one (version v1.35.1-k3s1) and Plan system-upgrade/other (version v1.36.0-k3s1) both select Node b and 1 more: ${REMEDY}`;
+  const warning = `Plans system-upgrade/one (v1.35.1-k3s1) and system-upgrade/other (v1.36.0-k3s1) both select Node b and 1 more: ${REMEDY}`;
   const plans = await observe(scene, buildViewParts(), NOW);
   expect(plans[0]?.warnings).toEqual([warning]);
-  expect(plans[1]?.warnings?.[0]).toContain('Plan system-upgrade/other (version v1.36.0-k3s1) and');
+  expect(plans[1]?.warnings).toEqual([warning]);
   const view = { leader: LEADER, plans };
   const previews = await previewOpen([scene], buildViewParts(), NOW);
   for (const text of [
     render(view, 'text', NOW, LOOK),
     whyLines(view, undefined, NOW, mediumOf(LOOK)).join('\n'),
     renderPreview({ leader: LEADER, plans: previews }, NOW),
-  ])
+  ]) {
     expect(text).toMatch(
-      /\n {2}warning +Plan system-upgrade\/one .* both select Node b and 1 more/,
+      /\n {2}warning +Plans system-upgrade\/one .* both select Node b and 1 more/,
     );
+    expect(text.split('both select')).toHaveLength(2);
+  }
+});
+
+test('a watch in a pipe warns once, and an ended plan warns of nothing', async () => {
+  const scene = sceneOf(...pair(older, { ...newer, nodeSelector: WORKERS }));
+  const plans = await observe(scene, buildViewParts(), NOW);
+  const view = { leader: LEADER, plans };
+  const lines = changesBetween(undefined, view, NOW);
+  expect(lines.filter((line) => line.includes(' warns: Plans '))).toHaveLength(1);
+  expect(changesBetween(view, view, NOW)).toEqual([]);
+  const [one, other] = pair(older, newer);
+  const hash = latestHash(one, 'v1.35.1-k3s1', []);
+  const conditions = [
+    { type: 'Validated', status: 'True', reason: 'PlanIsValid' },
+    { type: 'LatestResolved', status: 'True', reason: 'Version' },
+    { type: 'Complete', status: 'True' },
+  ];
+  const status = { latestVersion: 'v1.35.1-k3s1', latestHash: hash, conditions };
+  const label = { 'plan.upgrade.cattle.io/one': hash };
+  const upgraded = hosts.map((host) => ({
+    ...host,
+    metadata: { ...host.metadata, labels: { ...host.metadata.labels, ...label } },
+  }));
+  const both = [{ ...one, status } as CattlePlan, other];
+  const world = buildWorldOf([nodes, upgraded], [jobs, []], [cattlePlans, both]);
+  const scenes = { dialect: cattleView, plans: () => both, world };
+  const [ended, open] = await observe(scenes, buildViewParts(), NOW);
+  expect([ended?.phase, open?.phase]).toEqual(['done', 'new']);
+  expect(open?.warnings).toHaveLength(1);
+  expect(ended?.warnings).toBeUndefined();
 });
 
 test.each<[string, Partial<CattleSpec>, Partial<CattleSpec>]>([
@@ -165,7 +196,7 @@ test.each<[string, Selector, Selector]>([
     );
     expect(told.match(/warning/g)).toHaveLength(1);
     expect(told).toContain(
-      `1.yaml: warning: Plan system-upgrade/other (version v1.36.0-k3s1) and Plan system-upgrade/one (version v1.35.1-k3s1) both select the same Nodes: ${REMEDY}\n`,
+      `1.yaml: warning: Plans system-upgrade/one (v1.35.1-k3s1) and system-upgrade/other (v1.36.0-k3s1) both select the same Nodes: ${REMEDY}\n`,
     );
   }
 });

@@ -160,6 +160,29 @@ export function waitLines(plan: PlanView, now: number): string[] {
   });
 }
 
+/** Of a paused plan whose waits name only what holds it before the pause does: people fix that, and wonder that nothing starts. */
+export function pauseLines({
+  paused,
+  waits,
+  phase,
+}: Pick<PlanView, 'paused' | 'waits' | 'phase'>): string[] {
+  const isOpen = phase === 'new' || phase === 'running';
+  const isTold = waits.some(({ reason }) => reason.code === 'Paused');
+  if (paused === undefined || !isOpen || isTold) return [];
+  const what = paused === 'plan' ? 'the plan' : 'its policy';
+  return [`${what} is paused, too: nothing new starts until it is resumed`];
+}
+
+/** What two plans warn of, such as each other, is shown with the first. */
+export function toldOnce<T extends Pick<PlanView, 'warnings'>>(plans: readonly T[]): T[] {
+  const told = new Set<string>();
+  return plans.map((plan) => {
+    const warnings = plan.warnings?.filter((warning) => !told.has(warning));
+    for (const warning of warnings ?? []) told.add(warning);
+    return { ...plan, warnings };
+  });
+}
+
 /** One line for all targets of which the same is said. */
 function alikeLines(plan: PlanView, waits: readonly Wait[], now: number): string[] {
   const alike = Map.groupBy(waits, ({ target, reason }) =>

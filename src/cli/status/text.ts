@@ -40,6 +40,7 @@ export function renderPlan(
     { heading: 'why', lines: sentences.reasonLines(plan, failed), style: 'red' },
     stoppedSection(plan),
     { heading: 'waits', lines: sentences.waitLines(plan, now), style: 'yellow' },
+    { heading: 'paused', lines: sentences.pauseLines(plan) },
     {
       heading: 'ends',
       lines: sentences.endLines(plan.waits.filter((wait) => !sentences.isRoutine(wait))),

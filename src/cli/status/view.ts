@@ -160,7 +160,8 @@ export function viewOf(dialect: Pick<Dialect, 'name'>, look: ViewInput): PlanVie
     ...(controls.paused || policy.paused ? { paused: controls.paused ? 'plan' : 'policy' } : {}),
     abort: controls.abort,
     cordoned: cordoned.length === 0 ? undefined : cordoned,
-    warnings: warnings.length === 0 ? undefined : warnings,
+    // What is only about what comes, such as another plan for the same nodes, an ended plan has no use for.
+    warnings: warnings.length === 0 || isFinal(rollout) ? undefined : warnings,
     unseen: unseen.length === 0 ? undefined : unseen,
   });
 }

@@ -38,7 +38,9 @@ export function whyLines(
   const { plans } = status;
   if (plans.length === 0 && node === undefined)
     return [...text.noteLines(status, now), 'There is no plan.'];
-  const blocks = plans.flatMap((plan) =>
+  // Of one node each block stands for itself.
+  const shown = node === undefined ? sentences.toldOnce(plans) : plans;
+  const blocks = shown.flatMap((plan) =>
     node === undefined
       ? [
           [

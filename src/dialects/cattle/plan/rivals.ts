@@ -11,8 +11,7 @@ import { sameJson } from '../../../util/json.ts';
 import { resolveLatest } from './latest.ts';
 import { isInstaller, selects } from './names.ts';
 
-const REMEDY =
-  'each Node gets one version after the other, so give both Plans the same version, or selectors that no Node meets twice';
+const REMEDY = 'give both one version, or selectors that share no Node';
 
 /** By the Nodes of the cluster, one sentence for each other Plan. Of two with the same name, the later one counts. */
 export function rivalsInCluster(
@@ -47,11 +46,13 @@ export function rivalsAmong(plan: CattlePlan, others: readonly CattlePlan[]): st
 }
 
 function sentenceOf(plan: CattlePlan, other: CattlePlan, which: string): string {
-  return `${titleOf(plan)} and ${titleOf(other)} both select ${which}: ${REMEDY}`;
+  // Both Plans say the same sentence, so that a list of plans can have it once.
+  const titles = [titleOf(plan), titleOf(other)].toSorted();
+  return `Plans ${titles.join(' and ')} both select ${which}: ${REMEDY}`;
 }
 
 function titleOf(plan: CattlePlan): string {
-  return `Plan ${nameOf(plan)} (version ${versionOf(plan)})`;
+  return `${nameOf(plan)} (${versionOf(plan)})`;
 }
 
 function nameOf({ metadata: { name, namespace = 'default' } }: KubeObject): string {
