@@ -8,7 +8,7 @@ import type { UpgradePolicy } from '../api/refit/upgrade-policy.ts';
 import { cattlePlanKind, upgradePolicyKind } from '../api/schemas.ts';
 import { problemsOf, targetProblems } from '../dialects/autopilot/plan/problems.ts';
 import { setProblems } from '../dialects/capi/hooks/updaters/updater-sets.ts';
-import { resolveLatest } from '../dialects/cattle/plan/latest.ts';
+import { resolveLatest, unknownDigestPaths } from '../dialects/cattle/plan/latest.ts';
 import { rivalsAmong } from '../dialects/cattle/plan/rivals.ts';
 import { type Manifest, parseManifest } from '../dialects/kubeadm/plan/manifest.ts';
 import { readPolicy } from '../engine/policy/read-policy.ts';
@@ -133,6 +133,10 @@ function judgeCattlePlan(plan: CattlePlan): Judgement {
     ...((concurrency ?? 0) > 0
       ? []
       : [`spec.concurrency: is ${concurrency ?? 'missing'}, ${nobody}; use 1`]),
+    ...unknownDigestPaths(plan).map(
+      (path) =>
+        `metadata.annotations[upgrade.cattle.io/digest]: ${JSON.stringify(path)} names no field that the Plan has, so no change there starts it again; use for example spec.upgrade`,
+    ),
   ];
   return { title, problems: own, warnings, page: 'docs/guides/system-upgrade-controller.md', plan };
 }

@@ -55,6 +55,12 @@ export function digestOf(plan: CattlePlan, paths: string): string {
     .join('');
 }
 
+/** The paths of the digest annotation that name no field of the Plan: a change there changes no hash. */
+export function unknownDigestPaths(plan: CattlePlan): string[] {
+  const paths = plan.metadata.annotations?.[DIGEST_ANNOTATION] ?? '';
+  return paths === '' ? [] : paths.split(',').filter((path) => digestOf(plan, path) === '');
+}
+
 /** As Go prints values: `map[a:1 b:[x y]]`. */
 function print(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(print).join(' ')}]`;
