@@ -102,3 +102,18 @@ test('a mistake in the second Plan is named with its place, and the first one is
   );
   expect(shown).toContain('Plan server-plan');
 });
+
+test('a policy beside the Plans that cannot be read is a problem, and one that can is left out', async () => {
+  const policy = `apiVersion: upgrade.refit.dev/v1alpha1
+kind: UpgradePolicy
+metadata: { name: nightly }
+spec: { windows: [{ start: "22:00", length: 4h, timeZone: UTC }] }
+`;
+  const wrong = await previewOf(`${SERVER}---\n${policy.replace('22:00', '9:5')}`);
+  expect(wrong.refusal).toMatch(
+    /^REFIT_FILE: plans\.yaml: document 2: spec\.windows\[0\]\.start: "9:5" is not a time of day;/,
+  );
+  const right = await previewOf(`${SERVER}---\n${policy}`);
+  expect(right.refusal).toBe('');
+  expect(right.shown).toContain('Plan server-plan');
+});

@@ -1,10 +1,12 @@
 /** Implements `refit preview`: what a plan would do on this cluster, from the controller's own decision. Writes nothing. */
 import { planKind } from '../../api/autopilot/plan.ts';
 import { nameOf, type ReadObject, readObjects } from '../../api/read-object.ts';
-import { cattlePlanKind } from '../../api/schemas.ts';
+import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
+import { cattlePlanKind, upgradePolicyKind } from '../../api/schemas.ts';
 import { refusalsOf, versionVerdict } from '../../engine/assess/advance.ts';
 import { NOTHING_DONE, planEndOf } from '../../engine/assess/ended.ts';
 import { isFinal, type Rollout } from '../../engine/model/rollout.ts';
+import { readPolicy } from '../../engine/policy/read-policy.ts';
 import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -73,13 +75,24 @@ export async function showPreview(flags: PreviewFlags, parts: SessionParts): Pro
   });
 }
 
-/** Objects of other kinds are left out: a policy counts once it is in the cluster. */
+/** Objects of other kinds are left out: a policy counts once it is in the cluster. A policy that is wrong is a problem nevertheless. */
 async function plansIn(paths: readonly string[]): Promise<ReadObject[]> {
   const files = await readInputs(paths);
-  const read = files.map(({ path, text }) => readObjects(text, path, KINDS));
-  const plans = read.flatMap(({ objects }) => objects);
+  const read = files.map(({ path, text }) =>
+    readObjects(text, path, [...KINDS, upgradePolicyKind]),
+  );
+  const objects = read.flatMap((each) => each.objects);
+  const plans = objects.filter(({ kind }) => kind !== upgradePolicyKind);
+  const policies = objects.filter(({ kind }) => kind === upgradePolicyKind);
   const problems = read.flatMap((each) => each.problems);
-  const others = read.flatMap((each) => each.others);
+  for (const { place, object } of policies) {
+    const wrong = readPolicy(object as UpgradePolicy).problems;
+    problems.push(...wrong.map(({ message }) => `${place}: ${message}`));
+  }
+  const others = [
+    ...read.flatMap((each) => each.others),
+    ...policies.map(({ place, kind }) => `${place}: holds ${nameOf(kind)}`),
+  ];
   if (plans.length === 0) problems.push(...others.map((found) => `${found}, expected ${EXPECTED}`));
   if (problems.length === 0) return plans;
   throw new RefitError('REFIT_FILE', '', {
