@@ -46,9 +46,10 @@ async function carryOut(control: Control, session: Session, flags: ControlFlags,
     throw new RefitError('REFIT_CONTROL', noPlan(plansIn(loaded), { plan: flags.plan }));
   let inspection = choosePlan(inspections, flags.plan, control.isMeant);
   const { dialect } = inspection;
+  const hasOthers = inspections.length > 1;
   for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
     const view = viewAt(inspection, now);
-    const change = control({ ...inspection, view }, now);
+    const change = control({ ...inspection, view, hasOthers }, now);
     if (!change.annotations || (await write(session, inspection, change))) return { change, view };
     const { name, namespace } = inspection.plan.metadata;
     const plan = await client.get(dialect.plans, name, { namespace, abort });

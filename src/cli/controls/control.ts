@@ -5,6 +5,8 @@ import type { PlanView } from '../status/view.ts';
 
 export interface ControlledPlan extends Inspection {
   readonly view: PlanView;
+  /** True if a command without `--plan` may not find this plan, because there are others. */
+  readonly hasOthers?: boolean;
 }
 
 export interface PlanChange {

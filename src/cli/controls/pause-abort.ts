@@ -18,19 +18,22 @@ import { RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
 import { runnerOf } from '../plan-runners.ts';
 import { viewAt } from '../status/observe.ts';
+import { refOf } from '../status/plan-names.ts';
 import { isMoving } from '../status/sentences.ts';
 import { stateOf, titleOf, toDo } from '../status/text.ts';
 import { userName } from '../user-name.ts';
 import { type Control, type ControlledPlan, inProgress, type PlanChange } from './control.ts';
 
-export function pause({ snapshot, view }: ControlledPlan, now: number): PlanChange {
+export function pause(plan: ControlledPlan, now: number): PlanChange {
+  const { snapshot, view } = plan;
   const title = titleOf(view);
   const { paused, abort } = snapshot.controls;
   const isOver = isFinal(snapshot.rollout) && runnerOf(view.dialect).corrected === undefined;
   const state = abort === undefined ? stateOf(view) : `was aborted (${abort})`;
   if (abort !== undefined || isOver)
     throw new RefitError('REFIT_CONTROL', `${title} ${state}: nothing is left to pause`);
-  const next = [inProgress(view, now), 'No new node starts until `refit resume`.'];
+  const flag = plan.hasOthers === true ? ` --plan ${refOf(plan)}` : '';
+  const next = [inProgress(view, now), `No new node starts until \`refit resume${flag}\`.`];
   if (paused) return { said: [`${title} is already paused.`, ...next] };
   return {
     annotations: { [PAUSE_ANNOTATION]: rfc3339(now) },

@@ -227,7 +227,15 @@ test('while its channel is down a Plan can be paused: it is not over', async () 
   const inspection = await inspect({ dialect: cattleView, world }, plan, buildViewParts(), NOW);
   const view = viewAt(inspection, NOW);
   expect(view.phase).toBe('invalid');
-  expect(pause({ ...inspection, view }, NOW).said[0]).toBe('Plan system-upgrade/p is paused.');
+  const said = pause({ ...inspection, view }, NOW).said;
+  expect([said[0], said[2]]).toEqual([
+    'Plan system-upgrade/p is paused.',
+    'No new node starts until `refit resume`.',
+  ]);
+  // Beside other plans, the command has to name this one.
+  expect(pause({ ...inspection, view, hasOthers: true }, NOW).said[2]).toBe(
+    'No new node starts until `refit resume --plan cattle/system-upgrade/p`.',
+  );
 });
 
 test('a Plan that was aborted and has ended is neither paused, nor is a node retried where none may start', async () => {
