@@ -3,7 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { daemonSets, keyOf, type OwnerReference, type Pod } from '../kube/resources.ts';
 import { parseLabelSelector } from '../kube/selectors.ts';
 import { isNotFound } from '../kube/status-error.ts';
-import { listedSentences } from '../util/phrases.ts';
+import { listedOneByOne } from '../util/phrases.ts';
 import { isOwnPod } from './own-pods.ts';
 import type { PodRule, podRulesOf } from './pod-rules.ts';
 
@@ -39,7 +39,7 @@ export function describeRefusedPods(
   most = Number.POSITIVE_INFINITY,
 ): string {
   const sentences = refused.map(({ pod, reason }) => `${pod} ${reason}`);
-  return `${listedSentences(sentences, most)}; ${liftsOf(refused)} of an UpgradePolicy lifts this`;
+  return `${listedOneByOne(sentences, most)}; ${liftsOf(refused)} of an UpgradePolicy lifts this`;
 }
 
 /** What is known beside a pod itself. `isOrphaned`: its DaemonSet is gone. */

@@ -11,8 +11,23 @@ export function listed(names: readonly string[], most = 5): string {
   return names.length > most ? `${shown} and ${names.length - most} more` : shown;
 }
 
-/** `a is gone; b is gone; and 3 more`. */
+/** `a is gone; the same holds for b; c is not Ready; and 3 more`. Each sentence begins with the name that it is about. */
 export function listedSentences(sentences: readonly string[], most = 5): string {
+  const alike = Map.groupBy(sentences, (sentence) => sentence.slice(nameIn(sentence).length));
+  const told = [...alike.values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return [];
+    const names = new Set(others.map((each) => nameIn(each).replace(/[:,]$/, '')));
+    return names.size === 0 ? first : `${first}; the same holds for ${listed([...names], most)}`;
+  });
+  return listedOneByOne(told, most);
+}
+
+/** `a is gone; b is gone; and 3 more`: also where several say the same. */
+export function listedOneByOne(sentences: readonly string[], most = 5): string {
   const rest = sentences.length - most;
   return [...sentences.slice(0, most), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+}
+
+function nameIn(sentence: string): string {
+  return sentence.split(' ', 1)[0] ?? '';
 }
