@@ -14,7 +14,7 @@ function configOf(name: string, zone?: string): UpdateConfig {
     kind: 'UpdateConfig',
     metadata: { name, ...(zone && { annotations: { [TIME_ZONE_ANNOTATION]: zone } }) },
     spec: { channel: 'stable' },
-  } as UpdateConfig;
+  };
 }
 
 function waiting(name: string, zone?: string): UpdateConfig {
