@@ -11,6 +11,7 @@ import type { Effects } from './execute/writes.ts';
 import { because } from './model/reasons.ts';
 import type { RolloutPolicy } from './policy/rollout-policy.ts';
 import type { Reporter } from './report/reporter.ts';
+import { frozenWorld } from './snapshot/frozen-world.ts';
 import { gather } from './snapshot/gather.ts';
 import type { Prober } from './snapshot/probes.ts';
 import { termMemory } from './snapshot/term-memory.ts';
@@ -33,6 +34,7 @@ type Reconcile = (key: string, context?: Partial<ReconcileContext>) => Promise<R
 /** For one term of leadership. */
 export function createReconciler(options: ReconcilerOptions): Reconcile {
   const { dialect, world, plans, clock, reporter } = options;
+  const kinds = dialect.watched.map(({ resource }) => resource);
   const memory = termMemory(options, (rollout, at, reason) =>
     reporter?.refused(rollout, at, reason),
   );
@@ -57,7 +59,8 @@ export function createReconciler(options: ReconcilerOptions): Reconcile {
       const now = clock.now();
       const plan = withRunBegun(options, stored, policy, now);
       const known = { ...memory.knownOf(key, answers, policy), hasRecorded };
-      const assessment = assess(gather(dialect, plan, world, now, known), policy, now);
+      const snapshot = gather(dialect, plan, frozenWorld(world, kinds), now, known);
+      const assessment = assess(snapshot, policy, now);
       let outcome: Outcome;
       try {
         outcome = await execute(parts, answers, { plan, assessment }, commandsFor(assessment));

@@ -7,7 +7,13 @@ import type { Dialect } from '../../src/engine/contract/dialect.ts';
 import { createReconciler } from '../../src/engine/loop.ts';
 import type { Role } from '../../src/engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../src/engine/policy/rollout-policy.ts';
-import { OwnWrites, type View, type Views, viewsOf } from '../../src/engine/snapshot/world.ts';
+import {
+  NOTHING,
+  OwnWrites,
+  type View,
+  type Views,
+  viewsOf,
+} from '../../src/engine/snapshot/world.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import {
   type KubeList,
@@ -116,12 +122,10 @@ function drainsIn({ drains, now }: LeaderView, { begun }: { begun: string[] }): 
 
 export const realLeader = leaderWith(autopilot);
 
-/** Each role's objects under the kind that the dialect gives it. */
+/** Each role's objects under the kind that the dialect gives it. The other kinds that it watches have no objects. */
 export function viewsOfRoles({ controller, worker }: LeaderView['objects']): Views {
-  return viewsOf([
-    [controlNodes, viewOf(controller)],
-    [nodes, viewOf(worker)],
-  ]);
+  const empty = autopilot.watched.map(({ resource }) => [resource, NOTHING] as const);
+  return viewsOf([...empty, [controlNodes, viewOf(controller)], [nodes, viewOf(worker)]]);
 }
 
 function viewOf<T extends KubeObject>(objects: readonly T[]): View<T> {

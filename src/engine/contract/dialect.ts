@@ -22,8 +22,8 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 export interface World {
   list<T extends KubeObject>(resource: Resource<T>): readonly T[];
   get<T extends KubeObject>(resource: Resource<T>, name: string, namespace?: string): T | undefined;
-  /** True while the watch has not shown our own write of the object: it may lack earlier writes of others, too. */
-  lacks?(resource: Resource, name: string): boolean;
+  /** Names of the objects whose own write the watch has not shown yet: it may lack earlier writes of others, too. */
+  outdated?(resource: Resource): ReadonlySet<string>;
 }
 
 export interface Dialect<P extends KubeObject = KubeObject> extends Capabilities<P> {

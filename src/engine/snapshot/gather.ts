@@ -164,7 +164,7 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
       return dialect.unnamedCordon(world, rollout, stage, target, plan) ?? 'unknown';
     },
     claimNeed: node && dialect.claims?.(node),
-    isNodeOutdated: node && world.lacks?.(nodes, node.metadata.name),
+    isNodeOutdated: node && world.outdated?.(nodes).has(node.metadata.name),
     drainPreview:
       node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),
     drain: node && known.drainOf?.(node.metadata.name, ownerOf(rollout, target)),

@@ -28,8 +28,7 @@ export function freshWorld(views: Views, ownWrites: OwnWrites): World {
     get: (resource, name, namespace) =>
       ownWrites.latest(resource, views(resource), name, namespace),
     list: (resource) => ownWrites.latestOfAll(resource, views(resource)),
-    lacks: (resource, name) =>
-      ownWrites.latest(resource, views(resource), name) !== views(resource).get(name),
+    outdated: (resource) => ownWrites.unseen(resource, views(resource)),
   };
 }
 
@@ -108,6 +107,17 @@ export class OwnWrites {
       return seen;
     }
     return object as T;
+  }
+
+  /** Names of the objects whose last own write the view has not shown yet. */
+  unseen<T extends KubeObject>(resource: Resource<T>, view: View<T>): ReadonlySet<string> {
+    const names = new Set<string>();
+    for (const { object } of [...this.#of(resource).values()]) {
+      const { name, namespace } = object.metadata;
+      if (this.latest(resource, view, name, namespace) !== view.get(name, namespace))
+        names.add(name);
+    }
+    return names;
   }
 
   /** The list of the view itself while it lacks nothing. The same list while nothing changes. */

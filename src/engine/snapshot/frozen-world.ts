@@ -1,0 +1,29 @@
+/** The world of one snapshot: it stays as it was when the snapshot was taken, whatever watches bring meanwhile. */
+import { type KubeObject, keyAt, keyOf, type Resource } from '../../kube/resources.ts';
+import { onceForEach } from '../../util/memo.ts';
+import type { World } from '../contract/dialect.ts';
+import { kindOf } from './world.ts';
+
+/** Lists are replaced when an object changes, and never changed themselves: so to keep the list is to keep its objects. */
+export function frozenWorld(world: World, kinds: readonly Resource[]): World {
+  const lists = new Map(kinds.map((kind) => [kindOf(kind), world.list(kind)]));
+  const outdated = new Map(kinds.map((kind) => [kindOf(kind), world.outdated?.(kind)]));
+  const listOf = <T extends KubeObject>(kind: Resource<T>): readonly T[] => {
+    const list = lists.get(kindOf(kind));
+    if (!list) throw new Error(`${kind.plural} are not part of the snapshot`);
+    return list as readonly T[];
+  };
+  return {
+    list: listOf,
+    get: <T extends KubeObject>(kind: Resource<T>, name: string, namespace?: string) =>
+      byKey(listOf(kind)).get(keyAt(name, namespace)) as T | undefined,
+    outdated: (kind) => outdated.get(kindOf(kind)) ?? NONE,
+  };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Computed once for each list: a list of all Nodes stays the same for many snapshots. */
+const byKey = onceForEach(
+  (list: readonly KubeObject[]) => new Map(list.map((object) => [keyOf(object), object])),
+);
