@@ -16,10 +16,10 @@ import { type RecordedTurn, turnFromJson, turnToJson } from './turn-json.ts';
 /** All that is made of a turn. */
 function outcomeOf({ snapshot, policy, now }: RecordedTurn) {
   const assessment = assess(snapshot, policy, now);
-  const { of, snapshot: _snapshot, ...fields } = assessment;
+  const { stage, isStopping, isOverBudget, openSlots } = assessment;
   return {
-    fields,
-    evaluations: withStages(snapshot.rollout).map(({ stage, target }) => of(stage, target)),
+    fields: { stage, isStopping, isOverBudget, openSlots },
+    evaluations: withStages(snapshot.rollout).map((each) => assessment.of(each.stage, each.target)),
     commands: commandsFor(assessment),
     explanation: explainToPeople(assessment),
   };

@@ -48,6 +48,10 @@ export const toy: Dialect<
       const kind = answer === undefined ? 'sent' : answer === 'dry' ? 'succeeded' : 'failed';
       return { kind, attempt, since: attempt, message: `the paint is ${answer}` };
     },
+    touches(world, _rollout, _stage, { name }) {
+      const object = world.get(nodes, name);
+      return object && { resource: nodes, object };
+    },
     send(world, { id }, { stage, target: { name, since } }) {
       const object = structuredClone(world.get(nodes, name));
       const paint = `${id} ${since} ${stage.version}`;

@@ -69,6 +69,11 @@ export function annotationSignal({
       );
     },
 
+    touches(world, _rollout, stage, target) {
+      const object = objectOf(world, stage, target);
+      return object && { resource: resourceOf(stage), object };
+    },
+
     acknowledge(world, _rollout, stage, target, now) {
       const object = objectOf(world, stage, target);
       const next = ownMember(

@@ -187,6 +187,14 @@ export interface Signal<P extends KubeObject = KubeObject> {
   askedOf?(world: World, rollout: Rollout, stage: Stage, target: Target): string | undefined;
   /** Starts the attempt named by the target's `since`; undefined if its object does not exist. */
   send(world: World, rollout: Rollout, signalling: Signalling, plan: P): MaybeInstruction;
+  /** The object that shows whether the target has its signal; undefined if the signal writes no object. */
+  touches(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    plan: P,
+  ): TouchedObject | undefined;
   /** Tells the target that the leader did what it waits for; `now` in ms. */
   acknowledge?(
     world: World,
@@ -272,4 +280,9 @@ export interface ShardedRecord<P extends KubeObject> {
 export interface WorldObject {
   readonly resource: Resource;
   readonly object: KubeObject;
+}
+
+export interface TouchedObject extends WorldObject {
+  /** True if the signal creates it. Otherwise the signal replaces or deletes it as it was observed. */
+  readonly isAbsent?: boolean;
 }

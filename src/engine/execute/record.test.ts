@@ -8,7 +8,7 @@ import { buildTablePlan, tableDialect } from '../../../test/support/builders/tab
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
-import type { Dialect, Instruction, World } from '../contract/dialect.ts';
+import type { Dialect, TouchedObject, World } from '../contract/dialect.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import { OwnWrites } from '../snapshot/world.ts';
@@ -20,18 +20,18 @@ function rolloutWith(state: RecordedState): Rollout {
   return buildRollout([buildStage('worker', [buildTarget('w1', state)])]);
 }
 
-function telling(instruction: Instruction | undefined): Dialect<ReturnType<typeof buildTablePlan>> {
-  return { ...tableDialect, signal: { ...tableDialect.signal, send: () => instruction } };
+function touching(object: TouchedObject | undefined): Dialect<ReturnType<typeof buildTablePlan>> {
+  return { ...tableDialect, signal: { ...tableDialect.signal, touches: () => object } };
 }
 
 async function mayRelease(
   api: MemoryApi,
-  instruction: Instruction | undefined,
+  object: TouchedObject | undefined,
   after: RecordedState,
   before: RecordedState = 'intended',
 ) {
   const parts = {
-    dialect: telling(instruction),
+    dialect: touching(object),
     client: api.client,
     world: WORLD,
     ownWrites: new OwnWrites(),
@@ -48,25 +48,22 @@ async function mayRelease(
 test('an unchanged object has no signal; a changed one may have one', async () => {
   const api = new MemoryApi();
   const object = api.put(nodes, buildNode('w1'));
-  expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(true);
+  expect(await mayRelease(api, { resource: nodes, object }, 'pending')).toBe(true);
   api.put(nodes, object);
-  expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'pending')).toBe(
-    false,
-  );
+  expect(await mayRelease(api, { resource: nodes, object }, 'pending')).toBe(false);
 });
 
 test('an existing Job counts as signalled', async () => {
   const api = new MemoryApi();
-  const told = { kind: 'create', resource: jobs, object: { metadata: { name: 'job' } } } as const;
+  const told = { resource: jobs, object: { metadata: { name: 'job' } }, isAbsent: true };
   expect(await mayRelease(api, told, 'pending')).toBe(true);
   api.put(jobs, { metadata: { name: 'job' } });
   expect(await mayRelease(api, told, 'pending')).toBe(false);
 });
 
 test('work outside of the API is never on its way by a cache that is stale', async () => {
-  const begin = async (): Promise<void> => await Promise.reject(new Error('nothing begins'));
   const api = new MemoryApi();
-  expect(await mayRelease(api, { kind: 'begin', begin }, 'pending')).toBe(true);
+  expect(await mayRelease(api, undefined, 'pending')).toBe(true);
   expect(api.calls).toEqual([]);
 });
 
@@ -74,9 +71,7 @@ test('what was never signalled, or has ended, is given back without a request', 
   const api = new MemoryApi();
   const object = buildNode('gone');
   for (const before of ['failed', 'done', 'pending'] as const)
-    expect(
-      await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'pending', before),
-    ).toBe(true);
+    expect(await mayRelease(api, { resource: nodes, object }, 'pending', before)).toBe(true);
   expect(api.calls).toEqual([]);
 });
 
@@ -89,13 +84,13 @@ test('the signal that is looked for is that of the target as it was recorded, in
     return await Promise.reject(refusal(404, 'NotFound'));
   };
   const [before, after] = [rolloutWith('intended'), rolloutWith('pending')];
-  const send: Dialect['signal']['send'] = (_world, rollout, { stage, target }) => {
-    expect([rollout, stage.id, target]).toEqual([before, '0/workers', target]);
+  const touches: Dialect['signal']['touches'] = (_world, rollout, stage, target) => {
+    expect([rollout, stage.id]).toEqual([before, '0/workers']);
     expect(target.state).toBe('intended');
-    return { kind: 'create', resource: jobs, object };
+    return { resource: jobs, object, isAbsent: true };
   };
   const parts = {
-    dialect: { ...tableDialect, signal: { ...tableDialect.signal, send } },
+    dialect: { ...tableDialect, signal: { ...tableDialect.signal, touches } },
     client: { get } as unknown as KubeClient,
     world: WORLD,
     ownWrites: new OwnWrites(),
@@ -110,6 +105,6 @@ test('the signal that is looked for is that of the target as it was recorded, in
 test('other recorded states need no request', async () => {
   const api = new MemoryApi();
   const object = buildNode('gone');
-  expect(await mayRelease(api, { kind: 'replace', resource: nodes, object }, 'done')).toBe(true);
+  expect(await mayRelease(api, { resource: nodes, object }, 'done')).toBe(true);
   expect(api.calls).toEqual([]);
 });

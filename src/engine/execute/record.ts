@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, ifUnchanged, isOfObject } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
-import type { Instruction, ShardedRecord } from '../contract/dialect.ts';
+import type { Instruction, ShardedRecord, TouchedObject } from '../contract/dialect.ts';
 import { type Rollout, stateChanges, type Target } from '../model/rollout.ts';
 import { claimsFor } from './claims.ts';
 import { restingOn } from './status-shards.ts';
@@ -123,22 +123,18 @@ export async function areNotYetSignalled(effects: Effects, change: RecordChange)
     ({ stage, target: { state }, before: target }) =>
       target?.state === 'intended' && state === 'pending' ? { stage, target } : [],
   );
-  const signals = released.flatMap(
-    (each) => dialect.signal.send(world, before, { ...each, agent: {} }, plan) ?? [],
+  const touched = released.flatMap(
+    ({ stage, target }) => dialect.signal.touches(world, before, stage, target, plan) ?? [],
   );
-  const answers = await Promise.all(
-    signals.map(async (each) => await isNotYetSignalled(effects, each)),
-  );
-  return answers.every(Boolean);
+  const answers = touched.map(async (each) => await isNotYetSignalled(effects, each));
+  return (await Promise.all(answers)).every(Boolean);
 }
 
 async function isNotYetSignalled(
   { client, abort }: Effects,
-  signal: Instruction,
+  { resource, object, isAbsent = false }: TouchedObject,
 ): Promise<boolean> {
-  if (signal.kind === 'begin') return true;
-  const { kind, resource, object } = signal;
-  if (kind !== 'create') return await areUnchanged({ client, abort }, [{ resource, object }]);
+  if (!isAbsent) return await areUnchanged({ client, abort }, [{ resource, object }]);
   const { name, namespace } = object.metadata;
   return (await ifFound(client.get(resource, name, { namespace, abort }))) === undefined;
 }

@@ -112,7 +112,7 @@ export class OwnWrites {
   /** Names of the objects whose last own write the view has not shown yet. */
   unseen<T extends KubeObject>(resource: Resource<T>, view: View<T>): ReadonlySet<string> {
     const names = new Set<string>();
-    for (const { object } of [...this.#of(resource).values()]) {
+    for (const { object } of this.#of(resource).values()) {
       const { name, namespace } = object.metadata;
       if (this.latest(resource, view, name, namespace) !== view.get(name, namespace))
         names.add(name);

@@ -46,7 +46,7 @@ function base(name: string): Omit<Dialect<WorkPlan>, 'signal'> {
     name,
     plans: WORK_PLANS,
     statusRecord: 'with-conditions',
-    watched: [],
+    watched: [nodes, jobs].map((resource) => ({ resource, isRelevant: () => true })),
     resolve: ({ spec, status }) => status ?? spec,
     project: (rollout, plan) => ({ ...plan, status: rollout }),
     objectOf: (_stage, target, world) => world.get(nodes, target.name),
@@ -65,6 +65,11 @@ export const JOBS: WorkFamily = {
     ...base('jobs'),
     signal: {
       read: (world, _rollout, _stage, { name }) => observe(world.get(jobs, name)),
+      touches: (world, _rollout, _stage, { name }) => ({
+        resource: jobs,
+        object: world.get(jobs, name) ?? { metadata: { name } },
+        isAbsent: world.get(jobs, name) === undefined,
+      }),
       send: (_world, _rollout, { target: { name } }) => {
         return { kind: 'create', resource: jobs, object: telling({ metadata: { name } }, 'begun') };
       },
@@ -82,6 +87,7 @@ export const ELSEWHERE: WorkFamily = {
     ...base('elsewhere'),
     signal: {
       read: (world, _rollout, _stage, { name }) => observe(world.get(nodes, name)),
+      touches: () => undefined,
       send: (_world, _rollout, { target: { name } }) => {
         return { kind: 'begin', begin: async () => await Promise.resolve(begin(name)) };
       },

@@ -41,6 +41,11 @@ export const tableDialect: Dialect<TablePlan> = {
       const annotations = world.get(TABLE_OBJECTS[role], name)?.metadata.annotations;
       return JSON.parse(annotations?.[ANSWER] ?? '{"kind":"none"}') as Observation;
     },
+    touches(world, _rollout, { role }, { name }) {
+      const resource = TABLE_OBJECTS[role];
+      const object = world.get(resource, name);
+      return object && { resource, object };
+    },
     send(world, _rollout, { stage, target: { name, since } }) {
       const resource = TABLE_OBJECTS[stage.role];
       const object = world.get(resource, name);

@@ -61,6 +61,15 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return { kind: 'create', resource: jobs, object: withMachine(rendered, node) };
     },
 
+    touches(world, rollout, _stage, { name }, plan) {
+      const job = jobFor(world, rollout, name, plan);
+      if (job) return { resource: jobs, object: job };
+      const { namespace = '' } = plan.metadata;
+      const [shorter] = jobNamesOf(plan.metadata.name, name, rollout.id);
+      const ofJob = freeName(world, name, plan, rollout) ?? shorter;
+      return { resource: jobs, object: { metadata: { name: ofJob, namespace } }, isAbsent: true };
+    },
+
     /** Starts the Job after the drain. Later uncordons, while the node keeps its slot for the rest of `postCompleteDelay`. */
     acknowledge(world, rollout, _stage, { name }) {
       const job = jobFor(world, rollout, name, planOf(rollout));

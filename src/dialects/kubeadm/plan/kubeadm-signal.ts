@@ -85,6 +85,8 @@ export function sshSignal(upgrades: HostUpgrades | undefined): Signal {
       const work = { rollout: source.uid, target, version, verb, parts: partsOf(stage) } as const;
       return upgrades && begun(async () => await upgrades.begin(work));
     },
+    // The work begins on the host itself.
+    touches: () => undefined,
     acknowledge: (_world, _rollout, _stage, target) =>
       upgrades && begun(() => upgrades.acknowledge(target)),
     cancel: (_world, _rollout, _stage, target, { message }) =>
