@@ -107,7 +107,9 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
           ]
         : []),
     ],
-    begin: () => void (reconcile = createReconciler(options)),
+    begin: () => {
+      reconcile = createReconciler(options);
+    },
     reconcile: async (key, context) => {
       // What a new plan names may not have been read yet.
       for (const informer of named) await informer.whenSynced(context.abort);

@@ -99,7 +99,8 @@ export function gateInput(context: TargetContext, room: number, known?: NodeCens
   const { snapshot, stage, target, policy, now } = context;
   const census = known ?? censusFor(snapshot, policy);
   const { rollout, paceMs } = snapshot;
-  const [facts, earlier] = [factsOf(snapshot, target), stagesBefore(rollout, stage)];
+  const facts = factsOf(snapshot, target);
+  const earlier = stagesBefore(rollout, stage);
   const checked = targetsToCheck(snapshot)(policy);
   const unfit = unfitHosts(snapshot);
   // A target that took longer would have failed.

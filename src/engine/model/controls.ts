@@ -29,9 +29,11 @@ export function controlKey(annotation: string, prefix = COMMON_PREFIX): string {
 /** An unreadable control counts as absent, but an unreadable pause still pauses. A deletion aborts, also while a finalizer delays it. */
 export function controlsOn({ metadata }: KubeObject, prefix?: string): Controls {
   const { annotations = {}, deletionTimestamp } = metadata;
-  const [pause, abort, retry] = [PAUSE_ANNOTATION, ABORT_ANNOTATION, RETRY_ANNOTATION].map(
-    (key) => ownMember(annotations, controlKey(key, prefix)) ?? ownMember(annotations, key),
-  );
+  const valueOf = (key: string): string | undefined =>
+    ownMember(annotations, controlKey(key, prefix)) ?? ownMember(annotations, key);
+  const pause = valueOf(PAUSE_ANNOTATION);
+  const abort = valueOf(ABORT_ANNOTATION);
+  const retry = valueOf(RETRY_ANNOTATION);
   const reason = deletionTimestamp === undefined ? 'no reason was given' : 'it is being deleted';
   // `Date.parse` also accepts words and numbers.
   const isMoment = /^\d{4}-\d\d-\d\dT/.test(pause ?? '') && !Number.isNaN(Date.parse(pause ?? ''));

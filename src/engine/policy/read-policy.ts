@@ -96,7 +96,9 @@ function timesOf({ deadlines = {}, drain, soak }: UpgradePolicySpec, complain: C
     read(`deadlines.${name}`, deadlines[name]) ?? DEFAULT_POLICY.stepDeadlines[name];
   const restartTimeoutMs = read('deadlines.restart', deadlines.restart);
   const soakMs = soak === '0s' ? 0 : read('soak', soak);
-  const [ready, answer, download] = [step('ready'), step('answer'), step('download')];
+  const ready = step('ready');
+  const answer = step('answer');
+  const download = step('download');
   const agent: AgentPolicy = defined({
     soakMs,
     restartTimeoutMs,

@@ -127,7 +127,8 @@ function resumedEvents(before: Rollout, after: Rollout): ReportedEvent[] {
 
 /** None if the reason says it: of a plan that is refused, and of one that went on within its failure budget. */
 function endEvents(before: Rollout, after: Rollout): ReportedEvent[] {
-  const [count, done] = [withStages(after).length, targetsIn(after, 'done').length];
+  const count = withStages(after).length;
+  const done = targetsIn(after, 'done').length;
   const completed =
     done === count ? `all ${count} targets are done` : `${done} of ${count} targets are done`;
   if (after.phase === 'done')

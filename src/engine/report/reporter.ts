@@ -236,7 +236,10 @@ function endMemory() {
       const { phase, reason } = planEndOf(snapshot, now);
       const isNew = reported.get(key) !== reason?.message;
       // The record of an end without targets has its Event.
-      if (phase !== 'edited' && phase !== 'differs') return void reported.delete(key);
+      if (phase !== 'edited' && phase !== 'differs') {
+        reported.delete(key);
+        return undefined;
+      }
       if (reason) reported.set(key, reason.message);
       return isNew ? reason : undefined;
     },

@@ -86,7 +86,8 @@ export function chooseTargets(
   const stopped: GatedTarget[] = [];
   const waitOf = turnsOf(context, stage);
   let census = gating.censusFor(snapshot, policy);
-  let [probes, blocked] = [0, 0];
+  let probes = 0;
+  let blocked = 0;
   for (const target of groupsOf(context, candidates).flat()) {
     if (chosen.length >= slots) break;
     const verdict =

@@ -53,7 +53,9 @@ export function turnsOf(
   };
 }
 
-const [FIRST, REST] = ['0', '1'];
+/** What the texts of the groups begin with: first those that an entry of the order names, then the rest. */
+const FIRST = '0';
+const REST = '1';
 
 /** Texts that sort like the groups. Each node of the control plane is one: two at once can cost the quorum. */
 function groupIn({ snapshot, policy: { order = [] } }: Context): (target: Target) => string {

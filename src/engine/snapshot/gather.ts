@@ -239,7 +239,8 @@ function paceOf({ dialect, plan, world, rollout }: Scene): number | undefined {
 
 /** `<os>-<architecture>` from the well-known labels; undefined if one is missing. */
 export function platformOf({ metadata: { labels = {} } }: KubeObject): string | undefined {
-  const [os, architecture] = [labels['kubernetes.io/os'], labels['kubernetes.io/arch']];
+  const os = labels['kubernetes.io/os'];
+  const architecture = labels['kubernetes.io/arch'];
   return os && architecture ? `${os}-${architecture}` : undefined;
 }
 

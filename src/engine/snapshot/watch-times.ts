@@ -9,7 +9,8 @@ export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;
 
 /** For one term of leadership: earlier observations have not been watched since. */
 export function watchTimes(clock: Pick<Clock, 'monotonic'>) {
-  const [foreign, payloads] = [lastWords(), lastWords()];
+  const foreign = lastWords();
+  const payloads = lastWords();
   return {
     /** Milliseconds since the first observation of the attempt, whatever step the node reports. */
     watchForeign: ({ role, name, attempt }: ForeignWork): number =>
@@ -24,7 +25,8 @@ export function watchTimes(clock: Pick<Clock, 'monotonic'>) {
 
 /** For the targets of one plan: another may list the same node. `now`: the steady time of the decision. */
 export function targetTimes() {
-  const [reports, attempts] = [lastWords(), lastWords()];
+  const reports = lastWords();
+  const attempts = lastWords();
   return (
     { key, state }: Pick<Target, 'key' | 'state'>,
     observation: Observation,

@@ -124,7 +124,8 @@ export class OwnWrites {
   latestOfAll<T extends KubeObject>(resource: Resource<T>, view: View<T>): readonly T[] {
     const listed = view.list();
     if (this.#of(resource).size === 0) return listed;
-    const [kind, now] = [kindOf(resource), this.#clock.monotonic()];
+    const kind = kindOf(resource);
+    const now = this.#clock.monotonic();
     const known = this.#corrected.get(kind);
     if (known?.listed === listed && now - known.at < FRESH_MS) return known.all as readonly T[];
     const newer = new Map<T, T>();
