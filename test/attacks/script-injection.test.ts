@@ -1,5 +1,5 @@
 /** A manifest carries shell in its fields: on the host each value is text, it runs nothing and breaks no script. */
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,12 @@ import {
   restoreFactsScript,
   restoreScripts,
 } from '../../src/dialects/kubeadm/command/restore-etcd.ts';
+import {
+  filledScript,
+  inputsOf,
+  quoted,
+  wholeScript,
+} from '../../src/dialects/kubeadm/host/filled-script.ts';
 import type { Binary } from '../../src/dialects/kubeadm/host/host.ts';
 import {
   containerdBody,
@@ -18,7 +24,6 @@ import {
   prepareScript,
   probeScript,
   putBackScript,
-  quoted,
   repairScript,
   type StepBody,
   stageBody,
@@ -194,6 +199,29 @@ test('any values in any script run nothing and leave its syntax whole', async ()
   });
   // A smaller example would take hundreds of runs of all scripts.
   await assert(property, { numRuns: WHOLE ? 30 : 5, endOnFailure: true });
+}, 180_000);
+
+test('any value that a header declares reaches the script as it is', async () => {
+  const names = readdirSync('src/dialects/kubeadm/host/scripts').filter(
+    (name) => name.endsWith('.sh') && inputsOf(name).length > 0,
+  );
+  expect(names).toContain('detached.sh');
+  for (const name of names) {
+    const keys = inputsOf(name).map((input) => input.name);
+    const attacks = array(hostile, { minLength: keys.length, maxLength: keys.length });
+    const property = asyncProperty(attacks, async (texts) => {
+      const values = Object.fromEntries(keys.map((key, index) => [key, texts[index] ?? '']));
+      const filled = filledScript(name, values);
+      const own = wholeScript(name);
+      expect(filled.endsWith(own)).toBe(true);
+      const prints = keys.map((key) => `printf '%s\\0' "$${key}"\n`).join('');
+      const { stdout, stderr } = await onHost(`${filled.slice(0, -own.length)}${prints}`);
+      expect(stderr).toBe('');
+      expect(stdout.split('\0').slice(0, -1)).toEqual(texts);
+      expect(existsSync(join(root, CANARY))).toBe(false);
+    });
+    await assert(property, { numRuns: WHOLE ? 30 : 3, endOnFailure: true });
+  }
 }, 180_000);
 
 /** How each names a package with its version. */

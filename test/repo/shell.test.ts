@@ -1,14 +1,29 @@
 /** Checks every shell script of the repository: a shell can read it, and shellcheck finds nothing. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { basename, join } from 'node:path';
+import { expect, type TestContext, test } from 'vitest';
+import {
+  inputsOf,
+  quoted,
+  usedBy,
+  wholeScript,
+} from '../../src/dialects/kubeadm/host/filled-script.ts';
 import { cacheDirectory } from '../../tools/controlplane/build.ts';
 import { filesOf } from './tree.ts';
 
 const SCRIPTS = filesOf('{src,sandbox,test,tools}/**/*.sh', '.ci/run');
 /** Of Debian's package, unpacked by .ci/run. */
 const SHELLCHECK = join(cacheDirectory(process.env), '..', 'shellcheck/usr/bin/shellcheck');
+
+const HOST_FILES = SCRIPTS.map(({ path }) => path)
+  .filter((path) => path.includes('kubeadm/host/scripts/'))
+  .map((path) => basename(path));
+/** Without those that only other scripts use. */
+const HOST_SCRIPTS = HOST_FILES.filter((name) => {
+  const isUsed = HOST_FILES.some((other) => usedBy(other).includes(name));
+  return inputsOf(name).length > 0 || (usedBy(name).length > 0 && !isUsed);
+});
 
 test('a shell can read every script', () => {
   expect(SCRIPTS.length).toBeGreaterThan(10);
@@ -17,16 +32,35 @@ test('a shell can read every script', () => {
 });
 
 test('shellcheck finds nothing', (context) => {
-  context.skip(
-    !existsSync(SHELLCHECK),
-    `no ${SHELLCHECK}: .ci/run unpacks Debian's package shellcheck there`,
-  );
+  skipWithoutShellcheck(context);
   const paths = SCRIPTS.map(({ path }) => path);
   expect(run(['--severity=warning', ...paths])).toBe('');
   expect(run(paths.filter((path) => path.startsWith('src/')))).toBe('');
   // A fault that it knows.
   expect(run(['--shell=sh', '-'], 'rm $1')).toContain('SC2086');
 });
+
+test.for(HOST_SCRIPTS)('%s needs exactly the values that its header declares', (name, context) => {
+  skipWithoutShellcheck(context);
+  const inputs = inputsOf(name);
+  const values = inputs.map((input) => `${input.name}=${quoted(input.example)}\n`).join('');
+  const options = ['--shell=sh', '--enable=check-unassigned-uppercase', '-'];
+  const found = run(options, `${values}${wholeScript(name)}`).split('\n');
+  // Of the files that a script uses it may leave something unused, of its values nothing.
+  const wrong = found.filter(
+    (line) =>
+      line !== '' &&
+      (!line.includes('[SC2034]') || inputs.some((input) => line.includes(`: ${input.name} `))),
+  );
+  expect(wrong).toEqual([]);
+});
+
+function skipWithoutShellcheck(context: TestContext): void {
+  context.skip(
+    !existsSync(SHELLCHECK),
+    `no ${SHELLCHECK}: .ci/run unpacks Debian's package shellcheck there`,
+  );
+}
 
 function run(args: readonly string[], input = ''): string {
   try {

@@ -22,10 +22,10 @@ import { EXIT, messageOf, RefitError, unlessError } from '../../../util/errors.t
 import { defined } from '../../../util/json.ts';
 import { untilAborted } from '../../../util/waits.ts';
 import { snapshotScript } from '../host/etcd.ts';
+import { filledScript } from '../host/filled-script.ts';
 import { type Shells, saidBy } from '../host/host.ts';
 import { etcdAnswers } from '../host/probe.ts';
-import { scriptFile } from '../host/script-file.ts';
-import { API_SERVER, PRELUDE, prepareScript } from '../host/scripts.ts';
+import { prepareScript } from '../host/scripts.ts';
 import { hostUpgrades } from '../plan/host-procedure.ts';
 import { kubeadmDialect } from '../plan/kubeadm-dialect.ts';
 import { controlPlaneOf, type Manifest } from '../plan/manifest.ts';
@@ -249,11 +249,7 @@ export function throughHosts(ask: AskReadyz, manifest: Manifest, shells: Shells)
     } catch (error) {
       const host = controlPlaneOf(manifest).find((each) => each.name === name);
       if (!host) throw error;
-      const result = await shells.run(
-        host,
-        `${PRELUDE}${API_SERVER}${scriptFile('readyz.sh')}`,
-        SCRIPT_MS,
-      );
+      const result = await shells.run(host, filledScript('readyz.sh', {}), SCRIPT_MS);
       if (result.code === 0) return Number(result.stdout);
       throw new RefitError(
         'REFIT_UNREACHABLE',

@@ -1,8 +1,9 @@
 /** Asks the etcd members of the control-plane hosts for their health, and judges what they say. */
 import { isRecord, parseJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
+import { quoted } from './filled-script.ts';
 import { scriptFile } from './script-file.ts';
-import { PRELUDE, quoted } from './scripts.ts';
+import { PRELUDE } from './scripts.ts';
 
 /** What the member of one host says of itself and of the others. */
 export interface EtcdMember {

@@ -2,6 +2,7 @@
 import { readyCondition } from '../../../kube/resources.ts';
 import { KUBELET_LOG } from '../../../util/kubelet-log.ts';
 import { endingSoon } from './certificates.ts';
+import { filledScript, quoted } from './filled-script.ts';
 import {
   carryOut,
   expectNone,
@@ -12,7 +13,7 @@ import {
 } from './host-steps.ts';
 import { readFacts } from './probe.ts';
 import { scriptFile } from './script-file.ts';
-import { API_SERVER, detached, LOCK_WAIT, PRELUDE, quoted } from './scripts.ts';
+import { detached, LOCK_WAIT, PRELUDE } from './scripts.ts';
 import { podOf } from './verify.ts';
 
 /** Of a static pod: which rollout renewed what it has loaded. */
@@ -53,7 +54,7 @@ async function notRenewed({ shells, host, clock, log }: HostStepsParts): Promise
   const problems = endingSoon(own, clock.now(), false).map(
     (problem) => `${problem.found}, although it was renewed`,
   );
-  const { stdout } = await shells.run(host, `${PRELUDE}${API_SERVER}${scriptFile('served.sh')}`);
+  const { stdout } = await shells.run(host, filledScript('served.sh', {}));
   const file = own.find(({ renewal }) => renewal === 'apiserver');
   if (stdout.trim() === 'unseen')
     log.warn('no curl on the host: what its API server serves is not checked', { node: host.name });

@@ -1,7 +1,7 @@
 /** The scripts on hosts: a step has its own session, lock and journal, so it outlives its caller and never runs twice. */
-import { RefitError } from '../../../util/errors.ts';
 import { printableUrl } from '../../../util/printable-url.ts';
 import { parseVersion } from '../../../util/version.ts';
+import { filledScript, quoted } from './filled-script.ts';
 import type { Binaries, Binary, Containerd, Host, KubeadmOptions, Upgrade } from './host.ts';
 import { scriptFile } from './script-file.ts';
 
@@ -37,7 +37,6 @@ export const LISTENS = scriptFile('listens.sh');
 const KUBELET_PROCESS = scriptFile('kubelet-process.sh');
 const OF_HOST = `${scriptFile('facts.sh')}${scriptFile('kubelet-facts.sh')}`;
 export const FACTS = `${KUBELET_PROCESS}${OF_HOST}`;
-export const API_SERVER = scriptFile('api-server.sh');
 
 /** Prints facts as lines `name=value`; `hard` and `warn` have sentences. Leaves nothing behind. `now`: milliseconds, here. */
 export function probeScript(upgrade: Upgrade, host: Host, now: number): string {
@@ -300,12 +299,5 @@ export function kubeletBody({ kubectl }: Pick<Upgrade['binaries'], 'kubectl'>): 
 
 /** Runs in its own session under the host's lock, and prints the last lines of its log, which a full disk does not stop. */
 export function detached(body: string, waitSeconds: number): string {
-  return `BODY=${quoted(body)}\nBUSY=${EXIT_BUSY}\nWAIT=${waitSeconds}\n${scriptFile('detached.sh')}`;
-}
-
-/** As one word of a POSIX shell: the only way in which a value may enter a script. */
-export function quoted(text: string): string {
-  if (text.includes('\0'))
-    throw new RefitError('REFIT_FILE', 'a value for a script on a host contains a NUL byte');
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+  return filledScript('detached.sh', { BODY: body, BUSY: EXIT_BUSY, WAIT: waitSeconds });
 }

@@ -5,9 +5,8 @@ import { isForbidden } from '../../../kube/status-error.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { messageOf } from '../../../util/errors.ts';
 import type { Tools } from '../../../util/tools.ts';
+import { filledScript } from '../host/filled-script.ts';
 import type { Shells } from '../host/host.ts';
-import { scriptFile } from '../host/script-file.ts';
-import { PRELUDE } from '../host/scripts.ts';
 import { untilRight } from '../host/verify.ts';
 import type { ManifestHost } from './manifest.ts';
 import { type KnowledgeParts, knownAbout } from './serving-knowledge.ts';
@@ -45,7 +44,7 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
 
   /** What is still to be waited for; empty at the end. A request that is wrong may be an old one. */
   async function settle(host: ManifestHost): Promise<string> {
-    const { stdout } = await shells.run(host, `${PRELUDE}${scriptFile('serving.sh')}`, LOOK_MS);
+    const { stdout } = await shells.run(host, filledScript('serving.sh', {}), LOOK_MS);
     const { items } = await client.listAll(signingRequests, {
       fieldSelector: `spec.signerName=${SIGNER}`,
       abort,

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { RefitError } from '../../../util/errors.ts';
 import { BROKEN, runProgram } from '../../../util/run-program.ts';
 import { semaphore } from '../../../util/waits.ts';
+import { quoted } from '../host/filled-script.ts';
 import type { Shells } from '../host/host.ts';
-import { quoted } from '../host/scripts.ts';
 import type { Manifest, ManifestHost } from './manifest.ts';
 
 /** Their end closes the shared connections; running scripts continue on their hosts. */

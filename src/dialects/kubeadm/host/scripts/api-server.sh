@@ -1,5 +1,7 @@
-# shellcheck shell=sh disable=SC2034,SC2154
-# Of this host, at the address that its certificate names.
+# Sets API, CA and SERVER: the manifest of the API server of this host, the authority of its clients, and its URL with the
+# address that its certificate names. Ends the script if there is no manifest.
+# uses: prelude.sh
+
 API=$MANIFESTS/kube-apiserver.yaml
 [ -e "$API" ] || fail "kube-apiserver.yaml is missing"
 CA=$(flag client-ca-file "$API")

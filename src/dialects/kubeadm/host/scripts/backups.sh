@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # kubeadm keeps its backups for ever, also on a host that became a worker, so a backup alone proves nothing. Before each run
 # the host writes down its manifests, with their hashes, and the backups. A run that was cut off (`is_ours`) leaves one new
 # backup and lacks one manifest; the others are as they were, or have its version. `of_run NAME` prints a backup with the

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # `wrong NAME FILE SHA256` says what is wrong with a binary. runc has versions of its own.
 version_of() {
   case $1 in

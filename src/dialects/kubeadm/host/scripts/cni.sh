@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # The network plugin: containerd takes the first configuration by name. A sandbox that cannot be made shows only when a pod starts.
 values_of() { grep -o "\"$1\" *: *\"[^\"]*\"" "$2" | sed 's/.*"\([^"]*\)"$/\1/'; }
 cni=

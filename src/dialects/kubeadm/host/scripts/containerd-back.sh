@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154
 # The daemon is kept last: where it is, all of it is.
 { is_kept && [ -e "$D/previous/containerd" ]; } || fail 'nothing was replaced'
 forget "$ROLLOUT containerd "

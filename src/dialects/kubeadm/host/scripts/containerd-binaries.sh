@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # `probe_containerd` and `fetch_containerd` do nothing on a host that has VERSION in each of NAMES; the daemon is the last of them.
 # `source_of NAME` sets where a file comes from. A package of containerd brings all of them; runc has any version.
 has_containerd() {

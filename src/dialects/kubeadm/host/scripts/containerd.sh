@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154
 # Again if the manifest was edited since. On a host that has all of NAMES, `stage` stages nothing.
 [ "$(version_of containerd "$D/staged/containerd")" = "$VERSION" ] || stage
 if [ -e "$D/staged/containerd" ]; then

@@ -1,6 +1,10 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # Runs BODY in its own session under the host's lock, for which it waits WAIT seconds. A full disk does not stop its log.
 # Everybody on the host can read arguments, and BODY may hold a password: it runs from a file of root's that has no name any more.
+# input:
+#   BODY=echo done  The script to run.
+#   BUSY=75  The exit code if another step still holds the lock after WAIT seconds.
+#   WAIT=1800  Seconds to wait for the lock.
+
 set -u
 D=${REFIT_ROOT:-}/var/lib/refit
 umask 077

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # By a kubeadm that is staged, or by a copy of the file on this host: only root can change either.
 make_private
 kubeadm=$D/staged/kubeadm

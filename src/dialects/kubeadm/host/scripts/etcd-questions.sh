@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # A linearizable read proves that the member and the leader reach each other.
 if [ -n "$URL" ] && ! { command -v curl >/dev/null && [ -e "$PKI/healthcheck-client.key" ]; }; then
   echo "warn=curl or $PKI/healthcheck-client.key is missing: the health of etcd is not checked"

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # kubeadm's own client certificate for health checks asks etcd's HTTP gateway, which takes and gives JSON.
 CA=$(flag trusted-ca-file "$MANIFESTS/etcd.yaml")
 PKI=${CA:-/etc/kubernetes/pki/etcd/ca.crt} && PKI=$R${PKI%/*}

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # Versions, the port of the API server, and kubeadm's certificates without their keys.
 [ ! -d "$D/restore" ] || fail "a restore of etcd has begun, its manifests lie in $D/restore: run refit kubeadm restore-etcd again"
 sed -n 's/^ *- --secure-port=/apiPort=/p' "$MANIFESTS/kube-apiserver.yaml" 2>/dev/null || true

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # Facts of a host. NEED: KiB for new images; NOW: seconds, there; PATCHED: not empty if kubeadm patches configurations; CONFIG: an UpgradeConfiguration.
 case ${RUNTIME##*/} in
 *crio*) images=/var/lib/containers ;;

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # What must run and be in PATH before an upgrade.
 case $(systemctl is-active kubelet 2>/dev/null) in
 inactive | failed) echo "stopped=the kubelet does not run: see journalctl -u kubelet" ;;

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # What this rollout has begun and done on this host: `seen WHAT`, `note WHAT`. `forget START`: of lines.
 J=$D/kubeadm.journal
 seen() { [ -e "$J" ] && grep -qxF -- "$ROLLOUT $STEP $1" "$J"; }

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # Of the kubelet, before anything of it is replaced.
 if ! is_kept; then
   # A kubelet of the target, or one that does not even run, is no way back: it came with an earlier run.

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # `keep NAME FILE` keeps a file as the rollout found it, once; the kubelet's configuration is kept before kubeadm writes it.
 # In /var/lib/kubelet: what kubeadm writes.
 KUBELET_FILES='config.yaml kubeadm-flags.env instance-config.yaml'

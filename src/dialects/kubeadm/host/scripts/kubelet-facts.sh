@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154
 # The version of the kubelet, and its client certificate: of the process that runs, since other files may lie beside those that it uses.
 # `version_in_use` asks the executable of that process, whose file may be gone from its folder. Root runs it, so it is opened
 # once, and only root may be able to change what was opened.

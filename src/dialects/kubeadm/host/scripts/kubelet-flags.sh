@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154
 # No kubelet from v1.35 on knows this flag of kubeadm before it. Only kubeadm v1.35 removes it, which a worker may skip.
 file=$R/var/lib/kubelet/kubeadm-flags.env
 case $VERSION in

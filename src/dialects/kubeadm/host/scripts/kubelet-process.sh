@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # Of the kubelet that systemd runs: KUBELET_PID, which is 0 if none runs and empty if nobody can say, and KUBELET_WORDS, its arguments, one a line.
 KUBELET_PID=$(systemctl show -p MainPID --value kubelet 2>/dev/null) || KUBELET_PID=
 case $KUBELET_PID in *[!0-9]*) KUBELET_PID= ;; esac

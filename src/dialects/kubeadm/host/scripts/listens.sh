@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # `is_listening MANIFEST`: the API server of this manifest.
 is_listening() {
   port=$(flag secure-port "$1")

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # Prints `missing=NAME run PATH`, `missing=NAME hand PATH` or `missing=NAME refused REASON`.
 for name in $COMPONENTS; do
   [ ! -e "$MANIFESTS/$name.yaml" ] || continue

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # For binaries that belong to packages: of Debian through apt-get, RPM packages through dnf or zypper.
 # `find_package NAME` sets FILE, MANAGER, and PACKAGE, empty if there is none. Holds, locks and excludes stay.
 APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy --no-remove -o APT::Sandbox::User=root

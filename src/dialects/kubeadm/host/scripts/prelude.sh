@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # What every script begins with. REFIT_ROOT is for tests: a directory that replaces the host's root.
 set -eu
 # ssh may send that of the person who runs it: messages and order would be others.

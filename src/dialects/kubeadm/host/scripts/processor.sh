@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # ARCH: of this host, as releases of Kubernetes are named. PROCESSOR: the same in the words of `file`.
 ARCH=$(uname -m)
 case $ARCH in

@@ -1,5 +1,6 @@
-# shellcheck shell=sh disable=SC2154
-# Prints the HTTP status of the API server of this host.
+# Prints the HTTP status of /readyz of the API server of this host.
+# uses: prelude.sh api-server.sh
+
 CLIENT=$R${CA%/*}/apiserver-kubelet-client
 said=$(curl -qsS --noproxy '*' --max-time 5 -o /dev/null -w '%{http_code}' --cacert "$R$CA" --cert "$CLIENT.crt" \
   --key "$CLIENT.key" "$SERVER/readyz" 2>&1) || fail "${said%000}"

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # Before `note begun`, so that this record belongs to the run that the journal names last.
 {
   echo "$ROLLOUT"

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154
 # renew NAME: fails where kubeadm renewed nothing, or by its defaults instead of the cluster's configuration; it says so and exits with 0.
 renew() {
   said=$(kubeadm certs renew "$1" 2>&1) || fail "$said"

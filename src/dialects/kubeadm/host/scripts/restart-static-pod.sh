@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154
 # Gives the static pod of FILE the annotation NAME, which is ROLLOUT. It is where kubeadm writes annotations, or nowhere.
 LINE="    $NAME: \"$ROLLOUT\""
 if ! grep -qxF -e "$LINE" "$FILE"; then

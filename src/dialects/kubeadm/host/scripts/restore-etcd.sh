@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # Restores a snapshot of etcd on this member, as a part of a new cluster. What the member had is kept aside.
 
 # A run that was cut off may have moved the manifests away already.

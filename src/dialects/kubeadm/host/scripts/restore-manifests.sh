@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # A manifest that a killed kubeadm left out: the next one does not restore it. A name with a dot first is ignored.
 # BY_HAND: the backup of another kubeadm, which a person agreed to.
 for name in $COMPONENTS; do

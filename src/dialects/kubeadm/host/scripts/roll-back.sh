@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154
 # Nothing was replaced then.
 is_kept && [ -e "$D/previous/kubelet" ] || exit 0
 forget "$ROLLOUT "

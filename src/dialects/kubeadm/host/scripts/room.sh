@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # For STAGED KiB of binaries, also those before, their swap, and the copy that kubeadm makes of etcd's data; paths may share a
 # file system. Only the last of the folders may be missing.
   data=$(flag data-dir "$MANIFESTS/etcd.yaml")

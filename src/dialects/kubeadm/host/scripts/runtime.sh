@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # RUNTIME is the endpoint of the container runtime that the kubelet uses: by the flags of its process, or those in its files
 # while it does not run, then by its configuration, then its default. Another runtime may lie beside it.
 words=$KUBELET_WORDS

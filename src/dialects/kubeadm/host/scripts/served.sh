@@ -1,6 +1,7 @@
-# shellcheck shell=sh disable=SC2154
 # Prints the end of the certificate that the API server serves; `another` if it serves none that kubeadm renews, `unseen`
 # if nothing here can ask.
+# uses: prelude.sh api-server.sh
+
 if ! command -v curl >/dev/null; then
   echo unseen
 elif [ "$(flag tls-cert-file "$API")" = "${CA%/*}/apiserver.crt" ]; then

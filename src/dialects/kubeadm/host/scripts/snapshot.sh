@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # The last 32 bytes of a snapshot are the SHA-256 of all others: it proves that the stream arrived whole.
 is_whole() {
   body=$(($(wc -c <"$1") - 32))

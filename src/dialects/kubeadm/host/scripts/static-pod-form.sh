@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154
 # form_of FILE: fails unless its metadata stand as kubeadm writes them, or with no annotations.
 form_of() {
   awk '

@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2012,SC2034,SC2154
 # Prints the file and its SHA-256, or why there is none.
 umask 077
 fail() { rm -f "$FILE".*new; echo "$*"; exit 1; }
@@ -20,5 +19,6 @@ if [ -n "$CERTIFICATE" ]; then
 fi
 sync "$FILE.new"
 mv "$FILE.new" "$FILE"
+# shellcheck disable=SC2012
 ls -1t "$D"/snapshots/etcd-before-* | tail -n +$((KEEP + 1)) | while IFS= read -r old; do rm -f -- "$old"; done
 echo "${FILE#"$R"} with SHA-256 $(sha256sum <"$FILE" | cut -c 1-64)"

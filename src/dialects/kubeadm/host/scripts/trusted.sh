@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2034,SC2154
 # `untrusted PATH` prints who besides root could change PATH, or a folder or link on the way to it; nothing if nobody can, or if
 # PATH is missing. The rules are those of src/agent/state/trusted-path.ts, for hosts that have only a shell.
 untrusted() (

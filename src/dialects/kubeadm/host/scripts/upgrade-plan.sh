@@ -1,4 +1,3 @@
-# shellcheck shell=sh disable=SC2154
 # Prints a line for each configuration in the cluster that a person must convert before this kubeadm can read it. What fails
 # here would fail amid the upgrade. The checks of its preflight have just been made: they do not count again.
 plan=$("$D/staged/kubeadm" upgrade plan "$VERSION" -o json --ignore-preflight-errors=all)
