@@ -1,96 +1,23 @@
 /** Proves when a step on a host counts as done, is tried again, or is taken back, and what is said of it. */
 import { describe, expect, test } from 'vitest';
-import { buildLog } from '../../../../test/support/builders/logs.ts';
-import { FakeClock } from '../../../../test/support/clock/fake-clock.ts';
-import type { Condition, Node } from '../../../kube/resources.ts';
-import type { ShellResult } from '../../../util/run-program.ts';
-import type { EtcdAnswer, EtcdMember } from './etcd.ts';
-import type { Host, Upgrade } from './host.ts';
+import {
+  type Answer,
+  answers,
+  member,
+  node,
+  rejecting,
+  hostStepsRig as rig,
+  VERSION,
+} from '../../../../test/support/kubeadm/host-steps-rig.ts';
+import type { EtcdAnswer } from './etcd.ts';
+import type { Upgrade } from './host.ts';
 import * as steps from './host-steps.ts';
 
-const VERSION = 'v1.36.3';
-const HOST: Host = { name: 'cp1', role: 'controlPlane' };
 const UPGRADE: Upgrade = {
   version: VERSION,
   binaries: { kubeadm: { path: '/a' }, kubelet: { path: '/b' } },
   kubeadm: {},
 };
-const CONTAINERD = { version: 'v2.3.3', binaries: { containerd: { path: '/c' } } };
-const member = (id: string, more: Partial<EtcdMember> = {}): EtcdMember => ({
-  cluster: '1',
-  id,
-  leader: '11',
-  members: ['10', '11'].map((ID) => ({ ID, name: `etcd-${ID}`, isLearner: false })),
-  alarms: [],
-  ...more,
-});
-const answers = (own: EtcdAnswer, other: EtcdAnswer = member('11')): Map<string, EtcdAnswer> =>
-  new Map([
-    ['cp1', own],
-    ['cp2', other],
-  ]);
-
-type Answer = Partial<ShellResult> | Error;
-
-function node(kubeletVersion: string, runtime = '', ready: Condition['status'] = 'True'): Node {
-  return {
-    metadata: { name: 'cp1' },
-    status: {
-      nodeInfo: { kubeletVersion, containerRuntimeVersion: runtime },
-      conditions: [{ type: 'Ready', status: ready }],
-    },
-  };
-}
-
-/** `shell` answers the scripts, by how many ran before. */
-function rig(
-  shell: (script: string, count: number) => Answer = () => ({}),
-  more: Partial<steps.HostStepsParts> = {},
-) {
-  const clock = new FakeClock();
-  const scripts: string[] = [];
-  const logged: string[] = [];
-  const ended = new AbortController();
-  const on: steps.HostStepsParts = {
-    shells: {
-      run: async (_host, script) => {
-        const answer = shell(script, scripts.push(script) - 1);
-        if (answer instanceof Error) throw answer;
-        return await Promise.resolve({ code: 0, stdout: '', stderr: '', ...answer });
-      },
-    },
-    host: HOST,
-    parts: ['kubeadm'],
-    members: async () => await Promise.resolve(answers(member('10'))),
-    node: async () => await Promise.resolve(node(VERSION)),
-    pods: async () => await Promise.resolve([]),
-    abort: ended.signal,
-    clock,
-    log: buildLog(logged, 'info'),
-    rollout: 'uid',
-    version: VERSION,
-    ...more,
-  };
-  return {
-    on,
-    clock,
-    scripts,
-    ended,
-    warnings: () => logged.map((line) => (JSON.parse(line) as { readonly msg: string }).msg),
-    logged,
-    /** What it rejects with; '' if it resolves. */
-    outcome: async (work: Promise<unknown>): Promise<string> =>
-      await clock.runUntil(
-        work.then(
-          () => '',
-          (error: unknown) => (error as Error).message,
-        ),
-      ),
-  };
-}
-
-const rejecting = async (): Promise<never> =>
-  await Promise.reject(new Error('the API server is away'));
 
 describe('a step', () => {
   test('that ends well is done', async () => {
@@ -410,93 +337,5 @@ describe('a roll-back', () => {
       return { code: 255 };
     }, old);
     expect(await outcome(steps.rollBack(on))).toBe('stopped');
-  });
-});
-
-describe('containerd', () => {
-  const upgraded = async (
-    shell: (script: string, count: number) => Answer,
-    nodes: () => Promise<Node>,
-  ) => {
-    const made = rig(shell, { node: nodes });
-    return { ...made, said: await made.outcome(steps.upgradeContainerd(made.on, CONTAINERD)) };
-  };
-  const reports = (runtime: string, ready?: Condition['status']) => async () =>
-    await Promise.resolve(node(VERSION, runtime, ready));
-  const putsBack = (_script: string, count: number): Answer =>
-    count === 0 ? {} : { stdout: 'containerd v1.7.29' };
-  const FAILED = 'containerd v2.3.3 did not come up, see journalctl -u containerd on the host';
-
-  test.each(['containerd://2.3.3', 'containerd://v2.3.3', 'containerd://2.3.3+ours'])(
-    'is there once the Node is Ready and reports %s',
-    async (runtime) => {
-      const { said, scripts } = await upgraded(putsBack, reports(runtime));
-      expect([said, scripts.length]).toEqual(['', 1]);
-    },
-  );
-
-  test.each<[string, Promise<Node>]>([
-    ['reports an earlier one', reports('containerd://1.7.29')()],
-    ['reports another runtime', reports('cri-o://2.3.3')()],
-    ['reports it after something else', reports('x containerd://2.3.3')()],
-    ['reports none', reports('')()],
-    ['is not Ready', reports('containerd://2.3.3', 'False')()],
-    ['says nothing of itself', Promise.resolve({ metadata: { name: 'cp1' } })],
-  ])('is put back where the Node %s for two minutes', async (_name, found) => {
-    const { said, scripts, clock } = await upgraded(putsBack, async () => await found);
-    expect(said).toBe(`containerd v1.7.29 was put back and started; ${FAILED}`);
-    expect(scripts[1]).toContain("NAMES='\\''containerd'\\''");
-    expect(clock.monotonic()).toBe(120_000);
-  });
-
-  test('is found by each digit of its version', async () => {
-    const { on, outcome } = rig(() => ({}), { node: reports('containerd://12.34.56') });
-    const other = { ...CONTAINERD, version: 'v12.34.56' };
-    expect(await outcome(steps.upgradeContainerd(on, other))).toBe('');
-  });
-
-  test.each<[string, Promise<Node>, string]>([
-    ['what the Node reports', reports('cri-o://2.3.3')(), 'the Node reports cri-o://2.3.3'],
-    ['that it reports nothing', Promise.resolve({ metadata: { name: 'a' } }), 'the Node reports '],
-    ['that it is not Ready', reports('containerd://2.3.3', 'False')(), 'the Node is not Ready'],
-  ])('that did not come up names as the cause %s', async (_name, found, expected) => {
-    const { on, clock } = rig(putsBack, { node: async () => await found });
-    const error = await clock.runUntil(
-      steps.upgradeContainerd(on, CONTAINERD).catch((problem: unknown) => problem),
-    );
-    expect(error).toMatchObject({ code: 'REFIT_REFUSED', cause: { message: expected } });
-  });
-
-  test('is put back where its step fails', async () => {
-    const { said } = await upgraded(
-      (_script, count) => (count === 0 ? { code: 1 } : { stdout: 'containerd v1.7.29' }),
-      reports('containerd://2.3.3'),
-    );
-    expect(said).toBe(`containerd v1.7.29 was put back and started; ${FAILED}`);
-  });
-
-  test('that cannot be put back is told', async () => {
-    const { said } = await upgraded(
-      (_script, count) => (count === 0 ? {} : { code: 1, stdout: 'no copy' }),
-      reports(''),
-    );
-    expect(said).toBe(`the earlier one cannot be put back: no copy; ${FAILED}`);
-  });
-
-  test('stays where the Node cannot be read', async () => {
-    const { said, scripts } = await upgraded(putsBack, rejecting);
-    expect(said).toBe(
-      'containerd v2.3.3 stays: the Node cannot be read: the API server is away; run the upgrade again',
-    );
-    expect(scripts).toHaveLength(1);
-  });
-
-  test('stays where Refit stops', async () => {
-    const { on, ended, outcome, scripts } = rig(() => {
-      ended.abort(new Error('stopped'));
-      return { code: 1 };
-    });
-    expect(await outcome(steps.upgradeContainerd(on, CONTAINERD))).toBe('stopped');
-    expect(scripts).toHaveLength(1);
   });
 });
