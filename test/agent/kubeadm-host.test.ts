@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { restoreFactsScript } from '../../src/dialects/kubeadm/command/restore-etcd.ts';
 import { snapshotScript } from '../../src/dialects/kubeadm/host/etcd.ts';
+import { wholeScript } from '../../src/dialects/kubeadm/host/filled-script.ts';
 import { parseFacts } from '../../src/dialects/kubeadm/host/probe.ts';
-import { probeScript, stepScript } from '../../src/dialects/kubeadm/host/scripts.ts';
+import { detached, probeScript } from '../../src/dialects/kubeadm/host/scripts.ts';
 import { parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
 import { run } from '../../tools/controlplane/run.ts';
 import { leftOut } from '../support/left-out.ts';
@@ -140,10 +141,8 @@ else
     test('with a full disk says so, and runs nothing', async () => {
       const fill =
         'mkdir "$REFIT_ROOT/var/lib/refit" && { cat /dev/zero >"$REFIT_ROOT/var/lib/full" 2>/dev/null || true; }';
-      const step = stepScript(
-        { step: 'kubelet', rollout: 'r', version: 'v1' },
-        { body: 'echo it ran' },
-      );
+      const body = `ROLLOUT=r\nSTEP=kubelet\n${wholeScript('step.sh')}note begun\necho it ran\n`;
+      const step = detached(body, 5);
       const said = await onHost('size=1m', fill, step);
       expect(said).toContain('No space left on device');
       expect(said).not.toContain('it ran');

@@ -2,12 +2,13 @@
 import { chmod, copyFile, link, rm, symlink } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { parseFacts } from '../../src/dialects/kubeadm/host/probe.ts';
-import { FACTS, PRELUDE, probeScript } from '../../src/dialects/kubeadm/host/scripts.ts';
+import { factsScript, probeScript } from '../../src/dialects/kubeadm/host/scripts.ts';
 import { createAuthority, issueClient, validFrom } from '../../tools/controlplane/certs.ts';
 import { attackedManifest, KubeadmRig, VERSION } from '../attacks/kubeadm-rig.ts';
 
 const kubelet = (version: string): string => `#!/bin/sh\necho Kubernetes ${version}\n`;
 const PROCESS = 'proc/1234';
+const WORKER = { name: 'w1', role: 'worker' } as const;
 const FROM_PATH = 'the version of the file in PATH counts';
 
 /** A host whose PATH has a kubelet of v1.35.1, and whose systemd names the process of a kubelet. */
@@ -39,7 +40,7 @@ test('the kubelet that runs says its version, also after its file was replaced',
   expect(found).toBe('v1.34.2');
   expect(messages.filter((text) => text.includes('kubelet that runs'))).toEqual([]);
   // What proves an upgrade reads the same.
-  expect(parseFacts(await rig.onHost(`${PRELUDE}${FACTS}`)).kubelet).toBe('v1.34.2');
+  expect(parseFacts(await rig.onHost(factsScript(WORKER))).kubelet).toBe('v1.34.2');
 });
 
 test('an upgrade would replace another file than the one that runs: the plan is refused', async () => {
@@ -167,6 +168,6 @@ test.each([
   await using rig = await KubeadmRig.create();
   await rig.program('systemctl', `case $* in *NRestarts*kubelet) echo ${restarts} ;; esac`);
   await rig.program('journalctl', 'case $* in *kubelet.service*) echo E1 last words ;; esac');
-  const { kubeletCrashes } = parseFacts(await rig.onHost(`${PRELUDE}${FACTS}`));
+  const { kubeletCrashes } = parseFacts(await rig.onHost(factsScript(WORKER)));
   expect(kubeletCrashes).toEqual(wanted);
 });

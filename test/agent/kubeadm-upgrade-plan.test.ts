@@ -3,8 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { scriptFile } from '../../src/dialects/kubeadm/host/script-file.ts';
-import { PRELUDE } from '../../src/dialects/kubeadm/host/scripts.ts';
+import { wholeScript } from '../../src/dialects/kubeadm/host/filled-script.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
 const recorded = await readFile('test/fixtures/kubeadm/plan-v1.36.3.json', 'utf8');
@@ -31,7 +30,7 @@ test.each([
   await writeFile(join(root, 'var/lib/refit/staged/kubeadm'), `#!/bin/sh\n${body}\n`, {
     mode: 0o755,
   });
-  const input = `VERSION=v1.36.3\n${PRELUDE}${scriptFile('upgrade-plan.sh')}`;
+  const input = `VERSION=v1.36.3\n${wholeScript('upgrade-plan.sh')}upgrade_plan\n`;
   const { ok, stdout } = await run('sh', ['-s'], { environment: { REFIT_ROOT: root }, input });
   expect([ok ? 0 : 1, stdout]).toEqual([code, said]);
 });

@@ -1,10 +1,11 @@
 /** A reader of logs, objects and output looks for the password and the token in a download URL. */
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import { filledScript } from '../../src/dialects/kubeadm/host/filled-script.ts';
 import { stageBody } from '../../src/dialects/kubeadm/host/scripts.ts';
 import { nodes } from '../../src/kube/resources.ts';
 import { ROLLOUT_ANNOTATION } from '../../src/signal/names.ts';
@@ -89,10 +90,13 @@ test('downloads that get 403, 404 or other bytes than their hash show neither th
 test('a binary of a kubeadm manifest that cannot be downloaded: the script does not print the secrets of its URL', async () => {
   const binary = { url: 'https://scout:hunter2@c/kubeadm?token=sesame', sha256: 'ab'.repeat(32) };
   const directory = await mkdtemp(join(tmpdir(), 'refit-secrets-'));
-  const stubs = 'fail() { echo "$*"; exit 1; }\ncurl() { return 22; }\n';
   const binaries = { kubeadm: binary, kubelet: binary };
-  const script = `${stubs}D=${directory}\nFIELD=binaries\n${stageBody({ binaries }).body}`;
-  const { status, stdout, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
+  const { script, values } = stageBody({ binaries });
+  const own = { ROLLOUT: 'r', STEP: 'stage', VERSION: 'v1.36.3' };
+  const input = `curl() { return 22; }\n${filledScript(script, { ...own, ...values })}`;
+  await mkdir(join(directory, 'var/lib/refit'), { recursive: true });
+  const env = { ...process.env, REFIT_ROOT: directory };
+  const { status, stdout, stderr } = spawnSync('sh', ['-s'], { input, env, encoding: 'utf8' });
   await rm(directory, { recursive: true });
   expect(status).toBe(1);
   expect(stdout).toContain('binaries.kubeadm.url: cannot download https://***@c/kubeadm?***');

@@ -4,12 +4,11 @@ import { leaderOf } from '../../../cli/status/load.ts';
 import { leases } from '../../../kube/resources.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { EXIT, RefitError } from '../../../util/errors.ts';
-import { type EtcdAnswer, etcdProblems, IS_WHOLE } from '../host/etcd.ts';
-import { quoted } from '../host/filled-script.ts';
+import { type EtcdAnswer, etcdProblems } from '../host/etcd.ts';
+import { filledScript } from '../host/filled-script.ts';
 import { expectNone, until } from '../host/host-steps.ts';
 import { etcdAnswers } from '../host/probe.ts';
-import { scriptFile } from '../host/script-file.ts';
-import { detached, LISTENS, PRELUDE } from '../host/scripts.ts';
+import { detached } from '../host/scripts.ts';
 import { controlPlaneOf, type ManifestHost } from '../plan/manifest.ts';
 import { PLACE } from '../plan/plan-object.ts';
 import { confirmInPerson } from './kubeadm-command.ts';
@@ -122,14 +121,17 @@ export interface RestoreOptions {
   readonly stamp: string;
 }
 
-function member({ snapshot, stamp }: RestoreOptions): string {
-  const names = `SNAPSHOT=${quoted(snapshot)}\nSTAMP=${quoted(stamp)}\n`;
-  return `${names}${PRELUDE}${IS_WHOLE}${LISTENS}${scriptFile('restore-etcd.sh')}`;
+type RestorePart = 'facts' | 'restore_beside' | 'stop' | 'start_etcd' | 'start_api_server';
+
+function restoreScript(part: RestorePart, options: RestoreOptions, members: string): string {
+  const { snapshot, stamp } = options;
+  const values = { SNAPSHOT: snapshot, STAMP: stamp, MEMBERS: members, DO: part };
+  return filledScript('restore-etcd.sh', values);
 }
 
 /** Prints `SHA256 NAME=URL` of the snapshot and the member, or what prevents a restore. Changes nothing. */
 export function restoreFactsScript(options: RestoreOptions): string {
-  return `${member(options)}facts\n`;
+  return restoreScript('facts', options, '');
 }
 
 /** In this order, each on all hosts before the next. `members`: as of etcd's flag `--initial-cluster`. */
@@ -137,8 +139,7 @@ export function restoreScripts(
   options: RestoreOptions,
   members: string,
 ): Readonly<Record<string, string>> {
-  const script = (step: string): string =>
-    detached(`MEMBERS=${quoted(members)}\n${member(options)}${step}\n`, 5);
+  const script = (part: RestorePart): string => detached(restoreScript(part, options, members), 5);
   return {
     'Restoring it beside the data in use': script('restore_beside'),
     'Stopping the API server and etcd': script('stop'),

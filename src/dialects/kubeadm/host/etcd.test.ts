@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
-  ETCD_FACTS,
   type EtcdAnswer,
   type EtcdMember,
   etcdAnswer,
@@ -13,7 +12,7 @@ import {
   nextLeader,
   snapshotScript,
 } from './etcd.ts';
-import { PRELUDE } from './scripts.ts';
+import { wholeScript } from './filled-script.ts';
 
 const HEADER = '"header":{"cluster_id":"1","member_id":"10","revision":"5","raft_term":"2"}';
 const LINES = [
@@ -230,8 +229,8 @@ test.each([
   ['[fd00::1]', '[fd00::1]'],
 ])('etcd that listens on %s is asked at %s, which its certificate has', (address, asked) => {
   const env = { ...process.env, REFIT_ROOT: hostWith(`https://${address}:1`) };
-  const input = `${PRELUDE}${ETCD_FACTS}echo "$URL"`;
-  expect(spawnSync('sh', ['-s'], { input, env, encoding: 'utf8' }).stdout).toContain(
-    `\nhttps://${asked}:1\n`,
+  const input = `${wholeScript('etcd.sh')}echo "$URL"`;
+  expect(spawnSync('sh', ['-s'], { input, env, encoding: 'utf8' }).stdout).toBe(
+    `https://${asked}:1\n`,
   );
 });

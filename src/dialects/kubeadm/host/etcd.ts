@@ -1,9 +1,7 @@
 /** Asks the etcd members of the control-plane hosts for their health, and judges what they say. */
 import { isRecord, parseJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
-import { quoted } from './filled-script.ts';
-import { scriptFile } from './script-file.ts';
-import { PRELUDE } from './scripts.ts';
+import { filledScript } from './filled-script.ts';
 
 /** What the member of one host says of itself and of the others. */
 export interface EtcdMember {
@@ -23,28 +21,22 @@ export interface EtcdMember {
 /** A text is why the member did not answer; false: the host has a member that cannot be asked. */
 export type EtcdAnswer = EtcdMember | string | false;
 
-const CALL = scriptFile('etcd.sh');
-const QUESTIONS = scriptFile('etcd-questions.sh');
-export const IS_WHOLE = scriptFile('snapshot.sh');
-
-export const ETCD_FACTS = `${CALL}${QUESTIONS}`;
-
-/** Asks the member of another host, with the certificates of this one. */
-export function etcdFactsAt(url: string): string {
-  return `${CALL}URL=${quoted(url)}\n${QUESTIONS}`;
+/** Returns a script that asks a member, with the certificates of the host that runs it. `url`: of a member on another host. */
+export function etcdScript(url = ''): string {
+  return filledScript('ask-etcd.sh', { MEMBER: url });
 }
 
 export function moveLeaderScript(to: string): string {
-  return `TO=${quoted(to)}\n${PRELUDE}${CALL}etcd maintenance/transfer-leadership "{\\"targetID\\":\\"$TO\\"}"\n`;
+  return filledScript('move-leader.sh', { TO: to });
 }
 
 /** Prints the file and its SHA-256, or why there is none. With a certificate, only who has its key can read the file. */
 export function snapshotScript(version: string, keep: number, certificate = ''): string {
-  const values = `VERSION=${quoted(version)}\nKEEP=${keep}\nCERTIFICATE=${quoted(certificate)}\n`;
-  return `${values}${PRELUDE}${CALL}${IS_WHOLE}${scriptFile('take-snapshot.sh')}`;
+  const values = { VERSION: version, KEEP: keep, CERTIFICATE: certificate };
+  return filledScript('take-snapshot.sh', values);
 }
 
-/** From the lines that `ETCD_FACTS` prints. Undefined if the host has no member: etcd is external, or its manifest is missing. */
+/** From the lines that ask-etcd.sh prints. Undefined if the host has no member: etcd is external, or its manifest is missing. */
 export function etcdAnswer(lines: readonly string[]): EtcdAnswer | undefined {
   if (lines.length === 0) return undefined;
   // Its gateway is off, or curl is missing.

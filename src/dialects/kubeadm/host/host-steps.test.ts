@@ -12,6 +12,7 @@ import {
 import type { EtcdAnswer } from './etcd.ts';
 import type { Upgrade } from './host.ts';
 import * as steps from './host-steps.ts';
+import { kubeletBody } from './scripts.ts';
 
 const UPGRADE: Upgrade = {
   version: VERSION,
@@ -19,12 +20,14 @@ const UPGRADE: Upgrade = {
   kubeadm: {},
 };
 
+const KUBELET = kubeletBody({});
+
 describe('a step', () => {
   test('that ends well is done', async () => {
     const { on, outcome, scripts } = rig();
-    expect(await outcome(steps.carryOut(on, 'kubelet', { body: 'work' }))).toBe('');
+    expect(await outcome(steps.carryOut(on, 'kubelet', KUBELET))).toBe('');
     expect(scripts).toHaveLength(1);
-    expect(scripts[0]).toContain('note begun\nwork\nnote done');
+    expect(scripts[0]).toMatch(/STEP='\\''kubelet'.*systemctl restart kubelet\nnote '\\''done'/s);
   });
 
   test.each<[string, Answer, string]>([
@@ -34,7 +37,7 @@ describe('a step', () => {
     ['waits too long for another', { code: 75 }, 'exit code 75: another step still runs there'],
   ])('that %s is not', async (_name, answer, expected) => {
     const { on, outcome } = rig(() => answer);
-    expect(await outcome(steps.carryOut(on, 'kubelet', { body: '' }))).toBe(
+    expect(await outcome(steps.carryOut(on, 'kubelet', KUBELET))).toBe(
       `step kubelet failed with ${expected}`,
     );
   });
@@ -43,7 +46,7 @@ describe('a step', () => {
     const { on, outcome, scripts, clock, logged } = rig((_script, count) =>
       count < 100 ? new Error(count < 50 ? 'refused' : 'no route') : {},
     );
-    expect(await outcome(steps.carryOut(on, 'kubelet', { body: '' }))).toBe('');
+    expect(await outcome(steps.carryOut(on, 'kubelet', KUBELET))).toBe('');
     expect([scripts.length, clock.monotonic()]).toEqual([101, 300_000]);
     expect(logged.map((line) => JSON.parse(line) as unknown)).toEqual([
       expect.objectContaining({
@@ -56,7 +59,7 @@ describe('a step', () => {
 
   test('whose host stays away has failed', async () => {
     const { on, outcome, scripts } = rig(() => new Error('refused'));
-    expect(await outcome(steps.carryOut(on, 'kubelet', { body: '' }))).toBe('refused');
+    expect(await outcome(steps.carryOut(on, 'kubelet', KUBELET))).toBe('refused');
     expect(scripts).toHaveLength(101);
   });
 
@@ -65,7 +68,7 @@ describe('a step', () => {
       ended.abort(new Error('stopped'));
       return new Error('refused');
     });
-    expect(await outcome(steps.carryOut(on, 'kubelet', { body: '' }))).toBe('stopped');
+    expect(await outcome(steps.carryOut(on, 'kubelet', KUBELET))).toBe('stopped');
     expect(scripts).toHaveLength(1);
   });
 
@@ -74,7 +77,7 @@ describe('a step', () => {
       ended.abort(new Error('stopped'));
       return { code: 1 };
     });
-    expect(await outcome(steps.carryOut(on, 'kubelet', { body: '' }))).toBe('stopped');
+    expect(await outcome(steps.carryOut(on, 'kubelet', KUBELET))).toBe('stopped');
   });
 });
 
@@ -86,19 +89,19 @@ describe('a step that needs the API server', () => {
     const { on, outcome, scripts } = rig(failsOnce, {
       node: async () => (away-- > 0 ? await rejecting() : node(VERSION)),
     });
-    expect(await outcome(steps.carryOutOnceMore(on, 'kubeadm', { body: '' }))).toBe('');
+    expect(await outcome(steps.carryOutOnceMore(on, 'kubeadm', KUBELET))).toBe('');
     expect(scripts).toHaveLength(2);
   });
 
   test('has failed where that is there', async () => {
     const { on, outcome, scripts } = rig(failsOnce);
-    expect(await outcome(steps.carryOutOnceMore(on, 'kubeadm', { body: '' }))).toContain('code 1');
+    expect(await outcome(steps.carryOutOnceMore(on, 'kubeadm', KUBELET))).toContain('code 1');
     expect(scripts).toHaveLength(1);
   });
 
   test('has failed where that stays away', async () => {
     const { on, outcome, scripts } = rig(failsOnce, { node: rejecting });
-    expect(await outcome(steps.carryOutOnceMore(on, 'kubeadm', { body: '' }))).toBe(
+    expect(await outcome(steps.carryOutOnceMore(on, 'kubeadm', KUBELET))).toBe(
       'the API server is away',
     );
     expect(scripts).toHaveLength(1);
@@ -216,8 +219,8 @@ describe('the check before the drain', () => {
   test('uses the options of the host, and asks for no plan of the upgrade', async () => {
     const kubeadm = { ignorePreflightErrors: ['Swap'] };
     const { scripts } = await check('', { host: { ...worker.host, kubeadm } });
-    expect(scripts[1]).toContain("'\\''--ignore-preflight-errors=Swap'\\''");
-    expect(scripts[1]).not.toContain('upgrade plan');
+    expect(scripts[1]).toContain("IGNORED='\\''Swap'\\''");
+    expect(scripts[1]).toContain("PLAN='\\'''\\''");
   });
 
   test('names the step that fails', async () => {

@@ -6,9 +6,9 @@ import { parseVersion } from '../../../util/version.ts';
 import { type Finding, hard, warn } from '../../../versions/findings.ts';
 import { type NodeFacts } from '../../../versions/kubeadm-rules.ts';
 import { type Certificate, certificatesIn, endingSoon } from './certificates.ts';
-import { ETCD_FACTS, type EtcdAnswer, etcdAnswer, etcdFactsAt } from './etcd.ts';
+import { type EtcdAnswer, etcdAnswer, etcdScript } from './etcd.ts';
 import type { Host, Shells, Upgrade } from './host.ts';
-import { FACTS, optionsFor, PRELUDE, probeScript } from './scripts.ts';
+import { factsScript, optionsFor, probeScript } from './scripts.ts';
 
 export interface HostFacts {
   readonly host: Host;
@@ -73,7 +73,7 @@ export async function probeHost(
 
 /** Only what an upgrade should have changed. */
 export async function readFacts(shells: Shells, host: Host): Promise<HostFacts> {
-  return await factsBy(`${PRELUDE}${FACTS}`, shells, host);
+  return await factsBy(factsScript(host), shells, host);
 }
 
 /** By host; without hosts that have no member. */
@@ -81,9 +81,10 @@ export async function etcdAnswers(
   shells: Shells,
   hosts: readonly Host[],
 ): Promise<Map<string, EtcdAnswer>> {
-  const all = hosts.map(async (host) => ({
+  const controllers = hosts.filter(({ role }) => role === 'controlPlane');
+  const all = controllers.map(async (host) => ({
     host,
-    etcd: (await factsBy(PRELUDE, shells, host)).etcd,
+    etcd: (await factsBy(etcdScript(), shells, host)).etcd,
   }));
   return answersOf(await Promise.all(all));
 }
@@ -99,7 +100,7 @@ export async function etcdAnswersFrom(
   for (const { ID, name, urls: [url] = [] } of own.members) {
     // Without an address it was added, but never started.
     if (ID === own.id || url === undefined) continue;
-    const { stdout } = await shells.run(host, `${PRELUDE}${etcdFactsAt(url)}`, PATIENCE_MS);
+    const { stdout } = await shells.run(host, etcdScript(url), PATIENCE_MS);
     answers.set(name, parseFacts(stdout).etcd ?? 'no answer');
   }
   return answers;
@@ -114,8 +115,7 @@ export function answersOf(
 }
 
 async function factsBy(script: string, shells: Shells, host: Host): Promise<HostFacts> {
-  const whole = `${script}${host.role === 'controlPlane' ? ETCD_FACTS : ''}`;
-  const { code, stdout, stderr } = await shells.run(host, whole, PATIENCE_MS);
+  const { code, stdout, stderr } = await shells.run(host, script, PATIENCE_MS);
   if (code !== 0) {
     const why = (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '';
     throw new RefitError(

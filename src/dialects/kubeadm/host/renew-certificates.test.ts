@@ -107,14 +107,11 @@ test('each certificate is renewed, then each component starts anew', async () =>
   expect([said, logged]).toEqual(['', []]);
   expect(scripts).toEqual([
     expect.stringContaining(
-      `for name in '\\''apiserver'\\'' '\\''apiserver-kubelet-client'\\''; do renew "$name"; done`,
+      `RENEWALS='\\''apiserver apiserver-kubelet-client'\\''\nSTATIC_PODS='\\''kube-apiserver etcd'\\''\n`,
     ),
-    expect.stringContaining(`FILE=$MANIFESTS/'\\''kube-apiserver.yaml'\\''`),
-    expect.stringContaining(`FILE=$MANIFESTS/'\\''etcd.yaml'\\''`),
+    expect.stringContaining(`COMPONENT='\\''kube-apiserver'\\''`),
+    expect.stringContaining(`COMPONENT='\\''etcd'\\''`),
   ]);
-  expect(scripts[0]).toContain(
-    'form_of "$MANIFESTS/kube-apiserver.yaml"\nform_of "$MANIFESTS/etcd.yaml"\n',
-  );
   expect(scripts[1]).toContain(
     `NAME='\\''upgrade.refit.dev/certificates'\\''\nROLLOUT='\\''uid'\\''\n`,
   );

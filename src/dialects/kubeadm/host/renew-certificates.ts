@@ -2,7 +2,7 @@
 import { readyCondition } from '../../../kube/resources.ts';
 import { KUBELET_LOG } from '../../../util/kubelet-log.ts';
 import { endingSoon } from './certificates.ts';
-import { filledScript, quoted } from './filled-script.ts';
+import { filledScript } from './filled-script.ts';
 import {
   carryOut,
   expectNone,
@@ -12,22 +12,19 @@ import {
   VERIFY_MS,
 } from './host-steps.ts';
 import { readFacts } from './probe.ts';
-import { scriptFile } from './script-file.ts';
-import { detached, LOCK_WAIT, PRELUDE } from './scripts.ts';
+import { detached, LOCK_WAIT } from './scripts.ts';
 import { podOf } from './verify.ts';
 
 /** Of a static pod: which rollout renewed what it has loaded. */
 const RENEWED = 'upgrade.refit.dev/certificates';
-const FORM = scriptFile('static-pod-form.sh');
 
 export async function renewCertificates(on: HostStepsParts): Promise<void> {
   const { shells, host, rollout } = on;
   const found = await until(on, VERIFY_MS, async () => await readFacts(shells, host));
   const names = found.certificates.flatMap(({ renewal }) => renewal ?? []);
-  const body = `${scriptFile('renew.sh')}for name in ${names.map(quoted).join(' ')}; do renew "$name"; done`;
   const components = Object.keys(found.staticPods);
-  const forms = components.map((component) => `form_of "$MANIFESTS/${component}.yaml"\n`);
-  await carryOut(on, 'certificates', { before: `${FORM}${forms.join('')}`, body });
+  const values = { RENEWALS: names.join(' '), STATIC_PODS: components.join(' ') };
+  await carryOut(on, 'certificates', { script: 'certificates.sh', values });
   for (const component of components) {
     await succeed(on, 'certificates', restartScript(component, rollout));
     await until(on, VERIFY_MS, async () => {
@@ -43,8 +40,8 @@ export async function renewCertificates(on: HostStepsParts): Promise<void> {
 
 /** The kubelet starts a static pod anew if its manifest says something else. It is replaced by one rename, so it is never away. */
 function restartScript(component: string, rollout: string): string {
-  const names = `FILE=$MANIFESTS/${quoted(`${component}.yaml`)}\nNAME=${quoted(RENEWED)}\nROLLOUT=${quoted(rollout)}\n`;
-  return detached(`${PRELUDE}${FORM}${names}${scriptFile('restart-static-pod.sh')}`, LOCK_WAIT);
+  const values = { COMPONENT: component, NAME: RENEWED, ROLLOUT: rollout };
+  return detached(filledScript('restart-static-pod.sh', values), LOCK_WAIT);
 }
 
 /** On the disk, and what the API server serves: it reads its files by itself. */

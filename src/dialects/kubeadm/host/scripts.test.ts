@@ -1,37 +1,24 @@
-/** Proves in which order the parts of each script come, and that every value is one word of it. The agent's tests run them. */
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+/** Proves which script each task gets, and with which values. The agent's tests run the scripts. */
 import { describe, expect, test } from 'vitest';
+import { wholeScript } from './filled-script.ts';
 import type { Host, Upgrade } from './host.ts';
-import { scriptFile } from './script-file.ts';
 import * as scripts from './scripts.ts';
 
-const NAMES = readdirSync(join(import.meta.dirname, 'scripts')).filter((name) =>
-  name.endsWith('.sh'),
-);
-/** The longest first, in case that one file begins like another. */
-const FILES = NAMES.map((name) => ({ name, text: scriptFile(name) })).toSorted(
-  (a, b) => b.text.length - a.text.length,
-);
-
-/** The lines of a script, with the name of each file of `scripts/` in place of its text. */
-function linesOf(script: string): string[] {
-  let short = script;
-  for (const { name, text } of FILES) short = short.replaceAll(text, () => `<${name}>\n`);
-  return short.split('\n').filter((line) => line !== '');
+/** The values of a script, which must end with the text of the script `name`. */
+function valuesIn(script: string, name: string): Record<string, string> {
+  const own = wholeScript(name);
+  expect(script.endsWith(own)).toBe(true);
+  const lines = script.slice(0, -own.length).matchAll(/^(\w+)='((?:[^']|'\\'')*)'$/gm);
+  return Object.fromEntries(
+    [...lines].map(([, key = '', value = '']) => [key, value.replaceAll(`'\\''`, `'`)]),
+  );
 }
 
-/** The parts alone, without what is assigned for each binary. */
-function partsOf(lines: readonly string[]): string[] {
-  return lines.filter((line) => !/\b(KIND|SOURCE|CURL|SHOWN|SHA256)=|^(case|esac|;;)/.test(line));
-}
-
-/** The lines of a script that runs in a session of its own. */
-function bodyOf(script: string): string[] {
-  const [, body = '', rest = ''] = /^BODY='(.*)'\n(BUSY=.*)$/s.exec(script) ?? [];
-  const [settings, wait, ...others] = linesOf(rest);
-  expect([settings, ...others]).toEqual(["BUSY='75'", '<detached.sh>']);
-  return [...linesOf(body.replaceAll(`'\\''`, `'`)), `waits ${wait?.replaceAll(/\D/g, '')}`];
+/** The same of a script that runs in a session of its own, and waits so many seconds for another. */
+function valuesInSession(script: string, name: string, wait = '1800'): Record<string, string> {
+  const { BODY = '', ...others } = valuesIn(script, 'detached.sh');
+  expect(others).toEqual({ BUSY: '75', WAIT: wait });
+  return valuesIn(BODY, name);
 }
 
 const CONTROLLER: Host = { name: 'cp1', role: 'controlPlane' };
@@ -54,262 +41,187 @@ const WHOLE: Upgrade = {
   kubeadm: { config: '/etc/c.yaml', patches: "/etc/it's" },
   etcdSnapshotCertificate: 'PEM',
 };
-const STEP = { rollout: 'uid', step: 'kubelet', version: 'v1.36.3' } as const;
+const SOURCES = {
+  NAMES: 'kubeadm kubelet',
+  SOURCES: [
+    'kubeadm field binaries',
+    'kubeadm kind path',
+    'kubeadm source /a',
+    'kubeadm curl url = "/a"',
+    'kubeadm shown /a',
+    'kubeadm sha256 abc',
+    'kubelet field binaries',
+    'kubelet kind path',
+    'kubelet source /b',
+    'kubelet curl url = "/b"',
+    'kubelet shown /b',
+    'kubelet sha256 ',
+  ].join('\n'),
+};
+const CONTAINERD_VALUES = {
+  CONTAINERD_VERSION: 'v2.3.3',
+  CONTAINERD_NAMES: 'runc containerd',
+  CONTAINERD_SOURCES: [
+    'containerd field containerd.binaries',
+    'containerd kind path',
+    'containerd source /c',
+    'containerd curl url = "/c"',
+    'containerd shown /c',
+    'containerd sha256 ',
+    'runc field containerd.binaries',
+    'runc kind url',
+    'runc source https://user:secret@h/r-{arch}?a=1',
+    'runc curl url = "https://user:secret@h/r-{arch}?a=1"',
+    'runc shown https://***@h/r-{arch}?***',
+    'runc sha256.arm64 aa',
+    'runc sha256.amd64 bb',
+    'runc sha256 missing',
+  ].join('\n'),
+};
+const NO_CONTAINERD = { CONTAINERD_VERSION: '', CONTAINERD_NAMES: '', CONTAINERD_SOURCES: '' };
+const CONTEXT = { rollout: 'uid', version: 'v1.36.3' };
+const OWN = { ROLLOUT: 'uid', VERSION: 'v1.36.3' };
 
 describe('a step', () => {
-  test('ends at once if it is done, and is done only after its body', () => {
-    const script = scripts.stepScript(STEP, { before: 'first\n', body: 'work', after: 'last' });
-    expect(bodyOf(script)).toMatchInlineSnapshot(`
-      [
-        "ROLLOUT='uid'",
-        "STEP='kubelet'",
-        "VERSION='v1.36.3'",
-        "<prelude.sh>",
-        "<trusted.sh>",
-        "<packages.sh>",
-        "<journal.sh>",
-        "seen done && exit 0",
-        "first",
-        "note begun",
-        "work",
-        "note done",
-        "last",
-        "waits 1800",
-      ]
-    `);
-  });
-
-  test('may have nothing before and after its body', () => {
-    const lines = bodyOf(scripts.stepScript(STEP, { body: 'work' }));
-    const own = ['seen done && exit 0', 'note begun', 'work', 'note done', 'waits 1800'];
-    expect(lines.slice(-own.length - 1)).toEqual(['<journal.sh>', ...own]);
-  });
-
   test('stages each binary, with a hash for each processor and nothing secret in what is shown', () => {
-    expect(linesOf(scripts.stageBody(WHOLE).body)).toMatchInlineSnapshot(`
-      [
-        "mkdir -p "$D/staged"",
-        "<processor.sh>",
-        "<binaries.sh>",
-        "KIND=path",
-        "SOURCE='/a'",
-        "CURL='url = "/a"'",
-        "SHOWN='/a'",
-        "SHA256='abc'",
-        "fetch kubeadm",
-        "KIND=path",
-        "SOURCE='/b'",
-        "CURL='url = "/b"'",
-        "SHOWN='/b'",
-        "SHA256=''",
-        "fetch kubelet",
-        "(VERSION='v2.3.3' FIELD=containerd.binaries NAMES='runc containerd'",
-        "source_of() { case $1 in",
-        "containerd) KIND=path",
-        "SOURCE='/c'",
-        "CURL='url = "/c"'",
-        "SHOWN='/c'",
-        "SHA256=''",
-        ";;",
-        "runc) KIND=url",
-        "SOURCE='https://user:secret@h/r-'"$ARCH"'?a=1'",
-        "CURL='url = "https://user:secret@h/r-'"$ARCH"'?a=1"'",
-        "SHOWN='https://***@h/r-'"$ARCH"'?***'",
-        "case $ARCH in",
-        "'arm64') SHA256='aa' ;;",
-        "'amd64') SHA256='bb' ;;",
-        "*) SHA256=missing ;;",
-        "esac",
-        ";;",
-        "esac; }",
-        "<containerd-binaries.sh>",
-        "fetch_containerd)",
-      ]
-    `);
+    const script = scripts.stepScript({ ...CONTEXT, step: 'stage' }, scripts.stageBody(WHOLE));
+    expect(valuesInSession(script, 'stage.sh')).toEqual({
+      ...OWN,
+      STEP: 'stage',
+      ...SOURCES,
+      ...CONTAINERD_VALUES,
+    });
+    const without = scripts.stageBody(UPGRADE).values;
+    expect(without).toEqual({ ...SOURCES, ...NO_CONTAINERD });
   });
 
   test('replaces containerd last', () => {
-    const { before = '', body } = scripts.containerdBody(CONTAINERD);
-    expect(linesOf(before)).toMatchInlineSnapshot(`
-      [
-        "<keep.sh>",
-        "<keep-configuration.sh>",
-      ]
-    `);
-    expect(partsOf(linesOf(body))).toMatchInlineSnapshot(`
-      [
-        "VERSION='v2.3.3' NAMES='runc containerd'",
-        "mkdir -p "$D/staged"",
-        "<processor.sh>",
-        "<binaries.sh>",
-        "stage() {",
-        "(VERSION='v2.3.3' FIELD=containerd.binaries NAMES='runc containerd'",
-        "source_of() { case $1 in",
-        "<containerd-binaries.sh>",
-        "fetch_containerd)",
-        "}",
-        "<containerd.sh>",
-      ]
-    `);
+    const body = scripts.containerdBody(CONTAINERD);
+    const script = scripts.stepScript({ ...CONTEXT, step: 'containerd' }, body);
+    expect(valuesInSession(script, 'containerd.sh')).toEqual({
+      ...OWN,
+      STEP: 'containerd',
+      ...CONTAINERD_VALUES,
+    });
   });
 
   test('replaces the kubelet, and kubectl where the host has it', () => {
-    const { before = '', body, after } = scripts.kubeletBody({ kubectl: { path: '/k' } });
-    expect(linesOf(before)).toEqual(['<keep.sh>', '<keep-configuration.sh>']);
-    expect(linesOf(body)).toMatchInlineSnapshot(`
-      [
-        "if command -v kubectl >/dev/null; then install_from staged kubectl; fi",
-        "keep kubelet "$(file_of kubelet)"",
-        "install_from staged kubelet",
-        "systemctl daemon-reload",
-        "systemctl restart kubelet",
-      ]
-    `);
-    expect(after).toBe('rm -rf "$D/staged" "$D/previous/.containerd"');
-    expect(scripts.kubeletBody({}).body).not.toContain('kubectl');
+    const body = scripts.kubeletBody({ kubectl: { path: '/k' } });
+    const script = scripts.stepScript({ ...CONTEXT, step: 'kubelet' }, body);
+    expect(valuesInSession(script, 'kubelet.sh')).toEqual({
+      ...OWN,
+      STEP: 'kubelet',
+      KUBECTL: 'yes',
+    });
+    expect(scripts.kubeletBody({}).values).toEqual({ KUBECTL: '' });
   });
+
+  test.each(['stage.sh', 'containerd.sh', 'kubeadm.sh', 'kubelet.sh', 'certificates.sh'])(
+    '%s ends at once if it is done, and is done only after its work',
+    (name) => {
+      const lines = wholeScript(name).split('\n');
+      const places = [`seen 'done' && exit 0`, 'note begun', `note 'done'`].map((line) =>
+        lines.indexOf(line),
+      );
+      expect(places).not.toContain(-1);
+      expect(places).toEqual(places.toSorted((a, b) => a - b));
+    },
+  );
 });
 
 describe('kubeadm', () => {
   test('upgrades the first control-plane host', () => {
-    const options = {
-      ...WHOLE.kubeadm,
-      etcdUpgrade: false,
-      ignorePreflightErrors: ['Swap', 'Mem'],
-    };
-    const { before = '', body } = scripts.kubeadmBody('apply', 'controlPlane', options);
-    expect(linesOf(before)).toMatchInlineSnapshot(`
-      [
-        "problem=$(untrusted_option patches '/etc/it'\\''s')",
-        "[ -z "$problem" ] || fail "$problem"",
-        "problem=$(untrusted_option config '/etc/c.yaml')",
-        "[ -z "$problem" ] || fail "$problem"",
-        "<backups.sh>",
-        "<restore-manifests.sh>",
-        "<record-run.sh>",
-        "<keep.sh>",
-        "<keep-configuration.sh>",
-      ]
-    `);
-    expect(linesOf(body)).toMatchInlineSnapshot(`
-      [
-        "keep kubeadm "$(file_of kubeadm)"",
-        "install_from staged kubeadm",
-        "kubeadm upgrade apply --yes "$VERSION" '--config=/etc/c.yaml' '--patches=/etc/it'\\''s' '--etcd-upgrade=false' '--ignore-preflight-errors=Swap,Mem' || { code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }",
-        "<remove-copies.sh>",
-      ]
-    `);
+    const ignorePreflightErrors = ['Swap', 'Mem'];
+    const options = { ...WHOLE.kubeadm, etcdUpgrade: false, ignorePreflightErrors };
+    const body = scripts.kubeadmBody('apply', 'controlPlane', options);
+    const script = scripts.stepScript({ ...CONTEXT, step: 'kubeadm' }, body);
+    expect(valuesInSession(script, 'kubeadm.sh')).toEqual({
+      ...OWN,
+      STEP: 'kubeadm',
+      CONFIG: '/etc/c.yaml',
+      PATCHES: "/etc/it's",
+      IGNORED: 'Swap,Mem',
+      CERTIFICATE_RENEWAL: '',
+      ETCD_UPGRADE: 'false',
+      ROLE: 'controlPlane',
+      VERB: 'apply',
+    });
   });
 
-  test('upgrades a worker, which has no manifests to restore', () => {
-    const { before = '', body } = scripts.kubeadmBody('node', 'worker', {});
-    expect(linesOf(before)).toEqual(['<keep.sh>', '<keep-configuration.sh>']);
-    expect(linesOf(body)).toMatchInlineSnapshot(`
-      [
-        "keep kubeadm "$(file_of kubeadm)"",
-        "install_from staged kubeadm",
-        "kubeadm upgrade node || { code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }",
-        "<remove-copies.sh>",
-        "<kubelet-flags.sh>",
-      ]
-    `);
-  });
-
-  test('gets no flag that is empty', () => {
+  test('upgrades a worker, with no flag that is empty', () => {
     const options = { ignorePreflightErrors: [], patches: '' };
-    const [line] = linesOf(scripts.kubeadmBody('node', 'worker', options).body).slice(-3, -2);
-    expect(line).toMatch(/^kubeadm upgrade node \|\|/);
+    expect(scripts.kubeadmBody('node', 'worker', options).values).toEqual({
+      CONFIG: '',
+      PATCHES: '',
+      IGNORED: '',
+      CERTIFICATE_RENEWAL: '',
+      ETCD_UPGRADE: '',
+      ROLE: 'worker',
+      VERB: 'node',
+    });
   });
 });
 
 describe('the check before an upgrade', () => {
-  const preflight = (host: Host, leads: boolean, more: Partial<Upgrade> = {}): string[] =>
-    bodyOf(scripts.prepareScript({ ...UPGRADE, ...more }, host, leads)).filter((line) =>
-      /staged\/kubeadm"|upgrade-plan/.test(line),
-    );
-
-  test('refuses files that others may change before it stages anything', () => {
-    expect(partsOf(bodyOf(scripts.prepareScript(WHOLE, CONTROLLER, true)))).toMatchInlineSnapshot(`
-      [
-        "VERSION='v1.36.3'",
-        "<prelude.sh>",
-        "<trusted.sh>",
-        "<packages.sh>",
-        "<journal.sh>",
-        "problem=$(untrusted_option patches '/etc/it'\\''s')",
-        "[ -z "$problem" ] || fail "$problem"",
-        "problem=$(untrusted_option config '/etc/c.yaml')",
-        "[ -z "$problem" ] || fail "$problem"",
-        "mkdir -p "$D/staged"",
-        "<processor.sh>",
-        "<binaries.sh>",
-        "fetch kubeadm",
-        "fetch kubelet",
-        "(VERSION='v2.3.3' FIELD=containerd.binaries NAMES='runc containerd'",
-        "source_of() { case $1 in",
-        "<containerd-binaries.sh>",
-        "fetch_containerd)",
-        ""$D/staged/kubeadm" upgrade apply phase preflight "$VERSION" --yes '--config=/etc/c.yaml'",
-        "<upgrade-plan.sh>",
-        "waits 1800",
-      ]
-    `);
+  test('gets the options, and all that is staged', () => {
+    const script = scripts.prepareScript(WHOLE, CONTROLLER, true);
+    expect(valuesInSession(script, 'prepare.sh')).toEqual({
+      VERSION: 'v1.36.3',
+      ...SOURCES,
+      ...CONTAINERD_VALUES,
+      CONFIG: '/etc/c.yaml',
+      PATCHES: "/etc/it's",
+      IGNORED: '',
+      CHECK: 'apply',
+      PLAN: 'yes',
+    });
   });
 
+  const CREATE_JOB = 'CreateJob';
   test.each<[string, Host, boolean, Partial<Upgrade>, readonly string[]]>([
-    ['of a worker', WORKER, false, {}, ['"$D/staged/kubeadm" upgrade node phase preflight']],
-    [
-      'of a worker, whatever its version',
-      WORKER,
-      false,
-      { version: 'v1.30.1' },
-      ['"$D/staged/kubeadm" upgrade node phase preflight'],
-    ],
+    ['of a worker', WORKER, false, {}, ['node', '', '']],
+    ['of a worker, whatever its version', WORKER, false, { version: 'v1.30.1' }, ['node', '', '']],
     [
       'of the first control-plane host, with what the upgrade would do',
       CONTROLLER,
       true,
       {},
-      ['"$D/staged/kubeadm" upgrade apply phase preflight "$VERSION" --yes', '<upgrade-plan.sh>'],
+      ['apply', 'yes', ''],
     ],
     [
       'of another one, whose Job has the same name as that of the first',
       CONTROLLER,
       false,
       { kubeadm: { ignorePreflightErrors: ['Swap'] } },
-      [
-        `"$D/staged/kubeadm" upgrade apply phase preflight "$VERSION" --yes '--ignore-preflight-errors=Swap,CreateJob'`,
-      ],
+      ['apply', '', `Swap,${CREATE_JOB}`],
     ],
     [
       'where all is ignored anyway',
       CONTROLLER,
       false,
       { kubeadm: { ignorePreflightErrors: ['ALL'] } },
-      [
-        `"$D/staged/kubeadm" upgrade apply phase preflight "$VERSION" --yes '--ignore-preflight-errors=ALL'`,
-      ],
+      ['apply', '', 'ALL'],
     ],
     [
       'where only a check with such a part in its name is ignored',
       CONTROLLER,
       false,
       { kubeadm: { ignorePreflightErrors: ['allThese', 'Install'] } },
-      [
-        `"$D/staged/kubeadm" upgrade apply phase preflight "$VERSION" --yes '--ignore-preflight-errors=allThese,Install,CreateJob'`,
-      ],
+      ['apply', '', `allThese,Install,${CREATE_JOB}`],
     ],
     [
       'with a configuration, beside which kubeadm takes no flag',
       CONTROLLER,
       false,
       { kubeadm: { config: '/c' } },
-      [`"$D/staged/kubeadm" upgrade apply phase preflight "$VERSION" --yes '--config=/c'`],
+      ['apply', '', ''],
     ],
-    ['of a kubeadm that has no phases', CONTROLLER, true, { version: 'v1.30.9' }, []],
-    ['of a version that cannot be read', CONTROLLER, true, { version: 'latest' }, []],
+    ['of a kubeadm that has no phases', CONTROLLER, true, { version: 'v1.30.9' }, ['', '', '']],
+    ['of a version that cannot be read', CONTROLLER, true, { version: 'latest' }, ['', '', '']],
   ])('%s', (_name, host, leads, more, expected) => {
-    expect(preflight(host, leads, more)).toEqual(expected);
+    const script = scripts.prepareScript({ ...UPGRADE, ...more }, host, leads);
+    const { CHECK, PLAN, IGNORED } = valuesInSession(script, 'prepare.sh');
+    expect([CHECK, PLAN, IGNORED]).toEqual(expected);
   });
 
   test('kubeadm has phases as of v1.31', () => {
@@ -319,159 +231,83 @@ describe('the check before an upgrade', () => {
 
 describe('the facts', () => {
   test('of a control-plane host with every option', () => {
-    expect(
-      partsOf(linesOf(scripts.probeScript(WHOLE, CONTROLLER, 1_500_400))),
-    ).toMatchInlineSnapshot(`
-      [
-        "VERSION='v1.36.3'",
-        "<prelude.sh>",
-        "<trusted.sh>",
-        "<packages.sh>",
-        "<kubelet-process.sh>",
-        "<runtime.sh>",
-        "<processor.sh>",
-        "<binaries.sh>",
-        "{ <in-path.sh>",
-        "probe kubeadm",
-        "probe kubelet",
-        "(VERSION='v2.3.3' FIELD=containerd.binaries NAMES='runc containerd'",
-        "source_of() { case $1 in",
-        "<containerd-binaries.sh>",
-        "probe_containerd)",
-        "untrusted_option patches '/etc/it'\\''s'",
-        "untrusted_option config '/etc/c.yaml'",
-        "command -v openssl >/dev/null || echo "no openssl in PATH: it encrypts the snapshot of etcd"",
-        "STAGED=524288",
-        "<room.sh>",
-        "} | sed -E '/^(warn|stopped)=/!s/^/hard=/'",
-        "<listens.sh>",
-        "NEED=1048576",
-        "NOW=1500",
-        "PATCHED='/etc/it'\\''s''/etc/c.yaml'",
-        "CONFIG='/etc/c.yaml'",
-        "<host.sh>",
-        "<cni.sh>",
-        "<facts.sh>",
-        "<kubelet-facts.sh>",
-        "<backups.sh>",
-        "<missing-manifests.sh>",
-      ]
-    `);
+    expect(valuesIn(scripts.probeScript(WHOLE, CONTROLLER, 1_500_400), 'probe.sh')).toEqual({
+      ROLE: 'controlPlane',
+      VERSION: 'v1.36.3',
+      ...SOURCES,
+      ...CONTAINERD_VALUES,
+      CONFIG: '/etc/c.yaml',
+      PATCHES: "/etc/it's",
+      ENCRYPTS: 'yes',
+      NOW: '1500',
+    });
   });
 
   test('of a worker without options', () => {
-    expect(partsOf(linesOf(scripts.probeScript(UPGRADE, WORKER, 0)))).toMatchInlineSnapshot(`
-      [
-        "VERSION='v1.36.3'",
-        "<prelude.sh>",
-        "<trusted.sh>",
-        "<packages.sh>",
-        "<kubelet-process.sh>",
-        "<runtime.sh>",
-        "<processor.sh>",
-        "<binaries.sh>",
-        "{ <in-path.sh>",
-        "probe kubeadm",
-        "probe kubelet",
-        "STAGED=262144",
-        "<room.sh>",
-        "} | sed -E '/^(warn|stopped)=/!s/^/hard=/'",
-        "<listens.sh>",
-        "NEED=262144",
-        "NOW=0",
-        "PATCHED=",
-        "CONFIG=''",
-        "<host.sh>",
-        "<cni.sh>",
-        "<facts.sh>",
-        "<kubelet-facts.sh>",
-      ]
-    `);
-  });
-
-  test('a worker needs no openssl, nor does a control-plane host without a certificate', () => {
-    expect(scripts.probeScript(WHOLE, WORKER, 0)).not.toContain('no openssl');
-    expect(scripts.probeScript(UPGRADE, CONTROLLER, 0)).not.toContain('no openssl');
+    expect(valuesIn(scripts.probeScript(UPGRADE, WORKER, 0), 'probe.sh')).toEqual({
+      ROLE: 'worker',
+      VERSION: 'v1.36.3',
+      ...SOURCES,
+      ...NO_CONTAINERD,
+      CONFIG: '',
+      PATCHES: '',
+      ENCRYPTS: '',
+      NOW: '0',
+    });
+    expect(valuesIn(scripts.factsScript(WORKER), 'facts.sh')).toEqual({ ROLE: 'worker' });
   });
 
   test('of a configuration that may be missing', () => {
-    expect(linesOf(scripts.configurationScript({ config: '/etc/c.yaml' }))).toMatchInlineSnapshot(`
-      [
-        "<prelude.sh>",
-        "<trusted.sh>",
-        "<packages.sh>",
-        "[ ! -e '/etc/c.yaml' ] || untrusted_option config '/etc/c.yaml'",
-      ]
-    `);
+    const script = scripts.configurationScript({ config: '/etc/c.yaml' });
+    expect(valuesIn(script, 'configuration.sh')).toEqual({ CONFIG: '/etc/c.yaml' });
     expect(scripts.configurationScript({})).toBe('');
   });
 });
 
 describe('the other scripts', () => {
   test('put containerd back', () => {
-    expect(bodyOf(scripts.putBackScript('uid', CONTAINERD))).toMatchInlineSnapshot(`
-      [
-        "ROLLOUT='uid' NAMES='runc containerd'",
-        "<prelude.sh>",
-        "<trusted.sh>",
-        "<packages.sh>",
-        "<journal.sh>",
-        "<keep.sh>",
-        "<containerd-back.sh>",
-        "waits 1800",
-      ]
-    `);
+    const script = scripts.putBackScript('uid', CONTAINERD);
+    expect(valuesInSession(script, 'containerd-back.sh')).toEqual({
+      ROLLOUT: 'uid',
+      NAMES: 'runc containerd',
+    });
   });
 
   test('roll back', () => {
-    expect(bodyOf(scripts.rollBackScript('uid'))).toMatchInlineSnapshot(`
-      [
-        "ROLLOUT='uid'",
-        "<prelude.sh>",
-        "<trusted.sh>",
-        "<packages.sh>",
-        "<journal.sh>",
-        "<keep.sh>",
-        "<roll-back.sh>",
-        "waits 1800",
-      ]
-    `);
+    const script = scripts.rollBackScript('uid');
+    expect(valuesInSession(script, 'roll-back.sh')).toEqual({ ROLLOUT: 'uid' });
   });
 
   test('restore manifests, those of another kubeadm only when a person agreed', () => {
-    expect(bodyOf(scripts.repairScript())).toMatchInlineSnapshot(`
-      [
-        "<prelude.sh>",
-        "<trusted.sh>",
-        "<packages.sh>",
-        "<backups.sh>",
-        "<restore-manifests.sh>",
-        "waits 5",
-      ]
-    `);
-    expect(bodyOf(scripts.repairScript("it's"))[0]).toMatch(/^BY_HAND='it'/);
+    expect(valuesInSession(scripts.repairScript(), 'repair.sh', '5')).toEqual({ BY_HAND: '' });
+    expect(valuesInSession(scripts.repairScript('/b'), 'repair.sh', '5')).toEqual({
+      BY_HAND: '/b',
+    });
   });
 
   test('print what kubeadm would change', () => {
-    expect(partsOf(linesOf(scripts.diffScript(UPGRADE, CONTROLLER)))).toMatchInlineSnapshot(`
-      [
-        "VERSION='v1.36.3'",
-        "<prelude.sh>",
-        "<trusted.sh>",
-        "<packages.sh>",
-        "<processor.sh>",
-        "<binaries.sh>",
-        "<diff.sh>",
-      ]
-    `);
+    expect(Object.keys(valuesIn(scripts.diffScript(UPGRADE, CONTROLLER), 'diff.sh'))).toEqual([
+      'VERSION',
+      'SOURCES',
+    ]);
   });
 });
 
-test('no character of a URL begins another option of curl', () => {
+test('no character of a URL begins another option of curl, nor another line of the sources', () => {
   const url = 'https://h/"a\\b\nc\rd\te\vf';
-  const kubeadm = { url, sha256: 'aa' };
   const { binaries } = UPGRADE;
+  const kubeadm = { url, sha256: 'aa' };
   const script = scripts.diffScript({ ...UPGRADE, binaries: { ...binaries, kubeadm } }, CONTROLLER);
-  expect(script).toContain(String.raw`CURL='url = "https://h/\"a\\b\nc\rd\te\vf"'`);
-  expect(script).toContain('KIND=url\n');
+  const lines = valuesIn(script, 'diff.sh')['SOURCES']?.split('\n') ?? [];
+  expect(lines.map((line) => line.split(' ')[1])).toEqual([
+    'field',
+    'kind',
+    'source',
+    'curl',
+    'shown',
+    'sha256',
+  ]);
+  // The shell takes one of two backslashes away, then curl does.
+  const doubled = String.raw`kubeadm curl url = "https://h/\\"a\\\\b\\nc\\rd\\te\\vf"`;
+  expect(lines).toContain(doubled);
 });

@@ -213,7 +213,7 @@ test('a host that refuses connections while it starts again is waited for, and t
   // A server may take minutes; one that refuses them does so at once.
   let refusals = 80;
   const shell: Shell = async (script) => {
-    if (script.includes('kubeadm upgrade apply') && refusals-- > 0)
+    if (script.includes("VERB='\\''apply'") && refusals-- > 0)
       throw new Error('connect to host cp1 port 22: Connection refused');
     return await Promise.resolve();
   };
@@ -357,9 +357,14 @@ test('a host with binaries of its own stages them, and has its kubectl replaced'
   upgrades.acknowledge(target);
   await untilOver();
   expect(await reported()).toMatchObject({ state: 'finished' });
-  for (const path of ['/a', '/own/kubelet', '/own/kubectl'])
-    expect(scripts.get('stage')).toContain(`SOURCE='\\''${path}'\\''`);
-  expect(scripts.get('kubelet')).toContain('install_from staged kubectl');
+  const sources = [
+    'kubeadm source /a',
+    'kubelet source /own/kubelet',
+    `kubelet field hosts[${name}].binaries`,
+    'kubectl source /own/kubectl',
+  ];
+  for (const line of sources) expect(scripts.get('stage')).toContain(`\n${line}\n`);
+  expect(scripts.get('kubelet')).toContain("KUBECTL='\\''yes'\\''");
 });
 
 /** As the member of one of two hosts says it; the first one leads. */

@@ -2,6 +2,8 @@
 # the host writes down its manifests, with their hashes, and the backups. A run that was cut off (`is_ours`) leaves one new
 # backup and lacks one manifest; the others are as they were, or have its version. `of_run NAME` prints a backup with the
 # hash of the manifest then; `by_hand NAME` prints `hand PATH` for one of a kubeadm that a person ran, or `refused REASON`.
+# uses: prelude.sh
+
 RUN=$D/kubeadm.run
 COMPONENTS='etcd kube-apiserver kube-controller-manager kube-scheduler'
 list() { ls -1dt "$BACKUPS"/kubeadm-backup-manifests-*/"$1.yaml" 2>/dev/null || true; }

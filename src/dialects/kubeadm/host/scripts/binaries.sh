@@ -1,4 +1,37 @@
-# `wrong NAME FILE SHA256` says what is wrong with a binary. runc has versions of its own.
+# `probe NAME` says what would prevent `fetch NAME`, which stages a binary; `wrong NAME FILE SHA256` says what is wrong with one.
+# Needs VERSION, and what `source_of NAME` finds in SOURCES.
+# uses: prelude.sh trusted.sh packages.sh fetch-packages.sh processor.sh
+
+# `value_of NAME KEY` prints a value of SOURCES, which has lines `NAME KEY VALUE`. A backslash and a line break in VALUE are
+# escaped as for printf.
+value_of() {
+  printf '%s\n' "$SOURCES" | while IFS= read -r line; do
+    case $line in "$1 $2 "*) printf '%b' "${line#"$1 $2 "}" ;; esac
+  done
+}
+# `with_arch TEXT` prints TEXT with the processor of this host in place of `{arch}`.
+with_arch() {
+  rest=$1
+  while :; do
+    case $rest in *'{arch}'*) ;; *) break ;; esac
+    printf '%s' "${rest%%'{arch}'*}$ARCH"
+    rest=${rest#*'{arch}'}
+  done
+  printf '%s' "$rest"
+}
+# `source_of NAME` sets where a binary comes from: FIELD is the field of the manifest, KIND is path or url, CURL a line of curl's
+# configuration, SHOWN the address without its secrets. SHA256 is empty if any file will do, and `missing` if there is a hash for
+# other processors only.
+source_of() {
+  FIELD=$(value_of "$1" field)
+  KIND=$(value_of "$1" kind)
+  SOURCE=$(with_arch "$(value_of "$1" source)")
+  CURL=$(with_arch "$(value_of "$1" curl)")
+  SHOWN=$(with_arch "$(value_of "$1" shown)")
+  SHA256=$(value_of "$1" "sha256.$ARCH")
+  [ -n "$SHA256" ] || SHA256=$(value_of "$1" sha256)
+}
+# runc has versions of its own.
 version_of() {
   case $1 in
   kubelet) said=$("$2" --version 2>&1) || true; echo "${said#Kubernetes }" ;;
@@ -18,7 +51,6 @@ wrong() {
   found=$(version_of "$1" "$2")
   [ "$found" = "$VERSION" ] || echo "$FIELD.$1 has version $found, expected $VERSION"
 }
-# SHA256 is then `missing`.
 without_hash() { echo "$FIELD.$1.sha256 has no hash for $ARCH, the processor of this host"; }
 # `copy_to_check NAME` copies the file SOURCE to COPY, which only root can change and which goes with this shell, or says why not.
 # What is hashed is what then runs: between the two, the owner of a folder could put another file in its place.

@@ -1,24 +1,29 @@
-# The network plugin: containerd takes the first configuration by name. A sandbox that cannot be made shows only when a pod starts.
+# `cni_facts` warns of a network plugin that containerd cannot use: a sandbox that cannot be made shows only when a pod starts.
+# containerd takes the first configuration by name.
+# uses: prelude.sh runtime.sh
+
 values_of() { grep -o "\"$1\" *: *\"[^\"]*\"" "$2" | sed 's/.*"\([^"]*\)"$/\1/'; }
-cni=
-# Other runtimes choose the configuration and the folders of plugins by rules of their own.
-! uses_containerd || for file in "$R"/etc/cni/net.d/*; do
-  case $file in *.conf | *.conflist | *.json) [ ! -e "$file" ] || { cni=$file && break; } ;; esac
-done
-if [ -n "$cni" ]; then
-  wanted=$(values_of cniVersion "$cni" | head -n 1)
-  # What the library in containerd 1.6 and 1.7 knows, and that in containerd 2.
-  case $(containerd --version 2>/dev/null) in
-  *' v1.'* | *' 1.'*) known=1.0.0 ;;
-  *) known=1.1.0 ;;
-  esac
-  [ "$(printf '%s\n' "${wanted:-0}" "$known" | sort -V | tail -n 1)" = "$known" ] ||
-    echo "warn=${cni#"$R"} is of CNI $wanted, and this containerd knows $known at most: upgrade containerd first"
-  own=$(sed -n 's/^ *bin_dirs\{0,1\} *= *\[\{0,1\}"\([^"]*\)".*/\1/p' "$R/etc/containerd/config.toml" 2>/dev/null || true)
-  # Of Calico's policy, which is no plugin.
-  for plugin in $(values_of type "$cni" | grep -vx k8s); do
-    found=
-    for folder in $own /opt/cni/bin /usr/lib/cni /usr/libexec/cni; do [ ! -x "$R$folder/$plugin" ] || found=yes; done
-    [ -n "$found" ] || echo "warn=no CNI plugin $plugin in /opt/cni/bin, which ${cni#"$R"} names: pods will not start on this host"
+cni_facts() {
+  cni=
+  # Other runtimes choose the configuration and the folders of plugins by rules of their own.
+  ! uses_containerd || for file in "$R"/etc/cni/net.d/*; do
+    case $file in *.conf | *.conflist | *.json) [ ! -e "$file" ] || { cni=$file && break; } ;; esac
   done
-fi
+  if [ -n "$cni" ]; then
+    wanted=$(values_of cniVersion "$cni" | head -n 1)
+    # What the library in containerd 1.6 and 1.7 knows, and that in containerd 2.
+    case $(containerd --version 2>/dev/null) in
+    *' v1.'* | *' 1.'*) known=1.0.0 ;;
+    *) known=1.1.0 ;;
+    esac
+    [ "$(printf '%s\n' "${wanted:-0}" "$known" | sort -V | tail -n 1)" = "$known" ] ||
+      echo "warn=${cni#"$R"} is of CNI $wanted, and this containerd knows $known at most: upgrade containerd first"
+    own=$(sed -n 's/^ *bin_dirs\{0,1\} *= *\[\{0,1\}"\([^"]*\)".*/\1/p' "$R/etc/containerd/config.toml" 2>/dev/null || true)
+    # Of Calico's policy, which is no plugin.
+    for plugin in $(values_of type "$cni" | grep -vx k8s); do
+      found=
+      for folder in $own /opt/cni/bin /usr/lib/cni /usr/libexec/cni; do [ ! -x "$R$folder/$plugin" ] || found=yes; done
+      [ -n "$found" ] || echo "warn=no CNI plugin $plugin in /opt/cni/bin, which ${cni#"$R"} names: pods will not start on this host"
+    done
+  fi
+}

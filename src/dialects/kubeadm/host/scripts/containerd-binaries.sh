@@ -1,16 +1,24 @@
-# `probe_containerd` and `fetch_containerd` do nothing on a host that has VERSION in each of NAMES; the daemon is the last of them.
-# `source_of NAME` sets where a file comes from. A package of containerd brings all of them; runc has any version.
+# `of_containerd WORK` calls a function for the binaries of containerd, in a shell of its own: `probe_containerd` says what would
+# prevent `fetch_containerd`, which stages them. Both do nothing on a host that has CONTAINERD_VERSION of each of
+# CONTAINERD_NAMES; the daemon is the last of them. A package of containerd brings all of them; runc has any version.
+# Needs also CONTAINERD_SOURCES. `for_each WORK` calls a function for each of NAMES.
+# uses: prelude.sh packages.sh binaries.sh runtime.sh
+
+for_each() {
+  for name in $NAMES; do
+    source_of "$name"
+    "$1" "$name"
+  done
+}
+of_containerd() (
+  VERSION=$CONTAINERD_VERSION NAMES=$CONTAINERD_NAMES SOURCES=$CONTAINERD_SOURCES
+  "$1"
+)
 has_containerd() {
   find_package containerd
   [ -z "$PACKAGE" ] || NAMES=containerd
   for name in $NAMES; do
     [ "$name" = runc ] || [ "$(version_of "$name" "$(file_of "$name")")" = "$VERSION" ] || return 1
-  done
-}
-for_each() {
-  for name in $NAMES; do
-    source_of "$name"
-    "$1" "$name"
   done
 }
 probe_containerd() {

@@ -1,5 +1,21 @@
-# Again if the manifest was edited since. On a host that has all of NAMES, `stage` stages nothing.
-[ "$(version_of containerd "$D/staged/containerd")" = "$VERSION" ] || stage
+# Replaces the binaries of containerd and restarts it. Its shims live on, so no container is restarted.
+# uses: prelude.sh step.sh packages.sh keep-configuration.sh containerd-binaries.sh
+# input:
+#   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout. The journal's lines of other rollouts do not count.
+#   STEP=containerd  Name of the step in the journal.
+#   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
+#   CONTAINERD_VERSION=v2.3.3  The version of containerd.
+#   CONTAINERD_NAMES=runc containerd  The binaries of containerd, the daemon last.
+#   CONTAINERD_SOURCES=containerd kind path  Lines `NAME KEY VALUE`, which say where each comes from; see binaries.sh.
+
+seen 'done' && exit 0
+keep_configuration
+note begun
+VERSION=$CONTAINERD_VERSION
+NAMES=$CONTAINERD_NAMES
+mkdir -p "$D/staged"
+# Again if the manifest was edited since. On a host that has all of NAMES, this stages nothing.
+[ "$(version_of containerd "$D/staged/containerd")" = "$VERSION" ] || of_containerd fetch_containerd
 if [ -e "$D/staged/containerd" ]; then
   for name in $NAMES; do keep "$name" "$(file_of "$name")"; done
   # Until the kubelet works with it, or all is put back.
@@ -21,3 +37,4 @@ else
   *' (deleted)') systemctl restart containerd ;;
   esac
 fi
+note 'done'

@@ -1,12 +1,14 @@
-# Versions, the port of the API server, and kubeadm's certificates without their keys.
+# Prints facts as lines `name=value`: versions, the port of the API server, certificates of kubeadm and of the kubelet without
+# their keys, and what the member of etcd says.
+# uses: prelude.sh certificate-fact.sh kubelet-facts.sh etcd-answers.sh
+# input:
+#   ROLE=controlPlane  The role of this host: controlPlane or worker.
+
 [ ! -d "$D/restore" ] || fail "a restore of etcd has begun, its manifests lie in $D/restore: run refit kubeadm restore-etcd again"
 sed -n 's/^ *- --secure-port=/apiPort=/p' "$MANIFESTS/kube-apiserver.yaml" 2>/dev/null || true
 echo "kubeadm=$(kubeadm version -o short 2>/dev/null)"
 (cd "$MANIFESTS" 2>/dev/null && grep -sHm 1 '^ *image: ' etcd.yaml kube-apiserver.yaml kube-controller-manager.yaml kube-scheduler.yaml) |
   sed -n 's/^\([a-z-]*\)\.yaml: *image: */image.\1=/p'
-# certificate FILE CERTIFICATE [NAME]: as a fact of that name, with when the file was written.
-certificate() { echo "${3:-certificate}=$2 $(stat -Lc %Y "$1") ${1#"$R"}"; }
-first() { awk '/BEGIN CERTIFICATE/ { on = 1; next } /END CERTIFICATE/ { exit } on { printf "%s", $0 }'; }
 pki=$(flag client-ca-file "$MANIFESTS/kube-apiserver.yaml")
 pki=${pki:-/etc/kubernetes/pki/ca.crt}
 pki=${pki%/*}
@@ -22,3 +24,5 @@ for name in admin super-admin controller-manager scheduler; do
   data=$(sed -n '/^ *client-certificate-data: */{s///;p;q;}' "$file")
   [ -z "$data" ] || certificate "$file" "$(echo "$data" | base64 -d | first)"
 done
+kubelet_facts
+[ "$ROLE" != controlPlane ] || etcd_answers

@@ -1,46 +1,56 @@
-# Facts of a host. NEED: KiB for new images; NOW: seconds, there; PATCHED: not empty if kubeadm patches configurations; CONFIG: an UpgradeConfiguration.
-case ${RUNTIME##*/} in
-*crio*) images=/var/lib/containers ;;
-*docker*) images=/var/lib/docker ;;
-*) images=/var/lib/containerd ;;
-esac
-df -kP "$R$images" 2>/dev/null | awk -v need="$NEED" 'NR == 2 && $4 < need {
-  printf "warn=%s has %d MiB free, new images may need %d MiB\n", $6, $4 / 1024, need / 1024 }'
-off=$(($(date +%s) - NOW))
-[ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "clock=its clock and the one here are $off s apart"
-for file in "$MANIFESTS"/*.yaml; do
-  case ${file##*/} in
-  etcd.yaml | kube-apiserver.yaml | kube-controller-manager.yaml | kube-scheduler.yaml) ;;
-  *) ! grep -qs '/etc/kubernetes/[a-z-]*\.conf' "$file" ||
-    echo "pod=${file##*/} reads certificates of kubeadm: restart this static pod yourself after they are renewed" ;;
+# `host_facts` prints facts that matter to an upgrade: room for images, the clock, swap, what is busy, and versions. Needs ROLE,
+# NOW, PATCHES and CONFIG.
+# uses: prelude.sh listens.sh runtime.sh
+
+host_facts() {
+  # KiB that new images may need, unless they are there already.
+  case $ROLE in
+  controlPlane) NEED=1048576 ;;
+  *) NEED=262144 ;;
   esac
-done
-# A kubelet without this setting does not start while swap is on, and the upgrade restarts it.
-if grep -qs '^/' "$R/proc/swaps" && ! grep -qs '^failSwapOn: *false' "$R/var/lib/kubelet/config.yaml" &&
-  ! grep -qs 'fail-swap-on=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet"; then
-  echo "warn=swap is on, and the kubelet does not allow it: run swapoff -a, or set failSwapOn: false in its configuration"
-fi
-if [ -e "$D/kubeadm.lock" ] && ! flock -n "$D/kubeadm.lock" true; then
-  # Without processes: who ends one of them lets a second kubeadm run beside the first.
-  echo 'busy=a step of Refit, log /run/refit.*'
-  echo 'warn=a step of an earlier run is at work: this run waits for its end'
-else
-  for process in $(pgrep -x kubeadm 2>/dev/null); do echo "busy=kubeadm, process $process"; done
-fi
-# Where it listens, nobody has to wait for it: then it is the caller who does not reach it.
-file=$MANIFESTS/kube-apiserver.yaml
-[ ! -e "$file" ] || [ -z "$(find "$file" -cmin -5 2>/dev/null)" ] || is_listening "$file" || echo 'busy=an API server that starts'
-echo "kernel=$(uname -r)"
-grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
-  { [ -n "$PATCHED" ] && grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml"; } ||
-  # No kubelet runs where this folder is missing.
-  [ ! -e "$R/sys/fs/cgroup" ] || echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>&1)"
-! uses_containerd || echo "containerd=$(containerd --version 2>/dev/null)"
-# What an UpgradeConfiguration switches off, and the checks of the preflight that it ignores, in both forms of a list.
-[ -z "$CONFIG" ] || awk '
-  function names(text) { gsub(/[][",\047]/, " ", text); count = split(text, each, " "); for (i = 1; i <= count && each[i] !~ /^#/; i++) print "ignores=" each[i] }
-  /^[a-z]/ { of = $1 }
-  /^ +(certificateRenewal|etcdUpgrade): *false/ { print "leaves=" of $1 }
-  /^ +ignorePreflightErrors:/ { sub(/^[^:]*:/, ""); names($0); is_list = 1; next }
-  is_list && /^ *- / { sub(/^ *- /, ""); names($0); next }
-  { is_list = 0 }' "$CONFIG" 2>/dev/null || true
+  case ${RUNTIME##*/} in
+  *crio*) images=/var/lib/containers ;;
+  *docker*) images=/var/lib/docker ;;
+  *) images=/var/lib/containerd ;;
+  esac
+  df -kP "$R$images" 2>/dev/null | awk -v need="$NEED" 'NR == 2 && $4 < need {
+    printf "warn=%s has %d MiB free, new images may need %d MiB\n", $6, $4 / 1024, need / 1024 }'
+  off=$(($(date +%s) - NOW))
+  [ "$off" -gt -30 ] && [ "$off" -lt 90 ] || echo "clock=its clock and the one here are $off s apart"
+  for file in "$MANIFESTS"/*.yaml; do
+    case ${file##*/} in
+    etcd.yaml | kube-apiserver.yaml | kube-controller-manager.yaml | kube-scheduler.yaml) ;;
+    *) ! grep -qs '/etc/kubernetes/[a-z-]*\.conf' "$file" ||
+      echo "pod=${file##*/} reads certificates of kubeadm: restart this static pod yourself after they are renewed" ;;
+    esac
+  done
+  # A kubelet without this setting does not start while swap is on, and the upgrade restarts it.
+  if grep -qs '^/' "$R/proc/swaps" && ! grep -qs '^failSwapOn: *false' "$R/var/lib/kubelet/config.yaml" &&
+    ! grep -qs 'fail-swap-on=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet"; then
+    echo "warn=swap is on, and the kubelet does not allow it: run swapoff -a, or set failSwapOn: false in its configuration"
+  fi
+  if [ -e "$D/kubeadm.lock" ] && ! flock -n "$D/kubeadm.lock" true; then
+    # Without processes: who ends one of them lets a second kubeadm run beside the first.
+    echo 'busy=a step of Refit, log /run/refit.*'
+    echo 'warn=a step of an earlier run is at work: this run waits for its end'
+  else
+    for process in $(pgrep -x kubeadm 2>/dev/null); do echo "busy=kubeadm, process $process"; done
+  fi
+  # Where it listens, nobody has to wait for it: then it is the caller who does not reach it.
+  file=$MANIFESTS/kube-apiserver.yaml
+  [ ! -e "$file" ] || [ -z "$(find "$file" -cmin -5 2>/dev/null)" ] || is_listening "$file" || echo 'busy=an API server that starts'
+  echo "kernel=$(uname -r)"
+  grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
+    { [ -n "$PATCHES$CONFIG" ] && grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml"; } ||
+    # No kubelet runs where this folder is missing.
+    [ ! -e "$R/sys/fs/cgroup" ] || echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>&1)"
+  ! uses_containerd || echo "containerd=$(containerd --version 2>/dev/null)"
+  # What an UpgradeConfiguration switches off, and the checks of the preflight that it ignores, in both forms of a list.
+  [ -z "$CONFIG" ] || awk '
+    function names(text) { gsub(/[][",\047]/, " ", text); count = split(text, each, " "); for (i = 1; i <= count && each[i] !~ /^#/; i++) print "ignores=" each[i] }
+    /^[a-z]/ { of = $1 }
+    /^ +(certificateRenewal|etcdUpgrade): *false/ { print "leaves=" of $1 }
+    /^ +ignorePreflightErrors:/ { sub(/^[^:]*:/, ""); names($0); is_list = 1; next }
+    is_list && /^ *- / { sub(/^ *- /, ""); names($0); next }
+    { is_list = 0 }' "$CONFIG" 2>/dev/null || true
+}

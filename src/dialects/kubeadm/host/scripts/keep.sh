@@ -1,4 +1,7 @@
-# `keep NAME FILE` keeps a file as the rollout found it, once; the kubelet's configuration is kept before kubeadm writes it.
+# `keep NAME FILE` keeps a file as the rollout found it, once. `is_kept` fails unless the files of this rollout are kept.
+# Needs ROLLOUT.
+# uses: prelude.sh
+
 # In /var/lib/kubelet: what kubeadm writes.
 KUBELET_FILES='config.yaml kubeadm-flags.env instance-config.yaml'
 is_kept() { [ "$(cat "$D/previous/.rollout" 2>/dev/null)" = "$ROLLOUT" ]; }

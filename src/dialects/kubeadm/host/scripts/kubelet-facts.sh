@@ -1,5 +1,8 @@
-# The version of the kubelet, and its client certificate: of the process that runs, since other files may lie beside those that it uses.
-# `version_in_use` asks the executable of that process, whose file may be gone from its folder. Root runs it, so it is opened
+# `kubelet_facts` prints the version of the kubelet, its client certificate, and how often it crashed: of the process that runs,
+# since other files may lie beside those that it uses.
+# uses: prelude.sh packages.sh kubelet-process.sh certificate-fact.sh
+
+# `version_in_use` asks the executable of the process that runs, whose file may be gone from its folder. Root runs it, so it is opened
 # once, and only root may be able to change what was opened.
 version_in_use() (
   exec 9<"$R/proc/$KUBELET_PID/exe"
@@ -9,35 +12,8 @@ version_in_use() (
   said=$(/proc/self/fd/9 --version)
   case $said in 'Kubernetes v'*) echo "${said#Kubernetes }" ;; *) exit 1 ;; esac
 )
-found=
-case $KUBELET_PID in
-'') ;;
-0)
-  case $(systemctl is-active kubelet 2>/dev/null) in
-  inactive | failed) ;;
-  *) echo 'warn=no kubelet runs on this host: the version of the file in PATH counts' ;;
-  esac
-  ;;
-*)
-  found=$(version_in_use 2>/dev/null) ||
-    echo "warn=the executable of the kubelet (process $KUBELET_PID) cannot be asked for its version, or somebody besides root could change it: the version of the file in PATH counts"
-  ;;
-esac
-if [ -n "$found" ]; then
-  running=$(readlink "$R/proc/$KUBELET_PID/exe" || true) in_path=$(file_of kubelet)
-  # A file that was replaced ends in " (deleted)": the kubelet has not been started again since.
-  case $running in
-  '' | *' (deleted)' | "$in_path") ;;
-  *)
-    [ -z "$in_path" ] ||
-      echo "hard=the kubelet that runs is ${running#"$R"}, but the upgrade would replace ${in_path#"$R"}, the first in PATH ($PATH): set path in the manifest, or remove the file that is not used"
-    ;;
-  esac
-else
-  found=$(kubelet --version 2>/dev/null) || true
-fi
-echo "kubelet=${found#Kubernetes }"
-# `client_certificate KUBECONFIG` prints `data BASE64` or `file PATH` of the user of the current context; nothing if it has no certificate.
+# `client_certificate KUBECONFIG` prints `data BASE64` or `file PATH` of the user of the current context; nothing if it has no
+# certificate.
 client_certificate() {
   awk '
     function value(text) {
@@ -73,26 +49,67 @@ client_certificate() {
       else if (file[user[current]] != "") print "file " file[user[current]]
     }' "$1"
 }
-kubeconfig=$(printf '%s\n' "$KUBELET_WORDS" | sed -n '/^--kubeconfig$/{n;p;}; s/^--kubeconfig=//p' | tail -n 1)
-kubeconfig=$R${kubeconfig:-/etc/kubernetes/kubelet.conf}
-if [ -s "$kubeconfig" ]; then
-  used=$(client_certificate "$kubeconfig")
-  case $used in
-  'data '*) certificate "$kubeconfig" "$(echo "${used#data }" | base64 -d | first)" kubeletCertificate ;;
-  'file '*)
-    file=${used#file }
-    case $file in /*) file=$R$file ;; *) file=${kubeconfig%/*}/$file ;; esac
-    [ ! -e "$file" ] || certificate "$file" "$(first <"$file")" kubeletCertificate
+version_fact() {
+  found=
+  case $KUBELET_PID in
+  '') ;;
+  0)
+    case $(systemctl is-active kubelet 2>/dev/null) in
+    inactive | failed) ;;
+    *) echo 'warn=no kubelet runs on this host: the version of the file in PATH counts' ;;
+    esac
     ;;
   *)
-    ! grep -q client-certificate "$kubeconfig" ||
-      echo "warn=cannot read which client certificate ${kubeconfig#"$R"} names, so nobody looks at when it ends"
+    found=$(version_in_use 2>/dev/null) ||
+      echo "warn=the executable of the kubelet (process $KUBELET_PID) cannot be asked for its version, or somebody besides root could change it: the version of the file in PATH counts"
     ;;
   esac
-fi
-# How often systemd started it again by itself since its last start by order, and the last line that it wrote, without those of systemd.
-restarts=$(systemctl show -p NRestarts --value kubelet 2>/dev/null) || restarts=
-case $restarts in
-'' | 0 | *[!0-9]*) ;;
-*) echo "kubeletCrashes=$restarts $(journalctl _SYSTEMD_UNIT=kubelet.service -n 1 -o cat --no-pager 2>/dev/null | tail -n 1 | cut -c 1-2000)" ;;
-esac
+  if [ -n "$found" ]; then
+    running=$(readlink "$R/proc/$KUBELET_PID/exe" || true) in_path=$(file_of kubelet)
+    # A file that was replaced ends in " (deleted)": the kubelet has not been started again since.
+    case $running in
+    '' | *' (deleted)' | "$in_path") ;;
+    *)
+      [ -z "$in_path" ] ||
+        echo "hard=the kubelet that runs is ${running#"$R"}, but the upgrade would replace ${in_path#"$R"}, the first in PATH ($PATH): set path in the manifest, or remove the file that is not used"
+      ;;
+    esac
+  else
+    found=$(kubelet --version 2>/dev/null) || true
+  fi
+  echo "kubelet=${found#Kubernetes }"
+}
+client_certificate_fact() {
+  kubeconfig=$(printf '%s\n' "$KUBELET_WORDS" | sed -n '/^--kubeconfig$/{n;p;}; s/^--kubeconfig=//p' | tail -n 1)
+  kubeconfig=$R${kubeconfig:-/etc/kubernetes/kubelet.conf}
+  if [ -s "$kubeconfig" ]; then
+    used=$(client_certificate "$kubeconfig")
+    case $used in
+    'data '*) certificate "$kubeconfig" "$(echo "${used#data }" | base64 -d | first)" kubeletCertificate ;;
+    'file '*)
+      file=${used#file }
+      case $file in /*) file=$R$file ;; *) file=${kubeconfig%/*}/$file ;; esac
+      [ ! -e "$file" ] || certificate "$file" "$(first <"$file")" kubeletCertificate
+      ;;
+    *)
+      ! grep -q client-certificate "$kubeconfig" ||
+        echo "warn=cannot read which client certificate ${kubeconfig#"$R"} names, so nobody looks at when it ends"
+      ;;
+    esac
+  fi
+}
+# Prints how often systemd started the kubelet again by itself since its last start by order, and the last line that the kubelet
+# wrote, without those of systemd.
+crashes_fact() {
+  restarts=$(systemctl show -p NRestarts --value kubelet 2>/dev/null) || restarts=
+  case $restarts in
+  '' | 0 | *[!0-9]*) ;;
+  *) echo "kubeletCrashes=$restarts $(journalctl _SYSTEMD_UNIT=kubelet.service -n 1 -o cat --no-pager 2>/dev/null | tail -n 1 | cut -c 1-2000)" ;;
+  esac
+}
+kubelet_facts() {
+  find_kubelet
+  version_fact
+  client_certificate_fact
+  crashes_fact
+}

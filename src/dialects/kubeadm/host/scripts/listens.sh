@@ -1,4 +1,6 @@
-# `is_listening MANIFEST`: the API server of this manifest.
+# `is_listening MANIFEST` fails unless the API server of this manifest listens.
+# uses: prelude.sh
+
 is_listening() {
   port=$(flag secure-port "$1")
   cat "$R/proc/net/tcp" "$R/proc/net/tcp6" 2>/dev/null |

@@ -1,8 +1,13 @@
-# Prints `missing=NAME run PATH`, `missing=NAME hand PATH` or `missing=NAME refused REASON`.
-for name in $COMPONENTS; do
-  [ ! -e "$MANIFESTS/$name.yaml" ] || continue
-  file=$(of_run "$name")
-  found=${file:+run $file}
-  [ -n "$found" ] || found=$(by_hand "$name")
-  [ -z "$found" ] || echo "missing=$name $found"
-done
+# `missing_manifests` prints `missing=NAME run PATH`, `missing=NAME hand PATH` or `missing=NAME refused REASON` for each manifest
+# that is missing although there is a backup.
+# uses: prelude.sh backups.sh
+
+missing_manifests() {
+  for name in $COMPONENTS; do
+    [ ! -e "$MANIFESTS/$name.yaml" ] || continue
+    file=$(of_run "$name")
+    found=${file:+run $file}
+    [ -n "$found" ] || found=$(by_hand "$name")
+    [ -z "$found" ] || echo "missing=$name $found"
+  done
+}

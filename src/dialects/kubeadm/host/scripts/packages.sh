@@ -1,5 +1,8 @@
 # For binaries that belong to packages: of Debian through apt-get, RPM packages through dnf or zypper.
-# `find_package NAME` sets FILE, MANAGER, and PACKAGE, empty if there is none. Holds, locks and excludes stay.
+# `find_package NAME` sets FILE, MANAGER, and PACKAGE, empty if there is none. `install_from FOLDER NAME` puts a binary or its
+# package in place. Holds, locks and excludes stay.
+# uses: prelude.sh
+
 APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy --no-remove -o APT::Sandbox::User=root
   -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold
   -o APT::Get::ReInstall=1 -o APT::Get::allow-downgrades=1 -o APT::Get::allow-change-held-packages=1'
@@ -17,40 +20,7 @@ find_package() {
   ! command -v dnf >/dev/null || MANAGER=dnf REFRESH='dnf makecache'
   PACKAGE=$(rpm -qf --qf '%{NAME}' "$FILE" 2>/dev/null) || PACKAGE=
 }
-# Versions of Debian's own packages may go on with a tilde.
-is_in_apt() {
-  for end in '-*' '~*'; do
-    WANTED=$PACKAGE=${VERSION#v}$end
-    ! $APT --print-uris download "$WANTED" >/dev/null 2>&1 || return 0
-  done
-  return 1
-}
 version_of_package() { rpm -q --qf '%{VERSION}' "$PACKAGE" 2>/dev/null || dpkg-query -W -f '${Version}' "$PACKAGE"; }
-is_known() {
-  case $MANAGER in
-  apt-get) is_in_apt ;;
-  dnf) $DNF -C --disableplugin=versionlock repoquery "$PACKAGE-${VERSION#v}" 2>/dev/null | grep -q "^$PACKAGE-" ;;
-  zypper) $ZYPPER --no-refresh search -x "$PACKAGE=${VERSION#v}" >/dev/null 2>&1 ;;
-  esac
-}
-# Into NAME.packages, which is there only once it is complete, and the binary as NAME.new.
-fetch_package() (
-  rm -rf "$1.packages" "$1.packages.new" && mkdir "$1.packages.new" && cd "$1.packages.new" && case $MANAGER in
-  apt-get) is_in_apt && $APT download "$WANTED" && $APT --download-only install ./*.deb ;;
-  dnf)
-    verb=install
-    ! rpm -q "$PACKAGE-${VERSION#v}" >/dev/null || verb=reinstall
-    case $(file_of dnf) in
-    */dnf5) $DNF download --resolve --destdir="$PWD" "$PACKAGE-${VERSION#v}" ;;
-    *) $DNF --disableplugin=versionlock "$verb" --downloadonly --downloaddir="$PWD" "$PACKAGE-${VERSION#v}" ;;
-    esac
-    ;;
-  zypper) $ZYPPER --pkg-cache-dir "$PWD" download "$PACKAGE=${VERSION#v}" && find . -mindepth 2 -name '*.rpm' -exec mv -t . {} + ;;
-  esac && case $MANAGER in
-  apt-get) dpkg-deb --fsys-tarfile ./*.deb | tar -xO ".$(file_of "$1")" ;;
-  *) $RPM --test ./*.rpm >&2 && rpm2cpio "./$PACKAGE-${VERSION#v}"-*.rpm | cpio -i --quiet --to-stdout ".$(file_of "$1")" ;;
-  esac >"../$1.new" && sync ./* && mv "$PWD" "${PWD%.new}"
-)
 install_package() {
   find_package "$1"
   case $(ls "$D/staged/$1.packages") in

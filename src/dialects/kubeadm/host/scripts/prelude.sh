@@ -1,4 +1,6 @@
-# What every script begins with. REFIT_ROOT is for tests: a directory that replaces the host's root.
+# What every script begins with: it ends at the first error, knows the folders of the host, and can read and place files.
+# REFIT_ROOT is for tests: a directory that replaces the host's root.
+
 set -eu
 # ssh may send that of the person who runs it: messages and order would be others.
 export LC_ALL=C
@@ -6,7 +8,6 @@ R=${REFIT_ROOT:-}
 D=$R/var/lib/refit
 MANIFESTS=$R/etc/kubernetes/manifests
 BACKUPS=$R/etc/kubernetes/tmp
-FIELD=binaries
 fail() { printf '%s\n' "$*"; exit 1; }
 # flag NAME MANIFEST: of a static pod.
 flag() { [ ! -e "$2" ] || sed -n "/^ *- --$1=/{s///p;q;}" "$2" 2>/dev/null || true; }

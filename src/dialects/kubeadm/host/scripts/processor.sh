@@ -1,4 +1,6 @@
-# ARCH: of this host, as releases of Kubernetes are named. PROCESSOR: the same in the words of `file`.
+# ARCH: the processor of this host, as releases of Kubernetes are named. PROCESSOR: the same in the words of `file`.
+# `processor_of FILE` prints that of a program; `is_foreign PROCESSOR` fails if this host can run it.
+
 ARCH=$(uname -m)
 case $ARCH in
 x86_64) ARCH=amd64 PROCESSOR=x86-64 ;;

@@ -1,4 +1,12 @@
-# Gives the static pod of FILE the annotation NAME, which is ROLLOUT. It is where kubeadm writes annotations, or nowhere.
+# Gives a static pod an annotation, so that the kubelet starts it anew. The manifest is replaced by one rename, so it is never
+# away. The annotation is where kubeadm writes annotations, or nowhere.
+# uses: prelude.sh static-pod-form.sh
+# input:
+#   COMPONENT=kube-apiserver  The static pod.
+#   NAME=upgrade.refit.dev/certificates  Name of the annotation.
+#   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout: the value of the annotation.
+
+FILE=$MANIFESTS/$COMPONENT.yaml
 LINE="    $NAME: \"$ROLLOUT\""
 if ! grep -qxF -e "$LINE" "$FILE"; then
   if grep -qx '  annotations:' "$FILE"; then after=annotations; else after=metadata; fi

@@ -1,5 +1,8 @@
-# For STAGED KiB of binaries, also those before, their swap, and the copy that kubeadm makes of etcd's data; paths may share a
-# file system. Only the last of the folders may be missing.
+# `room` says where the file systems have no room for STAGED KiB of binaries, also those before, their swap, and the copy that
+# kubeadm makes of etcd's data; paths may share a file system. Only the last of the folders may be missing.
+# uses: prelude.sh
+
+room() {
   data=$(flag data-dir "$MANIFESTS/etcd.yaml")
   etcd=$(du -sk "$R${data:-/var/lib/etcd}/" 2>/dev/null) || true
   df -kP "$R/var/lib" "$R/usr/bin" "$R/etc/kubernetes" 2>/dev/null |
@@ -9,3 +12,4 @@
   case $(findmnt -no OPTIONS -T "$R/var/lib") in
   *noexec*) echo "/var/lib is mounted with noexec: staged binaries cannot run there" ;;
   esac
+}

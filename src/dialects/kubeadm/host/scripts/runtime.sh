@@ -1,8 +1,14 @@
-# RUNTIME is the endpoint of the container runtime that the kubelet uses: by the flags of its process, or those in its files
-# while it does not run, then by its configuration, then its default. Another runtime may lie beside it.
-words=$KUBELET_WORDS
-[ -n "$words" ] || words=$(cat "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" 2>/dev/null | tr '"' ' ' | tr ' ' '\n') || true
-RUNTIME=$(printf '%s\n' "$words" | sed -n '/^--container-runtime-endpoint$/{n;p;}; s/^.*--container-runtime-endpoint=//p' | tail -n 1)
-[ -n "$RUNTIME" ] || RUNTIME=$(sed -n 's/^containerRuntimeEndpoint: *//p' "$R/var/lib/kubelet/config.yaml" 2>/dev/null | tr -d "\"'") || true
-RUNTIME=${RUNTIME:-unix:///run/containerd/containerd.sock}
+# `find_runtime` sets RUNTIME, the endpoint of the container runtime that the kubelet uses: by the flags of its
+# process, or those in its files while it does not run, then by its configuration, then its default. Another runtime may lie
+# beside it. `uses_containerd` fails unless that is containerd.
+# uses: prelude.sh kubelet-process.sh
+
+find_runtime() {
+  find_kubelet
+  words=$KUBELET_WORDS
+  [ -n "$words" ] || words=$(cat "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" 2>/dev/null | tr '"' ' ' | tr ' ' '\n') || true
+  RUNTIME=$(printf '%s\n' "$words" | sed -n '/^--container-runtime-endpoint$/{n;p;}; s/^.*--container-runtime-endpoint=//p' | tail -n 1)
+  [ -n "$RUNTIME" ] || RUNTIME=$(sed -n 's/^containerRuntimeEndpoint: *//p' "$R/var/lib/kubelet/config.yaml" 2>/dev/null | tr -d "\"'") || true
+  RUNTIME=${RUNTIME:-unix:///run/containerd/containerd.sock}
+}
 uses_containerd() { case ${RUNTIME##*/} in *containerd*) ;; *) return 1 ;; esac; }

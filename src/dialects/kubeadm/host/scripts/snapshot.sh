@@ -1,3 +1,5 @@
+# `is_whole FILE` fails unless FILE is a whole snapshot of etcd.
+
 # The last 32 bytes of a snapshot are the SHA-256 of all others: it proves that the stream arrived whole.
 is_whole() {
   body=$(($(wc -c <"$1") - 32))

@@ -1,4 +1,6 @@
-# form_of FILE: fails unless its metadata stand as kubeadm writes them, or with no annotations.
+# `form_of FILE` ends the script unless the metadata of FILE stand as kubeadm writes them, or with no annotations.
+# uses: prelude.sh
+
 form_of() {
   awk '
     /^ *(#|$)/ { next }

@@ -1,19 +1,25 @@
-# Prints the file and its SHA-256, or why there is none.
+# Saves a snapshot of etcd on this host. Prints the file and its SHA-256, or why there is none.
+# uses: prelude.sh etcd.sh snapshot.sh
+# input:
+#   VERSION=v1.36.3  The version that the upgrade leads to; it is a part of the file's name.
+#   KEEP=2  How many snapshots stay on this host.
+#   CERTIFICATE=-----BEGIN CERTIFICATE-----  In PEM; only who has its key can read the file. Empty: everybody who has the file.
+
 umask 077
-fail() { rm -f "$FILE".*new; echo "$*"; exit 1; }
+give_up() { rm -f "$FILE".*new; echo "$*"; exit 1; }
 mkdir -p "$D/snapshots" 2>&1
 rm -f "$D"/snapshots/*.new
 FILE=$D/snapshots/etcd-before-$VERSION-$(date -u +%Y%m%dT%H%M%SZ).db
 used=$(du -sk "$R$(flag data-dir "$MANIFESTS/etcd.yaml")/member" 2>/dev/null | cut -f 1)
-[ "$(df -kP "$D" | awk 'NR == 2 { print $4 }')" -gt "${used:-0}" ] || fail "$D has no room for a snapshot of etcd, ${used:-0} KiB"
+[ "$(df -kP "$D" | awk 'NR == 2 { print $4 }')" -gt "${used:-0}" ] || give_up "$D has no room for a snapshot of etcd, ${used:-0} KiB"
 why=$({ etcd maintenance/snapshot '{}' 3600 | sed -n 's/.*"blob":"\([^"]*\)".*/\1/p' | base64 -d >"$FILE.new"; } 2>&1) || true
-[ -s "$FILE.new" ] || fail "etcd gave no snapshot${why:+: $why}"
-is_whole "$FILE.new" || fail "the snapshot of etcd is not whole${why:+: $why}"
-! command -v etcdutl >/dev/null || etcdutl snapshot status "$FILE.new" >/dev/null || fail "etcdutl refuses the snapshot of etcd"
+[ -s "$FILE.new" ] || give_up "etcd gave no snapshot${why:+: $why}"
+is_whole "$FILE.new" || give_up "the snapshot of etcd is not whole${why:+: $why}"
+! command -v etcdutl >/dev/null || etcdutl snapshot status "$FILE.new" >/dev/null || give_up "etcdutl refuses the snapshot of etcd"
 if [ -n "$CERTIFICATE" ]; then
   printf '%s\n' "$CERTIFICATE" >"$FILE.crt.new"
   why=$(openssl cms -encrypt -stream -binary -aes-256-cbc -outform DER -in "$FILE.new" -out "$FILE.cms.new" "$FILE.crt.new" 2>&1) ||
-    fail "openssl cannot encrypt the snapshot of etcd: $why"
+    give_up "openssl cannot encrypt the snapshot of etcd: $why"
   rm "$FILE.new" "$FILE.crt.new"
   FILE=$FILE.cms
 fi

@@ -1,5 +1,10 @@
-# Prints a line for each configuration in the cluster that a person must convert before this kubeadm can read it. What fails
-# here would fail amid the upgrade. The checks of its preflight have just been made: they do not count again.
-plan=$("$D/staged/kubeadm" upgrade plan "$VERSION" -o json --ignore-preflight-errors=all)
-printf '%s' "$plan" | tr -d ' \n' | grep -o '"group":"[^"]*"[^{}]*"manualUpgradeRequired":true' |
-  sed 's/^"group":"\([^"]*\)".*/warning kubeadm: it cannot read the \1 in the cluster: convert its ConfigMap in kube-system/'
+# `upgrade_plan` prints a line for each configuration in the cluster that a person must convert before this kubeadm can read it.
+# What fails here would fail amid the upgrade. Needs VERSION.
+# uses: prelude.sh
+
+upgrade_plan() {
+  # The checks of its preflight have just been made: they do not count again.
+  plan=$("$D/staged/kubeadm" upgrade plan "$VERSION" -o json --ignore-preflight-errors=all)
+  printf '%s' "$plan" | tr -d ' \n' | grep -o '"group":"[^"]*"[^{}]*"manualUpgradeRequired":true' |
+    sed 's/^"group":"\([^"]*\)".*/warning kubeadm: it cannot read the \1 in the cluster: convert its ConfigMap in kube-system/'
+}

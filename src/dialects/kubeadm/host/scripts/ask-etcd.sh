@@ -1,0 +1,7 @@
+# Prints what a member of etcd says of itself and of the others, as lines `etcd=JSON`.
+# uses: prelude.sh etcd-answers.sh
+# input:
+#   MEMBER=https://10.0.0.2:2379  URL of a member on another host; empty for the member of this host.
+
+URL=${MEMBER:-$URL}
+etcd_answers

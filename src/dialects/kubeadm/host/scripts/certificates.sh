@@ -1,0 +1,26 @@
+# Renews certificates by the kubeadm of this host. Restarts nothing.
+# uses: prelude.sh step.sh static-pod-form.sh
+# input:
+#   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout. The journal's lines of other rollouts do not count.
+#   STEP=certificates  Name of the step in the journal.
+#   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
+#   RENEWALS=apiserver etcd-server  What kubeadm calls the certificates that it renews.
+#   STATIC_PODS=etcd kube-apiserver  The static pods that are restarted afterwards.
+
+# `renew NAME` fails where kubeadm renewed nothing, or by its defaults instead of the cluster's configuration; it says so and
+# exits with 0.
+renew() {
+  said=$(kubeadm certs renew "$1" 2>&1) || fail "$said"
+  echo "$said"
+  case $said in
+  *'MISSING!'* | *'Detected external'* | *'Falling back to default'*)
+    fail "kubeadm did not renew $1 by the configuration of the cluster: no static pod was restarted"
+    ;;
+  esac
+}
+
+seen 'done' && exit 0
+for component in $STATIC_PODS; do form_of "$MANIFESTS/$component.yaml"; done
+note begun
+for name in $RENEWALS; do renew "$name"; done
+note 'done'

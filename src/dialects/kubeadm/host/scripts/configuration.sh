@@ -1,0 +1,6 @@
+# Prints who else could change the configuration that kubeadm would read; nothing while it is missing.
+# uses: prelude.sh trusted.sh
+# input:
+#   CONFIG=/etc/kubernetes/upgrade.yaml  A file with an UpgradeConfiguration.
+
+[ ! -e "$CONFIG" ] || untrusted_option config "$CONFIG"

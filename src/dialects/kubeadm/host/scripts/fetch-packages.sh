@@ -1,0 +1,37 @@
+# `is_known` fails unless the manager of PACKAGE knows its VERSION; `fetch_package NAME` downloads it. Both need VERSION, and
+# what find_package has set.
+# uses: prelude.sh packages.sh
+
+# Versions of Debian's own packages may go on with a tilde.
+is_in_apt() {
+  for end in '-*' '~*'; do
+    WANTED=$PACKAGE=${VERSION#v}$end
+    ! $APT --print-uris download "$WANTED" >/dev/null 2>&1 || return 0
+  done
+  return 1
+}
+is_known() {
+  case $MANAGER in
+  apt-get) is_in_apt ;;
+  dnf) $DNF -C --disableplugin=versionlock repoquery "$PACKAGE-${VERSION#v}" 2>/dev/null | grep -q "^$PACKAGE-" ;;
+  zypper) $ZYPPER --no-refresh search -x "$PACKAGE=${VERSION#v}" >/dev/null 2>&1 ;;
+  esac
+}
+# Into NAME.packages, which is there only once it is complete, and the binary as NAME.new.
+fetch_package() (
+  rm -rf "$1.packages" "$1.packages.new" && mkdir "$1.packages.new" && cd "$1.packages.new" && case $MANAGER in
+  apt-get) is_in_apt && $APT download "$WANTED" && $APT --download-only install ./*.deb ;;
+  dnf)
+    verb=install
+    ! rpm -q "$PACKAGE-${VERSION#v}" >/dev/null || verb=reinstall
+    case $(file_of dnf) in
+    */dnf5) $DNF download --resolve --destdir="$PWD" "$PACKAGE-${VERSION#v}" ;;
+    *) $DNF --disableplugin=versionlock "$verb" --downloadonly --downloaddir="$PWD" "$PACKAGE-${VERSION#v}" ;;
+    esac
+    ;;
+  zypper) $ZYPPER --pkg-cache-dir "$PWD" download "$PACKAGE=${VERSION#v}" && find . -mindepth 2 -name '*.rpm' -exec mv -t . {} + ;;
+  esac && case $MANAGER in
+  apt-get) dpkg-deb --fsys-tarfile ./*.deb | tar -xO ".$(file_of "$1")" ;;
+  *) $RPM --test ./*.rpm >&2 && rpm2cpio "./$PACKAGE-${VERSION#v}"-*.rpm | cpio -i --quiet --to-stdout ".$(file_of "$1")" ;;
+  esac >"../$1.new" && sync ./* && mv "$PWD" "${PWD%.new}"
+)

@@ -1,0 +1,66 @@
+# Replaces kubeadm, and lets it upgrade the control plane or the configuration of the kubelet on this host.
+# uses: prelude.sh step.sh packages.sh keep-configuration.sh restore-manifests.sh trusted-options.sh flags.sh
+# input:
+#   ROLLOUT=0f2e6c1a-4d1b-4a52-9c1e-2f1f3c6b8d70  Uid of the rollout. The journal's lines of other rollouts do not count.
+#   STEP=kubeadm  Name of the step in the journal.
+#   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
+#   CONFIG=/etc/kubernetes/upgrade.yaml  A file with an UpgradeConfiguration, or empty.
+#   PATCHES=/etc/kubernetes/patches  A folder with patches, or empty.
+#   IGNORED=Swap,Mem  Checks of the preflight that do not count, or empty.
+#   CERTIFICATE_RENEWAL=false  Whether kubeadm renews certificates; empty for its default.
+#   ETCD_UPGRADE=false  Whether kubeadm upgrades etcd; empty for its default.
+#   ROLE=controlPlane  The role of this host: controlPlane or worker.
+#   VERB=apply  What kubeadm runs: `upgrade apply` on the first control-plane host, `upgrade node` on all others.
+
+# What this host has before the run; before `note begun`, so that it belongs to the run that the journal names last.
+record_run() {
+  {
+    echo "$ROLLOUT"
+    echo "version $VERSION"
+    for file in "$MANIFESTS"/*.yaml; do echo "manifest ${file##*/} $(sha256sum <"$file")"; done
+    for folder in "$BACKUPS"/kubeadm-backup-manifests-*; do echo "backup ${folder##*/}"; done
+  } >"$RUN.new"
+  sync "$RUN.new"
+  mv "$RUN.new" "$RUN"
+}
+# No kubelet from v1.35 on knows this flag of kubeadm before it. Only kubeadm v1.35 removes it, which a worker may skip.
+remove_old_flag() {
+  file=$R/var/lib/kubelet/kubeadm-flags.env
+  case $VERSION in
+  v1.[0-9].* | v1.[12][0-9].* | v1.3[0-4].*) ;;
+  *)
+    if grep -qs -e '--pod-infra-container-image' "$file"; then
+      cp -p "$file" "$D/kubelet-flags"
+      sed 's/ *--pod-infra-container-image=[^ "'\'']*//' "$file" >"$D/kubelet-flags"
+      place "$D/kubelet-flags" "$file"
+      rm "$D/kubelet-flags"
+    fi
+    ;;
+  esac
+}
+
+seen 'done' && exit 0
+refuse_untrusted
+if [ "$ROLE" = controlPlane ]; then
+  restore_manifests ''
+  record_run
+fi
+keep_configuration
+note begun
+keep kubeadm "$(file_of kubeadm)"
+install_from staged kubeadm
+case $VERB in
+apply) set -- apply --yes "$VERSION" ;;
+*) set -- node ;;
+esac
+[ -z "$PATCHES" ] || set -- "$@" "--patches=$PATCHES"
+[ -z "$CERTIFICATE_RENEWAL" ] || set -- "$@" "--certificate-renewal=$CERTIFICATE_RENEWAL"
+[ -z "$ETCD_UPGRADE" ] || set -- "$@" "--etcd-upgrade=$ETCD_UPGRADE"
+# Ended by a signal, kubeadm may leave a manifest out; after an error of its own it has put them all back.
+with_flags kubeadm upgrade "$@" || { code=$?; [ "$code" -gt 128 ] || note failed; exit "$code"; }
+# Each run of kubeadm leaves a whole copy of etcd's data; the newest is kept.
+# shellcheck disable=SC2012
+ls -1dt "$BACKUPS"/kubeadm-backup-etcd-* 2>/dev/null | tail -n +2 |
+  while IFS= read -r copy; do rm -rf -- "$copy"; done
+[ "$ROLE" = controlPlane ] || remove_old_flag
+note 'done'

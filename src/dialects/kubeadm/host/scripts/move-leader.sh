@@ -1,0 +1,6 @@
+# Lets the member of etcd on this host, which leads, give that up.
+# uses: prelude.sh etcd.sh
+# input:
+#   TO=9372538179322589801  Id of the member that is to lead, in decimal.
+
+etcd maintenance/transfer-leadership "{\"targetID\":\"$TO\"}"

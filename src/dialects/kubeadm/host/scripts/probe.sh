@@ -1,0 +1,38 @@
+# Prints facts as lines `name=value`, first those of facts.sh; `hard` and `warn` have sentences. Leaves nothing behind.
+# uses: prelude.sh facts.sh trusted-options.sh binaries.sh containerd-binaries.sh room.sh host.sh cni.sh missing-manifests.sh
+# input:
+#   ROLE=controlPlane  The role of this host: controlPlane or worker.
+#   VERSION=v1.36.3  The version of Kubernetes that the host is upgraded to.
+#   NAMES=kubeadm kubelet kubectl  The binaries that are replaced.
+#   SOURCES=kubeadm kind path  Lines `NAME KEY VALUE`, which say where each of NAMES comes from; see binaries.sh.
+#   CONTAINERD_VERSION=v2.3.3  The version of containerd; empty if containerd stays as it is.
+#   CONTAINERD_NAMES=runc containerd  The binaries of containerd, the daemon last.
+#   CONTAINERD_SOURCES=containerd kind path  Lines as in SOURCES.
+#   CONFIG=/etc/kubernetes/upgrade.yaml  A file with an UpgradeConfiguration, or empty.
+#   PATCHES=/etc/kubernetes/patches  A folder with patches, or empty.
+#   ENCRYPTS=yes  Whether snapshots of etcd are encrypted; empty if not.
+#   NOW=1767225600  The time of the caller, in seconds since the Unix epoch.
+
+problems() {
+  # What must run and be in PATH before an upgrade.
+  case $(systemctl is-active kubelet 2>/dev/null) in
+  inactive | failed) echo "stopped=the kubelet does not run: see journalctl -u kubelet" ;;
+  esac
+  for name in kubeadm kubelet; do
+    command -v "$name" >/dev/null || echo "no $name in PATH ($PATH): install it, or set path in the manifest"
+  done
+  for_each probe
+  [ -z "$CONTAINERD_VERSION" ] || of_containerd probe_containerd
+  untrusted_options
+  if [ "$ROLE" = controlPlane ] && [ -n "$ENCRYPTS" ] && ! command -v openssl >/dev/null; then
+    echo "no openssl in PATH: it encrypts the snapshot of etcd"
+  fi
+  STAGED=262144
+  [ -z "$CONTAINERD_VERSION" ] || STAGED=524288
+  room
+}
+find_runtime
+problems | sed -E '/^(warn|stopped)=/!s/^/hard=/'
+host_facts
+cni_facts
+[ "$ROLE" != controlPlane ] || missing_manifests

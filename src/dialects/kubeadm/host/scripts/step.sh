@@ -1,0 +1,10 @@
+# `seen WHAT` fails unless the journal says WHAT of this step; `note WHAT` writes it down. WHAT is begun, failed or done.
+# Needs ROLLOUT and STEP.
+# uses: prelude.sh journal.sh
+
+seen() { [ -e "$J" ] && grep -qxF -- "$ROLLOUT $STEP $1" "$J"; }
+note() {
+  { [ ! -e "$J" ] || cat "$J"; echo "$ROLLOUT $STEP $1"; } >"$J.new"
+  sync "$J.new"
+  mv "$J.new" "$J"
+}
