@@ -3,7 +3,7 @@
 # uses: prelude.sh listens.sh runtime.sh
 
 host_facts() {
-  # KiB that new images may need, unless they are there already.
+  # NEED is how many KiB new images may need, unless they are there already.
   case $ROLE in
   controlPlane) NEED=1048576 ;;
   *) NEED=262144 ;;
@@ -30,22 +30,22 @@ host_facts() {
     echo "warn=swap is on, and the kubelet does not allow it: run swapoff -a, or set failSwapOn: false in its configuration"
   fi
   if [ -e "$D/kubeadm.lock" ] && ! flock -n "$D/kubeadm.lock" true; then
-    # Without processes: who ends one of them lets a second kubeadm run beside the first.
+    # This line names no process: a person who ends one of them lets a second kubeadm run beside the first.
     echo 'busy=a step of Refit, log /run/refit.*'
     echo 'warn=a step of an earlier run is at work: this run waits for its end'
   else
     for process in $(pgrep -x kubeadm 2>/dev/null); do echo "busy=kubeadm, process $process"; done
   fi
-  # Where it listens, nobody has to wait for it: then it is the caller who does not reach it.
+  # Nobody has to wait for an API server that listens already: a caller that does not reach it has another problem.
   file=$MANIFESTS/kube-apiserver.yaml
   [ ! -e "$file" ] || [ -z "$(find "$file" -cmin -5 2>/dev/null)" ] || is_listening "$file" || echo 'busy=an API server that starts'
   echo "kernel=$(uname -r)"
   grep -qs 'fail-cgroupv1=false' "$R/var/lib/kubelet/kubeadm-flags.env" "$R/etc/default/kubelet" "$R/etc/sysconfig/kubelet" ||
     { [ -n "$PATCHES$CONFIG" ] && grep -qs '^ *failCgroupV1: *false' "$R/var/lib/kubelet/config.yaml"; } ||
-    # No kubelet runs where this folder is missing.
+    # A host without this folder runs no kubelet.
     [ ! -e "$R/sys/fs/cgroup" ] || echo "cgroup=$(stat -fc %T "$R/sys/fs/cgroup" 2>&1)"
   ! uses_containerd || echo "containerd=$(containerd --version 2>/dev/null)"
-  # What an UpgradeConfiguration switches off, and the checks of the preflight that it ignores, in both forms of a list.
+  # This prints what an UpgradeConfiguration switches off, and the checks of the preflight that it ignores, in both forms of a list.
   [ -z "$CONFIG" ] || awk '
     function names(text) { gsub(/[][",\047]/, " ", text); count = split(text, each, " "); for (i = 1; i <= count && each[i] !~ /^#/; i++) print "ignores=" each[i] }
     /^[a-z]/ { of = $1 }

@@ -2,8 +2,8 @@
 # since other files may lie beside those that it uses.
 # uses: prelude.sh packages.sh kubelet-process.sh certificate-fact.sh
 
-# `version_in_use` asks the executable of the process that runs, whose file may be gone from its folder. Root runs it, so it is opened
-# once, and only root may be able to change what was opened.
+# `version_in_use` asks the executable of the process that runs, whose file may be gone from its folder. Root runs it, so it is
+# opened once, and only root may be able to change what was opened.
 version_in_use() (
   exec 9<"$R/proc/$KUBELET_PID/exe"
   owner=$(stat -Lc %u /proc/self/fd/9) mode=$(stat -Lc %a /proc/self/fd/9)

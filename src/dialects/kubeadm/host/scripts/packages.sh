@@ -1,12 +1,12 @@
-# For binaries that belong to packages: of Debian through apt-get, RPM packages through dnf or zypper.
-# `find_package NAME` sets FILE, MANAGER, and PACKAGE, empty if there is none. `install_from FOLDER NAME` puts a binary or its
-# package in place. Holds, locks and excludes stay.
+# These functions replace binaries that may belong to packages: apt-get replaces packages of Debian, dnf or zypper replace RPM
+# packages. `find_package NAME` sets FILE, MANAGER, and PACKAGE, which is empty if there is none. `install_from FOLDER NAME` puts a
+# binary or its package in place. Holds, locks and excludes stay.
 # uses: prelude.sh
 
 APT='env DEBIAN_FRONTEND=noninteractive apt-get -qqy --no-remove -o APT::Sandbox::User=root
   -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confold
   -o APT::Get::ReInstall=1 -o APT::Get::allow-downgrades=1 -o APT::Get::allow-change-held-packages=1'
-# In the words of dnf 4 and of dnf 5. Locks of dnf 5 are no plugin, and concern no downloads.
+# dnf 4 knows `all` here, dnf 5 knows `*`. Locks of dnf 5 belong to no plugin, and do not prevent downloads.
 DNF='dnf -qy --setopt=disable_excludes=all,*'
 ZYPPER='env ZYPP_LOCK_TIMEOUT=600 zypper -nq'
 RPM='rpm -U --oldpackage --replacepkgs'
@@ -27,7 +27,7 @@ install_package() {
   *.deb) install_deb "$D/staged/$1.packages"/*.deb ;;
   *)
     $RPM "$D/staged/$1.packages"/*.rpm
-    # dnf's locks name a version.
+    # A lock of dnf names a version, so each lock of this package gets the new one.
     lock=$(rpm -q --qf '%{EPOCHNUM}:%{VERSION}-%{RELEASE}' "$PACKAGE")
     list=$R/etc/dnf/plugins/versionlock.list toml=$R/etc/dnf/versionlock.toml
     [ ! -e "$list" ] || sed -i "s/^$PACKAGE-[0-9]*:[0-9].*/$PACKAGE-$lock.*/" "$list"
@@ -36,21 +36,22 @@ install_package() {
   esac
 }
 install_deb() {
-  # Kept until all of them hold again: apt-get takes holds away, also where it fails.
+  # apt-get takes holds away, also where it fails: this list of them is kept until all packages are held again.
   [ -e "$D/held" ] || { apt-mark showhold >"$D/held.new" && mv "$D/held.new" "$D/held"; }
   { [ -z "$(dpkg --audit)" ] || dpkg --force-confold --configure -a; } && $APT install "$1" && code=0 || code=$?
   xargs -r apt-mark -qq hold <"$D/held"
   [ "$code" = 0 ] || exit "$code"
   rm "$D/held"
 }
-# `install_from FOLDER NAME`: a rename, so that a binary is never incomplete, or a package, whose hold stays.
+# `install_from FOLDER NAME` renames a copy of the binary, so that the binary is never incomplete, or installs a package, whose
+# hold stays.
 install_from() {
   if [ -d "$D/$1/$2.packages" ]; then
     install_package "$2"
   else
     target=$(file_of "$2")
     cp -p "$D/$1/$2" "$target.refit"
-    # As with place_back: a host without a working binary is worse than one without an attribute.
+    # A host without a working binary is worse than one whose binary lacks an attribute, as in `place_back`.
     if [ "$1" = previous ]; then attributes "$D/$1/$2" "$target.refit" || true; else like "$target" "$target.refit"; fi
     sync "$target.refit"
     mv "$target.refit" "$target"
