@@ -32,10 +32,9 @@ const PARTS: Readonly<Record<string, Part>> = {
   gates: { least: 98, code: ['src/engine/gates'], tests: ENGINE_TESTS },
   schedule: { least: 97, code: ['src/engine/schedule'], tests: ENGINE_TESTS },
   act: {
-    // The least that is asked of it: as a whole it has yet to be measured. So of the next one.
+    // This value is a goal, and so is that of `updaters`: neither part was measured as a whole yet.
     least: 90,
-    // `work-beside.ts` exists only for records ahead, which are to be removed.
-    code: ['src/engine/execute', '!src/engine/execute/work-beside.ts'],
+    code: ['src/engine/execute'],
     tests: [
       'src/engine/execute/*.test.ts',
       'src/engine/loop*.test.ts',
@@ -58,7 +57,7 @@ const PARTS: Readonly<Record<string, Part>> = {
     code: ['src/agent/download', '!src/agent/download/prefetcher.ts', 'src/http'],
     tests: ['src/agent/download/*.test.ts', 'src/http/*.test.ts'],
   },
-  // The wanted figures of these two: neither was measured as a whole yet.
+  // These two values are goals: neither part was measured as a whole yet.
   cattle: {
     least: 90,
     code: ['src/dialects/cattle/plan'],
@@ -66,7 +65,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   kubeadm: {
     least: 90,
-    // What starts the programs is tried by the tests of the agent and of SSH, which start processes.
+    // Tests of the agent and of SSH, which start processes, check the code that starts programs.
     code: ['src/dialects/kubeadm/host', '!src/util/run-program.ts'],
     tests: ['src/dialects/kubeadm/host/*.test.ts'],
   },
