@@ -100,7 +100,7 @@ test('KubeOne: each check, step and idea has its row, and what is done in part o
     expect(text, name).toMatch(/\*\*(Done|Partly|Open|Not wanted)\b/);
     // An idea that is left has its reason.
     if (name.startsWith('S'))
-      expect(text, name).not.toMatch(/\*\*open\b(?!:\*\* [^|]+, since [^|]+)/i);
+      expect(text, name).not.toMatch(/\*\*open\b(?!:\*\* [^|]+, because [^|]+)/i);
     const claims = claimsIn(text);
     expect(claims.length > 0, name).toBe(/\*\*(Done|Partly):?\*\*/.test(text));
     expect(
