@@ -47,7 +47,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
   {
     name: 'intent-before-signal',
     sentence:
-      'For every signal of the plan on an object, the plan records the intent. Exceptions: a signal still in transit when the plan is aborted, and what is left of an attempt that will be retried.',
+      'For every signal of the plan on an object, the plan records the intent. Exceptions: a signal still in transit when the plan is aborted, and the rest of an attempt that will be retried.',
     upheldBy: '`src/engine/turn/choose-signals.ts`: signals only targets whose intent is recorded',
     holds: (glance) =>
       glance.isAborted ||
@@ -81,7 +81,7 @@ const ABOUT_SIGNALS: readonly StatedInvariant[] = [
     name: 'ahead-within-slots',
     sentence: 'Never more nodes that wait are asked to fetch ahead than may be in motion at once.',
     upheldBy:
-      '`src/engine/turn/prefetch.ts`: those that were asked count, wherever they are in the list',
+      '`src/engine/turn/prefetch.ts`: counts every node that was asked, wherever it is in the list',
     alsoSeenBy: '`test/testenv/autopilot/prefetch.test.ts`',
     holds: ({ nodes, recorded }, { concurrent }) => {
       const waiting = nodes.filter(({ spec }) =>

@@ -56,7 +56,7 @@ function base(name: string): Omit<Dialect<WorkPlan>, 'signal'> {
 
 /** As Jobs do it: named after their target, so that one that exists is never created again. */
 export const JOBS: WorkFamily = {
-  name: 'Jobs; those that failed hold their slots',
+  name: 'Jobs; failed Jobs hold their slots',
   answers: jobs,
   failedHoldSlots: true,
   answerOf: (target, work) =>
