@@ -46,15 +46,9 @@ function obstaclesFor(
 ) {
   const held = new Map<string, { reason: string; pods: string[] }>();
   for (const pod of pods) {
-    const guards = budgets
-      .filter(({ metadata }) => metadata.namespace === pod.metadata.namespace)
-      .filter(({ spec }) => matchesLabels(spec?.selector, pod.metadata.labels))
-      .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-    const [first, ...others] = guards;
+    const [first, ...others] = budgetsOf(pod, budgets);
     if (first === undefined || pod.status?.phase === 'Pending') continue;
-    // The API server refuses to evict a pod with several budgets.
-    const several = `its pods are also covered by PodDisruptionBudget ${others.map(keyOf).join(', ')}, and no pod under more than one can be evicted`;
-    const reason = others.length > 0 ? several : judge(first, pod);
+    const reason = others.length > 0 ? refusalOfSeveral(others) : judge(first, pod);
     if (reason === undefined) continue;
     held.getOrInsert(`${keyOf(first)}\n${reason}`, { reason, pods: [] }).pods.push(keyOf(pod));
   }
@@ -67,19 +61,33 @@ function obstaclesFor(
     .toSorted((a, b) => (a.budget < b.budget ? -1 : 1));
 }
 
+/** Returns the budgets that cover the pod, in alphabetical order. */
+function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): PodDisruptionBudget[] {
+  return budgets
+    .filter(({ metadata }) => metadata.namespace === pod.metadata.namespace)
+    .filter(({ spec }) => matchesLabels(spec?.selector, pod.metadata.labels))
+    .toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
+}
+
+/** The API server refuses to evict a pod that several budgets cover. */
+function refusalOfSeveral(others: readonly PodDisruptionBudget[]): string {
+  const names = others.map(keyOf).join(', ');
+  return `its pods are also covered by PodDisruptionBudget ${names}, and no pod under more than one can be evicted`;
+}
+
+/** Why the budget blocks the eviction of the pod even when all pods of the budget are healthy; undefined if it does not. */
 function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   if (isSpared(budget, pod)) return undefined;
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
   // As in the API server: a budget without limits allows no disruption.
   if (minAvailable === undefined && maxUnavailable === undefined)
     return 'it has neither minAvailable nor maxUnavailable';
-  return (
-    failureOf(budget) ??
-    (hasCurrentStatus(budget) ? refusalByStatus(budget, pod) : refusalBySpec(budget))
-  );
+  const failure = failureOf(budget);
+  if (failure !== undefined) return failure;
+  return hasCurrentStatus(budget) ? refusalByStatus(budget, pod) : refusalBySpec(budget);
 }
 
-/** In the words of the API server. */
+/** Why the budget blocks the eviction of the pod at this moment, in the words of the API server. */
 function refusalNow(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   if (isSpared(budget, pod)) return undefined;
   if (!hasCurrentStatus(budget)) return 'it is still being processed by the server';
@@ -100,11 +108,9 @@ function isSpared({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
 /** A disruption controller that cannot count the pods allows no disruption, and may never observe the budget. */
 function failureOf({ status }: PodDisruptionBudget): string | undefined {
   const allowed = status?.conditions?.find(({ type }) => type === 'DisruptionAllowed');
-  const failed = allowed?.reason === 'SyncFailed' ? allowed : undefined;
-  return (
-    failed &&
-    `Kubernetes cannot tell how many pods it should cover: ${failed.message ?? 'it does not say why'}`
-  );
+  if (allowed?.reason !== 'SyncFailed') return undefined;
+  const why = allowed.message ?? 'it does not say why';
+  return `Kubernetes cannot tell how many pods it should cover: ${why}`;
 }
 
 function hasCurrentStatus({ metadata, status }: PodDisruptionBudget): boolean {
@@ -161,17 +167,19 @@ export function blockedByBudget(budget: string, pods: string, reason: string): s
 export function findOverdue(ending: readonly Pod[], now: number) {
   const leftMs = ({ metadata }: Pod) =>
     Date.parse(metadata.deletionTimestamp ?? '') + TOLERANCE_MS - now;
-  const late = ending.flatMap((pod) => {
-    const { deletionTimestamp, finalizers = [] } = pod.metadata;
-    const why =
-      finalizers.length === 0
-        ? 'the kubelet has not reported its end'
-        : `held by ${finalizers.join(', ')}`;
-    return leftMs(pod) <= 0 ? `${keyOf(pod)} was to end by ${deletionTimestamp} (${why})` : [];
-  });
+  const late = ending.filter((pod) => leftMs(pod) <= 0).map(describeOverdue);
   const rest = ending.map(leftMs).filter((ms) => ms > 0);
   return {
     text: late.length === 0 ? undefined : late.toSorted().join('; '),
     nextInMs: rest.length === 0 ? undefined : Math.min(...rest),
   };
+}
+
+function describeOverdue(pod: Pod): string {
+  const { deletionTimestamp, finalizers = [] } = pod.metadata;
+  const why =
+    finalizers.length === 0
+      ? 'the kubelet has not reported its end'
+      : `held by ${finalizers.join(', ')}`;
+  return `${keyOf(pod)} was to end by ${deletionTimestamp} (${why})`;
 }

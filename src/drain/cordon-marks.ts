@@ -91,9 +91,9 @@ export function writeOwner({ plan, attempt, kind }: Owner): string {
 /** Reads from the end: only the plan may contain slashes. */
 export function readOwner(text: string): Owner | undefined {
   const words = text.split('/');
-  // Every kind of Kubernetes is such a word, and no time.
-  const kind =
-    words.length > 2 && /^[A-Z][A-Za-z0-9]*$/.test(words.at(-1) ?? '') ? words.pop() : undefined;
+  // Every kind of Kubernetes is such a word, and no attempt is, as attempts are times.
+  const namesKind = words.length > 2 && /^[A-Z][A-Za-z0-9]*$/.test(words.at(-1) ?? '');
+  const kind = namesKind ? words.pop() : undefined;
   const attempt = words.pop() ?? '';
   const plan = words.join('/');
   return plan === '' ? undefined : { plan, attempt, kind };

@@ -16,7 +16,7 @@ export interface EvictionLine {
   refusal: EvictionRefusal;
   /** How often the line was refused in a row. */
   refusals: number;
-  /** Monotonic milliseconds. */
+  /** Monotonic milliseconds: until then nobody of the line asks. */
   pauseUntil: number;
 }
 
@@ -29,19 +29,16 @@ export interface EvictionLines {
   readonly blockedBy: () => string | undefined;
 }
 
+function openLine(refusal: EvictionRefusal): EvictionLine {
+  return { pods: new Map(), inTurn: semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
+}
+
 /** Starts without any pods. */
 export function evictionLines({ clock, random, log }: Tools): EvictionLines {
   const lines = new Map<string, EvictionLine>();
   return {
     join(pod, refusal) {
-      const opened: EvictionLine = {
-        pods: new Map(),
-        inTurn: semaphore(1),
-        refusal,
-        refusals: 0,
-        pauseUntil: 0,
-      };
-      const line = lines.getOrInsert(refusal.line, opened);
+      const line = lines.getOrInsertComputed(refusal.line, () => openLine(refusal));
       if (line.refusal.words !== refusal.words) line.refusal = refusal;
       line.pods.set(uidOf(pod), pod);
       // Parallel requests were refused for the same reason: count it once.

@@ -35,9 +35,7 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   const key = `${namespace}/${budget}`;
   if (budget !== undefined)
     return refused(`budget ${key}`, matter, (pods) => blockedByBudget(key, pods, `it ${matter}`));
-  // The watch will show that this pod is gone; another pod may have its name.
-  if (thrown instanceof StatusError && [404, 409].includes(thrown.code))
-    return refused(`pod ${uid}`, '');
+  if (isPastPod(thrown)) return refused(`pod ${uid}`, '');
   const ending = (pods: string): string =>
     `namespace ${namespace} is being deleted, and its pods with it: ${pods}`;
   if (messageOfCause(thrown, 'NamespaceTerminating') !== undefined)
@@ -47,11 +45,7 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   const words = message
     .replaceAll(`"${name}"`, '')
     .replaceAll(/\S+/g, (word) => (/\d/.test(word) ? '#' : word));
-  // No answer, or one that is not about the pod: overload, or a time-out in the server.
-  if (
-    thrown instanceof TransportError ||
-    (thrown instanceof StatusError && [429, 503, 504].includes(thrown.code))
-  )
+  if (isTrouble(thrown))
     return refused(
       'server',
       words,
@@ -62,6 +56,17 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
     words,
     (pods) => `the eviction of ${pods} is refused: ${message}`,
   );
+}
+
+/** True if no answer came, or one that is not about the pod: overload, or a time-out in the server. */
+function isTrouble(thrown: unknown): boolean {
+  if (thrown instanceof TransportError) return true;
+  return thrown instanceof StatusError && [429, 503, 504].includes(thrown.code);
+}
+
+/** True if this pod is gone, as the watch will show: another pod may have its name by now. */
+function isPastPod(thrown: unknown): boolean {
+  return thrown instanceof StatusError && (thrown.code === 404 || thrown.code === 409);
 }
 
 /** Returns the message of the cause with this reason; undefined if the server names no such cause. */

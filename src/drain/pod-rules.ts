@@ -24,12 +24,13 @@ export function podRulesOf(client: KubeClient, rules: readonly PodRule[] = []) {
   return {
     /** Rejects if a namespace cannot be read: its pods might be those that must stay. */
     async learn(pods: readonly Pod[], abort: AbortSignal): Promise<void> {
-      const asked = new Set(
-        isAsking ? pods.map(({ metadata: { namespace = '' } }) => namespace) : [],
-      );
-      for (const name of asked)
-        if (!known.has(name))
-          known.set(name, (await client.get(namespaces, name, { abort })).metadata.labels ?? {});
+      if (!isAsking) return;
+      const asked = new Set(pods.map(({ metadata: { namespace = '' } }) => namespace));
+      for (const name of asked) {
+        if (known.has(name)) continue;
+        const { metadata } = await client.get(namespaces, name, { abort });
+        known.set(name, metadata.labels ?? {});
+      }
     },
     /** The first that selects the pod. */
     ruleFor: ({ metadata: { namespace = '', labels } }: Pod): PodRule | undefined =>

@@ -57,23 +57,27 @@ export function judgePod(
   const isFinished = ['Succeeded', 'Failed'].includes(pod.status?.phase ?? '');
   if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined || isFinished) return 'left';
   const orphaned = isDaemonPod(pod) && isOrphaned(pod);
-  if ((isDaemonPod(pod) && !orphaned) || isOwnPod(pod)) return 'left';
-  if (options.podSelector !== undefined && !parseLabelSelector(options.podSelector)(pod))
-    return 'left';
+  if (isDaemonPod(pod) && !orphaned) return 'left';
+  if (isOwnPod(pod) || !isSelected(pod, options)) return 'left';
   const action = ruleFor(pod)?.action;
   if (action === 'leave') return 'left';
   if (pod.metadata.deletionTimestamp !== undefined) return 'ending';
   if (action === 'wait') return 'awaited';
-  if (
-    options.localData === 'refuse' &&
-    pod.spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined)
-  )
+  if (options.localData === 'refuse' && hasLocalData(pod))
     return { refused: 'has data in an emptyDir volume, which would be lost' };
   if (options.unmanagedPods === 'refuse' && orphaned)
     return { refused: 'belongs to a DaemonSet that is gone, so nobody would create it anew' };
   if (options.unmanagedPods === 'refuse' && controllerOf(pod) === undefined)
     return { refused: 'has no controller, so nobody would create it anew' };
   return 'evict';
+}
+
+function isSelected(pod: Pod, { podSelector }: DrainOptions): boolean {
+  return podSelector === undefined || parseLabelSelector(podSelector)(pod);
+}
+
+function hasLocalData({ spec }: Pod): boolean {
+  return spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined) === true;
 }
 
 export function sortPods(pods: readonly Pod[], options: DrainOptions, facts: PodFacts) {

@@ -32,6 +32,7 @@ export function createDrains(parts: DrainsParts) {
   const entries = new Map<string, Entry>();
   const listeners = new Set<(node: string) => void>();
   const running = new Set<Promise<void>>();
+  /** Aborts at the end of this leader's term; undefined before the first one. */
   let term: AbortSignal | undefined;
 
   const report = (node: string, entry: Entry, stage: DrainStage): void => {
