@@ -58,7 +58,9 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
     }
   };
   const writeAll = async (): Promise<void> => {
-    for (let [series] = unwritten; series; [series] = unwritten) {
+    for (;;) {
+      const [series] = unwritten;
+      if (series === undefined) return;
       await pause(takeToken());
       unwritten.delete(series);
       if (over.signal.aborted) drop(series.event.reason);

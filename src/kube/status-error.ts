@@ -52,10 +52,16 @@ export class AnswerError extends Error {
   override readonly name = 'AnswerError';
 }
 
-const hasCode =
-  (code: number | undefined, ...reasons: string[]) =>
-  (thrown: unknown): thrown is StatusError =>
+/** Accepts the code, or one of the reasons. */
+function hasCode(code: number, ...reasons: string[]) {
+  return (thrown: unknown): thrown is StatusError =>
     thrown instanceof StatusError && (thrown.code === code || reasons.includes(thrown.reason));
+}
+
+function hasReason(reason: string) {
+  return (thrown: unknown): thrown is StatusError =>
+    thrown instanceof StatusError && thrown.reason === reason;
+}
 
 export const isNotFound = hasCode(404, 'NotFound');
 export const isForbidden = hasCode(403, 'Forbidden');
@@ -77,14 +83,14 @@ export function isRefusal(thrown: unknown): thrown is StatusError {
 /** Says that an admission webhook denies the request, with any code, or fails. */
 const WEBHOOK = /\bwebhook "/;
 
-/** The same, or a webhook fails: other objects may still be written. */
+/** The server refuses the write of this object, or one of its webhooks fails: other objects may still be written. */
 export function isOfObject(thrown: unknown): thrown is StatusError {
   return isRefusal(thrown) || (thrown instanceof StatusError && WEBHOOK.test(thrown.message));
 }
 
-// They share code 409: only the reason tells them apart.
-export const isConflict = hasCode(undefined, 'Conflict');
-export const isAlreadyExists = hasCode(undefined, 'AlreadyExists');
+// Both have the code 409: only the reason tells them apart.
+export const isConflict = hasReason('Conflict');
+export const isAlreadyExists = hasReason('AlreadyExists');
 
 /** Undefined if the object or its kind does not exist. */
 export const ifFound = unlessError(isNotFound);
@@ -114,9 +120,7 @@ export function describeProblem(thrown: unknown): RefitError {
 }
 
 function describeTransport(error: TransportError): RefitError {
-  let root: unknown = error;
-  while (root instanceof Error && root.cause !== undefined && !(root instanceof RefitError))
-    root = root.cause;
+  const root = rootOf(error);
   if (root instanceof RefitError) return root;
   if (error.cause instanceof AnswerError) {
     const text = `${error.server ?? 'the API server'} does not answer as an API server: ${error.cause.message}`;
@@ -130,6 +134,15 @@ function describeTransport(error: TransportError): RefitError {
   });
 }
 
+/** Follows the causes to the first one, or to one that is already described for people. */
+function rootOf(error: Error): unknown {
+  let root: unknown = error;
+  while (root instanceof Error && root.cause !== undefined && !(root instanceof RefitError))
+    root = root.cause;
+  return root;
+}
+
+/** Returns the code of the error, and the rest of the sentence that begins with the server's name. */
 function judge(error: StatusError): [ErrorCode, string] {
   const { cause, code, message, status } = error;
   if (code === 401 && cause instanceof Error)

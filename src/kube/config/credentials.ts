@@ -31,17 +31,20 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
     await files.getOrInsertComputed(file, () => rotatingFile(field, file, clock)).read();
   const pemOf = async (field: string, pem: Pem | undefined): Promise<string | undefined> =>
     pem === undefined || 'text' in pem ? pem?.text : await textOf(field, pem.file);
+  /** The file of a user has precedence over the token in the kubeconfig. */
+  const configuredToken = async (): Promise<string | undefined> => {
+    const { tokenFile, token } = config.user;
+    if (tokenFile === undefined) return token;
+    const text = await textOf('tokenFile', tokenFile);
+    return text.trim();
+  };
   const current = async (): Promise<Identity> => {
     // The user may be another one by now.
     const { user, certificateAuthority } = config;
     const ca = await pemOf('certificate-authority', certificateAuthority);
     if (user.exec) plugin ??= execPlugin(user.exec, config, ca, clock);
     const exec = await plugin?.credential(closed);
-    const token =
-      exec?.token ??
-      (user.tokenFile === undefined
-        ? user.token
-        : (await textOf('tokenFile', user.tokenFile)).trim());
+    const token = exec?.token ?? (await configuredToken());
     if (/[^\x20-\x7e]/.test(token ?? ''))
       failing('REFIT_KUBECONFIG')(
         'the token has a line break, or a character that no token has; write it in one line',
@@ -103,7 +106,9 @@ const CHECK_INTERVAL_MS = 1_000;
 /** A file that others replace while we run: a token, certificate or key. */
 function rotatingFile(field: string, path: string, clock: Clock) {
   let checkedAt = Number.NEGATIVE_INFINITY;
-  let [text, stamp] = ['', ''];
+  let text = '';
+  /** Changes with each change of the file. */
+  let stamp = '';
   return {
     /** Reads again only when size, inode or modification time changed; rejects with REFIT_KUBECONFIG. */
     async read() {

@@ -72,18 +72,15 @@ function failureOf(error: ExecFileException): string {
 }
 
 function readCredential(stdout: string, command: string) {
-  const answer = parseJson(stdout);
-  const status = isRecord(answer) ? answer['status'] : undefined;
-  if (!isRecord(status)) throw pluginError(command, 'printed no ExecCredential with a status');
+  const status = statusOf(stdout);
+  if (!status) throw pluginError(command, 'printed no ExecCredential with a status');
   const text = (field: string) => {
     const value = ownMember(status, field);
     return isText(value) ? value : undefined;
   };
-  const [token, certificate, key] = [
-    text('token'),
-    text('clientCertificateData'),
-    text('clientKeyData'),
-  ];
+  const token = text('token');
+  const certificate = text('clientCertificateData');
+  const key = text('clientKeyData');
   if (!token && !certificate) throw pluginError(command, 'printed neither token nor certificate');
   const expiresAt = Date.parse(text('expirationTimestamp') ?? '');
   return {
@@ -92,4 +89,10 @@ function readCredential(stdout: string, command: string) {
     /** Wall-clock milliseconds; undefined when it is valid until the server refuses it. */
     expiresAt: Number.isNaN(expiresAt) ? undefined : expiresAt,
   };
+}
+
+function statusOf(stdout: string): Record<string, unknown> | undefined {
+  const answer = parseJson(stdout);
+  const status = isRecord(answer) ? answer['status'] : undefined;
+  return isRecord(status) ? status : undefined;
 }

@@ -34,10 +34,9 @@ export async function loadClusterConfig(options: LoadOptions = {}): Promise<Clus
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
   if (listed.length > 0) return resolve(await readPresent(listed), options.context);
   const pod = await inCluster(env);
-  return (
-    pod ??
-    resolve([await readEntries(join(env['HOME'] ?? homedir(), '.kube', 'config'))], options.context)
-  );
+  if (pod) return pod;
+  const usual = join(env['HOME'] ?? homedir(), '.kube', 'config');
+  return resolve([await readEntries(usual)], options.context);
 }
 
 /** Of a text that somebody else may have written, which `name` names. Throws for one that holds more than data. */
@@ -54,10 +53,7 @@ type Merged = Awaited<ReturnType<typeof readEntries>>;
 
 /** Reads the files of KUBECONFIG that exist; kubectl ignores missing ones too. */
 async function readPresent(paths: readonly string[]): Promise<Merged[]> {
-  const ifThere = unlessError(
-    (error) =>
-      error instanceof RefitError && isRecord(error.cause) && error.cause['code'] === 'ENOENT',
-  );
+  const ifThere = unlessError(isMissing);
   const read = await Promise.all(paths.map(async (path) => await ifThere(readEntries(path))));
   const present = read.filter((file) => file !== undefined);
   if (present.length > 0) return present;
@@ -65,6 +61,11 @@ async function readPresent(paths: readonly string[]): Promise<Merged[]> {
     'REFIT_KUBECONFIG',
     `no file of KUBECONFIG exists: ${paths.join(delimiter)}`,
   );
+}
+
+function isMissing(error: unknown): boolean {
+  if (!(error instanceof RefitError)) return false;
+  return isRecord(error.cause) && error.cause['code'] === 'ENOENT';
 }
 
 async function readEntries(path: string, text?: string) {
@@ -159,7 +160,8 @@ function entryNamed(
 async function inCluster(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<ClusterConfig | undefined> {
-  const [host, port] = [env['KUBERNETES_SERVICE_HOST'], env['KUBERNETES_SERVICE_PORT']];
+  const host = env['KUBERNETES_SERVICE_HOST'];
+  const port = env['KUBERNETES_SERVICE_PORT'];
   if (!host || !port) return undefined;
   const namespace = await readFile(`${SERVICE_ACCOUNT}/namespace`, 'utf8').catch(() => undefined);
   if (namespace === undefined) return undefined;

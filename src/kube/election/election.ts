@@ -111,8 +111,10 @@ function assertOrdered({ retryPeriodMs, renewDeadlineMs, leaseDurationMs }: Time
 function pauseOf({ retryPeriodMs, random }: Times & Pick<Tools, 'random'>) {
   return {
     /** A leader asks the sooner the less of its term is left, but never so soon that it floods a failing server. */
-    afterFailure: (remainingMs: number): number =>
-      Math.min(retryPeriodMs, Math.max(retryPeriodMs / 10, remainingMs / 4)),
+    afterFailure(remainingMs: number): number {
+      const pauseMs = Math.max(retryPeriodMs / 10, remainingMs / 4);
+      return Math.min(retryPeriodMs, pauseMs);
+    },
     /** A candidate waits until the lease may be free; jitter keeps two candidates apart. */
     ofCandidate(freeInMs: number): number {
       const pauseMs = retryPeriodMs * (1 + random() * 0.2);

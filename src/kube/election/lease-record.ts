@@ -10,12 +10,12 @@ export interface Claim {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Of a new holder: `leaseTransitions`, the number of the term, grows. A lease without uid is made anew. */
+/** Returns the lease of a new holder: `leaseTransitions`, the number of the term, grows. A lease without uid is made anew. */
 export function taken(lease: Lease | undefined, place: Lease['metadata'], claim: Claim): Lease {
   const anew = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: place };
   const leaseTransitions = lease ? transitionsOf(lease) + 1 : 0;
   const times = { acquireTime: microTime(claim.now), leaseTransitions };
-  return renewed(lease?.metadata.uid === undefined ? anew : lease, claim, times);
+  return withClaim(lease?.metadata.uid === undefined ? anew : lease, claim, times);
 }
 
 /** Held by nobody, as client-go writes it, so that any implementation takes it at once. */
@@ -45,8 +45,13 @@ export function renewalOf({ spec }: Lease): string {
   ]);
 }
 
-/** With the same holder only `renewTime` moves; `more` wins over the rest. */
-export function renewed(lease: Lease, claim: Claim, more: Lease['spec'] = {}): Lease {
+/** Returns the lease of the same holder: only `renewTime` moves. */
+export function renewed(lease: Lease, claim: Claim): Lease {
+  return withClaim(lease, claim, {});
+}
+
+/** The fields of `more` have precedence over those of the claim and of the lease. */
+function withClaim(lease: Lease, claim: Claim, more: NonNullable<Lease['spec']>): Lease {
   const { identity, now, durationSeconds, labels } = claim;
   const merged = { ...lease.metadata.labels, ...labels };
   const metadata = {
@@ -62,7 +67,7 @@ export function renewed(lease: Lease, claim: Claim, more: Lease['spec'] = {}): L
   return { ...lease, metadata, spec };
 }
 
-/** k0s writes the identity into a label as well. */
+/** Characters of a label value: k0s writes the identity into a label as well. */
 const MOST = 63;
 
 /** A valid label value. One of `parts` must be new for each start of a process. */

@@ -92,11 +92,10 @@ export function observedLease(options: LeaseOptions): ObservedLease {
         labels: labels?.(identity) ?? {},
       });
       const isThere = lease.metadata.uid !== undefined;
-      return observe(
-        await (isThere
-          ? client.replace(leases, lease, limits)
-          : client.create(leases, lease, limits)),
-      );
+      const written = isThere
+        ? await client.replace(leases, lease, limits)
+        : await client.create(leases, lease, limits);
+      return observe(written);
     },
     async release(): Promise<void> {
       const lease = ours();

@@ -46,18 +46,19 @@ export function guardedClient(
     const abort = options?.abort;
     const late = new AbortController();
     using ends = new DisposableStack();
-    ends.use(
-      onAbort(abort, () =>
-        ends.defer(clock.schedule(LAST_ANSWER_MS, () => late.abort(abort?.reason))),
-      ),
-    );
+    const endSoon = (): void => {
+      const cancel = clock.schedule(LAST_ANSWER_MS, () => late.abort(abort?.reason));
+      ends.defer(cancel);
+    };
+    ends.use(onAbort(abort, endSoon));
     const deadlineMs = Math.min(options?.deadlineMs ?? Number.POSITIVE_INFINITY, write.deadlineMs);
     try {
       const result = await send({ ...options, deadlineMs, abort: late.signal });
       write.end(true);
       return result;
     } catch (error) {
-      write.end(!(error instanceof TransportError) || !error.maybeApplied);
+      const mayArriveLate = error instanceof TransportError && error.maybeApplied;
+      write.end(!mayArriveLate);
       throw error;
     }
   });
@@ -85,9 +86,12 @@ export function leadershipTerm(
   const running = new Set<Promise<void>>();
   let current: Term | undefined;
   let renewedAt = Number.NEGATIVE_INFINITY;
+  /** When the last write ended whose fate is unknown. */
   let unansweredAt = Number.NEGATIVE_INFINITY;
   let stopExpiry = (): void => undefined;
   const remainingMs = (): number => renewedAt + renewDeadlineMs - clock.monotonic();
+  /** Monotonic milliseconds by which every write must have ended. */
+  const writableUntil = (): number => renewedAt + leaseDurationMs * USABLE_PART;
   const term = (): Term | undefined => (remainingMs() > 0 ? current : undefined);
   const notify = (): void => {
     for (const listener of listeners) {
@@ -132,13 +136,12 @@ export function leadershipTerm(
       if (!term()) return undefined;
       const { promise, resolve } = Promise.withResolvers<void>();
       running.add(promise);
-      const writableUntil = renewedAt + leaseDurationMs * USABLE_PART;
       const end = (known: boolean): void => {
         if (!known) unansweredAt = clock.monotonic();
         running.delete(promise);
         resolve();
       };
-      return { deadlineMs: writableUntil - clock.monotonic(), end };
+      return { deadlineMs: writableUntil() - clock.monotonic(), end };
     },
     /** True while a write without an answer could still reach the server: then the lease must expire by itself. */
     mayHaveLateWrite: () => clock.monotonic() - unansweredAt < leaseDurationMs,

@@ -22,40 +22,40 @@ export function boundedClient(client: KubeClient, most: number): KubeClient {
 export function aroundRequests(client: KubeClient, around: Around): KubeClient {
   return {
     get: async (resource, name, options) =>
-      await around(undefined, options, async (o) => await client.get(resource, name, o)),
+      await around(undefined, options, async (own) => await client.get(resource, name, own)),
     list: async (resource, options) =>
-      await around(undefined, options, async (o) => await client.list(resource, o)),
+      await around(undefined, options, async (own) => await client.list(resource, own)),
     listAll: async (resource, options) =>
-      await around(undefined, options, async (o) => await client.listAll(resource, o)),
+      await around(undefined, options, async (own) => await client.listAll(resource, own)),
     watch: (resource, options) => client.watch(resource, options),
     create: async (resource, object, options) =>
       await around(
         `create ${resource.plural}`,
         options,
-        async (o) => await client.create(resource, object, o),
+        async (own) => await client.create(resource, object, own),
       ),
     replace: async (resource, object, options) =>
       await around(
         `update ${resource.plural}`,
         options,
-        async (o) => await client.replace(resource, object, o),
+        async (own) => await client.replace(resource, object, own),
       ),
     patch: async (resource, name, patch, options) =>
       await around(
         `patch ${resource.plural}`,
         options,
-        async (o) => await client.patch(resource, name, patch, o),
+        async (own) => await client.patch(resource, name, patch, own),
       ),
     delete: async (resource, name, options) =>
       await around(
         `delete ${resource.plural}`,
         options,
-        async (o) => await client.delete(resource, name, o),
+        async (own) => await client.delete(resource, name, own),
       ),
     evict: async (pod, options) =>
-      await around('evict', options, async (o) => await client.evict(pod, o)),
+      await around('evict', options, async (own) => await client.evict(pod, own)),
     raw: async (path, options) =>
-      await around(undefined, options, async (o) => await client.raw(path, o)),
+      await around(undefined, options, async (own) => await client.raw(path, own)),
     close: () => client.close(),
   };
 }

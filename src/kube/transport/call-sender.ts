@@ -75,9 +75,9 @@ export function senderTo(
       return identity;
     } catch (error) {
       const { exec } = config.user;
+      if (!exec || !limit.isOver()) throw failureOf(server, call, limit, error, false);
       const why = `gave no credential within ${formatDuration(call.deadlineMs)}`;
-      const cause = exec && limit.isOver() ? pluginError(exec.command, why) : error;
-      throw failureOf(server, call, limit, cause, false);
+      throw failureOf(server, call, limit, pluginError(exec.command, why), false);
     }
   };
   const attempt = async (
@@ -115,9 +115,8 @@ export function senderTo(
       const waitMs = retryAfterMs(response);
       const mayWait =
         IDEMPOTENT.has(call.method) && waitMs !== undefined && waitMs < limit.remaining;
-      const isOverload = response.statusCode === 429 || response.statusCode === 503;
       const isRefused = response.statusCode === 401 && !refreshed && credentials.refresh(identity);
-      if (!isRefused && !(isOverload && mayWait)) return response;
+      if (!isRefused && !(isOverload(response) && mayWait)) return response;
       ignore(response);
       if (isRefused) refreshed = true;
       else await sleep(clock, Math.max(waitMs ?? 0, SHORTEST_PAUSE_MS), limit.abort);
@@ -134,6 +133,10 @@ export function senderTo(
     },
     close: () => transport.close(),
   };
+}
+
+function isOverload({ statusCode }: IncomingMessage): boolean {
+  return statusCode === 429 || statusCode === 503;
 }
 
 /** `maybeApplied` says that the server may have carried out the call all the same. */

@@ -17,6 +17,11 @@ export function serverAddresses(own: ServerAddress, clock: Clock) {
   const failures = new Map<string, number>();
   let all: readonly ServerAddress[] = [own];
   const failedAt = (address: ServerAddress): number => failures.get(keyOf(address)) ?? -Infinity;
+  const longestAgo = (): ServerAddress => {
+    let oldest = own;
+    for (const address of all) if (failedAt(address) < failedAt(oldest)) oldest = address;
+    return oldest;
+  };
   return {
     get count() {
       return all.length;
@@ -25,9 +30,7 @@ export function serverAddresses(own: ServerAddress, clock: Clock) {
     next(): ServerAddress {
       const before = clock.monotonic() - AVOID_MS;
       const good = all.find((address) => failedAt(address) < before);
-      return (
-        good ?? all.reduce((oldest, each) => (failedAt(each) < failedAt(oldest) ? each : oldest))
-      );
+      return good ?? longestAgo();
     },
     failed: (address: ServerAddress) => void failures.set(keyOf(address), clock.monotonic()),
     /** Those that are missing in `peers` stay, behind the others: an API server that restarts is missing for a while. */

@@ -1,5 +1,11 @@
 /** Keep-alive HTTP/1.1 connections to the API server, replaced when certificates change. */
-import type { Agent, ClientRequest, ClientRequestArgs, IncomingMessage } from 'node:http';
+import type {
+  Agent,
+  ClientRequest,
+  ClientRequestArgs,
+  IncomingMessage,
+  OutgoingHttpHeaders,
+} from 'node:http';
 import https from 'node:https';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -116,14 +122,8 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
   let agent: Agent | undefined;
   let known: TlsMaterial = {};
   const agentFor = (material: TlsMaterial): Agent => {
-    const { ca, cert, key } = known;
-    if (agent && ca === material.ca && cert === material.cert && key === material.key) return agent;
-    if (agent) {
-      // Running requests end on their connections, but none follows them.
-      agent.maxFreeSockets = 0;
-      for (const sockets of Object.values(agent.freeSockets))
-        for (const socket of sockets ?? []) socket.destroy();
-    }
+    if (agent && isSameMaterial(known, material)) return agent;
+    if (agent) retire(agent);
     known = material;
     agent = isSecure
       ? new TlsAgent(tlsOptions(config, material), config, addresses)
@@ -131,16 +131,13 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
     return agent;
   };
   const send = (request: WireRequest) => {
-    const length = request.body !== undefined && {
-      'content-length': Buffer.byteLength(request.body),
-    };
     const outgoing = (isSecure ? https : http).request({
       protocol: base.protocol,
       hostname: base.hostname.replace(/^\[|\]$/g, ''),
       port: base.port,
       path: `${base.pathname.replace(/\/$/, '')}${request.path}`,
       method: request.method,
-      headers: { ...request.headers, ...length },
+      headers: { ...request.headers, ...bodyLength(request.body) },
       agent: agentFor(request.tls),
       abort: request.abort,
     } as ClientRequestArgs);
@@ -155,12 +152,11 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
         try {
           return await attempt.response;
         } catch (error) {
+          const { aborted } = request.abort;
           if (!attempt.wasStale()) failures.push(error);
           const hasOther = !attempt.wasSent() && failures.length < (addresses?.count ?? 1);
-          if (!request.abort.aborted && (attempt.wasStale() || hasOther)) continue;
-          const cause: unknown = request.abort.aborted
-            ? request.abort.reason
-            : (failures[0] ?? error);
+          if (!aborted && (attempt.wasStale() || hasOther)) continue;
+          const cause: unknown = aborted ? request.abort.reason : (failures[0] ?? error);
           const maybeApplied = attempt.wasSent() && request.method !== 'GET';
           const server = printableUrl(config.server);
           throw new TransportError(`${request.method} ${server}${request.path}`, {
@@ -173,6 +169,21 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
     },
     close: () => agent?.destroy(),
   };
+}
+
+function isSameMaterial(known: TlsMaterial, { ca, cert, key }: TlsMaterial): boolean {
+  return known.ca === ca && known.cert === cert && known.key === key;
+}
+
+/** Lets running requests end on their connections, but none follow them. */
+function retire(agent: Agent): void {
+  agent.maxFreeSockets = 0;
+  for (const sockets of Object.values(agent.freeSockets))
+    for (const socket of sockets ?? []) socket.destroy();
+}
+
+function bodyLength(body: string | undefined): OutgoingHttpHeaders {
+  return body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
 }
 
 const CONNECTIONS = {

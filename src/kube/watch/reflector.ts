@@ -64,7 +64,7 @@ export async function reflect<T extends KubeObject>(
         sink.advance(advance(object));
       } else if (type === 'DELETED') found.delete(keyOf(object));
       else if (type !== 'BOOKMARK') found.set(keyOf(object), transform(object));
-      else if (object.metadata.annotations?.[INITIAL_EVENTS_END] === 'true') {
+      else if (isInitialEnd(object)) {
         sink.replace([...found.values()], advance(object));
         found = undefined;
       } else {
@@ -96,6 +96,10 @@ export async function reflect<T extends KubeObject>(
     await follow().catch(async (error: unknown) =>
       abort.aborted ? undefined : await recover(error),
     );
+}
+
+function isInitialEnd({ metadata }: Pick<KubeObject, 'metadata'>): boolean {
+  return metadata.annotations?.[INITIAL_EVENTS_END] === 'true';
 }
 
 /** Returns a number of seconds by chance, so that watches do not all end at once. */
