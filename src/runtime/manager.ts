@@ -86,7 +86,8 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
       const failed = new AbortController();
       const stop = AbortSignal.any([abort, failed.signal]);
       const group = { ...parts, onFailure: (error: unknown) => failed.abort(error) };
-      const [caches, always] = [groupOf(group), groupOf(group)];
+      const caches = groupOf(group);
+      const always = groupOf(group);
       const leading = leadership({ ...group, election, runnables: runnables.leading });
       for (const informer of informers)
         caches.start({

@@ -3,7 +3,7 @@ import { backoffDelay, type Clock, createTokenBucket } from '../util/clock.ts';
 import type { Tools } from '../util/tools.ts';
 
 /** Milliseconds before the first retry of a key, doubled with each further one up to the cap. */
-const [RETRY_BASE_MS, RETRY_CAP_MS] = [100, 120_000];
+const RETRY = { base: 100, cap: 120_000 };
 /** Of all keys together, so that a thousand keys do not hit a failing server at once. */
 const RETRIES = { perSecond: 10, burst: 100 };
 
@@ -55,14 +55,11 @@ export class WorkQueue {
   retry(key: string): void {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
-    const own = backoffDelay(failures, {
-      base: RETRY_BASE_MS,
-      cap: RETRY_CAP_MS,
-      random: this.#random,
-    });
+    const own = backoffDelay(failures, { ...RETRY, random: this.#random });
     this.addAfter(key, Math.max(own, this.#takeToken()));
   }
 
+  /** Ends the backoff of the key: its next failure counts as the first. */
   forget(key: string): void {
     this.#failures.delete(key);
   }
@@ -73,7 +70,7 @@ export class WorkQueue {
     return this.#take() ?? (await new Promise((resolve) => this.#waiting.push(resolve)));
   }
 
-  /** For `restMs` the key does not come again, however often it is added. */
+  /** The key is no longer at work. For `restMs` it does not come again, however often it is added. */
   done(key: string, restMs = 0): void {
     this.#working.delete(key);
     if (restMs > 0) {
