@@ -45,8 +45,10 @@ const NO_SOCKET_POLL_MS = 250;
 const SLOW_POLL_MS = 1_000;
 /** Polled, because the leader's lease is not watched. */
 const LEADER_POLL_MS = 5_000;
-/** What a roll-back waits for: its own report, and the object after a start. */
-const [BEFORE_ROLL_BACK_MS, READ_WITHIN_MS] = [5_000, 10_000];
+/** How long a roll-back waits until its own report is written. */
+const BEFORE_ROLL_BACK_MS = 5_000;
+/** How long a roll-back waits, after a start of the agent, until the object is read. */
+const READ_WITHIN_MS = 10_000;
 /** Short: an API server that restarts with its node is back within seconds, and the next node waits for the report. */
 const RETRY = { base: 50, cap: 2_000 };
 /** A refusal lasts until something changes on the server, except just after its start. */
@@ -181,7 +183,9 @@ export class Agent {
     if (step.kind === 'report' && this.#parts.object.newest !== newest) return 0;
     if (step.kind !== 'report') await this.#act(step, stop);
     else if (newest !== undefined && signal !== undefined) await this.#report(step, newest, signal);
-    [this.#failures, this.#refusals, this.#isUnheard] = [0, 0, false];
+    this.#failures = 0;
+    this.#refusals = 0;
+    this.#isUnheard = false;
     return this.#journal === before ? FAST_POLL_MS : 0;
   }
 
@@ -301,18 +305,22 @@ export class Agent {
   /** Retries at once after a conflict, otherwise with backoff. */
   #failed(error: unknown, stop: AbortSignal): number {
     if (stop.aborted) return 0;
-    const { log, random } = this.#parts;
-    const failures = this.#failures++;
-    const pauseMs = isRefusal(error)
-      ? backoffDelay(this.#refusals++, { ...REFUSED_RETRY, random })
-      : isConflict(error) && failures === 0
-        ? 0
-        : backoffDelay(failures, { ...RETRY, random });
+    const { log } = this.#parts;
+    const pauseMs = this.#pauseAfter(error);
     this.#isUnheard = !isConflict(error);
     const reason = messageOf(error);
     if (this.#shouldLog(reason))
       log.warn('could not finish this step; retrying', { reason, pauseMs });
     return pauseMs;
+  }
+
+  /** Counts the failure, and returns the milliseconds until the next attempt. */
+  #pauseAfter(error: unknown): number {
+    const { random } = this.#parts;
+    const failures = this.#failures++;
+    if (isRefusal(error)) return backoffDelay(this.#refusals++, { ...REFUSED_RETRY, random });
+    if (isConflict(error) && failures === 0) return 0;
+    return backoffDelay(failures, { ...RETRY, random });
   }
 
   /** Steady milliseconds: the wall clock at the start, then without jumps, so that no deadline jumps. */

@@ -14,9 +14,11 @@ export function nextStep(input: StepInput): Step {
   const { signal, journal } = input;
   if (journal.phase === 'idle') {
     if (!isOpen(signal) || input.ended === 'left') return { kind: 'nothing' };
-    return (
-      besideK0s(input) ?? (input.ended === undefined ? takeUp : answerEnded)({ ...input, signal })
-    );
+    const beside = besideK0s(input);
+    if (beside) return beside;
+    return input.ended === undefined
+      ? takeUp({ ...input, signal })
+      : answerEnded({ ...input, signal });
   }
   const isCurrent = isCurrentSignal(signal, journal);
   if (journals.isBundle(journal))

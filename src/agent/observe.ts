@@ -45,14 +45,9 @@ export function stepInputs(parts: ObserverParts) {
   const rulingOn = rulings(parts);
   /** The signal on the object; until the object is read, the signal that the journal remembers. */
   const signalFor = (journal: Journal): SignalData | undefined => {
-    if (object.isKnown) return decodeSignal(object.newest?.metadata.annotations);
-    if (journal.phase === 'idle') return undefined;
-    const status = journal.entered && {
-      status: journal.entered.status,
-      timestamp: rfc3339(journal.entered.at),
-    };
-    return { ...journal.work.signal, ...(status && { status }) };
+    return object.isKnown ? decodeSignal(object.newest?.metadata.annotations) : signalIn(journal);
   };
+  /** Asks only what the next decision needs. */
   const cordonFacts = async (
     known: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>,
     stop: AbortSignal,
@@ -60,9 +55,8 @@ export function stepInputs(parts: ObserverParts) {
     const { signal, journal, host, policy } = known;
     if (asksWhoCordons(signal, journal)) {
       if (policy.cordoning !== undefined) return { cordoner: policy.cordoning };
-      return {
-        cordoner: object.newest === undefined ? 'unknown' : await maintenance.whoCordons(stop),
-      } as const;
+      if (object.newest === undefined) return { cordoner: 'unknown' } as const;
+      return { cordoner: await maintenance.whoCordons(stop) };
     }
     return asksForCordon(signal, journal, host)
       ? { isCordoned: await maintenance.hasCordon(stop) }
@@ -92,6 +86,15 @@ export function stepInputs(parts: ObserverParts) {
   return { signalFor, gather };
 }
 
+/** The signal that the journal is about, with the status that it had last. */
+function signalIn(journal: Journal): SignalData | undefined {
+  if (journal.phase === 'idle') return undefined;
+  const { entered, work } = journal;
+  if (entered === undefined) return { ...work.signal };
+  const status = { status: entered.status, timestamp: rfc3339(entered.at) };
+  return { ...work.signal, status };
+}
+
 /** The age counts only for a new signal: its work may take long. */
 function rulings({ veto: rules, groundVeto, clock, object }: ObserverParts) {
   /** The signal that waits for the clock, and since when (steady milliseconds). */
@@ -105,11 +108,9 @@ function rulings({ veto: rules, groundVeto, clock, object }: ObserverParts) {
         ? kubeletVersionOf(object.newest)
         : undefined;
     const from = isNew || isBundle(journal) ? (running?.version ?? kubelet) : journal.work.from;
-    const veto =
-      vetoOf(command, from, rules) ??
-      (isNew
-        ? (ageVeto(signal, clock.now(), rules) ?? groundVeto?.(command, running?.version))
-        : undefined);
+    const vetoOfNew = (): string | undefined =>
+      ageVeto(signal, clock.now(), rules) ?? groundVeto?.(command, running?.version);
+    const veto = vetoOf(command, from, rules) ?? (isNew ? vetoOfNew() : undefined);
     if (veto !== undefined) return { veto };
     const early = isNew ? futureVeto(signal, clock.now(), rules) : undefined;
     if (early === undefined) return {};

@@ -158,26 +158,30 @@ function replacementsOf(
     },
     'roll-back': async () => {
       await fileTrust.assertReplaceable(previous);
-      const back = async (): Promise<void> =>
-        await replaceDurably(previous, work.binary, files, async (path, isCopy) => {
-          // A node without a working binary is worse than one without an attribute.
-          if (isCopy)
-            await withAttributesOf(previous, path, true).catch((error) => cannot(messageOf(error)));
-        }).catch(async (error: unknown) => {
+      // A node without a working binary is worse than one without an attribute.
+      const copyAttributesIfPossible = async (path: string): Promise<void> =>
+        await withAttributesOf(previous, path, true).catch((error) => cannot(messageOf(error)));
+      const putBack = async (): Promise<void> => {
+        try {
+          await replaceDurably(previous, work.binary, files, async (path, isCopy) => {
+            if (isCopy) await copyAttributesIfPossible(path);
+          });
+        } catch (error) {
           // What kept a swap from the file, such as a mount on it, does so here, too: then there is nothing to undo.
           if (!(await isSameContent(previous, work.binary, files))) throw error;
           await syncPath(dirname(work.binary), files);
-        });
-      await retryRollBack(back, tools);
+        }
+      };
+      await retryRollBack(putBack, tools);
     },
   };
 }
 
 async function isSameContent(path: string, other: string, files: Files): Promise<boolean> {
-  const [a, b] = await Promise.all(
-    [path, other].map(async (each) => await files.stat(each).catch(() => undefined)),
-  );
-  if (a === undefined || a.size !== b?.size) return false;
+  const sizeOf = async (each: string): Promise<number | undefined> =>
+    (await files.stat(each).catch(() => undefined))?.size;
+  const size = await sizeOf(path);
+  if (size === undefined || size !== (await sizeOf(other))) return false;
   return (await hashFile(path, files)) === (await hashFile(other, files));
 }
 

@@ -9,6 +9,7 @@ export type Times = Required<Pick<AgentPolicy, 'restartTimeoutMs' | 'soakMs' | '
 
 /** Facts about the host's Node; a fact is absent when it was not asked for or has no answer. */
 export interface OwnNodeFacts {
+  /** Who cordons, drains and uncordons the node: asked only when `asksWhoCordons` says so. */
   readonly cordoner?: Cordoner;
   /** True when Refit cordoned the node: asked only when `asksForCordon` says so. */
   readonly isCordoned?: boolean;
@@ -44,6 +45,7 @@ export interface StepInput {
   readonly isUnheard?: boolean;
   /** The agent has not read its object, or it is gone: how long a roll-back waits for it (steady milliseconds). */
   readonly unreadUntil?: number;
+  /** How an earlier attempt of the same signal ended on this host; absent if the signal is new here. */
   readonly ended?: SignalEnd;
   /** True when the payload of a new signal was fetched ahead, and tried out. */
   readonly isStaged?: boolean;

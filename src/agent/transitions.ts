@@ -6,7 +6,7 @@ import * as journals from './journal.ts';
 import type { ProcessId } from './service/host.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 
-/** The journal to save before the step touches anything; the same object when nothing changes. */
+/** Returns the journal to save before the step touches anything; the same object when nothing changes. */
 export function journalBefore(step: Step, journal: Journal, now: number): Journal {
   if (step.kind === 'begin') return step.as;
   // Written, with the status: it is carried on without an API server, too.
@@ -145,15 +145,19 @@ function bundleAfter({ kind }: Step, journal: BundleJournal, outcome: StepOutcom
   const isFetch = kind === 'fetch-bundle';
   if (outcome.ok) return { ...journal, phase: isFetch ? 'placed' : 'upgraded' };
   const { error, reason } = outcome;
-  // An API server that is away, overloaded, or does not know a renewed certificate yet is asked again.
-  const isPassing =
-    error instanceof StatusError && (error.code >= 500 || error.code === 429 || error.code === 401);
-  if (isFetch && (error instanceof TransportError || isPassing)) return journal;
+  if (isFetch && isPassing(error)) return journal;
   return {
     ...journal,
     phase: 'missed',
     failure: { status: isFetch ? 'FailedDownload' : 'Failed', reason },
   };
+}
+
+/** An API server that is away, overloaded, or does not know a renewed certificate yet is asked again. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof TransportError) return true;
+  if (!(error instanceof StatusError)) return false;
+  return error.code >= 500 || error.code === 429 || error.code === 401;
 }
 
 function fail(reason: string): Failure {

@@ -56,7 +56,8 @@ function versionVeto(version: string, running: string | undefined, veto: Veto): 
   ];
   for (const { bound, name } of bounds) {
     if (bound === undefined) continue;
-    const [wanted, lowest] = [parseVersion(version), parseVersion(bound)];
+    const wanted = parseVersion(version);
+    const lowest = parseVersion(bound);
     if (wanted === undefined || lowest === undefined)
       return `cannot compare ${version} with ${bound}, ${name}: use for example v1.36.3+k0s.0`;
     if (compareVersions(wanted, lowest) < 0)

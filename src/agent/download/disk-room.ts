@@ -27,7 +27,8 @@ type StatFiles = Pick<Files, 'statfs'>;
 
 /** `begun`: bytes of the download that are on the disk already. */
 export function diskRoom(directory: string, reserveBytes: number, files: StatFiles, begun = 0) {
-  let [written, unchecked] = [begun, 0];
+  let written = begun;
+  let unchecked = 0;
   /** Throws unless `bytes` fit beside the reserve: with an error that is final when they could never fit. */
   const require = async (bytes: number): Promise<void> => {
     const { free, size } = await measure(directory, files);

@@ -61,10 +61,8 @@ export function downloadChecks({
         throw new Error(`it has ${bytes} bytes, and ${own.maxBytes} is the limit`);
       const place = await placeFor(kind);
       if (!place) return { bytes };
-      const found = await Promise.all(
-        place.held.map(async (path) => await files.stat(path).catch(() => undefined)),
-      );
-      const held = Math.max(...found.map((file) => file?.size ?? 0), 0);
+      const sizes = await Promise.all(place.held.map(sizeOnDisk));
+      const held = Math.max(...sizes, 0);
       if (held === 0 || bytes > held)
         await diskRoom(place.directory, own.reserveBytes, files).require(bytes - held);
       return { bytes };
@@ -75,7 +73,8 @@ export function downloadChecks({
 
   /** Where there is least. A power of two, because each change of it is a write. */
   async function room(): Promise<number | undefined> {
-    const [binary, bundles] = [await placeFor('k0supdate'), await placeFor('airgapupdate')];
+    const binary = await placeFor('k0supdate');
+    const bundles = await placeFor('airgapupdate');
     if (!binary || !bundles) return undefined;
     const places = [binary, bundles].map(({ directory }) =>
       diskRoom(directory, limits.reserveBytes, files),
@@ -105,4 +104,10 @@ async function sizeOf(request: Get): Promise<number> {
   ).catch(async () => await httpGet({ ...request, headers }, AbortSignal.timeout(TIMEOUT_MS)));
   const { 'content-range': range = '', 'content-length': length = '0' } = answer.response.headers;
   return Number(/\/(\d+)$/.exec(range)?.[1] ?? length);
+}
+
+/** Returns 0 for a file that is missing or unreadable. */
+async function sizeOnDisk(path: string): Promise<number> {
+  const found = await files.stat(path).catch(() => undefined);
+  return found?.size ?? 0;
 }

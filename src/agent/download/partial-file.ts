@@ -43,7 +43,8 @@ export async function openPartial(
   const handle = await files.open(part, APPEND, 0o600);
   const fresh: PartRecord = defined({ url, sha256 });
   let record = fresh;
-  let [bytes, unsynced] = [0, 0];
+  let bytes = 0;
+  let unsynced = 0;
   let syncing = Promise.resolve();
   let hash = createHash('sha256');
   const save = async (next: PartRecord): Promise<void> => {
@@ -69,7 +70,9 @@ export async function openPartial(
     async restart({ validator, name }: Origin): Promise<void> {
       await handle.truncate(0);
       await save({ ...fresh, ...(validator && { validator }), ...(name && { name }) });
-      [bytes, unsynced, file.pieced] = [0, 0, false];
+      bytes = 0;
+      unsynced = 0;
+      file.pieced = false;
       hash = createHash('sha256');
     },
     async append(chunk: Buffer): Promise<void> {

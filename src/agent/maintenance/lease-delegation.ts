@@ -58,7 +58,8 @@ export async function keepDelegated(parts: DelegationParts, stop: AbortSignal): 
     const { name = '', uid } = node.newest?.metadata ?? {};
     if (uid === undefined || uid === labelled) return;
     await delegation.offer(name, stop);
-    [labelled, refused] = [uid, undefined];
+    labelled = uid;
+    refused = undefined;
     log.info('the leader may cordon and drain this node');
   };
   const tell = (error: unknown, pauseMs: number): void => {

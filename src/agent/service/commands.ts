@@ -46,7 +46,9 @@ function spawnCommand(
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let [stdout, stderr, killReason] = ['', '', ''];
+  let stdout = '';
+  let stderr = '';
+  let killReason = '';
   child.stdout
     .setEncoding('utf8')
     .on('data', (text: string) => (stdout = (stdout + text).slice(0, MOST_CHARACTERS)));

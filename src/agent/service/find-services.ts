@@ -26,11 +26,10 @@ export const DEFAULT_PLACE = {
 
 /** Every trusted process, none older than `than`, whose command line looks like k0s; only its status socket proves it. */
 export function findServices(than?: ProcessId): FoundService[] {
-  const pids = processes
-    .allPids()
-    .filter(
-      (pid) => than === undefined || !processes.isOlder(processes.findProcess(pid) ?? than, than),
-    );
+  // A process that has ended meanwhile passes; it has no command line any more.
+  const isOldEnough = (pid: number): boolean =>
+    than === undefined || !processes.isOlder(processes.findProcess(pid) ?? than, than);
+  const pids = processes.allPids().filter(isOldEnough);
   return pids.flatMap((pid) => describeProcess(pid) ?? []);
 }
 
@@ -77,10 +76,7 @@ export function readServiceArguments(argv: readonly string[]) {
   const at = [1, 2].find((index) => isRole(argv[index]));
   if (at === undefined) return undefined;
   const rest = argv.slice(at + 1);
-  const extra = valueOf(rest, ['--kubelet-extra-args']) ?? '';
-  const words = [...extra.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)].map(([word]) =>
-    word.replaceAll(/["']/g, ''),
-  );
+  const kubeletArguments = wordsIn(valueOf(rest, ['--kubelet-extra-args']) ?? '');
   const disabled = valuesOf(rest, ['--disable-components']).flatMap((list) => list.split(','));
   return defined({
     isController: argv[at] !== 'worker',
@@ -91,8 +87,14 @@ export function readServiceArguments(argv: readonly string[]) {
     /** Worker profile. */
     profile: valueOf(rest, ['--profile']),
     /** Name that the kubelet was told to register under. */
-    hostnameOverride: valueOf(words, ['--hostname-override']),
+    hostnameOverride: valueOf(kubeletArguments, ['--hostname-override']),
   });
+}
+
+/** Splits the value of one flag into arguments, and removes their quotes. */
+function wordsIn(text: string): string[] {
+  const quoted = [...text.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)];
+  return quoted.map(([word]) => word.replaceAll(/["']/g, ''));
 }
 
 /** The last one wins; an empty value is none. */

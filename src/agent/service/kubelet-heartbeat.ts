@@ -81,10 +81,8 @@ function isFresh(node: Node, { work }: UpdateJournal, startedAt: number): boolea
   if (ready === undefined) return false;
   if (!ready.lastHeartbeatTime) return true;
   // Heartbeats have whole seconds: in that of the start, a kubelet of the old version is the one before.
-  const [heard, second] = [
-    Date.parse(ready.lastHeartbeatTime),
-    Math.floor(startedAt / 1000) * 1000,
-  ];
+  const heard = Date.parse(ready.lastHeartbeatTime);
+  const second = Math.floor(startedAt / 1000) * 1000;
   const old = kubernetesPartOf(work.from);
   // Both versions may have the same kubelet.
   const isOld =

@@ -10,7 +10,9 @@ export function findProcess(pid: number): ProcessId | undefined {
   if (text === '') return undefined;
   // proc_pid_stat(5): the name in parentheses may hold anything, so fields are counted from the last one: 3 is next.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const [state, parent, ticks] = [fields[0] ?? 'X', fields[1], fields[19]];
+  const state = fields[0] ?? 'X';
+  const parent = fields[1];
+  const ticks = fields[19];
   if ('ZX'.includes(state)) return undefined;
   return { pid, started: `${bootId()}/${ticks}`, parent: Number(parent) };
 }
@@ -33,10 +35,8 @@ export function isOlder(
   process: Pick<ProcessId, 'started'>,
   than: Pick<ProcessId, 'started'>,
 ): boolean {
-  const [[boot, ticks], [otherBoot, otherTicks]] = [
-    process.started.split('/'),
-    than.started.split('/'),
-  ];
+  const [boot, ticks] = process.started.split('/');
+  const [otherBoot, otherTicks] = than.started.split('/');
   return boot === otherBoot && Number(ticks) < Number(otherTicks);
 }
 

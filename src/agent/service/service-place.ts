@@ -69,7 +69,10 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
     // Without proof, a place that was proven before counts: anybody may start a process that looks like the service.
     const next = found && (isProven || !isFound) ? { ...found, ...flags } : fallback;
     const hasChanged = !sameJson(next, place);
-    if (isProven && found) [fallback, isFound] = [next, true];
+    if (isProven && found) {
+      fallback = next;
+      isFound = true;
+    }
     place = next;
     // Once, not after each search.
     const text = JSON.stringify([place, why]);

@@ -99,7 +99,8 @@ async function accountOf(
 
 /** From `systemctl show`: CLD_EXITED of waitid(2) comes with a code, the other ends with a signal; 0 while it runs. */
 function endOf(fields: ReadonlyMap<string, string>): string | undefined {
-  const [code, status] = [Number(fields.get('ExecMainCode')), fields.get('ExecMainStatus')];
+  const code = Number(fields.get('ExecMainCode'));
+  const status = fields.get('ExecMainStatus');
   if (!(code > 0)) return undefined;
   return code === 1 ? `exit code ${status}` : `signal ${status}`;
 }
@@ -128,7 +129,8 @@ export function parseUnits(text: string) {
     const fields = fieldsOf(block);
     const id = fields.get('Id');
     if (!id) return [];
-    const [mainPid, activeState] = [Number(fields.get('MainPID')), fields.get('ActiveState') ?? ''];
+    const mainPid = Number(fields.get('MainPID'));
+    const activeState = fields.get('ActiveState') ?? '';
     const changedAt = Number(fields.get('StateChangeTimestampMonotonic')) || 0;
     return [{ id, mainPid, activeState, changedAt, execStart: fields.get('ExecStart') ?? '' }];
   });

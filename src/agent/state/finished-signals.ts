@@ -27,7 +27,8 @@ export function finishedSignals(path: string) {
     },
     /** The first end counts. */
     async add(signal: SignalKey, end: SignalEnd): Promise<void> {
-      const [known, key] = [await load(), keyOf(signal)];
+      const known = await load();
+      const key = keyOf(signal);
       if (known.some((entry) => entry.startsWith(key))) return;
       const next = [...known, `${key} ${end}`].slice(-MOST);
       await writeDurably(path, `${JSON.stringify(next)}\n`);

@@ -22,7 +22,8 @@ export function isTrustedUser(uid: number): boolean {
 /** Rejects, naming the first file, directory or link that somebody else could change. A missing file is an ENOENT. */
 export async function assertTrustedPath(path: string): Promise<void> {
   const rest = path.split('/').filter((name) => name !== '');
-  let [at, links] = ['/', 0];
+  let at = '/';
+  let links = 0;
   for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
     if (name === '.') continue;
     if (name === '..') at = dirname(at);
@@ -85,7 +86,7 @@ export const fileTrust = {
   },
 };
 
-/** An error with this code is fine. */
+/** Resolves with undefined if the work fails with this code of Node.js. */
 export async function unless<T>(code: string, work: Promise<T>): Promise<T | undefined> {
   return await unlessError((error) => (error as NodeJS.ErrnoException).code === code)(work);
 }
@@ -121,12 +122,14 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
   const isLocked = entries.every(([, password = '']) =>
     ['x', '*', '!', '!*', '!!', ''].includes(password),
   );
-  const members = entries.flatMap((entry) => (entry.at(-1) ?? '').split(','));
-  if (!isComplete || isMixed || isPrimary || !isLocked || groups.length === 0) return false;
-  return (
-    groups.every(([name]) => name === NAME) &&
-    members.every((name) => ['', 'root'].includes(name.trim()))
-  );
+  const hasMembers = entries.some((entry) => membersIn(entry.at(-1)).length > 0);
+  if (!isComplete || isMixed || isPrimary || !isLocked || hasMembers) return false;
+  return groups.length > 0 && groups.every(([name]) => name === NAME);
+}
+
+/** Returns the members of a list beside root. */
+function membersIn(list = ''): string[] {
+  return list.split(',').filter((name) => !['', 'root'].includes(name.trim()));
 }
 
 /** Lines split at colons; none for a missing file, undefined for an unreadable one. */

@@ -2,8 +2,11 @@
 import type { FileHandle } from 'node:fs/promises';
 
 /** Magic number of ELF, then byte order and machine of the header; the names are those of `file`. */
-const [MAGIC, HEADER_BYTES] = ['\x7fELF', 20];
-const [ORDER_AT, BIG_ENDIAN, MACHINE_AT] = [5, 2, 18];
+const MAGIC = '\x7fELF';
+const HEADER_BYTES = 20;
+const ORDER_AT = 5;
+const BIG_ENDIAN = 2;
+const MACHINE_AT = 18;
 const MACHINES = new Map([
   [3, 'x86'],
   [22, 's390x'],
