@@ -86,15 +86,19 @@ function judge({ kind, object }: ReadObject): Judgement {
   if (kind === planKind) return judgePlan(object as Plan);
   if (kind === updateConfigKind) return judgeConfig(object as UpdateConfig);
   if (kind === cattlePlanKind) return judgeCattlePlan(object);
-  const title = `${kind.resource.kind} ${object.metadata.name} can be read`;
-  if (kind === updaterSetKind)
-    return {
-      title,
-      problems: setProblems(object as UpdaterSet),
-      page: 'docs/guides/cluster-api.md',
-    };
-  const { problems } = readPolicy(object as UpgradePolicy);
-  return { title, problems: problems.map(({ message }) => message), page: 'docs/guides/policy.md' };
+  if (kind === updaterSetKind) return judgeUpdaterSet(object as UpdaterSet);
+  return judgePolicy(object as UpgradePolicy);
+}
+
+function judgeUpdaterSet(set: UpdaterSet): Judgement {
+  const title = `UpdaterSet ${set.metadata.name} can be read`;
+  return { title, problems: setProblems(set), page: 'docs/guides/cluster-api.md' };
+}
+
+function judgePolicy(policy: UpgradePolicy): Judgement {
+  const title = `UpgradePolicy ${policy.metadata.name} can be read`;
+  const problems = readPolicy(policy).problems.map(({ message }) => message);
+  return { title, problems, page: 'docs/guides/policy.md' };
 }
 
 const KINDS = [

@@ -68,14 +68,12 @@ async function write(
   { annotations = {} }: PlanChange,
 ) {
   const { name, namespace, resourceVersion } = plan.metadata;
-  const written = Object.fromEntries(
-    Object.entries(annotations).flatMap(([key, value]) =>
-      // What is removed may have been written by a release that knew no other prefix.
-      [controlKey(key, dialect.controlPrefix), ...(value === null ? [key] : [])].map(
-        (each) => [each, value] as const,
-      ),
-    ),
-  );
+  const written: Record<string, string | null> = {};
+  for (const [key, value] of Object.entries(annotations)) {
+    written[controlKey(key, dialect.controlPrefix)] = value;
+    // What is removed may have been written by a release that knew no other prefix.
+    if (value === null) written[key] = null;
+  }
   const patch = { metadata: { annotations: written, resourceVersion } };
   const writing = client.patch(dialect.plans, name, patch, { type: 'merge', namespace, abort });
   return (await unlessError(isConflict)(writing)) !== undefined;
@@ -91,13 +89,18 @@ export function choosePlan(
   const unnamed = meant.length > 0 ? meant : plans;
   const matching = named === undefined ? unnamed : plans.filter((each) => isNamed(each, named));
   const open = matching.filter(({ snapshot }) => !isFinal(snapshot.rollout));
-  const created = ({ snapshot }: Inspection): number => Date.parse(snapshot.rollout.source.created);
-  const last = Math.max(...matching.map(created));
-  const candidates = open.length > 0 ? open : matching.filter((each) => created(each) === last);
+  const candidates = open.length > 0 ? open : newest(matching);
   const [chosen, second] = candidates;
   if (!chosen) throw new RefitError('REFIT_CONTROL', noPlan(plans, { plan: named }));
   if (!second) return chosen;
   const choice = candidates.map(refOf).toSorted().join(', ');
   const hint = 'name one of them with --plan';
   throw new RefitError('REFIT_USAGE', `several plans are possible: ${choice}`, { hint });
+}
+
+/** The plans that were created last: several if they were created in the same second. */
+function newest(plans: readonly Inspection[]): Inspection[] {
+  const created = ({ snapshot }: Inspection): number => Date.parse(snapshot.rollout.source.created);
+  const last = Math.max(...plans.map(created));
+  return plans.filter((each) => created(each) === last);
 }

@@ -50,7 +50,8 @@ function namesOf({ metadata: { name, annotations = {} } }: Node): string[] {
 
 /** Annotations of requests that came to no good end. */
 function failuresOn(node: Node): string[] {
-  const [update, asked] = [updateOn(node), wire.configurationRequestOn(node)];
+  const update = updateOn(node);
+  const asked = wire.configurationRequestOn(node);
   const phase = (update && recordOf(node, update)?.phase) ?? 'new';
   const isReached =
     phase === 'done' && mayBePartOf(kubeletVersionOf(node) ?? '', update?.version ?? '');

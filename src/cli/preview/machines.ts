@@ -96,7 +96,8 @@ function setOf({ metadata }: Machine) {
 async function judge(parts: CanParts, machine: Machine, version: string) {
   const { metadata, spec } = machine;
   if (spec?.version === version) return { outcome: 'stays', why: 'it has that version' };
-  const [set, deployment] = [setOf(machine), metadata.labels?.[SET_LABELS.deployment]];
+  const set = setOf(machine);
+  const deployment = metadata.labels?.[SET_LABELS.deployment];
   if (!isController(machine) && !(set && deployment))
     return { outcome: 'stays', why: 'it is of no MachineDeployment' };
   const at = (wanted: Machine['spec']): Triple => {

@@ -45,8 +45,10 @@ export interface PreviewView {
   readonly plans: readonly PlanPreview[];
 }
 
-/** The JSON form has all of them. */
-const [MOST_WAVES, MOST_NAMES, MOST_BLOCKED] = [12, 8, 12];
+/** The text form shows at most so many waves, names of nodes, and blocked nodes. The JSON form has all of them. */
+const MOST_WAVES = 12;
+const MOST_NAMES = 8;
+const MOST_BLOCKED = 12;
 
 /** `now` in milliseconds since the epoch. */
 export function renderPreview(view: PreviewView, now: number): string {

@@ -121,7 +121,10 @@ type Fit = { window?: { from: string; nodes: number; of: number }; doneAt?: stri
 /** Each wave starts only where it can end before the window closes. `window`: what the next one has time for. */
 function fitInto(waves: readonly Wave[], policy: RolloutPolicy, now: number): Fit {
   const of = waves.reduce((sum, { nodes }) => sum + nodes, 0);
-  let [from, fitting, time]: [number | undefined, number, number] = [undefined, 0, now];
+  let from: number | undefined;
+  let time = now;
+  /** Nodes of the waves that fit into the next window. */
+  let fitting = 0;
   let isNext = true;
   for (const { ms, nodes } of waves) {
     // Undefined where no window is long enough.

@@ -88,7 +88,8 @@ async function load(reading: Reading, dialect: Dialect, view: ViewOf): Promise<L
     dialect.watched.map(async (followed) => {
       if (followed.resource === resource) return [resource, own] as const;
       const isThere = followed.optional !== true || (await isReadable(reading, followed.resource));
-      return [followed.resource, (isThere && (await ifFound(view(followed)))) || NOTHING] as const;
+      const found = isThere ? await ifFound(view(followed)) : undefined;
+      return [followed.resource, found ?? NOTHING] as const;
     }),
   );
   return {

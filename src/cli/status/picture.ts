@@ -63,19 +63,11 @@ type Row = ReturnType<typeof rowOf>[number];
 /** Nothing for a plan that runs, that did nothing, or that has too many nodes for a screen. */
 export function picture(plan: PlanView, { width, paint }: Medium): string[] {
   const rows = targetsOf(plan).flatMap(rowOf);
-  if (
-    rows.length === 0 ||
-    rows.length > MOST_ROWS ||
-    plan.phase === 'new' ||
-    plan.phase === 'running'
-  )
-    return [];
+  if (rows.length === 0 || rows.length > MOST_ROWS || isOpen(plan)) return [];
   const from = Math.min(...rows.flatMap(({ segments }) => segments.map((each) => each.from)));
   const to = Math.max(...rows.flatMap(({ segments }) => segments.map((each) => each.to)));
   const label = Math.max(...rows.map(({ target }) => target.name.length)) + 2;
-  const times = rows.map(({ segments }) =>
-    formatDuration((segments.at(-1)?.to ?? 0) - (segments[0]?.from ?? 0)),
-  );
+  const times = rows.map(({ segments }) => formatDuration(lengthOf(segments)));
   const room = Math.min(MOST_COLUMNS, width - 2);
   const columns = room - label - 4 - Math.max(...times.map(({ length }) => length));
   if (columns < LEAST_BAR || to - from < LEAST_MS) return [];
@@ -112,6 +104,15 @@ function rowOf(target: TargetView) {
   const last =
     ended > at || steps.length === 0 ? [{ ...rest, from: at, to: Math.max(at, ended) }] : [];
   return [{ target, segments: [...steps, ...last] }];
+}
+
+function isOpen({ phase }: PlanView): boolean {
+  return phase === 'new' || phase === 'running';
+}
+
+/** Milliseconds from the begin of the first segment to the end of the last. */
+function lengthOf(segments: Row['segments']): number {
+  return (segments.at(-1)?.to ?? 0) - (segments[0]?.from ?? 0);
 }
 
 function shadeOf(step: string): Shade {

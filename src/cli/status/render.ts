@@ -1,4 +1,5 @@
 /** The output formats of `refit status`, once or as a watch: text, wide, json, yaml, and lines of changes in a pipe. */
+import type { Wait } from '../../engine/model/decision.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { writeYaml } from '../../util/yaml.ts';
 import { drawOn, mediumOf, type Output } from '../output.ts';
@@ -124,21 +125,19 @@ function eventsOf(plan: PlanView, isFirst = false): string[] {
   );
   return [
     ...targets
-      .filter(
-        ({ phase }) =>
-          phase !== 'pending' && phase !== 'intended' && !(isFirst && phase === 'done'),
-      )
+      .filter(({ phase }) => phase !== 'pending' && phase !== 'intended')
+      .filter(({ phase }) => !isFirst || phase !== 'done')
       .map(({ role, name, phase, step = phase, failure }) => {
         const state = phase === 'working' ? step : phase;
         return `${role} ${name} ${state}${failure ? `: ${failure}` : ''}`;
       }),
-    ...waits
-      .filter((wait) => !isRoutine(wait))
-      .map(
-        ({ target = '', reason: { code, message } }) =>
-          `${target && `${target} `}waits (${code}): ${withoutReports(message, plan)}`,
-      ),
+    ...waits.filter((wait) => !isRoutine(wait)).map((wait) => waitText(wait, plan)),
     ...warnings.map((warning) => `warns: ${warning}`),
     `${stateOf(plan)}${reason ? `: ${withoutReports(reason, plan)}` : ''}`,
   ];
+}
+
+function waitText({ target, reason: { code, message } }: Wait, plan: PlanView): string {
+  const subject = target ? `${target} ` : '';
+  return `${subject}waits (${code}): ${withoutReports(message, plan)}`;
 }

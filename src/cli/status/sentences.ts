@@ -3,7 +3,7 @@ import type { Wait } from '../../engine/model/decision.ts';
 import { RUNS_AGAIN } from '../../engine/model/reasons.ts';
 import { listed } from '../../util/phrases.ts';
 import { age } from '../phrases.ts';
-import type { PlanView, TargetView } from './view.ts';
+import type { PlanView, StageView, TargetView } from './view.ts';
 
 /** More of a kind than this share a row, so that a plan fits a screen. */
 const FEW = 8;
@@ -122,11 +122,12 @@ export function reasonLines({ reason, waits }: PlanView, failed: readonly Target
 
 /** `text` without the reports of failed targets, which are shown beside each of them. */
 export function withoutReports(text: string, plan: Pick<PlanView, 'stages'>): string {
-  return targetsOf(plan).reduce(
-    (shorter, { name, failure }) =>
-      failure === undefined ? shorter : shorter.replaceAll(`${name}: ${failure}`, `${name} failed`),
-    text,
-  );
+  let shorter = text;
+  for (const { name, failure } of targetsOf(plan)) {
+    if (failure !== undefined)
+      shorter = shorter.replaceAll(`${name}: ${failure}`, `${name} failed`);
+  }
+  return shorter;
 }
 
 export function nextRows({ next, waits }: PlanView): TargetRow[] {
@@ -255,23 +256,32 @@ function byAge(a: { readonly since: string }, b: { readonly since: string }): nu
 
 export function percentOf(plan: PlanView): number {
   const targets = targetsOf(plan);
-  return (
-    Math.floor((100 * targets.filter(({ phase }) => phase === 'done').length) / targets.length) || 0
-  );
+  if (targets.length === 0) return 0;
+  const done = targets.filter(({ phase }) => phase === 'done').length;
+  return Math.floor((100 * done) / targets.length);
 }
 
 /** Milliseconds; undefined before the first node is done, and while something holds the plan. */
 export function remainingOf(plan: PlanView): number | undefined {
   const { phase, paused, waits, stages } = plan;
   if (phase !== 'running' || paused !== undefined || !waits.every(isRoutine)) return undefined;
-  // The median of what finished nodes took, as their agents report it.
+  const each = typicalTime(plan);
+  if (each === undefined) return undefined;
+  let rounds = 0;
+  for (const stage of stages) rounds += roundsOf(stage);
+  return each * rounds;
+}
+
+/** The median of what finished nodes took, as their agents report it; undefined if none reports it. */
+function typicalTime(plan: PlanView): number | undefined {
   const times = timesIn(targetsOf(plan).filter((target) => target.phase === 'done'));
-  const each = times[Math.floor(times.length / 2)];
-  const rounds = stages.map(({ targets, maxInFlight }) => {
-    const open = targets.filter((target) => target.phase === 'pending' || isMoving(target)).length;
-    return Math.ceil(open / Math.max(1, maxInFlight));
-  });
-  return each === undefined ? undefined : each * rounds.reduce((sum, count) => sum + count, 0);
+  return times[Math.floor(times.length / 2)];
+}
+
+/** How often the slots of the stage are filled until none of its targets is left. */
+function roundsOf({ targets, maxInFlight }: StageView): number {
+  const open = targets.filter((target) => target.phase === 'pending' || isMoving(target)).length;
+  return Math.ceil(open / Math.max(1, maxInFlight));
 }
 
 /** Milliseconds of all steps together, of each that tells them; sorted. */

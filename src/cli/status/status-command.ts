@@ -100,7 +100,8 @@ async function* watchPlans(
     for (;;) {
       // Its error ends the watch.
       if (contact.isLoggedOut) await askLeader(reading, clock.now());
-      const [now, began] = [clock.now(), clock.monotonic()];
+      const now = clock.now();
+      const began = clock.monotonic();
       const plans = (
         await Promise.all(followed.map(async (each) => await observe(each, viewParts, now)))
       ).flat();

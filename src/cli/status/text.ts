@@ -100,11 +100,7 @@ export function header(
   const parts: { readonly text: string; readonly style?: Style; readonly gap: string }[] = [
     { text: prefix, gap: '' },
     { text: titleOf(plan), style: 'bold', gap: '' },
-    {
-      text: stateAndCounts(plan),
-      style: isOpen(plan) ? 'cyan' : plan.phase === 'done' ? 'green' : 'red',
-      gap: '  ',
-    },
+    { text: stateAndCounts(plan), style: styleOf(plan), gap: '  ' },
     ...timesOf(plan, now).map((text) => ({ text, gap: ' ' })),
     ...(versions.length > 0 ? [{ text: aimOf(plan, versions.join(', then ')), gap: '  ' }] : []),
   ];
@@ -128,6 +124,11 @@ function stateAndCounts(plan: PlanView): string {
   const targets = sentences.targetsOf(plan);
   const done = targets.filter((target) => target.phase === 'done').length;
   return targets.length === 0 ? plan.phase : `${plan.phase} ${done}/${targets.length}`;
+}
+
+function styleOf(plan: PlanView): Style {
+  if (isOpen(plan)) return 'cyan';
+  return plan.phase === 'done' ? 'green' : 'red';
 }
 
 export function titleOf({
@@ -193,7 +194,8 @@ function beginningOf({ created, started = created }: PlanView): string {
 }
 
 export function progressOf(plan: PlanView): string[] {
-  const [percent, left] = [sentences.percentOf(plan), sentences.remainingOf(plan)];
+  const percent = sentences.percentOf(plan);
+  const left = sentences.remainingOf(plan);
   return [
     ...(percent > 0 ? [`${percent} %`] : []),
     ...(plan.paused === undefined ? [] : ['paused']),

@@ -42,9 +42,11 @@ export interface TargetView extends Pick<TargetReport, 'from' | 'spent' | 'rolle
   readonly since: string;
   /** RFC 3339: when it was signalled, if its object shows that. */
   readonly began?: string | undefined;
+  /** Why it failed, as its agent says. */
   readonly failure?: string | undefined;
   /** Why its agent has not begun yet, as it says. */
   readonly delay?: string | undefined;
+  /** What it stalls on while it works, as its object says. */
   readonly stalled?: string | undefined;
   /** RFC 3339: when its agent rolls back, if the new version has not answered by then, or the node is not Ready by then. */
   readonly rollsBack?: { readonly unanswered: string; readonly notReady: string } | undefined;
@@ -176,21 +178,23 @@ export function harmless<T>(view: T): T {
 /** An end that is about to be recorded is no wait. */
 function waitsOf({ snapshot, explanation: { waits }, upcoming, policy }: ViewInput): Wait[] {
   if (snapshot.rollout.phase === 'new' && isFinal(upcoming)) return [];
-  const moving = targetsIn(snapshot.rollout, 'intended');
-  const ends = new Map(
-    moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]),
-  );
+  const ends = stepEnds(snapshot, policy);
   return waits
     .filter(({ gate, reason }) => gate !== 'done' && gate !== 'failed' && !isUnasked(reason))
     .map((wait) => (wait.target === undefined ? wait : withEnd(wait, ends.get(wait.target))));
 }
 
+/** The ends of the steps of targets in progress, by name, in milliseconds since the Unix epoch. */
+function stepEnds(snapshot: Snapshot, policy: RolloutPolicy): Map<string, number> {
+  const moving = targetsIn(snapshot.rollout, 'intended');
+  return new Map(moving.map((target) => [target.name, stepEnd(factsOf(snapshot, target), policy)]));
+}
+
 /** The deadline of the step or of the target, whichever is first. */
 function withEnd(wait: Wait, end = Number.POSITIVE_INFINITY): Wait {
-  const { until = '' } = wait;
-  return Number.isFinite(end) && !(Date.parse(until) <= end)
-    ? { ...wait, until: rfc3339(end) }
-    : wait;
+  const isSooner = Date.parse(wait.until ?? '') <= end;
+  if (isSooner || !Number.isFinite(end)) return wait;
+  return { ...wait, until: rfc3339(end) };
 }
 
 /** The earliest moment that is recorded of a target, or at which one was signalled. */
@@ -220,19 +224,24 @@ function endOf(snapshot: Snapshot): string | undefined {
 
 function stageView(stage: Stage, look: ViewInput): StageView {
   const { rollout } = look.snapshot;
-  // A refused plan has no targets, and an unread record says nothing.
-  const isEmpty =
-    stage.targets.length === 0 && rollout.phase !== 'invalid' && rollout.unread === undefined;
   return {
     command: stage.command,
     role: stage.role,
     version: stage.version,
     maxInFlight: limitOf(stage),
     active: !isFinal(rollout) && stage === activeStage(rollout),
-    // Shown because it may be a mistake in the selector.
-    selection: isEmpty ? stage.selection : undefined,
+    selection: matchless(stage, rollout),
     targets: stage.targets.map((target) => targetView(stage, target, look)),
   };
+}
+
+/**
+ * Returns the selector of a stage if nothing matched it, because it may be a mistake.
+ * A refused plan has no targets, and an unread record says nothing about them.
+ */
+function matchless({ targets, selection }: Stage, { phase, unread }: Rollout): string | undefined {
+  const isKnown = phase !== 'invalid' && unread === undefined;
+  return isKnown && targets.length === 0 ? selection : undefined;
 }
 
 function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
@@ -257,17 +266,16 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
   const working = observation.kind === 'working' ? observation : undefined;
   const isDrained =
     isOpen && working?.waitsFor !== undefined && node !== undefined && policy.drain.enabled;
+  const whoDrains = drainDelegation === false ? 'node' : 'leader';
+  // A later attempt is not the one that is recorded.
+  const isRecorded = Date.parse(observation.attempt) <= Date.parse(target.since);
   return {
     name: target.name,
     phase,
     ...always,
     step: phase === 'done' ? undefined : working?.step,
     since: isOpen ? observation.since : lastMoment(target, facts),
-    // A later attempt is not the one that is recorded.
-    began:
-      isOpen || Date.parse(observation.attempt) <= Date.parse(target.since)
-        ? observation.attempt
-        : undefined,
+    began: isOpen || isRecorded ? observation.attempt : undefined,
     from,
     spent,
     failure: observation.kind === 'failed' && phase === 'failed' ? observation.message : undefined,
@@ -275,7 +283,7 @@ function targetView(stage: Stage, target: Target, look: ViewInput): TargetView {
     stalled: working?.stalled || undefined,
     rolledBack,
     rollsBack: phase === 'working' ? rollBackTimes(facts, policy) : undefined,
-    drains: isDrained ? (drainDelegation === false ? 'node' : 'leader') : undefined,
+    drains: isDrained ? whoDrains : undefined,
   };
 }
 
