@@ -34,7 +34,7 @@ const EXTENSION_OPTIONS: readonly Option[] = [
   ),
   new Option(
     '--updater-certs <directory>',
-    'directories of tls.crt and tls.key, by clientCertificate of UpdaterSets',
+    'a directory of tls.crt and tls.key for each clientCertificate of an UpdaterSet',
   ),
   new Option('--call-timeout <time>', 'time for a call, unless its caller allows more')
     .argParser(common.parseTime)
@@ -45,7 +45,7 @@ const EXTENSION_OPTIONS: readonly Option[] = [
   ).argParser(common.parseTime),
   new Option(
     '--management-kubeconfig <file>',
-    'kubeconfig for the Machines; default: that for the Nodes',
+    'kubeconfig of the cluster with the Machines; default: that of the cluster with the Nodes',
   ),
   new Option(
     '--workload-clusters [namespace]',
@@ -92,7 +92,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       }),
       new Option(
         '--insecure-updates',
-        'allow plain http for update servers, and for downloads without a sha256',
+        'allow update servers with plain http, and downloads with neither https nor a sha256',
       ),
     ],
     run: async (flags, { abort }) =>
@@ -314,7 +314,7 @@ export const COMMANDS: readonly CommandSpec[] = [
           ...KUBEADM_OPTIONS,
           new Option(
             '--snapshot <path>',
-            'at this absolute path on every control-plane host',
+            'the snapshot, at the same absolute path on every control-plane host',
           ).makeOptionMandatory(),
         ],
         run: async (flags, { abort }) =>
@@ -333,7 +333,7 @@ export const COMMANDS: readonly CommandSpec[] = [
           new Option('-y, --yes', 'do not ask'),
           new Option(
             '--digest <digest>',
-            'refuse every plan but this one; refit kubeadm plan shows its digest',
+            'refuse every plan but the one of this digest, which refit kubeadm plan shows',
           ),
           new Option(
             '--report <file>',
@@ -399,6 +399,7 @@ interface ControlSpec extends Pick<CommandSpec, 'argument' | 'options'> {
   ) => Promise<Control | undefined>;
 }
 
+/** Returns a command that changes one plan. */
 function control(
   name: string,
   summary: string,

@@ -82,7 +82,7 @@ export const INSTALL_COMMANDS: readonly CommandSpec[] = [
             ...CLUSTER_OPTIONS,
             new Option(
               '--delete-plans',
-              'also delete namespaces and definitions that install made, so all Plans',
+              'also delete the namespaces and definitions that install made, and so all Plans',
             ),
           ],
           run: async (flags, call) => {

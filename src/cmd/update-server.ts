@@ -29,6 +29,7 @@ interface ServeFlags {
   readonly logLevel: LogLevel;
 }
 
+/** Serves until `abort`. */
 export async function runServe(
   directory: string,
   flags: ServeFlags,

@@ -44,6 +44,7 @@ export function serviceManager() {
   return MANAGERS.find(({ sign }) => existsSync(sign)) ?? failing('REFIT_INSTALL')(message);
 }
 
+/** Returns the text of the unit; `command` is the program with its arguments. */
 export function systemdUnit(command: readonly string[]): string {
   // systemd expands both in arguments.
   const words = command.map((word) =>
