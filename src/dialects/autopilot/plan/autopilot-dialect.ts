@@ -164,13 +164,13 @@ function isCompleted({ stages }: Rollout, { id, state }: CommandStatus): boolean
 
 /** Lists without stages stay as they are. */
 function withTargets({ stages }: Rollout, entry: CommandStatus): CommandStatus {
-  return stages
-    .filter(({ command, targets }) => command === entry.id && targets.length > 0)
-    .reduce(
-      (status, stage) =>
-        withEntries(status, listOf(stage), statusOf(stage, entriesIn(entry, listOf(stage)))),
-      entry,
-    );
+  let status = entry;
+  for (const stage of stages) {
+    if (stage.command !== entry.id || stage.targets.length === 0) continue;
+    const list = listOf(stage);
+    status = withEntries(status, list, statusOf(stage, entriesIn(entry, list)));
+  }
+  return status;
 }
 
 function statusOf({ targets }: Stage, recorded: readonly TargetStatus[]): TargetStatus[] {

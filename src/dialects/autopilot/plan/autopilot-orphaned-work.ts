@@ -46,11 +46,7 @@ function orphanedPlanOf(
   const signal = decodeSignal(annotations);
   if (signal && !isOver(signal)) {
     // The Plan of the signal removes the cordon later: the node may still do the work of the old plan.
-    const isSentBy = ({
-      metadata: { uid = '', creationTimestamp: created = '' },
-      spec: { id },
-    }: Plan): boolean => isOfPlan(object, signal, { source: { uid, created }, id });
-    if (plans.some(isSentBy)) return undefined;
+    if (plans.some((plan) => isSentBy(plan, object, signal))) return undefined;
     return orphanedPlan(
       carrier,
       annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '',
@@ -72,6 +68,11 @@ function orphanedPlanOf(
   );
 }
 
+function isSentBy({ metadata, spec }: Plan, object: KubeObject, signal: SignalData): boolean {
+  const { uid = '', creationTimestamp: created = '' } = metadata;
+  return isOfPlan(object, signal, { source: { uid, created }, id: spec.id });
+}
+
 /** Uid of the deleted or finished Plan that left a cordon or taint; empty for taints of earlier versions, which have no uid. */
 function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
   const isActive = (isIts: (plan: Plan) => boolean) =>
@@ -79,7 +80,8 @@ function pastOwner(node: Node, plans: readonly Plan[]): string | undefined {
   const { plan: owner, kind = planResource.kind } = readOwner(cordonOwner(node) ?? '') ?? {};
   const isIts = (plan: Plan): boolean => isOwner(plan, owner);
   if (owner !== undefined && kind === planResource.kind && !isActive(isIts)) return owner;
-  const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: planResource.kind, uid: '' })];
+  const pending = pendingOwner(node);
+  const own = pendingOwnerOf({ kind: planResource.kind, uid: '' });
   if (pending === undefined || (pending !== '' && !pending.startsWith(own))) return undefined;
   const isCaredFor = isActive(({ metadata }) => isPendingFor(pending, own + metadata.uid));
   return isCaredFor ? undefined : pending.slice(own.length);

@@ -178,11 +178,9 @@ function platformProblems(platforms: api.K0sUpdate['platforms'], at: string): Re
     const isHash = sha256 === '' || /^[0-9a-fA-F]{64}$/.test(sha256);
     const digits = `use 64 hexadecimal digits, not ${sha256.length}`;
     const example = 'use for example https://example.com/k0s';
-    // Stricter than the URL class, which repairs URLs that the original's agents cannot fetch.
-    const isHttp = /^https?:\/\/[^\s/]/i.test(url) && !/\s/.test(url) && URL.canParse(url);
     return [
       ...problemIf(
-        !isHttp,
+        !isHttp(url),
         `${field}.url`,
         printableUrl(url),
         'is not a URL with http or https',
@@ -191,6 +189,11 @@ function platformProblems(platforms: api.K0sUpdate['platforms'], at: string): Re
       ...problemIf(!isHash, `${field}.sha256`, sha256, 'is not a SHA-256', digits),
     ];
   });
+}
+
+/** Stricter than the URL class, which repairs URLs that the original's agents cannot fetch. */
+function isHttp(url: string): boolean {
+  return /^https?:\/\/[^\s/]/i.test(url) && !/\s/.test(url) && URL.canParse(url);
 }
 
 /** `isNew`: the limits hold, too. */

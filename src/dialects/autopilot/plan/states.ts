@@ -84,7 +84,11 @@ export function textOf({ code, message: said }: Reason, phase: RolloutPhase): st
 export function reasonOf(text: string, phase: RolloutPhase): Reason {
   if (REMOVED.test(text)) return because('RemovedApis', text);
   const [, code = '', message = ''] = /^(\w+): (.*)$/s.exec(text) ?? [];
-  return Object.hasOwn(REASONS, code)
-    ? because(code as ReasonCode, message)
+  return isReasonCode(code)
+    ? because(code, message)
     : because(IMPLIED[phase] ?? 'TargetFailed', text);
+}
+
+function isReasonCode(text: string): text is ReasonCode {
+  return Object.hasOwn(REASONS, text);
 }

@@ -65,9 +65,8 @@ export function changesBetween(
   desired: hooks.Triple,
 ): PartChange[] {
   return shape.parts.flatMap((part) => {
-    const [from, to] = [current, desired].map((triple) =>
-      compared(shape, part, triple[part.object]),
-    );
+    const from = compared(shape, part, current[part.object]);
+    const to = compared(shape, part, desired[part.object]);
     return differences(from, to).map((change) => ({ ...change, part }));
   });
 }
@@ -98,7 +97,8 @@ export function isEmpty(value: Value): boolean {
 /** The changes from `from` to `to`, sorted by path. An added object is one change per leaf; a removed object is one change. */
 export function differences(from: Value, to: Value, path: readonly string[] = []): Change[] {
   const isNewAndEmpty = from === undefined && isRecord(to) && Object.keys(to).length === 0;
-  if (!isRecord(to) || (from !== undefined && !isRecord(from)) || isNewAndEmpty)
+  const hasMembers = from === undefined || isRecord(from);
+  if (!isRecord(to) || !hasMembers || isNewAndEmpty)
     return sameJson(from, to) ? [] : [{ path, from, to }];
   const before = from ?? {};
   const keys = [...new Set([...Object.keys(before), ...Object.keys(to)])].toSorted();
@@ -106,10 +106,9 @@ export function differences(from: Value, to: Value, path: readonly string[] = []
 }
 
 export function valueAt(value: unknown, path: readonly string[]): Value {
-  return path.reduce<unknown>(
-    (at, key) => (isRecord(at) ? own(at, key) : undefined),
-    value,
-  ) as Value;
+  let at = value;
+  for (const key of path) at = isRecord(at) ? own(at, key) : undefined;
+  return at as Value;
 }
 
 /** Ignores inherited names such as `constructor`. */
@@ -127,25 +126,30 @@ export function answerCan(kind: string, shape: Shape, { settings, current, desir
   if (isDisabled(settings))
     return accepted(kind, 'in-place updates are disabled by the setting disableInPlaceUpdates');
   const changes = changesBetween(shape, current, desired);
-  const claimed = changes.find(
-    (change) =>
-      nameOf(change) === 'machine.spec.version' &&
-      typeof change.to === 'string' &&
-      !!parseVersion(change.to),
-  );
+  const claimed = changes.find(isOurs);
   const rest = changes.filter((change) => change !== claimed).map(nameOf);
   const message = `covers ${claimed ? nameOf(claimed) : 'nothing'}; leaves ${rest.join(', ') || 'nothing'}`;
   if (!claimed || (rest.length > 0 && settings?.['partial'] === 'deny'))
     return accepted(kind, message);
   const { part, path, to } = claimed;
-  const document = [...shape.root, ...path].reduceRight<unknown>(
-    (value, key) => ({ [key]: value }),
-    to,
-  );
+  const document = nested([...shape.root, ...path], to);
   const patch = Buffer.from(JSON.stringify(document)).toString('base64');
   return accepted(kind, message, {
     [`${part.object}Patch` as const]: { patchType: 'JSONMergePatch', patch },
   });
+}
+
+/** True for the change that agents can carry out: another version of Kubernetes. */
+function isOurs(change: PartChange): boolean {
+  if (nameOf(change) !== 'machine.spec.version') return false;
+  return typeof change.to === 'string' && parseVersion(change.to) !== undefined;
+}
+
+/** The object that has the value at the path, and nothing else. */
+function nested(path: readonly string[], value: unknown): unknown {
+  let document = value;
+  for (const key of path.toReversed()) document = { [key]: document };
+  return document;
 }
 
 export function accepted(

@@ -45,16 +45,17 @@ const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<
 /** The uid of an earlier request that is gone; undefined if nothing is left of it, or a later one or its signal is at work. */
 export const orphanOn = onceForEach((node: Node): string | undefined => {
   const update = updateOn(node);
-  const [record, signal] = [
-    update && recordOf(node, update),
-    decodeSignal(node.metadata.annotations),
-  ];
-  if (update && !(record && isFinal(record) && (!signal || isOver(signal)))) return undefined;
+  const record = update && recordOf(node, update);
+  const signal = decodeSignal(node.metadata.annotations);
+  const isSignalOver = signal === undefined || isOver(signal);
+  const hasEnded = record !== undefined && isFinal(record) && isSignalOver;
+  if (update && !hasEnded) return undefined;
   if (signalAtWorkOn(node))
     return node.metadata.annotations?.[ROLLOUT_ANNOTATION]?.split('/')[0] ?? '';
   const { plan, kind } = readOwner(cordonOwner(node) ?? '') ?? {};
   if (kind === machines.kind) return plan === update?.uid ? undefined : plan;
-  const [pending, own] = [pendingOwner(node), pendingOwnerOf({ kind: machines.kind, uid: '' })];
+  const pending = pendingOwner(node);
+  const own = pendingOwnerOf({ kind: machines.kind, uid: '' });
   const uid = pending?.startsWith(own) === true ? pending.slice(own.length) : undefined;
   return uid === update?.uid ? undefined : uid;
 });

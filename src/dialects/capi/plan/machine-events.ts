@@ -30,7 +30,8 @@ export function machineEvents(
     const isMachine = kind === 'Machine';
     const resource = isMachine ? machines : machineDeployments;
     const name = isMachine ? metadata.name : labels?.[SET_LABELS.deployment];
-    const [key, words] = [`${kind} ${namespace}/${name}`, `${note.reason} ${note.message}`];
+    const key = `${kind} ${namespace}/${name}`;
+    const words = `${note.reason} ${note.message}`;
     if (name === undefined || told.get(key) === words) return;
     if (told.size >= MOST) told.clear();
     told.set(key, words);

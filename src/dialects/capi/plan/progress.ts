@@ -3,7 +3,7 @@ import type { Machine } from '../../../api/capi/machine.ts';
 import { drainPreviewer } from '../../../drain/drain-preview.ts';
 import { assess } from '../../../engine/assess/assess.ts';
 import { settle } from '../../../engine/assess/settle.ts';
-import type { Endpoint } from '../../../engine/contract/dialect.ts';
+import type { Endpoint, World } from '../../../engine/contract/dialect.ts';
 import { explain } from '../../../engine/explain/explain.ts';
 import type { EndpointHealth, Snapshot, Wait } from '../../../engine/model/decision.ts';
 import { isUnasked } from '../../../engine/model/reasons.ts';
@@ -51,9 +51,8 @@ export async function progressOf(parts: ProgressParts, node: Node) {
   const { name } = node.metadata;
   const wait = await waitOf(parts, snapshot, policy);
   const idle = parts.whyIdle();
-  const message = [wait?.reason.message ?? `node ${name} is about to start`, idle ?? []]
-    .flat()
-    .join('; ');
+  const next = wait?.reason.message ?? `node ${name} is about to start`;
+  const message = idle === undefined ? next : `${next}; ${idle}`;
   const isSent = facts.get(name)?.observation.kind !== 'none';
   return {
     isOver: isFinal(rollout),
@@ -78,12 +77,7 @@ async function look(
   // Other Nodes count for few gates.
   const isAlone = policy.maxUnavailable === undefined && !isController(node);
   const all = isAlone ? [node] : (await listNodes(workload, { abort })).items;
-  const view = {
-    get: () => node,
-    list: () => all,
-    resourceVersion: () => node.metadata.resourceVersion,
-  };
-  const world = freshWorld(viewsOf([[nodes, view]]), new OwnWrites());
+  const world = worldOf(node, all);
   const now = clock.now();
   const seeing = (known: Known): Snapshot =>
     gather(capi, node, world, now, { isReadOnly: true, controlPlane: [], ...known });
@@ -101,6 +95,13 @@ async function look(
   return seeing({
     drainPreviews: new Map([[name, await drainPreviewer(workload, abort).ahead(name, options)]]),
   });
+}
+
+/** A world with nothing but Nodes, `all` of those that count. */
+function worldOf(node: Node, all: readonly Node[]): World {
+  const { resourceVersion } = node.metadata;
+  const view = { get: () => node, list: () => all, resourceVersion: () => resourceVersion };
+  return freshWorld(viewsOf([[nodes, view]]), new OwnWrites());
 }
 
 const isGate = (wait?: Wait): boolean => wait !== undefined && wait.gate !== 'intended';

@@ -64,12 +64,7 @@ export function workloadClusters(
     const before = members.get(key);
     if (before?.kubeconfig === kubeconfig) return;
     const member = await createMember(clusterOf(key), kubeconfig, key, { log });
-    const user = {};
-    if (
-      before?.config &&
-      member.config &&
-      sameJson({ ...before.config, user }, { ...member.config, user })
-    ) {
+    if (before?.config && member.config && isSameButUser(before.config, member.config)) {
       // Some tokens last for minutes: the work goes on, and its next request has the new one.
       before.kubeconfig = kubeconfig;
       before.config.user = member.config.user;
@@ -106,4 +101,8 @@ export function workloadClusters(
     await Promise.all([...members.values()].map(async ({ ended }) => await ended));
   };
   return { of, run };
+}
+
+function isSameButUser(one: ClusterConfig, other: ClusterConfig): boolean {
+  return sameJson({ ...one, user: {} }, { ...other, user: {} });
 }

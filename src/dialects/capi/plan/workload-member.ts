@@ -37,8 +37,9 @@ export interface MemberParts extends Pick<Tools, 'clock' | 'log'> {
   readonly isFull: () => boolean;
 }
 
-/** Milliseconds until the next attempt after a failure, and while there is no room. */
+/** Milliseconds until a cluster is tried again after a failure. */
 const AGAIN_MS = 5_000;
+/** Milliseconds until a cluster is tried again for which there was no room. */
 const FULL_MS = 60_000;
 /** Each has watches, connections and a lease to renew. */
 export const MOST_CLUSTERS = 500;

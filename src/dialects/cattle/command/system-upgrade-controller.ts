@@ -38,7 +38,8 @@ export async function runSystemUpgradeController(
   env: Environment,
   abort: AbortSignal,
 ): Promise<void> {
-  const [name, namespace] = [required(env, 'NAME'), required(env, 'NAMESPACE')];
+  const name = required(env, 'NAME');
+  const namespace = required(env, 'NAMESPACE');
   keepHeapSmall();
   const log = stderrLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
   const metrics = createMetrics(VERSION);

@@ -207,13 +207,15 @@ export function cattleEvents(
   const add = (type: ReportedEvent['type'], code: string, message: string): number =>
     events.push({ type, reason: { code, message } });
   const changed = (type: string): string | undefined => {
-    const [was, is] = [conditionOf(before, type), conditionOf(after, type)];
+    const was = conditionOf(before, type);
+    const is = conditionOf(after, type);
     return was?.status === is?.status && was?.message === is?.message && was?.reason === is?.reason
       ? undefined
       : `${is?.status} ${is?.reason}`;
   };
   const told = (type: string): string => conditionOf(after, type)?.message ?? '';
-  const [validated, complete] = [changed('Validated'), changed('Complete')];
+  const validated = changed('Validated');
+  const complete = changed('Complete');
   if (validated?.startsWith('True') === true) add('Normal', 'Validated', 'the Plan is valid');
   if (validated?.startsWith('False') === true) add('Warning', 'ValidateFailed', told('Validated'));
   if (changed('LatestResolved')?.startsWith('False') === true)

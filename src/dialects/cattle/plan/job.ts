@@ -22,6 +22,7 @@ export function jobNamesOf(
   return [nameOf(nodeName.split('.')[0] ?? ''), nameOf(nodeName)];
 }
 
+/** The hostname label of the Node, or else its name. */
 export function hostnameOf({ metadata }: Node): string {
   return metadata.labels?.[names.HOSTNAME_LABEL] ?? metadata.name;
 }

@@ -44,15 +44,19 @@ export function secretHash({ metadata, type = '', data, immutable }: Secret): st
 /** The text of the fields that the digest annotation lists: comma-separated paths, without list items; blanks are not trimmed. */
 export function digestOf(plan: CattlePlan, paths: string): string {
   const root = { ...plan, spec: asWritten(plan.spec ?? {}, 'spec') };
-  return paths
-    .split(',')
-    .map((path) =>
-      path
-        .split('.')
-        .reduce<unknown>((at, key) => (isRecord(at) ? ownMember(at, key) : undefined), root),
-    )
-    .map((value) => (Array.isArray(value) ? print(value[0] ?? '') : print(value ?? '')).trim())
-    .join('');
+  const texts = paths.split(',').map((path) => {
+    const value = valueAt(root, path.split('.'));
+    const first: unknown = Array.isArray(value) ? value[0] : value;
+    return print(first ?? '').trim();
+  });
+  return texts.join('');
+}
+
+/** Undefined where nothing lies at the path. */
+function valueAt(root: unknown, path: readonly string[]): unknown {
+  let at = root;
+  for (const key of path) at = isRecord(at) ? ownMember(at, key) : undefined;
+  return at;
 }
 
 /** The paths of the digest annotation that name no field of the Plan: a change there changes no hash. */
@@ -106,6 +110,12 @@ export function isZero(value: unknown): boolean {
   return value === undefined || value === null || value === '' || value === 0 || value === false;
 }
 
+function waitingFor(plan: CattlePlan): string {
+  const { message = '' } = conditionOf(plan, 'LatestResolved') ?? {};
+  const waiting = 'waiting for the version of the channel';
+  return message === '' ? waiting : `${waiting}: ${message}`;
+}
+
 export interface Latest {
   /** The recorded values if there are problems. */
   readonly version: string;
@@ -128,10 +138,8 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   if (fault !== '') return { ...recorded, problems: [because('InvalidPlan', fault)] };
   const version = versionOf(plan);
   if (version === undefined) {
-    const { message = '' } = conditionOf(plan, 'LatestResolved') ?? {};
-    const waiting = `waiting for the version of the channel${message === '' ? '' : `: ${message}`}`;
     const problem = plan.spec?.channel
-      ? because('ChannelUnanswered', waiting)
+      ? because('ChannelUnanswered', waitingFor(plan))
       : because('VersionUnknown', NEITHER);
     return { ...recorded, problems: [problem] };
   }

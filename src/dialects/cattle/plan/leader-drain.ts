@@ -82,6 +82,7 @@ export function markOf({ namespace = '', uid = '', creationTimestamp = '' }: Obj
 
 export const CORDON_KIND = 'CattlePlan';
 
+/** True if the leader cordoned the node for the plan. */
 export function isCordonOf(node: Node, plan: CattlePlan): boolean {
   return readOwner(cordonOwner(node) ?? '')?.plan === markOf(plan.metadata).plan;
 }

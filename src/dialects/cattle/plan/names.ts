@@ -53,7 +53,8 @@ export function selects(plan: CattlePlan, { metadata: { labels = {} } }: KubeObj
 }
 
 const selectorOf = onceForEach(({ metadata, spec }: CattlePlan) => {
-  const [matches, own] = [labelMatcher(spec?.nodeSelector), hashLabelOf(metadata.name)];
+  const matches = labelMatcher(spec?.nodeSelector);
+  const own = hashLabelOf(metadata.name);
   return (labels: Readonly<Record<string, string>>): boolean =>
     ownMember(labels, own) !== DISABLED && matches(labels);
 });

@@ -171,6 +171,7 @@ function inOrder(known: Known, all: readonly Node[], salt: string): readonly Nod
   return known.places.map((place) => all[place] as Node);
 }
 
+/** Reads the target of a Node; undefined for a Node that the Plan leaves alone. */
 function targetReader(scene: Scene, time: string): (node: Node) => Target | undefined {
   const { plan, judgement } = scene;
   const { concurrency = 0 } = plan.spec ?? {};

@@ -40,7 +40,8 @@ export function stamped(job: Job, controller: string, { metadata }: CattlePlan):
 
 /** True if the Job was made from another pod template than `wanted`. A Job without a stamp counts as made from the same. */
 export function isOutdated(job: Job, wanted: Job): boolean {
-  const [was, is] = [templateOf(job), templateOf(wanted)];
+  const was = templateOf(job);
+  const is = templateOf(wanted);
   return was !== undefined && !sameJson(was, is);
 }
 

@@ -16,7 +16,8 @@ const SECOND = 1 / 60;
 /** The windows of a week, or a text that says what is wrong. */
 export function windowsOf(window: Window): MaintenanceWindow[] | string {
   const { days = [], startTime = '', endTime = '', timeZone = '' } = window;
-  const [start, end] = [minuteOf(startTime), minuteOf(endTime)];
+  const start = minuteOf(startTime);
+  const end = minuteOf(endTime);
   // The original's container runs in UTC.
   const zone = timeZone === '' || timeZone === 'Local' ? 'UTC' : timeZone;
   const faults = [
@@ -35,9 +36,7 @@ export function windowsOf(window: Window): MaintenanceWindow[] | string {
   ];
   if (start === undefined || end === undefined || faults.length > 0) return faults.join('; ');
   const stretch = (startMinute: number, endMinute: number): MaintenanceWindow => ({
-    days: days.map((day) =>
-      /^\d$/.test(day) ? ((Number(day) + 6) % 7) + 1 : (ownMember(DAYS, day.slice(0, 2)) ?? 0),
-    ),
+    days: days.map(dayOf),
     startMinute,
     endMinute: Math.min(endMinute, DAY_MINUTES),
     lengthMs: LONGEST_MS,
@@ -46,6 +45,12 @@ export function windowsOf(window: Window): MaintenanceWindow[] | string {
   // Past midnight, the original checks the current day: the morning belongs to the listed day itself, not to the next one.
   if (start > end) return [stretch(0, end + SECOND), stretch(start, DAY_MINUTES)];
   return [stretch(start, end + SECOND)];
+}
+
+/** The ISO 8601 number of a day: Plans name days by words, or by numbers that begin with Sunday as 0. */
+function dayOf(day: string): number {
+  if (/^\d$/.test(day)) return ((Number(day) + 6) % 7) + 1;
+  return ownMember(DAYS, day.slice(0, 2)) ?? 0;
 }
 
 /** Minutes since midnight of `9:30`, `09:30:15`, `21`, `9pm`, `09pm` or `09:30pm`; undefined for forms that the original rejects. */

@@ -101,15 +101,12 @@ function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): Condit
   const waits = `a slot is free, but a gate holds all nodes back; run: refit why --plan cattle/${keyOf(plan)}`;
   const isAborted = phase === 'failed' && reason?.code === 'Aborted';
   const isEmpty = phase === 'done' && withStages(rollout).length === 0;
-  const own = [
-    isEmpty && { type: EMPTY_TYPE, reason: NOTHING_DONE.code, message: NOTHING_DONE.message },
-    failed.length > 0 && {
-      type: FAILED_TYPE,
-      reason: 'JobFailed',
-      message: failuresText(failed, plan),
-    },
-    blocked && { type: WAITING_TYPE, reason: gate, message: waits },
-    isAborted && { type: ABORTED_TYPE, reason: 'Aborted', message: reason.message },
-  ];
-  return own.flatMap((each) => (each ? { ...each, status: 'True' as const } : []));
+  const own: ConditionUpdate[] = [];
+  const add = (type: string, because: string, message: string): void =>
+    void own.push({ type, status: 'True', reason: because, message });
+  if (isEmpty) add(EMPTY_TYPE, NOTHING_DONE.code, NOTHING_DONE.message);
+  if (failed.length > 0) add(FAILED_TYPE, 'JobFailed', failuresText(failed, plan));
+  if (blocked) add(WAITING_TYPE, gate, waits);
+  if (isAborted) add(ABORTED_TYPE, 'Aborted', reason.message);
+  return own;
 }

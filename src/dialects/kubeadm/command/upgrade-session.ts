@@ -47,7 +47,10 @@ import { webhookFindings } from '../plan/webhooks.ts';
 
 /** Milliseconds for an API server to answer, once it listens and kubeadm has ended. */
 const BACK_WITHIN_MS = 60_000;
-const [ASK_AGAIN_MS, HOSTNAME_MS] = [500, 60_000];
+/** Milliseconds between two attempts while the API server is away. */
+const ASK_AGAIN_MS = 500;
+/** Milliseconds in which a host must say its name. */
+const HOSTNAME_MS = 60_000;
 const ENDED = ': end that process if it hangs';
 
 export interface KubeadmFlags extends ConnectionFlags {
@@ -241,20 +244,25 @@ export async function throughOutages<T>(
       const now = clock.monotonic();
       if (busy.length > 0) outage.until = now + BACK_WITHIN_MS;
       if (now >= Math.min(outage.until, outage.since + LOCK_WAIT * 1000)) {
-        const held = busy.map(
-          (by) => `${by} is still at work${by.includes('process') ? ENDED : ''}`,
-        );
-        const found = hosts.flatMap(({ host, problems }) =>
-          problems.map(({ message }) => `${host.name}: ${message}`),
-        );
-        throw new RefitError(problem.code, '', {
-          problems: [problem.message, ...held, ...found],
-          cause: problem,
-        });
+        throw withCauses(problem, busy, hosts);
       }
       await sleep(clock, ASK_AGAIN_MS, abort);
     }
   }
+}
+
+/** Adds to the problem what still works on the hosts, and what is wrong there. */
+function withCauses(
+  problem: RefitError,
+  busy: readonly string[],
+  hosts: readonly HostFacts[],
+): RefitError {
+  const held = busy.map((by) => `${by} is still at work${by.includes('process') ? ENDED : ''}`);
+  const found = hosts.flatMap(({ host, problems }) =>
+    problems.map(({ message }) => `${host.name}: ${message}`),
+  );
+  const problems = [problem.message, ...held, ...found];
+  return new RefitError(problem.code, '', { problems, cause: problem });
 }
 
 export async function surveyCluster(

@@ -52,7 +52,8 @@ export async function checkCluster(session: KubeadmSession) {
   const unlessAway = async <T>(asked: Promise<T>): Promise<T | undefined> =>
     await asked.catch((error: unknown) => {
       abort.throwIfAborted();
-      const [found, cure] = [messageOf(error), 'fix that, then run the command again'];
+      const found = messageOf(error);
+      const cure = 'fix that, then run the command again';
       problems.set(found, { component: 'verification', found, cure });
       return undefined;
     });

@@ -19,7 +19,9 @@ export interface Certificate {
 }
 
 /** kubelets renew their own certificate months before its end: one that is nearer to it does not. */
-const [SOON_MS, AUTHORITY_SOON_MS] = [30 * DAY_MS, 180 * DAY_MS];
+const SOON_MS = 30 * DAY_MS;
+/** An authority is not renewed with the certificates, so people need more time to replace it. */
+const AUTHORITY_SOON_MS = 180 * DAY_MS;
 
 /** Each line has base64 of DER, when the file was written (seconds since the Unix epoch), and its path; `keys` are paths. kubeadm renews only what an authority here has made, whose key is here. */
 export function certificatesIn(

@@ -29,9 +29,12 @@ export interface HostStepsParts extends Pick<Tools, 'clock' | 'log'>, Omit<StepC
 }
 
 /** One that starts again is away for minutes: it refuses at once, or each attempt takes until its own time is over. */
-const [SHELL_RETRIES, SHELL_RETRY_MS] = [100, 3000];
-/** Milliseconds for components to come up, and for etcd to recover from the restart before. */
-export const [VERIFY_MS, ETCD_MS] = [300_000, 120_000];
+const SHELL_RETRIES = 100;
+const SHELL_RETRY_MS = 3000;
+/** Milliseconds for components to come up. */
+export const VERIFY_MS = 300_000;
+/** Milliseconds for etcd to recover from the restart before. */
+export const ETCD_MS = 120_000;
 /** Milliseconds for containerd to start, and for the kubelet to report it. */
 const UP_MS = 120_000;
 
@@ -179,7 +182,8 @@ async function run(
   { shells, host, clock, log, abort }: HostStepsParts,
   script: string,
 ): Promise<ShellResult> {
-  for (let [left, told] = [SHELL_RETRIES, '']; ; left--) {
+  let told = '';
+  for (let left = SHELL_RETRIES; ; left--) {
     try {
       return await shells.run(host, script);
     } catch (error) {

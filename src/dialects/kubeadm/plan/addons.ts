@@ -120,7 +120,8 @@ async function tryOut(
   tools: AddonTools,
   { objects }: Addon,
 ): Promise<Pick<AddonPlan, 'changes' | 'problems'>> {
-  const [changes, problems]: [string[], string[]] = [[], []];
+  const changes: string[] = [];
+  const problems: string[] = [];
   const locate = discovery(tools);
   for (const object of objects)
     try {
@@ -230,10 +231,8 @@ export async function applyAddon(tools: AddonTools, addon: Addon): Promise<strin
     return [...new Set([...failed, ...refused, ...changes])];
   };
   const left = await untilRight(turn, (all) => all.length === 0, { ...tools, withinMs: 300_000 });
-  const [fieldManager, data] = [
-    `${FIELD_MANAGER}-${addon.name}`,
-    { [addon.name]: JSON.stringify([...applied]) },
-  ];
+  const fieldManager = `${FIELD_MANAGER}-${addon.name}`;
+  const data = { [addon.name]: JSON.stringify([...applied]) };
   const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: RECORD }, data };
   const options = {
     namespace,

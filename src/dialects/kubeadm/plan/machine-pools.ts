@@ -189,7 +189,9 @@ export async function rollPool(
 ): Promise<string | undefined> {
   const { client, clock, tell, abort } = tools;
   const told = new Set<string>();
-  let [pool, last, since] = [named, Number.POSITIVE_INFINITY, clock.monotonic()];
+  let pool = named;
+  let last = Number.POSITIVE_INFINITY;
+  let since = clock.monotonic();
   const isOver = (): boolean => clock.monotonic() - since >= PATIENCE_MIN * 60_000;
   for (;;) {
     try {

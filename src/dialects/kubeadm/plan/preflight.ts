@@ -239,10 +239,9 @@ function targetFinding({ manifest, hosts }: Survey): Finding | undefined {
   const found = hosts.flatMap(
     ({ staticPods }) => parseVersion(staticPods['kube-apiserver'] ?? '') ?? [],
   );
-  const [oldest, newest] = [
-    found.toSorted(compareVersions)[0],
-    found.toSorted(compareVersions).at(-1),
-  ];
+  const sorted = found.toSorted(compareVersions);
+  const oldest = sorted[0];
+  const newest = sorted.at(-1);
   if (!to || !oldest || !newest) return undefined;
   const [next] = minorsBetween(oldest, to);
   if (next !== undefined)
@@ -339,7 +338,8 @@ function versionFacts(survey: Survey, { leader }: Request, resuming: boolean): V
     }),
     controllers: controllers.flatMap(({ staticPods }) =>
       (['kube-controller-manager', 'kube-scheduler'] as const).flatMap((name) => {
-        const [version, apiServer] = [staticPods[name], staticPods['kube-apiserver']];
+        const version = staticPods[name];
+        const apiServer = staticPods['kube-apiserver'];
         return version && apiServer ? [{ name, version, apiServer }] : [];
       }),
     ),

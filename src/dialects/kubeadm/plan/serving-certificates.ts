@@ -23,9 +23,9 @@ export interface ApprovalParts extends KnowledgeParts, Pick<Tools, 'clock' | 'lo
 export type ApproveServing = (hosts: readonly ManifestHost[]) => Promise<void>;
 
 const SIGNER = 'kubernetes.io/kubelet-serving';
-/** Milliseconds for a kubelet to ask and get its certificate. */
+/** Milliseconds for a kubelet to ask for its certificate and get it. */
 const WITHIN_MS = 30_000;
-/** Milliseconds for the host to answer. */
+/** Milliseconds for the host of the kubelet to answer. */
 const LOOK_MS = 10_000;
 /** Of one host: whoever has its credentials may make any number. */
 const MOST_REQUESTS = 5;
@@ -54,10 +54,8 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
     for (const request of open.filter(({ spec }) => !makers.includes(spec.username ?? '')))
       leave(request, 'its maker is no host of this run');
     const own = open.filter(({ spec }) => spec.username === `${NODE_USER}${host.name}`);
-    const bornAt = ({ metadata }: SigningRequest): string => metadata.creationTimestamp ?? '';
-    const newest = own.toSorted((a, b) => bornAt(b).localeCompare(bornAt(a)));
     let known: Known | undefined;
-    for (const request of newest.slice(0, MOST_REQUESTS)) {
+    for (const request of own.toSorted(newestFirst).slice(0, MOST_REQUESTS)) {
       known ??= await knownAbout(host, stdout, parts);
       const problem = problemOfRequest(request, known);
       if (problem !== undefined) leave(request, problem);
@@ -91,4 +89,9 @@ export function approveServing(parts: ApprovalParts): ApproveServing {
   return async (hosts) => {
     if (manifest.approveServingCertificates) await Promise.all(hosts.map(visit));
   };
+}
+
+function newestFirst(left: SigningRequest, right: SigningRequest): number {
+  const bornAt = ({ metadata }: SigningRequest): string => metadata.creationTimestamp ?? '';
+  return bornAt(right).localeCompare(bornAt(left));
 }

@@ -18,7 +18,9 @@ import type { Manifest, ManifestHost } from './manifest.ts';
 export const NODE_USER = 'system:node:';
 const GROUP = 'system:nodes';
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
-const [ORGANIZATION, COMMON_NAME] = ['2.5.4.10', '2.5.4.3'];
+/** Object identifiers of the parts of a subject. */
+const ORGANIZATION = '2.5.4.10';
+const COMMON_NAME = '2.5.4.3';
 const PEM =
   /^\s*-----BEGIN CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE REQUEST-----\s*$/;
 

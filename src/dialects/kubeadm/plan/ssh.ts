@@ -12,8 +12,10 @@ import type { Manifest, ManifestHost } from './manifest.ts';
 /** Their end closes the shared connections; running scripts continue on their hosts. */
 export type SshShells = Shells & AsyncDisposable;
 
-/** Hosts at a time: each takes processes here, and with sshd's default, more than ten logins at once into a bastion may be refused. */
-const [AT_ONCE, THROUGH_BASTION] = [32, 10];
+/** Hosts at a time: each takes processes here. */
+const AT_ONCE = 32;
+/** Hosts at a time behind one bastion: with its default, sshd may refuse more than ten logins at once. */
+const THROUGH_BASTION = 10;
 /** Seconds that a shared connection stays open after its last script, if this process is killed. */
 const PERSIST = 15;
 

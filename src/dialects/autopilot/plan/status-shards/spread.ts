@@ -2,14 +2,19 @@
 import { hash } from 'node:crypto';
 import { type Plan, plans, type TargetStatus } from '../../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../../api/refit/status-shard.ts';
-import type { Instruction, StatusSharding, World } from '../../../../engine/contract/dialect.ts';
+import type {
+  Instruction,
+  StatusSharding,
+  World,
+  WorldObject,
+} from '../../../../engine/contract/dialect.ts';
 import {
   entryBytes,
   exceedPlan,
   PLAN_HOLDS,
   roomForTargets,
 } from '../../../../engine/execute/status-shards.ts';
-import type { RecordedState } from '../../../../engine/model/rollout.ts';
+import type { RecordedState, Target } from '../../../../engine/model/rollout.ts';
 import { apiVersionOf } from '../../../../kube/resources.ts';
 import { phaseOfPlan, recordedStateOf } from '../states.ts';
 import * as shardRecords from './merge.ts';
@@ -53,14 +58,21 @@ export function shardsOfSizes(sizes: Sizes): StatusSharding<Plan> {
     holding(plan, targets, world) {
       const reference = shardRecords.shardReferenceOf(plan);
       if (!reference || targets.length === 0) return [];
-      const names = new Set(targets.map(({ name }) => name));
-      return shardRecords.shardsOf(reference, world).flatMap((object) => {
-        const isHolder =
-          object && shardRecords.entriesOf(object).some(({ name }) => names.has(name));
-        return isHolder ? [{ resource: statusShards, object }] : [];
-      });
+      return holdersOf(shardRecords.shardsOf(reference, world), targets);
     },
   };
+}
+
+/** The status shards among `found` that hold any of these targets. */
+function holdersOf(
+  found: readonly (StatusShard | undefined)[],
+  targets: readonly Target[],
+): WorldObject[] {
+  const names = new Set(targets.map(({ name }) => name));
+  return found
+    .filter((shard) => shard !== undefined)
+    .filter((shard) => shardRecords.entriesOf(shard).some(({ name }) => names.has(name)))
+    .map((object) => ({ resource: statusShards, object }));
 }
 
 /** Those of a leader that began on another version of the plan stay unused, and are deleted with it. */
@@ -157,11 +169,9 @@ function countsOf(lists: readonly TargetList[]): shardRecords.Progress {
   const states = lists.flatMap(({ entries }) => entries.map(({ state }) => recordedStateOf(state)));
   const countOf = (wanted: RecordedState): number =>
     states.filter((state) => state === wanted).length;
-  const [total, done, inFlight, pending] = [
-    states.length,
-    countOf('done'),
-    countOf('intended'),
-    countOf('pending'),
-  ];
+  const total = states.length;
+  const done = countOf('done');
+  const inFlight = countOf('intended');
+  const pending = countOf('pending');
   return { total, done, inFlight, pending, failed: total - done - inFlight - pending };
 }

@@ -41,12 +41,14 @@ export function listsOf({ status }: Plan): TargetList[] {
 }
 
 export function withLists(plan: Plan, replace: (list: TargetList) => TargetStatus[]): Plan {
-  return withCommands(plan, (command) =>
-    LISTS.reduce((next, list) => {
+  return withCommands(plan, (command) => {
+    let next = command;
+    for (const list of LISTS) {
       const entries = replace({ command: command.id, list, entries: entriesIn(command, list) });
-      return withEntries(next, list, entries);
-    }, command),
-  );
+      next = withEntries(next, list, entries);
+    }
+    return next;
+  });
 }
 
 export function withCommands(

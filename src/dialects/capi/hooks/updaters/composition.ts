@@ -46,10 +46,7 @@ export async function compose(
       const changes = claimed(shape, reached, desired, await ask(updater, reached, desired));
       if (changes.length === 0) continue;
       steps.push({ updater: name, changes: changes.map(nameOf) });
-      reached = changes.reduce(
-        (triple, change) => withChange(shape, triple, desired, change),
-        reached,
-      );
+      for (const change of changes) reached = withChange(shape, reached, desired, change);
     } catch (error) {
       unanswered.push({ updater: name, reason: brief(messageOf(error)) });
     }
@@ -95,10 +92,8 @@ function strayIn(
 
 export function patchesTo(shape: Shape, current: Triple, reached: Triple): Patches {
   const entries = shape.parts.flatMap(({ object }) => {
-    const [from, to] = [current, reached].map((each) =>
-      placed({}, shape.root, valueAt(each[object], shape.root)),
-    );
-    const operations = createPatch(from, to);
+    const rootOf = (triple: Triple) => placed({}, shape.root, valueAt(triple[object], shape.root));
+    const operations = createPatch(rootOf(current), rootOf(reached));
     if (operations.length === 0) return [];
     const patch = Buffer.from(JSON.stringify(operations)).toString('base64');
     return [[`${object}Patch`, { patchType: 'JSONPatch', patch }] as const];

@@ -22,7 +22,8 @@ const MAX_TEXT = 300;
 
 export function applyPatches(shape: Shape, current: Triple, patches: Patches): Triple {
   return shape.parts.reduce<Triple>((triple, { object: key }) => {
-    const [object, patch] = [triple[key], patches[`${key}Patch`]];
+    const object = triple[key];
+    const patch = patches[`${key}Patch`];
     if (!object || !patch) return triple;
     const before = object as unknown as Json;
     const after = valueAt(applyPatch(before, patch), shape.root);

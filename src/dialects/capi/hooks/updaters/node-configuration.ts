@@ -39,10 +39,8 @@ export function claimConfiguration(
     ? itemsFor(valueAt(wanted, shape.root), own)
     : [];
   const covered = changes.filter((change) => isCovered(change, items));
-  const reached = covered.reduce(
-    (triple, change) => withChange(shape, triple, desired, change),
-    current,
-  );
+  let reached = current;
+  for (const change of covered) reached = withChange(shape, reached, desired, change);
   return accepted(
     hook,
     `covers ${counted(covered.length, 'change')}`,
@@ -127,7 +125,8 @@ const FIELDS: Readonly<Record<string, Field>> = {
 /** Whether this change is all done once the items are. What leaves a list is not: what would be there without it is not known. */
 function isCovered({ path, from, to }: Change, items: readonly wire.ConfigurationItem[]): boolean {
   const field = ownMember(FIELDS, path.join('.'));
-  const [before, after] = [byName(field, from), byName(field, to)];
+  const before = byName(field, from);
+  const after = byName(field, to);
   if (!field || !before || !after || [...before.keys()].some((name) => !after.has(name)))
     return false;
   return [...after].every(([name, entry]) => {

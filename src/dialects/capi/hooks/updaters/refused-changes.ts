@@ -8,7 +8,9 @@ import { type CallParts, listSets } from './updater-sets.ts';
 export const MOST = 20;
 const LONGEST = 1000;
 /** Cluster API asks again after 17 minutes at the latest. */
-const [FORGET_MS, RENEW_MS] = [30 * 60_000, 5 * 60_000];
+const FORGET_MS = 30 * 60_000;
+/** An entry that is older is written again when Cluster API asks, so that it is not forgotten. */
+const RENEW_MS = 5 * 60_000;
 
 /** What Cluster API no longer asks about was undone, or its object is gone. */
 export async function forgetUnasked(parts: CallParts): Promise<void> {

@@ -45,7 +45,8 @@ export async function updateInSteps(
   );
   if (!machine) return failure(`${title} does not exist`);
   // The body is not trusted, since anybody can send one: only the Machine in the API counts.
-  const [live, asked] = [machine.spec?.version, versionIn(desired.machine)];
+  const live = machine.spec?.version;
+  const asked = versionIn(desired.machine);
   if (live !== asked)
     return failure(
       `${title} has spec.version ${live ?? 'no version'}, but the call asks for ${asked ?? 'none'}`,

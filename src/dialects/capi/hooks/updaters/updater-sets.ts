@@ -55,10 +55,8 @@ export function setProblems({ spec }: UpdaterSet): string[] {
   const names = spec.updaters.map(({ name }) => name);
   const refits = spec.updaters.filter(({ refit }) => refit);
   const selectors = [spec, ...spec.updaters].map(({ selector }, index) => {
-    const [fault, field] = [
-      selectorFault(selector),
-      index === 0 ? 'spec' : `spec.updaters[${index - 1}]`,
-    ];
+    const fault = selectorFault(selector);
+    const field = index === 0 ? 'spec' : `spec.updaters[${index - 1}]`;
     return fault === undefined ? [] : [`${field}.selector: ${fault}`];
   });
   return [
