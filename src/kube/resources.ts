@@ -105,6 +105,7 @@ export function compareResourceVersions(a: string, b: string): number {
   return Number(BigInt(a) - BigInt(b));
 }
 
+/** Returns the object with these annotations beside its other ones. */
 export function annotated<T extends KubeObject>(object: T, more: Record<string, string>): T {
   return {
     ...object,
@@ -140,6 +141,7 @@ export function kubeletVersionOf(node: Node | undefined): string | undefined {
   return node?.status?.nodeInfo?.kubeletVersion;
 }
 
+/** The Ready condition of a Node or Pod; undefined for objects without one. */
 export function readyCondition(
   object: (KubeObject & Pick<Node, 'status'>) | undefined,
 ): NodeCondition | undefined {

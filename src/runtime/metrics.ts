@@ -11,6 +11,7 @@ export interface PlanMeasure {
   readonly plan: string;
   /** Every phase of a rollout, with 1 for the one that the plan is in. */
   readonly phases: Readonly<Record<string, number>>;
+  /** Every phase of a target, with the number of targets in it. */
   readonly targets: Readonly<Record<string, number>>;
   readonly waits: readonly { readonly gate: string; readonly reason: string }[];
 }

@@ -21,6 +21,7 @@ export function readMembers<R extends Readers>(
   return defined(Object.fromEntries(members)) as Members<R>;
 }
 
+/** Returns the reader of a member that is a record itself. */
 export function recordOf<R extends Readers>(
   readers: R,
 ): (value: unknown) => Members<R> | undefined {

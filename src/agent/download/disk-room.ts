@@ -41,6 +41,7 @@ export function diskRoom(directory: string, reserveBytes: number, files: StatFil
   };
   return {
     require,
+    /** Bytes that are free beside the reserve; 0 if there are fewer. */
     free: async () => Math.max(0, (await measure(directory, files)).free - reserveBytes),
     /** Call it before `bytes` are written: the server may have promised fewer, and others write to the disk, too. */
     async count(bytes: number): Promise<void> {

@@ -218,6 +218,7 @@ export interface DownloadLimits {
   readonly stallMs: number;
   /** True: redirects to plain http are refused, too. */
   readonly requireHttps?: true;
+  /** A redirect from https to plain http is followed. */
   readonly allowInsecureRedirect?: true;
   /** True: only a download with a sha256 may come over plain http. */
   readonly httpsWithoutHash?: boolean;

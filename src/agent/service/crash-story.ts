@@ -13,6 +13,7 @@ export interface SupervisorAccount {
 
 /** One restart more may be a coincidence. */
 const LOOP_FROM = 3;
+/** Of the log: the last lines, and what is shown of each. */
 const MOST_LINES = 3;
 
 /** `exits`: how many processes the agent itself saw end, which may miss some. `ms`: since the restart. */

@@ -80,6 +80,7 @@ export function readServiceArguments(argv: readonly string[]) {
   const disabled = valuesOf(rest, ['--disable-components']).flatMap((list) => list.split(','));
   return defined({
     isController: argv[at] !== 'worker',
+    /** Components that are switched off. */
     disabled: disabled.length > 0 ? disabled : undefined,
     /** As given: both may be relative to the process's working directory. */
     statusSocket: valueOf(rest, ['--status-socket']),

@@ -1,12 +1,16 @@
 /** Reads from the header of a program for which processor it was built. */
 import type { FileHandle } from 'node:fs/promises';
 
-/** Magic number of ELF, then byte order and machine of the header; the names are those of `file`. */
+/** The magic number of ELF, with which the header begins. */
 const MAGIC = '\x7fELF';
+/** Bytes of the header that are read. */
 const HEADER_BYTES = 20;
+/** Where the header has the byte order, and the value that stands for big-endian. */
 const ORDER_AT = 5;
 const BIG_ENDIAN = 2;
+/** Where the header has the machine. */
 const MACHINE_AT = 18;
+/** Names of machines, as the program `file` prints them. */
 const MACHINES = new Map([
   [3, 'x86'],
   [22, 's390x'],

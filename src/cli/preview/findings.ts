@@ -11,6 +11,7 @@ import type { Inspection } from '../status/observe.ts';
 
 export type PolicyRule = ReturnType<typeof policyRule>;
 
+/** Undefined if no policy covers the plan. */
 export function policyRule(
   policies: Policies,
   dialect: string,

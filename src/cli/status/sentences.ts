@@ -217,6 +217,7 @@ function withoutName(message: string, name: string): string {
     .join(' ');
 }
 
+/** What ends these waits, each end once. */
 export function endLines(waits: readonly Wait[]): string[] {
   return [...new Set(waits.flatMap(({ ends }) => ends ?? []))].map((ending) => `when ${ending}`);
 }
