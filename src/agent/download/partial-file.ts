@@ -101,21 +101,23 @@ export async function openPartial(
     },
   };
   try {
-    // Without a known hash, only a completely synced file is trusted: power loss leaves gaps.
-    const isProvable = sha256 !== undefined || found?.sealed !== undefined;
-    if (!isProvable || found?.url !== url || found.sha256 !== sha256) {
-      await file.restart({});
-      return file;
-    }
-    record = found;
-    await using content = await files.open(part, 'r');
-    bytes = await feed(content, hash);
-    file.pieced = bytes > 0;
+    if (found && isContinued(found, fresh)) {
+      record = found;
+      await using content = await files.open(part, 'r');
+      bytes = await feed(content, hash);
+      file.pieced = bytes > 0;
+    } else await file.restart({});
     return file;
   } catch (error) {
     await handle.close();
     throw error;
   }
+}
+
+/** Without a known hash, only a completely synced file is trusted: power loss leaves gaps. */
+function isContinued(found: PartRecord, { url, sha256 }: PartRecord): boolean {
+  const isProvable = sha256 !== undefined || found.sealed !== undefined;
+  return isProvable && found.url === url && found.sha256 === sha256;
 }
 
 /** The signal's hash, if it has one: the record on the disk may have been changed. Else the recorded one. */

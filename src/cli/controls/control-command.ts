@@ -68,13 +68,13 @@ async function write(
   { annotations = {} }: PlanChange,
 ) {
   const { name, namespace, resourceVersion } = plan.metadata;
-  const written: Record<string, string | null> = {};
+  const written: [string, string | null][] = [];
   for (const [key, value] of Object.entries(annotations)) {
-    written[controlKey(key, dialect.controlPrefix)] = value;
+    written.push([controlKey(key, dialect.controlPrefix), value]);
     // What is removed may have been written by a release that knew no other prefix.
-    if (value === null) written[key] = null;
+    if (value === null) written.push([key, null]);
   }
-  const patch = { metadata: { annotations: written, resourceVersion } };
+  const patch = { metadata: { annotations: Object.fromEntries(written), resourceVersion } };
   const writing = client.patch(dialect.plans, name, patch, { type: 'merge', namespace, abort });
   return (await unlessError(isConflict)(writing)) !== undefined;
 }
