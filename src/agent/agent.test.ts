@@ -35,7 +35,8 @@ async function runWith(
       ? airgap
       : signalAt(journal.phase === 'restarted' ? 'Restart' : 'UnCordoning', key),
   );
-  const [tries, lines]: [number[], string[]] = [[], []];
+  const tries: number[] = [];
+  const lines: string[] = [];
   const attempt = (): void => {
     tries.push(clock.monotonic());
     if (clock.monotonic() < refusedMs) throw error;
@@ -127,7 +128,8 @@ test('an object that changed since the agent looked is not written, but looked a
 
 test('a socket that comes while the agent looks is asked at once', async () => {
   const looks: number[] = [];
-  let [came, watching]: [() => void, number] = [() => undefined, 0];
+  let came: () => void = () => undefined;
+  let watching = 0;
   const clock = new FakeClock();
   await runWith(journalAt('restarted', { since: 0 }), -MINUTE_MS + 600, new Error('never'), {
     clock,
@@ -138,7 +140,8 @@ test('a socket that comes while the agent looks is asked at once', async () => {
       return await Promise.resolve({});
     },
     watchForSocket(listener) {
-      [came, watching] = [listener, watching + 1];
+      came = listener;
+      watching += 1;
       return () => void watching--;
     },
   });

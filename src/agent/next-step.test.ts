@@ -282,7 +282,8 @@ describe('an airgap bundle', () => {
 describe('rules of the host that changed while an update is under way', () => {
   const veto = 'only https is allowed';
   const giveUp = { kind: 'give-up', reason: veto, refused: true };
-  const [downloading, applying] = [signalAt('Downloading'), signalAt('ApplyingUpdate')];
+  const downloading = signalAt('Downloading');
+  const applying = signalAt('ApplyingUpdate');
   check([
     ['before the download', { veto, signal: downloading, journal: journalAt('started') }, giveUp],
     [

@@ -12,7 +12,8 @@ async function play(
 ): Promise<{ error: unknown; works: number; discards: number; ms: number }> {
   const clock = new FakeClock();
   const { signal: abort } = new AbortController();
-  let [works, discards] = [0, 0];
+  let works = 0;
+  let discards = 0;
   const trial = async (): Promise<void> => {
     works++;
     await work();

@@ -9,7 +9,8 @@ import type { AgentPolicy, Annotations, SignalCommand } from '../../signal/annot
 import { encodeDownloadCheck } from '../../signal/prefetch.ts';
 import { downloadChecks } from './download-checks.ts';
 
-const [SECOND, MINUTE] = [1_000, 60_000];
+const SECOND = 1_000;
+const MINUTE = 60_000;
 const LIMITS = { maxBytes: 10_000, reserveBytes: 0, totalMs: 1, stallMs: 1 };
 const SIZE = { 'content-length': 5_000 };
 

@@ -34,7 +34,9 @@ let stop: (() => Promise<unknown>)[];
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'refit-fetch-'));
-  [asked, lines, stop] = [[], [], []];
+  asked = [];
+  lines = [];
+  stop = [];
 });
 afterEach(async () => {
   for (const end of stop) await end();

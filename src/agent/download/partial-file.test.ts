@@ -144,7 +144,8 @@ function watched() {
     open: async (...given: Parameters<typeof files.open>) => {
       const handle = await files.open(...given);
       seen.open++;
-      const [datasync, close] = [handle.datasync.bind(handle), handle.close.bind(handle)];
+      const datasync = handle.datasync.bind(handle);
+      const close = handle.close.bind(handle);
       handle.datasync = async () => {
         seen.datasyncs++;
         if (seen.isBroken) throw Object.assign(new Error('EIO: broken'), { code: 'EIO' });

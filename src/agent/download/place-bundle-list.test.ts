@@ -59,7 +59,8 @@ test.each<[string, unknown]>([
 });
 
 test('a bundle that is placed again is the newest', () => {
-  const [a, b] = [bundle('a.tar'), bundle('b.tar')];
+  const a = bundle('a.tar');
+  const b = bundle('b.tar');
   const again = bundle('a.tar', { version: 'v2' });
   expect(withBundle([a, b], again)).toEqual([b, again]);
 });

@@ -7,7 +7,9 @@ import { silentLogger } from '../../util/log.ts';
 import type { ServiceFacts } from '../service/host.ts';
 import { createPrefetcher, type Prefetcher } from './prefetcher.ts';
 
-const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000];
+const SECOND = 1_000;
+const MINUTE = 60_000;
+const HOUR = 3_600_000;
 const COMMAND = {
   id: 1,
   kind: 'k0supdate',

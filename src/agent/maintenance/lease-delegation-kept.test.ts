@@ -22,14 +22,13 @@ let failure: Error;
 let lines: string[];
 let done: Promise<void>;
 beforeEach(() => {
-  [clock, cell, stop, stamps, failures] = [
-    new FakeClock(),
-    new Cell(),
-    new AbortController(),
-    [],
-    0,
-  ];
-  [failure, lines] = [new Error('no answer'), []];
+  clock = new FakeClock();
+  cell = new Cell();
+  stop = new AbortController();
+  stamps = [];
+  failures = 0;
+  failure = new Error('no answer');
+  lines = [];
   const offer = async (): Promise<void> => {
     stamps.push(cell.newest?.metadata.uid);
     if (failures-- > 0) await Promise.reject(failure);

@@ -46,13 +46,11 @@ let stop: AbortController;
 let done: Promise<void>;
 let room: number | undefined;
 beforeEach(() => {
-  [clock, cell, stop, presence, room] = [
-    new FakeClock(),
-    new Cell(),
-    new AbortController(),
-    SELF,
-    1000,
-  ];
+  clock = new FakeClock();
+  cell = new Cell();
+  stop = new AbortController();
+  presence = SELF;
+  room = 1000;
   const object = cell as unknown as SignalObject;
   const parts = { resource: nodes, object, clock, random: () => 0.5, log: silentLogger };
   const client = cell as unknown as Parameters<typeof keepPresence>[0]['client'];

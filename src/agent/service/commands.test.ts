@@ -41,7 +41,8 @@ test('a question that takes too long is ended', async () => {
 });
 
 test('an start that takes long is left at work', async () => {
-  const [go, done] = [join(directory, 'go'), join(directory, 'done')];
+  const go = join(directory, 'go');
+  const done = join(directory, 'done');
   const script = `until [ -e ${go} ]; do sleep 0.05; done; echo done > ${done}`;
   await impatient.start(...sh, script);
   await commands.ask(...sh, `echo > ${go}`);

@@ -42,7 +42,8 @@ const found = (pid: number): FoundService | undefined =>
 
 test('after a restart only processes count that are not older than the one that ended', async () => {
   const first = await start(['controller']);
-  const [old, pids] = [findProcess(first) as ProcessId, [first]];
+  const old = findProcess(first) as ProcessId;
+  const pids = [first];
   // Start times are told in steps of 10 ms.
   while (!isOlder(old, findProcess(pids.at(-1) ?? 0) ?? old))
     pids.push(await start(['controller']));

@@ -43,7 +43,8 @@ class Place {
   readonly heartbeat: ReturnType<typeof kubeletHeartbeat>;
 
   constructor(newest?: Node, has = newest) {
-    [this.newest, this.has] = [newest, has];
+    this.newest = newest;
+    this.has = has;
     const clock: Clock = { ...systemClock, now: () => this.now + this.setBy };
     const readNode = async (): Promise<Node | undefined> => {
       this.asked++;

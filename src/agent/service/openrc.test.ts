@@ -112,7 +112,8 @@ test('a service whose supervisor has given up is found by its script, which name
   await supervise('supervise-daemon', {});
   supervisor.stdin?.end();
   await once(supervisor, 'exit');
-  const [binary, link] = [join(directory, 'k0s-1'), join(directory, 'k0s')];
+  const binary = join(directory, 'k0s-1');
+  const link = join(directory, 'k0s');
   await writeFile(binary, '');
   await symlink(binary, link);
   await writeFile(

@@ -94,7 +94,8 @@ test('a process is signalled once and only itself', async () => {
 test('a process is as old as it says itself', async () => {
   await copyFile(process.execPath, binary);
   const pid = await startNode();
-  const [own, child] = [findProcess(process.pid), findProcess(pid)];
+  const own = findProcess(process.pid);
+  const child = findProcess(pid);
   if (own === undefined || child === undefined) throw new Error('not found');
   const youngerMs = (await ageOf(own)) - (await ageOf(child));
   expect(youngerMs).toBeGreaterThan(0);
@@ -104,7 +105,8 @@ test('a process is as old as it says itself', async () => {
 });
 
 test('two processes have different identities, one always the same', () => {
-  const [own, parent] = [findProcess(process.pid), findProcess(process.ppid)];
+  const own = findProcess(process.pid);
+  const parent = findProcess(process.ppid);
   expect(own).toEqual(findProcess(process.pid));
   expect(own?.parent).toBe(process.ppid);
   expect(parent?.started).not.toBe(own?.started);

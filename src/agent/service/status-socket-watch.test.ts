@@ -21,7 +21,8 @@ async function listenAt(path: string): Promise<void> {
 
 test('tells of the socket that is waited for, and of no other', async () => {
   const directory = await newDirectory();
-  const [socket, other] = [join(directory, 'status.sock'), join(directory, 'other.sock')];
+  const socket = join(directory, 'status.sock');
+  const other = join(directory, 'other.sock');
   const told: string[] = [];
   const both = [socket, other].map(
     async (path) =>

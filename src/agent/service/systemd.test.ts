@@ -163,7 +163,8 @@ test.each([
 ])(
   'the unit of a process that is gone is found by its file, started through %s',
   async (_name, started) => {
-    const [binary, link] = [join(directory, 'k0s-1'), join(directory, 'k0s')];
+    const binary = join(directory, 'k0s-1');
+    const link = join(directory, 'k0s');
     await writeFile(binary, '');
     await symlink(binary, link);
     await units(unit({ state: 'failed', ...started(link) }));

@@ -15,7 +15,8 @@ beforeEach(async () => {
 afterEach(async () => await rm(directory, { recursive: true }));
 
 /** PIDs of two processes that live as long as the test. */
-const [us, them] = [process.pid, process.ppid];
+const us = process.pid;
+const them = process.ppid;
 
 async function holder(): Promise<unknown> {
   const [file = '', ...more] = await readdir(directory);

@@ -202,24 +202,22 @@ describe('who cordons and drains', () => {
   const by = (cordoner?: 'self' | 'leader' | 'unknown'): object => ({
     node: cordoner ? { cordoner } : {},
   });
-  const [await_, make, uncordon] = [
-    { kind: 'await-leader' },
-    { kind: 'cordon-and-drain' },
-    { kind: 'uncordon' },
-  ];
+  const awaitLeader = { kind: 'await-leader' };
+  const make = { kind: 'cordon-and-drain' };
+  const uncordon = { kind: 'uncordon' };
   check([
     ['the agent', 'Cordoning', { ...at(), ...by('self') }, make],
     ['the agent, cut short', 'Cordoning', { ...at('started'), ...by('self') }, make],
     ['the agent, done', 'Cordoning', { ...at('done'), ...by() }, report('ApplyingUpdate')],
-    ['the leader', 'Cordoning', { ...at(), ...by('leader') }, await_],
+    ['the leader', 'Cordoning', { ...at(), ...by('leader') }, awaitLeader],
     [
       'the leader, after an agent that was cut short',
       'Cordoning',
       { ...at('started'), ...by('leader') },
-      await_,
+      awaitLeader,
     ],
-    ['nobody knows', 'Cordoning', { ...at(), ...by('unknown') }, await_],
-    ['nobody can be asked', 'Cordoning', { ...at(), ...by() }, await_],
+    ['nobody knows', 'Cordoning', { ...at(), ...by('unknown') }, awaitLeader],
+    ['nobody can be asked', 'Cordoning', { ...at(), ...by() }, awaitLeader],
     ['back: the agent', 'UnCordoning', { ...done('done'), ...by('self') }, uncordon],
     [
       'back: the agent, what another one cordoned',
@@ -233,7 +231,7 @@ describe('who cordons and drains', () => {
       { ...done('undone'), ...by('self') },
       report('Completed'),
     ],
-    ['back: the leader', 'UnCordoning', { ...done(), ...by('leader') }, await_],
+    ['back: the leader', 'UnCordoning', { ...done(), ...by('leader') }, awaitLeader],
     [
       'back: the leader, what the agent cordoned',
       'UnCordoning',
@@ -244,9 +242,9 @@ describe('who cordons and drains', () => {
       'back: the leader, what the agent uncordoned',
       'UnCordoning',
       { ...done('undone'), ...by('leader') },
-      await_,
+      awaitLeader,
     ],
-    ['back: nobody knows', 'UnCordoning', { ...done(), ...by('unknown') }, await_],
+    ['back: nobody knows', 'UnCordoning', { ...done(), ...by('unknown') }, awaitLeader],
     ['UnCordoning not written', 'Restart', done(), report('UnCordoning')],
     ['Completed, by whom ever', 'Completed', done(), { kind: 'clean-up' }],
   ]);
@@ -559,10 +557,8 @@ describe("beside k0s's own agent", () => {
     ],
     ...(['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'] as const).flatMap(
       (status): Row[] => {
-        const [found, its] = [
-          { journal: IDLE, host: running(NEW, after) },
-          { ...itsOwn, ...refusing },
-        ];
+        const found = { journal: IDLE, host: running(NEW, after) };
+        const its = { ...itsOwn, ...refusing };
         const lost = expect.not.objectContaining({ kind: 'stand-aside' }) as object;
         return [
           [
