@@ -24,7 +24,8 @@ interface Rig {
 
 /** `fail` gives the error for each request, in order; undefined lets it pass. */
 function rig(fail: (Error | undefined)[] = []): Rig {
-  const [created, patched]: [Event[], Rig['patched']] = [[], []];
+  const created: Event[] = [];
+  const patched: Rig['patched'] = [];
   const answer = async (): Promise<void> => {
     const error = await Promise.resolve(fail.shift());
     if (error) throw error;

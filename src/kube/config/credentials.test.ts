@@ -151,7 +151,8 @@ async function plugin(
   name: string,
   status: string,
 ): Promise<{ exec: ExecConfig; runs: () => Promise<number>; info: () => Promise<unknown> }> {
-  const [log, info] = [join(directory, `${name}.log`), join(directory, `${name}.info`)];
+  const log = join(directory, `${name}.log`);
+  const info = join(directory, `${name}.info`);
   const command = join(directory, name);
   const lines = [
     '#!/bin/sh',

@@ -350,7 +350,8 @@ test('a term ends by the clock alone, also where no timer ran, as on a machine t
 test('writes are over once the last of them is', async () => {
   const term = leadershipTerm(new FakeClock(), TIMES, silentLogger);
   term.won(0, 0);
-  const [first, second] = [term.beginWrite(), term.beginWrite()];
+  const first = term.beginWrite();
+  const second = term.beginWrite();
   let isOver = false;
   const settled = term.settled().then(() => (isOver = true));
   first?.end(true);
@@ -367,7 +368,8 @@ test('a write that is over waits for nothing, whenever its caller stops', async 
   await clock.advance(0);
   const client = guardedClient(leaseClient(server, direct), one.election, clock);
   const before = clock.pending;
-  const [early, late] = [new AbortController(), new AbortController()];
+  const early = new AbortController();
+  const late = new AbortController();
   const write = client.replace(leases, server.read(), { abort: early.signal });
   early.abort();
   await write;

@@ -93,7 +93,8 @@ test('a silent holder keeps the lease for its whole duration as we saw it, whate
 
 test('a holder that gives signs of life keeps it, even with a clock far ahead of ours', async () => {
   const server = new LeaseServer();
-  const [here, there] = [new FakeClock(), new FakeClock(Date.UTC(1999, 0, 1))];
+  const here = new FakeClock();
+  const there = new FakeClock(Date.UTC(1999, 0, 1));
   stand(server, there, 'other');
   const { heard } = stand(server, here, 'one');
   for (let round = 0; round < 60; round++)

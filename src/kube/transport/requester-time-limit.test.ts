@@ -41,7 +41,8 @@ test('a stream of many parts holds one timer, and no part makes a new one', asyn
 
 test('the caller ends it, before or after it began', () => {
   const reason = new Error('enough');
-  const [early, late] = [AbortSignal.abort(reason), new AbortController()];
+  const early = AbortSignal.abort(reason);
+  const late = new AbortController();
   const limits = [early, late.signal].map((abort) => timeLimit(new FakeClock(), abort));
   late.abort(reason);
   for (const { abort } of limits)

@@ -19,7 +19,8 @@ const SLICE = pathOf(endpointSlices, { namespace: 'default', name: 'kubernetes' 
 const NAME = 'api.example.com';
 const VALIDITY = validFrom(Date.now());
 const SUBJECT = { commonName: 'ca' };
-const [ca, otherCa] = [createAuthority(SUBJECT, VALIDITY), createAuthority(SUBJECT, VALIDITY)];
+const ca = createAuthority(SUBJECT, VALIDITY);
+const otherCa = createAuthority(SUBJECT, VALIDITY);
 
 interface Served {
   readonly name?: string;

@@ -4,7 +4,9 @@ import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { type ServerAddress, serverAddresses } from './server-addresses.ts';
 
 const at = (host: string): ServerAddress => ({ host, port: 6443 });
-const [OWN, A, B] = [at('own'), at('10.0.0.1'), at('10.0.0.2')];
+const OWN = at('own');
+const A = at('10.0.0.1');
+const B = at('10.0.0.2');
 
 test('the own address, unless it failed lately; then the others in their order; then the oldest failure', async () => {
   const clock = new FakeClock();
