@@ -51,7 +51,8 @@ interface Situation {
 }
 
 function nodeOf(name: string, { says = {}, cordons = {}, broken }: Situation): Node {
-  const [said, owner] = [says[name], cordons[name]];
+  const said = says[name];
+  const owner = cordons[name];
   const node =
     owner === undefined ? buildNode(name) : { ...buildNode(name), spec: { unschedulable: true } };
   const mine = owner ? { [CORDON_ANNOTATION]: `${owner}/${ATTEMPT}` } : {};

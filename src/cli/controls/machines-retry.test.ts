@@ -62,7 +62,8 @@ function failedNode(name: string) {
 }
 
 test('of two Nodes that call themselves by the name of one Machine, neither takes the retry of the other', async () => {
-  const [bad, good] = [failedNode('bad'), failedNode('n1')];
+  const bad = failedNode('bad');
+  const good = failedNode('n1');
   const list = { kind: 'NodeList', metadata: {}, items: [bad, good] };
   const { kubeconfig, written, parts } = await against(({ method }) => ({
     body: method === 'GET' ? list : { kind: 'Node', ...bad },
@@ -74,7 +75,8 @@ test('of two Nodes that call themselves by the name of one Machine, neither take
 });
 
 test('a Node that changes at that moment, as a kubelet may have it do, keeps no other from its retry', async () => {
-  const [bad, good] = [failedNode('bad'), failedNode('n1')];
+  const bad = failedNode('bad');
+  const good = failedNode('n1');
   const list = { kind: 'NodeList', metadata: {}, items: [bad, good] };
   const invalid = { kind: 'Status', reason: 'Invalid', code: 422, message: 'testing value failed' };
   const { kubeconfig, said, written, parts } = await against(({ method, url = '' }) => {

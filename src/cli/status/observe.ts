@@ -184,7 +184,8 @@ export function viewAt(
   const assessment = assess(snapshot, policy, now);
   const upcoming = settle(assessment).snapshot.rollout;
   const explanation = explainToPeople(assessment);
-  const [{ namespace }, cluster] = [plan.metadata, dialect.clusterOf?.(plan)];
+  const { namespace } = plan.metadata;
+  const cluster = dialect.clusterOf?.(plan);
   const seen = { explanation, upcoming, warnings, unseen };
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }

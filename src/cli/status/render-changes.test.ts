@@ -13,7 +13,8 @@ import type { StageView, StatusView } from './view.ts';
 
 const NOW = T0 + MINUTE;
 const commands = [{ k0supdate: buildUpdate({ targets: { workers: listed('w1', 'w2', 'w3') } }) }];
-const [W1, W2] = [buildNode('w1'), buildNode('w2')];
+const W1 = buildNode('w1');
+const W2 = buildNode('w2');
 
 function planWith(w1: string, w2: string, state = 'SchedulableWait', why?: string): Plan {
   const targets = recorded({ w1, w2, w3: 'SignalPending' });
@@ -52,11 +53,12 @@ test('nothing changed: nothing is told', async () => {
 
 test('a step, then the end of one, then a wait for a gate', async () => {
   const plan = planWith('SignalCompleted', 'SignalSent');
-  const [sent, restart, done] = [
-    await look([plan], [W1, signalled(W2)]),
-    await look([plan], [W1, signalled(W2, { status: 'Restart' })]),
-    await look([plan], [W1, signalled(buildNode('w2', {}, 'False'), { status: 'Completed' })]),
-  ];
+  const sent = await look([plan], [W1, signalled(W2)]);
+  const restart = await look([plan], [W1, signalled(W2, { status: 'Restart' })]);
+  const done = await look(
+    [plan],
+    [W1, signalled(buildNode('w2', {}, 'False'), { status: 'Completed' })],
+  );
   expect(told(sent, restart)).toEqual(['Plan autopilot worker w2 Restart']);
   expect(told(restart, done)).toEqual([
     'Plan autopilot worker w2 verifying',
@@ -82,7 +84,8 @@ test('a node that is done: how far the plan is, and how long the rest takes', as
     }));
     return { ...view, plans };
   };
-  const [sent, done] = [await at('SignalSent', MINUTE), await at('SignalCompleted', MINUTE)];
+  const sent = await at('SignalSent', MINUTE);
+  const done = await at('SignalCompleted', MINUTE);
   expect(told(sent, done)).toEqual([
     'Plan autopilot worker w2 done',
     'Plan autopilot 66 %, about 1 min left',
@@ -155,10 +158,8 @@ test('a plan that is replaced under its name is another plan', async () => {
 });
 
 test('no plan, a plan, and no plan again', async () => {
-  const [none, one] = [
-    await look([], []),
-    await look([planWith('SignalPending', 'SignalPending')], [W1, W2]),
-  ];
+  const none = await look([], []);
+  const one = await look([planWith('SignalPending', 'SignalPending')], [W1, W2]);
   expect(told(undefined, none)).toEqual(['There is no plan.']);
   expect(told(none, one)).toEqual([
     'Plan autopilot has 0 of 3 workers done',

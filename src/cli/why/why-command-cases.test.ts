@@ -423,7 +423,8 @@ test.each<[string, Case]>([
     { policy: { payloads: { requireSha256: true } }, update: { platforms: UNHASHED } },
   ],
 ])('%s is told of each node that it holds back, not only of the first', async (_name, given) => {
-  const [whole, one] = [await whyOf(given), await whyOf(given, 'w2')];
+  const whole = await whyOf(given);
+  const one = await whyOf(given, 'w2');
   const [, wait = ''] = /waits {3}(.*?) \(/.exec(whole) ?? [];
   expect(wait).not.toBe('');
   expect(one).toContain(wait);

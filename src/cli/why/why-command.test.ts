@@ -89,7 +89,8 @@ const W1 = signalled(buildNode('w1'), {
   status: 'Restart',
   timestamp: later(30_000),
 });
-const [W2, W3] = [buildNode('w2'), buildNode('w3')];
+const W2 = buildNode('w2');
+const W3 = buildNode('w3');
 
 test('no plan, and a node of none', async () => {
   expect(why([])).toEqual(['There is no plan.']);
@@ -224,7 +225,8 @@ test('a node that others were let past, since it does not tell yet what an earli
       ],
     },
   );
-  const [w1, w2] = [buildNode('w1'), buildNode('w2')];
+  const w1 = buildNode('w1');
+  const w2 = buildNode('w2');
   const silent = { ...w1, status: { ...w1.status, nodeInfo: { kubeletVersion: 'v1.34.9+k0s.0' } } };
   const past = signalled(w2, { created: later(1000), status: 'Restart', command: { id: 1 } });
   const [text] = why(await lookAt([two], [], [silent, past], NOW), 'w1').slice(1);
