@@ -156,7 +156,8 @@ test('the same edit starts nothing a second time, even if it is refused at once 
 
 test('two leaders at once start it once', async () => {
   const { api, leader, signal, state } = scene();
-  const [first, second] = [leader(), leader()];
+  const first = leader();
+  const second = leader();
   await Promise.all([first(), second()]);
   await Promise.all([first(), second()]);
   const clears = api.calls.filter((call) => call === 'replace plans/autopilot/status');
@@ -276,7 +277,8 @@ async function announced(plan = editedPlan()) {
 
 test('people see the run that is ordered, not the end of the one before', async () => {
   const { api } = await announced();
-  const [plan, node] = [api.read(plans, 'autopilot'), api.read(nodes, 'w1')];
+  const plan = api.read(plans, 'autopilot');
+  const node = api.read(nodes, 'w1');
   const policy: UpgradePolicy = {
     apiVersion: 'upgrade.refit.dev/v1alpha1',
     kind: 'UpgradePolicy',

@@ -100,7 +100,8 @@ test.each<[string, Specs, Specs, string[], boolean]>([
     false,
   ],
 ])('%s', (_name, from, to, changes, isClaimed) => {
-  const [current, desired] = [buildTriple(from), buildTriple(to)];
+  const current = buildTriple(from);
+  const desired = buildTriple(to);
   expect(changesBetween(MACHINE_SHAPE, current, desired).map(nameOf)).toEqual(changes);
   const answer = answerCan('CanUpdateMachine', MACHINE_SHAPE, { current, desired });
   expect('machinePatch' in answer).toBe(isClaimed);

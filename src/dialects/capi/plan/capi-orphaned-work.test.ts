@@ -126,7 +126,8 @@ test('what is left on all Nodes is found once for each list of them, however man
   const all = [withoutRequest(scene.node('w1'))];
   const world = { ...buildWorld([], []), list: () => all as never[] };
   const looks = vi.spyOn(all, 'flatMap');
-  const [first, second] = [orphanedPlans(world), orphanedPlans(world)];
+  const first = orphanedPlans(world);
+  const second = orphanedPlans(world);
   expect(second).toBe(first);
   expect(looks).toHaveBeenCalledTimes(1);
 });

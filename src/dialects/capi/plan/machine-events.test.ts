@@ -9,10 +9,8 @@ import { silentLogger } from '../../../util/log.ts';
 import { canNote, machineEvents, updateNote } from './machine-events.ts';
 
 const MACHINE = { kind: 'Machine', metadata: { name: 'm1', namespace: 'default' } };
-const [STARTED, FAILED] = [
-  note('UpdateRequested', 'to v1.35.1'),
-  note('UpdateFailed', 'its agent said no'),
-];
+const STARTED = note('UpdateRequested', 'to v1.35.1');
+const FAILED = note('UpdateFailed', 'its agent said no');
 
 function note(reason: string, message: string): EventNote {
   return { type: 'Normal', reason, message };
@@ -47,7 +45,8 @@ test('each change is told once, on the Machine in the API, and a poll that chang
 
 test('two replicas give the same words one name, and other words another one', async () => {
   const api = withMachine();
-  const [one, other] = [replica(api), replica(api)];
+  const one = replica(api);
+  const other = replica(api);
   for (const { tell } of [one, other]) await tell(MACHINE, STARTED);
   await other.tell(MACHINE, FAILED);
   const [name] = one.recorded.map(({ note: { once } }) => once);

@@ -136,7 +136,8 @@ const changeArbitrary: fc.Arbitrary<Change> = fc.integer({ min: 0, max: 2 }).cha
 );
 
 test('what is kept equals what is resolved anew', () => {
-  let [kept, lists] = [0, 0];
+  let kept = 0;
+  let lists = 0;
   fc.assert(
     fc.property(
       planArbitrary,

@@ -18,7 +18,8 @@ import { latestHash } from './latest.ts';
 
 const config = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
 const node = buildNode('a', { labels: { 'kubernetes.io/hostname': 'a' } });
-const [bare, version] = [buildCattlePlan('p'), 'v1.2.3'];
+const bare = buildCattlePlan('p');
+const version = 'v1.2.3';
 const hash = latestHash(bare, version, []);
 const rendered = jobOf(config, { plan: bare, node, version, hash, settings: config.job });
 const failed: Job = {

@@ -2,10 +2,8 @@
 import { expect, test } from 'vitest';
 import { beginOnOneNode as begin } from '../../../../test/support/builders/one-node-plan.ts';
 
-const [RESTS, AGAIN] = [
-  { cordon: true, postCompleteDelay: '5s' },
-  { upgrade: { image: 'img', args: ['again'] } },
-];
+const RESTS = { cordon: true, postCompleteDelay: '5s' };
+const AGAIN = { upgrade: { image: 'img', args: ['again'] } };
 
 /** The first Job cordoned its node and failed, the second one is done. */
 async function beginAgain() {

@@ -31,7 +31,8 @@ const config = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_J
 const dialect = cattle(config);
 const hash = latestHash(buildCattlePlan('p'), 'v1.2.3', []);
 const LABEL = 'plan.upgrade.cattle.io/p';
-const [NOW, HOST] = [T0 + MINUTE, { 'kubernetes.io/hostname': 'a' }];
+const NOW = T0 + MINUTE;
+const HOST = { 'kubernetes.io/hostname': 'a' };
 const open = buildNode('a', { labels: HOST }, 'True');
 const FAILED = {
   type: 'RefitFailedNodes',

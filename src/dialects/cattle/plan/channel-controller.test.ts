@@ -45,7 +45,8 @@ async function start(
   const clock = new FakeClock(T0);
   let plan: CattlePlan = { ...buildCattlePlan('p', spec), ...(status ? { status } : {}) };
   let left = conflicts;
-  const [asked, told]: [string[], string[]] = [[], []];
+  const asked: string[] = [];
+  const told: string[] = [];
   async function* watch(): AsyncGenerator<WatchEvent<CattlePlan>> {
     yield { type: 'ADDED', object: plan };
     yield {

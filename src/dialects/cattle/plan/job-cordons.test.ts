@@ -19,7 +19,8 @@ import { markOf } from './leader-drain.ts';
 import { trimJob } from './plan-jobs.ts';
 
 const MARK = 'cordon.refit.upgrade.cattle.io/p';
-const [STARTS, FAILS] = [buildTarget('a', 'intended'), buildTarget('a', 'failed')];
+const STARTS = buildTarget('a', 'intended');
+const FAILS = buildTarget('a', 'failed');
 const plan = (
   spec: Partial<CattleSpec> = { cordon: true },
   status?: CattlePlan['status'],

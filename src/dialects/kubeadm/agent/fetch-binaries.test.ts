@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import { hashesIn } from './fetch-binaries.ts';
 
-const [A, B] = ['a'.repeat(64), 'b'.repeat(64)];
+const A = 'a'.repeat(64);
+const B = 'b'.repeat(64);
 
 test('a list as sha256sum prints it, of text or binary files', () => {
   expect(hashesIn(`${A}  kubeadm\n${B} *kubelet\n`)).toEqual({ kubeadm: A, kubelet: B });

@@ -15,7 +15,8 @@ import { systemClock } from '../../../util/clock.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { findKubeadm, type KubeadmTools, performOnKubeadm } from './perform-on-kubeadm.ts';
 
-const [FROM, TO] = ['v1.36.2', 'v1.36.3'];
+const FROM = 'v1.36.2';
+const TO = 'v1.36.3';
 const SIGNAL: SignalData = {
   planId: 'p',
   created: '2026-11-22T08:00:00Z',
@@ -52,7 +53,12 @@ beforeEach(async () => {
   store = new MemoryStore();
   setKubelet(FROM);
   stop = new AbortController();
-  [steps, kubelet, cluster, server, away, agents] = [[], FROM, TO, TO, 0, []];
+  steps = [];
+  kubelet = FROM;
+  cluster = TO;
+  server = TO;
+  away = 0;
+  agents = [];
   answer = async () => await Promise.resolve(undefined);
 });
 afterEach(async () => {

@@ -6,7 +6,8 @@ import { type Report, reportPatch } from '../plan/kubeadm-signal.ts';
 import type { Survey } from '../plan/preflight.ts';
 import { markdownOf, reportOf } from './report.ts';
 
-const [OLD, NEW] = ['v1.36.2', 'v1.36.3'];
+const OLD = 'v1.36.2';
+const NEW = 'v1.36.3';
 
 function facts(name: string, version: string): HostFacts {
   const role = name.startsWith('cp') ? 'controlPlane' : 'worker';

@@ -96,7 +96,9 @@ test('a second outage does not count the first', async () => {
   const clock = new FakeClock();
   const busy = Array.from({ length: 20_000 }, () => 'busy=kubeadm, process 12');
   const [session, said] = sessionWith(busy, clock);
-  const [back, awayAgain, backAgain] = [1_200_000, 1_800_000, 3_000_000];
+  const back = 1_200_000;
+  const awayAgain = 1_800_000;
+  const backAgain = 3_000_000;
   const work = async (): Promise<string> => {
     const now = clock.monotonic();
     if (now >= backAgain) return 'done';
@@ -119,7 +121,8 @@ test.each<[string, object, number]>([
     { length: 100 },
     (_, index): ManifestHost => ({ name: `w${index}`, role: 'worker', ...more }),
   );
-  let [running, greatest] = [0, 0];
+  let running = 0;
+  let greatest = 0;
   const names = await onAll(many, async ({ name }) => {
     greatest = Math.max(greatest, ++running);
     await Promise.resolve();

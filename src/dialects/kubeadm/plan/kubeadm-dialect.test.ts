@@ -12,7 +12,8 @@ import { kubeadmDialect } from './kubeadm-dialect.ts';
 import { type HostUpgrade, type HostUpgrades, type Report, reportPatch } from './kubeadm-signal.ts';
 import { newPlan, type Request } from './plan-object.ts';
 
-const [NOW, ATTEMPT] = [Date.parse('2026-11-20T08:00:00Z'), '2026-11-20T08:00:00Z'];
+const NOW = Date.parse('2026-11-20T08:00:00Z');
+const ATTEMPT = '2026-11-20T08:00:00Z';
 const REQUEST: Request = {
   version: 'v1.36.3',
   concurrent: 2,

@@ -6,7 +6,8 @@ import { nodes, type Resource } from '../../../kube/resources.ts';
 import { StatusError, TransportError } from '../../../kube/status-error.ts';
 import { nextPoolStep, type Pool, poolFindings, poolsToRoll, rollPool } from './machine-pools.ts';
 
-const [OLD, NEW] = ['1.36.2', '1.36.3'];
+const OLD = '1.36.2';
+const NEW = '1.36.3';
 const TARGET = 'v1.36.3';
 const ALL_THERE = { observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 2 };
 

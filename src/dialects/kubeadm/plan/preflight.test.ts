@@ -10,7 +10,8 @@ import { type Manifest, parseManifest } from './manifest.ts';
 import { newPlan, type Request } from './plan-object.ts';
 import { assess, type Survey } from './preflight.ts';
 
-const [OLD, NEW] = ['v1.36.2', 'v1.36.3'];
+const OLD = 'v1.36.2';
+const NEW = 'v1.36.3';
 const KUBEONE = 'kubeone.io/upgrade-in-progress';
 const REQUEST: Request = {
   version: NEW,

@@ -33,7 +33,8 @@ async function visit({
     'm.yaml',
   );
   let asked = 0;
-  let [running, together] = [0, 0];
+  let running = 0;
+  let together = 0;
   const clock = new FakeClock(0, { skipsWaits: true });
   const lines: string[] = [];
   const client = {

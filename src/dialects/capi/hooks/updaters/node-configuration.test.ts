@@ -99,7 +99,8 @@ class Scene {
     const answer = await this.can(from, to);
     const [, left = ''] = /; leaves (.*)$/.exec(answer.message ?? '') ?? [];
     if (left !== 'nothing') return left.split(', ');
-    const [current, desired] = [buildTriple({ bootstrap: from }), buildTriple({ bootstrap: to })];
+    const current = buildTriple({ bootstrap: from });
+    const desired = buildTriple({ bootstrap: to });
     return changesBetween(MACHINE_SHAPE, applyPatches(MACHINE_SHAPE, current, answer), desired).map(
       nameOf,
     );
@@ -147,7 +148,8 @@ test('a node without room for a payload: its files are claimed, and its version 
 const USERS = ['bootstrap.spec.users'];
 const argsOf = (form: string): string =>
   `bootstrap.spec.${form}Configuration.nodeRegistration.kubeletExtraArgs`;
-const [INIT, JOIN] = [argsOf('init'), argsOf('join')];
+const INIT = argsOf('init');
+const JOIN = argsOf('join');
 const args = (...list: [string, string][]): Json => ({
   nodeRegistration: { kubeletExtraArgs: list.map(([name, value]) => ({ name, value })) },
 });
@@ -282,16 +284,15 @@ describe('a change is claimed as a whole, or not at all', () => {
 
   test('nothing where another file of the list may not be changed: part of it would count as all', async () => {
     const other = { path: '/etc/other', content: 'a' };
-    const [before, after] = [
-      { files: [other] },
-      { files: [other, { path: '/etc/demo/x', content: 'b' }] },
-    ];
+    const before = { files: [other] };
+    const after = { files: [other, { path: '/etc/demo/x', content: 'b' }] };
     expect(await new Scene().left(before, after)).toEqual(FILES);
     expect(await new Scene(undefined, ['/etc/demo', '/etc/other']).left(before, after)).toEqual([]);
   });
 
   test('nothing where no Node is known', () => {
-    const [current, desired] = [buildTriple({ bootstrap: {} }), buildTriple({ bootstrap: demo() })];
+    const current = buildTriple({ bootstrap: {} });
+    const desired = buildTriple({ bootstrap: demo() });
     const answer = claimConfiguration('CanUpdateMachine', MACHINE_SHAPE, { current, desired }, []);
     expect(answer.bootstrapConfigPatch).toBeUndefined();
   });
@@ -299,7 +300,8 @@ describe('a change is claimed as a whole, or not at all', () => {
   test('nothing of other objects, whatever their fields are called', () => {
     const change = (files: Json, version: string) =>
       buildTriple({ machine: { version }, infra: files, bootstrap: files });
-    const [current, desired] = [change({}, VERSION), change(demo(), 'v1.35.1')];
+    const current = change({}, VERSION);
+    const desired = change(demo(), 'v1.35.1');
     const answer = claimConfiguration('CanUpdateMachine', MACHINE_SHAPE, { current, desired }, [
       new Scene(),
     ]);
@@ -329,7 +331,8 @@ describe('a change is claimed as a whole, or not at all', () => {
       spec: { template: { spec } },
     });
     const of = (spec: Json) => ({ bootstrapConfigTemplate: object('KubeadmConfigTemplate', spec) });
-    const [current, desired] = [of({}), of(demo())];
+    const current = of({});
+    const desired = of(demo());
     const answer = claimConfiguration('CanUpdateMachineSet', SET_SHAPE, { current, desired }, [
       scene,
     ]);
