@@ -146,7 +146,8 @@ test.each<[string, PodDisruptionBudget, string | undefined, PodTraits?]>([
 
 test('two budgets over one pod stand in the way even where each has something to spare, but for pods that do not run', () => {
   const spare = { ...ALL, desiredHealthy: 2, disruptionsAllowed: 1 };
-  const [one, two] = [of({ minAvailable: 2 }, spare), { ...of({ minAvailable: 2 }, spare) }];
+  const one = of({ minAvailable: 2 }, spare);
+  const two = { ...of({ minAvailable: 2 }, spare) };
   const other = { ...two, metadata: { ...two.metadata, name: 'also-web' } };
   const pods = [
     buildPod('p', { labels }),

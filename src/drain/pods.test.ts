@@ -3,7 +3,9 @@ import { expect, test } from 'vitest';
 import { buildPod, type PodTraits } from '../../test/support/builders/pods.ts';
 import { DEFAULT_DRAIN, type DrainOptions, judgePod, type PodVerdict, sortPods } from './pods.ts';
 
-const [EVICT, ENDING, LEFT] = ['evict', 'ending', 'left'] as const;
+const EVICT = 'evict';
+const ENDING = 'ending';
+const LEFT = 'left';
 const LOCAL = { refused: 'has data in an emptyDir volume, which would be lost' } as const;
 const BARE = { refused: 'has no controller, so nobody would create it anew' } as const;
 const LOST = {
@@ -94,12 +96,10 @@ test.each<[string, PodTraits, PodVerdict, PodVerdict]>([
 });
 
 test('pods are sorted by what becomes of them', () => {
-  const [web, ends, agent, bare] = [
-    buildPod('web'),
-    buildPod('ends', { metadata: deleted }),
-    buildPod('agent', daemon),
-    buildPod('bare', { controller: null }),
-  ];
+  const web = buildPod('web');
+  const ends = buildPod('ends', { metadata: deleted });
+  const agent = buildPod('agent', daemon);
+  const bare = buildPod('bare', { controller: null });
   const facts = { isOrphaned: () => false, ruleFor: () => undefined };
   expect(
     sortPods([web, ends, agent, bare], { ...DEFAULT_DRAIN, unmanagedPods: 'refuse' }, facts),

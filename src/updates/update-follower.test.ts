@@ -19,7 +19,9 @@ import { CHECK_ANNOTATION, statusOf } from './status.ts';
 import { UpdateFollower, type UpdateParts } from './update-follower.ts';
 
 const NEVER = new AbortController().signal;
-const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
+const MINUTE = 60_000;
+const HOUR = 3_600_000;
+const DAY = 86_400_000;
 const SHA = 'ab'.repeat(32);
 const START = Date.UTC(2027, 0, 1);
 const ALWAYS = {
@@ -409,7 +411,8 @@ test.each([-DAY, DAY])(
 
 test('two leaders at the seam of an election create one Plan, and agree on it', async () => {
   follow(await offering(() => indexOf('v1.36.1+k0s.0')));
-  const [first, second] = [lead(), lead()];
+  const first = lead();
+  const second = lead();
   await Promise.allSettled([first.follow(), second.follow()]);
   const { id } = api.read(plans, PLAN_NAME).spec;
   api.change(plans, PLAN_NAME, (plan) => ({

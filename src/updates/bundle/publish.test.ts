@@ -238,7 +238,8 @@ test('an archive writes nothing beside what it may', async () => {
 
 test('a place that cannot be written is no bug of Refit', async () => {
   await publish();
-  const [out, plain] = [join(at, 'out'), join(at, 'plain')];
+  const out = join(at, 'out');
+  const plain = join(at, 'plain');
   await writeFile(plain, '');
   const lineOf = async (
     directory: string,

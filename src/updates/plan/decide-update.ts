@@ -59,7 +59,8 @@ export interface UpdateFacts {
 
 export function decideUpdate(facts: UpdateFacts): UpdateDecision {
   const { release, plan, phaseOf } = facts;
-  const [wanted, lowest] = [parseVersion(release.version), lowestOf(facts.versions)];
+  const wanted = parseVersion(release.version);
+  const lowest = lowestOf(facts.versions);
   if (!wanted || !lowest)
     return none('VersionUnknown', 'the controllers report no version that Refit can read');
   const origin = plan && originOf(plan);
@@ -147,7 +148,8 @@ const REPORT_MS = 120_000;
 /** The Plan for this release has ended, and something runs an older version all the same. */
 function leftBehind(facts: UpdateFacts, plan: Plan): UpdateDecision | undefined {
   const { release, versions, now } = facts;
-  const [wanted, lowest] = [parseVersion(release.version), lowestOf(versions)];
+  const wanted = parseVersion(release.version);
+  const lowest = lowestOf(versions);
   if (!wanted || !lowest) return undefined;
   const worker = workerBehind(facts, wanted);
   const isControllerBehind = compareVersions(lowest.version, wanted) < 0;

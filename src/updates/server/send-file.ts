@@ -25,7 +25,8 @@ export class BlockCache {
 
 async function readBlock(path: string, index: number): Promise<Buffer> {
   await using handle = await open(path);
-  const [buffer, position] = [Buffer.allocUnsafeSlow(BLOCK_BYTES), index * BLOCK_BYTES];
+  const buffer = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  const position = index * BLOCK_BYTES;
   const { bytesRead } = await handle.read({ buffer, position });
   return buffer.subarray(0, bytesRead);
 }

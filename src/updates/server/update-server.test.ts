@@ -20,7 +20,8 @@ const BYTES = Buffer.from(
   Array.from({ length: 2_500_000 }, (_, index) => (index * 7 + (index >> 8)) % 256),
 );
 const SHA = createHash('sha256').update(BYTES).digest('hex');
-const [OLD, NEW] = ['v1.36.3+k0s.0', 'v1.37.1+k0s.0'];
+const OLD = 'v1.36.3+k0s.0';
+const NEW = 'v1.37.1+k0s.0';
 const OLDER: Published = { version: OLD, bytes: Buffer.from('older') };
 
 let directory = '';
@@ -257,7 +258,8 @@ test('a link out of the folder of files is not followed', async () => {
   await writeFile(join(outside, 'secret'), 'secret');
   const files = join(directory, 'files');
   await mkdir(files, { recursive: true });
-  const [linked, absent] = ['a'.repeat(64), 'b'.repeat(64)];
+  const linked = 'a'.repeat(64);
+  const absent = 'b'.repeat(64);
   await symlink(join(outside, 'secret'), join(files, linked));
   for (const hash of [linked, absent])
     expect((await fetch(`${server.url}/files/${hash}/x`)).status).toBe(404);
