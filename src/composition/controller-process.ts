@@ -75,7 +75,8 @@ export interface ControllerProcess {
 }
 
 const READYZ_TIMEOUT_MS = 5000;
-const [FORBIDDEN_MS, FORBIDDEN_PAUSE_MS] = [5_000, 1_000];
+const FORBIDDEN_MS = 5_000;
+const FORBIDDEN_PAUSE_MS = 1_000;
 /** Between two looks whether UpgradePolicies can be read by now. */
 const LOOK_AGAIN_MS = 60_000;
 /** Enough to keep an API server busy. The first wave of a large plan would send thousands at once. */

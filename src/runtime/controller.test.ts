@@ -103,7 +103,8 @@ test('a key that fails is retried until it succeeds', async () => {
 });
 
 test('as many keys as workers, and no key twice', async () => {
-  const [running, most] = [new Set<string>(), { count: 0 }];
+  const running = new Set<string>();
+  const most = { count: 0 };
   const gate = Promise.withResolvers<void>();
   const rig = start(async (key) => {
     expect(running.has(key)).toBe(false);

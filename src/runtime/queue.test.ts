@@ -148,7 +148,8 @@ test('whatever is added in whatever order: no key is at work twice at once, and 
       async (steps, efforts) => {
         const { queue, clock } = rig();
         const working = new Set<string>();
-        const [wished, begun] = [new Map<string, number>(), new Map<string, number>()];
+        const wished = new Map<string, number>();
+        const begun = new Map<string, number>();
         let turn = 0;
         const work = async (): Promise<void> => {
           for (let key = await queue.next(); key !== undefined; key = await queue.next()) {

@@ -47,7 +47,8 @@ describe('the real clock', () => {
   test('a wait that is too long for one timer ends when it is over, and can be cancelled until then', () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
-    const [kept, cancelled] = [vi.fn(), vi.fn()];
+    const kept = vi.fn();
+    const cancelled = vi.fn();
     const month = 30 * 24 * 3_600_000;
     systemClock.schedule(month, kept);
     const cancel = systemClock.schedule(month, cancelled);

@@ -84,10 +84,8 @@ export function isoTime(ms: number): string {
   return `${date}-${pad(day)}T${time}.${pad(ms % 1000, 3)}Z`;
 }
 
-const [FIRST_MS, LAST_MS] = [
-  Date.parse('0000-01-01T00:00:00Z'),
-  Date.parse('9999-12-31T23:59:59Z'),
-];
+const FIRST_MS = Date.parse('0000-01-01T00:00:00Z');
+const LAST_MS = Date.parse('9999-12-31T23:59:59Z');
 
 /** RFC 3339 in UTC with seconds, as `metav1.Time`. Years have four digits: what nodes write leads to other ones. */
 export function rfc3339(ms: number): string {

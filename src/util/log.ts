@@ -57,11 +57,13 @@ const REPEAT_MS = 60_000;
 
 /** For logs of retries: true for a text that differs from the last one, or once a minute. */
 export function sparingly(clock: Pick<Clock, 'monotonic'>): (text: string) => boolean {
-  let [last, at] = ['', 0];
+  let last = '';
+  let at = 0;
   return (text) => {
     const now = clock.monotonic();
     if (text === last && now - at < REPEAT_MS) return false;
-    [last, at] = [text, now];
+    last = text;
+    at = now;
     return true;
   };
 }

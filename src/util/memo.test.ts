@@ -8,7 +8,9 @@ test('each object is computed once, whatever comes out', () => {
     asked.push(key);
     return key.name;
   });
-  const [a, b, none] = [{ name: 'a' }, { name: 'a' }, {}];
+  const a = { name: 'a' };
+  const b = { name: 'a' };
+  const none = {};
   expect([a, b, none, a, none].map(nameOf)).toEqual(['a', 'a', undefined, 'a', undefined]);
   expect(asked).toEqual([a, b, none]);
 });
@@ -19,7 +21,8 @@ test('an object and a text are computed once', () => {
     asked.push(text);
     return key.name + text;
   });
-  const [a, b] = [{ name: 'a' }, { name: 'b' }];
+  const a = { name: 'a' };
+  const b = { name: 'b' };
   expect([joined(a, '1'), joined(a, '2'), joined(b, '1'), joined(a, '1')]).toEqual([
     'a1',
     'a2',
@@ -35,7 +38,9 @@ test('an object is computed anew when an input is another one, or one more or le
     asked.push(inputs.length);
     return inputs.length;
   });
-  const [key, a, b] = [{}, {}, {}];
+  const key = {};
+  const a = {};
+  const b = {};
   const inputs = [[a], [a], [b], [b, undefined], [b, undefined], [], [], [b]];
   expect(inputs.map((each) => countOf(key, each))).toEqual([1, 1, 1, 2, 2, 0, 0, 1]);
   expect(asked).toEqual([1, 1, 2, 0, 1]);

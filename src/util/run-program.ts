@@ -14,8 +14,10 @@ export interface ShellResult {
 
 /** Exit code of a program that was ended here; ssh's for its own errors. */
 export const BROKEN = 255;
-/** Somebody may own a host: it must neither fill our memory, nor hold us for ever. A step may wait half an hour for another. */
-const [MOST_CHARACTERS, PATIENCE_MS] = [1024 * 1024, 2 * 3_600_000];
+/** An attacker may control a host, and its output must not fill our memory. */
+const MOST_CHARACTERS = 1024 * 1024;
+/** No host may hold us for ever. A step may wait half an hour for another. */
+const PATIENCE_MS = 2 * 3_600_000;
 
 export interface ProgramOptions {
   readonly input?: string;

@@ -48,12 +48,14 @@ export function compareVersions(a: Version, b: Version): number {
 
 /** The same for texts. NaN if one is no version: then `<`, `===` and `>=` are all false. */
 export function compareVersionTexts(a?: string, b?: string): number {
-  const [left, right] = [parseVersion(a), parseVersion(b)];
+  const left = parseVersion(a);
+  const right = parseVersion(b);
   return left && right ? compareVersions(left, right) : Number.NaN;
 }
 
 function compareNaturally(a: string, b: string): number {
-  const [left, right] = [padded(a), padded(b)];
+  const left = padded(a);
+  const right = padded(b);
   if (left === right) return 0;
   return left < right ? -1 : 1;
 }

@@ -22,7 +22,8 @@ export function equallyPrecise(a: Version, b: Version): [Version, Version] {
 
 /** True if a kubelet or API server that reports `found` is surely older than `release`; false if a version cannot be read. */
 export function isOlder(found: string | undefined, release: string): boolean {
-  const [reported, wanted] = [parseVersion(found), parseVersion(release)];
+  const reported = parseVersion(found);
+  const wanted = parseVersion(release);
   return (
     reported !== undefined &&
     wanted !== undefined &&

@@ -232,7 +232,8 @@ function controllerFindings(
 
 /** False if API servers cannot have this version before the kubelet moves, or if it cannot be read. */
 export function canStay(kubelet: string | undefined, servers: string): boolean {
-  const [now, next] = [parseVersion(kubelet), parseVersion(servers)];
+  const now = parseVersion(kubelet);
+  const next = parseVersion(servers);
   return now !== undefined && next !== undefined && next.minor - now.minor <= allowedBehind(now);
 }
 

@@ -18,8 +18,10 @@ interface CredentialsFlags extends ClusterFlags {
 
 /** Of the names of nodes (RFC 1123 subdomain). They become part of manifests. */
 const NAME = /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/;
-/** The API server accepts no shorter certificate, and no more seconds than 32 bits hold. */
-const [LEAST_MS, MOST_MS] = [600_000, 596_523 * 3_600_000];
+/** The API server accepts no certificate that is valid for a shorter time. */
+const LEAST_MS = 600_000;
+/** The API server accepts no more seconds than 32 bits hold; this is the greatest number of whole hours below that. */
+const MOST_MS = 596_523 * 3_600_000;
 
 /** An exec plugin's caller asks for the next certificate when this part of the time is over. */
 const USED_PART = 0.8;

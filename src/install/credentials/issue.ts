@@ -62,7 +62,8 @@ async function certificateOf(name: string, { client, clock, abort }: IssueParts)
 }
 
 /** Object identifiers (RFC 5280, RFC 5758). */
-const [COMMON_NAME, ECDSA_WITH_SHA256] = ['2.5.4.3', '1.2.840.10045.4.3.2'];
+const COMMON_NAME = '2.5.4.3';
+const ECDSA_WITH_SHA256 = '1.2.840.10045.4.3.2';
 
 /** A key and its request (PKCS #10, RFC 2986), both in PEM, for a client that Kubernetes shall know as `user`. */
 function requestFor(user: string): { readonly key: string; readonly request: string } {

@@ -22,7 +22,8 @@ const USERS = [
 
 test.each(USERS)('%s: the copy means what the original means', async (_what, user) => {
   for (const folder of ['from', 'to']) mkdirSync(join(directory, folder), { recursive: true });
-  const [from, to] = [join(directory, 'from', 'config'), join(directory, 'to', 'config')];
+  const from = join(directory, 'from', 'config');
+  const to = join(directory, 'to', 'config');
   const text = `
 apiVersion: v1
 kind: Config

@@ -270,7 +270,8 @@ type RunningK0s = FoundService & ReturnType<typeof describe> & OwnAgentFacts;
 
 /** The one whose status socket answers. Throws REFIT_INSTALL when there is none, or more than one. */
 async function findK0s(): Promise<RunningK0s> {
-  const [found, faults]: [RunningK0s[], string[]] = [[], []];
+  const found: RunningK0s[] = [];
+  const faults: string[] = [];
   for (const service of findServices()) {
     const answer = await askService(service.statusSocket, STATUS_TIMEOUT_MS).catch(
       (error: unknown) => {

@@ -29,7 +29,8 @@ export async function ownProgram() {
       agent: [BINARY, `--node-options=${AGENT_FLAGS.join(' ')}`],
       isOneFile: true,
     };
-  const [node, script] = [await realpath(process.execPath), await realpath(process.argv[1] ?? '')];
+  const node = await realpath(process.execPath);
+  const script = await realpath(process.argv[1] ?? '');
   await assertOwnedByRoot(node);
   await assertOwnedByRoot(script);
   // A later Node.js may not know it any more, and would refuse to start.
