@@ -69,7 +69,8 @@ function flakyOnes(modules: readonly TestModule[]): string[] {
     .filter((test) => test.diagnostic()?.flaky)
     .map((test) => {
       const [error] = test.result().errors ?? [];
-      const [said = '', at = ''] = [error?.message, error?.stacks?.[0]?.line?.toString()];
+      const said = error?.message ?? '';
+      const at = error?.stacks?.[0]?.line?.toString() ?? '';
       const name = `${test.module.relativeModuleId}${at && `:${at}`} > ${test.fullName}`;
       return `${name}${said && `: ${said.replaceAll(/\s+/g, ' ')}`}`;
     });

@@ -145,13 +145,11 @@ function resultOf(
   );
   const withStatus = (status: string): typeof mutants =>
     mutants.filter((mutant) => mutant.status === status);
-  const [killed, timedOut, survived, uncovered, untried] = [
-    withStatus('Killed'),
-    withStatus('Timeout'),
-    withStatus('Survived'),
-    withStatus('NoCoverage'),
-    withStatus('Ignored'),
-  ];
+  const killed = withStatus('Killed');
+  const timedOut = withStatus('Timeout');
+  const survived = withStatus('Survived');
+  const uncovered = withStatus('NoCoverage');
+  const untried = withStatus('Ignored');
   const missed = [...survived, ...uncovered];
   const noticed = killed.length + timedOut.length;
   const score = (100 * noticed) / Math.max(1, noticed + missed.length);

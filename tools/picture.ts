@@ -7,7 +7,9 @@ import { text } from 'node:stream/consumers';
 import { runMain } from './main.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const [COLUMN, LINE, MARGIN] = [8.4, 20, 20];
+const COLUMN = 8.4;
+const LINE = 20;
+const MARGIN = 20;
 const STYLE =
   'font: 14px ui-monospace, Menlo, Consolas, monospace; white-space: pre; fill: #d7dde5';
 

@@ -97,11 +97,9 @@ function callFigures({ plans, nodes }: CattleRun): Figure[] {
 }
 
 function processFigures({ plans, starts, nodes }: CattleRun): Figure[] {
-  const [ours, client, script] = [
-    median(starts.ours),
-    median(starts.client),
-    median(starts.script),
-  ];
+  const ours = median(starts.ours);
+  const client = median(starts.client);
+  const script = median(starts.script);
   return [
     {
       key: 'cattle.peakRssMiB',

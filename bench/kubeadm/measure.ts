@@ -17,7 +17,8 @@ const HOSTS = 100;
 /** Of the machines, which stand for ten hosts each. */
 const ROLES = ['controlPlane', ...Array.from({ length: 9 }, () => 'worker' as const)] as const;
 const ROUNDS = 3;
-const [FROM, TO] = ['v1.36.2', 'v1.36.3'];
+const FROM = 'v1.36.2';
+const TO = 'v1.36.3';
 
 interface SurveyParts {
   readonly directory: string;
@@ -102,7 +103,8 @@ async function survey(
   clock: Clock,
 ): Promise<void> {
   await using shells = await openShells(manifest.ssh);
-  const [began, before] = [clock.monotonic(), await busySeconds()];
+  const began = clock.monotonic();
+  const before = await busySeconds();
   await work(manifest, shells);
   const took = (clock.monotonic() - began) / 1000;
   seconds.push(took);
@@ -117,7 +119,8 @@ async function busySeconds(): Promise<number> {
 }
 
 function findings(probe: Survey, bare: Survey): Findings {
-  const [ours, theirs] = [median(probe.seconds), median(bare.seconds)];
+  const ours = median(probe.seconds);
+  const theirs = median(bare.seconds);
   const rounds = `${HOSTS} hosts of this machine, median of ${ROUNDS} rounds`;
   return {
     figures: [

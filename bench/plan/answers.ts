@@ -18,7 +18,9 @@ export function watchAnswers(
   clock: Clock,
   abort: AbortSignal,
 ): Answers {
-  let [last, longest, count] = [Number.NaN, Number.NaN, 0];
+  let last = Number.NaN;
+  let longest = Number.NaN;
+  let count = 0;
   const follow = async (): Promise<void> => {
     while (!abort.aborted) {
       const answered = await ask().then(

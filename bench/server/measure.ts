@@ -40,7 +40,8 @@ export async function measureServer(parts: ServerParts): Promise<Findings> {
   const directory = join(parts.directory, 'server');
   for (const folder of ['logs', 'pids']) await mkdir(join(directory, folder), { recursive: true });
   const hash = await publish(directory, parts.abort);
-  const [refitPort, nginxPort] = [await freePort(), await freePort()];
+  const refitPort = await freePort();
+  const nginxPort = await freePort();
   const served = join(directory, 'releases');
   const serve = [REFIT, 'serve', served, '--address', `127.0.0.1:${refitPort}`];
   const start = async (
@@ -105,7 +106,8 @@ async function peakMiB(pid: number): Promise<number> {
 }
 
 function findings(refit: Contender, nginx: Contender, peak: number): Findings {
-  const [ours, theirs] = [median(refit.rates), median(nginx.rates)];
+  const ours = median(refit.rates);
+  const theirs = median(nginx.rates);
   const what = `${CLIENTS} ranges of ${RANGE_BYTES / MIB} MiB at once from a file of ${FILE_BYTES / MIB} MiB`;
   const rates = ({ rates: all }: Contender): string => all.map(formatNumber).join(', ');
   return {

@@ -137,7 +137,8 @@ const lengthOf = ({ from, to }: Span): number => to - from;
 
 /** Milliseconds in which at least one of the spans is. */
 function covered(spans: readonly Span[]): number {
-  let [sum, end] = [0, Number.NEGATIVE_INFINITY];
+  let sum = 0;
+  let end = Number.NEGATIVE_INFINITY;
   for (const { from, to } of spans.toSorted((a, b) => a.from - b.from)) {
     sum += Math.max(0, to - Math.max(from, end));
     end = Math.max(end, to);
@@ -155,7 +156,8 @@ async function timed(
   options: RunOptions,
   clock: Clock,
 ): Promise<Measured> {
-  const [from, began] = [clock.now(), clock.monotonic()];
+  const from = clock.now();
+  const began = clock.monotonic();
   const { ok, stderr } = await run(
     'bash',
     ['-c', 'TIMEFORMAT="%U %S"; time "$@"', 'bash', ...command],

@@ -112,10 +112,8 @@ test('history beyond its limit is forgotten without a compaction', async () => {
   await start({ eventHistory: 3 });
   const first = await createNodes('a');
   const last = await createNodes('b', 'c', 'd', 'e', 'f', 'g', 'h');
-  const [old, recent] = [
-    await watch(`resourceVersion=${first}`),
-    await watch(`resourceVersion=${last}`),
-  ];
+  const old = await watch(`resourceVersion=${first}`);
+  const recent = await watch(`resourceVersion=${last}`);
   await createNodes('i');
   await vi.waitFor(() => expect(recent.events).toHaveLength(1), 60_000);
   await vi.waitFor(

@@ -166,7 +166,8 @@ export class Collection {
   /** Changes after `revision`, oldest first. */
   since(revision: number): readonly Change[] {
     const log = this.#log;
-    let [low, high] = [0, log.length];
+    let low = 0;
+    let high = log.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if ((log[middle]?.revision ?? 0) > revision) high = middle;

@@ -184,7 +184,8 @@ function minorOf(version: string): number {
 }
 
 function isOlder(version: string, than: string): boolean {
-  const [a, b] = [parseVersion(version), parseVersion(than)];
+  const a = parseVersion(version);
+  const b = parseVersion(than);
   return a !== undefined && b !== undefined && compareVersions(a, b) < 0;
 }
 

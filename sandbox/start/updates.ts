@@ -81,7 +81,8 @@ async function createConfig(
 ): Promise<void> {
   const all = { discovery: { selector: {} } };
   const targets = { controllers: all, workers: { ...all, limits: { concurrent } } };
-  const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'UpdateConfig'];
+  const apiVersion = 'autopilot.k0sproject.io/v1beta2';
+  const kind = 'UpdateConfig';
   const spec = {
     updateServer,
     upgradeStrategy: ALWAYS,

@@ -41,12 +41,14 @@ test('an agent starts with the flags that keep it small', () => {
 });
 
 test('an agent forgets the YAML parser once it has read its kubeconfig, and never loads perf_hooks', () => {
-  const [watch, kubeconfig] = [join(directory, 'watch.cjs'), join(directory, 'kubeconfig')];
+  const watch = join(directory, 'watch.cjs');
+  const kubeconfig = join(directory, 'kubeconfig');
   writeFileSync(
     watch,
     "process.on('exit', () => console.log([...Object.keys(require.cache), ...process.moduleLoadList].join('\\n')));\n",
   );
-  const [name, cluster] = ['c', { server: 'https://127.0.0.1:1' }];
+  const name = 'c';
+  const cluster = { server: 'https://127.0.0.1:1' };
   const parts = { clusters: [{ name, cluster }], users: [{ name, user: { token: 't' } }] };
   const context = `current-context: c\ncontexts: [{ name: c, context: { cluster: c, user: c } }]\n`;
   const lists = Object.entries(parts).map(([key, list]) => `${key}: ${JSON.stringify(list)}\n`);

@@ -20,10 +20,8 @@ export function withoutUnloaded(program: Buffer): Buffer {
   if (program.subarray(0, 6).toString('hex') !== MAGIC) {
     throw new RefitError('REFIT_FILE', 'not a 64-bit little-endian ELF file');
   }
-  const [size, count] = [
-    program.readUInt16LE(HEADER.programSize),
-    program.readUInt16LE(HEADER.programCount),
-  ];
+  const size = program.readUInt16LE(HEADER.programSize);
+  const count = program.readUInt16LE(HEADER.programCount);
   const table = Number(program.readBigUInt64LE(HEADER.programs));
   const ends = Array.from({ length: count }, (_, index) => {
     const at = table + index * size;
