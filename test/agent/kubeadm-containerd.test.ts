@@ -27,7 +27,8 @@ import {
 import { parseManifest } from '../../src/dialects/kubeadm/plan/manifest.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
-const [OLD, NEW] = ['v2.3.2', 'v2.3.3'];
+const OLD = 'v2.3.2';
+const NEW = 'v2.3.3';
 const VERSION = 'v1.36.3';
 const manifest = parseManifest(
   `{version: ${VERSION}, hosts: [{name: cp1, role: controlPlane}], binaries: {kubeadm: {path: /k8s}, kubelet: {path: /k8s}},

@@ -22,8 +22,10 @@ import { run } from '../../tools/controlplane/run.ts';
 import { must } from '../../tools/release/commands.ts';
 import { leftOut } from '../support/left-out.ts';
 
-/** The last one needs a package that no repository has. */
-const [OLD, NEW, LACKING] = ['v1.36.2', 'v1.36.3', 'v1.36.4'];
+const OLD = 'v1.36.2';
+const NEW = 'v1.36.3';
+/** This version needs a package that no repository has. */
+const LACKING = 'v1.36.4';
 const manifest = parseManifest(
   `{version: ${NEW}, hosts: [{name: w1, role: worker}, {name: cp1, role: controlPlane}], binaries: {kubeadm: {path: /none}, kubelet: {path: /none}}}`,
   'm.yaml',

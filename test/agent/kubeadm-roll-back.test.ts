@@ -12,7 +12,8 @@ import {
 } from '../../src/dialects/kubeadm/host/scripts.ts';
 import { run } from '../../tools/controlplane/run.ts';
 
-const [OLD, NEW] = ['v1.35.2', 'v1.36.3'];
+const OLD = 'v1.35.2';
+const NEW = 'v1.36.3';
 let root = '';
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'refit-host-'));

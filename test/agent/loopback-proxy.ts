@@ -35,11 +35,9 @@ export async function startLoopbackProxy({
   refuses,
   identity,
 }: ProxyTraits): Promise<LoopbackProxy> {
-  const [asked, credentials, sockets] = [
-    [] as string[],
-    [] as (string | undefined)[],
-    new Set<Socket>(),
-  ];
+  const asked = [] as string[];
+  const credentials = [] as (string | undefined)[];
+  const sockets = new Set<Socket>();
   const note = ({ method, url, headers }: IncomingMessage): void => {
     asked.push(`${method} ${url}`);
     credentials.push(headers['proxy-authorization']);

@@ -87,7 +87,8 @@ test.each<[string, Case]>([
 
 test('on a controller whose ControlNode is deleted, and not registered again, the cordon goes all the same', async () => {
   const { admin, kubeconfig } = cluster;
-  const [name, node] = [`own${++count}`, `own${count}-node`];
+  const name = `own${++count}`;
+  const node = `own${count}-node`;
   const serviceFlags = ['--enable-worker', `--kubelet-extra-args=--hostname-override=${node}`];
   await using rig = await Rig.start({ name, role: 'controller', admin, kubeconfig, serviceFlags });
   await admin.create(nodes, { metadata: { name: node } });

@@ -28,12 +28,10 @@ test('no handshake, no request, a head without end, and a body without end: cut 
   await using rig = await ExtensionRig.start();
   const { hostname, port } = new URL(rig.extension.url);
   const silent = connectTcp(Number(port), hostname).on('error', () => undefined);
-  const [idle, head, body, http2] = [
-    rig.connect(),
-    rig.connect(),
-    rig.connect(),
-    rig.connect({ ALPNProtocols: ['h2'] }),
-  ];
+  const idle = rig.connect();
+  const head = rig.connect();
+  const body = rig.connect();
+  const http2 = rig.connect({ ALPNProtocols: ['h2'] });
   await Promise.all(
     [idle, head, body, http2].map(async (socket) => {
       await once(socket, 'secureConnect');

@@ -23,7 +23,8 @@ attackAsNobody.each([
   ],
 ])('%s that another user started is never the service', async (_name, mode, first) => {
   await using attacker = await Attacker.arrive();
-  const [program, socket] = [join(attacker.directory, 'k0s'), join(attacker.directory, 's')];
+  const program = join(attacker.directory, 'k0s');
+  const socket = join(attacker.directory, 's');
   await copyFile(process.execPath, program);
   await chmod(program, mode);
   await writeFile(join(attacker.directory, 'worker'), first + FAKE);

@@ -50,7 +50,8 @@ const ssh = () => ({ port: server.port, identityFile: at('key'), knownHostsFile:
 
 /** Arguments of a run against this host; no API server is there. */
 async function refit(verb: 'plan' | 'apply'): Promise<string[]> {
-  const [sha256, path] = ['0'.repeat(64), '/none'];
+  const sha256 = '0'.repeat(64);
+  const path = '/none';
   const binaries = { kubeadm: { path, sha256 }, kubelet: { path, sha256 } };
   await writeFile(
     at('manifest.json'),

@@ -14,7 +14,8 @@ import { type ManifestHost, parseManifest } from '../../src/dialects/kubeadm/pla
 import { run } from '../../tools/controlplane/run.ts';
 
 const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
-const [OLD, NEW] = ['v1.36.2', 'v1.36.3'];
+const OLD = 'v1.36.2';
+const NEW = 'v1.36.3';
 
 let root = '';
 let scripts = '';

@@ -75,7 +75,8 @@ test.each(RACES)('%s: it comes at %s', async (beside, step) => {
   await node.end();
   // Whoever was faster: the host runs one of the two versions. Theirs may still restart it after ours has failed the signal.
   await node.until(async () => expect([OLD, NEW]).toContain(await node.host.version()));
-  const [version, status] = [await node.host.version(), node.statuses.at(-1)];
+  const version = await node.host.version();
+  const status = node.statuses.at(-1);
   if (status === 'Completed') expect(version).toBe(NEW);
   // The way back is never the version that was wanted.
   const wayBack = await node.installed('.previous').catch(() => old);

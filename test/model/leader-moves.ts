@@ -32,7 +32,8 @@ interface Told {
 }
 
 /** Leaders do nothing with resourceVersions but compare them: one stands for all that are old. */
-const [OLD, NEWEST] = [1, 2];
+const OLD = 1;
+const NEWEST = 2;
 
 /** A content by number, and whether it is the newest. */
 type Seen = readonly [content: number, version: number];

@@ -6,8 +6,10 @@ import type { Mistake } from './mistakes.ts';
 
 /** The page with the lines between `<!-- name -->` and `<!-- /name -->` replaced; throws where it lacks these marks. */
 export function withTable(page: string, name: string, rows: readonly string[]): string {
-  const [open, close] = [`<!-- ${name} -->\n`, `<!-- /${name} -->`];
-  const [from, to] = [page.indexOf(open), page.indexOf(close)];
+  const open = `<!-- ${name} -->\n`;
+  const close = `<!-- /${name} -->`;
+  const from = page.indexOf(open);
+  const to = page.indexOf(close);
   if (from < 0 || to < from) throw new Error(`no place for ${name}`);
   return `${page.slice(0, from + open.length)}${rows.join('\n')}\n${page.slice(to)}`;
 }

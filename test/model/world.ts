@@ -314,7 +314,8 @@ export class World implements Model {
       const { spec, status } = seen;
       const versions = spec.commands.map(({ k0supdate }) => k0supdate?.version ?? '');
       const { abort, retries } = readControls(seen);
-      const [isAborted, triedAgain] = [abort !== undefined, [...retries.keys()]];
+      const isAborted = abort !== undefined;
+      const triedAgain = [...retries.keys()];
       return {
         run: spec.id,
         versions,

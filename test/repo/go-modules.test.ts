@@ -12,7 +12,8 @@ function librariesIn(text: string): Map<string, string> {
 
 /** Libraries that both have in different versions. */
 function differing(first: string, second: string): string[] {
-  const [own, other] = [librariesIn(first), librariesIn(second)];
+  const own = librariesIn(first);
+  const other = librariesIn(second);
   return [...own]
     .filter(([path, version]) => (other.get(path) ?? version) !== version)
     .map(([path]) => path);

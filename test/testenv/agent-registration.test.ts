@@ -177,7 +177,8 @@ test.each([
 
 test('the service gives mode, Node name and bundle directory; a bundle is signalled on that Node', async () => {
   await installKinds();
-  const [name, node] = ['reg-both', 'reg-both-edge'];
+  const name = 'reg-both';
+  const node = 'reg-both-edge';
   const rights = await readFile('deploy/rbac-controlnode-workloads.yaml', 'utf8');
   await apply(rights.replaceAll('CONTROL_NODE', name).replaceAll('NODE', node));
   await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: node } });

@@ -158,7 +158,8 @@ const CASES: readonly (readonly [string, Plan, string])[] = [
 test.each(CASES)(
   '%s: one reason on the Plan, one Event, one line of the status, no node touched',
   async (_name, plan, message) => {
-    const [before, start] = [await targets(), await endOfAudit()];
+    const before = await targets();
+    const start = await endOfAudit();
     expect(await applyPlan(plan)).toBe('');
     const read = async (): Promise<Plan> => await admin.get(plans, plan.metadata.name);
     await expect.poll(async () => (await read()).status?.state, PATIENCE).toBe('Warning');
@@ -192,7 +193,8 @@ test('a platform without any URL is refused by the API server, which names the f
 });
 
 test('a valid plan touches its first target: the checks above would find it', async () => {
-  const [before, start] = [await targets(), await endOfAudit()];
+  const before = await targets();
+  const start = await endOfAudit();
   expect(await applyPlan(planOf({}))).toBe('');
   const signal = async (): Promise<unknown> =>
     (await admin.get(controlNodes, 'bad-input-c1')).metadata.annotations?.[SIGNAL_DATA_ANNOTATION];

@@ -159,7 +159,8 @@ async function followNodes(
   const informer = createInformer<Node>(admin, nodes, { labelSelector: 'pool=both' });
   const seen = { both: [] as string[], worked: new Set<string>() };
   const note = (node: Node): void => {
-    const [claim, signaller] = [claimOn(node), signallerOf(node)];
+    const claim = claimOn(node);
+    const signaller = signallerOf(node);
     if (claim !== undefined && signaller !== undefined) seen.both.push(node.metadata.name);
     if (claim !== undefined) seen.worked.add(`cattle ${node.metadata.name}`);
     if (signaller !== undefined) seen.worked.add(`k0s ${node.metadata.name}`);

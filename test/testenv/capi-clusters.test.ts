@@ -32,8 +32,9 @@ import { runRefit } from './refit-process.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
 const ROLE = 'deploy/rbac-capi-clusters.yaml';
-/** The Node of each of these Machines is worker1 of its own cluster. */
-const [HERE, THERE] = [machineOf('worker1'), 'machine-of-the-other-worker1'];
+// The Node of each of these Machines is worker1 of its own cluster.
+const HERE = machineOf('worker1');
+const THERE = 'machine-of-the-other-worker1';
 const OTHER = 'other';
 const namespace = 'default';
 

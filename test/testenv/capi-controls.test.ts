@@ -17,7 +17,8 @@ import { runRefit } from './refit-process.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
 const POLICY = 'capi-orders';
-const [PAUSED, ABORTED] = ['worker1', 'worker2'] as const;
+const PAUSED = 'worker1';
+const ABORTED = 'worker2';
 
 let scene: MachineCluster;
 

@@ -14,7 +14,9 @@ import {
 } from '../support/capi/machine-cluster.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
-const [NAMESPACE, NODE, CLUSTER] = ['default', 'worker1', 'stand-in'];
+const NAMESPACE = 'default';
+const NODE = 'worker1';
+const CLUSTER = 'stand-in';
 const IN = { namespace: NAMESPACE };
 const SKIP = 'cluster.x-k8s.io/skip-remediation';
 /** By name: their labels. */

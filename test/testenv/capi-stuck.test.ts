@@ -38,7 +38,8 @@ const failed = async (): Promise<string> =>
   await driveUpdate(scene.manager('h2'), wanted).then(String, messageOf);
 
 async function allow(): Promise<void> {
-  const [role, binding] = [`clusterrole/${RIGHT}`, `clusterrolebinding/${RIGHT}`];
+  const role = `clusterrole/${RIGHT}`;
+  const binding = `clusterrolebinding/${RIGHT}`;
   onTestFinished(async () => void (await kubectlAs('admin', ['delete', role, binding])));
   await kubectlAs('admin', [
     'create',

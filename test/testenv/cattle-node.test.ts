@@ -17,7 +17,8 @@ import { apply, controlPlane, kubectlAs } from './control-plane.ts';
 import { clientOf } from './drain-stage.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 200 };
-const [OLD, NEW] = ['v1.36.2-k3s1', 'v1.36.3-k3s1'];
+const OLD = 'v1.36.2-k3s1';
+const NEW = 'v1.36.3-k3s1';
 const DRAIN_RIGHTS = 'deploy/rbac-cattle-drain.yaml';
 const NAMES = ['machine-a', 'machine-b'];
 /** Swaps the file; before that, it waits for a reboot once. */

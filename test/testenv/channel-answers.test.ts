@@ -40,7 +40,8 @@ beforeAll(async () => {
     restartDelayMs: 0,
     environment,
   });
-  const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'ControlNode'];
+  const apiVersion = 'autopilot.k0sproject.io/v1beta2';
+  const kind = 'ControlNode';
   await cluster.client.create(controlNodes, { apiVersion, kind, metadata: { name: 'c1' } });
   const status = { k0sVersion: RUNS, addresses: [] };
   await cluster.client.patch(
@@ -97,7 +98,8 @@ async function follow(
 ): Promise<string> {
   const name = `row-${++count}`;
   scripts.set(name, script);
-  const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'UpdateConfig'];
+  const apiVersion = 'autopilot.k0sproject.io/v1beta2';
+  const kind = 'UpdateConfig';
   const spec = { updateServer, channel: name, upgradeStrategy: ALWAYS };
   await cluster.client.create(updateConfigs, {
     apiVersion,

@@ -360,7 +360,8 @@ test.each(SPOILT)(
   '$name: told by why and by events, fixed in the plan, and tried again by a real agent',
   async ({ field, wrong, why }) => {
     const directory = await mkdtemp(join(tmpdir(), 'refit-controls-'));
-    const [from, to] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];
+    const from = 'v1.36.3+k0s.0';
+    const to = 'v1.36.3+k0s.2';
     const crashes = join(directory, 'crashes');
     await buildStandIn({ version: to, path: crashes, broken: 'crashes-later' });
     const cluster = await startCluster({

@@ -66,7 +66,8 @@ export class Stage {
    * find both by the label `stage`.
    */
   async set(name: string, workloads: readonly object[], expected: number): Promise<string> {
-    const [from, to] = [`${name}-a`, `${name}-b`];
+    const from = `${name}-a`;
+    const to = `${name}-b`;
     for (const node of [from, to]) {
       const { metadata, ...rest } = simulatedNode(node);
       const labels = { ...metadata.labels, stage: name };

@@ -83,7 +83,9 @@ async function write(
 /** The writes that the server accepted, in its order, as `holder@term`; equal ones in a row are one entry. */
 async function watchRegister(name: string): Promise<{ terms: string[]; writes: () => number }> {
   const created = await direct.create<Lease>(leases, { metadata: { name, namespace: NAMESPACE } });
-  const [terms, stop, count] = [[] as string[], new AbortController(), { writes: 0 }];
+  const terms = [] as string[];
+  const stop = new AbortController();
+  const count = { writes: 0 };
   onTestFinished(() => stop.abort());
   const { resourceVersion } = created.metadata;
   const events = direct.watch(leases, {

@@ -60,7 +60,8 @@ async function serve(path: string): Promise<Buffer | string> {
   const file = async (each: string) =>
     await readFile(join(scene.cluster.host('w1').root, 'opt/kubernetes', TO, each));
   if (name === 'kubeadm' || name === 'kubelet') return await file(name);
-  const [kubeadm, kubelet] = [sha(await file('kubeadm')), sha(await file('kubelet'))];
+  const kubeadm = sha(await file('kubeadm'));
+  const kubelet = sha(await file('kubelet'));
   return `${kubeadm}  kubeadm\n${name === 'WRONG' ? kubeadm : kubelet}  kubelet\n`;
 }
 

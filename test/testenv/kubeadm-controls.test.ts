@@ -58,7 +58,8 @@ test('retry refuses a failed host and says what to do', async () => {
 });
 
 test('with a pause, the current host finishes and no other starts; why says what ends the pause; resume continues', async () => {
-  const [cp1, cp2] = [scene.cluster.host('cp1'), scene.cluster.host('cp2')];
+  const cp1 = scene.cluster.host('cp1');
+  const cp2 = scene.cluster.host('cp2');
   await holdAt(cp1, 'before', textOf('kubelet'));
   run = apply();
   await isHeld(cp1, run);

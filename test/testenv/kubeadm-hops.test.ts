@@ -6,7 +6,9 @@ import { startJavascriptServer } from '../../sandbox/sshd/javascript-server.ts';
 import { logOf } from '../../sandbox/sshd/stand-in-host.ts';
 import { openScene, type Scene, versions } from '../support/kubeadm/suite.ts';
 
-const [START, HOP, LAST] = ['v1.35.7', 'v1.36.3', 'v1.37.0'];
+const START = 'v1.35.7';
+const HOP = 'v1.36.3';
+const LAST = 'v1.37.0';
 let scene: Scene;
 beforeAll(async () => {
   scene = await openScene(startJavascriptServer, { version: START, offers: [HOP, LAST], hosts: 1 });
@@ -56,7 +58,9 @@ test('the same command, once for each hop, brings every host to the last version
 });
 
 test('workers that may skip minor versions stay for a hop, and go straight to the last version', async () => {
-  const [from, hop, last] = ['v1.34.3', 'v1.35.7', 'v1.36.3'];
+  const from = 'v1.34.3';
+  const hop = 'v1.35.7';
+  const last = 'v1.36.3';
   await scene[Symbol.asyncDispose]();
   scene = await openScene(startJavascriptServer, { version: from, offers: [hop, last], hosts: 1 });
   const { cluster } = scene;

@@ -281,14 +281,12 @@ function refusals(startServer: StartServer): void {
       each['ssh'] = { identityFile: 'identity', knownHostsFile: 'changed' };
     });
     const known = (await readFile(join(manifest, '../known_hosts'), 'utf8')).trim().split('\n');
-    const [address = '', key = ''] = [
-      known[3]?.split(' ')[0],
-      known[0]?.split(' ').slice(1).join(' '),
-    ];
+    const [address = ''] = known[3]?.split(' ') ?? [];
+    const keyOfCp1 = known[0]?.split(' ').slice(1).join(' ') ?? '';
     // That of cp2 is unknown, that of w2 another.
     await writeFile(
       join(manifest, '../changed'),
-      [known[0], known[2], `${address} ${key}`, ''].join('\n'),
+      [known[0], known[2], `${address} ${keyOfCp1}`, ''].join('\n'),
     );
     const run = scene.refit('apply', '--yes', '-m', manifest);
     const reasons = [

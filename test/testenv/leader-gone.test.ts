@@ -15,7 +15,8 @@ import { RefitProcess, runRefit } from './refit-process.ts';
 
 /** More than clocks may differ. */
 const PATIENCE = { timeout: 150_000, interval: 500 };
-const [W1, W2] = ['gone-w1', 'gone-w2'];
+const W1 = 'gone-w1';
+const W2 = 'gone-w2';
 
 let admin: KubeClient;
 

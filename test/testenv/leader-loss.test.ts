@@ -17,8 +17,11 @@ import { startOwnCluster } from './own-cluster.ts';
 import { PATIENCE, Puppets } from './puppets.ts';
 import { RefitProcess } from './refit-process.ts';
 
-const [FROM, NEXT, LAST] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2', 'v1.36.3+k0s.3'];
-const [AT_WORK, TO_COME] = ['worker1', 'worker2'];
+const FROM = 'v1.36.3+k0s.0';
+const NEXT = 'v1.36.3+k0s.2';
+const LAST = 'v1.36.3+k0s.3';
+const AT_WORK = 'worker1';
+const TO_COME = 'worker2';
 const NAMESPACE = 'default';
 const until = async (check: () => Promise<void>): Promise<void> =>
   await vi.waitFor(check, PATIENCE);
@@ -48,7 +51,8 @@ describe('a leader that is killed in the middle of a drain', () => {
 
   /** A pod that can be evicted but does not end until the returned function is called. */
   async function holdPod(): Promise<() => Promise<void>> {
-    const [name, namespace] = ['loss-held', NAMESPACE];
+    const name = 'loss-held';
+    const namespace = NAMESPACE;
     const metadata = { name, namespace, finalizers: ['example.com/held'] };
     const spec = {
       nodeName: AT_WORK,

@@ -22,7 +22,8 @@ import { kubeconfigVia } from './kubeconfig-variants.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 150 };
-const [W1, W2] = ['status-w1', 'status-w2'];
+const W1 = 'status-w1';
+const W2 = 'status-w2';
 
 let directory = '';
 let admin: KubeClient;

@@ -24,8 +24,10 @@ import { runRefit } from './refit-process.ts';
 import { UpdateServer } from './update-server.ts';
 
 const FROM = 'v1.36.3+k0s.0';
-/** Two minor versions ahead, and what lies between. */
-const [BETWEEN, AHEAD] = ['v1.37.1+k0s.0', 'v1.38.1+k0s.0'];
+/** The minor version between the first and the last. */
+const BETWEEN = 'v1.37.1+k0s.0';
+/** Two minor versions ahead. */
+const AHEAD = 'v1.38.1+k0s.0';
 const RELEASES = [
   'v1.36.4+k0s.0',
   'v1.36.5+k0s.0',
@@ -34,8 +36,10 @@ const RELEASES = [
   AHEAD,
   'v1.38.2+k0s.0',
 ];
-/** Offered by `refit serve`, and to be withdrawn in mid-run. */
-const [SERVED, UNWANTED] = ['v1.38.3+k0s.0', 'v1.38.4+k0s.0'];
+/** Offered by `refit serve`. */
+const SERVED = 'v1.38.3+k0s.0';
+/** Offered by `refit serve`, and withdrawn while the plan runs. */
+const UNWANTED = 'v1.38.4+k0s.0';
 /** Never installed: it is withdrawn before its window. */
 const NEXT = 'v1.36.3+k0s.1';
 const ALWAYS: UpdateConfig['spec']['upgradeStrategy'] = {
@@ -104,7 +108,8 @@ async function follow(
   spec: Partial<UpdateConfig['spec']>,
   annotations = {},
 ): Promise<void> {
-  const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'UpdateConfig'];
+  const apiVersion = 'autopilot.k0sproject.io/v1beta2';
+  const kind = 'UpdateConfig';
   const config = {
     apiVersion,
     kind,

@@ -13,8 +13,10 @@ import { installKinds, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { RefitProcess, runRefit } from './refit-process.ts';
 
-/** The puppets run the minor version before NEXT. */
-const [NOW, NEXT, TOO_NEW] = ['v1.36.3+k0s.0', 'v1.37.1+k0s.0', 'v1.38.0+k0s.0'];
+/** The puppets run this version, which is one minor version before NEXT. */
+const NOW = 'v1.36.3+k0s.0';
+const NEXT = 'v1.37.1+k0s.0';
+const TOO_NEW = 'v1.38.0+k0s.0';
 const CONTROLLER = 'version-c1';
 
 let admin: KubeClient;

@@ -96,10 +96,8 @@ test('whichever kinds are there: something is shown, and nothing is denied', asy
   }
   expect(answers.size).toBe(changes.length);
   const hasPlans = (kinds: string): boolean => kinds.includes('plans.');
-  const [shown, hidden] = [
-    [...answers].filter(([kinds]) => hasPlans(kinds)),
-    [...answers].filter(([kinds]) => !hasPlans(kinds)),
-  ];
+  const shown = [...answers].filter(([kinds]) => hasPlans(kinds));
+  const hidden = [...answers].filter(([kinds]) => !hasPlans(kinds));
   expect(shown.filter(([, text]) => !text.startsWith('There is no plan.'))).toEqual([]);
   // Without any kind of plans, it says what to install.
   expect(hidden.filter(([, text]) => !MISSING.test(text))).toEqual([]);

@@ -29,8 +29,10 @@ import { CREDENTIALS, FINISH, type HostJob, type SeenHost } from './whole-instal
 
 const HOST = join(import.meta.dirname, 'whole-install', 'inside.ts');
 const NAMESPACE = 'refit-system';
-const [FROM, TO] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];
-const [CONTROLLER, WORKER] = ['whole-controller', 'whole-worker'];
+const FROM = 'v1.36.3+k0s.0';
+const TO = 'v1.36.3+k0s.2';
+const CONTROLLER = 'whole-controller';
+const WORKER = 'whole-worker';
 const MINUTES = 60_000;
 const why = await whyNoSystemd();
 
@@ -195,7 +197,8 @@ function suite(): void {
   test('the controller upgrades both with the rights of its account and no other', async () => {
     await startControllers();
     const url = `${downloads.url}/k0s`;
-    const [sha256, version] = [downloads.sha256('/k0s'), TO];
+    const sha256 = downloads.sha256('/k0s');
+    const version = TO;
     const targets = {
       controllers: [CONTROLLER],
       workerSelector: { labels: `pool=${WORKER}` },

@@ -21,7 +21,9 @@ import { installKinds, kubeconfigFor } from './control-plane.ts';
 import { Puppets } from './puppets.ts';
 import { type RefitResult, runRefit } from './refit-process.ts';
 
-const [W1, W2, W3] = ['why-w1', 'why-w2', 'why-w3'];
+const W1 = 'why-w1';
+const W2 = 'why-w2';
+const W3 = 'why-w3';
 const NAMESPACE = 'default';
 
 let directory = '';
@@ -82,11 +84,9 @@ test('autopilot: shown before it is created, explained while it waits', async ()
     { ...created, status: statusOf('Schedulable', [], recorded(pending, since)) },
     { subresource: 'status' },
   );
-  const [all, one, nobody] = [
-    await refit('why'),
-    await refit('why', W2),
-    await refit('why', 'why-w9'),
-  ];
+  const all = await refit('why');
+  const one = await refit('why', W2);
+  const nobody = await refit('why', 'why-w9');
   expect([all, one].map(({ code, stderr }) => ({ code, stderr }))).toEqual(
     [1, 2].map(() => ({ code: 0, stderr: [] })),
   );
@@ -145,7 +145,8 @@ async function whyOf(...args: readonly string[]): Promise<string> {
 
 /** Blocks the one pod with that label forever; resolves when its status says so. */
 async function addBudget(puppets: Puppets, app: string): Promise<void> {
-  const [spec, namespace] = [{ minAvailable: 1, selector: { matchLabels: { app } } }, NAMESPACE];
+  const spec = { minAvailable: 1, selector: { matchLabels: { app } } };
+  const namespace = NAMESPACE;
   await admin.create(podDisruptionBudgets, { metadata: { name: app }, spec }, { namespace });
   const { metadata } = await admin.get(podDisruptionBudgets, app, { namespace });
   await puppets.until(async () => {
@@ -195,7 +196,8 @@ test('a budget that allows no eviction is named with its pod: before the node is
 });
 
 test('a skipped node: why says what it waits for while another one has the slot', async () => {
-  const [held, past] = ['why-p1', 'why-p2'];
+  const held = 'why-p1';
+  const past = 'why-p2';
   await using puppets = await Puppets.create(admin, held, past);
   const pod = await puppets.addLastingPod(held);
   await addBudget(puppets, `${held}-lasting`);

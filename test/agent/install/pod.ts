@@ -104,7 +104,8 @@ export class AgentPod {
 
   /** `directory` does not exist yet. */
   constructor(directory: string, binary: string) {
-    const [root, image] = [join(directory, 'rootfs'), join(directory, 'image')];
+    const root = join(directory, 'rootfs');
+    const image = join(directory, 'image');
     mkdirSync(directory);
     makeLauncher(root);
     mkdirSync(join(image, 'usr/bin'), { recursive: true });

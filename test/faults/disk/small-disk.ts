@@ -19,7 +19,8 @@ export class SmallDisk implements AsyncDisposable {
 
   static async mount(mebibytes: number): Promise<SmallDisk> {
     const root = mkdtempSync(join(tmpdir(), 'refit-disk-'));
-    const [image, path] = [join(root, 'image'), join(root, 'd')];
+    const image = join(root, 'image');
+    const path = join(root, 'd');
     await mkdir(path);
     try {
       writeFileSync(image, '');

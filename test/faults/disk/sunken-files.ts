@@ -80,7 +80,8 @@ export class SunkenFiles {
     const kept = [...names].filter(
       ([path]) => !this.#made.has(dirname(path)) || names.has(dirname(path)),
     );
-    [this.#names, this.#syncedNames] = [new Map(kept), new Map(kept)];
+    this.#names = new Map(kept);
+    this.#syncedNames = new Map(kept);
   }
 
   async open(path: string, flags: string | number = 'r', mode = 0o666) {

@@ -232,7 +232,8 @@ export class JobObserver {
   }
 
   #lookAtNewJob(job: Job): void {
-    const [key, node] = [keyOf(job), nodeNameOf(job)];
+    const key = keyOf(job);
+    const node = nodeNameOf(job);
     const twin = [...this.#living.values()].some((other) => keyOf(other) === key);
     this.#hold(!twin, `doubled Job: ${node}`);
     this.#hold(!this.#succeeded.has(key), `upgraded twice: ${node}`);

@@ -102,12 +102,14 @@ async function playJobDice(outcomes: Outcomes, first: number, minutes: number): 
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '0' }, seed: { type: 'string', default: '1' } },
 });
-const [sweeps, dice] = [new Outcomes(), new Outcomes()];
+const sweeps = new Outcomes();
+const dice = new Outcomes();
 await sweepCalls(sweeps);
 await sweepJobs(sweeps);
 await sweepFiles(sweeps);
 console.log(sweeps.table().join('\n'));
-const [first, minutes] = [Number(values.seed), Number(values.minutes)];
+const first = Number(values.seed);
+const minutes = Number(values.minutes);
 const last = await playDice(dice, first, minutes / 2);
 const lastWithJobs = await playJobDice(dice, first, minutes / 2);
 writeTable(SWEEPS_PAGE, 'sweeps', [...sweeps.table(), '', `${sweeps.runs} runs in all.`]);

@@ -142,7 +142,8 @@ export class ShardsWorld implements Model {
   async #roundFor(objects: Versions, seen: readonly number[]): Promise<Round> {
     const keys = Object.keys(objects);
     const views = keys.map((key, at) => {
-      const [version = 0, versions = []] = [seen[at], objects[key]];
+      const version = seen[at] ?? 0;
+      const versions = objects[key] ?? [];
       return `${key}=${versions[version - 1]}@${version}${version === versions.length ? '' : ' old'}`;
     });
     return await once(this.#rounds, views.join(), async () => {

@@ -33,7 +33,8 @@ testUnless(why)(
     await using things = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), 'refit-failover-'));
     things.defer(async () => await rm(directory, { recursive: true }));
-    const [prefix, apiPort] = [uniquePrefix(), await freePort()];
+    const prefix = uniquePrefix();
+    const apiPort = await freePort();
     const url = `https://${controllerAddress(1)}:${apiPort}`;
     const names = Array.from(
       { length: CONTROLLERS },

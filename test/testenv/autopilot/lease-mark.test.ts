@@ -112,7 +112,8 @@ describe.each(CORDONING)('%s', (_name, combination) => {
       const before = await pod.uids();
       await using things = new AsyncDisposableStack();
       const metadata = { name: 'no-drains' };
-      const [apiVersion, spec] = ['upgrade.refit.dev/v1alpha1', { drain: { enabled: false } }];
+      const apiVersion = 'upgrade.refit.dev/v1alpha1';
+      const spec = { drain: { enabled: false } };
       await at.client.create(upgradePolicies, {
         apiVersion,
         kind: 'UpgradePolicy',

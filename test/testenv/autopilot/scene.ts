@@ -122,7 +122,8 @@ export class Scene implements AsyncDisposable {
   }
 
   async create(id: string, ...commands: PlanCommand[]): Promise<void> {
-    const [apiVersion, metadata] = ['autopilot.k0sproject.io/v1beta2', { name: 'autopilot' }];
+    const apiVersion = 'autopilot.k0sproject.io/v1beta2';
+    const metadata = { name: 'autopilot' };
     const plan: Plan = {
       apiVersion,
       kind: 'Plan',

@@ -5,7 +5,8 @@ import { listed } from '../../support/builders/plans.ts';
 import { FROM, type Scene, TO, targetsIn, uniquePrefix, useScene } from './scene.ts';
 
 const prefix = uniquePrefix();
-const [first, second] = [`${prefix}worker1`, `${prefix}worker2`];
+const first = `${prefix}worker1`;
+const second = `${prefix}worker2`;
 const scene = useScene(
   { leader: 'refit', agents: 'refit' },
   {

@@ -22,7 +22,8 @@ import { type Block, blocksOf } from './blocks.ts';
 import { ReaderShell } from './shell.ts';
 
 const blocks = blocksOf('docs/guides/cluster-api.md');
-const [FROM, TO] = ['v1.36.1', 'v1.36.2'];
+const FROM = 'v1.36.1';
+const TO = 'v1.36.2';
 const WANTED = { machine: 'guide-machine', version: TO };
 let directory = '';
 let cluster: Cluster;

@@ -15,7 +15,8 @@ import { type Block, blocksOf } from './blocks.ts';
 import { ReaderShell } from './shell.ts';
 
 const PAGE = 'docs/guides/k0s.md';
-const [FROM, TO] = ['v1.36.3+k0s.0', 'v1.36.3+k0s.2'];
+const FROM = 'v1.36.3+k0s.0';
+const TO = 'v1.36.3+k0s.2';
 const blocks = blocksOf(PAGE);
 
 let directory = '';

@@ -89,7 +89,8 @@ async function live(): Promise<void> {
     const isTold = answer?.pid === pid && systemClock.monotonic() - at < HEARTBEAT_MS;
     if (apiServer !== undefined || answer === undefined || isTold) continue;
     await reportReady(client, name, answer.version, rfc3339(systemClock.now()));
-    [pid, at] = [answer.pid, systemClock.monotonic()];
+    pid = answer.pid;
+    at = systemClock.monotonic();
   }
 }
 

@@ -13,7 +13,8 @@ import { useAddress } from './registration.ts';
 import { wantWorkers } from './update.ts';
 
 const FAR = 'far';
-const [BEFORE, AFTER] = ['v1.36.0+k0s.0', 'v1.36.1+k0s.0'] as const;
+const BEFORE = 'v1.36.0+k0s.0';
+const AFTER = 'v1.36.1+k0s.0';
 const FAILED_CALLS = 2;
 
 /** The last part: the API server of the other cluster is gone after it. */
@@ -22,10 +23,8 @@ export async function workloadClusters(scene: Scene): Promise<void> {
   await using started = new AsyncDisposableStack();
   await serveAll(scene);
   const { far, proxy } = await openFar(scene, started);
-  const [before, farBefore] = [
-    await scene.identities('workers'),
-    await identityOfWorker(scene, far),
-  ];
+  const before = await scene.identities('workers');
+  const farBefore = await identityOfWorker(scene, far);
   const version = scene.nextVersion();
   await checks.check(
     'two workload clusters, one cut off: the workers of the other one end in place',
@@ -54,10 +53,8 @@ export async function workloadClusters(scene: Scene): Promise<void> {
   await checks.check('it is reached again: its worker ends in place, too', async () => {
     proxy.heal();
     await scene.settled('workers', AFTER, 1, FAR);
-    const [after, { status }] = [
-      await identityOfWorker(scene, far),
-      await far.client.get(nodes, farBefore.node),
-    ];
+    const after = await identityOfWorker(scene, far);
+    const { status } = await far.client.get(nodes, farBefore.node);
     const reports = status?.nodeInfo?.kubeletVersion;
     return [
       ...(JSON.stringify(after) === JSON.stringify(farBefore)

@@ -16,7 +16,8 @@ import { KUBECONFIGS, LEAVES, makeOld } from './ageing.ts';
 const DAY_MS = 86_400_000;
 /** Sooner than Refit waits for, and later than any run of this proof. */
 const LEFT_MS = 10 * DAY_MS;
-const [API_SERVER, ETCD] = [6443, 2379];
+const API_SERVER = 6443;
+const ETCD = 2379;
 
 export async function renewCertificates(scene: Scene): Promise<void> {
   const { cluster, operator, checks, to } = scene;

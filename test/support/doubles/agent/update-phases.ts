@@ -117,7 +117,8 @@ const apply: Step = async (parts, resource, object, signal) => {
 };
 
 async function putInPlaceByLink(directory: string): Promise<void> {
-  const [staged, fresh] = [join(directory, STAGED), join(directory, 'k0s.new')];
+  const staged = join(directory, STAGED);
+  const fresh = join(directory, 'k0s.new');
   try {
     await chmod(staged, 0o755);
   } catch (error) {
