@@ -23,7 +23,9 @@ async function play(
   const began = clock.monotonic();
   let error: unknown;
   const done = whenThereIsRoom(trial, discard, { totalMs: DAY_MS }, tools).catch(
-    (thrown: unknown) => (error = thrown),
+    (thrown: unknown) => {
+      error = thrown;
+    },
   );
   await clock.runUntil(done);
   return { error, works, discards, ms: clock.monotonic() - began };

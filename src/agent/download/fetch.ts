@@ -128,12 +128,17 @@ export function requestFor(
   };
 }
 
+/** The status codes that answer a request: one for the rest of a file, or one for a file unless it is as it was. */
+function fittingCodes(isForRest: boolean, isConditional: boolean): readonly number[] {
+  if (isForRest) return [200, 206, 416];
+  return isConditional ? [200, 304] : [200];
+}
+
 async function take(answer: web.Answer, fetching: Fetching, guard: web.StallGuard) {
   const { part, limits, paths, files } = fetching;
   const { response, url } = answer;
   const { statusCode = 0 } = response;
-  const fitting =
-    part.bytes > 0 ? [200, 206, 416] : fetching.unless === undefined ? [200] : [200, 304];
+  const fitting = fittingCodes(part.bytes > 0, fetching.unless !== undefined);
   if (!fitting.includes(statusCode))
     throw new Error(`${url.host} answered ${statusCode}, which nothing asked for`);
   if (statusCode === 304) return 'here';

@@ -49,7 +49,8 @@ test('a label that went with its lease is set again when it is asked for', async
   const get = async (): Promise<object> => await Promise.resolve(lease);
   const patch = async (_resource: unknown, name: string): Promise<object> => {
     asked.push(name);
-    return await Promise.resolve((lease = marked));
+    lease = marked;
+    return await Promise.resolve(lease);
   };
   const delegation = leaseDelegation({ patch, get } as unknown as KubeClient);
   const twice = [await delegation.isExpected('n', abort), await delegation.isExpected('n', abort)];

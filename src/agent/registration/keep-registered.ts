@@ -83,9 +83,7 @@ export async function describeController(
     log.debug('no status for the registration', { reason: messageOf(error) });
     return undefined;
   });
-  const { workloads } = status ?? {};
-  const own = workloads === undefined ? undefined : workloads ? 'controller+worker' : 'controller';
-  const mode: controlNode.ControllerMode | undefined = flags.mode ?? own;
+  const mode = flags.mode ?? modeOf(status);
   if (mode === undefined) return undefined;
   const address = flags.apiAddress ?? addressOf(status, parts);
   const arch = GO_ARCH[process.arch] ?? process.arch;
@@ -99,6 +97,11 @@ export async function describeController(
     address,
     version: status?.version,
   });
+}
+
+function modeOf(status: ServiceStatus | undefined): controlNode.ControllerMode | undefined {
+  if (status?.workloads === undefined) return undefined;
+  return status.workloads ? 'controller+worker' : 'controller';
 }
 
 function addressOf(

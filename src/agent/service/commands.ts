@@ -49,12 +49,12 @@ function spawnCommand(
   let stdout = '';
   let stderr = '';
   let killReason = '';
-  child.stdout
-    .setEncoding('utf8')
-    .on('data', (text: string) => (stdout = (stdout + text).slice(0, MOST_CHARACTERS)));
-  child.stderr
-    .setEncoding('utf8')
-    .on('data', (text: string) => (stderr = (stderr + text).slice(0, MOST_CHARACTERS)));
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout = (stdout + text).slice(0, MOST_CHARACTERS);
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(0, MOST_CHARACTERS);
+  });
   const ended = new Promise<string>((resolve, reject) => {
     const fail = (why: string): void => reject(new Error(`${[command, ...args].join(' ')} ${why}`));
     child.once('error', (error) => fail(error.message));

@@ -134,7 +134,8 @@ test.each([
     const place = new Place(told('True', -1_500));
     place.startedAt += offMs;
     expect(await place.check()).toEqual({ isReady: true });
-    place.newest = place.has = told('True', -3_500);
+    place.has = told('True', -3_500);
+    place.newest = place.has;
     expect(await place.check()).toEqual(SILENT);
   },
 );
@@ -178,7 +179,8 @@ test.each([
     const place = new Place(told('True', setBy + 1_500));
     place.setBy = setBy;
     expect(await place.check()).toEqual({ isReady: true });
-    place.newest = place.has = told('True', setBy - 1_500);
+    place.has = told('True', setBy - 1_500);
+    place.newest = place.has;
     expect(await place.check()).toEqual(SILENT);
   },
 );

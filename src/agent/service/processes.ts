@@ -109,7 +109,8 @@ export function identityOf(path: string): string | undefined {
 
 /** Start times count from the boot and could repeat without its id. */
 export function bootId(): string {
-  return (boot ??= kernelText('/proc/sys/kernel/random/boot_id').trim());
+  boot ??= kernelText('/proc/sys/kernel/random/boot_id').trim();
+  return boot;
 }
 
 let boot: string | undefined;

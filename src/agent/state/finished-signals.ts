@@ -16,8 +16,11 @@ export function finishedSignals(path: string) {
   let entries: string[] | undefined;
   /** A damaged file only costs the memory. */
   async function load(): Promise<string[]> {
-    const found = entries ?? parseJson(await readFile(path, 'utf8').catch(() => undefined));
-    return (entries ??= Array.isArray(found) ? found.map(String) : []);
+    if (entries) return entries;
+    const found = parseJson(await readFile(path, 'utf8').catch(() => undefined));
+    // Another call may have read or changed the entries meanwhile.
+    entries ??= Array.isArray(found) ? found.map(String) : [];
+    return entries;
   }
   return {
     async endOf(signal: SignalKey): Promise<SignalEnd | undefined> {

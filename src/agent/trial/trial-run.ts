@@ -89,7 +89,10 @@ async function execute({ fd }: FileHandle, timeoutMs: number, cannot: Trial['can
   );
   const closed = new Promise((resolve) => child.once('close', resolve));
   const code = await new Promise<number | null>((resolve) => {
-    child.once('error', ({ message }) => resolve((end(message), null)));
+    child.once('error', ({ message }) => {
+      end(message);
+      resolve(null);
+    });
     child.once('exit', resolve);
   });
   clearTimeout(patience);
