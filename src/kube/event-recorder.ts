@@ -76,7 +76,9 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
       if (over.signal.aborted || unwritten.size >= MAX_UNWRITTEN) return drop(note.reason);
       const series = known.count(object, note, rfc3339(clock.now()));
       unwritten.add(series);
-      writing ??= writeAll().finally(() => void (writing = undefined));
+      writing ??= writeAll().finally(() => {
+        writing = undefined;
+      });
     },
     /** Resolves some seconds after `abort` at the latest; Events that are not written by then are dropped. */
     async run(abort: AbortSignal): Promise<void> {

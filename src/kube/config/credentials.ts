@@ -123,6 +123,8 @@ function rotatingFile(field: string, path: string, clock: Clock) {
       return text;
     },
     /** Makes the next read check the file. */
-    expire: () => void (checkedAt = Number.NEGATIVE_INFINITY),
+    expire: () => {
+      checkedAt = Number.NEGATIVE_INFINITY;
+    },
   };
 }

@@ -28,7 +28,9 @@ export function execPlugin(
     /** Concurrent callers share one process, which `closed` ends; rejects with REFIT_KUBECONFIG when the plugin fails. */
     async credential(closed?: AbortSignal): Promise<ExecCredential> {
       if (current && clock.now() < (current.expiresAt ?? Number.POSITIVE_INFINITY)) return current;
-      running ??= run(config, info, closed).finally(() => void (running = undefined));
+      running ??= run(config, info, closed).finally(() => {
+        running = undefined;
+      });
       current = await running;
       return current;
     },

@@ -353,7 +353,9 @@ test('writes are over once the last of them is', async () => {
   const first = term.beginWrite();
   const second = term.beginWrite();
   let isOver = false;
-  const settled = term.settled().then(() => (isOver = true));
+  const settled = term.settled().then(() => {
+    isOver = true;
+  });
   first?.end(true);
   await new Promise((resolve) => setImmediate(resolve));
   expect(isOver).toBe(false);

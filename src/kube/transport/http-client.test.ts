@@ -240,7 +240,11 @@ test('an overloaded server is asked again when it says, and only for what may be
   });
   const client = createClient(server.config, { clock });
   const got = client.get(nodes, 'n1');
-  await expect.poll(async () => (await clock.advance(1_000), server.requests.length)).toBe(3);
+  const requestsAfterASecond = async (): Promise<number> => {
+    await clock.advance(1_000);
+    return server.requests.length;
+  };
+  await expect.poll(requestsAfterASecond).toBe(3);
   expect(await got).toEqual(OBJECT);
   await expect(client.create(leases, lease)).rejects.toMatchObject({
     code: 429,
@@ -416,7 +420,11 @@ test('each attempt is reported', async () => {
     onRequest: (record) => records.push(record),
   });
   const done = client.replace(nodes, { metadata: { name: 'n1' } }, { subresource: 'status' });
-  await expect.poll(async () => (await clock.advance(1_000), records.length)).toBe(2);
+  const recordsAfterASecond = async (): Promise<number> => {
+    await clock.advance(1_000);
+    return records.length;
+  };
+  await expect.poll(recordsAfterASecond).toBe(2);
   await done;
   const { host } = new URL(server.config.server);
   const shared = {

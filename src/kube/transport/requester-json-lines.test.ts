@@ -17,7 +17,10 @@ test('every way to cut the bytes gives the same values', async () => {
       const bytes = Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
       const chunks: Buffer[] = [];
       let start = 0;
-      for (const size of sizes) chunks.push(bytes.subarray(start, (start += size)));
+      for (const size of sizes) {
+        chunks.push(bytes.subarray(start, start + size));
+        start += size;
+      }
       chunks.push(bytes.subarray(start));
       expect(await read(chunks)).toEqual(
         values.map((value) => JSON.parse(JSON.stringify(value)) as unknown),

@@ -84,7 +84,8 @@ class TlsAgent extends https.Agent {
     address?: ServerAddress,
   ): Duplex | null | undefined {
     try {
-      const secureContext = (this.#context ??= createSecureContext(this.options));
+      this.#context ??= createSecureContext(this.options);
+      const secureContext = this.#context;
       // In `options` TLS finds the configured name, with which it compares the certificate.
       const socket = super.createConnection({
         ...options,
@@ -227,7 +228,10 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
   });
   outgoing.once('socket', (socket: Socket) => {
     if (outgoing.reusedSocket) sent = true;
-    else socket.once(connected, () => void (sent = true));
+    else
+      socket.once(connected, () => {
+        sent = true;
+      });
   });
   outgoing.end(request.body);
   return {

@@ -46,9 +46,10 @@ function start(scripts: Scripts, options: InformerOptions<KubeObject> = {}): Rig
 }
 
 const versions = ({ asked }: Rig): (string | undefined)[] =>
-  asked.map(({ verb, resourceVersion, sendInitialEvents }) =>
-    verb === 'list' ? 'list' : sendInitialEvents ? 'stream' : resourceVersion,
-  );
+  asked.map(({ verb, resourceVersion, sendInitialEvents }) => {
+    if (verb === 'list') return 'list';
+    return sendInitialEvents ? 'stream' : resourceVersion;
+  });
 
 test('one stream gives the list and the changes', async () => {
   const rig = start({

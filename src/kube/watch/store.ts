@@ -62,7 +62,10 @@ export function createStore<T extends KubeObject>(log: Logger) {
     resourceVersion: () => version,
     get: (name: string, namespace?: string) => objects.get(keyAt(name, namespace)),
     /** The same array until something changes: what depends on all objects is computed once for it. */
-    list: (): readonly T[] => (list ??= [...objects.values()]),
+    list: (): readonly T[] => {
+      list ??= [...objects.values()];
+      return list;
+    },
     addHandler: (handler: Handler<T>): (() => void) => {
       handlers.add(handler);
       for (const object of objects.values()) notify(handler, (each) => each.added?.(object));
