@@ -44,7 +44,9 @@ export async function runProgram(
       'after',
       '\nExit codes: 0 done, 1 failed, 2 usage, 3 unreachable, 4 denied, 130 interrupted.',
     );
-  const end = (code: number): void => void (exitCode = code);
+  const end = (code: number): void => {
+    exitCode = code;
+  };
   for (const spec of commands) addCommand(program, spec, call, end);
   try {
     await program.parseAsync(unknownIn(args, commands) ?? args, { from: 'user' });

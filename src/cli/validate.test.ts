@@ -56,7 +56,9 @@ test('downloads without sha256: a warning for each', async () => {
     ),
   );
   let told = '';
-  await validate([path], (text) => (told += text));
+  await validate([path], (text) => {
+    told += text;
+  });
   expect(told.split('\n')[1]).toBe(
     `${path}: warning: spec.commands[0].k0supdate.platforms.linux-amd64.sha256: is missing, so nodes run whatever the server sends; add the SHA-256 of the file`,
   );
@@ -67,7 +69,9 @@ test('a later command with an older version: a warning, since only a policy can 
   const commands = versions.map((version) => ({ k0supdate: buildUpdate({ version }) }));
   const path = await file(stringify(buildPlan({ commands })));
   let told = '';
-  await validate([path], (text) => (told += text));
+  await validate([path], (text) => {
+    told += text;
+  });
   expect(told.split('\n')[1]).toBe(
     `${path}: warning: spec.commands[1].k0supdate.version: nodes of command 0 would go from v1.36.3+k0s.2 down to v1.35.7+k0s.0: ` +
       "Refit refuses that unless an UpgradePolicy allows Downgrade; k0s's own leader does not check it, so the plan could end after a change of leader",
@@ -104,7 +108,9 @@ test('an UpgradePolicy: that it can be read, or every field that cannot', async 
   const window = '{days: [Monday], start: "22:00", length: 4h, timeZone: Europe/Berlin}';
   let told = '';
   const path = await file(`${head}spec: {windows: [${window}]}\n`);
-  await validate([path], (text) => (told += text));
+  await validate([path], (text) => {
+    told += text;
+  });
   expect(told).toBe(`${path}: UpgradePolicy nightly can be read\n`);
   const wrong = await lineOf(
     await file(`${head}spec: {soak: 0h, windows: [${window.replace('Berlin', 'Bonn')}]}\n`),
@@ -122,7 +128,9 @@ test('an UpdateConfig as the documentation of k0s has it: what would be right', 
     `apiVersion: autopilot.k0sproject.io/v1beta2\nkind: ${kind}\nmetadata: {${metadata}}\nspec: {upgradeStrategy: {type: periodic, periodic: {days: [${day}], startTime: "00:00", length: 24h}}}\n`;
   let told = '';
   const path = await file(text('UpdateConfig', 'name: example', 'Tuesday'));
-  await validate([path], (line) => (told += line));
+  await validate([path], (line) => {
+    told += line;
+  });
   expect(told).toBe(`${path}: UpdateConfig example can be followed\n`);
   const documented = await lineOf(
     await file(text('UpdateConfig', 'name: example, namespace: default', 'Tuesdsay')),
@@ -234,7 +242,9 @@ spec:
 
 async function told(...paths: string[]): Promise<string> {
   let text = '';
-  await validate(paths, (line) => (text += line));
+  await validate(paths, (line) => {
+    text += line;
+  });
   return text;
 }
 
@@ -253,7 +263,9 @@ test('several documents: every wrong one is named, after the lines of the right 
     `${K3S.replace('concurrency: 1', 'concurrency: one')}${secret}---\n${odd}`,
   );
   let text = '';
-  const run = validate([path], (line) => (text += line));
+  const run = validate([path], (line) => {
+    text += line;
+  });
   await expect(run).rejects.toThrow(
     `${path}: document 1: spec.concurrency: is the text "one", expected a whole number; ` +
       `${path}: document 4: holds a Plan of upgrade.cattle.io/v2, expected a Plan of`,

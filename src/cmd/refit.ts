@@ -29,7 +29,9 @@ process.stdout.on('error', (error) => {
     hint: 'make room for it, and run the same command again',
   });
   process.stderr.write(`${line}\n`);
-  process.on('exit', () => void (process.exitCode = EXIT.failed));
+  process.on('exit', () => {
+    process.exitCode = EXIT.failed;
+  });
 });
 
 /** These two load only what they need: the agent stays in memory for months, and the stand-in starts with each of its pods. */
@@ -59,7 +61,9 @@ async function run([command, ...rest]: readonly string[]): Promise<number | void
 const STAND_IN = 'system-upgrade-controller';
 
 run(basename(process.argv0) === STAND_IN ? [STAND_IN] : process.argv.slice(2)).then(
-  (code) => void (process.exitCode = code ?? EXIT.ok),
+  (code) => {
+    process.exitCode = code ?? EXIT.ok;
+  },
   async (thrown: unknown) => {
     const { describeProblem } = await import('../kube/status-error.ts');
     const { text, exitCode } = describeProblem(thrown);

@@ -59,12 +59,8 @@ export async function lookAtDrains(
   const seen = looks.flatMap((look) => (look.status === 'fulfilled' ? [look.value] : []));
   const problem = looks.find((look) => look.status === 'rejected')?.reason as unknown;
   const rest = byNode.size - some.length;
-  const unseen =
-    problem === undefined
-      ? rest > 0
-        ? `${rest} more nodes were not checked`
-        : undefined
-      : messageOf(problem);
+  const omission = rest > 0 ? `${rest} more nodes were not checked` : undefined;
+  const unseen = problem === undefined ? omission : messageOf(problem);
   return {
     nodes: seen.length,
     evictable: seen.reduce((sum, { drainPreview }) => sum + drainPreview.evictable, 0),

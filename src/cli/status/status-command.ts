@@ -28,7 +28,12 @@ export interface StatusParts extends SessionParts {
 /** As `showStatus`, but rejects with REFIT_PLAN_FAILED if a watch saw a plan end without success. */
 export async function runStatus(flags: StatusFlags, parts: SessionParts): Promise<number> {
   let last: readonly PlanView[] = [];
-  const code = await showStatus(flags, { ...parts, onView: (plans) => void (last = plans) });
+  const code = await showStatus(flags, {
+    ...parts,
+    onView: (plans) => {
+      last = plans;
+    },
+  });
   if (code !== EXIT.failed) return code;
   const ends = last
     .filter(({ phase }) => phase !== 'done')
