@@ -52,7 +52,11 @@ test.each<[string, Json, Json, Change[]]>([
 
 test('each value is read once, however deep it is', () => {
   let read = 0;
-  const leaf = new Proxy({}, { ownKeys: () => (read++, []) });
+  const ownKeys = (): string[] => {
+    read++;
+    return [];
+  };
+  const leaf = new Proxy({}, { ownKeys });
   const deep = (inner: Json): Json =>
     Array.from({ length: 50 }).reduce<Json>((each) => ({ a: each }), [inner]);
   expect(differences(deep({}), deep(leaf))).toEqual([]);

@@ -189,7 +189,9 @@ describe.each(PROTOCOLS)('over %s', (protocol) => {
   ])('the captured call %s is understood', async (name, wanted) => {
     const { method, path, request } = captured(name);
     const refused = get;
-    onTestFinished(() => void (get = refused));
+    onTestFinished(() => {
+      get = refused;
+    });
     const machine = { metadata: { name }, status: { nodeRef: { name: 'n1' } } };
     if (name.startsWith('canupdate')) get = async () => await Promise.resolve(machine as never);
     const { status, body } = await post(caller(protocol), path, JSON.stringify(request), method);

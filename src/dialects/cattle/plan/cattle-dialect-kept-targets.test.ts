@@ -119,18 +119,21 @@ const changeArbitrary: fc.Arbitrary<Change> = fc.integer({ min: 0, max: 2 }).cha
   fc.oneof(
     nodeArbitrary(NAMES[at] ?? '').map(
       (node): Change =>
-        (scene) =>
-          void (scene.nodes[at] = node),
+        (scene) => {
+          scene.nodes[at] = node;
+        },
     ),
     jobArbitrary(NAMES[at] ?? '').map(
       (made): Change =>
-        (scene) =>
-          void (scene.jobs[at] = made),
+        (scene) => {
+          scene.jobs[at] = made;
+        },
     ),
     fc.constantFrom(undefined, secret, otherSecret).map(
       (is): Change =>
-        (scene) =>
-          void (scene.secret = is),
+        (scene) => {
+          scene.secret = is;
+        },
     ),
   ),
 );

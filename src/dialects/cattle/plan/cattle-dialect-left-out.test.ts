@@ -61,7 +61,7 @@ class Rig {
   }
 
   lead(): void {
-    for (let round = 0; round < 6; round++, this.now += 1000) {
+    for (let round = 0; round < 6; round++) {
       const { plan } = this;
       const world = buildWorldOf(
         [nodes, [this.node]],
@@ -82,6 +82,7 @@ class Rig {
         }
         this.plan = dialect.project(record, plan, this.now);
       } else if (signals.length > 0) this.done();
+      this.now += 1000;
     }
   }
 }

@@ -94,8 +94,9 @@ async function start(
     const context = { abort: stop.signal, log: silentLogger, failures: 0 };
     return (await controller.reconcile('system-upgrade/p', context))?.requeueAfterMs;
   };
-  const follow = (channel: string): void =>
-    void (plan = { ...plan, spec: { ...plan.spec, channel } as CattleSpec });
+  const follow = (channel: string): void => {
+    plan = { ...plan, spec: { ...plan.spec, channel } as CattleSpec };
+  };
   return { controller, clock, asked, told, stored: () => plan, reconcile, follow };
 }
 
@@ -231,8 +232,10 @@ test('kubectl replace --force while the channel is asked: the new Plan gets its 
   const client = {
     watch,
     get: async () => await Promise.resolve(stored),
-    replace: async (_resource: unknown, object: CattlePlan) =>
-      await Promise.resolve((stored = object)),
+    replace: async (_resource: unknown, object: CattlePlan) => {
+      stored = object;
+      return await Promise.resolve(object);
+    },
   } as unknown as KubeClient;
   const controller = channelController({
     plans: createInformer(client, cattlePlans, { clock, log: silentLogger }),

@@ -141,7 +141,8 @@ function targetsOf(scene: Scene): readonly Target[] {
   const isSame =
     targets.length === known.all.length &&
     targets.every((target, place) => target === known.all[place]);
-  return (known.all = isSame ? known.all : targets);
+  if (!isSame) known.all = targets;
+  return known.all;
 }
 
 /** What the last decision on this version of a Plan found: most nodes are as they were. Keeps no Node that is gone or outdated. */

@@ -107,7 +107,10 @@ function toolsOf(more: Partial<KubeadmTools> = {}): KubeadmTools {
         if (step !== 'facts') steps.push(step);
         const wrong = await answer(step);
         if (wrong !== undefined) return { code: 1, stdout: wrong, stderr: '' };
-        if (step === 'kubelet') setKubelet((kubelet = TO));
+        if (step === 'kubelet') {
+          kubelet = TO;
+          setKubelet(TO);
+        }
         const facts = `kubeadm=${steps.includes('kubeadm') ? TO : FROM}\nkubelet=${kubelet}\n`;
         return { code: 0, stdout: step === 'facts' ? facts : `${FROM} said this`, stderr: '' };
       },
@@ -284,7 +287,11 @@ test('a control plane whose own member of etcd does not answer asks nobody else,
     },
   });
   let now = 0;
-  const clock = { ...systemClock, monotonic: () => (now += 60_000) };
+  const monotonic = (): number => {
+    now += 60_000;
+    return now;
+  };
+  const clock = { ...systemClock, monotonic };
   store.send(SIGNAL);
   start({ tools: { host: { name: 'w1', role: 'controlPlane' }, shells, clock } });
   await until('FailedDownload');

@@ -41,11 +41,9 @@ export function reportOf({ survey, assessment, state, ...times }: Ended) {
     const command = request.certificates.includes(name)
       ? 'kubeadm certs renew'
       : `kubeadm upgrade ${verb}`;
-    const unsaid = !wanted.has(name)
-      ? 'already there'
-      : state && !state.nodes
-        ? 'unknown'
-        : 'not started';
+    const isUnknown = state && !state.nodes;
+    const open = isUnknown ? 'unknown' : 'not started';
+    const unsaid = wanted.has(name) ? open : 'already there';
     const after = state?.facts.find(({ host }) => host.name === name);
     return {
       name,

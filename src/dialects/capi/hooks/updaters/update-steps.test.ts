@@ -321,7 +321,9 @@ describe('no updater is called, and nothing is recorded or done', () => {
   test.each<[string, (scene: Scene) => void, string]>([
     [
       'where in-place updates are disabled',
-      (scene) => void (scene.settings = { disableInPlaceUpdates: 'true' }),
+      (scene) => {
+        scene.settings = { disableInPlaceUpdates: 'true' };
+      },
       'in-place updates are disabled by the setting disableInPlaceUpdates',
     ],
     [
@@ -331,12 +333,16 @@ describe('no updater is called, and nothing is recorded or done', () => {
     ],
     [
       'where the call asks for another version than the Machine',
-      (scene) => void (scene.version = 'v1.36.0'),
+      (scene) => {
+        scene.version = 'v1.36.0';
+      },
       'Machine default/m1 has spec.version v1.35.1, but the call asks for v1.36.0',
     ],
     [
       'where the call asks for no version',
-      (scene) => void (scene.version = undefined),
+      (scene) => {
+        scene.version = undefined;
+      },
       'Machine default/m1 has spec.version v1.35.1, but the call asks for none',
     ],
     [
