@@ -69,7 +69,9 @@ export function createMetrics(version?: string) {
     /** Scrapes at the same time get the same text. */
     async expose() {
       exposing ??= textOf(registry, clusters);
-      const body = await exposing.finally(() => void (exposing = undefined));
+      const body = await exposing.finally(() => {
+        exposing = undefined;
+      });
       return { contentType: registry.contentType as string, body };
     },
   };

@@ -33,7 +33,9 @@ export function updateController(parts: UpdateParts): Controller {
       wholeTerm(configs, () => parts.metrics.keepUpdates([])),
       fromMapping(ours, () => [KEY], hasChanged),
     ],
-    begin: () => void (follower = new UpdateFollower(parts)),
+    begin: () => {
+      follower = new UpdateFollower(parts);
+    },
     reconcile: async (_key, ends) => await follower.followAll(configs.list(), ends),
     concurrency: 1,
     timeoutMs: TIMEOUT_MS,

@@ -15,7 +15,10 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   schedule(ms, callback) {
     const waitFor = (left: number): NodeJS.Timeout => {
-      const next = left > MAX_TIMER_MS ? () => (timer = waitFor(left - MAX_TIMER_MS)) : callback;
+      const waitForRest = (): void => {
+        timer = waitFor(left - MAX_TIMER_MS);
+      };
+      const next = left > MAX_TIMER_MS ? waitForRest : callback;
       // Node warns on standard error about negative times.
       return setTimeout(next, Math.max(0, Math.min(left, MAX_TIMER_MS)));
     };

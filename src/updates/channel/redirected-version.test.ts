@@ -121,7 +121,9 @@ test.each<[string, string | undefined, string]>([
 test('a silent server is given up', async () => {
   const clock = new FakeClock(0);
   let isAsked = false;
-  const channel = await serve(() => void (isAsked = true));
+  const channel = await serve(() => {
+    isAsked = true;
+  });
   const answer = expect(channels(clock)(channel, 'uid', '')).rejects.toThrow(
     'did not finish its answer within 10 s',
   );
