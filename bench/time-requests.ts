@@ -34,7 +34,9 @@ const CLIENTS: Readonly<Record<string, (kubeconfig: string) => Promise<Get>>> = 
           { agent, headers: { ...headers, accept: 'application/json' } },
           (response) => {
             let body = '';
-            response.setEncoding('utf8').on('data', (text: string) => (body += text));
+            response.setEncoding('utf8').on('data', (text: string) => {
+              body += text;
+            });
             response.once('error', reject).once('end', () => resolve(JSON.parse(body)));
           },
         );

@@ -32,7 +32,8 @@ export interface ApiRequest {
 export function parseTarget(path: string): Target | undefined {
   const parts = path.split('/').filter(Boolean).map(decodeURIComponent);
   const root = parts.shift();
-  const group = root === 'api' ? '' : root === 'apis' ? parts.shift() : undefined;
+  if (root !== 'api' && root !== 'apis') return undefined;
+  const group = root === 'api' ? '' : parts.shift();
   const version = parts.shift();
   if (group === undefined || version === undefined) return undefined;
   // `/namespaces/x` alone, and its subresources, address the Namespace itself.

@@ -84,9 +84,12 @@ export class WatchHub {
       return;
     }
     const { only } = watcher.selection;
-    const one = only === undefined ? undefined : collection.get(only);
-    const state = only === undefined ? collection.at(current) : one ? [one] : [];
-    for (const version of state) watcher.add(version);
+    if (only === undefined) {
+      for (const version of collection.at(current)) watcher.add(version);
+    } else {
+      const version = collection.get(only);
+      if (version) watcher.add(version);
+    }
     if (bookmarks) watcher.bookmark(current, { 'k8s.io/initial-events-end': 'true' });
   }
 

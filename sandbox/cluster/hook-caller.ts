@@ -82,7 +82,9 @@ async function overHttp1(
     const outgoing = request({ hostname, port, path, method, headers, ...tls }, (response) => {
       response.setEncoding('utf8').once('error', reject);
       let text = '';
-      response.on('data', (chunk: string) => (text += chunk));
+      response.on('data', (chunk: string) => {
+        text += chunk;
+      });
       response.once('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
     });
     outgoing.once('error', reject).end(body);
@@ -112,11 +114,12 @@ async function overHttp2(
       let status = 0;
       let text = '';
       stream.setEncoding('utf8').once('error', reject);
-      stream.once(
-        'response',
-        (answer: IncomingHttpHeaders & { ':status'?: number }) => (status = answer[':status'] ?? 0),
-      );
-      stream.on('data', (chunk: string) => (text += chunk));
+      stream.once('response', (answer: IncomingHttpHeaders & { ':status'?: number }) => {
+        status = answer[':status'] ?? 0;
+      });
+      stream.on('data', (chunk: string) => {
+        text += chunk;
+      });
       stream.once('end', () => resolve({ status, body: text }));
       stream.end(body);
     });

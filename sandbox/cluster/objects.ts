@@ -39,7 +39,8 @@ export async function installDefinitions(
   clock: Clock,
   abort?: AbortSignal,
 ): Promise<void> {
-  const definitions = await (read ??= readDefinitions());
+  read ??= readDefinitions();
+  const definitions = await read;
   const missing: CustomResourceDefinition[] = [];
   // To ask is cheap; to refuse a definition, the API server checks all of it first.
   for (const definition of definitions)

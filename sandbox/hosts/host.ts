@@ -176,7 +176,11 @@ async function askVersion(socketPath: string): Promise<string> {
         response.setEncoding('utf8');
         response.once('error', reject);
         let body = '';
-        response.on('data', (chunk: string) => (body += chunk)).once('end', () => resolve(body));
+        response
+          .on('data', (chunk: string) => {
+            body += chunk;
+          })
+          .once('end', () => resolve(body));
       },
     );
     outgoing.once('error', reject).end();

@@ -26,7 +26,12 @@ interface Tree {
 export function encode(fields: FieldSet): Tree {
   const root: Tree = {};
   for (const path of [...fields].map(pathOf)) {
-    const place = path.reduce((at, name) => (at[`f:${name}`] ??= {}), root);
+    let place = root;
+    for (const name of path) {
+      const inner = place[`f:${name}`] ?? {};
+      place[`f:${name}`] = inner;
+      place = inner;
+    }
     place['.'] = {};
   }
   return trim(root);

@@ -24,6 +24,11 @@ export const pointerTo = (of: Struct): Field => ({ ...single, of, pointer: true 
 
 const FIELD = /^(\w+)(?::(\[\]|\{\})?(\*)?(\w+))?(!)?$/;
 
+const CONTAINERS = new Map<string | undefined, Field['within']>([
+  ['[]', 'list'],
+  ['{}', 'map'],
+]);
+
 /**
  * `members` names them one after the other, each a string unless its type follows: `count:int32`, `names:[]string`,
  * `labels:{}string`, `seconds:*int64` for a pointer, `raw` for what is kept unread. A `!` at the end keeps zero values.
@@ -35,7 +40,7 @@ export function struct(
 ): Struct {
   const fields = (members.match(/\S+/g) ?? []).map((text): [string, Field] => {
     const [, field = '', container, pointer, of = 'string', always] = FIELD.exec(text) ?? [];
-    const within = container === '[]' ? 'list' : container === '{}' ? 'map' : 'none';
+    const within = CONTAINERS.get(container) ?? 'none';
     return [field, { of, within, pointer: pointer !== undefined, always: always !== undefined }];
   });
   const inner = Object.entries(nested).map(([field, of]): [string, Field] => [
@@ -117,16 +122,23 @@ function readSingle({ of, pointer, always }: Field, value: unknown, place: Place
   if (missing && pointer) return undefined;
   if (typeof of !== 'string') return readStruct(of, value, place);
   // A time that is no pointer is written as null where there is none.
-  if (missing) return TIMES.includes(of) ? null : always ? ZERO[of] : undefined;
+  if (missing && TIMES.includes(of)) return null;
+  if (missing) return always ? ZERO[of] : undefined;
   const result = readScalar(of, value, place);
   return !pointer && !always && of in ZERO && result === ZERO[of] ? undefined : result;
 }
+
+/** What JSON has for types of Go; all others are numbers. */
+const SCALARS = new Map([
+  ['string', 'string'],
+  ['bool', 'boolean'],
+]);
 
 function readScalar(type: string, value: unknown, place: Place): unknown {
   if (type === 'raw') return value;
   if (type === 'quantity') return readQuantity(value);
   if (TIMES.includes(type)) return readTime(value, type === 'microtime');
-  const expected = type === 'string' ? 'string' : type === 'bool' ? 'boolean' : 'number';
+  const expected = SCALARS.get(type) ?? 'number';
   if (typeof value !== expected) throw mismatch(value, type, place);
   if (expected === 'number' && !Number.isInteger(value))
     throw mismatch(value, type, place, `number ${String(value)}`);

@@ -45,13 +45,19 @@ function jsonType(value: unknown): string {
   return typeof value;
 }
 
+/** How Go names the numbers of JSON. */
+const GO_NUMBERS = new Map([
+  ['integer', 'int64'],
+  ['number', 'float64'],
+]);
+
+function typesOf(schema: Schema): readonly string[] {
+  if (schema['x-kubernetes-int-or-string'] === true) return ['integer', 'string'];
+  return schema.type ? [schema.type] : [];
+}
+
 function typeFaults(value: unknown, schema: Schema, path: string): Cause[] {
-  const types =
-    schema['x-kubernetes-int-or-string'] === true
-      ? ['integer', 'string']
-      : schema.type
-        ? [schema.type]
-        : [];
+  const types = typesOf(schema);
   if (types.length === 0) return [];
   const found = jsonType(value);
   if (found === 'null')
@@ -62,9 +68,7 @@ function typeFaults(value: unknown, schema: Schema, path: string): Cause[] {
   if (fits) return [];
   const named = format !== '' && found !== 'string' && found !== 'array';
   if (!named) return [wrongType(path, types.join(), found)];
-  return [
-    wrongType(path, format, found === 'integer' ? 'int64' : found === 'number' ? 'float64' : ''),
-  ];
+  return [wrongType(path, format, GO_NUMBERS.get(found) ?? '')];
 }
 
 function enumFaults(value: unknown, schema: Schema, path: string): Cause[] {

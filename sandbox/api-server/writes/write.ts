@@ -117,8 +117,12 @@ function placeInNamespace(
   { metadata }: ApiObject,
   namespace: string | undefined,
 ): void {
-  if (!kind.namespaced || namespace === undefined) delete metadata.namespace;
-  else if ((metadata.namespace ??= namespace) !== namespace) throw badRequest(WRONG_NAMESPACE);
+  if (!kind.namespaced || namespace === undefined) {
+    delete metadata.namespace;
+    return;
+  }
+  metadata.namespace ??= namespace;
+  if (metadata.namespace !== namespace) throw badRequest(WRONG_NAMESPACE);
 }
 
 /** The admission plug-in NamespaceLifecycle: nothing new in a namespace that is missing or going away. */
