@@ -285,7 +285,12 @@ describe('the node', () => {
       'on it',
       (place: Place, node: Node): void => place.store.change({ status: node.status ?? {} }),
     ],
-    ['not on it', (place: Place, node: Node): void => void (place.node.read = () => node)],
+    [
+      'not on it',
+      (place: Place, node: Node): void => {
+        place.node.read = () => node;
+      },
+    ],
   ])(
     'whose kubelet never comes back has its new version rolled back, signals %s',
     async (_where, tell) => {

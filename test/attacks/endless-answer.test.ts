@@ -46,7 +46,9 @@ test.each([
     response
       .writeHead(what === 'an error' ? 500 : 200, { 'content-type': 'application/json' })
       .write('"');
-    flood(response, (bytes) => (sent += bytes));
+    flood(response, (bytes) => {
+      sent += bytes;
+    });
   });
   const kubeconfig = await kubeconfigOf(directory, server.config.server);
   const files = [

@@ -25,7 +25,9 @@ export class ExtensionRig implements AsyncDisposable {
     this.extension = extension;
     this.#child = child;
     this.#stack = stack;
-    child.stderr?.on('data', (chunk: Buffer) => (this.log += chunk.toString()));
+    child.stderr?.on('data', (chunk: Buffer) => {
+      this.log += chunk.toString();
+    });
   }
 
   /** Resolves once a manager can call. With `isPatient`, the server alone runs, and no slow caller is cut off. */

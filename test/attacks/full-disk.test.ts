@@ -56,7 +56,10 @@ attackOnDisk('bytes without end or length leave the reserve, and are removed', a
     response.on('drain', () => resume()).on('close', () => resume());
     while (!response.destroyed) {
       sent += piece.length;
-      if (!response.write(piece)) await new Promise<void>((resolve) => (resume = resolve));
+      if (!response.write(piece))
+        await new Promise<void>((resolve) => {
+          resume = resolve;
+        });
       least = Math.min(least, await disk.free());
     }
   };

@@ -65,7 +65,9 @@ test('an answer without an end: the run ends with the name of the host', async (
   await answerBy('exec yes kubeadm=v1.36.3');
   const child = spawn(process.execPath, await refit('plan'));
   let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
   expect(await once(child, 'exit')).toEqual([3, null]);
   expect(stderr).toMatch(/^REFIT_SSH.*w1 \(127\.0\.0\.1\): it printed more than 1 MiB.*\n$/);
 });

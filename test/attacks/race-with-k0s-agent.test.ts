@@ -13,7 +13,9 @@ import { timesOf } from '../support/doubles/times.ts';
 import { WHOLE } from '../support/whole.ts';
 
 let cluster: MemoryCluster;
-beforeAll(async () => void (cluster = await startMemoryCluster()));
+beforeAll(async () => {
+  cluster = await startMemoryCluster();
+});
 afterAll(async () => await cluster.stop());
 
 /** k0s's agent on the host, with the delays of the original made short. It ends with the returned value. */

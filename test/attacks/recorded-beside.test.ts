@@ -16,7 +16,9 @@ import { timesOf } from '../support/doubles/times.ts';
 import { type RecordedRace, recordedRaces } from '../support/recordings.ts';
 
 let cluster: MemoryCluster;
-beforeAll(async () => void (cluster = await startMemoryCluster()));
+beforeAll(async () => {
+  cluster = await startMemoryCluster();
+});
 afterAll(async () => await cluster.stop());
 
 /** k0s does not log the others. */

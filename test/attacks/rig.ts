@@ -19,7 +19,9 @@ let nodes = 0;
 
 /** Call it once, at the top of a test file. Returns what gives the cluster to tests. */
 export function useCluster(): () => MemoryCluster {
-  beforeAll(async () => void (cluster = await startMemoryCluster()));
+  beforeAll(async () => {
+    cluster = await startMemoryCluster();
+  });
   afterAll(async () => await cluster?.stop());
   return theCluster;
 }

@@ -59,7 +59,9 @@ export class DrainWorld {
     for (let i = 0; i < 12; i++) this.#bear();
     this.#api.daemonSets.add('ds');
     this.#api.onEvict = (asked) => this.#answer(asked);
-    const done = this.#drain().finally(() => (this.#over = true));
+    const done = this.#drain().finally(() => {
+      this.#over = true;
+    });
     for (let second = 0; second < STORM + CALM && !this.#over; second++) {
       this.#calm = second >= STORM;
       await this.#pass();

@@ -63,7 +63,11 @@ export function throwFaultDice(random: () => number): FaultDice {
     faults: readonly [number, () => T][],
   ): T | undefined => {
     let chance = calm ? 1 : random();
-    const thrown = faults.find(([share]) => (chance -= share) < 0)?.[1]();
+    const drawn = faults.find(([share]) => {
+      chance -= share;
+      return chance < 0;
+    });
+    const thrown = drawn?.[1]();
     if (!thrown) return undefined;
     // A busy machine makes few requests: what has not happened yet comes first.
     const hit =

@@ -169,7 +169,11 @@ class Graph {
   /** The numbers of the states on a shortest way, from the first to this one. */
   wayTo(number: number): number[] {
     const way = [number];
-    for (let at = number; at > 0; ) way.push((at = this.#parents.at(at)));
+    let at = number;
+    while (at > 0) {
+      at = this.#parents.at(at);
+      way.push(at);
+    }
     return way.toReversed();
   }
 

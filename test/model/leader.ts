@@ -150,8 +150,8 @@ function catchingClient(
       await Promise.resolve({ metadata: {}, items: [current as KubeObject as T] } as KubeList<T>),
     get: async <T extends KubeObject>({ plural }: Resource<T>, name: string) => {
       const lease: KubeObject = { metadata: { name, labels } };
-      const found =
-        plural === leases.plural ? lease : plural === plans.plural ? current : newest.get(name);
+      if (plural === leases.plural) return await Promise.resolve(lease as T);
+      const found = plural === plans.plural ? current : newest.get(name);
       return await Promise.resolve(found as T);
     },
     replace: async ({ plural }, object) => {

@@ -67,7 +67,9 @@ export class Symmetry {
       const sorted = places.toSorted(
         (a, b) => compare(rows[a], rows[b]) || rank(a) - rank(b) || a - b,
       );
-      places.forEach((place, index) => (order[place] = sorted[index] ?? place));
+      places.forEach((place, index) => {
+        order[place] = sorted[index] ?? place;
+      });
     }
     return order;
   }

@@ -77,7 +77,11 @@ test('file, then version, although extension and agent are killed: neither is le
     if (kills >= 2) return;
     kills++;
     process.kill(scene.running.pid, 'SIGKILL');
-    work.push(scene.extension.start(`extension-${kills}`).then((next) => (scene.running = next)));
+    work.push(
+      scene.extension.start(`extension-${kills}`).then((next) => {
+        scene.running = next;
+      }),
+    );
     const [host] = hosts;
     if (kills === 1 && host) work.push(restartAgent(host));
   };

@@ -183,7 +183,11 @@ test('each updater does its part once, in order, although the extension and an u
     if (kills >= 3) return;
     kills++;
     process.kill(scene.running.pid, 'SIGKILL');
-    work.push(scene.extension.start(`extension-${kills}`).then((next) => (scene.running = next)));
+    work.push(
+      scene.extension.start(`extension-${kills}`).then((next) => {
+        scene.running = next;
+      }),
+    );
     if (kills === 2) work.push(restartUpdater(ntp));
   };
   const manager = scene.manager('h2', heard);

@@ -198,7 +198,9 @@ test('the extension is killed after each of the first answers: the calls continu
     kills++;
     process.kill(scene.running.pid, 'SIGKILL');
     restarts.push(
-      scene.extension.start(`extension-${kills}`).then((next) => (scene.running = next)),
+      scene.extension.start(`extension-${kills}`).then((next) => {
+        scene.running = next;
+      }),
     );
   };
   await scene.update('worker2', scene.manager('http/1.1', killSome));

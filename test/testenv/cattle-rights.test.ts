@@ -85,7 +85,9 @@ test('with the rights of the original it upgrades a node, says once that Upgrade
   const ended = once(child, 'exit');
   onTestFinished(() => void child.kill('SIGKILL'));
   let log = '';
-  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => {
+    log += chunk.toString();
+  });
   await vi.waitFor(() => expect(log).toContain('"msg":"leading"'), {
     timeout: 150_000,
     interval: 50,

@@ -527,9 +527,8 @@ test('a node keeps its slot after its Job for as long as the Plan says, and runs
   informer.addHandler({
     updated({ metadata, spec }) {
       if (!FRAGILE.includes(metadata.name)) return;
-      seen.push(
-        `${metadata.name} ${spec?.unschedulable ? 'cordoned' : metadata.labels?.[label] ? 'done' : 'open'}`,
-      );
+      const uncordoned = metadata.labels?.[label] ? 'done' : 'open';
+      seen.push(`${metadata.name} ${spec?.unschedulable ? 'cordoned' : uncordoned}`);
     },
   });
   void informer.run(stop.signal);

@@ -34,7 +34,9 @@ function start(...args: string[]): Running {
   });
   let text = '';
   for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    stream.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
   const ended = once(child, 'close').then(([code]: unknown[]) => code);
   const running = { process: child, output: () => text, ended };
   started.push(running);

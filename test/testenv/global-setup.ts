@@ -9,10 +9,11 @@ const holder = globalThis as typeof globalThis & {
 };
 
 export function setup(project: TestProject): void {
-  const shared = (holder[KEY] ??= {
+  const shared = holder[KEY] ?? {
     projects: 0,
     pool: new ControlPlanePool(mostWorkers(project)),
-  });
+  };
+  holder[KEY] = shared;
   shared.projects += 1;
   project.provide('controlPlanes', shared.pool.address);
   project.provide('loans', shared.pool.loans);

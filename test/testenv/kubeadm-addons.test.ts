@@ -27,10 +27,9 @@ beforeAll(async () => {
     JSON.stringify({ apiVersion, kind: 'ClusterRoleBinding', metadata, roleRef, subjects }),
   );
   scene = await openScene(startJavascriptServer, { hosts: 1, played: true });
-  manifest = await scene.cluster.manifest(
-    FROM,
-    (each) => (each['addons'] = [{ name: 'demo', path: 'demo' }]),
-  );
+  manifest = await scene.cluster.manifest(FROM, (each) => {
+    each['addons'] = [{ name: 'demo', path: 'demo' }];
+  });
   folder = join(manifest, '../demo');
 });
 

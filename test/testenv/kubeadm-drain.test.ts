@@ -64,7 +64,10 @@ async function watchKubelets(): Promise<void> {
     updated({ metadata: { name }, status }) {
       if (status?.nodeInfo?.kubeletVersion !== MINOR || kubelets.includes(name)) return;
       kubelets.push(name);
-      if (kubelets.length === 1) void apiServerVersions().then((found) => (apiServers = found));
+      if (kubelets.length === 1)
+        void apiServerVersions().then((found) => {
+          apiServers = found;
+        });
     },
   });
   void informer.run(stop.signal);

@@ -227,7 +227,9 @@ function refusals(startServer: StartServer): void {
         name,
         cluster: { server: cluster.firstServer, 'insecure-skip-tls-verify': true },
       }));
-      path = await cluster.manifest(TO, (each) => (each['kubeconfig'] = 'through-cp1'));
+      path = await cluster.manifest(TO, (each) => {
+        each['kubeconfig'] = 'through-cp1';
+      });
       await writeFile(join(path, '../through-cp1'), stringify(kubeconfig));
       away = join(
         cluster.host('cp1').root,

@@ -354,7 +354,10 @@ test('ap-updater-periodic (b), five releases in a row: leaders die between and d
     if (version === AHEAD) ids.add(await offerBetween());
     await pick(random, MOMENTS)(version);
     let killed: string | undefined;
-    await until(async () => expect((killed = await leaderAmong(leaders.keys()))).toBeDefined());
+    await until(async () => {
+      killed = await leaderAmong(leaders.keys());
+      expect(killed).toBeDefined();
+    });
     const leader = leaders.get(killed ?? '');
     process.kill(leader?.pid ?? 0, 'SIGKILL');
     await leader?.stop();

@@ -121,7 +121,9 @@ async function startControllers(): Promise<void> {
     ];
     const child = spawn(binary, [...args, ...own], { env: { PATH: '/nonexistent' } });
     for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk) => (said += String(chunk)));
+      stream.on('data', (chunk) => {
+        said += String(chunk);
+      });
     controllers.push(child);
   }
   // The one that stands by is ready, too: else a Deployment would never be available.

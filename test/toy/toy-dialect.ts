@@ -45,8 +45,9 @@ export const toy: Dialect<
       const [id, attempt = '', , answer] =
         world.get(nodes, name)?.metadata.annotations?.['paint']?.split(' ') ?? [];
       if (id !== rollout.id) return { kind: 'none' };
-      const kind = answer === undefined ? 'sent' : answer === 'dry' ? 'succeeded' : 'failed';
-      return { kind, attempt, since: attempt, message: `the paint is ${answer}` };
+      const about = { attempt, since: attempt, message: `the paint is ${answer}` };
+      if (answer === undefined) return { kind: 'sent', ...about };
+      return { kind: answer === 'dry' ? 'succeeded' : 'failed', ...about };
     },
     touches(world, _rollout, _stage, { name }) {
       const object = world.get(nodes, name);

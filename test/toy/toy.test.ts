@@ -49,7 +49,9 @@ async function startStudio() {
         isTerminal: false,
         hasColours: false,
         size,
-        write: (more: string) => void (text += more),
+        write: (more: string) => {
+          text += more;
+        },
       };
       await showStatus(
         { kubeconfig, output: 'text' },

@@ -76,7 +76,9 @@ async function boot(
       killSignal: 'SIGKILL',
     });
     let output = '';
-    child.stderr.on('data', (chunk) => (output += String(chunk)));
+    child.stderr.on('data', (chunk) => {
+      output += String(chunk);
+    });
     const [status] = (await once(child, 'close')) as [number | null];
     const file = join(exchange, 'output');
     return { status, output: (existsSync(file) ? readFileSync(file, 'utf8') : '') + output };

@@ -67,16 +67,16 @@ function withoutMessages(status: Record<string, unknown>): unknown {
   return { ...rest, details: { ...details, causes } };
 }
 
+function prepare(value: Record<string, unknown>, context: Context): Record<string, unknown> {
+  if (value['kind'] === 'Status') return orderCauses(value);
+  return isRecord(value['metadata']) ? cleanObject(value, context) : value;
+}
+
 function clean(value: unknown, context: Context): unknown {
   if (Array.isArray(value)) return value.map((item) => clean(item, context));
   if (typeof value === 'string') return cleanText(value);
   if (!isRecord(value)) return value;
-  const isStatus = value['kind'] === 'Status';
-  const prepared = isStatus
-    ? orderCauses(value)
-    : isRecord(value['metadata'])
-      ? cleanObject(value, context)
-      : value;
+  const prepared = prepare(value, context);
   const compared = Object.entries(prepared).filter(([key]) => !UNCOMPARED.includes(key));
   return Object.fromEntries(compared.map(([key, item]) => [key, clean(item, context)]));
 }

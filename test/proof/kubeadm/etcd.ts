@@ -41,7 +41,9 @@ async function ask(machine: Machine, path: string): Promise<unknown> {
     };
     const call = request(options, (response) => {
       let text = '';
-      response.on('data', (chunk) => (text += String(chunk)));
+      response.on('data', (chunk) => {
+        text += String(chunk);
+      });
       response.on('end', () => {
         if (response.statusCode === 200) resolve(JSON.parse(text));
         else reject(new Error(`etcd on ${machine.name} answers ${response.statusCode}: ${text}`));

@@ -63,5 +63,10 @@ export function cuttable(clock: FakeClock): {
     await new Promise<void>((resolve) => void clock.schedule(deadlineMs, resolve));
     throw new TransportError('lost');
   };
-  return { link, cut: (how) => (lost = how) };
+  return {
+    link,
+    cut: (how) => {
+      lost = how;
+    },
+  };
 }

@@ -189,7 +189,10 @@ export class PodApi {
         const event = events.shift();
         if (event instanceof Error) throw event;
         if (event) yield event;
-        else await new Promise<void>((resolve) => (wake = resolve));
+        else
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
       }
     } finally {
       this.#watches.delete(watch);

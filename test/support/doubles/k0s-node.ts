@@ -124,7 +124,8 @@ function firstSlow(
 ) {
   let built: Promise<void> | undefined;
   return async (): Promise<{ version: string; pid: number }> => {
-    await (built ??= sleep(clock, firstStatus));
+    built ??= sleep(clock, firstStatus);
+    await built;
     return await askStatus(statusSocket, STATUS_TIMEOUT_MS);
   };
 }

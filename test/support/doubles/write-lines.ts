@@ -13,7 +13,8 @@ type Line = readonly [object: string, text: string];
 export function linesByObject(writes: readonly Write[]): Record<string, string[]> {
   const groups: Record<string, string[]> = {};
   for (const [object, text] of writes.flatMap(lineOf)) {
-    const lines = (groups[object] ??= []);
+    const lines = groups[object] ?? [];
+    groups[object] = lines;
     if (!(text.includes(' 409 ') && lines.at(-1) === text)) lines.push(text);
   }
   return groups;

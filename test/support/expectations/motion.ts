@@ -42,5 +42,10 @@ export function greatestOverlap(intervals: readonly Interval[]): number {
     ])
     .toSorted((a, b) => a.at - b.at || a.by - b.by);
   let now = 0;
-  return Math.max(0, ...edges.map(({ by }) => (now += by)));
+  let most = 0;
+  for (const { by } of edges) {
+    now += by;
+    most = Math.max(most, now);
+  }
+  return most;
 }

@@ -109,8 +109,12 @@ function start(args: readonly string[], temporary: string): Run {
     stderr: '',
     ended: once(child, 'close').then(([code]) => code as number | null),
   };
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (started.stdout += chunk));
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (started.stderr += chunk));
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    started.stdout += chunk;
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    started.stderr += chunk;
+  });
   return started;
 }
 

@@ -64,7 +64,9 @@ export class ReaderShell implements AsyncDisposable {
     const child = this.#spawn(text);
     let said = '';
     for (const stream of [child.stdout, child.stderr])
-      stream?.on('data', (chunk) => (said += String(chunk)));
+      stream?.on('data', (chunk) => {
+        said += String(chunk);
+      });
     const [code] = (await once(child, 'close')) as [number | null];
     return { code, said };
   }
@@ -74,7 +76,9 @@ export class ReaderShell implements AsyncDisposable {
     const child = this.#spawn(text);
     const service = { title, child, said: '' };
     for (const stream of [child.stdout, child.stderr])
-      stream?.on('data', (chunk) => (service.said += String(chunk)));
+      stream?.on('data', (chunk) => {
+        service.said += String(chunk);
+      });
     this.#services.push(service);
   }
 

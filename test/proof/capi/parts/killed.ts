@@ -20,7 +20,10 @@ export async function killed(scene: Scene): Promise<void> {
     kubeconfig: scene.extensionKubeconfig,
   });
   let leader = '';
-  await scene.until('a leader', async () => (leader = await holder(scene)) !== '');
+  await scene.until('a leader', async () => {
+    leader = await holder(scene);
+    return leader !== '';
+  });
   const second = await standby.start('extension-standby');
   const version = scene.nextVersion();
   await checks.check(

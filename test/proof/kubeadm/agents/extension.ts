@@ -24,7 +24,9 @@ export function runExtension(refit: string, args: readonly string[]): RunningExt
   const child = spawn(process.execPath, [refit, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
   const closed = once(child, 'close');
   let said = '';
-  child.stderr.on('data', (chunk) => (said += String(chunk)));
+  child.stderr.on('data', (chunk) => {
+    said += String(chunk);
+  });
   return {
     said: () => said,
     async stop() {

@@ -59,7 +59,9 @@ export class Machine {
     const child = spawn('sh', args, { stdio: ['ignore', 'ignore', 'pipe'] });
     this.#process = child;
     let said = '';
-    child.stderr.on('data', (chunk) => (said += String(chunk)));
+    child.stderr.on('data', (chunk) => {
+      said += String(chunk);
+    });
     const { pid } = child;
     if (pid === undefined) throw new Error(`${this.name}: sh cannot be started`);
     await until(`${this.name} to start`, 30, () => {

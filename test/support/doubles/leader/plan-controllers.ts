@@ -60,7 +60,8 @@ async function reconcile(
 const start: Handler = async (parts, plan) => {
   // As the Go struct is written: no commands at all are `null`, which the API server refuses.
   const commands = plan.status?.commands ?? (null as unknown as CommandStatus[]);
-  const status = (plan.status = { state: '', commands });
+  const status: NonNullable<Plan['status']> = { state: '', commands };
+  plan.status = status;
   for (const [id, command] of plan.spec.commands.entries()) {
     const entry: CommandStatus = { id, state: '' };
     const view = viewOf(command, entry);
