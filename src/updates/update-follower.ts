@@ -411,11 +411,12 @@ function failuresOf({ failures, generation }: Memory): Partial<UpdateStatus> {
 type Cluster = Current & Pick<UpdateFacts, 'plan' | 'versions'>;
 
 /** The oldest one owns the Plan. */
-function byAge({ metadata: a }: UpdateConfig, { metadata: b }: UpdateConfig): number {
-  const [left, right] = [a, b].map(
-    ({ creationTimestamp = '', name }) => `${creationTimestamp} ${name}`,
-  );
-  return (left ?? '') < (right ?? '') ? -1 : 1;
+function byAge(a: UpdateConfig, b: UpdateConfig): number {
+  return timeAndName(a) < timeAndName(b) ? -1 : 1;
+}
+
+function timeAndName({ metadata: { creationTimestamp = '', name } }: UpdateConfig): string {
+  return `${creationTimestamp} ${name}`;
 }
 
 function waitingForTick(decided: Decided): Decided {

@@ -21,11 +21,12 @@ export async function verifyCluster(
   let isTold = withinMs === 0;
   const ask = async (): Promise<ClusterState> => {
     const found = await checkCluster(session);
-    const [wait] = [...found.checks].flatMap(([name, own]) =>
+    const problems = [...found.checks].flatMap(([name, own]) =>
       verify.problemsOf(own).map((problem) => `${name}: ${problem}`),
     );
-    if (wait !== undefined && !isTold)
-      session.output.write(`Waiting up to ${formatDuration(withinMs)} for ${wait}\n`);
+    const first = problems.at(0);
+    if (first !== undefined && !isTold)
+      session.output.write(`Waiting up to ${formatDuration(withinMs)} for ${first}\n`);
     isTold = true;
     return found;
   };

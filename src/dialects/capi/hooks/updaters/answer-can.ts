@@ -224,7 +224,7 @@ async function judgeNodes(
     namedHostRefusal(node, version) ??
     lackOfRoom(node) ??
     [];
-  const [reason] = [...lacking, ...own.flatMap(obstacleOn)];
+  const reason = [...lacking, ...own.flatMap(obstacleOn)].at(0);
   if (reason !== undefined || own.length === 0 || !workload)
     return { problem: reason, unchecked: undefined };
   const targets = own.map(({ node }) => ({
