@@ -88,11 +88,8 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
     finish(world, rollout, stage, { name }, plan) {
       const node = world.get(nodes, name);
       if (!node) return undefined;
-      const free = freed(
-        node,
-        plan,
-        openOn(node, plan, world, ownJob(world, rollout, name, plan, attempts)),
-      );
+      const own = ownJob(world, rollout, name, plan, attempts);
+      const free = freed(node, plan, openOn(node, plan, world, own));
       const isLeft = isLeftOut(world, rollout, node, plan);
       const object = isLeft ? free : finished(free, plan, rollout.id, stage.version);
       return { kind: 'replace', resource: nodes, object };
