@@ -21,7 +21,7 @@ export interface JobScenario {
 export const SCENARIOS = {
   'Jobs that cordon': { scene: { ...BASE, cordons: 'the Job', cordoned: ['n1'], ttlS: 10 } },
   'Jobs after drains': { scene: HELD },
-  'Jobs recorded ahead': {
+  'Jobs that follow one another': {
     scene: { nodes: ['n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7'], concurrency: 3, cordons: 'nobody' },
   },
   'a template that is fixed': {
