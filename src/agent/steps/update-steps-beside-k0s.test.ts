@@ -1,0 +1,301 @@
+/** The proof of an update's steps beside the agent of k0s itself. */
+import { describe, expect } from 'vitest';
+import {
+  after,
+  airgap,
+  before,
+  journalAt,
+  NEW,
+  NOW,
+  OLD,
+  running,
+  signalAt,
+  silent,
+  third,
+  WHY,
+} from '../../../test/support/builders/agent-situations.ts';
+import {
+  check,
+  LOST,
+  oldAgain,
+  type Row,
+  report,
+  says,
+} from '../../../test/support/expectations/update-steps.ts';
+import { IDLE } from '../journal.ts';
+import type { StepInput } from '../step-input.ts';
+
+describe("beside k0s's own agent", () => {
+  const observed: Partial<StepInput> = { beside: 'observe' };
+  const aside = { kind: 'stand-aside', reason: says("k0s's own one works on this signal") };
+  const refusing: Partial<StepInput> = { beside: 'refuse' };
+  const overtaken: Partial<StepInput> = {
+    journal: journalAt('started', { spent: { Downloading: 9 } }),
+  };
+  const itsOwn: Partial<StepInput> = {
+    journal: IDLE,
+    host: { ...running(OLD, before), ownAgent: true },
+  };
+  const bundle: Partial<StepInput> = {
+    signal: signalAt('Downloading', airgap),
+    journal: { phase: 'wanted', work: { signal: airgap }, spent: {} },
+  };
+  const twice: Partial<StepInput> = {
+    journal: journalAt('restarting', { process: after, since: NOW }),
+    host: running(NEW, after),
+  };
+  const watched: Partial<StepInput> = {
+    journal: journalAt('soaking', { process: before, fresh: after, since: NOW }),
+    host: running(NEW, third),
+  };
+  const ended: Partial<StepInput> = {
+    ...observed,
+    ...watched,
+    host: { ...watched.host, exits: 1 },
+  };
+  const crashed = says('crash loop');
+  const back: object = { kind: 'roll-back', reason: crashed };
+  const disable = says('run the controllers of k0s with --disable-components=autopilot');
+  const begin: unknown = expect.objectContaining({ kind: 'begin' });
+  const oldWorker = {
+    ...itsOwn,
+    host: { ...running('v1.35.0+k0s.0', before), ownAgent: true },
+  };
+  check([
+    [
+      'a worker whose release heeds no switch is not told to use it',
+      undefined,
+      { ...observed, ...oldWorker },
+      {
+        kind: 'stand-aside',
+        reason:
+          "k0s's own agent carries out the signals of this host: k0s v1.35.0+k0s.0 cannot switch it off, as v1.35.1 and later can: let it do this upgrade, or start the agent of Refit with --beside-k0s replace",
+      },
+    ],
+    [
+      'a new signal waits until it is known whether it runs',
+      undefined,
+      { ...observed, ...itsOwn, host: { ...running(OLD, before), ownAgentDoubt: 'no profile' } },
+      { kind: 'await-own-agent', reason: 'no profile' },
+    ],
+    [
+      'a new signal that is to be refused waits for that, too',
+      undefined,
+      { ...refusing, ...itsOwn, host: { ...running(OLD, before), ownAgentDoubt: 'no profile' } },
+      { kind: 'await-own-agent', reason: 'no profile' },
+    ],
+    [
+      'a new signal is left to it',
+      undefined,
+      { ...observed, ...itsOwn },
+      { kind: 'stand-aside', reason: disable },
+    ],
+    [
+      'a new signal is refused',
+      undefined,
+      { ...refusing, ...itsOwn },
+      { kind: 'report', status: 'FailedDownload', reason: disable, refused: true },
+    ],
+    [
+      'a failure before any restart is reported where it is off',
+      'ApplyingUpdate',
+      {
+        ...observed,
+        journal: journalAt('failed', WHY),
+        host: { ...running(OLD, before), ownAgent: false },
+      },
+      expect.not.objectContaining({ kind: 'stand-aside' }) as object,
+    ],
+    [
+      'such a failure is left to nobody while k0s does not answer',
+      'ApplyingUpdate',
+      { ...observed, journal: journalAt('failed', WHY), host: silent },
+      { kind: 'await-service' },
+    ],
+    [
+      'what we did not get to fetch is not failed under it',
+      'Restart',
+      { ...observed, journal: journalAt('failed', { spent: { Downloading: 9 } }) },
+      aside,
+    ],
+    [
+      'it restarted what we had put in place, and the signal ended: no roll-back',
+      'Completed',
+      { ...observed, journal: journalAt('swapped'), host: running(NEW, after) },
+      { kind: 'soak', process: after },
+    ],
+    [
+      'it restarted the service before our crash: the process may be about to end',
+      'Restart',
+      { ...observed, ...twice },
+      { kind: 'await-service', until: NOW + 45_000 },
+    ],
+    [
+      '… and it has not ended',
+      'Completed',
+      { ...observed, ...twice, now: NOW + 45_000 },
+      { kind: 'soak', process: after },
+    ],
+    [
+      '… and it is off: the restart is ordered again',
+      'Restart',
+      twice,
+      { kind: 'restart', process: after },
+    ],
+    ['a new signal is taken up as if it were off', undefined, itsOwn, begin as object],
+    [
+      'it is off: a new signal is taken up',
+      undefined,
+      { ...refusing, journal: IDLE },
+      begin as object,
+    ],
+    [
+      'it overtook us: its cordon would stay if we failed the signal',
+      'Cordoning',
+      { ...refusing, ...overtaken },
+      aside,
+    ],
+    ...(['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'] as const).flatMap(
+      (status): Row[] => {
+        const [found, its] = [
+          { journal: IDLE, host: running(NEW, after) },
+          { ...itsOwn, ...refusing },
+        ];
+        const lost = expect.not.objectContaining({ kind: 'stand-aside' }) as object;
+        return [
+          [
+            `found at ${status}, and no report of ours (observe)`,
+            status,
+            { ...observed, ...found },
+            aside,
+          ],
+          [
+            `found at ${status}, and no report of ours (refuse)`,
+            status,
+            { ...refusing, ...found },
+            aside,
+          ],
+          [`found at ${status}, where its agent is known to run (refuse)`, status, its, aside],
+          [
+            `found at ${status}, by our report`,
+            status,
+            { ...observed, ...found, isReported: true },
+            lost,
+          ],
+          [
+            `found at ${status}, and it is off`,
+            status,
+            { ...observed, ...found, host: { ...found.host, ownAgent: false } },
+            lost,
+          ],
+        ];
+      },
+    ),
+    [
+      'we left it before our crash, and have not read it since: nothing is fetched again',
+      'Downloading',
+      { ...observed, journal: journalAt('started'), ended: 'left' },
+      { kind: 'stand-aside', reason: says('was left') },
+    ],
+    [
+      'it may have reported, while we were down, what a power loss started anew',
+      'Restart',
+      { ...observed, ...watched },
+      { kind: 'soak', process: third },
+    ],
+    [
+      '… and it is off',
+      'Restart',
+      { ...observed, ...watched, host: { ...watched.host, ownAgent: false } },
+      back,
+    ],
+    [
+      '… and we saw it end: no report of its own may come',
+      'Restart',
+      ended,
+      report('RollingBack', { reason: crashed }),
+    ],
+    ['… then the old file goes back', 'RollingBack', ended, back],
+    [
+      '… and no API server takes our report: the roll-back does not wait',
+      'Restart',
+      { ...ended, isUnheard: true },
+      back,
+    ],
+    [
+      '… and a roll-back was written down before our crash',
+      'Restart',
+      { ...observed, ...watched, journal: journalAt('swappingBack', WHY) },
+      { kind: 'soak', process: third },
+    ],
+    [
+      '… and our restart of it failed: it was not ended',
+      'Restart',
+      {
+        ...observed,
+        host: running(NEW, after),
+        journal: journalAt('swappingBack', { ...WHY, process: after }),
+      },
+      { kind: 'soak', process: after },
+    ],
+    [
+      'we have not read our object since our start: what it reported meanwhile is waited for',
+      'Restart',
+      { ...ended, unreadUntil: NOW + 1 },
+      { kind: 'await-service', until: NOW + 1 },
+    ],
+    ['… for a while', 'Restart', { ...ended, unreadUntil: NOW }, back],
+    ['found at Downloading', 'Downloading', { ...observed, journal: IDLE }, begin as object],
+    ['it overtook us, unseen at Cordoning', 'ApplyingUpdate', { ...observed, ...overtaken }, aside],
+    ['it overtook us: we act as if it were off', 'Cordoning', overtaken, { kind: 'download' }],
+    [
+      'it overtook us',
+      'Cordoning',
+      { ...observed, journal: journalAt('started', { spent: { Downloading: 9 } }) },
+      aside,
+    ],
+    [
+      'work that began at Cordoning, with the journal lost, goes on',
+      'Cordoning',
+      { ...observed, journal: journalAt('started', { begunLate: true }) },
+      { kind: 'download' },
+    ],
+    [
+      'it overtook us before our first report',
+      'Cordoning',
+      { ...observed, journal: journalAt('started') },
+      aside,
+    ],
+    [
+      'a restart of its own may still come',
+      'Restart',
+      { ...observed, journal: journalAt('swappedBack', WHY), host: oldAgain },
+      LOST,
+    ],
+    [
+      'it overtook us after our drain: our cordon goes first',
+      'Restart',
+      { ...observed, journal: journalAt('ready', { drain: 'done' }) },
+      { kind: 'uncordon' },
+    ],
+    [
+      'our own status',
+      'Restart',
+      { ...observed, journal: journalAt('swapped') },
+      { kind: 'restart', process: before },
+    ],
+    [
+      'no status yet',
+      undefined,
+      { ...observed, journal: journalAt('started') },
+      report('Downloading'),
+    ],
+    ['a bundle', 'Downloading', { ...observed, ...bundle }, { kind: 'fetch-bundle' }],
+    [
+      'then we stand aside',
+      'Restart',
+      { ...observed, journal: journalAt('ready', { drain: 'undone' }) },
+      aside,
+    ],
+  ]);
+});
