@@ -1,0 +1,283 @@
+/** Tests what a preview says of the order: the stages, the waves, and how long they take. */
+import { expect, test } from 'vitest';
+import { buildCattlePlan } from '../../../test/support/builders/cattle-plans.ts';
+import { buildNode } from '../../../test/support/builders/nodes.ts';
+import { buildPlan, buildUpdate, listed } from '../../../test/support/builders/plans.ts';
+import { buildUpgradePolicy } from '../../../test/support/builders/policies.ts';
+import {
+  names,
+  plan,
+  preview,
+  previewIn,
+  textOf,
+  workers,
+} from '../../../test/support/builders/previews.ts';
+import {
+  buildViewParts,
+  READY,
+  recorded,
+  signalled,
+  statusOf,
+} from '../../../test/support/builders/views.ts';
+import { buildWorldOf } from '../../../test/support/builders/worlds-of-kinds.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import type { UpgradePolicySpec } from '../../api/refit/upgrade-policy.ts';
+import { autopilot } from '../../dialects/autopilot/plan/autopilot-dialect.ts';
+import { cattleView } from '../../dialects/cattle/plan/cattle-dialect.ts';
+import { jobs, type Node, nodes } from '../../kube/resources.ts';
+import { encodeReport } from '../../signal/annotations.ts';
+import { controlNodes } from '../../signal/names.ts';
+import { previewNew, previewOpen } from './preview-command.ts';
+import { renderPreview } from './view.ts';
+
+const HERE = buildViewParts();
+
+test('a Plan of k0s: stages in order, waves by slots, and what waits', async () => {
+  const view = await preview('autopilot', plan, workers);
+  expect(view).toMatchObject({ phase: 'new', stages: [{ maxInFlight: 1 }, { maxInFlight: 2 }] });
+  expect(textOf(view)).toBe(`Plan autopilot (id1)  new
+  controllers of command 0 to v1.36.3+k0s.2, 1 at a time
+    wave 1   c1
+    wave 2   c2
+  workers of command 0 to v1.36.3+k0s.2, 2 at a time
+    wave 1   w1, w2
+    wave 2   w3
+  waits    1 controller queued (1 at a time) (NoFreeSlot)
+  waits    3 workers wait until the controllers are done (EarlierStage)
+  takes    about 1 min 20 s of work: 20 s a wave, assumed for a node with nothing to drain; downloads come on top
+  unknown  whether the version rules allow it: c1, c2, w1, w2, w3: its version is unknown
+`);
+});
+
+test('a Plan of the system-upgrade-controller', async () => {
+  const hosts = names(3).map((name) =>
+    buildNode(name, { labels: { 'kubernetes.io/hostname': name } }),
+  );
+  const view = await preview('cattle', buildCattlePlan('p', { concurrency: 2 }), hosts);
+  expect(view.stages[0]?.waves.map(({ length }) => length)).toEqual([2, 1]);
+  expect(view.stages[0]?.waves.flat().toSorted()).toEqual(names(3));
+  expect(view.duration).toBeUndefined();
+  expect(renderPreview({ leader: { state: 'none' }, plans: [view] }, T0)).toContain(
+    'unknown  the order of its nodes, until the Plan exists: it hashes the uid',
+  );
+  const present = buildCattlePlan('p');
+  const edited = await preview('cattle', buildCattlePlan('p'), hosts, READY, [present]);
+  const order = cattleView.resolve(present, buildWorldOf([nodes, hosts], [jobs, []]), T0).stages[0]
+    ?.targets;
+  expect(edited.stages[0]?.waves.flat()).toEqual(order?.map(({ name }) => name));
+  expect(edited.unseen).toBeUndefined();
+  const channel = await preview(
+    'cattle',
+    buildCattlePlan('p', { version: '', channel: 'https://example.com' }),
+    hosts,
+  );
+  expect(channel.reason).toBe('waiting for the version of the channel');
+});
+
+test('the order of a policy: each node of the control plane in a wave of its own, then zone after zone', async () => {
+  const labelled: readonly [string, string, string][] = [
+    ['w1', 'zone', 'b'],
+    ['w2', 'zone', 'a'],
+    ['c1', 'node-role.kubernetes.io/control-plane', ''],
+    ['c2', 'node-role.kubernetes.io/control-plane', ''],
+    ['w3', 'zone', 'b'],
+  ];
+  const hosts = labelled.map(([name, key, value]) =>
+    buildNode(name, { labels: { 'kubernetes.io/hostname': name, [key]: value } }),
+  );
+  const world = buildWorldOf([nodes, hosts], [jobs, []]);
+  const parts = buildViewParts({}, [buildUpgradePolicy('in-order', { order: ['zone'] })]);
+  const seen = { dialect: cattleView, plans: () => [], world };
+  const { stages } = await previewNew(buildCattlePlan('p', { concurrency: 4 }), seen, parts, T0);
+  expect(stages[0]?.waves.map((wave) => wave.toSorted())).toEqual([
+    ['c1'],
+    ['c2'],
+    ['w2'],
+    ['w1', 'w3'],
+  ]);
+});
+
+test('a plan that runs: who is under way stands beside the waves; many waves are cut in text', async () => {
+  const many = names(40);
+  const states = Object.fromEntries(
+    many.map((name) => [name, name === 'w1' ? 'SignalSent' : 'SignalPending']),
+  );
+  const commands = [{ k0supdate: buildUpdate({ targets: { workers: listed(...many) } }) }];
+  const running = buildPlan({ commands }, statusOf('SchedulableWait', [], recorded(states)));
+  const objects = many.map((name) =>
+    name === 'w1' ? signalled(buildNode(name)) : buildNode(name),
+  );
+  const world = buildWorldOf([nodes, objects], [controlNodes, []], [jobs, []]);
+  const [shown] = await previewOpen(
+    [{ dialect: autopilot, plans: () => [running], world }],
+    HERE,
+    T0,
+  );
+  if (!shown) throw new Error('no plan');
+  expect(shown.stages[1]).toMatchObject({ moving: ['w1'], done: 0 });
+  expect(shown.stages[1]?.waves).toHaveLength(39);
+  expect(textOf(shown)).toContain('    wave 12  w13\n    and 27 more waves\n');
+  const stages = shown.stages.map((stage) => ({ ...stage, waves: stage.waves.slice(0, 13) }));
+  expect(textOf({ ...shown, stages })).toContain('    wave 12  w13\n    and 1 more wave\n');
+  expect(textOf()).toBe('There is no plan to preview: all have ended, or none exists.\n');
+});
+
+test('nodes that run the version already: told, and a wave of them takes a second', async () => {
+  const updated = (name: string, kubeletVersion: string): Node => {
+    const node = signalled(buildNode(name), {
+      planId: 'last',
+      created: later(-1000),
+      status: 'Completed',
+      timestamp: later(-500),
+    });
+    return { ...node, status: { ...node.status, nodeInfo: { kubeletVersion } } };
+  };
+  const there = [updated('w1', 'v1.36.3+k0s'), updated('w2', 'v1.36.3+k0s')];
+  // The last one was put back by hand since.
+  const view = await previewIn({ workers: [...there, updated('w3', 'v1.36.2+k0s')] });
+  expect(view.stages[1]).toMatchObject({ there: ['w1', 'w2'], waves: [['w3']] });
+  expect(view.duration?.ms).toBe(2 * 20_000 + 1000 + 20_000);
+  expect(textOf(view)).toContain(
+    '    there    w1, w2: at v1.36.3+k0s.2 already, done within a second\n',
+  );
+});
+
+test('a stage whose nodes all run the version already is no plan without targets', async () => {
+  const there = (name: string): Node => ({
+    ...signalled(buildNode(name), {
+      planId: 'last',
+      created: later(-1000),
+      status: 'Completed',
+      timestamp: later(-500),
+    }),
+    status: { nodeInfo: { kubeletVersion: 'v1.36.3+k0s' } },
+  });
+  const view = await previewIn({ workers: ['w1', 'w2', 'w3'].map(there) });
+  const [, workers] = view.stages;
+  const text = textOf({ ...view, stages: workers ? [workers] : [] });
+  expect(text).toContain('    there    w1, w2, w3: at v1.36.3+k0s.2 already');
+  expect(text).not.toContain('selects no target');
+});
+
+test('how long it takes: by what these nodes told the last time', async () => {
+  const told = (name: string, seconds: number): Node =>
+    signalled(
+      buildNode(name),
+      { planId: 'earlier', created: later(-1000), status: 'Completed', timestamp: later(-500) },
+      encodeReport({
+        created: later(-1000),
+        spent: { Downloading: 1000, Restart: (seconds - 1) * 1000 },
+      }),
+    );
+  const view = await previewIn({ workers: [told('w1', 30), told('w2', 90), buildNode('w3')] });
+  expect(view.duration).toEqual({
+    ms: 4 * 90_000,
+    perTargetMs: 90_000,
+    basis: 'measured',
+    samples: 2,
+  });
+  expect(textOf(view)).toContain(
+    'takes    about 6 min of work: 1 min 30 s a wave, nine in ten took no longer the last time, measured on 2 nodes\n',
+  );
+});
+
+test.each<[string, UpgradePolicySpec, readonly string[], readonly (readonly string[])[]]>([
+  ['fewer than the plan wants', { maxUnavailable: 1 }, [], [['w1'], ['w2'], ['w3']]],
+  ['more than the plan wants', { maxUnavailable: 3 }, [], [['w1', 'w2'], ['w3']]],
+  [
+    'a cordoned node counts, and may go with another',
+    { maxUnavailable: 2 },
+    ['w2'],
+    [['w1', 'w2'], ['w3']],
+  ],
+  ['a node outside of the plan counts', { maxUnavailable: 2 }, ['x1'], [['w1'], ['w2'], ['w3']]],
+  [
+    'nothing may start: one at a time, once it may',
+    { maxUnavailable: 1 },
+    ['x1'],
+    [['w1'], ['w2'], ['w3']],
+  ],
+])(
+  'waves of as many nodes as the policy lets be unavailable: %s',
+  async (_name, spec, cordoned, waves) => {
+    const hosts = [...names(3), 'x1'].map((name): Node => {
+      const node = buildNode(name);
+      return cordoned.includes(name) ? { ...node, spec: { unschedulable: true } } : node;
+    });
+    const view = await previewIn({ workers: hosts, policies: [buildUpgradePolicy('calm', spec)] });
+    expect(view.stages[1]?.waves).toEqual(waves);
+    expect(view.duration?.ms).toBe((2 + waves.length) * 20_000);
+  },
+);
+
+const SLOW = { created: later(-1000), spent: { Restart: 25 * MINUTE } };
+
+const slow = names(3).map((name) =>
+  signalled(
+    buildNode(name),
+    { planId: 'earlier', created: later(-1000), status: 'Completed', timestamp: later(-500) },
+    encodeReport(SLOW),
+  ),
+);
+
+/** 2026-11-20 is a Friday. */
+const FRIDAYS = { days: ['Friday' as const], start: '22:00', timeZone: 'UTC' };
+
+test.each<[string, UpgradePolicySpec, object | undefined, string | undefined, string]>([
+  [
+    'four waves do not fit into one window',
+    { windows: [{ ...FRIDAYS, length: '1h' }] },
+    { from: '2026-11-20T22:00:00Z', nodes: 2, of: 5 },
+    '2026-11-27T22:50:00Z',
+    'fits     2 of 5 nodes in the next window, from 2026-11-20T22:00:00Z (measured)\n',
+  ],
+  [
+    'a window of another time zone',
+    { windows: [{ ...FRIDAYS, start: '23:00', length: '1h', timeZone: 'Europe/Berlin' }] },
+    { from: '2026-11-20T22:00:00Z', nodes: 2, of: 5 },
+    '2026-11-27T22:50:00Z',
+    'from 2026-11-20T22:00:00Z (23:00 Europe/Berlin) (measured)\n  ends     done at about 2026-11-27T22:50:00Z (23:50 Europe/Berlin), in the windows',
+  ],
+  [
+    'a blackout',
+    { blackouts: [{ from: '2026-11-20', to: '2026-11-20' }] },
+    { from: '2026-11-21T00:00:00Z', nodes: 5, of: 5 },
+    '2026-11-21T01:40:00Z',
+    'done at about 2026-11-21T01:40:00Z, in the windows of the policy\n',
+  ],
+  [
+    'no window is long enough',
+    { windows: [{ ...FRIDAYS, length: '10m' }] },
+    undefined,
+    undefined,
+    'never done: no window of the policy is long enough for a wave\n',
+  ],
+])('when it is done: %s', async (_name, spec, window, doneAt, said) => {
+  const view = await previewIn({ workers: slow, policies: [buildUpgradePolicy('nights', spec)] });
+  expect(view.duration).toMatchObject({
+    ms: 100 * MINUTE,
+    inWindows: true,
+    ...(doneAt ? { doneAt } : {}),
+  });
+  expect([view.duration?.window, view.duration?.doneAt]).toEqual([window, doneAt]);
+  expect(textOf(view)).toContain(said);
+  expect(textOf(view)).toContain('about 1 h 40 min of work: 25 min a wave, ');
+});
+
+test('nothing more starts: no wave is shown, and no time', async () => {
+  const status = statusOf(
+    'SchedulableWait',
+    [],
+    recorded({ w1: 'SignalApplyFailed', w2: 'SignalSent', w3: 'SignalPending' }),
+  );
+  const commands = [{ k0supdate: buildUpdate({ targets: { workers: listed('w1', 'w2', 'w3') } }) }];
+  const world = buildWorldOf([nodes, workers], [controlNodes, []], [jobs, []]);
+  const running = buildPlan({ commands }, status);
+  const [view] = await previewOpen(
+    [{ dialect: autopilot, plans: () => [running], world }],
+    HERE,
+    T0,
+  );
+  expect(view?.stages[1]).toMatchObject({ moving: ['w2'], waves: [] });
+  expect(view?.duration).toBeUndefined();
+});
