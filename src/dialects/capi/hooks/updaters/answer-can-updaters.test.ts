@@ -1,0 +1,298 @@
+/** Tests what several updaters cover together, and what becomes of the rest. */
+import { describe, expect, test } from 'vitest';
+import {
+  buildUpdater,
+  buildUpdaterSet,
+} from '../../../../../test/support/builders/updater-sets.ts';
+import {
+  current,
+  desired,
+  FILER,
+  filesPatch,
+  leftBy,
+  REFIT,
+  Scene,
+} from '../../../../../test/support/capi/can-update.ts';
+import { captured } from '../../../../../test/support/capi/captured.ts';
+import { buildTriple, jsonPatch, mergePatch } from '../../../../../test/support/capi/triples.ts';
+import type { CanUpdateResponse, Patches, Triple } from '../../../../api/capi/hooks.ts';
+import { updaterSets } from '../../../../api/refit/updater-set.ts';
+import { changesBetween, MACHINE_SHAPE, nameOf, SET_SHAPE } from '../can-update.ts';
+import { applyPatches } from './hook-patch.ts';
+
+const infraPatch = {
+  infrastructureMachinePatch: jsonPatch(
+    { op: 'replace', path: '/spec/cpu', value: 4 },
+    { op: 'remove', path: '/spec/disk' },
+  ),
+};
+
+const SIZER = buildUpdater('sizer');
+
+describe('three updaters', () => {
+  test('each is asked about what the ones before it leave, and together they cover all', async () => {
+    const scene = new Scene({ filer: filesPatch, sizer: infraPatch }, [FILER, REFIT, SIZER]);
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    expect(answer.message).toBe(
+      'covers bootstrap.spec.files (filer); machine.spec.version (refit); infraMachine.spec.cpu, infraMachine.spec.disk (sizer); leaves nothing',
+    );
+    expect(leftBy(answer)).toEqual([]);
+    const last = scene.asked.at(-1)?.current as Triple;
+    expect(changesBetween(MACHINE_SHAPE, last, desired).map(nameOf)).toEqual([
+      'infraMachine.spec.cpu',
+      'infraMachine.spec.disk',
+    ]);
+  });
+
+  test('nobody is asked once nothing is left', async () => {
+    const all = {
+      machinePatch: mergePatch({ spec: { version: 'v1.35.1' } }),
+      ...filesPatch,
+      ...infraPatch,
+    };
+    const scene = new Scene({ filer: all }, [FILER, SIZER]);
+    expect(leftBy(await scene.ask('CanUpdateMachine', current, desired))).toEqual([]);
+    expect(scene.asked.map(({ updater }) => updater)).toEqual(['filer']);
+  });
+
+  test('only updaters whose selector has the labels are asked', async () => {
+    const other = { ...FILER, selector: { matchLabels: { pool: 'gpu' } } };
+    const scene = new Scene({ filer: filesPatch, sizer: infraPatch }, [other, REFIT, SIZER]);
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    expect(answer.message).toContain('leaves bootstrap.spec.files');
+    expect(scene.asked.map(({ updater }) => updater)).toEqual(['sizer']);
+  });
+
+  test('the captured templates of a MachineSet are covered by two updaters', async () => {
+    const { request, exampleResponse } = captured('canupdatemachineset');
+    const { machineSetPatch: _version, ...others } = exampleResponse as CanUpdateResponse;
+    const scene = new Scene({ filer: others }, [REFIT, FILER]);
+    const answer = await scene.ask('CanUpdateMachineSet', request.current, request.desired);
+    const patched = applyPatches(SET_SHAPE, request.current, answer);
+    expect(changesBetween(SET_SHAPE, patched, request.desired)).toEqual([]);
+  });
+});
+
+describe('what no updater covers', () => {
+  test('is left to Cluster API, which replaces the Machine: no patch at all', async () => {
+    const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER]);
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    expect(Object.keys(answer)).toEqual(['apiVersion', 'kind', 'status', 'message']);
+    expect(answer.message).toContain('leaves bootstrap.spec.files');
+  });
+
+  test('with Refuse nothing is accepted and nothing replaced: the call fails', async () => {
+    const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER], { uncovered: 'Refuse' });
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      /^UpdaterSet all: refused, because it covers .*; leaves bootstrap.spec.files$/,
+    );
+  });
+
+  test('with Ask it waits until somebody approves the replacement of this Machine, and then leaves it to Cluster API', async () => {
+    const scene = new Scene({ sizer: infraPatch }, [REFIT, SIZER], { uncovered: 'Ask' });
+    const approve = (...approved: string[]): void =>
+      scene.api.change(updaterSets, 'all', (set) => ({
+        ...set,
+        status: { ...set.status, approved },
+      }));
+    for (const others of [
+      [],
+      ['Machine default/m2'],
+      ['Machine default/m11', 'Machine other/m1'],
+    ]) {
+      approve(...others);
+      await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+        /^UpdaterSet all: waits for approval, because it covers .*; leaves bootstrap.spec.files; to have it replaced: refit approve machine\/m1 --namespace default$/,
+      );
+    }
+    expect(scene.api.calls).toContain('patch updatersets/all');
+    approve('Machine default/m2', 'Machine default/m1');
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    expect(answer).toMatchObject({
+      status: 'Success',
+      message: expect.stringContaining('leaves bootstrap.spec.files'),
+    });
+    expect(leftBy(answer)).toHaveLength(4);
+  });
+});
+
+test("with Ask a name that is none is in no command: it is the caller's, and somebody runs that in a shell", async () => {
+  const scene = new Scene({ sizer: infraPatch }, [SIZER], { uncovered: 'Ask' });
+  const named = ({ machine, ...rest }: Triple): Triple => ({
+    ...rest,
+    machine: { ...machine, metadata: { name: "m'; id; '" } },
+  });
+  const asked = scene.ask('CanUpdateMachine', named(current), named(desired));
+  await expect(asked).rejects.toThrow(
+    `UpdaterSet all: refused, because "Machine default/m'; id; '" names no object, such as Machine prod/cp-1`,
+  );
+});
+
+describe('an updater that does not answer', () => {
+  const gone = new Error('no answer from sizer.example.com');
+  const version = { machine: { version: 'v1.35.0' } };
+  const small = [buildTriple(version), buildTriple({ machine: { version: 'v1.35.1' } })] as const;
+
+  test.each(['Skip', 'Wait'] as const)(
+    '%s: the others cover everything, so nothing waits',
+    async (onUnavailable) => {
+      const scene = new Scene({ sizer: gone }, [{ ...SIZER, onUnavailable }, REFIT]);
+      const answer = await scene.ask('CanUpdateMachine', ...small);
+      expect(leftBy(answer, ...small)).toEqual([]);
+      expect(answer.message).toContain('no answer from sizer: no answer from sizer.example.com');
+    },
+  );
+
+  test('Refuse: nothing is accepted, although the others cover everything', async () => {
+    const scene = new Scene({ sizer: gone }, [{ ...SIZER, onUnavailable: 'Refuse' }, REFIT]);
+    await expect(scene.ask('CanUpdateMachine', ...small)).rejects.toThrow(
+      'waiting for updater sizer',
+    );
+  });
+
+  test('by default nothing is replaced while it may cover what is left', async () => {
+    const scene = new Scene({ sizer: gone, filer: filesPatch }, [SIZER, FILER, REFIT]);
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      'waiting for updater sizer',
+    );
+  });
+
+  test('Skip: what is left counts as uncovered', async () => {
+    const scene = new Scene({ sizer: gone, filer: filesPatch }, [
+      { ...SIZER, onUnavailable: 'Skip' },
+      FILER,
+      REFIT,
+    ]);
+    expect(leftBy(await scene.ask('CanUpdateMachine', current, desired))).toHaveLength(4);
+  });
+});
+
+test('an updater that keeps still does not use the time of the others', async () => {
+  const scene = new Scene({ sizer: 'nothing' }, [{ ...SIZER, onUnavailable: 'Skip' }, REFIT]);
+  const [from, to] = ['v1.35.0', 'v1.35.1'].map((version) =>
+    buildTriple({ machine: { version } }),
+  ) as [Triple, Triple];
+  const answer = await scene.ask('CanUpdateMachine', from, to, {}, 200);
+  expect(leftBy(answer, from, to)).toEqual([]);
+  expect(answer.message).toContain('no answer from sizer: ');
+});
+
+describe('patches that are not believed', () => {
+  test.each<[string, Patches, string]>([
+    [
+      'another value than desired',
+      { machinePatch: mergePatch({ spec: { version: 'v9.9.9' } }) },
+      'machine.spec.version',
+    ],
+    [
+      'a field that nobody changes',
+      { machinePatch: mergePatch({ spec: { providerID: 'mine' } }) },
+      'machine.spec.providerID',
+    ],
+    [
+      'a field that is not there',
+      { bootstrapConfigPatch: mergePatch({ spec: { users: [] } }) },
+      'bootstrap.spec.users',
+    ],
+    [
+      'part of a list',
+      { bootstrapConfigPatch: mergePatch({ spec: { files: [] } }) },
+      'bootstrap.spec.files',
+    ],
+    [
+      'a missing place',
+      { infrastructureMachinePatch: jsonPatch({ op: 'remove', path: '/spec/x' }) },
+      'Value required at path: ',
+    ],
+  ])('%s: counts as no answer', async (_name, patches, reason) => {
+    const scene = new Scene({ sizer: patches }, [SIZER, REFIT]);
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      new RegExp(`waiting for updater sizer: .*${reason}`),
+    );
+  });
+
+  test('many values, which each operation would copy: refused at once, in few words', async () => {
+    const many = Object.fromEntries(
+      Array.from({ length: 20_000 }, (_, index) => [`k${index}`, index]),
+    );
+    const scene = new Scene({ sizer: { bootstrapConfigPatch: mergePatch({ spec: many }) } }, [
+      SIZER,
+      REFIT,
+    ]);
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      'its patch has more than 5000 values',
+    );
+  });
+
+  test('long and unprintable names: told in few words', async () => {
+    const scene = new Scene(
+      {
+        sizer: {
+          bootstrapConfigPatch: mergePatch({ spec: { [`\u001b[2J${'x'.repeat(10_000)}`]: 1 } }),
+        },
+      },
+      [SIZER, REFIT],
+    );
+    const refused = scene.ask('CanUpdateMachine', current, desired);
+    await expect(refused).rejects.toThrow(
+      /waiting for updater sizer: its patches set other values than desired/,
+    );
+    const { message } = (await refused.catch((error: unknown) => error)) as Error;
+    expect(message.length).toBeLessThan(500);
+    expect(message).not.toContain('\u001b');
+  });
+
+  test('outside of the spec nothing is taken over', async () => {
+    const patch = mergePatch({ metadata: { labels: { mine: 'yes' } }, status: { ready: true } });
+    const scene = new Scene({ sizer: { ...infraPatch, machinePatch: patch }, filer: filesPatch }, [
+      SIZER,
+      FILER,
+      REFIT,
+    ]);
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    const patched = applyPatches(MACHINE_SHAPE, current, answer);
+    expect(patched['machine']?.metadata).toEqual(current['machine']?.metadata);
+  });
+});
+
+describe('UpdaterSets', () => {
+  test('without one for the Machine, Refit answers alone', async () => {
+    const scene = new Scene({}, [SIZER], { selector: { matchLabels: { pool: 'gpu' } } });
+    const answer = await scene.ask('CanUpdateMachine', current, desired);
+    expect(answer.message).toMatch(/^covers machine.spec.version; leaves /);
+    expect(scene.asked).toEqual([]);
+  });
+
+  test('the new labels of a MachineSet choose, since its Machines have them when they are updated', async () => {
+    const { request } = captured('canupdatemachineset');
+    const { machineSet, ...others } = request.desired as {
+      machineSet: { spec: { template: object } };
+    } & Triple;
+    const { spec } = machineSet;
+    const template = { ...spec.template, metadata: { labels: { pool: 'gpu' } } };
+    const relabelled = {
+      ...others,
+      machineSet: { ...machineSet, spec: { ...spec, template } },
+    } as unknown as Triple;
+    const scene = new Scene({}, [SIZER], { selector: { matchLabels: { pool: 'gpu' } } });
+    await scene.ask('CanUpdateMachineSet', request.current, relabelled);
+    expect(scene.asked.map(({ updater }) => updater)).toEqual(['sizer']);
+  });
+
+  test('two for one Machine: refused, with both names', async () => {
+    const scene = new Scene({}, [SIZER]);
+    scene.api.put(updaterSets, buildUpdaterSet('more', [REFIT]));
+    await expect(scene.ask('CanUpdateMachine', current, desired)).rejects.toThrow(
+      'UpdaterSets all and more are both for these labels',
+    );
+  });
+
+  test('in-place updates disabled by a setting: nobody is asked', async () => {
+    const scene = new Scene({ sizer: infraPatch }, [SIZER]);
+    const answer = await scene.ask('CanUpdateMachine', current, desired, {
+      disableInPlaceUpdates: 'true',
+    });
+    expect(answer.message).toContain('disabled by the setting');
+    expect(scene.asked).toEqual([]);
+  });
+});
