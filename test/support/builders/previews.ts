@@ -1,5 +1,4 @@
 /** Previews of one plan on a small cluster, and their text. */
-
 import type { UpgradePolicy } from '../../../src/api/refit/upgrade-policy.ts';
 import { previewNew } from '../../../src/cli/preview/preview-command.ts';
 import { type PlanPreview, renderPreview } from '../../../src/cli/preview/view.ts';

@@ -1,5 +1,4 @@
 /** What `refit status` says of one plan on a small cluster, as text. */
-
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import type { AskControlPlane } from '../../../src/cli/status/inspection-sources.ts';
 import type { LeaderView } from '../../../src/cli/status/load.ts';
