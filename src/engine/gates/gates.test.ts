@@ -1,5 +1,5 @@
 /** Every gate and verifier, with its sentences. */
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   among,
   CLEAR,
@@ -34,7 +34,7 @@ import { nodesAvailable } from './nodes-available.ts';
 import { notPaused } from './not-paused.ts';
 import { platformSupported } from './platform-supported.ts';
 import { policyReadable } from './policy-readable.ts';
-import { AFTER_TARGET, BEFORE_ROLLOUT, BEFORE_TARGET, evaluate } from './registry.ts';
+import { AFTER_TARGET, BEFORE_ROLLOUT, BEFORE_TARGET } from './registry.ts';
 import { restOver } from './rest-over.ts';
 import { targetExists } from './target-exists.ts';
 import type { Gate, GateInput, Verdict } from './types.ts';
@@ -496,42 +496,4 @@ test('every gate of the registry has rows here, for passing and for not passing'
       true,
     ]);
   }
-});
-
-describe('the lists', () => {
-  const names = (gates: readonly Gate[]): string[] => gates.map(({ name }) => name);
-
-  test('admission asks only the gates that can refuse', () => {
-    const given = input('worker', { ready: false });
-    expect(evaluate(BEFORE_ROLLOUT, given)).toEqual({ kind: 'pass' });
-    expect(names(BEFORE_ROLLOUT)).toEqual(['target-exists', 'platform-supported']);
-  });
-
-  test('admission gates are asked again before each target', () => {
-    expect(names(BEFORE_TARGET)).toEqual(expect.arrayContaining(names(BEFORE_ROLLOUT)));
-  });
-
-  test.each([
-    ['missing comes before not Ready', { exists: false, ready: false }, 'target-exists'],
-    [
-      'no platform comes before not Ready',
-      { platform: undefined, ready: false },
-      'platform-supported',
-    ],
-    ['not Ready', { ready: false }, 'node-ready'],
-  ])('the first that does not pass speaks for all: %s', (_name, facts, gate) => {
-    expect(evaluate(BEFORE_TARGET, input('worker', facts))).toMatchObject({ gate });
-  });
-
-  test('all pass: pass', () => {
-    expect(evaluate(BEFORE_TARGET, input('controller', {}, [READY]))).toEqual({ kind: 'pass' });
-    expect(evaluate(AFTER_TARGET, input('worker'))).toEqual({ kind: 'pass' });
-  });
-
-  test('after a target the same health is asked as before it', () => {
-    expect([
-      ...names(BEFORE_TARGET).filter((name) => names(AFTER_TARGET).includes(name)),
-      'rest-over',
-    ]).toEqual(names(AFTER_TARGET));
-  });
 });
