@@ -16,7 +16,6 @@ const STILL_TO_SPLIT: readonly string[] = [
   'src/engine/snapshot/probes.ts',
   'src/engine/loop.ts',
   'src/engine/report/reporter.ts',
-  'src/versions/version-rules.test.ts',
   'test/agent/install/inside.ts',
   'test/support/doubles/runtime/recorder.ts',
   'test/support/kubeadm/etcd-members.ts',
