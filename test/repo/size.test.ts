@@ -22,7 +22,6 @@ const STILL_TO_SPLIT: readonly string[] = [
   'test/proof/kubeadm/managers/upgrade.ts',
   'test/testenv/cattle-suite.test.ts',
   'test/testenv/cattle.test.ts',
-  'test/testenv/kubeadm.test.ts',
   'test/testenv/updates.test.ts',
 ];
 

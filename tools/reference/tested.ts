@@ -77,7 +77,7 @@ const OTHERS: readonly Row[] = [
     'OpenSSH',
     "Debian's",
     'the real server where it is installed, and one in JavaScript',
-    'test/testenv/kubeadm.test.ts',
+    'test/testenv/kubeadm-killed.test.ts',
   ],
   [
     'apt',

@@ -1,0 +1,3 @@
+/** What the tests of an upgrade over SSH know of their hosts. */
+export const HOSTS = ['cp1', 'cp2', 'w1', 'w2'];
+export const MANIFEST = 'etc/kubernetes/manifests/kube-apiserver.yaml';
