@@ -3,7 +3,7 @@ import { CONTROLLER_DIALECTS } from '../../dialects/registry.ts';
 import { cordonOwner } from '../../drain/cordon-marks.ts';
 import type { Dialect } from '../../engine/contract/dialect.ts';
 import { withStages } from '../../engine/model/rollout.ts';
-import { type AskReadyz, askControlPlane } from '../../engine/snapshot/probes.ts';
+import { type AskReadyz, askControlPlane } from '../../engine/snapshot/api-server-health.ts';
 import type { Reading } from '../../kube/client.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { nodes } from '../../kube/resources.ts';

@@ -1,7 +1,7 @@
 /** Only a 2xx answer of /readyz is ready; any other answer is reported. */
 import { describe, expect, test } from 'vitest';
 import type { EndpointHealth } from '../model/decision.ts';
-import { askControlPlane } from './probes.ts';
+import { askControlPlane } from './api-server-health.ts';
 
 const answers: Readonly<Record<string, () => Promise<number>>> = {
   '10.0.0.1': async () => await Promise.resolve(200),

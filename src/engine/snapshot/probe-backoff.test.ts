@@ -1,7 +1,7 @@
 /** When a probe without an answer is repeated, and when it is reported. */
 import { expect, test } from 'vitest';
 import { because } from '../model/reasons.ts';
-import { type ProbeBackoff, probeBackoff } from './probes.ts';
+import { type ProbeBackoff, probeBackoff } from './probe-backoff.ts';
 
 const REASON = because('CannotDecide', 'no answer');
 

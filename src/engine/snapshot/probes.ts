@@ -3,7 +3,6 @@ import type { DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts'
 import type { DrainOptions } from '../../drain/pods.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import { backoffDelay } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { settleAll } from '../../util/waits.ts';
 import type { Dialect, Endpoint, World } from '../contract/dialect.ts';
@@ -11,6 +10,8 @@ import type { EndpointHealth, Probe, Unanswered } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Target } from '../model/rollout.ts';
 import type { Known } from './gather.ts';
+import type { keptPreviews } from './kept-previews.ts';
+import type { ProbeBackoff } from './probe-backoff.ts';
 
 /** Probes that are the same for all dialects. */
 export interface Prober {
@@ -28,29 +29,6 @@ export interface ProbeParts {
   readonly world: World;
   readonly prober: Prober;
   readonly abort?: AbortSignal | undefined;
-}
-
-/** Milliseconds: shorter than the pause before a blocked drain is looked at again. */
-const PREVIEW_KEPT_MS = 4_000;
-
-/** Does not preview a blocked drain again at once, whatever woke the plan. `now` in milliseconds by the steady clock. */
-export function keptPreviews() {
-  const blocked = new Map<string, { readonly drainPreview: DrainPreview; readonly at: number }>();
-  return async (
-    previewer: Pick<DrainPreviewer, 'ahead'>,
-    node: string,
-    options: DrainOptions,
-    now: number,
-  ) => {
-    const key = `${node} ${JSON.stringify(options)}`;
-    const known = blocked.get(key);
-    if (known && now - known.at < PREVIEW_KEPT_MS) return known.drainPreview;
-    const drainPreview = await previewer.ahead(node, options);
-    const isBlocked = drainPreview.obstacles.length + drainPreview.refused.length > 0;
-    if (isBlocked) blocked.set(key, { drainPreview, at: now });
-    else blocked.delete(key);
-    return drainPreview;
-  };
 }
 
 interface Memory {
@@ -94,15 +72,9 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
           drainPreviews.set(probe.node, await preview(previewer, probe.node, options, now));
         return;
       case 'drain-delegation': {
-        const { stage, target } = probe;
-        const isDelegated = await dialect.drainDelegation?.isDelegated?.(
-          client,
-          stage,
-          target,
-          world,
-          abort,
-        );
-        delegations.set(target.key, isDelegated === true);
+        const { target } = probe;
+        const isDelegated = await isDrainDelegated(probe, parts);
+        delegations.set(target.key, isDelegated);
         if (isDelegated) drainDelegations.add(attemptOf(target));
       }
     }
@@ -122,9 +94,6 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
     options: DrainOptions,
     parts: ProbeParts,
   ) => {
-    // A new attempt starts without backoff.
-    const keyOf = (probe: Probe) =>
-      probe.kind === 'drain-delegation' ? attemptOf(probe.target) : questionOf(probe);
     const questions = new Map(probes.map((probe) => [keyOf(probe), probe]));
     const asked = [...questions].map(async ([question, probe]): Promise<Reason[]> => {
       const key = `${plan.metadata.uid} ${question}`;
@@ -139,10 +108,7 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
         return [];
       } catch (error) {
         parts.abort?.throwIfAborted();
-        const reason = because(
-          'CannotDecide',
-          `could not check ${questionOf(probe)}: ${messageOf(error)}`,
-        );
+        const reason = couldNotCheck(probe, error);
         const { isNew, ...unanswered } = backoffs.add(key, reason, now);
         leave(probe, unanswered);
         return isNew ? [reason] : [];
@@ -152,6 +118,23 @@ export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: 
   };
 
   return { known, now, add };
+}
+
+async function isDrainDelegated(
+  { stage, target }: Extract<Probe, { kind: 'drain-delegation' }>,
+  { dialect, client, world, abort }: ProbeParts,
+): Promise<boolean> {
+  const answer = await dialect.drainDelegation?.isDelegated?.(client, stage, target, world, abort);
+  return answer === true;
+}
+
+/** A new attempt starts without backoff. */
+function keyOf(probe: Probe): string {
+  return probe.kind === 'drain-delegation' ? attemptOf(probe.target) : questionOf(probe);
+}
+
+function couldNotCheck(probe: Probe, error: unknown): Reason {
+  return because('CannotDecide', `could not check ${questionOf(probe)}: ${messageOf(error)}`);
 }
 
 function questionOf(probe: Probe): string {
@@ -169,65 +152,4 @@ function questionOf(probe: Probe): string {
 
 function attemptOf({ key, since }: Target): string {
   return `${key}@${since}`;
-}
-
-/** Of the API server of a controller. Resolves with the HTTP status of `/readyz`; rejects if no answer comes in time. */
-export type AskReadyz = (host: string, name: string) => Promise<number>;
-
-/** Asks all at once, so that a silent server does not delay the others. Never rejects. */
-export async function askControlPlane(
-  endpoints: readonly Endpoint[],
-  ask: AskReadyz,
-): Promise<EndpointHealth[]> {
-  return await Promise.all(
-    endpoints.map(async ({ name, host }) => {
-      if (host === undefined) return { name, ready: false, detail: 'has no InternalIP' };
-      try {
-        const status = await ask(host, name);
-        return status >= 200 && status < 300
-          ? { name, ready: true }
-          : { name, ready: false, detail: `/readyz says ${status}` };
-      } catch (error) {
-        return { name, ready: false, detail: messageOf(error) };
-      }
-    }),
-  );
-}
-
-/** 2 s, 4 s, … one minute, without jitter: only the leader probes. */
-const WAIT = { base: 4_000, cap: 120_000, random: () => 0 };
-
-export type ProbeBackoff = ReturnType<typeof probeBackoff>;
-
-/** The failed probes of one plan in one term of leadership. Times are milliseconds by the steady clock. */
-export function probeBackoff() {
-  const tries = new Map<
-    string,
-    { readonly reason: Reason; readonly attempt: number; readonly askAt: number }
-  >();
-  return {
-    of(probe: string, now: number): Unanswered | undefined {
-      const last = tries.get(probe);
-      return last && last.askAt > now
-        ? { unanswered: last.reason, recheckMs: last.askAt - now }
-        : undefined;
-    },
-    /** The probe failed. `isNew` if it did not fail before, or for another reason. */
-    add(probe: string, reason: Reason, now: number) {
-      const last = tries.get(probe);
-      // The backoff of a probe that nobody repeated for long starts again.
-      const before = last && now - last.askAt < WAIT.cap ? last : undefined;
-      const attempt = before ? before.attempt + 1 : 0;
-      const recheckMs = backoffDelay(attempt, WAIT);
-      tries.set(probe, { reason, attempt, askAt: now + recheckMs });
-      return { unanswered: reason, recheckMs, isNew: before?.reason.message !== reason.message };
-    },
-    isEmpty: () => tries.size === 0,
-    forget: (probe: string) => tries.delete(probe),
-    /** Milliseconds until the next one is repeated; undefined if none waits. */
-    nextMs(now: number): number | undefined {
-      const waits = [...tries.values()].map(({ askAt }) => askAt - now).filter((ms) => ms > 0);
-      return waits.length === 0 ? undefined : Math.min(...waits);
-    },
-  };
 }

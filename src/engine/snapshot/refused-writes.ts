@@ -3,7 +3,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { Signalling } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
-import { probeBackoff } from './probes.ts';
+import { probeBackoff } from './probe-backoff.ts';
 
 type Refused = Pick<Signalling, 'stage' | 'target'>;
 

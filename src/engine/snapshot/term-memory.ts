@@ -3,7 +3,9 @@ import type { Drains } from '../../drain/running-drains.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Known } from './gather.ts';
-import { type Answers, answersOf, keptPreviews, type Prober, probeBackoff } from './probes.ts';
+import { keptPreviews } from './kept-previews.ts';
+import { probeBackoff } from './probe-backoff.ts';
+import { type Answers, answersOf, type Prober } from './probes.ts';
 import { type RefusedWrites, refusedWrites } from './refused-writes.ts';
 import { targetTimes, watchTimes } from './watch-times.ts';
 

@@ -4,7 +4,7 @@ import type { ControllerFlags } from '../../../cli/options.ts';
 import { VERSION } from '../../../cli/version.ts';
 import * as processes from '../../../composition/controller-process.ts';
 import { policyWithin } from '../../../engine/policy/rollout-policy.ts';
-import { askControlPlane } from '../../../engine/snapshot/probes.ts';
+import { askControlPlane } from '../../../engine/snapshot/api-server-health.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { loadClusterConfig } from '../../../kube/config/kubeconfig.ts';
 import { timesOf } from '../../../kube/election/election.ts';

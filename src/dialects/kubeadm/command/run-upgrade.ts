@@ -9,8 +9,8 @@ import {
 } from '../../../composition/controller-process.ts';
 import { CORDON_ANNOTATION, isMarkStale } from '../../../drain/cordon-marks.ts';
 import { assess } from '../../../engine/assess/assess.ts';
+import type { AskReadyz } from '../../../engine/snapshot/api-server-health.ts';
 import { gather } from '../../../engine/snapshot/gather.ts';
-import type { AskReadyz } from '../../../engine/snapshot/probes.ts';
 import { nodeActionsOf } from '../../../engine/turn/choose-node-actions.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { createElection, type Election, timesOf } from '../../../kube/election/election.ts';

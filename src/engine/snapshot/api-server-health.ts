@@ -1,0 +1,27 @@
+/** Asks API servers whether they are ready. */
+import { messageOf } from '../../util/errors.ts';
+import type { Endpoint } from '../contract/dialect.ts';
+import type { EndpointHealth } from '../model/decision.ts';
+
+/** Of the API server of a controller. Resolves with the HTTP status of `/readyz`; rejects if no answer comes in time. */
+export type AskReadyz = (host: string, name: string) => Promise<number>;
+
+/** Asks all at once, so that a silent server does not delay the others. Never rejects. */
+export async function askControlPlane(
+  endpoints: readonly Endpoint[],
+  ask: AskReadyz,
+): Promise<EndpointHealth[]> {
+  return await Promise.all(
+    endpoints.map(async ({ name, host }) => {
+      if (host === undefined) return { name, ready: false, detail: 'has no InternalIP' };
+      try {
+        const status = await ask(host, name);
+        return status >= 200 && status < 300
+          ? { name, ready: true }
+          : { name, ready: false, detail: `/readyz says ${status}` };
+      } catch (error) {
+        return { name, ready: false, detail: messageOf(error) };
+      }
+    }),
+  );
+}
