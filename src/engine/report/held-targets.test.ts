@@ -8,7 +8,7 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
 import type { TargetFacts } from '../model/decision.ts';
-import { heldMemory } from './reporter.ts';
+import { heldMemory } from './held-targets.ts';
 
 /** The names of those that are told at each of these times (ms), and since when what they say holds. */
 function toldAt(

@@ -1,0 +1,21 @@
+/** Says in the log what was done with a node. */
+import type { Assessment } from '../assess/assess.ts';
+import type { NodeAction } from '../model/decision.ts';
+
+const MESSAGES = {
+  cordon: 'node cordoned',
+  drain: 'drain started',
+  taint: 'node tainted',
+  prefetch: 'agent asked to fetch ahead',
+  'check-downloads': 'agent asked whether it can download',
+  'end-prefetch': 'agent told to fetch nothing ahead',
+  cancel: 'signal cancelled',
+};
+
+export function actionMessage(assessment: Assessment, nodeAction: NodeAction): string {
+  if (nodeAction.kind === 'clean-up')
+    return nodeAction.cordon ? 'node uncordoned' : 'taint removed from node';
+  if (nodeAction.kind !== 'acknowledge') return MESSAGES[nodeAction.kind];
+  const { stage, target } = nodeAction;
+  return `${assessment.of(stage, target).reason.message}; its agent may continue`;
+}

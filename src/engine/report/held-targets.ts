@@ -1,0 +1,43 @@
+/** Finds targets in progress that stall or rest, and remembers which of them have been reported. */
+import type { Assessment } from '../assess/assess.ts';
+import * as model from '../model/rollout.ts';
+import type { TargetEvent } from './events.ts';
+
+/** Remembers which targets in progress stall or rest, and since when: each is reported once. */
+export function heldMemory() {
+  const reported = new Map<string, ReadonlyMap<string, number>>();
+  return {
+    at(key: string, assessment: Assessment) {
+      const before = reported.get(key) ?? new Map<string, number>();
+      const held = heldTargets(assessment);
+      const since = (event: TargetEvent): number => before.get(wordsOf(event)) ?? assessment.now;
+      reported.set(key, new Map(held.map((event) => [wordsOf(event), since(event)])));
+      const fresh = held.filter((event) => !before.has(wordsOf(event)));
+      const stalling = held.filter(({ reason }) => reason.code !== 'Resting');
+      return {
+        stalled: fresh.filter(({ reason }) => reason.code === 'Stalled'),
+        rests: fresh.filter(({ reason }) => reason.code === 'Resting'),
+        /** All that stalls or is refused: since when (ms), by message. */
+        stalls: new Map(stalling.map((event) => [event.reason.message, since(event)])),
+      };
+    },
+    forget: (key: string) => reported.delete(key),
+  };
+}
+
+/** Without numbers: a scheduler counts other nodes each time. */
+function wordsOf({ target, reason }: TargetEvent): string {
+  return `${target.key} ${reason.message.replaceAll(/\b\d+\b/g, '')}`;
+}
+
+function heldTargets(assessment: Assessment): TargetEvent[] {
+  const stage = model.activeStage(assessment.snapshot.rollout);
+  if (!stage) return [];
+  return model.inState(stage, 'intended').flatMap((target): TargetEvent[] => {
+    const { reason, gate } = assessment.of(stage, target);
+    // A refused write has its Event already.
+    if (reason.code === 'Stalled' || gate === 'write')
+      return [{ type: 'Warning', reason, stage, target }];
+    return reason.code === 'Resting' ? [{ type: 'Normal', reason, stage, target }] : [];
+  });
+}

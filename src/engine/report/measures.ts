@@ -1,0 +1,51 @@
+/** Measures plans and the steps of their targets. */
+import { keyOf } from '../../kube/resources.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
+import { phaseOf } from '../assess/assess.ts';
+import { planEndOf } from '../assess/ended.ts';
+import { factsOf } from '../gates/types.ts';
+import { PLAN_PHASES, type Snapshot, type TargetPhase, type Wait } from '../model/decision.ts';
+import { isUnasked } from '../model/reasons.ts';
+import * as model from '../model/rollout.ts';
+import type { Turn } from './turn.ts';
+
+const none = <P extends string>(phases: readonly P[]) =>
+  Object.fromEntries(phases.map((phase) => [phase, 0])) as Record<P, number>;
+
+export function measurePlan(
+  metrics: Metrics,
+  dialect: string,
+  { plan, assessment }: Turn,
+  waits: readonly Wait[],
+): void {
+  const { snapshot, now } = assessment;
+  const { rollout } = snapshot;
+  const targets = none<TargetPhase>([
+    ...model.RECORDED_STATES,
+    'signalled',
+    'working',
+    'verifying',
+  ]);
+  for (const stage of rollout.stages)
+    for (const target of stage.targets) targets[phaseOf(assessment, stage, target)]++;
+  const held = waits.filter(({ reason }) => !isUnasked(reason));
+  const heldBy = held.map(({ gate, reason }) => ({ gate, reason: reason.code }));
+  const { phase } = planEndOf(snapshot, now);
+  const phases = { ...none(PLAN_PHASES), [phase]: 1 };
+  metrics.plan({ dialect, plan: keyOf(plan), phases, targets, waits: heldBy });
+}
+
+export function measureSteps(
+  metrics: Metrics,
+  dialect: string,
+  snapshot: Snapshot,
+  after: model.Rollout,
+): void {
+  for (const { target } of model.stateChanges(snapshot.rollout, after)) {
+    if (target.state !== 'done') continue;
+    const { observation } = factsOf(snapshot, target);
+    const spent = observation.kind === 'none' ? undefined : observation.report?.spent;
+    for (const [step, ms] of Object.entries(spent ?? {}))
+      metrics.stepDone(dialect, step, ms / 1000);
+  }
+}
