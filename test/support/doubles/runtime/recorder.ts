@@ -31,6 +31,15 @@ export interface Author {
   readonly via: string;
 }
 
+/** Makes the call, and records it. */
+type Note = <T>(
+  verb: Write['verb'],
+  resource: string,
+  name: string,
+  body: unknown,
+  call: () => Promise<T>,
+) => Promise<T>;
+
 /** In the order in which the calls were sent; the code is filled in when the answer comes. */
 export class Recorder {
   readonly #writes: { -readonly [Key in keyof Write]: Write[Key] }[] = [];
@@ -72,13 +81,7 @@ export function recorded(
     ...options,
     abort: options?.abort === undefined ? abort : AbortSignal.any([abort, options.abort]),
   });
-  const note = async <T>(
-    verb: Write['verb'],
-    resource: string,
-    name: string,
-    body: unknown,
-    call: () => Promise<T>,
-  ) => {
+  const note: Note = async (verb, resource, name, body, call) => {
     // What a process still wants to write when it is told to end never leaves it.
     abort.throwIfAborted();
     return await recorder.note({ ...author, verb, resource, name, ...contentOf(verb, body) }, call);
@@ -89,30 +92,7 @@ export function recorded(
     listAll: async (resource, options) => await client.listAll(resource, until(options)),
     watch: (resource, options) => client.watch(resource, until(options)),
     raw: async (path, options) => await client.raw(path, until(options)),
-    create: async <T extends KubeObject>(
-      resource: Resource<T>,
-      object: T,
-      options?: WriteOptions,
-    ) =>
-      await note(
-        'create',
-        labelOf(resource, options),
-        object.metadata.name,
-        object,
-        async () => await client.create(resource, object, options),
-      ),
-    replace: async <T extends KubeObject>(
-      resource: Resource<T>,
-      object: T,
-      options?: WriteOptions,
-    ) =>
-      await note(
-        'update',
-        labelOf(resource, options),
-        object.metadata.name,
-        object,
-        async () => await client.replace(resource, object, options),
-      ),
+    ...writesOfWholeObjects(client, note),
     patch: async <T extends KubeObject>(
       resource: Resource<T>,
       name: string,
@@ -143,6 +123,38 @@ export function recorded(
         async () => await client.evict(pod, options),
       ),
     close: () => client.close(),
+  };
+}
+
+function writesOfWholeObjects(
+  client: KubeClient,
+  note: Note,
+): Pick<KubeClient, 'create' | 'replace'> {
+  return {
+    create: async <T extends KubeObject>(
+      resource: Resource<T>,
+      object: T,
+      options?: WriteOptions,
+    ) =>
+      await note(
+        'create',
+        labelOf(resource, options),
+        object.metadata.name,
+        object,
+        async () => await client.create(resource, object, options),
+      ),
+    replace: async <T extends KubeObject>(
+      resource: Resource<T>,
+      object: T,
+      options?: WriteOptions,
+    ) =>
+      await note(
+        'update',
+        labelOf(resource, options),
+        object.metadata.name,
+        object,
+        async () => await client.replace(resource, object, options),
+      ),
   };
 }
 
