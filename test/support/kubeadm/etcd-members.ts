@@ -68,37 +68,13 @@ export async function startEtcdMembers(): Promise<EtcdMembers> {
     await ended?.stop();
   };
   const start = async (name: string): Promise<void> => {
-    const pki = join(folderOf(name), pkiOf(name));
-    const tls = [
-      '--client-cert-auth',
-      `--trusted-ca-file=${pki}/ca.crt`,
-      `--cert-file=${pki}/server.crt`,
-      `--key-file=${pki}/server.key`,
-      // The gateway is a client, too: kubeadm's certificate for servers is one for clients.
-      `--client-cert-file=${pki}/healthcheck-client.crt`,
-      `--client-key-file=${pki}/healthcheck-client.key`,
-    ];
-    const cluster = NAMES.map((each) => `${each}=${peerOf(each)}`).join(',');
-    const names = [
-      `--name=${name}`,
-      `--data-dir=${join(folderOf(name), DATA)}`,
-      `--initial-cluster=${cluster}`,
-    ];
-    const client = [
-      `--listen-client-urls=${urlOf(name)}`,
-      `--advertise-client-urls=${urlOf(name)}`,
-    ];
-    const peer = [
-      `--listen-peer-urls=${peerOf(name)}`,
-      `--initial-advertise-peer-urls=${peerOf(name)}`,
-    ];
     const host = { name, role: 'controlPlane' } as const;
     processes.set(
       name,
       await startProcess({
         name: 'etcd',
         command: etcd,
-        args: [...names, ...client, ...peer, ...tls],
+        args: argumentsOf(name, folderOf(name), urlOf, peerOf),
         directory: folderOf(name),
         ready: async () => typeof (await etcdAnswers(shells, [host])).get(name) === 'object',
         clock: systemClock,
@@ -126,6 +102,37 @@ export async function startEtcdMembers(): Promise<EtcdMembers> {
     stop,
     [Symbol.asyncDispose]: end,
   };
+}
+
+/** Of the etcd of the host of that name, whose files are in the folder. */
+function argumentsOf(
+  name: string,
+  folder: string,
+  urlOf: (name: string) => string,
+  peerOf: (name: string) => string,
+): string[] {
+  const pki = join(folder, pkiOf(name));
+  const tls = [
+    '--client-cert-auth',
+    `--trusted-ca-file=${pki}/ca.crt`,
+    `--cert-file=${pki}/server.crt`,
+    `--key-file=${pki}/server.key`,
+    // The gateway is a client, too: kubeadm's certificate for servers is one for clients.
+    `--client-cert-file=${pki}/healthcheck-client.crt`,
+    `--client-key-file=${pki}/healthcheck-client.key`,
+  ];
+  const cluster = NAMES.map((each) => `${each}=${peerOf(each)}`).join(',');
+  const names = [
+    `--name=${name}`,
+    `--data-dir=${join(folder, DATA)}`,
+    `--initial-cluster=${cluster}`,
+  ];
+  const client = [`--listen-client-urls=${urlOf(name)}`, `--advertise-client-urls=${urlOf(name)}`];
+  const peer = [
+    `--listen-peer-urls=${peerOf(name)}`,
+    `--initial-advertise-peer-urls=${peerOf(name)}`,
+  ];
+  return [...names, ...client, ...peer, ...tls];
 }
 
 async function writeFiles(
