@@ -97,21 +97,7 @@ export async function upgradeByManagers(scene: Scene, programs: readonly Program
       await machinesAt(client, to, counts.controlPlanes + counts.workers);
       return await unchanged();
     });
-    await checks.check('the other updater has changed the file on each machine', async () => {
-      const texts = await Promise.all(
-        machines.map(async ({ root }) => await readFile(join(root, MOTD), 'utf8')),
-      );
-      return differing(
-        Object.fromEntries(machines.map(({ name }, index) => [name, texts[index]])),
-        wanted.motd,
-      );
-    });
-    await checks.check('and each kubelet runs with the other argument', async () => {
-      const runs = async (machine: Scene['cluster']['machines'][number]): Promise<boolean> =>
-        (await machine.run(`pgrep -f '[k]ubelet .* --v=${wanted.verbosity}'`)).ok;
-      const asked = machines.map(async (machine) => [machine.name, await runs(machine)] as const);
-      return differing(Object.fromEntries(await Promise.all(asked)), true);
-    });
+    await verifyConfiguration(scene, wanted);
     await verify('after the managers', checks, cluster, operator, to);
   } finally {
     for (const { name, root } of machines)
@@ -121,6 +107,26 @@ export async function upgradeByManagers(scene: Scene, programs: readonly Program
       );
     await operator.keep(['extension'], management.said());
   }
+}
+
+/** What the in-place update changes beside the version. */
+async function verifyConfiguration({ checks, cluster }: Scene, wanted: Wanted): Promise<void> {
+  const { machines } = cluster;
+  await checks.check('the other updater has changed the file on each machine', async () => {
+    const texts = await Promise.all(
+      machines.map(async ({ root }) => await readFile(join(root, MOTD), 'utf8')),
+    );
+    return differing(
+      Object.fromEntries(machines.map(({ name }, index) => [name, texts[index]])),
+      wanted.motd,
+    );
+  });
+  await checks.check('and each kubelet runs with the other argument', async () => {
+    const runs = async (machine: Scene['cluster']['machines'][number]): Promise<boolean> =>
+      (await machine.run(`pgrep -f '[k]ubelet .* --v=${wanted.verbosity}'`)).ok;
+    const asked = machines.map(async (machine) => [machine.name, await runs(machine)] as const);
+    return differing(Object.fromEntries(await Promise.all(asked)), true);
+  });
 }
 
 /** Made by the control-plane manager; empty before that. */
