@@ -13,7 +13,6 @@ const MOST_LINES_OF_FUNCTION = 80;
 
 /** Files that the change to a line width of 100 made too long. Each entry goes when its file is split; none is added. */
 const STILL_TO_SPLIT: readonly string[] = [
-  'test/agent/install/inside.ts',
   'test/testenv/cattle-suite.test.ts',
   'test/testenv/cattle.test.ts',
   'test/testenv/updates.test.ts',

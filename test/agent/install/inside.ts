@@ -155,8 +155,13 @@ async function installWhileOpen(path: string, mode: number): Promise<string> {
   return said;
 }
 
-async function run(): Promise<Seen> {
-  const tooEarly = refit('install', 'agent');
+interface Jail {
+  readonly admin: ReturnType<typeof createClient>;
+  readonly downloads: Awaited<ReturnType<typeof startDownloadServer>>;
+}
+
+/** All that the agent finds but k0s: an API server with the Node, and releases to download. */
+async function furnish(): Promise<Jail> {
   const server = await startApiServer();
   const files = {
     '/new': join(exchange, 'new'),
@@ -172,48 +177,40 @@ async function run(): Promise<Seen> {
   const admin = createClient(await loadClusterConfig({ path: KUBELET }));
   await electSilentLeader(admin);
   await admin.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });
-  await startK0s();
-  const first = await until('the first k0s', k0s);
+  return { admin, downloads };
+}
 
-  const distrusted = await installWhileOpen(KUBELET, 0o600);
-  const unasked = await installWhileOpen('/run/k0s', 0o755);
-  const foreign = await tryForeign(refit, PLACES[manager === 'systemd' ? 0 : 2] ?? '', STATE);
-  const installed = refit('install', 'agent');
-  const upgrade = async (file: string, version: string): Promise<[string, string]> => {
-    const created = rfc3339(Date.now());
-    const command = {
-      id: 0,
-      kind: 'k0supdate',
-      url: downloads.url + file,
-      version,
-      sha256: downloads.sha256(file),
-    } as const;
-    const annotations = encodeSignal({ planId: version, created, command });
-    await admin.patch(nodes, NODE, { metadata: { annotations } }, { type: 'merge' });
-    return await until(
-      `the end of the upgrade to ${version}; install said ${installed}`,
-      async () => {
-        const found = (await admin.get(nodes, NODE)).metadata.annotations;
-        const status = decodeSignal(found)?.status?.status ?? '';
-        return TERMINAL.includes(status)
-          ? [status, JSON.stringify(decodeReport(found, created))]
-          : undefined;
-      },
-    );
-  };
-  const began = performance.now();
-  const good = await upgrade('/new', NEW);
-  const upgradeMs = performance.now() - began;
-  const second = await until('the second k0s', k0s);
-  const bad = await upgrade('/bad', BAD);
-  const third = await until('k0s after the roll-back', k0s);
+/** Resolves with the status at the end, and with what the agent reported. */
+async function upgradeTo(
+  { admin, downloads }: Jail,
+  file: string,
+  version: string,
+  installed: string,
+): Promise<[string, string]> {
+  const created = rfc3339(Date.now());
+  const command = {
+    id: 0,
+    kind: 'k0supdate',
+    url: downloads.url + file,
+    version,
+    sha256: downloads.sha256(file),
+  } as const;
+  const annotations = encodeSignal({ planId: version, created, command });
+  await admin.patch(nodes, NODE, { metadata: { annotations } }, { type: 'merge' });
+  return await until(
+    `the end of the upgrade to ${version}; install said ${installed}`,
+    async () => {
+      const found = (await admin.get(nodes, NODE)).metadata.annotations;
+      const status = decodeSignal(found)?.status?.status ?? '';
+      return TERMINAL.includes(status)
+        ? [status, JSON.stringify(decodeReport(found, created))]
+        : undefined;
+    },
+  );
+}
 
-  const before = agentPid();
-  const again = refit('install', 'agent');
-  const after = await until('a new agent', async () => {
-    const pid = await Promise.resolve(agentPid());
-    return pid !== '' && pid !== before ? pid : undefined;
-  });
+/** Resolves once the agent has fetched ahead what it was asked for. */
+async function fetchAhead({ admin, downloads }: Jail): Promise<void> {
   const command = { id: 0, kind: 'k0supdate', url: `${downloads.url}/new`, version: OLD } as const;
   const prefetch = {
     rollout: 'ahead',
@@ -230,6 +227,34 @@ async function run(): Promise<Seen> {
     'what is fetched ahead',
     async () => await Promise.resolve(existsSync(`${STAGED}/staged`) || undefined),
   );
+}
+
+async function run(): Promise<Seen> {
+  const tooEarly = refit('install', 'agent');
+  const jail = await furnish();
+  await startK0s();
+  const first = await until('the first k0s', k0s);
+
+  const distrusted = await installWhileOpen(KUBELET, 0o600);
+  const unasked = await installWhileOpen('/run/k0s', 0o755);
+  const foreign = await tryForeign(refit, PLACES[manager === 'systemd' ? 0 : 2] ?? '', STATE);
+  const installed = refit('install', 'agent');
+  const upgrade = async (file: string, version: string): Promise<[string, string]> =>
+    await upgradeTo(jail, file, version, installed);
+  const began = performance.now();
+  const good = await upgrade('/new', NEW);
+  const upgradeMs = performance.now() - began;
+  const second = await until('the second k0s', k0s);
+  const bad = await upgrade('/bad', BAD);
+  const third = await until('k0s after the roll-back', k0s);
+
+  const before = agentPid();
+  const again = refit('install', 'agent');
+  const after = await until('a new agent', async () => {
+    const pid = await Promise.resolve(agentPid());
+    return pid !== '' && pid !== before ? pid : undefined;
+  });
+  await fetchAhead(jail);
   const wasThere = [STATE, STAGED, `${K0S}.previous`].filter((path) => existsSync(path));
   const removed = refit('uninstall', 'agent');
   const left = [
@@ -244,7 +269,7 @@ async function run(): Promise<Seen> {
   await writeWorkerProfile('/var/lib/k0s', true);
   const besideOwn = refit('install', 'agent');
   refit('uninstall', 'agent');
-  admin.close();
+  jail.admin.close();
   return {
     tooEarly,
     installed,
