@@ -1,15 +1,14 @@
 /** Tests that a cluster upgrades itself from a channel: the tests of k0s, then release after release while leaders die. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Cluster } from '../../sandbox/cluster/cluster.ts';
 import { payloadPath } from '../../sandbox/cluster/served-versions.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { type UpdateConfig, updateConfigs } from '../../src/api/autopilot/update-config.ts';
 import { upgradePolicies } from '../../src/api/kinds.ts';
-import { LEADER_LEASE } from '../../src/dialects/registry.ts';
 import { ABORT_ANNOTATION, PAUSE_ANNOTATION } from '../../src/engine/model/controls.ts';
-import { events, leases, namespaces, nodes, secrets } from '../../src/kube/resources.ts';
+import { events, namespaces, nodes, secrets } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
 import { controlNodes, DOWNLOAD_CHECK_ANNOTATION } from '../../src/signal/names.ts';
 import { statusOf } from '../../src/updates/status.ts';
@@ -18,50 +17,30 @@ import { type HttpsMirror, startHttpsMirror } from '../agent/https-mirror.ts';
 import { pick, seededRandom } from '../faults/random.ts';
 import { publishReleases, startUpdateServer } from '../support/builders/update-servers.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
+import {
+  AHEAD,
+  ALWAYS,
+  BETWEEN,
+  EVERYTHING,
+  FROM,
+  headersOf,
+  isInstalled,
+  leaderAmong,
+  NEXT,
+  POLICY,
+  RELEASES,
+  reasonsOn,
+  SERVED,
+  UNWANTED,
+  until,
+} from './followed-releases.ts';
 import { startOwnCluster } from './own-cluster.ts';
-import { PATIENCE } from './puppets.ts';
 import { runRefit } from './refit-process.ts';
 import { UpdateServer } from './update-server.ts';
-
-const FROM = 'v1.36.3+k0s.0';
-/** The minor version between the first and the last. */
-const BETWEEN = 'v1.37.1+k0s.0';
-/** Two minor versions ahead. */
-const AHEAD = 'v1.38.1+k0s.0';
-const RELEASES = [
-  'v1.36.4+k0s.0',
-  'v1.36.5+k0s.0',
-  'v1.36.6+k0s.0',
-  BETWEEN,
-  AHEAD,
-  'v1.38.2+k0s.0',
-];
-/** Offered by `refit serve`. */
-const SERVED = 'v1.38.3+k0s.0';
-/** Offered by `refit serve`, and withdrawn while the plan runs. */
-const UNWANTED = 'v1.38.4+k0s.0';
-/** Never installed: it is withdrawn before its window. */
-const NEXT = 'v1.36.3+k0s.1';
-const ALWAYS: UpdateConfig['spec']['upgradeStrategy'] = {
-  type: 'periodic',
-  periodic: { days: [], startTime: '00:00', length: '24h' },
-};
-const POLICY = {
-  apiVersion: 'upgrade.refit.dev/v1alpha1',
-  kind: 'UpgradePolicy',
-  metadata: { name: 'much-room' },
-};
-const EVERYTHING = {
-  commands: [{ k0supdate: { targets: { controllers: all(), workers: all() } } }],
-};
 
 let cluster: Cluster;
 let server: UpdateServer;
 let mirror: HttpsMirror;
-
-function all(): { discovery: { selector: Record<string, string> } } {
-  return { discovery: { selector: {} } };
-}
 
 beforeAll(async () => {
   server = await UpdateServer.start();
@@ -94,9 +73,6 @@ afterAll(async () => {
   await mirror[Symbol.asyncDispose]();
 });
 
-const until = async (check: () => Promise<void>): Promise<void> =>
-  await vi.waitFor(check, PATIENCE);
-
 async function lead(name: string, ...flags: string[]): Promise<Process> {
   const leader = await cluster.startController(name, ['--insecure-updates', ...flags]);
   onTestFinished(async () => await leader.stop());
@@ -108,8 +84,7 @@ async function follow(
   spec: Partial<UpdateConfig['spec']>,
   annotations = {},
 ): Promise<void> {
-  const apiVersion = 'autopilot.k0sproject.io/v1beta2';
-  const kind = 'UpdateConfig';
+  const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'UpdateConfig'];
   const config = {
     apiVersion,
     kind,
@@ -117,22 +92,6 @@ async function follow(
     spec: { updateServer: server.url, ...spec },
   };
   await cluster.client.create(updateConfigs, config);
-}
-
-async function isInstalled(version: string): Promise<Plan> {
-  await until(async () => {
-    const { spec, status } = await cluster.client.get(plans, 'autopilot');
-    expect([spec.commands[0]?.k0supdate?.version, status?.state]).toEqual([version, 'Completed']);
-  });
-  for (const host of cluster.hosts) expect(await host.version()).toBe(version);
-  return await cluster.client.get(plans, 'autopilot');
-}
-
-async function reasonsOn(name: string): Promise<(string | undefined)[]> {
-  const { items } = await cluster.client.listAll(events, {
-    fieldSelector: `involvedObject.name=${name}`,
-  });
-  return items.map(({ reason }) => reason);
 }
 
 test('ap-updater-periodic (a): without an UpdateConfig a new version is told once, with what k0s tells the server', async () => {
@@ -173,13 +132,6 @@ test('ap-updater-periodic (a): without an UpdateConfig a new version is told onc
     K0s_workerdata: expect.stringMatching(/^ey/),
   });
 });
-
-function headersOf(raw: readonly string[]): Record<string, string> {
-  const pairs = raw.flatMap((name, index) =>
-    index % 2 === 0 && name.startsWith('K0s_') ? [[name, raw[index + 1] ?? '']] : [],
-  );
-  return Object.fromEntries(pairs) as Record<string, string>;
-}
 
 test('in the lead time before its window a Plan lets nodes download and touches none; withdrawn, it ends and says so', async () => {
   server.offer('stable', NEXT, cluster);
@@ -237,7 +189,9 @@ test('before the first node starts, agents try the download: while one cannot, n
       /worker1 cannot download http:\/\/[\d.:]+\/gone: .*answered 404 Not Found/,
     ),
   );
-  await until(async () => expect(await reasonsOn('autopilot')).toContain('DownloadImpossible'));
+  await until(async () =>
+    expect(await reasonsOn(cluster.client, 'autopilot')).toContain('DownloadImpossible'),
+  );
   const asked = (): string[] =>
     [...new Set(cluster.downloads.heads.slice(before).map(([node]) => node))].toSorted();
   // Two of each kind; the rest has told that it has room.
@@ -292,7 +246,7 @@ test('ap-updater: a schedule of every second creates a Plan, which completes; th
     upgradeStrategy: { type: 'cron', cron: '* * * * * *' },
     planSpec: EVERYTHING,
   });
-  await isInstalled(version);
+  await isInstalled(cluster, version);
   const { uid } = (await cluster.client.get(namespaces, 'kube-system')).metadata;
   const first = server.asked.find(({ url }) => url.startsWith('/stable?'));
   expect(Object.fromEntries(new URL(first?.url ?? '', server.url).searchParams)).toEqual({
@@ -302,22 +256,12 @@ test('ap-updater: a schedule of every second creates a Plan, which completes; th
   });
   expect(first?.headers['authorization']).toBe('Bearer t0k3n');
   // What has no hash is installed, unless a policy or an agent forbids it, and said.
-  await until(async () => expect(await reasonsOn('autopilot')).toContain('Unverified'));
+  await until(async () =>
+    expect(await reasonsOn(cluster.client, 'autopilot')).toContain('Unverified'),
+  );
   // Without the flag nothing else is told.
   expect(headersOf(first?.rawHeaders ?? [])).toEqual({});
 });
-
-/** Name of the process that leads, by its log. */
-async function leaderAmong(names: Iterable<string>): Promise<string | undefined> {
-  const { name, namespace } = LEADER_LEASE;
-  const { spec } = await cluster.client.get(leases, name, { namespace });
-  const identity = spec?.holderIdentity ?? '';
-  for (const each of names) {
-    const log = await readFile(join(cluster.directory, 'logs', `${each}.log`), 'utf8');
-    if (identity !== '' && log.includes(identity)) return each;
-  }
-  return undefined;
-}
 
 const planned = async (): Promise<Plan | undefined> =>
   await ifFound(cluster.client.get(plans, 'autopilot'));
@@ -337,7 +281,7 @@ const MOMENTS: readonly ((version: string) => Promise<void>)[] = [
         version,
       ),
     ),
-  async (version) => void (await isInstalled(version)),
+  async (version) => void (await isInstalled(cluster, version)),
 ];
 
 test('ap-updater-periodic (b), five releases in a row: leaders die between and during them, no minor version is skipped', async () => {
@@ -354,16 +298,15 @@ test('ap-updater-periodic (b), five releases in a row: leaders die between and d
     if (version === AHEAD) ids.add(await offerBetween());
     await pick(random, MOMENTS)(version);
     let killed: string | undefined;
-    await until(async () => {
-      killed = await leaderAmong(leaders.keys());
-      expect(killed).toBeDefined();
-    });
+    await until(async () =>
+      expect((killed = await leaderAmong(cluster, leaders.keys()))).toBeDefined(),
+    );
     const leader = leaders.get(killed ?? '');
     process.kill(leader?.pid ?? 0, 'SIGKILL');
     await leader?.stop();
     leaders.delete(killed ?? '');
     leaders.set(`next-${index}`, await lead(`next-${index}`));
-    const { spec } = await isInstalled(version);
+    const { spec } = await isInstalled(cluster, version);
     ids.add(spec.id);
   }
   expect(ids.size).toBe(rest.length);
@@ -379,12 +322,14 @@ test('ap-updater-periodic (b), five releases in a row: leaders die between and d
     }),
   );
   expect(config.spec.planSpec).toBeUndefined();
-  expect(await reasonsOn('successive')).toContain('UpdateStarted');
+  expect(await reasonsOn(cluster.client, 'successive')).toContain('UpdateStarted');
 });
 
 /** On a channel of its own, once it was told that it is missing; resolves with the id of its Plan. */
 async function offerBetween(): Promise<string> {
-  await until(async () => expect(await reasonsOn('successive')).toContain('SkippedMinor'));
+  await until(async () =>
+    expect(await reasonsOn(cluster.client, 'successive')).toContain('SkippedMinor'),
+  );
   server.offer('latest/v1.37', BETWEEN, cluster);
   const spec = async (): Promise<Plan['spec'] | undefined> => (await planned())?.spec;
   await until(async () => expect((await spec())?.commands[0]?.k0supdate?.version).toBe(BETWEEN));
@@ -500,7 +445,7 @@ test('from `refit serve`, over TLS and with a token: a Secret that may not be re
   await until(async () =>
     expect(await said()).toMatch(/CheckFailed[^]*tls: .*update-server-token.* is forbidden/),
   );
-  await until(async () => expect(await reasonsOn('tls')).toContain('CheckFailed'));
+  await until(async () => expect(await reasonsOn(cluster.client, 'tls')).toContain('CheckFailed'));
   await apply(await readFile('deploy/rbac-updates.yaml', 'utf8'));
   await until(async () => expect(await said()).toMatch(/tls: 127\.0\.0\.1:\d+ answered 401/));
   expect(await planned()).toBeUndefined();
@@ -508,7 +453,7 @@ test('from `refit serve`, over TLS and with a token: a Secret that may not be re
     ...where,
     type: 'merge',
   });
-  const { spec } = await isInstalled(SERVED);
+  const { spec } = await isInstalled(cluster, SERVED);
   expect(JSON.stringify(spec)).toContain(`"${served.url}/files/`);
   const fetched = served.requests.filter(
     ({ path, method }) => String(path).startsWith('/files/') && method === 'GET',
@@ -547,5 +492,7 @@ test('withdrawn in mid-run: the node in progress ends, the next one is not start
   });
   expect(others.map((host) => host.starts)).toEqual(starts);
   for (const other of others) expect(await other.version()).toBe(SERVED);
-  await until(async () => expect(await reasonsOn('withdrawn')).toContain('Withdrawn'));
+  await until(async () =>
+    expect(await reasonsOn(cluster.client, 'withdrawn')).toContain('Withdrawn'),
+  );
 });
