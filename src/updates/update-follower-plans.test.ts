@@ -56,7 +56,8 @@ test('an UpdateConfig whose finalizer may not be removed holds up no other', asy
 
 test('two leaders at the seam of an election create one Plan, and agree on it', async () => {
   follow(await offering(() => indexOf('v1.36.1+k0s.0')));
-  const [first, second] = [lead(), lead()];
+  const first = lead();
+  const second = lead();
   await Promise.allSettled([first.follow(), second.follow()]);
   const { id } = world.api.read(plans, PLAN_NAME).spec;
   world.api.change(plans, PLAN_NAME, (plan) => ({

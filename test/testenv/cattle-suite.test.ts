@@ -102,7 +102,8 @@ describe('what the original asks of itself', () => {
     await apply('empty-secret', { ...NOBODY, secrets: [{ name: 'ignored', path: 'x' }] });
     const hashOf = async (name: string) =>
       (await scene.until(name, 'Complete', 'True', 'Complete')).status?.latestHash;
-    const [plain, before] = [await hashOf('plain'), await hashOf('empty-secret')];
+    const plain = await hashOf('plain');
+    const before = await hashOf('empty-secret');
     expect(before).not.toBe(plain);
     await scene.admin.patch(
       secrets,

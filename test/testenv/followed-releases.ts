@@ -11,8 +11,10 @@ import { events, leases } from '../../src/kube/resources.ts';
 import { PATIENCE } from './puppets.ts';
 
 export const FROM = 'v1.36.3+k0s.0';
-/** Two minor versions ahead, and what lies between. */
-export const [BETWEEN, AHEAD] = ['v1.37.1+k0s.0', 'v1.38.1+k0s.0'];
+/** Two minor versions ahead of `FROM`. */
+export const AHEAD = 'v1.38.1+k0s.0';
+/** The minor version between the two. */
+export const BETWEEN = 'v1.37.1+k0s.0';
 export const RELEASES = [
   'v1.36.4+k0s.0',
   'v1.36.5+k0s.0',
@@ -21,8 +23,10 @@ export const RELEASES = [
   AHEAD,
   'v1.38.2+k0s.0',
 ];
-/** Offered by `refit serve`, and to be withdrawn in mid-run. */
-export const [SERVED, UNWANTED] = ['v1.38.3+k0s.0', 'v1.38.4+k0s.0'];
+/** `refit serve` offers it. */
+export const SERVED = 'v1.38.3+k0s.0';
+/** `refit serve` offers it, and withdraws it while nodes are upgraded to it. */
+export const UNWANTED = 'v1.38.4+k0s.0';
 /** Never installed: it is withdrawn before its window. */
 export const NEXT = 'v1.36.3+k0s.1';
 export const ALWAYS: NonNullable<UpdateConfig['spec']['upgradeStrategy']> = {

@@ -173,7 +173,9 @@ function refusals(startServer: StartServer): void {
         name,
         cluster: { server: cluster.firstServer, 'insecure-skip-tls-verify': true },
       }));
-      path = await cluster.manifest(TO, (each) => (each['kubeconfig'] = 'through-cp1'));
+      path = await cluster.manifest(TO, (each) => {
+        each['kubeconfig'] = 'through-cp1';
+      });
       await writeFile(join(path, '../through-cp1'), stringify(kubeconfig));
       away = join(
         cluster.host('cp1').root,
@@ -227,10 +229,8 @@ function refusals(startServer: StartServer): void {
       each['ssh'] = { identityFile: 'identity', knownHostsFile: 'changed' };
     });
     const known = (await readFile(join(manifest, '../known_hosts'), 'utf8')).trim().split('\n');
-    const [address = '', key = ''] = [
-      known[3]?.split(' ')[0],
-      known[0]?.split(' ').slice(1).join(' '),
-    ];
+    const address = known[3]?.split(' ')[0] ?? '';
+    const key = known[0]?.split(' ').slice(1).join(' ') ?? '';
     // That of cp2 is unknown, that of w2 another.
     await writeFile(
       join(manifest, '../changed'),

@@ -84,7 +84,8 @@ async function follow(
   spec: Partial<UpdateConfig['spec']>,
   annotations = {},
 ): Promise<void> {
-  const [apiVersion, kind] = ['autopilot.k0sproject.io/v1beta2', 'UpdateConfig'];
+  const apiVersion = 'autopilot.k0sproject.io/v1beta2';
+  const kind = 'UpdateConfig';
   const config = {
     apiVersion,
     kind,
@@ -298,9 +299,10 @@ test('ap-updater-periodic (b), five releases in a row: leaders die between and d
     if (version === AHEAD) ids.add(await offerBetween());
     await pick(random, MOMENTS)(version);
     let killed: string | undefined;
-    await until(async () =>
-      expect((killed = await leaderAmong(cluster, leaders.keys()))).toBeDefined(),
-    );
+    await until(async () => {
+      killed = await leaderAmong(cluster, leaders.keys());
+      expect(killed).toBeDefined();
+    });
     const leader = leaders.get(killed ?? '');
     process.kill(leader?.pid ?? 0, 'SIGKILL');
     await leader?.stop();

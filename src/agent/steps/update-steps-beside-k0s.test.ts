@@ -157,10 +157,8 @@ describe("beside k0s's own agent", () => {
     ],
     ...(['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'] as const).flatMap(
       (status): Row[] => {
-        const [found, its] = [
-          { journal: IDLE, host: running(NEW, after) },
-          { ...itsOwn, ...refusing },
-        ];
+        const found = { journal: IDLE, host: running(NEW, after) };
+        const its = { ...itsOwn, ...refusing };
         const lost = expect.not.objectContaining({ kind: 'stand-aside' }) as object;
         return [
           [

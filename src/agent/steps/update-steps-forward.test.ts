@@ -182,11 +182,9 @@ describe('who cordons and drains', () => {
   const by = (cordoner?: 'self' | 'leader' | 'unknown'): object => ({
     node: cordoner ? { cordoner } : {},
   });
-  const [await_, make, uncordon] = [
-    { kind: 'await-leader' },
-    { kind: 'cordon-and-drain' },
-    { kind: 'uncordon' },
-  ];
+  const await_ = { kind: 'await-leader' };
+  const make = { kind: 'cordon-and-drain' };
+  const uncordon = { kind: 'uncordon' };
   check([
     ['the agent', 'Cordoning', { ...at(), ...by('self') }, make],
     ['the agent, cut short', 'Cordoning', { ...at('started'), ...by('self') }, make],

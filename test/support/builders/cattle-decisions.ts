@@ -52,7 +52,8 @@ export function job(
   version = 'v1.2.3',
   spec: Partial<CattleSpec> = {},
 ): Job {
-  const [plan, settings] = [buildCattlePlan('p', spec), config.job];
+  const plan = buildCattlePlan('p', spec);
+  const settings = config.job;
   const rendered = jobOf(config, {
     plan,
     node: node(name),

@@ -16,7 +16,9 @@ import { FakeClock } from '../clock/fake-clock.ts';
 import { MemoryApi } from './memory-api.ts';
 
 const NEVER = new AbortController().signal;
-export const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
+export const MINUTE = 60_000;
+export const HOUR = 3_600_000;
+export const DAY = 86_400_000;
 const SHA = 'ab'.repeat(32);
 export const START = Date.UTC(2027, 0, 1);
 export const ALWAYS = {

@@ -8,7 +8,8 @@ import { DEFAULT_POLICY, type RolloutPolicy } from '../../../src/engine/policy/r
 import type { Node } from '../../../src/kube/resources.ts';
 import { ORDINARY } from './survey.ts';
 
-export const [OLD, NEW] = ['v1.36.2', 'v1.36.3'];
+export const OLD = 'v1.36.2';
+export const NEW = 'v1.36.3';
 
 export const REQUEST: Request = {
   version: NEW,
