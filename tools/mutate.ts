@@ -18,7 +18,7 @@ interface Part {
 const ENGINE_TESTS = [
   'src/engine/{assess,explain,gates,model,schedule,turn}/*.test.ts',
   'src/engine/loop*.test.ts',
-  'src/engine/version-change.test.ts',
+  'src/engine/assess/advance-version-change.test.ts',
   'test/toy/toy-gate.test.ts',
 ];
 

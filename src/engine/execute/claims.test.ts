@@ -120,7 +120,8 @@ test('a Node that is done in one stage and starts in the next keeps its claim', 
         JSON.parse(
           world.get(nodes, name)?.metadata.annotations?.[at(id)] ?? '{"kind":"none"}',
         ) as Observation,
-      touches: DIALECTS.patient.signal.touches,
+      touches: (world, rollout, stage, target, plan) =>
+        DIALECTS.patient.signal.touches(world, rollout, stage, target, plan),
       send(world, _rollout, { stage: { id }, target: { name, since } }) {
         const sent = JSON.stringify({ kind: 'sent', attempt: since, since });
         const node = world.get(nodes, name);

@@ -4,11 +4,11 @@ import { describe, expect, test } from 'vitest';
 import {
   arbitrarySituation,
   type Situation,
-} from '../../test/support/builders/arbitrary-snapshots.ts';
-import type { Decision } from '../../test/support/builders/decisions.ts';
-import { decide } from '../../test/support/builders/decisions.ts';
-import { factsOf } from './gates/types.ts';
-import { isUnanswered } from './model/decision.ts';
+} from '../../../test/support/builders/arbitrary-snapshots.ts';
+import type { Decision } from '../../../test/support/builders/decisions.ts';
+import { decide } from '../../../test/support/builders/decisions.ts';
+import { factsOf } from '../gates/types.ts';
+import { isUnanswered } from '../model/decision.ts';
 import {
   isFinal,
   isSettled,
@@ -17,7 +17,7 @@ import {
   type Stage,
   type Target,
   targetsIn,
-} from './model/rollout.ts';
+} from '../model/rollout.ts';
 
 const RUNS = { numRuns: 250 };
 

@@ -8,11 +8,11 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
-import { explain, explainToPeople } from '../explain/explain.ts';
+import { assess } from '../assess/assess.ts';
 import type { Snapshot, Wait } from '../model/decision.ts';
 import type { Stage } from '../model/rollout.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
-import { assess } from './assess.ts';
+import { explain, explainToPeople } from './explain.ts';
 
 const NOW = T0 + MINUTE;
 const moving = buildTarget('w3', 'intended');

@@ -1,18 +1,18 @@
 /** A running rollout whose versions change: no rule is broken, and how it ends. */
 import { expect, test } from 'vitest';
-import type { Decision } from '../../test/support/builders/decisions.ts';
-import { decide } from '../../test/support/builders/decisions.ts';
-import { succeeded, working } from '../../test/support/builders/observations.ts';
-import { buildPolicy } from '../../test/support/builders/rollout-policies.ts';
-import { buildRollout } from '../../test/support/builders/rollouts.ts';
-import { buildSnapshot } from '../../test/support/builders/snapshots.ts';
-import { buildStage } from '../../test/support/builders/stages.ts';
-import { buildTarget } from '../../test/support/builders/targets.ts';
-import { later, MINUTE, T0 } from '../../test/support/clock/times.ts';
-import type { ApiServer } from '../versions/plan-rules.ts';
-import type { Snapshot, TargetFacts } from './model/decision.ts';
-import type { RecordedState, Stage } from './model/rollout.ts';
-import type { RolloutPolicy } from './policy/rollout-policy.ts';
+import type { Decision } from '../../../test/support/builders/decisions.ts';
+import { decide } from '../../../test/support/builders/decisions.ts';
+import { succeeded, working } from '../../../test/support/builders/observations.ts';
+import { buildPolicy } from '../../../test/support/builders/rollout-policies.ts';
+import { buildRollout } from '../../../test/support/builders/rollouts.ts';
+import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
+import { buildStage } from '../../../test/support/builders/stages.ts';
+import { buildTarget } from '../../../test/support/builders/targets.ts';
+import { later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
+import type { ApiServer } from '../../versions/plan-rules.ts';
+import type { Snapshot, TargetFacts } from '../model/decision.ts';
+import type { RecordedState, Stage } from '../model/rollout.ts';
+import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 
 const OLD = 'v1.34.9+x.0';
 const NOW = 'v1.35.4+x.0';

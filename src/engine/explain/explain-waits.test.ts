@@ -7,12 +7,12 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { HOUR, later, MINUTE, T0 } from '../../../test/support/clock/times.ts';
-import { type Explanation, explain, explainToPeople, groupWaits } from '../explain/explain.ts';
+import { assess } from '../assess/assess.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { Rollout } from '../model/rollout.ts';
-import { assess } from './assess.ts';
+import { type Explanation, explain, explainToPeople, groupWaits } from './explain.ts';
 
 const FINISHING = 'the nodes in progress have ended; the plan ends then';
 const SINCE = later(0);

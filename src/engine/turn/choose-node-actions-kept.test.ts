@@ -13,12 +13,12 @@ import { buildSnapshot } from '../../../test/support/builders/snapshots.ts';
 import { buildStage } from '../../../test/support/builders/stages.ts';
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
+import { assess } from '../assess/assess.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import type { NodeView, Observation, Snapshot, TargetFacts } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import type { RecordedState, Rollout, Stage } from '../model/rollout.ts';
-import { nodeActionsOf } from '../turn/choose-node-actions.ts';
-import { assess } from './assess.ts';
+import { nodeActionsOf } from './choose-node-actions.ts';
 
 const node = (name: string, more: Partial<NodeView> = {}): NodeView => ({
   name,
