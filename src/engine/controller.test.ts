@@ -253,7 +253,9 @@ test('a window that opens early, as the wall clock was set meanwhile, is found o
   const clock = new SetClock(T0);
   const policy = { ...DEFAULT_POLICY, blackouts: [{ from: T0 - HOUR, to: T0 + 8 * HOUR }] };
   const { lead, written } = await leaderOn(buildTarget('w1'), buildNode('w1'), clock, policy);
-  clock.schedule(MINUTE, () => (clock.ahead = 8 * HOUR));
+  clock.schedule(MINUTE, () => {
+    clock.ahead = 8 * HOUR;
+  });
   await lead(15 * MINUTE);
   expect(written[0]?.status?.stages[0]?.targets[0]?.state).toBe('intended');
 });

@@ -110,11 +110,9 @@ function statesOf(api: MemoryApi): object {
 }
 
 const writes = (api: MemoryApi): string[] => api.calls.filter((call) => call.startsWith('replace'));
-const [RECORD, SIGNAL_C1, SIGNAL_W1] = [
-  'replace plans/plan/status',
-  'replace hosts/c1',
-  'replace nodes/w1',
-];
+const RECORD = 'replace plans/plan/status';
+const SIGNAL_C1 = 'replace hosts/c1';
+const SIGNAL_W1 = 'replace nodes/w1';
 
 describe('a plan from its creation to its end', () => {
   const api = apiWith(buildTablePlan({ controllers: ['c1'], workers: ['w1', 'w2'] }));
@@ -367,7 +365,8 @@ test('once a plan is gone, the next one in the same object is asked at once, and
 
 test('a probe without an answer is repeated after growing pauses, and reported when its reason changes', async () => {
   const api = apiWith(buildTablePlan({ workers: ['w1'] }));
-  let [words, asked] = ['no answer', 0];
+  let words = 'no answer';
+  let asked = 0;
   const unmet = async (): Promise<[]> => {
     asked++;
     throw await Promise.resolve(new TransportError(words, { maybeApplied: false }));

@@ -66,7 +66,9 @@ describe('where a target that failed keeps its slot', () => {
   const held = (...targets: Stage['targets']): Stage[] => [
     buildStage('worker', targets, { maxInFlight: 2, failedHoldSlots: true }),
   ];
-  const [w1, w2, w3] = [c('w1', 'intended'), c('w2', 'intended'), c('w3')];
+  const w1 = c('w1', 'intended');
+  const w2 = c('w2', 'intended');
+  const w3 = c('w3');
   check([
     [
       'nobody takes it at the moment of the failure',

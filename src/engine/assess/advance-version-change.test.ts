@@ -49,7 +49,8 @@ function told(situation: Situation): string[] {
   ];
 }
 
-const [done, moving] = [buildTarget('w1', 'done'), buildTarget('w1', 'intended')];
+const done = buildTarget('w1', 'done');
+const moving = buildTarget('w1', 'intended');
 const stage = (...targets: Parameters<typeof buildStage>[1]): Stage[] => [
   buildStage('worker', targets, { maxInFlight: 2 }),
 ];

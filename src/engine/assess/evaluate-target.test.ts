@@ -226,7 +226,8 @@ describe('an intent that was not signalled', () => {
 
 describe('a pending target that an earlier leader signalled but could not record', () => {
   const now = 5 * HOUR;
-  const [recent, ancient] = [later(5 * HOUR - MINUTE), later(MINUTE)];
+  const recent = later(5 * HOUR - MINUTE);
+  const ancient = later(MINUTE);
   check([
     [
       'is in flight, however long it waited before',

@@ -20,7 +20,8 @@ import { because } from '../model/reasons.ts';
 import type { RecordedState, Stage } from '../model/rollout.ts';
 import { isSupersededByRetry, isUpgradedByLaterStage, momentOf, withRetries } from './retry.ts';
 
-const [w1, w2] = [buildTarget('w1', 'failed'), buildTarget('w2', 'failed')];
+const w1 = buildTarget('w1', 'failed');
+const w2 = buildTarget('w2', 'failed');
 const NOW = T0 + HOUR;
 const ORDERED = T0 + MINUTE;
 const OLD_FAILURE = failed('404', later(0));
@@ -142,7 +143,9 @@ test.each<[string, readonly Stage[], boolean]>([
 });
 
 test('work of a later command ends first; work of an earlier one does not matter', () => {
-  const [before, own, after] = [command(7, 'done'), command(0, 'failed'), command(1, 'pending')];
+  const before = command(7, 'done');
+  const own = command(0, 'failed');
+  const after = command(1, 'pending');
   const moving = buildTarget('w2', 'intended');
   const with2 = (stage: Stage): Stage => ({
     ...stage,

@@ -144,7 +144,9 @@ test('one of two starts beside a later third that is at work', async () => {
 test('a plan whose node cannot be drained any more leaves the place to another', async () => {
   const shapes = { a: { limit: 1, own: ['a1'] }, b: { limit: 1, own: ['b1'] } };
   let isClaimed = false;
-  const meet = ({ metadata }: KubeObject): void => void (isClaimed ||= metadata.name === 'a1');
+  const meet = ({ metadata }: KubeObject): void => {
+    if (metadata.name === 'a1') isClaimed = true;
+  };
   const why = (node: string) =>
     isClaimed && node === 'a1'
       ? [{ pod: 'n/p', reason: 'has no controller, so nobody would create it anew' as const }]
@@ -235,7 +237,9 @@ test.each(Array.from({ length: 40 }, (_, seed) => seed))(
       else if (what < 0.6 && !leader.running) {
         leader.running = true;
         const looking = leader.reconcile('plan').catch(() => undefined);
-        void leader.clock.runUntil(looking).finally(() => (leader.running = false));
+        void leader.clock.runUntil(looking).finally(() => {
+          leader.running = false;
+        });
       } else if (what > 0.95 && atWork().length > 0)
         api.change(nodes, pick(random, atWork()), (node) => withAnswer(node, succeeded()));
       else if (what > 0.9) await leader.clock.advance(5_000);

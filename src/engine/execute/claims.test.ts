@@ -59,7 +59,9 @@ test.each(Array.from({ length: 200 }, (_, seed) => seed))(
       if (what < 0.3) leader.catchUp();
       else if (what < 0.6 && !leader.running) {
         leader.running = true;
-        void leader.reconcile('plan').finally(() => (leader.running = false));
+        void leader.reconcile('plan').finally(() => {
+          leader.running = false;
+        });
       } else if (what > 0.95) {
         const [node] = atWork();
         if (node) api.put(nodes, withAnswer(node, succeeded()));

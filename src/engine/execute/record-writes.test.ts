@@ -121,7 +121,8 @@ describe('on the objects of targets', () => {
     async (_what, from, to, calls) => {
       const scene = new Scene();
       scene.noting();
-      const [before, after] = [rolloutOf({ w1: from }), rolloutOf({ w1: to })];
+      const before = rolloutOf({ w1: from });
+      const after = rolloutOf({ w1: to });
       expect(await scene.record(before, after)).toBe(true);
       expect(scene.api.calls).toEqual(calls);
     },
@@ -131,7 +132,8 @@ describe('on the objects of targets', () => {
     'a dialect that notes nothing needs no more than the record: %s',
     async (state) => {
       const scene = new Scene();
-      const [before, after] = [rolloutOf({ w1: 'pending' }), rolloutOf({ w1: state })];
+      const before = rolloutOf({ w1: 'pending' });
+      const after = rolloutOf({ w1: state });
       expect(await scene.record(before, after)).toBe(true);
       expect(scene.api.calls).toEqual([PLAN]);
     },
@@ -161,7 +163,8 @@ describe('on the objects of targets', () => {
       const scene = new Scene();
       scene.noting();
       scene.refuse(`create notes/${what}-w1`);
-      const [before, after] = [rolloutOf({ w1: 'pending' }), rolloutOf({ w1: state })];
+      const before = rolloutOf({ w1: 'pending' });
+      const after = rolloutOf({ w1: state });
       expect(await scene.record(before, after, scene.refusals())).toBe(isRecorded);
       expect(scene.refused).toEqual(['w1: Forbidden by the test']);
       expect(scene.api.calls.includes(PLAN)).toBe(isRecorded);
@@ -185,7 +188,8 @@ describe('on the objects of targets', () => {
     const finish = () => ({ kind: 'replace', resource: nodes, object }) as const;
     scene.dialect = { ...tableDialect, signal: { ...tableDialect.signal, finish } };
     scene.api.put(nodes, object);
-    const [before, after] = [rolloutOf({ w1: 'intended' }), rolloutOf({ w1: 'done' })];
+    const before = rolloutOf({ w1: 'intended' });
+    const after = rolloutOf({ w1: 'done' });
     expect(await scene.record(before, after)).toBe(false);
     expect(scene.recorded).toBeUndefined();
   });

@@ -83,7 +83,8 @@ test('the signal that is looked for is that of the target as it was recorded, in
     asked.push([name, options]);
     return await Promise.reject(refusal(404, 'NotFound'));
   };
-  const [before, after] = [rolloutWith('intended'), rolloutWith('pending')];
+  const before = rolloutWith('intended');
+  const after = rolloutWith('pending');
   const touches: Dialect['signal']['touches'] = (_world, rollout, stage, target) => {
     expect([rollout, stage.id]).toEqual([before, '0/workers']);
     expect(target.state).toBe('intended');

@@ -57,7 +57,8 @@ test('thousands of node actions are run a hundred at a time, each on its object 
     );
   let world = worldAt('1');
   const changed = worldAt('2');
-  let [underWay, most] = [0, 0];
+  let underWay = 0;
+  let most = 0;
   const written = new Map<string, string | undefined>();
   const client = {
     replace: async (_resource: Resource, object: KubeObject) => {

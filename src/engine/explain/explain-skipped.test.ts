@@ -39,7 +39,8 @@ function told({
   return explainToPeople(assess(snapshot, buildPolicy(policy), NOW)).waits.map(line);
 }
 
-const [MOVING, SLOT] = ['w3 working', 'slots*'];
+const MOVING = 'w3 working';
+const SLOT = 'slots*';
 const two = [buildStage('worker', ['w1', 'w2', moving, 'w4'], { maxInFlight: 2 })];
 const OLD = 'v1.34.9+x.0';
 const brought = buildStage('worker', [buildTarget('w1', 'done'), buildTarget('w3', 'done')], {

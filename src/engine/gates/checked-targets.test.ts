@@ -101,10 +101,8 @@ test.each<[string, Given, string]>([
 });
 
 test('a node of two commands is asked once', () => {
-  const [first, second] = [
-    buildStage('worker', ['w1']),
-    buildStage('worker', [{ ...buildTarget('w1'), key: '1/w1' }]),
-  ];
+  const first = buildStage('worker', ['w1']);
+  const second = buildStage('worker', [{ ...buildTarget('w1'), key: '1/w1' }]);
   const stages = [first, { ...second, id: 'other', command: 1 }];
   const facts = buildSnapshot(buildRollout(stages, { phase: 'running' }), {
     w1: UNASKED,

@@ -14,10 +14,8 @@ import { gateInput } from './types.ts';
 const UNFIT = { unfit: 'the host is too old: renew it' };
 
 function verdictOn(facts: Record<string, Partial<TargetFacts>>, first: Partial<Target> = {}) {
-  const [controllers, workers] = [
-    buildStage('controller', ['c1']),
-    buildStage('worker', ['w1', 'w2', 'w3']),
-  ];
+  const controllers = buildStage('controller', ['c1']);
+  const workers = buildStage('worker', ['w1', 'w2', 'w3']);
   const target = { ...buildTarget('c1'), ...first };
   const snapshot = buildSnapshot(
     buildRollout([{ ...controllers, targets: [target] }, workers]),

@@ -28,7 +28,8 @@ const over =
     const targets = ['n1', 'c2'].map((name) => buildTarget(name, state));
     return buildStage(role, targets, { version, ...more });
   };
-const [done, failed] = [over('done'), over('failed')];
+const done = over('done');
+const failed = over('failed');
 
 interface Given {
   readonly stage: Stage;

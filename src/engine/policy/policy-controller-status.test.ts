@@ -77,10 +77,8 @@ test('an invalid policy names every field', () => {
 });
 
 test('two processes with one dialect each keep what the other wrote', () => {
-  const [mine, theirs] = [
-    { dialects: [ONE], plans: [FLEET] },
-    { dialects: [OTHER], plans: [SERVERS] },
-  ];
+  const mine = { dialects: [ONE], plans: [FLEET] };
+  const theirs = { dialects: [OTHER], plans: [SERVERS] };
   const first = withStatus(ALPHA, among([ALPHA], mine), T0);
   const both = withStatus(first, among([first], theirs), T0);
   expect(both.status?.covers).toEqual([`${ONE}/fleet`, `${OTHER}/upgrades/servers`]);

@@ -9,7 +9,8 @@ import type { Observation } from '../model/decision.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
 import { targetTimes, watchTimes } from './watch-times.ts';
 
-const [download, restart] = [working('Downloading'), working('Restart')];
+const download = working('Downloading');
+const restart = working('Restart');
 const another = working('Restart', later(MINUTE));
 
 test.each<[string, (readonly [state: RecordedState, observation: Observation])[], number[]]>([

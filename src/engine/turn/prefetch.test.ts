@@ -173,7 +173,8 @@ test('in a lead time of two hours they begin within a minute or so; at other tim
     { days: [], startMinute: (minute + 100) % 1440, lengthMs: 3_600_000, timeZone: 'UTC' },
   ];
   const asked = (policy: Partial<RolloutPolicy>, state: RecordedState): unknown => {
-    const [first, second] = [buildTarget('w1', state), buildTarget('w2', 'pending')];
+    const first = buildTarget('w1', state);
+    const second = buildTarget('w2', 'pending');
     const facts = { w1: { observation: RESTARTING }, w2: { prefetch: 'possible' as const } };
     const snapshot = buildSnapshot(
       buildRollout([buildStage('worker', [first, second])], { phase: 'running' }),
