@@ -88,7 +88,7 @@ test.each<[string, PodDisruptionBudget, string | undefined, PodTraits?]>([
         ],
       },
     ),
-    'Kubernetes cannot tell how many pods it should cover: no scale',
+    'Kubernetes cannot count the pods that it should cover: no scale',
   ],
   [
     'bare pods, which no workload counts',

@@ -1,18 +1,18 @@
-/** What blocks a drain: PodDisruptionBudgets, now or for ever as they are, and pods that do not terminate. */
+/** Finds what blocks a drain: PodDisruptionBudgets that allow no eviction, and pods that do not terminate. */
 import { keyOf, type Pod, type PodDisruptionBudget, readyCondition } from '../kube/resources.ts';
 import { matchesLabels } from '../kube/selectors.ts';
 import { listed } from '../util/phrases.ts';
 import { controllerOf } from './pods.ts';
 
 export interface BlockingBudget {
-  /** `namespace/name`. */
+  /** The name of the budget is `namespace/name`. */
   readonly budget: string;
-  /** `namespace/name` of the pods that it blocks, in order. */
+  /** The pods that the budget blocks, as `namespace/name` in alphabetical order. */
   readonly pods: readonly string[];
   readonly reason: string;
 }
 
-/** What ends a wait for a PodDisruptionBudget, as a clause that follows "when". */
+/** Says what ends a wait for a PodDisruptionBudget. It is a clause that follows the word "when". */
 export const BUDGET_ENDS =
   'the budget allows the eviction: run more replicas, or change the budget';
 
@@ -20,7 +20,7 @@ export function describeBlockingBudget({ budget, pods, reason }: BlockingBudget)
   return blockedByBudget(budget, nameSome(pods), reason);
 }
 
-/** The budgets that block the eviction of `pods` even when all their pods are healthy, not only at this moment. */
+/** Returns the budgets that block the eviction of `pods` even while all pods that they cover are healthy. */
 export function hopelessBudgets(
   pods: readonly Pod[],
   budgets: readonly PodDisruptionBudget[],
@@ -28,6 +28,7 @@ export function hopelessBudgets(
   return obstaclesFor(pods, budgets, refusalOf);
 }
 
+/** Returns the budgets that block the eviction of `pods` at this moment, for whatever reason. */
 export function holdingBudgets(
   pods: readonly Pod[],
   budgets: readonly PodDisruptionBudget[],
@@ -43,16 +44,16 @@ function obstaclesFor(
   pods: readonly Pod[],
   budgets: readonly PodDisruptionBudget[],
   judge: typeof refusalNow,
-) {
-  const held = new Map<string, { reason: string; pods: string[] }>();
+): BlockingBudget[] {
+  const blocking = new Map<string, { reason: string; pods: string[] }>();
   for (const pod of pods) {
     const [first, ...others] = budgetsOf(pod, budgets);
     if (first === undefined || pod.status?.phase === 'Pending') continue;
     const reason = others.length > 0 ? refusalOfSeveral(others) : judge(first, pod);
     if (reason === undefined) continue;
-    held.getOrInsert(`${keyOf(first)}\n${reason}`, { reason, pods: [] }).pods.push(keyOf(pod));
+    blocking.getOrInsert(`${keyOf(first)}\n${reason}`, { reason, pods: [] }).pods.push(keyOf(pod));
   }
-  return [...held]
+  return [...blocking]
     .map(([key, { reason, pods }]) => ({
       budget: key.split('\n')[0] ?? '',
       pods: pods.toSorted(),
@@ -69,17 +70,20 @@ function budgetsOf(pod: Pod, budgets: readonly PodDisruptionBudget[]): PodDisrup
     .toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
 }
 
-/** The API server refuses to evict a pod that several budgets cover. */
+/** Returns the reason for a pod that several budgets cover: the API server never evicts such a pod. */
 function refusalOfSeveral(others: readonly PodDisruptionBudget[]): string {
   const names = others.map(keyOf).join(', ');
   return `its pods are also covered by PodDisruptionBudget ${names}, and no pod under more than one can be evicted`;
 }
 
-/** Why the budget blocks the eviction of the pod even when all pods of the budget are healthy; undefined if it does not. */
+/**
+ * Returns why the budget blocks the eviction of the pod even while all pods that it covers are healthy. Returns
+ * undefined if it does not block it.
+ */
 function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   if (isSpared(budget, pod)) return undefined;
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
-  // As in the API server: a budget without limits allows no disruption.
+  // The API server does the same: a budget without limits allows no disruption.
   if (minAvailable === undefined && maxUnavailable === undefined)
     return 'it has neither minAvailable nor maxUnavailable';
   const failure = failureOf(budget);
@@ -87,7 +91,10 @@ function refusalOf(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   return hasCurrentStatus(budget) ? refusalByStatus(budget, pod) : refusalBySpec(budget);
 }
 
-/** Why the budget blocks the eviction of the pod at this moment, in the words of the API server. */
+/**
+ * Returns why the budget blocks the eviction of the pod at this moment, in the words of the API server. Returns
+ * undefined if it does not block it.
+ */
 function refusalNow(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   if (isSpared(budget, pod)) return undefined;
   if (!hasCurrentStatus(budget)) return 'it is still being processed by the server';
@@ -97,7 +104,9 @@ function refusalNow(budget: PodDisruptionBudget, pod: Pod): string | undefined {
     : `it needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
 }
 
-/** A pod that is not Ready may be evicted if its budget says so, or has enough healthy pods without it. */
+/**
+ * Returns true if a pod that is not Ready may be evicted: its budget says so, or has enough healthy pods without it.
+ */
 function isSpared({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
   if (readyCondition(pod)?.status === 'True') return false;
   if (spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow') return true;
@@ -105,12 +114,15 @@ function isSpared({ spec, status }: PodDisruptionBudget, pod: Pod): boolean {
   return desiredHealthy > 0 && currentHealthy >= desiredHealthy;
 }
 
-/** A disruption controller that cannot count the pods allows no disruption, and may never observe the budget. */
+/**
+ * Returns why the disruption controller cannot count the pods of the budget. In that case it allows no disruption, and
+ * may never update the status.
+ */
 function failureOf({ status }: PodDisruptionBudget): string | undefined {
   const allowed = status?.conditions?.find(({ type }) => type === 'DisruptionAllowed');
   if (allowed?.reason !== 'SyncFailed') return undefined;
-  const why = allowed.message ?? 'it does not say why';
-  return `Kubernetes cannot tell how many pods it should cover: ${why}`;
+  const why = allowed.message ?? 'its condition gives no reason';
+  return `Kubernetes cannot count the pods that it should cover: ${why}`;
 }
 
 function hasCurrentStatus({ metadata, status }: PodDisruptionBudget): boolean {
@@ -119,11 +131,14 @@ function hasCurrentStatus({ metadata, status }: PodDisruptionBudget): boolean {
   );
 }
 
-/** The disruption controller knows from the workloads how many pods there should be. */
+/**
+ * Returns the reason from the status, where the disruption controller writes how many pods it expects. It knows that
+ * from the workloads.
+ */
 function refusalByStatus(budget: PodDisruptionBudget, pod: Pod): string | undefined {
   const { disruptionsAllowed = 0, desiredHealthy = 0, expectedPods = 0 } = budget.status ?? {};
   if (disruptionsAllowed > 0) return undefined;
-  // Pods without a controller count as expected only for a plain number.
+  // The disruption controller counts pods without a controller as expected only if minAvailable is a plain number.
   const isCounted =
     typeof budget.spec?.minAvailable === 'number' || controllerOf(pod) !== undefined;
   if (expectedPods === 0)
@@ -132,7 +147,7 @@ function refusalByStatus(budget: PodDisruptionBudget, pod: Pod): string | undefi
   return `it wants ${desiredHealthy} of its ${expectedPods} pods healthy at all times${demandOf(budget)}`;
 }
 
-/** Without a status, only a demand for all pods is certain to block. */
+/** Returns the reason if there is no current status. Then only a budget that demands all pods is certain to block. */
 function refusalBySpec(budget: PodDisruptionBudget): string | undefined {
   const { minAvailable, maxUnavailable } = budget.spec ?? {};
   const never = maxUnavailable === 0 || maxUnavailable === '0%' || minAvailable === '100%';
@@ -145,26 +160,41 @@ function demandOf({ spec: { minAvailable, maxUnavailable } = {} }: PodDisruption
     : ` (maxUnavailable: ${maxUnavailable})`;
 }
 
-/** Milliseconds past its deletion time after which a pod is overdue: kubelets need time to clean up, and clocks differ. */
+/**
+ * A pod is overdue this many milliseconds after its deletion time: kubelets need time to clean up, and clocks differ.
+ */
 const TOLERANCE_MS = 30_000;
 
-/** Names as `namespace/name`: a node may have a hundred pods of one budget. */
+/**
+ * Returns the first names in alphabetical order and counts the others, because one budget may cover a hundred pods of a
+ * node.
+ */
 export function nameSome(names: readonly string[]): string {
   return listed(names.toSorted());
 }
 
-/** Of pods that no drain evicts, but that it waits for; undefined without any. */
+/** Describes the pods that a drain does not evict but waits for. Returns undefined if there are none. */
 export function describeAwaited(pods: readonly Pod[]): string | undefined {
   return pods.length === 0 ? undefined : `waiting for ${nameSome(pods.map(keyOf))} to complete`;
 }
 
-/** `budget` as `namespace/name`. */
+/** Returns the sentence that says which budget blocks which pods. The name of the budget is `namespace/name`. */
 export function blockedByBudget(budget: string, pods: string, reason: string): string {
   return `PodDisruptionBudget ${budget} blocks ${pods}: ${reason}`;
 }
 
-/** Of terminating pods: their `deletionTimestamp` is the end of the grace period. `text` is for people. */
-export function findOverdue(ending: readonly Pod[], now: number) {
+export interface OverduePods {
+  /** A text for people that names the overdue pods. It is undefined if no pod is overdue. */
+  readonly text: string | undefined;
+  /** Milliseconds until the next pod is overdue. It is undefined if no other pod is terminating. */
+  readonly nextInMs: number | undefined;
+}
+
+/**
+ * Finds the terminating pods whose `deletionTimestamp`, the end of the grace period, has passed. `now` is in
+ * milliseconds since the Unix epoch.
+ */
+export function findOverdue(ending: readonly Pod[], now: number): OverduePods {
   const leftMs = ({ metadata }: Pod) =>
     Date.parse(metadata.deletionTimestamp ?? '') + TOLERANCE_MS - now;
   const late = ending.filter((pod) => leftMs(pod) <= 0).map(describeOverdue);
@@ -179,7 +209,7 @@ function describeOverdue(pod: Pod): string {
   const { deletionTimestamp, finalizers = [] } = pod.metadata;
   const why =
     finalizers.length === 0
-      ? 'the kubelet has not reported its end'
-      : `held by ${finalizers.join(', ')}`;
-  return `${keyOf(pod)} was to end by ${deletionTimestamp} (${why})`;
+      ? 'the kubelet has not reported that it ended'
+      : `it waits for finalizers: ${finalizers.join(', ')}`;
+  return `${keyOf(pod)} should have ended by ${deletionTimestamp} (${why})`;
 }

@@ -1,12 +1,18 @@
-/** Cordons and taints of Refit on a Node, each with its owner. */
+/** Sets and removes the cordons and taints of Refit on a Node, each with its owner. */
 import { annotated, managersOf, type Node, withoutAnnotations } from '../kube/resources.ts';
 
-/** Set also after somebody else uncordoned the node: a mark that stays would claim a later cordon of a person. */
+/**
+ * Returns the owner of Refit's cordon; undefined without one. The annotation stays after somebody else uncordons the
+ * node, and must then be removed: otherwise Refit would take a later cordon of a person for its own.
+ */
 export function cordonOwner({ metadata }: Node): string | undefined {
   return metadata.annotations?.[CORDON_ANNOTATION];
 }
 
-/** True for our mark beside no cordon, or one that another set, by what the API server keeps. Caches leave that out. */
+/**
+ * Returns true if the annotation names an owner, but the node is not cordoned or somebody else cordoned it. It reads
+ * `managedFields`, which the caches of informers leave out.
+ */
 export function isMarkStale(node: Node): boolean {
   const isOthers = managersOf(node.metadata, 'unschedulable').some(
     (manager) => !manager.startsWith('refit'),
@@ -14,7 +20,7 @@ export function isMarkStale(node: Node): boolean {
   return cordonOwner(node) !== undefined && (node.spec?.unschedulable !== true || isOthers);
 }
 
-/** Returns the same node when it is cordoned already, by anyone. */
+/** Returns the node with a cordon of `owner`. Returns the same object if the node is already cordoned by anyone. */
 export function withCordon(node: Node, owner: string): Node {
   if (node.spec?.unschedulable) return node;
   return {
@@ -23,39 +29,50 @@ export function withCordon(node: Node, owner: string): Node {
   };
 }
 
-/** Removes Refit's cordon with its annotation; returns the same node when there is none. */
+/**
+ * Returns the node without Refit's cordon and its annotation. Returns the same object if Refit did not cordon the node.
+ */
 export function withoutCordon(node: Node): Node {
   if (cordonOwner(node) === undefined) return node;
   const { unschedulable: _unschedulable, ...spec } = node.spec ?? {};
   return { ...withoutAnnotations(node, CORDON_ANNOTATION), spec };
 }
 
-/** Removes any cordon; returns the same node when there is none. */
+/** Returns the node without any cordon. Returns the same object if the node is not cordoned. */
 export function withoutAnyCordon(node: Node): Node {
   if (node.spec?.unschedulable !== true) return withoutCordon(node);
   const { unschedulable: _cordon, ...spec } = node.spec;
   return { ...withoutCordon(node), spec };
 }
 
-/** The rollout that the taint is for; empty when it names none, undefined without the taint. */
+/**
+ * Returns the rollout that the taint is for. Returns an empty text if the taint names no rollout, and undefined if
+ * there is no taint.
+ */
 export function pendingOwner({ spec }: Node): string | undefined {
   const taint = spec?.taints?.find(isPending);
   return taint && (taint.value ?? '');
 }
 
-/** True for the taint of `owner`, and for one without an owner, from earlier versions, which nobody else removes. */
+/**
+ * Returns true if `owner` may remove the taint: it is the owner, or the taint has none. Taints of earlier versions have
+ * no owner, and nobody else removes them.
+ */
 export function isPendingFor(found: string | undefined, owner: string): boolean {
   return found === owner || found === '';
 }
 
-/** Returns the same node when it has the taint already, for any owner: a node has one taint of a key and effect. */
+/**
+ * Returns the node with the taint. Returns the same object if the node already has the taint of any owner, since a key
+ * and effect may occur only once.
+ */
 export function withPendingTaint(node: Node, owner: string): Node {
   if (pendingOwner(node) !== undefined) return node;
   const taint = { ...PENDING_TAINT, value: owner };
   return { ...node, spec: { ...node.spec, taints: [...(node.spec?.taints ?? []), taint] } };
 }
 
-/** Returns the same node when it has no taint that `owner` may remove. */
+/** Returns the node without the taint. Returns the same object if it has no taint that `owner` may remove. */
 export function withoutPendingTaint(node: Node, owner: string): Node {
   if (!isPendingFor(pendingOwner(node), owner)) return node;
   const { taints = [], ...spec } = node.spec ?? {};
@@ -67,31 +84,37 @@ function isPending({ key, effect }: { key: string; effect: string }): boolean {
   return key === PENDING_TAINT.key && effect === PENDING_TAINT.effect;
 }
 
-/** Names the rollout that cordoned the node; a cordon without it is foreign and stays. */
+/** This annotation names the rollout that cordoned the node. A cordon without it is foreign and stays. */
 export const CORDON_ANNOTATION = 'upgrade.refit.dev/cordoned-by';
 
-/** A soft taint on nodes that are not upgraded yet: keeps evicted pods away from them. Its value names the rollout. */
+/** A soft taint keeps evicted pods away from nodes that are not upgraded yet. Its value names the rollout. */
 export const PENDING_TAINT = {
   key: 'upgrade.refit.dev/pending',
   effect: 'PreferNoSchedule',
 } as const;
 
 export interface Owner {
-  /** Uid of the plan. A node that cordons itself knows only the signal's planId, which may be any text. */
+  /** This is the uid of the plan. A node that cordons itself knows only the signal's planId, which may be any text. */
   readonly plan: string;
   readonly attempt: string;
-  /** Kind of the plan, needed to find out that the plan is gone. Absent when a node cordons itself. */
+  /**
+   * The kind of the plan is needed to find out whether the plan still exists. It is absent if a node cordons itself.
+   */
   readonly kind?: string | undefined;
 }
 
+/** Returns the owner as the text of an annotation or a taint. */
 export function writeOwner({ plan, attempt, kind }: Owner): string {
   return kind === undefined ? `${plan}/${attempt}` : `${plan}/${attempt}/${kind}`;
 }
 
-/** Reads from the end: only the plan may contain slashes. */
+/**
+ * Returns the owner that `writeOwner` wrote; undefined if the text names no plan. It reads from the end, because only
+ * the plan may contain slashes.
+ */
 export function readOwner(text: string): Owner | undefined {
   const words = text.split('/');
-  // Every kind of Kubernetes is such a word, and no attempt is, as attempts are times.
+  // Every kind of Kubernetes matches this pattern. No attempt does, because attempts are times.
   const namesKind = words.length > 2 && /^[A-Z][A-Za-z0-9]*$/.test(words.at(-1) ?? '');
   const kind = namesKind ? words.pop() : undefined;
   const attempt = words.pop() ?? '';

@@ -159,11 +159,12 @@ test('pods that should have ended long ago are named with what holds them', asyn
   await rig.clock.advance(59_000);
   expect(rig.progress.at(-1)).toEqual({ left: 2, pods });
   await rig.clock.advance(1_000);
-  const stuck = 'default/stuck was to end by 2026-01-01T00:00:30Z (held by example.com/backup)';
+  const stuck =
+    'default/stuck should have ended by 2026-01-01T00:00:30Z (it waits for finalizers: example.com/backup)';
   expect(rig.progress.at(-1)).toEqual({ left: 2, pods, blockedBy: stuck });
   await rig.clock.advance(300_000);
   const slow =
-    'default/slow was to end by 2026-01-01T00:05:00Z (the kubelet has not reported its end)';
+    'default/slow should have ended by 2026-01-01T00:05:00Z (the kubelet has not reported that it ended)';
   expect(rig.progress.at(-1)).toEqual({ left: 2, pods, blockedBy: `${slow}; ${stuck}` });
   expect(rig.api.evictions).toHaveLength(2);
 });
@@ -270,7 +271,9 @@ describe('rules for single pods', () => {
     expect(rig.progress.at(-1)).toEqual({
       left: 1,
       pods: ['default/a'],
-      blockedBy: expect.stringMatching(/^a namespace cannot be read: /) as unknown,
+      blockedBy: expect.stringMatching(
+        /^a namespace cannot be read, so the drain waits: /,
+      ) as unknown,
     });
     await rig.clock.advance(20_000);
     expect(rig.api.evictions).toEqual([]);

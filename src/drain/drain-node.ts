@@ -1,4 +1,4 @@
-/** Drains one node: evicts pods until none is left that a drain evicts. */
+/** Drains one node: evicts its pods until no pod is left that a drain evicts. */
 import { keyOf, type Pod, pods } from '../kube/resources.ts';
 import { createInformer, type Informer } from '../kube/watch/informer.ts';
 import { messageOf } from '../util/errors.ts';
@@ -17,17 +17,18 @@ import {
 } from './pods.ts';
 
 export interface DrainProgress {
-  /** Pods that are left, terminating ones included; 0 until they are counted. */
+  /** The number of pods that are left, terminating ones included. It is 0 until the pods are counted. */
   readonly left: number;
-  /** The first of them in alphabetical order, as `namespace/name`; absent until they are counted. */
+  /** The first of these pods in alphabetical order, as `namespace/name`. It is absent until the pods are counted. */
   readonly pods?: readonly string[];
-  /** For people: what blocks which pods; absent when nothing does. */
+  /** A sentence for people that says what blocks which pods. It is absent if nothing blocks any. */
   readonly blockedBy?: string;
 }
 
-/** A sentence with more names is hard to read. */
+/** The sentence names no more pods than this, because a longer list is hard to read. */
 const MOST_NAMES = 5;
 
+/** Counts the pods that are left, names the first of them, and joins what blocks them. */
 export function progressOf(
   left: readonly Pod[],
   ...blocks: readonly (string | undefined)[]
@@ -41,7 +42,10 @@ export function progressOf(
   };
 }
 
-/** `2 pods are left on node n1 (default/a, default/b): what blocks them`; without `node` only that they are left. */
+/**
+ * Returns a sentence such as `2 pods are left on node n1 (default/a, default/b): what blocks them`. Without `node` the
+ * sentence does not say where.
+ */
 export function describeProgress(
   { left, pods: named = [], blockedBy }: DrainProgress,
   node?: string,
@@ -53,12 +57,15 @@ export function describeProgress(
   return `${counted}${where}${names}${blockedBy === undefined ? '' : `: ${blockedBy}`}`;
 }
 
-/** `abort` ends the drain; evicted pods stay evicted. */
+/** When `abort` aborts, the drain ends. Pods that are evicted by then stay evicted. */
 export interface DrainParts extends Omit<EvictionParts, 'options' | 'onChange'> {
   readonly onChange?: (progress: DrainProgress) => void;
 }
 
-/** The options forbid to evict some pods of the node; the message names them all, and what lifts that. */
+/**
+ * The drain options forbid to evict some pods of the node. The message names all of them, and the fields that would
+ * allow it.
+ */
 export class DrainRefusedError extends Error {
   override readonly name = 'DrainRefusedError';
 
@@ -67,7 +74,10 @@ export class DrainRefusedError extends Error {
   }
 }
 
-/** Resolves once the node has no pod left that a drain evicts; cordon it first, or new pods come. Has no deadline. */
+/**
+ * Resolves once the node has no pod left that a drain evicts. It has no deadline. Rejects with a DrainRefusedError, or
+ * with the reason of `abort`. Cordon the node first, or new pods are scheduled to it.
+ */
 export async function drainNode(
   name: string,
   options: DrainOptions,
@@ -92,21 +102,29 @@ export async function drainNode(
     await drain.run();
   } finally {
     ending.abort();
-    // Nothing runs after it settles.
+    // Nothing may run after this function has settled.
     await Promise.all([following, drain.ended()]);
   }
 }
 
+/** Milliseconds until a namespace that could not be read is read again. */
 const AGAIN_MS = 5_000;
 
+interface RunningDrain {
+  /** Resolves once the node is drained. */
+  readonly run: () => Promise<void>;
+  /** Resolves once no eviction runs any more. */
+  readonly ended: () => Promise<void>;
+}
+
 /** Checks the node again after each change of its pods, and after each answer to an eviction. */
-function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) {
+function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts): RunningDrain {
   const { client, clock, abort, onChange } = parts;
   let changed = Promise.withResolvers<void>();
   const wake = (): void => changed.resolve();
   const daemonSets = daemonSetsOf(client);
   const rules = podRulesOf(client, options.podRules);
-  const turnOf = (pod: Pod): number => rules.ruleFor(pod)?.turn ?? 0;
+  const orderOf = (pod: Pod): number => rules.ruleFor(pod)?.turn ?? 0;
   const evictions = startEvictions({ ...parts, options, onChange: wake });
   const tooOften = returningPods();
   let stopTimer = (): void => undefined;
@@ -120,22 +138,25 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) 
   };
   const isEmpty = async (): Promise<boolean> => {
     abort.throwIfAborted();
-    // A change during this check must cause another one.
+    // This promise comes before the check, so that a change during the check causes another one.
     changed = Promise.withResolvers<void>();
     await daemonSets.learn(view.list(), abort);
     const unknown = await rules.learn(view.list(), abort).catch(messageOf);
     if (unknown !== undefined) {
-      report(progressOf(view.list(), `a namespace cannot be read: ${unknown}`), AGAIN_MS);
+      report(
+        progressOf(view.list(), `a namespace cannot be read, so the drain waits: ${unknown}`),
+        AGAIN_MS,
+      );
       return false;
     }
     const sorted = sortPods(view.list(), options, { ...daemonSets, ...rules });
-    // Before it evicts any, and later, if such a pod arrives.
+    // The drain is refused before it evicts any pod, and also later if such a pod is scheduled to the node.
     if (sorted.refused.length > 0) throw new DrainRefusedError(sorted.refused);
     const returning = tooOften(sorted.evict);
     const evict = sorted.evict.filter((pod) => !returning.has(pod));
     const left = [...evict, ...sorted.ending, ...sorted.awaited];
-    const turn = Math.min(...left.map(turnOf));
-    evictions.want(evict.filter((pod) => turnOf(pod) === turn));
+    const lowest = Math.min(...left.map(orderOf));
+    evictions.want(evict.filter((pod) => orderOf(pod) === lowest));
     const { text, nextInMs } = findOverdue(sorted.ending, clock.now());
     report(
       progressOf(left, evictions.blockedBy(), describeAwaited(sorted.awaited), text),
@@ -145,24 +166,30 @@ function drainOf(view: Informer<Pod>, options: DrainOptions, parts: DrainParts) 
   };
   return {
     ended: async () => await evictions.ended(),
-    async run(): Promise<void> {
-      using things = new DisposableStack();
-      things.defer(view.addHandler({ added: wake, updated: wake, deleted: wake }));
-      things.use(onAbort(abort, wake));
-      things.defer(() => stopTimer());
+    async run() {
+      using cleanUp = new DisposableStack();
+      cleanUp.defer(view.addHandler({ added: wake, updated: wake, deleted: wake }));
+      cleanUp.use(onAbort(abort, wake));
+      cleanUp.defer(() => stopTimer());
       while (!(await isEmpty())) await changed.promise;
     },
   };
 }
 
-/** So many successors of a pod are evicted too; then it stays. One that fits nowhere else would come back for ever. */
+/**
+ * A pod comes back if its controller creates it again on the same node. After this many returns it stays, because a pod
+ * that fits on no other node would come back for ever.
+ */
 const MAX_RETURNS = 3;
 
-/** Finds the pods to evict that came back too often. Must be asked at each check of the node. */
+/** Finds the pods that came back too often. The caller must ask it at each check of the node. */
 function returningPods() {
-  /** By uid: the controller that creates the successors of the pod, and how many predecessors were evicted. */
+  /**
+   * The key is the uid of a pod. The value has the controller that creates its successors, and how many predecessors
+   * were evicted.
+   */
   const present = new Map<string, { readonly creator: string; readonly round: number }>();
-  /** By creator: the rounds of the evicted pods. */
+  /** The key is the uid of a controller. The value counts how often its pod was evicted. */
   const rounds = new Map<string, number>();
   const roundOf = (pod: Pod): number => {
     const { uid = '' } = pod.metadata;

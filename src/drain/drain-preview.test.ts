@@ -92,7 +92,7 @@ test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, obj
       pods: ['default/ending', 'default/web'],
       blockedBy:
         'PodDisruptionBudget default/web blocks default/web: it needs 1 healthy pods and has 1 currently; ' +
-        'default/ending was to end by 2026-01-01T00:00:00Z (the kubelet has not reported its end)',
+        'default/ending should have ended by 2026-01-01T00:00:00Z (the kubelet has not reported that it ended)',
     },
   ],
   [
@@ -102,7 +102,7 @@ test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, obj
       left: 2,
       pods: ['default/ending', 'default/web'],
       blockedBy:
-        'default/ending was to end by 2026-01-01T00:00:00Z (the kubelet has not reported its end)',
+        'default/ending should have ended by 2026-01-01T00:00:00Z (the kubelet has not reported that it ended)',
     },
   ],
 ])('a drain that somebody else carries out: %s', async (_name, status, progress) => {

@@ -1,4 +1,7 @@
-/** Previews what a drain would evict and what would block it, and observes drains that somebody else does. */
+/**
+ * Previews what a drain would evict and what would block it, and reports the progress of drains that another process
+ * runs.
+ */
 import type { KubeClient } from '../kube/client.ts';
 import {
   type KubeList,
@@ -12,18 +15,30 @@ import { podRulesOf } from './pod-rules.ts';
 import { type DrainOptions, daemonSetsOf, type RefusedPod, sortPods } from './pods.ts';
 
 export interface DrainPreview {
-  /** Pods that the drain would evict, terminating ones included. */
+  /** The number of pods that the drain would evict, terminating ones included. */
   readonly evictable: number;
+  /** The budgets that would block the drain for ever. */
   readonly obstacles: readonly blocking.BlockingBudget[];
+  /** The pods that the options forbid to evict. */
   readonly refused: readonly RefusedPod[];
 }
 
-/** Observes nodes once, and asks once for the budgets and for each DaemonSet. Rejects when the API server refuses: that is no "nothing blocks". */
-export function drainPreviewer(client: KubeClient, abort: AbortSignal) {
+export interface DrainPreviewer {
+  /** Says what a drain of the node would do if it began now. */
+  readonly ahead: (nodeName: string, options: DrainOptions) => Promise<DrainPreview>;
+  /** Returns the progress of a drain that another process runs. `now` is in milliseconds since the Unix epoch. */
+  readonly during: (nodeName: string, options: DrainOptions, now: number) => Promise<DrainProgress>;
+}
+
+/**
+ * Lists the pods of each node when asked, and requests the budgets and each DaemonSet only once. Its functions reject
+ * if the API server refuses a request, because the caller must not take that for "nothing blocks the drain".
+ */
+export function drainPreviewer(client: KubeClient, abort: AbortSignal): DrainPreviewer {
   const daemonSets = daemonSetsOf(client);
   let known: Promise<KubeList<PodDisruptionBudget>> | undefined;
   const look = async (nodeName: string, options: DrainOptions) => {
-    // For a forecast the cache will do: to make sure that nothing is newer takes an API server up to 100 ms.
+    // For a forecast the API server's cache is good enough. A consistent read takes it up to 100 ms.
     const fieldSelector = `spec.nodeName=${nodeName}`;
     const { items } = await client.listAll(pods, { fieldSelector, resourceVersion: '0', abort });
     const rules = podRulesOf(client, options.podRules);
@@ -34,7 +49,7 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal) {
     return { ...sorted, budgets: (await known).items };
   };
   return {
-    async ahead(nodeName: string, options: DrainOptions): Promise<DrainPreview> {
+    async ahead(nodeName, options) {
       const { evict, ending, refused, budgets } = await look(nodeName, options);
       return {
         evictable: evict.length + ending.length,
@@ -42,8 +57,7 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal) {
         refused,
       };
     },
-    /** Progress of a drain that somebody else does, from pods and budgets; `now` in milliseconds since the Unix epoch. */
-    async during(nodeName: string, options: DrainOptions, now: number): Promise<DrainProgress> {
+    async during(nodeName, options, now) {
       const { evict, ending, awaited, budgets } = await look(nodeName, options);
       const blocks = blocking.holdingBudgets(evict, budgets).map(blocking.describeBlockingBudget);
       return progressOf(
@@ -55,5 +69,3 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal) {
     },
   };
 }
-
-export type DrainPreviewer = ReturnType<typeof drainPreviewer>;

@@ -1,4 +1,4 @@
-/** Keeps the pods that may not be evicted yet, one line for each reason, and says when each line may ask again. */
+/** Keeps the pods that may not be evicted yet in one line for each reason, and says when each line may retry. */
 import { keyOf, type Pod } from '../kube/resources.ts';
 import { backoffDelay } from '../util/clock.ts';
 import type { Tools } from '../util/tools.ts';
@@ -6,34 +6,40 @@ import { semaphore } from '../util/waits.ts';
 import { nameSome } from './budgets.ts';
 import type { EvictionRefusal } from './eviction-refusal.ts';
 
-/** Milliseconds between two attempts after a refusal. */
+/** The backoff between two attempts after a refusal, in milliseconds. */
 const RETRY = { base: 1_000, cap: 10_000 };
-/** Pods refused for the same reason. They take turns: one asks, and only after the pause. */
+/** The pods that are refused for the same reason. One of them retries at a time, and only after the pause. */
 export interface EvictionLine {
-  /** By uid. */
+  /** The keys are the uids of the pods. */
   readonly pods: Map<string, Pod>;
-  readonly inTurn: ReturnType<typeof semaphore>;
+  /** Runs tasks of the line one after the other. */
+  readonly oneAtATime: <T>(task: () => Promise<T>) => Promise<T>;
   refusal: EvictionRefusal;
-  /** How often the line was refused in a row. */
+  /** Counts the refusals in a row. */
   refusals: number;
-  /** Monotonic milliseconds: until then nobody of the line asks. */
+  /** No pod of the line is evicted before this time, in monotonic milliseconds. */
   pauseUntil: number;
 }
 
 export interface EvictionLines {
-  /** Puts the pod into the line of its refusal, and returns that line. Its pause grows with each refusal. */
+  /**
+   * Puts the pod into the line of its refusal, and returns that line. The pause of the line grows with each refusal.
+   */
   readonly join: (pod: Pod, refusal: EvictionRefusal) => EvictionLine;
-  /** Removes the pods with other uids. */
+  /** Removes the pods with other uids from all lines. */
   readonly keepOnly: (uids: ReadonlySet<string>) => void;
-  /** Returns for people which budgets block which pods, and what else refuses; undefined if nothing does. */
+  /**
+   * Returns a text for people that says which budgets and other reasons block which pods. Returns undefined if nothing
+   * does.
+   */
   readonly blockedBy: () => string | undefined;
 }
 
 function openLine(refusal: EvictionRefusal): EvictionLine {
-  return { pods: new Map(), inTurn: semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
+  return { pods: new Map(), oneAtATime: semaphore(1), refusal, refusals: 0, pauseUntil: 0 };
 }
 
-/** Starts without any pods. */
+/** Returns lines that have no pods yet. */
 export function evictionLines({ clock, random, log }: Tools): EvictionLines {
   const lines = new Map<string, EvictionLine>();
   return {
@@ -41,7 +47,7 @@ export function evictionLines({ clock, random, log }: Tools): EvictionLines {
       const line = lines.getOrInsertComputed(refusal.line, () => openLine(refusal));
       if (line.refusal.words !== refusal.words) line.refusal = refusal;
       line.pods.set(uidOf(pod), pod);
-      // Parallel requests were refused for the same reason: count it once.
+      // Evictions in parallel were refused for the same reason, so they count as one refusal.
       if (clock.monotonic() < line.pauseUntil) return line;
       const backoffMs = backoffDelay(line.refusals, { ...RETRY, random });
       line.refusals++;

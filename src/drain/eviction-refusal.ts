@@ -1,4 +1,4 @@
-/** Reads from the answer of the API server why a pod was not evicted. */
+/** Finds out from the answer of the API server why a pod was not evicted. */
 import type { Pod } from '../kube/resources.ts';
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import { messageOf } from '../util/errors.ts';
@@ -7,17 +7,20 @@ import { blockedByBudget } from './budgets.ts';
 type Describe = (pods: string) => string;
 
 export interface EvictionRefusal {
-  /** Equal for pods that are refused for the same reason. */
+  /** Names the reason. It is equal for pods that are refused for the same reason. */
   readonly line: string;
-  /** Without what changes with each answer: people read an answer with the same words only once. */
+  /**
+   * The message without the parts that change with each answer. The progress shows a new message only if these words
+   * change.
+   */
   readonly words: string;
-  /** For people, given the names of the pods; undefined when nothing is wrong. */
+  /** Returns the reason for people, given the names of the pods. It is undefined if nothing is wrong. */
   readonly describe: Describe | undefined;
-  /** Retry-After of the server in milliseconds. */
+  /** The server's Retry-After header, in milliseconds. */
   readonly waitMs: number;
 }
 
-/** The API server's cause: the name of the budget, then its reason. */
+/** The message of the cause has the name of the budget, and then the reason. */
 const BUDGET_CAUSE = /^The disruption budget (\S+) (.*?)\.?$/;
 
 /** Returns the reason for which the eviction of the pod was refused, or got no answer. */
@@ -41,7 +44,7 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   if (messageOfCause(thrown, 'NamespaceTerminating') !== undefined)
     return refused(`namespace ${namespace}`, '', ending);
   const message = messageOf(thrown);
-  // Pods' names, which API servers quote, ports, times and ids of requests are no other reason.
+  // Names of pods, ports, times and ids of requests differ in each message, but do not make it another reason.
   const words = message
     .replaceAll(`"${name}"`, '')
     .replaceAll(/\S+/g, (word) => (/\d/.test(word) ? '#' : word));
@@ -58,13 +61,13 @@ export function refusalOf(thrown: unknown, pod: Pod): EvictionRefusal {
   );
 }
 
-/** True if no answer came, or one that is not about the pod: overload, or a time-out in the server. */
+/** Returns true if no answer came, or one that is not about the pod, such as overload or a timeout in the server. */
 function isTrouble(thrown: unknown): boolean {
   if (thrown instanceof TransportError) return true;
   return thrown instanceof StatusError && [429, 503, 504].includes(thrown.code);
 }
 
-/** True if this pod is gone, as the watch will show: another pod may have its name by now. */
+/** Returns true if this pod no longer exists. The watch will show that; another pod may have the same name by now. */
 function isPastPod(thrown: unknown): boolean {
   return thrown instanceof StatusError && (thrown.code === 404 || thrown.code === 409);
 }

@@ -1,4 +1,4 @@
-/** Evicts pods: all at once, but only one at a time of those refused for the same reason. */
+/** Evicts many pods at once. Of the pods that are refused for the same reason, only one is retried at a time. */
 import type { Reading } from '../kube/client.ts';
 import { keyOf, type Pod } from '../kube/resources.ts';
 import { sleep } from '../util/clock.ts';
@@ -10,12 +10,21 @@ import type { DrainOptions } from './pods.ts';
 
 export interface EvictionParts extends Tools, Reading {
   readonly options: DrainOptions;
-  /** Called when `blockedBy` may have changed. */
+  /** Is called when the result of `blockedBy` may have changed. */
   readonly onChange: () => void;
 }
 
-/** Parallel requests: the hundred pods of a node need no hundred connections. */
+/** The number of requests in parallel: the hundred pods of a node need no hundred connections. */
 const PARALLEL = 16;
+
+export interface Evictions {
+  /** Evicts exactly these pods: stops retrying others, and starts none twice. */
+  readonly want: (pods: readonly Pod[]) => void;
+  /** Returns a text for people that says which budgets and other reasons block which pods; undefined if nothing does. */
+  readonly blockedBy: () => string | undefined;
+  /** Resolves once no request runs any more, which is soon after `abort` aborts. */
+  readonly ended: () => Promise<void>;
+}
 
 export function startEvictions({
   client,
@@ -25,12 +34,15 @@ export function startEvictions({
   clock,
   random,
   log,
-}: EvictionParts) {
-  const withOthers = semaphore(PARALLEL);
+}: EvictionParts): Evictions {
+  const withFreePlace = semaphore(PARALLEL);
   const lines = evictionLines({ clock, random, log });
   const running = new Set<Promise<void>>();
   let wanted: ReadonlySet<string> = new Set();
-  /** The line to wait in; undefined when the pod terminates, or need not go any more. */
+  /**
+   * Requests one eviction. Returns the line that the pod must wait in, or undefined if the pod terminates or is no
+   * longer wanted.
+   */
   const ask = async (pod: Pod, previous?: EvictionLine): Promise<EvictionLine | undefined> => {
     if (abort.aborted || !wanted.has(uidOf(pod))) return undefined;
     const { name, namespace = '' } = pod.metadata;
@@ -39,7 +51,7 @@ export function startEvictions({
       await client.evict({ name, namespace, uid: uidOf(pod) }, { abort, gracePeriodSeconds });
       log.info('pod evicted', { pod: keyOf(pod) });
       previous?.pods.delete(uidOf(pod));
-      // What blocked it may be gone for the others too: reset their backoff.
+      // The other pods of the line may be free to go as well, so their backoff starts again.
       if (previous) previous.refusals = 0;
       return undefined;
     } catch (error) {
@@ -49,23 +61,22 @@ export function startEvictions({
       onChange();
     }
   };
-  const askInTurn = async (pod: Pod, line: EvictionLine): Promise<EvictionLine | undefined> => {
+  const askAfterPause = async (pod: Pod, line: EvictionLine): Promise<EvictionLine | undefined> => {
     const pauseMs = line.pauseUntil - clock.monotonic();
     if (pauseMs > 0 && wanted.has(uidOf(pod)))
       await sleep(clock, pauseMs, abort).catch(() => undefined);
     return await ask(pod, line);
   };
-  /** Never rejects: asks again after every answer, until the pod terminates. */
+  /** Requests the eviction again after every answer, until the pod terminates. Never rejects. */
   const evict = async (pod: Pod): Promise<void> => {
-    let line = await withOthers(async () => await ask(pod));
+    let line = await withFreePlace(async () => await ask(pod));
     while (line) {
       const previous = line;
-      line = await previous.inTurn(async () => await askInTurn(pod, previous));
+      line = await previous.oneAtATime(async () => await askAfterPause(pod, previous));
     }
   };
   return {
-    /** Evicts exactly these pods: stops asking for others, and starts none twice. */
-    want(pods: readonly Pod[]): void {
+    want(pods) {
       const before = wanted;
       wanted = new Set(pods.map(uidOf));
       lines.keepOnly(wanted);
@@ -75,9 +86,7 @@ export function startEvictions({
         running.add(evicting);
       }
     },
-    /** For people: which budgets block which pods, and what else refuses; undefined when nothing does. */
     blockedBy: lines.blockedBy,
-    /** Resolves once nothing runs any more: soon after `abort` aborts. */
     ended: async () => void (await Promise.all(running)),
   };
 }

@@ -1,39 +1,56 @@
-/** Rules for some pods of a drain: which stay, which end by themselves, and which go first. */
+/**
+ * Finds the rule of a policy that applies to a pod: whether the drain evicts it, leaves it or waits for it, and in
+ * which order.
+ */
 import type { KubeClient } from '../kube/client.ts';
 import { type LabelSelector, namespaces, type Pod } from '../kube/resources.ts';
 import { matchesLabels } from '../kube/selectors.ts';
 
 export interface PodRule {
-  /** Pods that any entry selects, by their labels and those of their namespace. */
+  /** A pod is selected if any entry matches its labels and the labels of its namespace. */
   readonly pods: readonly {
     readonly selector?: LabelSelector;
     readonly namespaceSelector?: LabelSelector;
   }[];
-  /** `wait`: the pod stays, and the drain lasts until it has ended by itself. */
+  /**
+   * `leave` leaves the pod on the node. `wait` does not evict the pod either, but the drain lasts until the pod has
+   * completed.
+   */
   readonly action: 'evict' | 'leave' | 'wait';
-  /** Pods of a lower turn are gone before others are evicted; without a rule it is 0. */
+  /**
+   * All pods with a lower number are gone before pods with a higher one are evicted. The number is 0 for a pod without
+   * a rule.
+   */
   readonly turn: number;
 }
 
-/** Caches each answer: one request for each namespace, and only where a rule asks for its labels. */
-export function podRulesOf(client: KubeClient, rules: readonly PodRule[] = []) {
-  const isAsking = rules.some(({ pods }) =>
+export interface PodRules {
+  /** Reads the labels of namespaces that the rules need. Rejects if a namespace cannot be read: a rule might apply to its pods. */
+  readonly learn: (pods: readonly Pod[], abort: AbortSignal) => Promise<void>;
+  /** Returns the first rule that selects the pod; undefined if none does. Call `learn` for the pod first. */
+  readonly ruleFor: (pod: Pod) => PodRule | undefined;
+}
+
+/**
+ * Returns the rules with what they need to know of namespaces. Each namespace is read once, and only if a rule selects
+ * by its labels.
+ */
+export function podRulesOf(client: KubeClient, rules: readonly PodRule[] = []): PodRules {
+  const needsNamespaces = rules.some(({ pods }) =>
     pods.some(({ namespaceSelector }) => namespaceSelector),
   );
   const known = new Map<string, Readonly<Record<string, string>>>();
   return {
-    /** Rejects if a namespace cannot be read: its pods might be those that must stay. */
-    async learn(pods: readonly Pod[], abort: AbortSignal): Promise<void> {
-      if (!isAsking) return;
-      const asked = new Set(pods.map(({ metadata: { namespace = '' } }) => namespace));
+    async learn(found, abort) {
+      if (!needsNamespaces) return;
+      const asked = new Set(found.map(({ metadata: { namespace = '' } }) => namespace));
       for (const name of asked) {
         if (known.has(name)) continue;
         const { metadata } = await client.get(namespaces, name, { abort });
         known.set(name, metadata.labels ?? {});
       }
     },
-    /** The first that selects the pod. */
-    ruleFor: ({ metadata: { namespace = '', labels } }: Pod): PodRule | undefined =>
+    ruleFor: ({ metadata: { namespace = '', labels } }) =>
       rules.find(({ pods }) =>
         pods.some(
           ({ selector = {}, namespaceSelector = {} }) =>

@@ -1,19 +1,25 @@
-/** Sorts the pods of a node: those that a drain evicts, leaves, waits for, or refuses to evict. */
+/** Decides for each pod of a node whether a drain evicts it, leaves it, waits for it, or refuses to evict it. */
 import type { KubeClient } from '../kube/client.ts';
 import { daemonSets, keyOf, type OwnerReference, type Pod } from '../kube/resources.ts';
 import { parseLabelSelector } from '../kube/selectors.ts';
 import { isNotFound } from '../kube/status-error.ts';
 import { listedOneByOne } from '../util/phrases.ts';
 import { isOwnPod } from './own-pods.ts';
-import type { PodRule, podRulesOf } from './pod-rules.ts';
+import type { PodRule, PodRules } from './pod-rules.ts';
 
-/** Marks a static pod, which the kubelet runs from a file: it cannot be evicted. */
+/**
+ * The kubelet sets this annotation on the mirror pod of a static pod, which it runs from a file and which cannot be
+ * evicted.
+ */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
-/** A pod that is `ending` terminates, and one `awaited` ends by itself. Why one is refused completes the sentence that begins with its name. */
+/**
+ * A pod that is `ending` is terminating already. For a pod that is `awaited` the drain waits until it completes. The
+ * text of `refused` follows the name of the pod in a sentence.
+ */
 export type PodVerdict = 'evict' | 'ending' | 'awaited' | 'left' | { readonly refused: PodRefusal };
 
-/** Why a drain refuses to evict a pod, each with the field of an UpgradePolicy whose value lifts that. */
+/** Maps each reason for which a drain refuses to evict a pod to the field of an UpgradePolicy that allows it. */
 const LIFTS = {
   'has data in an emptyDir volume, which would be lost': 'spec.drain.deleteEmptyDirData: true',
   'belongs to a DaemonSet that is gone, so nobody would create it anew': 'spec.drain.force: true',
@@ -23,17 +29,17 @@ const LIFTS = {
 type PodRefusal = keyof typeof LIFTS;
 
 export interface RefusedPod {
-  /** `namespace/name`. */
+  /** The name of the pod is `namespace/name`. */
   readonly pod: string;
   readonly reason: PodRefusal;
 }
 
-/** The fields, with their values, that let a drain evict all these pods. */
+/** Returns the fields, with their values, that let a drain evict all these pods. */
 export function liftsOf(refused: readonly RefusedPod[]): string {
   return [...new Set(refused.map(({ reason }) => LIFTS[reason]))].join(' and ');
 }
 
-/** A sentence for each pod, or for the first `most`, and then what lifts their refusal. */
+/** Returns a sentence for each pod, or for the first `most`, and then the fields that would allow the evictions. */
 export function describeRefusedPods(
   refused: readonly RefusedPod[],
   most = Number.POSITIVE_INFINITY,
@@ -42,13 +48,23 @@ export function describeRefusedPods(
   return `${listedOneByOne(sentences, most)}; ${liftsOf(refused)} of an UpgradePolicy lifts this`;
 }
 
-/** What is known beside a pod itself. `isOrphaned`: its DaemonSet is gone. */
+/** What the decision needs to know apart from the pod itself. */
 interface PodFacts {
-  readonly isOrphaned: (pod: Pod) => boolean;
-  readonly ruleFor: ReturnType<typeof podRulesOf>['ruleFor'];
+  readonly isOrphaned: DaemonSets['isOrphaned'];
+  readonly ruleFor: PodRules['ruleFor'];
 }
 
-/** As `kubectl drain`, but finished pods stay with their logs, since the node comes back, and so do Refit's own. */
+export interface SortedPods {
+  readonly evict: readonly Pod[];
+  readonly ending: readonly Pod[];
+  readonly awaited: readonly Pod[];
+  readonly refused: readonly RefusedPod[];
+}
+
+/**
+ * Decides as `kubectl drain` does, with two differences: completed pods stay with their logs, since the node comes
+ * back, and Refit's own pods stay.
+ */
 export function judgePod(
   pod: Pod,
   options: DrainOptions,
@@ -80,62 +96,76 @@ function hasLocalData({ spec }: Pod): boolean {
   return spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined) === true;
 }
 
-export function sortPods(pods: readonly Pod[], options: DrainOptions, facts: PodFacts) {
+/** Sorts the pods by what a drain does with them. Pods that it leaves are in no list. */
+export function sortPods(pods: readonly Pod[], options: DrainOptions, facts: PodFacts): SortedPods {
   const judged = pods.map((pod) => ({ pod, verdict: judgePod(pod, options, facts) }));
-  const those = (wanted: PodVerdict) =>
+  const podsWith = (wanted: PodVerdict) =>
     judged.flatMap(({ pod, verdict }) => (verdict === wanted ? pod : []));
   return {
-    evict: those('evict'),
-    ending: those('ending'),
-    awaited: those('awaited'),
+    evict: podsWith('evict'),
+    ending: podsWith('ending'),
+    awaited: podsWith('awaited'),
     refused: judged.flatMap(({ pod, verdict }) =>
       typeof verdict === 'object' ? [{ pod: keyOf(pod), reason: verdict.refused }] : [],
     ),
   };
 }
 
+/** Returns the owner that controls the pod; undefined if the pod has none. */
 export function controllerOf({ metadata }: Pod): OwnerReference | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
 
+/** Returns true if a DaemonSet controls the pod. */
 export function isDaemonPod(pod: Pod): boolean {
   const { kind, apiVersion = '' } = controllerOf(pod) ?? {};
   return kind === 'DaemonSet' && apiVersion.startsWith('apps/');
 }
 
 export interface DrainOptions {
-  /** What happens to pods with an `emptyDir` volume, whose content is lost with the pod. */
+  /** Says what happens to pods with an `emptyDir` volume, whose content is lost with the pod. */
   readonly localData: 'evict' | 'refuse';
-  /** What happens to pods without a controller, which nobody creates anew. */
+  /** Says what happens to pods without a controller, which nobody creates again. */
   readonly unmanagedPods: 'evict' | 'refuse';
-  /** Grace period of each pod in seconds; absent: the pod's own. */
+  /** The grace period of each pod in seconds. If it is absent, the pod's own grace period applies. */
   readonly gracePeriodSeconds?: number;
-  /** Other pods are left; absent: all pods are selected. */
+  /** A label selector: pods that do not match it are left. If it is absent, all pods are selected. */
   readonly podSelector?: string;
-  /** The first that selects a pod counts. */
+  /** The first rule that selects a pod applies to it. */
   readonly podRules?: readonly PodRule[];
 }
 
-/** As k0s drains: every pod is evicted, with its own grace period. */
+/** These options do what k0s does: every pod is evicted with its own grace period. */
 export const DEFAULT_DRAIN: DrainOptions = { localData: 'evict', unmanagedPods: 'evict' };
 
-/** Caches each answer: one request for each DaemonSet. */
-export function daemonSetsOf(client: KubeClient) {
+export interface DaemonSets {
+  /**
+   * Requests the DaemonSets of these pods that are not known yet. Rejects only when `abort` aborts, and leaves no
+   * rejected promise without a handler.
+   */
+  readonly learn: (pods: readonly Pod[], abort: AbortSignal) => Promise<void>;
+  /** Returns true if the DaemonSet of the pod is known to be gone. Returns false if `learn` was not called for it. */
+  readonly isOrphaned: (pod: Pod) => boolean;
+}
+
+/** Finds out which DaemonSets still exist. Each DaemonSet is requested once. */
+export function daemonSetsOf(client: KubeClient): DaemonSets {
   const asked = new Map<string, Promise<boolean>>();
   const gone = new Map<string, boolean>();
   return {
-    /** Asks about DaemonSets that are not known yet. Rejects only when `abort` aborts; no rejection is left to end the process. */
-    async learn(pods: readonly Pod[], abort: AbortSignal): Promise<void> {
-      for (const pod of pods.filter(isDaemonPod))
+    async learn(found, abort) {
+      for (const pod of found.filter(isDaemonPod))
         void asked.getOrInsertComputed(setOf(pod), async () => await isGone(client, pod, abort));
       await Promise.all([...asked].map(async ([key, answer]) => gone.set(key, await answer)));
     },
-    /** False for an unknown DaemonSet. */
-    isOrphaned: (pod: Pod) => gone.get(setOf(pod)) ?? false,
+    isOrphaned: (pod) => gone.get(setOf(pod)) ?? false,
   };
 }
 
-/** No answer, or a refusal as for kubelets, counts as "it exists": then the pod stays, as pods of DaemonSets do. */
+/**
+ * Returns false if the API server does not answer, or refuses as it does for kubelets: then the pod stays, as pods of
+ * DaemonSets do.
+ */
 async function isGone(client: KubeClient, pod: Pod, abort: AbortSignal): Promise<boolean> {
   const name = controllerOf(pod)?.name ?? '';
   try {
@@ -143,7 +173,7 @@ async function isGone(client: KubeClient, pod: Pod, abort: AbortSignal): Promise
     return false;
   } catch (error) {
     abort.throwIfAborted();
-    // Without a name the kind was not found: the server has no DaemonSets.
+    // If the error does not name the DaemonSet, the kind was not found: the server has no DaemonSets.
     return isNotFound(error) && error.status.details?.name === name;
   }
 }

@@ -1,11 +1,14 @@
-/** Runs the drains of many nodes at once. */
+/** Runs the drains of many nodes at the same time. */
 import { messageOf } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 import { aborted } from '../util/waits.ts';
 import { type DrainParts, type DrainProgress, drainNode } from './drain-node.ts';
 import type { DrainOptions } from './pods.ts';
 
-/** `since` in milliseconds since the Unix epoch, so that the time from it is what the steady clock has counted. */
+/**
+ * `since` is in milliseconds since the Unix epoch. It is computed from the monotonic clock, so a clock that is set does
+ * not change how long the state has lasted.
+ */
 export type DrainState = DrainStage & { readonly since: number; readonly options?: DrainOptions };
 
 type DrainStage =
@@ -13,7 +16,23 @@ type DrainStage =
   | { readonly kind: 'drained' }
   | { readonly kind: 'failed'; readonly reason: string };
 
-export type Drains = ReturnType<typeof createDrains>;
+export interface Drains {
+  /** Returns undefined if no drain was started for `owner`, or if it was forgotten. */
+  readonly stateOf: (node: string, owner: string) => DrainState | undefined;
+  /** Ends the drain of the node, if there is one. */
+  readonly forget: (node: string) => void;
+  /** Forgets all drains that are not wanted. */
+  readonly keep: (isWanted: (node: string, owner: string) => boolean) => void;
+  /**
+   * Starts a drain, and ends another drain of the node. Does nothing outside of a term, and if the owner already has a
+   * drain with the same options, even a failed one: `forget` it first. If the owner's options changed, `since` stays.
+   */
+  readonly begin: (node: string, owner: string, options: DrainOptions) => void;
+  /** Calls the listener with the node when a drain makes progress; `begin` and `forget` do not call it. The returned function unsubscribes. */
+  readonly onChange: (listener: (node: string) => void) => () => void;
+  /** Allows drains to start during one term of leadership. When `abort` aborts, all drains end; resolves once nothing runs. */
+  readonly run: (abort: AbortSignal) => Promise<void>;
+}
 
 export type DrainsParts = Pick<DrainParts, 'client' | 'clock' | 'random' | 'log'>;
 
@@ -22,17 +41,17 @@ interface Entry {
   readonly options: DrainOptions;
   readonly ending: AbortController;
   stage: DrainStage;
-  /** Milliseconds by the steady clock. */
+  /** When the stage began, in monotonic milliseconds. */
   since: number;
 }
 
-/** In memory only: after a crash the drains start again, which is harmless. */
-export function createDrains(parts: DrainsParts) {
+/** Keeps drains in memory only. After a crash they start again, which is harmless. */
+export function createDrains(parts: DrainsParts): Drains {
   const { clock } = parts;
   const entries = new Map<string, Entry>();
   const listeners = new Set<(node: string) => void>();
   const running = new Set<Promise<void>>();
-  /** Aborts at the end of this leader's term; undefined before the first one. */
+  /** This signal aborts when this leader's term ends. It is undefined before the first term. */
   let term: AbortSignal | undefined;
 
   const report = (node: string, entry: Entry, stage: DrainStage): void => {
@@ -68,15 +87,12 @@ export function createDrains(parts: DrainsParts) {
     entries.delete(node);
   };
   return {
-    /** Undefined when no drain was started for `owner`, or it was forgotten. */
     stateOf,
     forget,
-    /** Forgets the others. */
-    keep(isWanted: (node: string, owner: string) => boolean): void {
+    keep(isWanted) {
       for (const [node, { owner }] of entries) if (!isWanted(node, owner)) forget(node);
     },
-    /** Does nothing outside of a term, or while such a drain of the owner is known: forget it first. Ends any other; the time of the owner's goes on. */
-    begin(node: string, owner: string, options: DrainOptions): void {
+    begin(node, owner, options) {
       const known = entries.get(node);
       const own = known?.owner === owner ? known : undefined;
       if (term?.aborted !== false || (own && sameJson(own.options, options))) return;
@@ -88,13 +104,11 @@ export function createDrains(parts: DrainsParts) {
       const ended = drain(node, entry).finally(() => running.delete(ended));
       running.add(ended);
     },
-    /** The returned function unsubscribes. `begin` and `forget` do not call the listener. */
-    onChange(listener: (node: string) => void): () => void {
+    onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    /** One term of leadership: drains may start until `abort`. Then all end and are forgotten; resolves once nothing runs. */
-    async run(abort: AbortSignal): Promise<void> {
+    async run(abort) {
       term = abort;
       await aborted(abort);
       for (const node of entries.keys()) forget(node);
