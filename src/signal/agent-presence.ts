@@ -1,4 +1,7 @@
-/** Encodes what an agent of Refit says of itself on its object, and finds out from the object whose agent a node has. */
+/**
+ * Encodes what an agent of Refit announces about itself on its object, and finds out from the object which agent acts
+ * on a node.
+ */
 import { type KubeObject, readyCondition } from '../kube/resources.ts';
 import { isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
@@ -8,40 +11,49 @@ import { anAmount, aText, exactly, type Members, readMembers } from './members.t
 import { AGENT_ANNOTATION, HEARTBEAT_ANNOTATION } from './names.ts';
 import { isAllowance } from './node-configuration.ts';
 
-/** For people, from an annotation that others may write too. */
+/**
+ * Reads a reason for people. Others may write this annotation too, so the text is shortened and control characters are
+ * replaced.
+ */
 function aReason(value: unknown): string | undefined {
   const text = aText(value);
   return text === undefined ? undefined : printable(text.slice(0, 600));
 }
 
 const ANSWER = {
-  /** Bytes that downloads may take: rounded down, and measured now and then, asked or not. Absent while that is not known. */
+  /**
+   * The bytes that downloads may take, rounded down. The agent measures them from time to time, even if no check asks
+   * for them. Absent if they are not known.
+   */
   room: anAmount,
-  /** Of the largest file that was named; 0 if no server said it. */
+  /** The size of the largest file that the check names, in bytes. It is 0 if no server said it. */
   bytes: anAmount,
-  /** Why this host cannot download what was named. */
+  /** Says why this host cannot download a file that the check names. */
   problem: aReason,
 };
 
 export interface DownloadAnswer extends Members<typeof ANSWER> {
-  /** Id of the check; empty before the first one. */
+  /** The id of the check. It is empty before the first check. */
   readonly id: string;
 }
 
 const PRESENCE = {
-  /** True while it leaves every signal to k0s's own agent. */
+  /** True while the agent leaves every signal to k0s's own agent. */
   aside: exactly(true),
-  /** Why it does not know whether k0s's own agent acts: it carries out no new signal until it does. */
+  /** Says why the agent cannot find out whether k0s's own agent acts. Until it can, it carries out no new signal. */
   doubt: aReason,
-  /** Whether the kubelet that runs there may start on cgroup v1. Absent on cgroup v2, without a kubelet, and where nobody looked. */
+  /**
+   * Says whether the kubelet of this host may start on cgroup v1. Absent on cgroup v2, without a kubelet, and if the
+   * agent does not check it.
+   */
   cgroupV1: (value: unknown): 'refused' | 'allowed' | undefined =>
     value === 'refused' || value === 'allowed' ? value : undefined,
-  /** What it can upgrade; absent: k0s. */
+  /** Names what the agent can upgrade. If it is absent, that is k0s. */
   procedure: exactly('kubeadm'),
-  /** What Cluster API may change besides versions. */
+  /** Lists what Cluster API may change on this host apart from versions. */
   configurable: (value: unknown): readonly string[] | undefined =>
     Array.isArray(value) ? value.filter(isAllowance) : undefined,
-  /** Absent: an agent of a version that checks no downloads. */
+  /** The last answer to a download check. Absent for an agent of a version that checks no downloads. */
   checked: (value: unknown): DownloadAnswer | undefined =>
     isRecord(value) && typeof value['id'] === 'string'
       ? { id: value['id'], ...readMembers(value, ANSWER) }
@@ -50,18 +62,19 @@ const PRESENCE = {
 
 export interface AgentPresence extends Members<typeof PRESENCE> {
   readonly version: string;
-  /** RFC 3339: when the agent started. */
+  /** The time when the agent started, in RFC 3339 format. */
   readonly since: string;
 }
 
-/** Milliseconds: as often a kubelet writes its Node's status if nothing changes there. */
+/** The interval of heartbeats in milliseconds. A kubelet writes the status of its Node as often if nothing changes. */
 export const HEARTBEAT_MS = 300_000;
 
 const HEARTBEAT = {
-  /** RFC 3339, by the clock of the host. `since` is that of its agent: a clock may be put right, so times do not tell whose it is. */
+  /** The time of the heartbeat by the clock of the host, in RFC 3339 format. */
   at: aText,
+  /** The `since` of the agent that wrote the heartbeat. `at` cannot identify that agent, because a clock may be set back. */
   since: aText,
-  /** Bytes that are free for a payload; absent if that is not known. */
+  /** The bytes that are free for a payload. Absent if they are not known. */
   room: anAmount,
 };
 
@@ -71,45 +84,50 @@ export type Procedure = 'k0s' | 'kubeadm';
 
 export interface NodeAgent {
   readonly ours: boolean;
-  /** For people, such as `Refit 0.9.0`. */
+  /** Names the agent for people, such as `Refit 0.9.0`. */
   readonly title: string;
-  /** What the agent does not do, if it is known to be another one. */
+  /** Says what the agent cannot do. Only set if it is known to be another agent than Refit's. */
   readonly lacks?: string;
-  /** Why it does not know whether another agent acts: it carries out no new signal until it does. */
+  /** Says why the agent cannot find out whether another agent acts. Until it can, it carries out no new signal. */
   readonly doubt?: string;
 }
 
-/** The procedure of the agent that acts on the node's signals; undefined if it is not Refit's. */
+/** Returns the procedure of the agent that acts on the node's signals; undefined if that is not an agent of Refit. */
 export function procedureOf(node: KubeObject): Procedure | undefined {
   return agentOf(node).ours ? (presenceOn(node)?.procedure ?? 'k0s') : undefined;
 }
 
-/** What the agent that acts on the node's signals may change there for Cluster API. */
+/**
+ * Returns what the agent that acts on the node's signals may change there for Cluster API. Returns an empty list if
+ * that is not an agent of Refit.
+ */
 export function configurableOn(node: KubeObject): readonly string[] {
   return (agentOf(node).ours && presenceOn(node)?.configurable) || [];
 }
 
 /**
- * Whether the kubelet of the object's host may start on cgroup v1; undefined if that is not known, or no matter. The host itself
- * writes the annotation, as may others who change the object: a hint that may hold work back, and never allows anything. What an agent
- * said that is silent now does not count: it may have been removed.
+ * Returns whether the kubelet of the object's host may start on cgroup v1. Returns undefined if that is not known, or
+ * does not matter. The host itself writes the annotation, as may others who change the object, so the answer may only
+ * delay work and never allow any. The annotation of an agent that has been silent for long does not count, because the
+ * agent may have been removed.
  */
 export function cgroupV1On(object: KubeObject): AgentPresence['cgroupV1'] {
   return silenceOn(object) > SILENT_MS ? undefined : presenceOn(object)?.cgroupV1;
 }
 
-/** Milliseconds for which an agent may say nothing while the kubelet of its host does. */
+/** An agent counts as silent if its last heartbeat is this many milliseconds older than that of its kubelet. */
 export const SILENT_MS = 3 * HEARTBEAT_MS;
 
 /**
- * Milliseconds between the last words of the kubelet and of the agent. Both write by the clock of their host, so it may be wrong. NaN
- * where one of them sends no heartbeat.
+ * Returns the milliseconds from the last heartbeat of the agent to that of the kubelet. Both write by the clock of
+ * their host, which may be wrong. Returns NaN if one of them sends no heartbeat.
  */
 export function silenceOn(object: KubeObject): number {
   const kubelet = readyCondition(object)?.lastHeartbeatTime;
   return Date.parse(kubelet ?? '') - Date.parse(heartbeatOn(object).at ?? '');
 }
 
+/** Returns the value of the annotation that `presenceOn` reads. */
 export function encodePresence(presence: AgentPresence): string {
   return JSON.stringify(presence);
 }
@@ -119,7 +137,10 @@ const THEIRS = {
   lacks: 'no roll-back, no resumed download, no proof that the node is Ready',
 } as const;
 
-/** The last word counts: a status without our report, from after our agent's start, is of k0s's own agent. */
+/**
+ * Returns which agent acts on the object. The last one that wrote counts: if a status has no report of ours and is
+ * newer than the start of our agent, k0s's own agent wrote it. The result is cached for each version of the object.
+ */
 export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
   const presence = presenceOn(object);
   const isAside = presence?.aside === true || hasForeignStatus(object, presence);
@@ -135,19 +156,22 @@ export const agentOf = onceForEach((object: KubeObject): NodeAgent => {
   return isAside ? { ...THEIRS, title: "k0s's own" } : { ours: false, title: 'unknown' };
 });
 
-/** The last answer of the agent that acts on the object; undefined if it cannot check downloads. */
+/** Returns the last answer of the agent that acts on the object; undefined if it cannot check downloads. */
 export function downloadAnswerOn(object: KubeObject): DownloadAnswer | undefined {
   return agentOf(object).ours ? presenceOn(object)?.checked : undefined;
 }
 
-/** Empty for an agent that sends none; what an earlier one of the host sent does not count. */
+/**
+ * Returns the heartbeat of the agent that acts on the node. Returns an empty one if the agent sends none, or only an
+ * earlier agent of the host sent one.
+ */
 export function heartbeatOn(node: KubeObject): Heartbeat {
   const value = parseJson(node.metadata.annotations?.[HEARTBEAT_ANNOTATION]);
   const heartbeat = isRecord(value) ? readMembers(value, HEARTBEAT) : {};
   return heartbeat.since === presenceOn(node)?.since ? heartbeat : {};
 }
 
-/** Others may write this annotation too: an invalid one is none. */
+/** Others may write this annotation too, so an invalid value counts as absent. */
 const presenceOn = onceForEach(
   ({ metadata: { annotations } }: KubeObject): AgentPresence | undefined => {
     const value = parseJson(annotations?.[AGENT_ANNOTATION]);

@@ -1,4 +1,7 @@
-/** Encodes and decodes a signal, two annotations exactly as k0s has them, and our policy and report beside it. */
+/**
+ * Encodes and decodes a signal: the two annotations that k0s defines, and the annotations of Refit for its policy and
+ * its report.
+ */
 import { escapeLikeGo, isRecord, isText, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
 import { anAmount, aText, exactly, type Members, readMembers, recordOf } from './members.ts';
@@ -8,7 +11,7 @@ const KINDS = ['k0supdate', 'airgapupdate', 'kubeadmupdate'] as const;
 
 export interface SignalCommand {
   readonly id: number;
-  /** The original knows the first two. */
+  /** The original autopilot knows only the first two kinds. */
   readonly kind: (typeof KINDS)[number];
   readonly url: string;
   readonly version: string;
@@ -18,7 +21,7 @@ export interface SignalCommand {
 
 export interface SignalData {
   readonly planId: string;
-  /** Never parsed: with planId and command id it names one signal. */
+  /** This text is never parsed. Together with planId and the id of the command it identifies a signal. */
   readonly created: string;
   readonly command: SignalCommand;
   readonly status?: { readonly status: string; readonly timestamp: string };
@@ -26,19 +29,22 @@ export interface SignalData {
 
 export type Annotations = Readonly<Record<string, string>>;
 
-/** Undefined when there is no signal, or none that a k0s node would accept. */
+/**
+ * Returns undefined if there is no signal, or if a k0s node would not accept it. The result is cached for each version
+ * of the annotations.
+ */
 export function decodeSignal(annotations: Annotations | undefined): SignalData | undefined {
   return annotations && decode(annotations);
 }
 
-/** Cached: thousands of nodes are read every second, and almost none has changed. */
+/** Thousands of nodes are read every second, and almost none has changed. */
 const decode = onceForEach((annotations: Annotations): SignalData | undefined =>
   annotations[names.SIGNAL_VERSION_ANNOTATION] === 'v2'
     ? toSignal(parseJson(annotations[names.SIGNAL_DATA_ANNOTATION]))
     : undefined,
 );
 
-/** The two annotations of a signal, in the key order and with the escapes that k0s itself writes. */
+/** Returns the two annotations of a signal, with the key order and the escapes that k0s itself writes. */
 export function encodeSignal({
   planId,
   created,
@@ -52,6 +58,7 @@ export function encodeSignal({
   };
 }
 
+/** Returns the command as the JSON object that a signal contains. */
 export function encodeCommand({
   id,
   kind,
@@ -83,7 +90,7 @@ function toSignal(value: unknown): SignalData | undefined {
   return { ...signal, status: { status: status['status'], timestamp: status['timestamp'] } };
 }
 
-/** Undefined when no k0s node would accept it. */
+/** Returns undefined if a k0s node would not accept the command. */
 export function decodeCommand(value: unknown): SignalCommand | undefined {
   if (!isRecord(value) || !Number.isInteger(value['id'])) return undefined;
   const [kind, ...others] = KINDS.filter((each) => isRecord(value[each]));
@@ -91,37 +98,40 @@ export function decodeCommand(value: unknown): SignalCommand | undefined {
   if (!kind || !isRecord(body) || others.length > 0) return undefined;
   const { url, version, sha256, forceupdate } = body;
   if (!isText(version) || !isText(url) || !URL.canParse(url)) return undefined;
-  // As Go: null counts as absent, and another type is refused. Ignoring a bad sha256 would skip the verification.
+  // Go does the same: null counts as absent, and another type is refused. If a bad sha256 were ignored, the download
+  // would not be verified.
   if (typeof (sha256 ?? '') !== 'string' || typeof (forceupdate ?? false) !== 'boolean')
     return undefined;
   const more = { ...(isText(sha256) && { sha256 }), ...(forceupdate === true && { forceupdate }) };
   return { id: value['id'] as number, kind, url, version, ...more };
 }
 
+/** The reason in a report has at most this many characters. */
 export const REASON_LIMIT = 512;
 
 const TIMES = Object.fromEntries(names.SIGNAL_STATUSES.map((status) => [status, anAmount]));
 
 const REPORT = {
-  /** Version that ran before. */
+  /** The version that ran before the upgrade. */
   from: aText,
-  /** Milliseconds spent in each earlier status. */
+  /** The milliseconds that the upgrade spent in each earlier status. */
   spent: recordOf(TIMES) as (value: unknown) => Readonly<Record<string, number>> | undefined,
-  /** Why it failed or does not go on, for people; at most REASON_LIMIT characters. */
+  /** Says for people why the upgrade failed or does not continue, in at most REASON_LIMIT characters. */
   reason: (value: unknown) => aText(value)?.slice(0, REASON_LIMIT),
-  /** True when the previous binary was rolled back to and runs again; false when the service may still restart. */
+  /** True if the previous binary was restored and runs again. False if the service may still restart. */
   rolledBack: (value: unknown) => (typeof value === 'boolean' ? value : undefined),
-  /** Step that exceeded the time limit of the policy. */
+  /** Names the step that exceeded the time limit of the policy. */
   late: exactly('drain'),
-  /** True when the agent's own rules refused the signal. */
+  /** True if the agent's own rules refused the signal. */
   refused: exactly(true),
 };
 
 export interface AgentReport extends Members<typeof REPORT> {
-  /** `created` of its signal: a report beside another signal is ignored. */
+  /** The `created` of the signal that the report belongs to. A report of another signal is ignored. */
   readonly created: string;
 }
 
+/** Returns the annotation with the report. */
 export function encodeReport(report: AgentReport): Record<string, string> {
   return {
     [names.REPORT_ANNOTATION]: JSON.stringify({
@@ -131,7 +141,7 @@ export function encodeReport(report: AgentReport): Record<string, string> {
   };
 }
 
-/** Undefined when there is no report for the signal `created`. */
+/** Returns undefined if there is no report for the signal with this `created`. */
 export function decodeReport(
   annotations: Annotations | undefined,
   created: string,
@@ -142,58 +152,71 @@ export function decodeReport(
     : undefined;
 }
 
-/** Drain options for a node that drains itself; without options every pod is evicted, without a time limit. */
+/** Drain options for a node that drains itself. Without them every pod is evicted, without a time limit. */
 const DRAIN = {
   enabled: exactly(false),
   localData: exactly('refuse'),
   unmanagedPods: exactly('refuse'),
   gracePeriodSeconds: (value: unknown) => (Number.isInteger(value) ? anAmount(value) : undefined),
-  /** Milliseconds after which the node gives up. */
+  /** The node gives up the drain after this many milliseconds. */
   timeoutMs: anAmount,
-  /** Removes also a foreign cordon, once the node is updated. */
+  /** Removes a foreign cordon as well once the node is upgraded. */
   uncordon: exactly('always'),
 };
 export type AgentDrain = Members<typeof DRAIN>;
 
-/** Overrides the agent's flags. Times in milliseconds. */
+/** This policy overrides the flags of the agent. All times are in milliseconds. */
 const POLICY = {
-  /** How long the new process must keep running before the update counts as proven. */
+  /** The new process must keep running for this long before the upgrade counts as proven. */
   soakMs: anAmount,
-  /** How long a restarted service may take to answer with its version. */
+  /** A restarted service may take this long to answer with its version. */
   restartTimeoutMs: anAmount,
-  /** How long the node may take to become Ready, from the new version's first answer. */
+  /** The node may take this long to become Ready, from the first answer of the new version. */
   readyTimeoutMs: anAmount,
-  /** How long a download may take, over all attempts. */
+  /** A download may take this long, over all attempts. */
   downloadTimeoutMs: anAmount,
-  /** What is fetched ahead begins at a random moment within so long: many nodes and clusters share a server. */
+  /**
+   * A download ahead of the upgrade starts at a random moment within this time, because many nodes and clusters share a
+   * server.
+   */
   spreadMs: anAmount,
-  /** Owner of the cordon that the agent sets as it reports Cordoning: that saves the leader, which drains, a write. */
+  /**
+   * The owner of the cordon that the agent sets when it reports Cordoning. The leader then drains the node and needs no
+   * write of its own for the cordon.
+   */
   cordonFor: (value: unknown) => aText(value) || undefined,
-  /** True when the node was cordoned before it was signalled: that cordon stays. */
+  /** True if the node was cordoned before it was signalled. That cordon stays. */
   foundCordoned: exactly(true),
   /** Refuses plain http for downloads, redirects included. */
   requireHttps: exactly(true),
-  /** Bytes that a download leaves free on its disk. */
+  /** A download leaves this many bytes free on its disk. */
   diskReserveBytes: anAmount,
   drain: recordOf(DRAIN),
-  /** `leader`: the leader that wrote the signal cordons, drains and uncordons. Absent: the leader's lease decides. */
+  /**
+   * `leader` means that the leader that wrote the signal cordons, drains and uncordons the node. If it is absent, the
+   * leader's Lease decides.
+   */
   cordoning: exactly('leader'),
 };
 export type AgentPolicy = Members<typeof POLICY>;
 
+/** Returns the annotation with the policy. An empty policy needs no annotation. */
 export function encodeAgentPolicy(policy: AgentPolicy): Record<string, string> {
   return Object.keys(policy).length === 0
     ? {}
     : { [names.AGENT_POLICY_ANNOTATION]: JSON.stringify(policy) };
 }
 
-/** The policy for the signal named `created`; empty when the annotation belongs to another signal. */
+/**
+ * Returns the policy for the signal with this `created`. Returns an empty policy if the annotation belongs to another
+ * signal.
+ */
 export function agentPolicyFor(annotations: Annotations | undefined, created: string): AgentPolicy {
   const isOurs = annotations?.[names.ROLLOUT_ANNOTATION]?.endsWith(`/${created}`) === true;
   return isOurs ? decodeAgentPolicy(annotations) : {};
 }
 
-/** For any signal. */
+/** Returns the policy without a check of which signal it belongs to. Returns an empty policy if there is none. */
 export function decodeAgentPolicy(annotations: Annotations | undefined): AgentPolicy {
   return recordOf(POLICY)(parseJson(annotations?.[names.AGENT_POLICY_ANNOTATION])) ?? {};
 }

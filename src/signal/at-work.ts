@@ -1,4 +1,7 @@
-/** Tells from a Node which plan works on it: by a claim, which other dialects respect, or by a signal that has not ended. */
+/**
+ * Finds out from a Node which plan works on it: the plan claimed the Node, which all dialects respect, or its signal
+ * has not ended.
+ */
 import {
   annotated,
   type KubeObject,
@@ -9,10 +12,13 @@ import {
 import { decodeSignal, type SignalData } from './annotations.ts';
 import { AGENT_ANNOTATION, ATTEMPT_LABEL, isFinal, SIGNAL_VERSION_ANNOTATION } from './names.ts';
 
-/** Written in one step with the version of the Node that was observed: so two dialects never start on a Node at once. */
+/**
+ * A claim is written with the resourceVersion of the Node that was observed, so that two dialects never start on a Node
+ * at the same time.
+ */
 const CLAIM_ANNOTATION = 'upgrade.refit.dev/claimed-by';
 
-/** How a plan claims: `<dialect>/<namespace>/<name>/<uid>`. */
+/** Returns the claim of a plan: `<dialect>/<namespace>/<name>/<uid>`. */
 export function claimOf(
   dialect: string,
   { metadata: { namespace = '', name, uid = '' } }: KubeObject,
@@ -20,12 +26,16 @@ export function claimOf(
   return `${dialect}/${namespace}/${name}/${uid}`;
 }
 
+/** Returns the claim on the Node; undefined if no plan claims it. */
 export function claimOn({ metadata }: KubeObject): string | undefined {
-  // One that is empty is nobody's.
+  // An empty claim belongs to no plan.
   return metadata.annotations?.[CLAIM_ANNOTATION] || undefined;
 }
 
-/** For people; undefined if no plan but this one, or a deleted one that it replaces, claims the node. */
+/**
+ * Names for people the other plan that claims the node. Returns undefined if there is none. A deleted plan with the
+ * same name, which this plan replaces, is not another plan.
+ */
 export function otherClaimantOn(
   node: KubeObject,
   { metadata: { namespace = '', name, uid } }: KubeObject,
@@ -37,7 +47,10 @@ export function otherClaimantOn(
   return claim === undefined || isOwn ? undefined : `plan ${whose.filter(Boolean).join('/')}`;
 }
 
-/** True if the claim names another plan than `own`. A deleted plan that `own` replaces, of the same name, is not another one. */
+/**
+ * Returns true if the claim names another plan than `own`. A deleted plan with the same name, which `own` replaces, is
+ * not another plan.
+ */
 export function isClaimOfOther(claim: string | undefined, own: string): boolean {
   if (claim === undefined) return false;
   const [, namespace, name, uid] = own.split('/');
@@ -45,33 +58,38 @@ export function isClaimOfOther(claim: string | undefined, own: string): boolean 
   return ofUid !== uid && (ofNamespace !== namespace || ofName !== name);
 }
 
+/** Returns the node with the claim. Returns the same object if it already has it. */
 export function withClaim(node: Node, claim: string): Node {
   return claimOn(node) === claim ? node : annotated(node, { [CLAIM_ANNOTATION]: claim });
 }
 
-/** The same node if the claim is not on it. */
+/** Returns the node without the claim. Returns the same object if it does not have it. */
 export function withoutClaim(node: Node, claim: string): Node {
   return claimOn(node) === claim ? withoutAnnotations(node, CLAIM_ANNOTATION) : node;
 }
 
-/** True if a plan that works by signals may have the Node as a target: other Nodes need no claim. */
+/** Returns true if a plan that works by signals may have the Node as a target. Other Nodes need no claim. */
 export function mayBeSignalled(node: Node): boolean {
   const { annotations = {} } = node.metadata;
   const isKnown = SIGNAL_VERSION_ANNOTATION in annotations || AGENT_ANNOTATION in annotations;
   return isKnown || kubeletVersionOf(node)?.includes('+k0s') === true;
 }
 
+/** Returns true if the signal has a final status. */
 export function isOver({ status }: Pick<SignalData, 'status'>): boolean {
   return isFinal(status?.status);
 }
 
-/** The id of the plan that signalled the object and is not done there. */
+/** Returns the id of the plan that signalled the object, as long as the signal has not ended. */
 export function signallerOf({ metadata: { annotations } }: KubeObject): string | undefined {
   const signal = decodeSignal(annotations);
   return signal && !isOver(signal) ? signal.planId : undefined;
 }
 
-/** True if a plan has the Node, other than by the claim `besides`: it will be unavailable. A signal counts that a leader sent: kubelets write annotations. */
+/**
+ * Returns true if a plan works on the Node, so that it is or will be unavailable. The claim `besides` does not count. A
+ * signal counts only with the label of a leader, because kubelets can write annotations.
+ */
 export function isTaken(node: Node, besides?: string): boolean {
   const { labels = {} } = node.metadata;
   return (

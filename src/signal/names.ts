@@ -1,37 +1,61 @@
-/** Names on the wire that controller and agent share: annotations, statuses, and the objects that carry signals. */
+/**
+ * Defines the names on the wire that the controller and the agents share: annotations, statuses, and the objects that
+ * carry signals.
+ */
 import { clusterScoped, type KubeObject, nodes, type Resource } from '../kube/resources.ts';
 
 export const SIGNAL_VERSION_ANNOTATION = 'k0sproject.io/autopilot-signal-version';
 export const SIGNAL_DATA_ANNOTATION = 'k0sproject.io/autopilot-signal-data';
-/** Ours: `<uid of the plan>/<created>`, or `<uid>/<run>/<created>` where the plan had an earlier run, binds the signal beside it to one rollout. */
+/**
+ * Refit's annotation that binds a signal to one rollout. Its value is `<uid of the plan>/<created>`, or
+ * `<uid>/<run>/<created>` if the plan had an earlier run.
+ */
 export const ROLLOUT_ANNOTATION = 'upgrade.refit.dev/rollout';
-/** Ours, on a Node: `<rollout uid>.<created>` of the newest signal. NodeRestriction keeps the node from writing it. */
+/**
+ * Refit's label on a Node with `<rollout uid>.<created>` of the newest signal. The admission plugin NodeRestriction
+ * keeps the node itself from writing it.
+ */
 export const ATTEMPT_LABEL = 'node-restriction.kubernetes.io/refit-attempt';
-/** Ours: the agent's report, as JSON. */
+/** Refit's annotation with the agent's report, as JSON. */
 export const REPORT_ANNOTATION = 'upgrade.refit.dev/agent-report';
-/** Ours: what the agent of Refit says of itself, as JSON (see agent-presence.ts). */
+/** Refit's annotation with what the agent announces about itself, as JSON (see agent-presence.ts). */
 export const AGENT_ANNOTATION = 'upgrade.refit.dev/agent';
-/** Ours, on the Node of a Machine: when its agent was last alive, and what was free there, as JSON (see agent-presence.ts). */
+/**
+ * Refit's annotation on the Node of a Machine with the last heartbeat of its agent and the free space there, as JSON
+ * (see agent-presence.ts).
+ */
 export const HEARTBEAT_ANNOTATION = 'upgrade.refit.dev/agent-heartbeat';
-/** On the Node of a Machine, written by Cluster API. */
+/** Cluster API writes this annotation on the Node of a Machine. */
 export const MACHINE_ANNOTATION = 'cluster.x-k8s.io/machine';
-/** Ours: the policy for the signal beside it, as JSON. */
+/** Refit's annotation with the policy for the signal, as JSON. */
 export const AGENT_POLICY_ANNOTATION = 'upgrade.refit.dev/agent-policy';
-/** Ours, on a node that waits for its turn: what its agent fetches ahead, as JSON (see prefetch.ts). */
+/** Refit's annotation on a waiting node: what its agent downloads before it is signalled, as JSON (see prefetch.ts). */
 export const PREFETCH_ANNOTATION = 'upgrade.refit.dev/prefetch';
-/** Ours, on a node before the first one starts: downloads that its agent tries, as JSON (see prefetch.ts). */
+/**
+ * Refit's annotation on a node before the first upgrade of a rollout starts: the downloads that its agent checks, as
+ * JSON (see prefetch.ts).
+ */
 export const DOWNLOAD_CHECK_ANNOTATION = 'upgrade.refit.dev/check-downloads';
-/** On the leader's Lease it names who cordons centrally; empty on a node's Lease, it lets the leader drain the node. */
+/**
+ * On the leader's Lease this label names who cordons centrally. On a node's Lease its value is empty, and it lets the
+ * leader drain the node.
+ */
 export const CENTRAL_CORDONING_LABEL = 'autopilot.k0sproject.io/central-cordoning';
-/** k0s's leaders are 32 hexadecimal digits; Refit's begin with the name of their host. */
+/**
+ * Returns true if the holder of a Lease is a leader of k0s. Its identity has 32 hexadecimal digits, while those of
+ * Refit begin with the name of their host.
+ */
 export function isK0sLeader(holder: string): boolean {
   return /^[0-9a-f]{32}$/.test(holder);
 }
 
-/** On a ControlNode: `controller` or `controller+worker`. */
+/** The value of this annotation on a ControlNode is `controller` or `controller+worker`. */
 export const MODE_ANNOTATION = 'autopilot.k0sproject.io/mode';
 
-/** In the order of an update; the two failures may end it at any point. The original knows no `RollingBack`, and waits. */
+/**
+ * The statuses in the order of an upgrade. The two failures may end it at any point. The original autopilot does not
+ * know `RollingBack`, and waits.
+ */
 export const SIGNAL_STATUSES = [
   'Downloading',
   'Cordoning',
@@ -45,6 +69,7 @@ export type SignalStatus = (typeof SIGNAL_STATUSES)[number] | 'RollingBack' | Fi
 const FINAL = ['Completed', 'Failed', 'FailedDownload'] as const;
 export type FinalStatus = (typeof FINAL)[number];
 
+/** Returns true if the status ends a signal. */
 export function isFinal(status: string | undefined): status is FinalStatus {
   return FINAL.some((final) => final === status);
 }
@@ -58,13 +83,13 @@ export const controlNodes = clusterScoped<ControlNode>(
   'ControlNode',
 );
 
-/** The kinds of objects that an agent may work for, by the value of its flag --object. */
+/** Maps each value of the agent's flag --object to the kind of the object that carries its signals. */
 export const SIGNAL_OBJECTS: Readonly<Record<'node' | 'controlnode', Resource>> = {
   node: nodes,
   controlnode: controlNodes,
 };
 
-/** The Node of the same host, resolved as k0s does; undefined when no pods run there. */
+/** Returns the name of the Node on the same host, as k0s resolves it. Returns undefined if no pods run there. */
 export function nodeNameOf(object: ControlNode | undefined): string | undefined {
   if (object?.metadata.annotations?.[MODE_ANNOTATION] !== 'controller+worker') return undefined;
   return (

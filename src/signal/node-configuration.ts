@@ -1,63 +1,76 @@
-/** What Cluster API changes on a node besides its version: the request on the Node, and what the node's agent says of it. */
+/**
+ * Defines what Cluster API may change on a node apart from its version: the request on the Node, and the report of the
+ * node's agent.
+ */
 import type { KubeObject } from '../kube/resources.ts';
 import { isRecord, parseJson } from '../util/json.ts';
 
 export const CONFIGURATION_ANNOTATION = 'upgrade.refit.dev/node-configuration';
 export const CONFIGURATION_REPORT_ANNOTATION = 'upgrade.refit.dev/node-configuration-report';
 
-/** Characters of the items of a request: a Node holds no more than 256 KiB of annotations. */
+/**
+ * The items of a request have at most this many characters in total, because a Node can have no more than 256 KiB of
+ * annotations.
+ */
 export const MOST_CHARACTERS = 64 * 1024;
 
 export interface ConfigurationItem {
-  /** The path of a file, `user:NAME` for the keys of that user, or `kubelet:ARGUMENT`. */
+  /** The name is the path of a file, `user:NAME` for the SSH keys of that user, or `kubelet:ARGUMENT`. */
   readonly name: string;
-  /** In base64; the value of an argument as it is. */
+  /** The content of a file or of keys is in base64. The value of an argument is plain text. */
   readonly content: string;
-  /** Of an argument 0. */
+  /** The file mode. It is 0 for an argument. */
   readonly mode: number;
 }
 
 export interface ConfigurationRequest {
-  /** Another one for each request. */
+  /** Each request has another uid. */
   readonly uid: string;
   readonly items: readonly unknown[];
 }
 
-/** One way only to write a path, so that names can be compared. */
+/** A path can be written in only one way, so that names can be compared. */
 const PATH = /^(?:\/(?!\.\.?(?:\/|$))[\w.@+:,=-]+)+$/;
 const USER = /^user:[a-z_][a-z0-9_-]{0,31}$/;
-/** What kubeadm, k0s and Refit look after themselves, and what is no file on a disk. */
+/** These paths belong to kubeadm, k0s and Refit, or are not files on a disk. */
 const RESERVED =
   /^\/(?:proc|sys|dev|run|tmp|var\/(?:run|tmp)|etc\/(?:kubernetes|k0s|refit)|var\/lib\/(?:kubelet|etcd|k0s|refit))(?:\/|$)|\/(?:kubelet|k0s|refit)[\w.@-]*\.(?:service|socket|timer|path)(?:\.d)?(?:\/|$)|\/\.[^/]+\.refit$/;
 
-/** They decide about no pod, and name no file, no address, no program and no credentials. Higher levels of `v` log Secrets. */
+/**
+ * These arguments do not decide about pods, and name no file, address, program or credentials. Higher levels of `v` log
+ * Secrets.
+ */
 const ARGUMENT =
   /^kubelet:(?:v=[0-5]|(?:container-log-max-(?:files|size)|(?:event|kube-api|registry)-(?:burst|qps)|image-gc-(?:high|low)-threshold|max-open-files|serialize-image-pulls|sync-frequency)=[\w.-]{1,100})$/;
 
-/** False for what no setting allows. */
+/** Returns false for an item that no setting of an agent can allow. */
 export function isConfigurable(item: unknown): item is ConfigurationItem {
   if (!isRecord(item)) return false;
   const { name, content, mode } = item;
   if (typeof name !== 'string' || typeof content !== 'string' || typeof mode !== 'number')
     return false;
   if (ARGUMENT.test(`${name}=${content}`)) return true;
-  // Who may write to a file of root's could have it read as something else.
+  // A user who may write to one of root's files could choose what root's programs read.
   return name !== 'kubelet' && isAllowance(name) && (mode & ~0o755) === 0;
 }
 
-/** What an agent may be allowed: a file, all files of a folder, the keys of a user, or `kubelet` for its arguments. */
+/**
+ * Returns true if the text is something that an agent may be allowed to change: a file, all files of a directory, the
+ * SSH keys of a user, or `kubelet` for its arguments.
+ */
 export function isAllowance(text: unknown): text is string {
   if (typeof text !== 'string' || text.length > 512) return false;
   return text === 'kubelet' || USER.test(text) || (PATH.test(text) && !RESERVED.test(text));
 }
 
+/** Returns true if one of the allowances covers the item with this name. */
 export function allows(allowed: readonly string[], name: string): boolean {
   return allowed.some(
     (each) => name === each || name.startsWith(each === 'kubelet' ? 'kubelet:' : `${each}/`),
   );
 }
 
-/** Its items may be anything. */
+/** Returns the request on the Node; undefined if there is no valid one. Its items are not validated yet. */
 export function configurationRequestOn({ metadata }: KubeObject): ConfigurationRequest | undefined {
   const value = parseJson(metadata.annotations?.[CONFIGURATION_ANNOTATION]);
   if (!isRecord(value) || typeof value['uid'] !== 'string' || !Array.isArray(value['items']))
@@ -65,7 +78,10 @@ export function configurationRequestOn({ metadata }: KubeObject): ConfigurationR
   return { uid: value['uid'], items: value['items'] };
 }
 
-/** Of this request: written once all is done, or nothing is changed any more and there is a failure. */
+/**
+ * Returns the report on this request; undefined if there is none. The agent writes it once all items are applied, or
+ * once the failed request is rolled back.
+ */
 export function configurationReportOn(
   { metadata }: KubeObject,
   { uid }: Pick<ConfigurationRequest, 'uid'>,

@@ -1,19 +1,28 @@
-/** What tells from outside whether k0s runs its own agent on a worker: its release, and its worker profile. */
+/**
+ * Finds out, without access to the host, whether k0s runs its own agent on a worker: its release and its worker profile
+ * tell.
+ */
 import { compareVersions, parseVersion } from '../util/version.ts';
 
-/** The first release whose workers heed `--disable-components=autopilot` of their controllers. */
+/** This is the first release whose workers obey `--disable-components=autopilot` of their controllers. */
 export const FIRST_WITH_SWITCH = 'v1.35.1+k0s.0';
 
-/** True if a worker of that release leaves its own agent off when its profile says so; false also for an unreadable version. */
+/**
+ * Returns true if a worker of that release switches its own agent off when its worker profile says so. Returns false
+ * for a version that cannot be parsed.
+ */
 export function heedsSwitch(version: string | undefined): boolean {
   const found = parseVersion(version);
   const first = parseVersion(FIRST_WITH_SWITCH);
   if (found === undefined || first === undefined) return false;
-  // A kubelet does not say which build of the release it is.
+  // The version that a kubelet reports lacks the build of the release.
   return compareVersions({ ...found, build: first.build }, first) >= 0;
 }
 
-/** Takes the data of the ConfigMap `kube-system/worker-config-<profile>-<minor>`; a worker reads it only when it starts. */
+/**
+ * Returns true if the worker profile does not switch k0s's own agent off. `data` is that of the ConfigMap
+ * `kube-system/worker-config-<profile>-<minor>`, which a worker reads only when it starts.
+ */
 export function leavesAgentOn(data: Readonly<Record<string, unknown>> | undefined): boolean {
   return data?.['autopilotDisabled'] !== 'true';
 }

@@ -1,4 +1,7 @@
-/** Encodes what a leader asks the agent of a waiting node to try, or to fetch before its turn. Other agents than ours ignore it. */
+/**
+ * Encodes the downloads that a leader wants from the agent of a waiting node: a check of its downloads, or a download
+ * before it is signalled. Only agents of Refit read it.
+ */
 import { hash } from 'node:crypto';
 import { defined, isRecord, parseJson } from '../util/json.ts';
 import { onceForEach } from '../util/memo.ts';
@@ -14,16 +17,18 @@ export interface Prefetch extends Omit<DownloadCheck, 'commands'> {
 }
 
 export interface DownloadCheck {
-  /** Uid of the rollout that asks. */
+  /** The uid of the rollout that asks for the downloads. */
   readonly rollout: string;
   readonly commands: readonly signals.SignalCommand[];
   readonly policy: signals.AgentPolicy;
 }
 
+/** Returns the annotation that asks the agent to download the payload of a command. */
 export function encodePrefetch({ command, ...prefetch }: Prefetch): Record<string, string> {
   return { [PREFETCH_ANNOTATION]: encode({ ...prefetch, commands: [command] }) };
 }
 
+/** Returns the annotation that asks the agent to check the downloads of several commands. */
 export function encodeDownloadCheck(check: DownloadCheck): Record<string, string> {
   return { [DOWNLOAD_CHECK_ANNOTATION]: encode(check) };
 }
@@ -36,13 +41,13 @@ function encode({ rollout, commands, policy }: DownloadCheck): string {
   });
 }
 
-/** Only what concerns downloads. */
+/** Returns only the members of the policy that concern downloads. */
 export function forDownloads(policy: signals.AgentPolicy): signals.AgentPolicy {
   const { requireHttps, diskReserveBytes, downloadTimeoutMs, spreadMs } = policy;
   return defined({ requireHttps, diskReserveBytes, downloadTimeoutMs, spreadMs });
 }
 
-/** Undefined when nothing is asked for, or nothing that can be verified. */
+/** Returns undefined if no download is wanted, or if it has no sha256 to verify it. */
 export function decodePrefetch(annotations: signals.Annotations = {}): Prefetch | undefined {
   const asked = read(annotations).prefetch;
   const command = asked?.commands[0];
@@ -50,13 +55,17 @@ export function decodePrefetch(annotations: signals.Annotations = {}): Prefetch 
   return { rollout: asked.rollout, command, policy: asked.policy };
 }
 
+/** Returns undefined if no valid check is wanted. */
 export function decodeDownloadCheck(
   annotations: signals.Annotations = {},
 ): DownloadCheck | undefined {
   return read(annotations).check;
 }
 
-/** Names the check in its answer. */
+/**
+ * Returns the id that the agent repeats in its answer to the check. The result is cached for each version of the
+ * annotations.
+ */
 export const downloadCheckId = onceForEach((annotations: signals.Annotations): string =>
   hash('sha256', annotations[DOWNLOAD_CHECK_ANNOTATION] ?? '').slice(0, 16),
 );
@@ -66,7 +75,7 @@ const read = onceForEach((annotations: signals.Annotations) => {
   return { prefetch: decode(prefetch), check: decode(check) };
 });
 
-/** More are not read: somebody else may have written them. */
+/** An agent reads no more commands than this, because others may write the annotation too. */
 export const MOST_COMMANDS = 8;
 
 function decode(text: string | undefined): DownloadCheck | undefined {
