@@ -37,6 +37,9 @@ export interface DownloadAnswer extends Members<typeof ANSWER> {
   readonly id: string;
 }
 
+/** Says whether a kubelet refuses to start on cgroup v1, or is allowed to. */
+export type CgroupV1 = 'refused' | 'allowed';
+
 const PRESENCE = {
   /** True while the agent leaves every signal to k0s's own agent. */
   aside: exactly(true),
@@ -46,7 +49,7 @@ const PRESENCE = {
    * Says whether the kubelet of this host may start on cgroup v1. Absent on cgroup v2, without a kubelet, and if the
    * agent does not check it.
    */
-  cgroupV1: (value: unknown): 'refused' | 'allowed' | undefined =>
+  cgroupV1: (value: unknown): CgroupV1 | undefined =>
     value === 'refused' || value === 'allowed' ? value : undefined,
   /** Names what the agent can upgrade. If it is absent, that is k0s. */
   procedure: exactly('kubeadm'),
@@ -102,7 +105,8 @@ export function procedureOf(node: KubeObject): Procedure | undefined {
  * that is not an agent of Refit.
  */
 export function configurableOn(node: KubeObject): readonly string[] {
-  return (agentOf(node).ours && presenceOn(node)?.configurable) || [];
+  if (!agentOf(node).ours) return [];
+  return presenceOn(node)?.configurable ?? [];
 }
 
 /**
@@ -111,7 +115,7 @@ export function configurableOn(node: KubeObject): readonly string[] {
  * delay work and never allow any. The annotation of an agent that has been silent for long does not count, because the
  * agent may have been removed.
  */
-export function cgroupV1On(object: KubeObject): AgentPresence['cgroupV1'] {
+export function cgroupV1On(object: KubeObject): CgroupV1 | undefined {
   return silenceOn(object) > SILENT_MS ? undefined : presenceOn(object)?.cgroupV1;
 }
 

@@ -39,7 +39,7 @@ export function claimOn({ metadata }: KubeObject): string | undefined {
 export function otherClaimantOn(
   node: KubeObject,
   { metadata: { namespace = '', name, uid } }: KubeObject,
-) {
+): string | undefined {
   const claim = claimOn(node);
   const whose = claim?.split('/').slice(0, -1) ?? [];
   const isOwn =

@@ -29,6 +29,11 @@ export interface ConfigurationRequest {
   readonly items: readonly unknown[];
 }
 
+export interface ConfigurationReport {
+  /** Says for people why the request failed. It is undefined if all items are applied. */
+  readonly failure: string | undefined;
+}
+
 /** A path can be written in only one way, so that names can be compared. */
 const PATH = /^(?:\/(?!\.\.?(?:\/|$))[\w.@+:,=-]+)+$/;
 const USER = /^user:[a-z_][a-z0-9_-]{0,31}$/;
@@ -85,7 +90,7 @@ export function configurationRequestOn({ metadata }: KubeObject): ConfigurationR
 export function configurationReportOn(
   { metadata }: KubeObject,
   { uid }: Pick<ConfigurationRequest, 'uid'>,
-) {
+): ConfigurationReport | undefined {
   const value = parseJson(metadata.annotations?.[CONFIGURATION_REPORT_ANNOTATION]);
   if (!isRecord(value) || value['uid'] !== uid) return undefined;
   return { failure: typeof value['failure'] === 'string' ? value['failure'] : undefined };

@@ -12,15 +12,20 @@ import {
   PREFETCH_ANNOTATION,
 } from './names.ts';
 
-export interface Prefetch extends Omit<DownloadCheck, 'commands'> {
+/** A payload that an agent downloads before its node is signalled. */
+export interface Prefetch extends DownloadRequest {
   readonly command: signals.SignalCommand;
 }
 
-export interface DownloadCheck {
+interface DownloadRequest {
   /** The uid of the rollout that asks for the downloads. */
   readonly rollout: string;
-  readonly commands: readonly signals.SignalCommand[];
   readonly policy: signals.AgentPolicy;
+}
+
+/** Payloads whose downloads an agent checks before a rollout starts. */
+export interface DownloadCheck extends DownloadRequest {
+  readonly commands: readonly signals.SignalCommand[];
 }
 
 /** Returns the annotation that asks the agent to download the payload of a command. */
