@@ -1,4 +1,7 @@
-/** Changes files, keys and the kubelet's arguments on this host: all of them, or none. Killed anywhere, the next agent puts all back. */
+/**
+ * Changes files, SSH keys and the kubelet's arguments on this host: all of them, or none. If the agent is killed at any
+ * point, the next agent restores what was there before.
+ */
 import { existsSync } from 'node:fs';
 import { readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -11,20 +14,23 @@ import { isArgument, KUBELET_FLAGS, withArguments, wordsFor } from './kubelet.ts
 import { type FileState, readRootFile, writeRootFile } from './root-file.ts';
 
 export interface ChangeParts {
-  /** Comes before each path; empty but in tests. */
+  /** This prefix comes before each path. It is empty except in tests. */
   readonly root: string;
   readonly journal: string;
-  /** Rejects with what the kubelet says of arguments that it does not know. */
+  /** Rejects with the kubelet's error message if the kubelet does not know an argument. */
   readonly checkKubelet: (args: readonly string[]) => Promise<void>;
-  /** Resolves once it is up again; rejects with the reason if it does not come up. */
+  /** Resolves once the kubelet runs again. Rejects with the reason if it does not start. */
   readonly restartKubelet: () => Promise<void>;
 }
 
-/** By path, or by `user:NAME`, what was there, and what was to be. */
+/** The name is a path or `user:NAME`. `before` is what was there, and `after` is what the request wants. */
 type Entry = readonly [name: string, before: FileState | undefined, after: FileState];
 type Journal = readonly Entry[];
 
-/** Rejects with the reason once nothing is changed any more; if `stop` aborts, the next `putBack` does that. */
+/**
+ * Changes what the items name. If anything fails, it restores everything and rejects with the reason. If `stop` aborts,
+ * it rejects at once, and the next call of `putBack` restores everything.
+ */
 export async function changeHost(
   parts: ChangeParts,
   items: readonly ConfigurationItem[],
@@ -61,12 +67,15 @@ export async function changeHost(
   await syncPath(dirname(journal));
 }
 
-/** True if a change was not complete. */
+/**
+ * Restores what an incomplete change replaced. Returns false if no change was incomplete. Rejects if something could
+ * not be restored; the caller then tries again.
+ */
 export async function putBack(parts: ChangeParts): Promise<boolean> {
   const { journal } = parts;
   if (!existsSync(journal)) return false;
   const saved = JSON.parse(await readFile(journal, 'utf8')) as Journal;
-  // One that cannot be put back must not keep the others from it.
+  // A file that cannot be restored must not prevent the others from being restored.
   const written = await Promise.allSettled(
     saved.map(async (entry) => await putOneBack(parts, entry)),
   );
@@ -80,14 +89,15 @@ export async function putBack(parts: ChangeParts): Promise<boolean> {
 async function putOneBack(parts: ChangeParts, [name, before, after]: Entry): Promise<void> {
   const isKubelet = name === KUBELET_FLAGS;
   const restartIsDue = `${parts.journal}.restart`;
-  // What somebody else wrote since then stays.
+  // A file that somebody else changed since then stays as it is.
   if (sameJson(await read(parts, name, after), after)) {
-    // Known to the next agent, too: nothing else tells that a kubelet runs with what is in the file no more.
+    // The next agent must know this, too: once the file is restored, nothing else shows that the kubelet still runs
+    // with the new arguments.
     if (isKubelet) await writeDurably(restartIsDue, '');
     await write(parts, name, before ?? undefined);
   }
   if (!isKubelet || !existsSync(restartIsDue)) return;
-  // If it does not come up with these either, another restart helps nobody.
+  // If the kubelet does not start with the old arguments either, another restart does not help.
   await parts.restartKubelet().catch(() => undefined);
   await rm(restartIsDue);
 }
@@ -116,7 +126,11 @@ const KEYS = '.ssh/authorized_keys';
 const WRITE = `umask 077; mkdir -p .ssh && cat >${KEYS}.refit && sync ${KEYS}.refit && mv -f ${KEYS}.refit ${KEYS} && sync .ssh`;
 const USER_PATIENCE_MS = 10_000;
 
-/** The keys that may log in as a user; undefined where there is no such file. As that user: a link in the home must not lead root elsewhere. Its mode is as sshd wants it. */
+/**
+ * Returns the SSH keys with which a user may log in; undefined if there is no such file. The command runs as that user,
+ * because a link in the home directory must not lead root elsewhere. The mode is the one that sshd requires, not the
+ * one on the disk.
+ */
 async function readKeys(root: string, user: string, { mode, gid }: Omit<FileState, 'content'>) {
   const keys = await runAs(root, user, `[ -e ${KEYS} ] || exit 3; [ -f ${KEYS} ] && cat ${KEYS}`);
   return keys === undefined

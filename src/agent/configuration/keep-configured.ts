@@ -1,4 +1,7 @@
-/** Carries out what the Node asks for besides versions, as far as this host's own options allow it, and reports on the Node. */
+/**
+ * Applies what the Node requests apart from versions, as far as this host's own options allow it, and reports on the
+ * Node.
+ */
 
 import { nodes } from '../../kube/resources.ts';
 import { decodeSignal } from '../../signal/annotations.ts';
@@ -11,7 +14,7 @@ import { createCommands } from '../service/commands.ts';
 import { changeHost, putBack } from './change-host.ts';
 import { isArgument, restartKubelet } from './kubelet.ts';
 
-/** Works on the Node `name` until `stop` aborts; never rejects. */
+/** Works on the Node `name` until `stop` aborts. It never rejects: a failure is logged and tried again. */
 export async function keepConfigured(
   parts: HostParts,
   name: string,
@@ -23,12 +26,14 @@ export async function keepConfigured(
   const host = {
     root: ROOT,
     journal: paths.configurationJournal,
-    // It reads its arguments before it prints its help, and then ends.
+    // The kubelet parses its arguments before it prints its help and ends.
     checkKubelet: async (args: readonly string[]) =>
       void (await commands.ask('kubelet', ...args, '--help')),
     restartKubelet: async () => await restartKubelet(parts, commands, name, stop),
   };
-  /** Kept until it is reported: what failed is not done again for that, with all its restarts. */
+  /**
+   * The result is kept until it is reported, so that a failed report does not repeat the change with all its restarts.
+   */
   let outcome: { readonly uid: string; readonly failure?: string | undefined } | undefined;
   const carryOut = async (items: readonly unknown[]): Promise<void> => {
     const allowed = items
@@ -45,7 +50,7 @@ export async function keepConfigured(
     const { newest } = object;
     const request = newest && wire.configurationRequestOn(newest);
     if (!request || wire.configurationReportOn(newest, request)) return;
-    // No kubelet is restarted beneath an upgrade, whose end changes the Node.
+    // The kubelet is not restarted during an upgrade. The Node changes when the upgrade ends, and then this runs again.
     const upgrade = decodeSignal(newest.metadata.annotations)?.status?.status;
     const isLive = upgrade !== undefined && !isFinal(upgrade);
     if (isLive && request.items.some((item) => wire.isConfigurable(item) && isArgument(item)))

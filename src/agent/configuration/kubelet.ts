@@ -1,4 +1,4 @@
-/** Changes arguments of the kubelet in the file that kubeadm wrote for its unit, and restarts it. */
+/** Changes the kubelet's arguments in the file that kubeadm wrote for its unit, and restarts the kubelet. */
 
 import { nodes, readyCondition } from '../../kube/resources.ts';
 import type { ConfigurationItem } from '../../signal/node-configuration.ts';
@@ -11,12 +11,19 @@ import type { FileState } from './root-file.ts';
 
 export const KUBELET_FLAGS = '/var/lib/kubelet/kubeadm-flags.env';
 
-/** As kubeadm writes it. Escapes and quotes inside are not read: what the unit makes of them is up to systemd. */
+/**
+ * This is the line as kubeadm writes it. Lines with escapes or quotes are refused, because systemd decides what they
+ * mean.
+ */
 const LINE = /^KUBELET_KUBEADM_ARGS="([^"\\'$`\n]*)"$/m;
 
+/** Returns true if the item is an argument of the kubelet, and not a file or SSH keys. */
 export const isArgument = ({ name }: ConfigurationItem): boolean => name.startsWith('kubelet:');
 
-/** The file with these arguments. Everything else in it stays. */
+/**
+ * Returns the file with these arguments. Everything else in it stays. Throws if the file has no line that it can
+ * change.
+ */
 export function withArguments(
   before: FileState | undefined,
   items: readonly ConfigurationItem[],
@@ -36,11 +43,15 @@ export function withArguments(
 
 const nameIn = (word: string): string => word.split('=')[0] ?? '';
 
+/** Returns the arguments as words of a command line. */
 export function wordsFor(items: readonly ConfigurationItem[]): string[] {
   return items.map(({ name, content }) => `--${name.slice('kubelet:'.length)}=${content}`);
 }
 
-/** Resolves once the kubelet is Ready again; rejects with what it says if it does not get there in time. */
+/**
+ * Resolves once the kubelet is Ready again. Rejects with the last error in its log if that takes longer than
+ * `readyTimeoutMs`.
+ */
 export async function restartKubelet(
   parts: HostParts,
   commands: Commands,
@@ -56,20 +67,23 @@ export async function restartKubelet(
     const { status, lastHeartbeatTime } = readyCondition(node) ?? {};
     return { isReady: status === 'True', at: Date.parse(lastHeartbeatTime ?? '') / 1000 };
   };
-  // A heartbeat has whole seconds, and the new kubelet's second one may come after 5 minutes: its first must not share a second with the old one's last.
+  // Heartbeats have whole seconds, and the second heartbeat of the new kubelet may come after 5 minutes. So the first
+  // one must not fall into the same second as the last heartbeat of the old kubelet.
   if ((await heard()).at >= Math.floor(clock.now() / 1000))
     await sleep(clock, 1_000, stop).catch(() => undefined);
   const since = Math.floor(clock.now() / 1000);
   await commands.start('systemctl', 'restart', 'kubelet');
   for (const end = clock.monotonic() + readyTimeoutMs; clock.monotonic() < end; ) {
-    // One that dies of its arguments waits for its next start by then, 10 s in kubeadm's unit: the last heartbeat is the old one's.
+    // A kubelet that ends because of its arguments is inactive by then, since kubeadm's unit starts it again only after
+    // 10 s. Until then the last heartbeat is that of the old kubelet.
     await sleep(clock, 3_000, stop);
     const state = await commands.ask('systemctl', 'is-active', 'kubelet').catch(() => '');
     const { isReady, at } = await heard();
     if (isReady && at >= since && state !== '') return;
   }
   const log = ['--unit=kubelet', '--output=cat', '--no-pager', `--since=@${since}`];
-  // The API server may be a pod of this kubelet: if it does not answer, the old arguments are the better ones, too.
+  // The API server may be a pod of this kubelet. So if it does not answer, the restart counts as failed, too, and the
+  // old arguments are restored.
   const lines = (await commands.ask('journalctl', ...log).catch(() => '')).split('\n');
   const reason = lines.findLast((line) => /^E\d{4} |\berr=/.test(line)) ?? KUBELET_LOG;
   throw new Error(

@@ -1,4 +1,7 @@
-/** Reads and replaces a file of root's that Cluster API names. Nobody but root may have a hand in what it is, or where it lies. */
+/**
+ * Reads and replaces a file of root that Cluster API names. Only root may be able to change the file, or any directory
+ * on its path.
+ */
 import { constants } from 'node:fs';
 import { lstat, open, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -10,7 +13,10 @@ export interface FileState extends Pick<ConfigurationItem, 'content' | 'mode'> {
   readonly gid: number;
 }
 
-/** Undefined if there is none. Rejects for a symbolic link anywhere, a second name, no plain file, and what others could change. */
+/**
+ * Returns undefined if there is no file. Rejects if the path contains a symbolic link, if the file has a second name or
+ * is not a plain file, and if others could change it.
+ */
 export async function readRootFile(path: string): Promise<FileState | undefined> {
   const folder = dirname(path);
   await assertTrustedPath(folder);
@@ -32,11 +38,14 @@ export async function readRootFile(path: string): Promise<FileState | undefined>
   };
 }
 
-/** A reader finds the old file or the new one, also after power loss. Undefined removes it. */
+/**
+ * Replaces the file, or removes it if `state` is undefined. A reader finds the old file or the new one, also after
+ * power loss.
+ */
 export async function writeRootFile(path: string, state: FileState | undefined): Promise<void> {
-  // Somebody may have changed a folder since it was looked at.
+  // Somebody may have changed a directory since it was checked.
   await readRootFile(path);
-  // Programs that read all files of a folder leave out those with a dot first.
+  // Programs that read all files of a directory skip names that begin with a dot.
   const draft = join(dirname(path), `.${basename(path)}.refit`);
   await rm(draft, { force: true });
   if (state === undefined) await rm(path, { force: true });

@@ -1,4 +1,4 @@
-/** Labels the node's own lease: only a node whose lease has the label is drained by a leader that cordons centrally. */
+/** Labels the node's own Lease. A leader that cordons centrally drains only nodes whose Lease has the label. */
 import type { KubeClient } from '../../kube/client.ts';
 import { leases } from '../../kube/resources.ts';
 import { ifAllowed, ifFound, isInvalid, isRefusal } from '../../kube/status-error.ts';
@@ -8,7 +8,9 @@ import type { Tools } from '../../util/tools.ts';
 import { keepDoing, type SignalObject } from '../object/signal-object.ts';
 
 const NODE_LEASES = 'kube-node-lease';
-/** The original's field manager, so that the label has one owner, whichever agent writes it. */
+/**
+ * The original agent uses this field manager. With the same name the label has one owner, whichever agent writes it.
+ */
 const FIELD_MANAGER = 'k0s/autopilot';
 const REFUSED =
   "may not label the node's Lease: without that label this agent drains the node; let it patch the Lease";
@@ -17,7 +19,7 @@ export type LeaseDelegation = ReturnType<typeof leaseDelegation>;
 
 export function leaseDelegation(client: KubeClient) {
   let isRefused = false;
-  /** Sets the label. May be repeated; rejects when the API server refuses or does not answer. */
+  /** Sets the label. May be repeated. Rejects if the API server refuses or does not answer. */
   const offer = async (name: string, abort: AbortSignal): Promise<void> => {
     await labelNodeLease(client, name, abort).catch((error: unknown) => {
       isRefused ||= isRefusal(error);
@@ -27,15 +29,18 @@ export function leaseDelegation(client: KubeClient) {
   };
   return {
     offer,
-    /** False when the lease lacks the label and the API server refused it: then no leader drains the node. True if it may not be read. */
+    /**
+     * Returns whether a leader will drain the node. Returns false if the Lease has no label and the API server refuses
+     * to set it. Returns true if the agent may not read the Lease.
+     */
     async isExpected(name: string, abort: AbortSignal): Promise<boolean> {
       const found = ifFound(client.get(leases, name, { namespace: NODE_LEASES, abort }));
       const isLabelled = found.then(
         (lease) => lease?.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined,
       );
-      // The node and a leader may then wait for each other, which does no harm.
+      // If the Lease cannot be read, the node and a leader may wait for each other, which does no harm.
       if ((await ifAllowed(isLabelled)) ?? true) return true;
-      // A lease that was deleted, or comes from a backup, has lost it.
+      // A Lease that was deleted or restored from a backup has lost the label.
       if (!isRefused) await offer(name, abort);
       return !isRefused;
     },
@@ -43,18 +48,21 @@ export function leaseDelegation(client: KubeClient) {
 }
 
 export interface DelegationParts extends Tools {
-  /** The Node; somebody else follows it. */
+  /** The Node of this host. Another part of the agent watches it. */
   readonly node: SignalObject;
   readonly delegation: Pick<LeaseDelegation, 'offer'>;
 }
 
-/** Keeps the label on the lease until `stop` aborts; never rejects. A refusal may pass: rights may be granted. */
+/**
+ * Keeps the label on the Lease until `stop` aborts. Never rejects. It continues after a refusal, because the agent may
+ * be granted the right later.
+ */
 export async function keepDelegated(parts: DelegationParts, stop: AbortSignal): Promise<void> {
   const { node, delegation, log } = parts;
   let labelled: string | undefined;
   let refused: string | undefined;
   const label = async (): Promise<undefined> => {
-    // The lease goes with its Node.
+    // The owner reference lets the API server delete the Lease together with its Node.
     const { name = '', uid } = node.newest?.metadata ?? {};
     if (uid === undefined || uid === labelled) return;
     await delegation.offer(name, stop);
@@ -85,14 +93,14 @@ async function labelNodeLease(client: KubeClient, name: string, abort: AbortSign
     force: true,
   });
   if (lease.spec?.holderIdentity) return;
-  // A kubelet sets the holder only on leases that it created, and this one may be ours.
+  // A kubelet sets the holder only on a Lease that it created itself, and this one may be created by the agent.
   const unchanged = {
     op: 'test',
     path: '/metadata/resourceVersion',
     value: lease.metadata.resourceVersion,
   };
   const holder = { op: 'add', path: '/spec/holderIdentity', value: name };
-  // Invalid: the kubelet was faster.
+  // The API server calls the object invalid if the kubelet has created the Lease in the meantime.
   await unlessError(isInvalid)(
     client.patch(leases, name, [unchanged, holder], { ...options, type: 'json' }),
   );

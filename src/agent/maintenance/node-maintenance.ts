@@ -1,4 +1,4 @@
-/** Cordons and drains the agent's own node before an update, and uncordons it after. */
+/** Cordons and drains the agent's own node before an upgrade, and uncordons it afterwards. */
 import {
   cordonOwner,
   withCordon,
@@ -28,20 +28,26 @@ import type { LeaseDelegation } from './lease-delegation.ts';
 
 export interface MaintenanceParts extends Tools {
   readonly client: KubeClient;
-  /** Name of the host's Node; undefined when no pods run on the host. */
+  /** Returns the name of the host's Node; undefined if no pods run on the host. */
   readonly nodeName: () => string | undefined;
   readonly delegation: Pick<LeaseDelegation, 'isExpected'>;
 }
 
-/** What a host without a Node answers: nothing is cordoned, and nothing is to be done. */
+/**
+ * Cordons, drains and uncordons the Node of this host. On a host without a Node nothing is cordoned, and nothing needs
+ * to be done.
+ */
 export type Maintenance = ReturnType<typeof nodeMaintenance>;
 
 const LEADER = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
-/** Short, because the caller watches a process meanwhile and asks again. */
+/** The deadline is short, because the caller is watching a process in the meantime and reads the Node again later. */
 const READ_DEADLINE_MS = 2_000;
-/** The same as for the agent's own reports. */
+/** The agent's reports are retried with the same backoff. */
 const RETRY = { base: 50, cap: 2_000 };
-/** An API server that has just started does not know its rights yet, and refuses what it allows a moment later. */
+/**
+ * An API server that has just started may refuse for a moment what it allows later, because it has not read its RBAC
+ * rules yet.
+ */
 const REFUSED_MS = 60_000;
 
 export function nodeMaintenance(parts: MaintenanceParts) {
@@ -56,14 +62,17 @@ export function nodeMaintenance(parts: MaintenanceParts) {
     const name = nodeName();
     return name === undefined ? undefined : await ifFound(client.get(nodes, name, options));
   };
-  /** Writes the node unless `change` returns it as it is; rejects with a conflict when it changed meanwhile. */
+  /**
+   * Writes the node unless `change` returns the same object. Rejects with a conflict if the node has changed in the
+   * meantime.
+   */
   const write = async (change: (node: Node) => Node, abort: AbortSignal): Promise<void> => {
     const node = await readNode({ abort });
     if (node === undefined) return;
     const changed = change(node);
     if (changed !== node) await client.replace(nodes, changed, { abort });
   };
-  /** Stops only when a pod must not be evicted, or the API server keeps refusing. */
+  /** Retries until `work` succeeds. Rejects only if a pod must not be evicted, or if the API server keeps refusing. */
   const retryUntilDone = async (abort: AbortSignal, work: () => Promise<void>): Promise<void> => {
     let refusedAt = Number.POSITIVE_INFINITY;
     for (let attempt = 0; ; attempt++) {
@@ -82,13 +91,12 @@ export function nodeMaintenance(parts: MaintenanceParts) {
     }
   };
   return {
-    /** Called every few seconds while the status is Cordoning or UnCordoning. */
     async whoCordons(abort: AbortSignal): Promise<Cordoner> {
       try {
         const { name, namespace } = LEADER;
         const cordoner = cordonerBy(await ifFound(client.get(leases, name, { namespace, abort })));
         const own = nodeName();
-        // A leader does not drain a node whose lease has no label.
+        // A leader does not drain a node whose Lease has no label.
         const isLeft =
           cordoner === 'leader' && own !== undefined && !(await delegation.isExpected(own, abort));
         return isLeft ? 'self' : cordoner;
@@ -98,13 +106,11 @@ export function nodeMaintenance(parts: MaintenanceParts) {
         return 'unknown';
       }
     },
-    /** The own node as the API server has it now. Rejects when no answer comes soon. */
     readNode: async (abort: AbortSignal) => await readNode({ abort, deadlineMs: READ_DEADLINE_MS }),
     async hasCordon(abort: AbortSignal): Promise<boolean> {
       const node = await readNode({ abort });
       return node !== undefined && cordonOwner(node) !== undefined;
     },
-    /** May be repeated. Retries what may pass; rejects with a DrainRefusedError or a DrainLateError, and with `abort`. */
     async cordonAndDrain(
       journalOwner: string,
       asked: AgentDrain,
@@ -119,18 +125,17 @@ export function nodeMaintenance(parts: MaintenanceParts) {
         await drain.run(name);
       });
     },
-    /** Removes Refit's cordon from the own node, with `always` any cordon; may be repeated. The caller retries a rejection. */
     uncordon: async (whose: 'ours' | 'always', abort: AbortSignal) =>
       await write(whose === 'always' ? withoutAnyCordon : withoutCordon, abort),
   };
 }
 
-/** The drain took longer than the policy allows; the message names what is left. */
+/** The drain took longer than the policy allows. The message names the pods that are left. */
 export class DrainLateError extends Error {
   override readonly name = 'DrainLateError';
 }
 
-/** Its `abort` aborts with its parent, or with a DrainLateError when the time is up. */
+/** Prepares a drain whose `abort` aborts with `parent`, or with a DrainLateError when the time limit is exceeded. */
 function ownDrain(drain: AgentDrain, parts: MaintenanceParts, parent: AbortSignal) {
   const { timeoutMs, localData, unmanagedPods, gracePeriodSeconds } = drain;
   const options = {
@@ -158,15 +163,24 @@ function lateness(timeoutMs: number, progress: DrainProgress | undefined): strin
   return progress === undefined ? late : `${late}: ${describeProgress(progress)}`;
 }
 
-/** Who cordons, drains and uncordons for a signal; `unknown` without an answer or without a live leader. */
+/**
+ * Says who cordons, drains and uncordons the node for a signal. It is `unknown` if the API server does not answer or no
+ * leader is alive.
+ */
 export type Cordoner = 'self' | 'leader' | 'unknown';
 
-/** The original's lease duration, for a lease that names none. */
+/** The original leader uses this duration. It applies to a Lease that names none. */
 const USUAL_DURATION_S = 60;
 
-/** Judges a lease that was just read. Remembers earlier answers, because clocks of different hosts prove nothing. */
+/**
+ * Returns a function that judges a Lease that was just read. It remembers earlier answers, because the clocks of two
+ * hosts cannot be compared.
+ */
 export function observeLease(clock: Clock): (lease: Lease | undefined) => Cordoner {
-  /** `since`: monotonic milliseconds of its first observation. `isWitnessed`: it happened while we watched. */
+  /**
+   * `since` is when this renewal was observed first, in monotonic milliseconds. `isWitnessed` is true if the Lease was
+   * renewed while we watched it.
+   */
   let renewal:
     | { readonly text: string; readonly since: number; readonly isWitnessed: boolean }
     | undefined;
@@ -176,13 +190,13 @@ export function observeLease(clock: Clock): (lease: Lease | undefined) => Cordon
     const now = clock.monotonic();
     const text = renewalOf(lease);
     if (renewal?.text !== text) {
-      // After a gap longer than the lease's duration nobody can tell when it was renewed.
+      // If the Lease was not read for longer than its duration, the moment of its renewal is unknown.
       const isWitnessed = renewal !== undefined && now - askedAt < durationMs;
       renewal = { text, since: now, isWitnessed };
     }
     askedAt = now;
     const looksFresh = clock.now() - Date.parse(lease.spec?.renewTime ?? '') < durationMs;
-    // A fresh look counts until it stays unchanged for its whole duration.
+    // A Lease whose renewTime looks recent counts as held, until it has stayed unchanged for its whole duration.
     return now - renewal.since < durationMs && (renewal.isWitnessed || looksFresh);
   };
   return (lease) => {

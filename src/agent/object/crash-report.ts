@@ -1,4 +1,7 @@
-/** Writes into the report, while the agent still waits for the new version to stay up, how often its process has ended. */
+/**
+ * Writes into the report how often the process of the new version has ended, while the agent still waits for that
+ * version to stay up.
+ */
 
 import { annotated, type KubeObject } from '../../kube/resources.ts';
 import { decodeReport, encodeReport, type SignalData } from '../../signal/annotations.ts';
@@ -14,19 +17,19 @@ export interface CrashReportParts {
   readonly object: Pick<SignalObject, 'newest' | 'write' | 'refresh'>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** What the supervisor knows of the service since its restart, `ms` ago. */
+  /** Returns what the supervisor knows about the service since its restart, which was `ms` milliseconds ago. */
   readonly accountOf?: (
     journal: UpdateJournal,
     ms: number,
   ) => Promise<SupervisorAccount | undefined>;
 }
 
-/** The supervisor is asked, and the Node is written, no more often than this. */
+/** The pause between two requests to the supervisor, and between two writes of the Node. */
 const PAUSE_MS = 5_000;
-/** The update must not wait for an API server that this very service may run. */
+/** The deadline is short, because the upgrade must not wait for an API server that this very service may run. */
 const WRITE_DEADLINE_MS = 2_000;
 
-/** The returned function never rejects: the report is for people, and no step depends on it. */
+/** Returns a function that never rejects: the report is for people, and no step depends on it. */
 export function crashReporter({ object, clock, log, accountOf }: CrashReportParts) {
   let lookedAt = Number.NEGATIVE_INFINITY;
   const tell = async (newest: KubeObject, signal: SignalData, reason: string): Promise<void> => {
@@ -46,7 +49,7 @@ export function crashReporter({ object, clock, log, accountOf }: CrashReportPart
     const { newest } = object;
     if (newest === undefined || signal?.status?.status !== 'Restart') return;
     const ms = now - (journal.restartedAt ?? journal.since ?? now);
-    // To ask a supervisor takes time, in which a healthy service would answer.
+    // A request to the supervisor takes time, and a healthy service may answer in the meantime.
     if (host.exits === undefined && ms < PAUSE_MS) return;
     lookedAt = clock.monotonic();
     try {
@@ -63,7 +66,7 @@ export function crashReporter({ object, clock, log, accountOf }: CrashReportPart
   };
 }
 
-/** The time alone is no news. */
+/** Returns the reason without times, so that a report is written only if more than the time has changed. */
 function countsIn(reason: string | undefined): string | undefined {
   return reason?.replace(/ in [^,]*/, '');
 }

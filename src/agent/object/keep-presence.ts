@@ -1,4 +1,6 @@
-/** Keeps what the agent says of itself on its object, so that people and policies see whose agent a node has. */
+/**
+ * Keeps what the agent announces about itself on its object, so that people and policies see which agent a node has.
+ */
 import type { KubeClient } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resources.ts';
 import {
@@ -20,14 +22,14 @@ export interface PresenceParts extends Tools {
   readonly resource: Resource;
   readonly object: SignalObject;
   readonly presence: () => Promise<AgentPresence>;
-  /** Bytes that are free for a payload; undefined while that is not known. */
+  /** Returns the bytes that are free for a payload; undefined while that is not known. */
   readonly room: () => Promise<number | undefined>;
 }
 
-/** Polled, because how k0s was started is not watched. */
+/** The agent polls, because nothing signals that k0s was started in another way. */
 const POLL_MS = 60_000;
 
-/** Works until `stop` aborts; never rejects, because an agent works without it. */
+/** Works until `stop` aborts. Never rejects, because an agent can work without it. */
 export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Promise<void> {
   const { client, resource, object, presence, log } = parts;
   const heartbeat = heartbeats(parts);
@@ -37,7 +39,8 @@ export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Pro
     const said = await presence();
     const annotations = {
       [AGENT_ANNOTATION]: encodePresence(said),
-      // Each one is a write: only Cluster API wants to know, and the leader whose plan the host holds back.
+      // Each heartbeat is a write. Only Cluster API needs it, and the leader of a plan that waits because this host
+      // refuses cgroup v1.
       ...((MACHINE_ANNOTATION in found || said.cgroupV1 === 'refused') && {
         [HEARTBEAT_ANNOTATION]: await heartbeat(said.since),
       }),
@@ -59,7 +62,10 @@ export async function keepPresence(parts: PresenceParts, stop: AbortSignal): Pro
   await keepDoing(announce, tell, { base: 1_000, cap: 600_000 }, parts, stop);
 }
 
-/** Counted from the start, so that the agents of a fleet do not write at the same moment. */
+/**
+ * Returns a function that builds the value of the heartbeat annotation. The interval is counted from the start of the
+ * agent, so that the agents of many nodes do not write at the same moment.
+ */
 function heartbeats({
   clock,
   room,

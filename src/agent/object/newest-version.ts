@@ -1,25 +1,40 @@
-/** Decides which version of an object counts: a watch lags behind our own writes, and an answer may be older than what the watch has shown. */
+/**
+ * Decides which version of an object is the newest: a watch lags behind our own writes, and the answer to a write may
+ * be older than what the watch has shown.
+ */
 import { compareResourceVersions, type KubeObject } from '../../kube/resources.ts';
 import type { Clock } from '../../util/clock.ts';
 
-/** Longer than a watch lags or an answer takes; limited, as a cluster restored from a backup has lower versions. */
+/**
+ * No watch lags and no answer takes longer than this. The time is limited, because a cluster that is restored from a
+ * backup has lower resourceVersions.
+ */
 const ECHO_MS = 60_000;
 
-/** The last version from the watch, or from our own writes. */
+/** The newest version that the watch, or an answer to our own writes, has shown. */
 interface Mark {
   readonly resourceVersion: string;
-  /** Monotonic milliseconds. */
+  /** When the version was seen, in monotonic milliseconds. */
   readonly at: number;
 }
 
 const NEVER: Mark = { resourceVersion: '0', at: Number.NEGATIVE_INFINITY };
 
 export interface NewestVersion {
-  /** Notes the answer to a write. Returns false if the watch has shown that version or a newer one within the last minute. */
+  /**
+   * Remembers the answer to a write. Returns false if the watch has shown that version or a newer one within the last
+   * minute.
+   */
   answered(object: KubeObject): boolean;
-  /** Notes an event of the watch. Returns false if our own writes got that version or a newer one within the last minute. */
+  /**
+   * Remembers an event of the watch. Returns false if our own writes got that version or a newer one within the last
+   * minute.
+   */
   watched(object: KubeObject): boolean;
-  /** Returns false if the watch or our own writes got that version or a newer one within the last minute. Notes nothing. */
+  /**
+   * Returns false if the watch or our own writes got that version or a newer one within the last minute. Remembers
+   * nothing.
+   */
   isNewest(object: KubeObject): boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The one object that carries the agent's signals: watched by name, and written as a whole. */
+/** Watches the one object that carries the agent's signals by its name, and writes it as a whole. */
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
@@ -12,7 +12,7 @@ export interface OwnObjectParts extends Tools {
   readonly name: string;
 }
 
-/** Field manager of the registration. Signals have another one, because the original's leader writes them too. */
+/** The field manager of the registration. Signals have another one, because the original leader writes them, too. */
 const FIELD_MANAGER = 'refit-agent';
 
 export type OwnObject = ReturnType<typeof ownObject>;
@@ -29,11 +29,14 @@ export function ownObject({ client, resource, name, clock, random, log }: OwnObj
     version++;
     for (const listener of listeners) listener();
   };
-  /** The watch shows nothing twice: an answer that is older than its last event is ignored. */
+  /**
+   * Takes over the answer to a write, unless the watch has already shown that version or a newer one. The watch does
+   * not show a version twice.
+   */
   const wrote = (object: KubeObject): void => {
     if (newestKnown.answered(object)) set(object);
   };
-  /** `now` is undefined if the event says that the object was deleted, which always counts. */
+  /** Takes over an event of the watch. `now` is undefined if the object was deleted, which always counts. */
   const saw = (event: KubeObject, now: KubeObject | undefined): void => {
     const isNewer = newestKnown.watched(event);
     if (now === undefined || isNewer) set(now);
@@ -48,7 +51,6 @@ export function ownObject({ client, resource, name, clock, random, log }: OwnObj
     get version(): number {
       return version;
     },
-    /** Calls `listener` after each change of `newest`; the returned function unsubscribes. */
     onChange(listener: () => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -71,12 +73,10 @@ export function ownObject({ client, resource, name, clock, random, log }: OwnObj
       await informer.whenSynced(abort).then(synced, () => undefined);
       await following;
     },
-    /** PUT with the object's resourceVersion: rejects with a conflict when the object has changed. */
     write: async (object: KubeObject, deadlineMs?: number) =>
       wrote(await client.replace(resource, object, { deadlineMs })),
     writeStatus: async (object: KubeObject) =>
       wrote(await client.replace(resource, object, { subresource: 'status' })),
-    /** Server-side apply with force: creates the object if needed; fields that were claimed before and are missing now go. */
     claim: async (fields: KubeObject) =>
       wrote(
         await client.patch(resource, name, fields, {

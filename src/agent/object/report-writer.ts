@@ -1,4 +1,7 @@
-/** Builds the object to write: the last known one, with a new status in its signal and a report beside it. */
+/**
+ * Builds the object for a report: the last known object with a new status in its signal, and with the annotation of the
+ * report.
+ */
 import { withCordon } from '../../drain/cordon-marks.ts';
 import { annotated, type KubeObject, kubeletVersionOf, nodes } from '../../kube/resources.ts';
 import type { AgentReport, SignalData } from '../../signal/annotations.ts';
@@ -10,7 +13,10 @@ import type { Step } from '../steps/step.ts';
 
 type ReportStep = Extract<Step, { kind: 'report' }>;
 
-/** Leaves the rest as it is; at Cordoning it may cordon. `journal` is the one after the step; `now` is wall-clock milliseconds. */
+/**
+ * Returns the object with the step's status and report. At Cordoning it may also cordon the node. `journal` is the one
+ * after the step; `now` is in milliseconds since the Unix epoch.
+ */
 export function withReport(
   object: KubeObject,
   signal: SignalData,
@@ -28,14 +34,18 @@ export function withReport(
   const report = reportOf({ ...step, ...defined({ from }) }, journal, earlier);
   const answered = signals.encodeSignal({ ...signal, status });
   const reported = annotated(object, { ...answered, ...signals.encodeReport(report) });
-  // Cordons in the leader's name if the policy asks for it: one write then reports Cordoning and cordons the node.
+  // If the policy names an owner, the agent cordons the node for the leader. So one write reports Cordoning and cordons
+  // the node.
   const { cordonFor } = signals.agentPolicyFor(annotations, signal.created);
   const cordons =
     step.status === 'Cordoning' && object.kind === nodes.kind && cordonFor !== undefined;
   return cordons ? withCordon(reported, cordonFor) : reported;
 }
 
-/** Keeps what was reported for this signal before, so that nothing is lost with a journal. */
+/**
+ * Returns the report. It keeps what was reported for this signal before, so that nothing is lost if the journal is
+ * lost.
+ */
 function reportOf(
   step: ReportStep,
   journal: Journal,

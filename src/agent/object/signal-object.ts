@@ -1,4 +1,4 @@
-/** The object that carries an agent's signals, as the agent sees it. */
+/** Defines the object that carries an agent's signals, and waits for its changes. */
 import { type BackoffOptions, backoffDelay, type Clock } from '../../util/clock.ts';
 import type { Tools } from '../../util/tools.ts';
 import { onAbort } from '../../util/waits.ts';
@@ -9,7 +9,10 @@ export type SignalObject = Pick<
   'newest' | 'isKnown' | 'version' | 'onChange' | 'follow' | 'write' | 'refresh'
 >;
 
-/** Waits until the version of `object` is another than `version`, `woken` resolves, or `ms` have passed, if given. */
+/**
+ * Resolves when the object has another version than `version`, when `woken` resolves, or after `ms` milliseconds. If
+ * `ms` is undefined, there is no time limit.
+ */
 export async function changeOrTimeout(
   object: Pick<SignalObject, 'version' | 'onChange'>,
   version: number,
@@ -26,7 +29,10 @@ export async function changeOrTimeout(
   await promise;
 }
 
-/** Does `work` until `stop` aborts: after changes of `object`, the milliseconds that it returns, or a growing pause. Never rejects. */
+/**
+ * Runs `work` again and again until `stop` aborts: after each change of the object, and after the milliseconds that it
+ * returned. After a failure it waits for a growing pause. Never rejects.
+ */
 export async function keepDoing(
   work: () => Promise<number | undefined>,
   tell: (error: unknown, pauseMs: number) => void,

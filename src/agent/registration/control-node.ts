@@ -1,4 +1,4 @@
-/** What the ControlNode of a controller must say, and what of it is missing. */
+/** Computes what the ControlNode of a controller must contain, and what is missing. */
 import { isIP } from 'node:net';
 import { apiVersionOf, type KubeObject } from '../../kube/resources.ts';
 import { type ControlNode, controlNodes, MODE_ANNOTATION } from '../../signal/names.ts';
@@ -9,19 +9,19 @@ export type ControllerMode = 'controller' | 'controller+worker';
 
 export interface ControllerFacts {
   readonly name: string;
-  /** Name of the Node; the name of the ControlNode when no kubelet runs. */
+  /** The name of the Node. Without a kubelet it is the name of the ControlNode. */
   readonly nodeName: string;
   readonly mode: ControllerMode;
-  /** In Go's words: `linux`, `amd64`. */
+  /** The operating system and the architecture as Go names them: `linux`, `amd64`. */
   readonly os: string;
   readonly arch: string;
-  /** Address of this controller's API server; absent when unknown. */
+  /** The address of this controller's API server. Absent if it is not known. */
   readonly address?: string;
-  /** Running version; absent while the service does not answer. */
+  /** The running version. Absent while the service does not answer. */
   readonly version?: string;
 }
 
-/** The fields to apply; undefined when the object has them all. */
+/** Returns the fields to apply; undefined if the object has all of them. */
 export function missingFields(
   object: KubeObject | undefined,
   facts: ControllerFacts,
@@ -43,7 +43,9 @@ export function missingFields(
   };
 }
 
-/** The object with the right status; undefined when it has it. Addresses of other types stay. */
+/**
+ * Returns the object with the right status; undefined if the status is right already. Addresses of other types stay.
+ */
 export function withTrueStatus(
   object: ControlNode,
   facts: ControllerFacts,
@@ -60,7 +62,7 @@ export function withTrueStatus(
   return sameJson(status, object.status) ? undefined : { ...object, status };
 }
 
-/** Readers expect an IP address of an API server, not a name. */
+/** Returns true if the text is an IP address. Others read this field and do not expect a host name. */
 export function isAddress(text: string): boolean {
   return isIP(text) !== 0;
 }

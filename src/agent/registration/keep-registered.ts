@@ -1,4 +1,6 @@
-/** Keeps a controller registered: describes it from flags, service and host, and writes its ControlNode when it differs. */
+/**
+ * Keeps a controller registered: describes it from flags, service and host, and writes its ControlNode if it differs.
+ */
 import { networkInterfaces } from 'node:os';
 import type { ControlNode } from '../../signal/names.ts';
 import { messageOf } from '../../util/errors.ts';
@@ -13,16 +15,16 @@ import * as controlNode from './control-node.ts';
 import { kubeletName } from './host-name.ts';
 
 export interface RegistrationParts extends Tools {
-  /** Somebody else follows it; it stays unknown until the API server knows its kind. */
+  /** The ControlNode. Another part of the agent watches it. It stays unknown until the API server knows its kind. */
   readonly object: OwnObject;
   readonly describe: () => Promise<controlNode.ControllerFacts | undefined>;
 }
 
-/** Polled, because nothing signals that the service answers, or that another version was started. */
+/** The agent polls, because nothing signals that the service answers, or that another version was started. */
 const UNKNOWN_POLL_MS = 1_000;
 const KNOWN_POLL_MS = 60_000;
 
-/** Works until `stop` aborts; never rejects, because an agent can work with an outdated ControlNode. */
+/** Works until `stop` aborts. Never rejects, because an agent can work with an outdated ControlNode. */
 export async function keepRegistered(parts: RegistrationParts, stop: AbortSignal): Promise<void> {
   const tell = (error: unknown, pauseMs: number): void =>
     parts.log.warn('the registration is retried', { reason: messageOf(error), pauseMs });
@@ -35,7 +37,10 @@ export async function keepRegistered(parts: RegistrationParts, stop: AbortSignal
   );
 }
 
-/** One write at most; returns the milliseconds to pause unless the object changes, undefined for no limit. */
+/**
+ * Writes at most once. Returns the milliseconds to pause unless the object changes, or undefined to wait without a
+ * limit.
+ */
 async function updateRegistration({
   object,
   describe,
@@ -65,7 +70,7 @@ export interface DescriptionParts extends Pick<PlaceParts, 'askStatus' | 'log'> 
   readonly object: { readonly newest: ControlNode | undefined };
 }
 
-/** Node.js architectures with another name in Go. */
+/** Maps the architectures that Go names differently from Node.js. */
 const GO_ARCH: Readonly<Record<string, string>> = {
   x64: 'amd64',
   ia32: '386',
@@ -73,7 +78,7 @@ const GO_ARCH: Readonly<Record<string, string>> = {
   loong64: 'loong64',
 };
 
-/** Undefined while neither a flag nor the service says the mode. */
+/** Returns undefined while neither a flag nor the service says the mode of the controller. */
 export async function describeController(
   parts: DescriptionParts,
 ): Promise<controlNode.ControllerFacts | undefined> {
@@ -111,7 +116,7 @@ function addressOf(
   const configured = status?.apiAddress;
   if (configured !== undefined && controlNode.isAddress(configured)) return configured;
   if (object.newest?.status?.addresses?.some(({ type }) => type === 'InternalIP')) return undefined;
-  // The original's guess when its configuration names none.
+  // The original agent takes this address, too, if the configuration names none.
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return all.find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 }

@@ -1,22 +1,28 @@
-/** Finds the programs of this host that take rights away from another program before it starts. */
+/** Finds the programs of this host that remove privileges from another program before it starts. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface Confinement {
-  /** What stands before the program: with it, `setpriv` changes the user, so the caller must not. */
+  /**
+   * The command line that comes before the program. It may begin with `setpriv`, which changes the user, so the caller
+   * must not change it.
+   */
   readonly prefix: readonly string[];
   readonly changesUser: boolean;
-  /** Programs that this host lacks, or that do not work here: what they take away stays. */
+  /** The programs that this host lacks, or that do not work here. What they would remove stays. */
   readonly missing: readonly string[];
 }
 
 const PATIENCE_MS = 2_000;
 
-/** With an empty environment the system seeks programs in /bin and /usr/bin alone. */
+/** With an empty environment the system searches programs only in /bin and /usr/bin. */
 const FOLDERS = ['/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/sbin', '/usr/local/bin'];
 
-/** With `user`, only root may ask. No new rights, no network and no keys of the agent, as far as this host has programs for it. */
+/**
+ * Removes new privileges, the network and the agent's keys, as far as this host has programs for that. Only root may
+ * name a `user` to change to.
+ */
 export async function confinementFor(
   user: number | undefined,
   folders: readonly string[] = FOLDERS,
@@ -28,7 +34,7 @@ export async function confinementFor(
     user === undefined ? [] : [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
   const rights = [pathOf('setpriv'), '--no-new-privs', ...identity];
   const network = [pathOf('unshare'), '--net'];
-  // A session keyring of its own: the one of the agent stays readable after a change of the user.
+  // The program gets a session keyring of its own, because that of the agent stays readable after a change of the user.
   const keys = [pathOf('keyctl'), 'session', '-'];
   const hasRights = await works(rights);
   const hasNetwork = hasRights && user !== undefined && (await works([...network, ...rights]));

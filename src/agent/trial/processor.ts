@@ -1,16 +1,16 @@
-/** Reads from the header of a program for which processor it was built. */
+/** Finds out from the header of a program for which processor it was built. */
 import type { FileHandle } from 'node:fs/promises';
 
-/** The magic number of ELF, with which the header begins. */
+/** The header of an ELF file begins with this magic number. */
 const MAGIC = '\x7fELF';
-/** Bytes of the header that are read. */
+/** Only this many bytes of the header are read. */
 const HEADER_BYTES = 20;
-/** Where the header has the byte order, and the value that stands for big-endian. */
+/** The position of the byte order in the header, followed by the value for big-endian. */
 const ORDER_AT = 5;
 const BIG_ENDIAN = 2;
-/** Where the header has the machine. */
+/** The position of the machine in the header. */
 const MACHINE_AT = 18;
-/** Names of machines, as the program `file` prints them. */
+/** The names of machines, as the program `file` prints them. */
 const MACHINES = new Map([
   [3, 'x86'],
   [22, 's390x'],
@@ -19,13 +19,16 @@ const MACHINES = new Map([
   [183, 'aarch64'],
   [243, 'riscv64'],
 ]);
-/** By the name that Node.js has for them. */
+/** The machines by the name that Node.js has for the architecture. */
 const HOSTS = new Map([
   ['x64', 'x86-64'],
   ['arm64', 'aarch64'],
 ]);
 
-/** For a message about a program that did not start; undefined if it is for this host, or if that cannot be known. */
+/**
+ * Names the processor of a program that did not start, for a message. Returns undefined if it is that of this host, or
+ * if it is not known.
+ */
 export async function foreignProcessor(file: FileHandle): Promise<string | undefined> {
   const header = Buffer.alloc(HEADER_BYTES);
   await file.read(header, 0, HEADER_BYTES, 0);

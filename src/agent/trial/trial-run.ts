@@ -1,4 +1,4 @@
-/** Runs a staged binary once, without rights, to see whether it starts here and has the right version. */
+/** Runs a staged binary once, without privileges, to see whether it starts on this host and has the right version. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -11,29 +11,35 @@ import { foreignProcessor } from './processor.ts';
 
 export interface Trial {
   readonly binary: string;
-  /** Lower-case hexadecimal; undefined: the file is not compared. */
+  /** The sha256 in lower-case hexadecimal. If it is undefined, the file is not compared. */
   readonly sha256: string | undefined;
-  /** Version it must print; undefined: any version. */
+  /** The version that the binary must print. If it is undefined, any version will do. */
   readonly version?: string;
   readonly timeoutMs: number;
-  /** Receives what this host has no program for: the trial runs without that protection. */
+  /** Is called with what this host has no program for: the trial then runs without that protection. */
   readonly cannot?: (problem: string) => void;
 }
 
 const MAX_OUTPUT_BYTES = 64 * 1024;
-/** From here on nobody gives out users. One for each agent, so that all of its processes can be killed, and no others. */
+/**
+ * No tool assigns user ids from here on. Each agent takes one of them, so that it can kill all processes of the trial,
+ * and no others.
+ */
 const FIRST_FREE_USER = 0x7000_0000;
 const NOBODY = 65_534;
-// When memory runs short all the same, the kernel ends it first. File descriptor 3 is the binary.
-/** No core dump or file, ten seconds of computing, 1 GiB for each process, 1,000 processes and threads (-u in bash). */
+/**
+ * The trial may write no core dump and no file. It has ten seconds of CPU time, 1 GiB for each process, and 1,000
+ * processes and threads (-u in bash).
+ * If the host runs out of memory, the kernel kills it first. File descriptor 3 is the binary.
+ */
 const SCRIPT =
   'echo 1000 2>/dev/null >/proc/self/oom_score_adj; ulimit -c 0; ulimit -f 0; ulimit -t 10; ulimit -d 1048576; ulimit -p 1000 2>/dev/null || ulimit -u 1000; exec /proc/self/fd/3 version';
-/** What keyctl says before the program that it starts. */
+/** keyctl prints this line before the output of the program that it starts. */
 const OF_KEYCTL = /^Joined session keyring: .*\n/;
 const CLOSE_MS = 1_000;
 const KILL_ROUNDS = 5;
 
-/** Runs `<binary> version`: rejects unless it ends with 0 in time and prints the version as a separate word. */
+/** Runs `<binary> version`. Rejects unless it exits with 0 in time and prints the version as a separate word. */
 export async function runTrial({
   binary,
   sha256,
@@ -41,7 +47,7 @@ export async function runTrial({
   timeoutMs,
   cannot,
 }: Trial): Promise<void> {
-  // What was opened is hashed and executed.
+  // The file is opened once, so the bytes that are hashed are the bytes that run.
   await using file = await open(binary, constants.O_RDONLY | constants.O_NOFOLLOW);
   const hash = createHash('sha256');
   if (sha256 !== undefined) await feed(file, hash);
@@ -56,7 +62,10 @@ export async function runTrial({
     throw failed(`it reports version "${firstLine(stdout).slice(0, 80)}" instead of ${version}`);
 }
 
-/** In a session of its own, with an empty environment and what `confinementFor` takes away. Root gives it a user without rights, and ends all it started. */
+/**
+ * Runs the file in a session of its own, with an empty environment and confined by `confinementFor`. If the agent is
+ * root, the program runs as an unprivileged user, and all processes of that user are killed at the end.
+ */
 async function execute({ fd }: FileHandle, timeoutMs: number, cannot: Trial['cannot']) {
   const user = process.getuid?.() === 0 ? await ownUser() : undefined;
   const { prefix, changesUser, missing } = await confinementFor(user);
@@ -97,16 +106,16 @@ async function execute({ fd }: FileHandle, timeoutMs: number, cannot: Trial['can
   });
   clearTimeout(patience);
   killGroup(child.pid);
-  // Other programs may run as nobody.
+  // Other programs may run as nobody, so its processes are not killed.
   if (user !== undefined && user !== NOBODY) await killAllOf(user);
-  // A process of the agent's own user that left the group may hold the pipes open.
+  // A process of the agent's own user that left the process group may keep the pipes open.
   await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
   if (code !== 0)
     failure ??= `it ended with ${code === null ? 'a signal' : `code ${code}`} ${firstLine(printed.stderr.replace(OF_KEYCTL, ''))}`;
   return { stdout: printed.stdout, failure: failure?.trim() };
 }
 
-/** In a user namespace only some users exist. */
+/** Returns the user id of this agent, or that of nobody if the user namespace of the agent lacks it. */
 async function ownUser(): Promise<number> {
   const user = FIRST_FREE_USER + process.pid;
   const ranges = (await readFile('/proc/self/uid_map', 'utf8')).trim().split('\n');
@@ -121,9 +130,12 @@ function killGroup(leader: number | undefined): void {
   if (leader !== undefined) sendSignal(-leader, 'SIGKILL');
 }
 
-/** All at once, by the user itself: a process that forks and ends all the time is in no list long enough. */
+/**
+ * Kills all processes of a user at once, as that user. A process that forks and exits all the time would escape from a
+ * list of processes.
+ */
 async function killAllOf(user: number): Promise<void> {
-  // Such a process may stop or kill its killer.
+  // Such a process may stop or kill the process that kills it, so it is tried several times.
   for (let round = 0; round < KILL_ROUNDS; round++) {
     const as = { uid: user, gid: user, timeout: CLOSE_MS, killSignal: 'SIGKILL' } as const;
     const killer = spawn('/bin/sh', ['-c', 'kill -9 -1'], {
