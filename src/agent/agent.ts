@@ -10,7 +10,7 @@ import { sameJson } from '../util/json.ts';
 import { sparingly } from '../util/log.ts';
 import { type ActiveJournal, IDLE, type Journal, signalKeyOf } from './journal.ts';
 import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
-import { type CrashReportParts, crashReporter } from './object/crash-report.ts';
+import { type CrashReporter, type CrashReportParts, crashReporter } from './object/crash-report.ts';
 import { withReport } from './object/report-writer.ts';
 import { changeOrTimeout } from './object/signal-object.ts';
 import { type ObserverParts, stepInputs } from './observe.ts';
@@ -85,14 +85,14 @@ export class Agent {
   #left: SignalData['created'] | undefined;
   #awaited: AwaitStep['kind'] | undefined;
   #isResting = false;
-  readonly #tellCrashes: ReturnType<typeof crashReporter>;
+  readonly #reportCrashes: CrashReporter;
   /** Waits for the socket of a service that starts. */
   #socket: { readonly came: Promise<'came'>; readonly unwatch: () => void } | undefined;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
     this.#observer = stepInputs(parts);
-    this.#tellCrashes = crashReporter(parts);
+    this.#reportCrashes = crashReporter(parts);
     this.#startedAt = parts.clock.now();
     this.#epoch = this.#startedAt - parts.clock.monotonic();
     this.#shouldLog = sparingly(parts.clock);
@@ -172,7 +172,7 @@ export class Agent {
     const isBlind = isRisky && this.#parts.beside !== 'replace';
     if (step.kind === 'nothing' || ((step.kind === 'report' || isBlind) && newest === undefined))
       return undefined;
-    if (step.kind === 'await-service') await this.#tellCrashes(this.#journal, signal, input);
+    if (step.kind === 'await-service') await this.#reportCrashes(this.#journal, signal, input);
     if ('reason' in step && isAwait(step) && newest && signal)
       await this.#reportWait(newest, signal, step.reason);
     if (isAwait(step)) return this.#await(step, input);

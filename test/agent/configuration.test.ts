@@ -71,7 +71,7 @@ test('keys that cannot be placed have the files before them put back', async () 
   host.start();
   const { failure } = await host.answer(await host.ask(...ITEMS));
   expect(failure).toMatch(
-    /^cannot change the configuration; all of it was put back: cannot use .ssh\/authorized_keys of user alice: /,
+    /^cannot change the configuration; everything was restored: cannot use .ssh\/authorized_keys of user alice: /,
   );
   expect(await contents(host)).toEqual(before);
 });
@@ -82,7 +82,7 @@ test('what cannot be placed has all before it put back', async () => {
   await mkdir(host.at('etc/demo/.more.refit/in-the-way'), { recursive: true });
   host.start();
   const { failure } = await host.answer(await host.ask(...ITEMS));
-  expect(failure).toMatch(/^cannot change the configuration; all of it was put back: /);
+  expect(failure).toMatch(/^cannot change the configuration; everything was restored: /);
   expect((await contents(host))[0]).toBe(before[0]);
 });
 
@@ -173,7 +173,7 @@ test('a kubelet that does not come up gets all back, once, and the report has it
   await host.becomeReady();
   const { failure } = await host.answer(await host.ask(...ITEMS, ...ARGUMENTS));
   expect(failure).toMatch(
-    /^cannot change the configuration; all of it was put back: the kubelet was not Ready .* after its restart: E1122 .*err="it is too large"$/,
+    /^cannot change the configuration; everything was restored: the kubelet was not Ready .* after its restart: E1122 .*err="it is too large"$/,
   );
   expect([await contents(host), await host.read(FLAGS), await host.restarts()]).toEqual([
     before,

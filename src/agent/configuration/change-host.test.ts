@@ -86,7 +86,7 @@ test('what somebody else has written since then stays', async () => {
 test('a failure says that all were put back', async () => {
   await block();
   await expect(changeHost(parts(), ITEMS, RUNNING)).rejects.toThrow(
-    'cannot change the configuration; all of it was put back',
+    'cannot change the configuration; everything was restored',
   );
   expect(await everything()).toEqual(['a: old']);
 });
@@ -132,7 +132,7 @@ test.each([
 test('a kubelet that comes up with neither arguments is restarted once with each', async () => {
   await writeFile(root + KUBELET_FLAGS, OLD ?? '');
   await expect(changeHost(parts(down), V4, RUNNING)).rejects.toMatchObject({
-    message: 'cannot change the configuration; all of it was put back',
+    message: 'cannot change the configuration; everything was restored',
     cause: { message: 'it is down' },
   });
   expect(await putBack(parts(down))).toBe(false);

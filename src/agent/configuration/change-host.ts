@@ -58,9 +58,10 @@ export async function changeHost(
     if (isRestarted) await parts.restartKubelet();
   } catch (cause) {
     stop.throwIfAborted();
-    const yet = (error: unknown): string =>
-      `not all of it could be put back yet (${messageOf(error)})`;
-    const end = await putBack(parts).then(() => 'all of it was put back', yet);
+    const end = await putBack(parts).then(
+      () => 'everything was restored',
+      (error: unknown) => `not everything could be restored yet (${messageOf(error)})`,
+    );
     throw new Error(`cannot change the configuration; ${end}`, { cause });
   }
   await rename(journal, `${journal}.previous`);
@@ -131,7 +132,11 @@ const USER_PATIENCE_MS = 10_000;
  * because a link in the home directory must not lead root elsewhere. The mode is the one that sshd requires, not the
  * one on the disk.
  */
-async function readKeys(root: string, user: string, { mode, gid }: Omit<FileState, 'content'>) {
+async function readKeys(
+  root: string,
+  user: string,
+  { mode, gid }: FileState,
+): Promise<FileState | undefined> {
   const keys = await runAs(root, user, `[ -e ${KEYS} ] || exit 3; [ -f ${KEYS} ] && cat ${KEYS}`);
   return keys === undefined
     ? undefined
@@ -168,5 +173,5 @@ async function runAs(
   if (code === 0) return stdout;
   if (code === 3) return undefined;
   const why = stderr.trim().split('\n').at(-1)?.slice(0, 200);
-  throw new Error(`cannot use ${KEYS} of user ${user}: ${why || 'it is no plain file'}`);
+  throw new Error(`cannot use ${KEYS} of user ${user}: ${why || 'it is not a plain file'}`);
 }

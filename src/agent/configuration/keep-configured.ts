@@ -46,7 +46,7 @@ export async function keepConfigured(
   };
   const work = async (): Promise<undefined> => {
     if (await putBack(host))
-      log.warn('a change of the configuration was cut off, and was put back');
+      log.warn('a change of the configuration was interrupted; everything was restored');
     const { newest } = object;
     const request = newest && wire.configurationRequestOn(newest);
     if (!request || wire.configurationReportOn(newest, request)) return;

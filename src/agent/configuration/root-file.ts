@@ -9,7 +9,10 @@ import type { ConfigurationItem } from '../../signal/node-configuration.ts';
 import { syncPath } from '../state/durable-files.ts';
 import { assertTrustedPath, unless } from '../state/trusted-path.ts';
 
-export interface FileState extends Pick<ConfigurationItem, 'content' | 'mode'> {
+export interface FileState {
+  /** The content in base64. */
+  readonly content: ConfigurationItem['content'];
+  readonly mode: ConfigurationItem['mode'];
   readonly gid: number;
 }
 

@@ -15,11 +15,19 @@ const FIELD_MANAGER = 'k0s/autopilot';
 const REFUSED =
   "may not label the node's Lease: without that label this agent drains the node; let it patch the Lease";
 
-export type LeaseDelegation = ReturnType<typeof leaseDelegation>;
-
-export function leaseDelegation(client: KubeClient) {
-  let isRefused = false;
+/** Lets a leader drain the node, by a label on the Lease of the Node `name`. */
+export interface LeaseDelegation {
   /** Sets the label. May be repeated. Rejects if the API server refuses or does not answer. */
+  readonly offer: (name: string, abort: AbortSignal) => Promise<void>;
+  /**
+   * Returns whether a leader will drain the node. Returns false if the Lease has no label and the API server refuses to
+   * set it. Returns true if the agent may not read the Lease.
+   */
+  readonly isExpected: (name: string, abort: AbortSignal) => Promise<boolean>;
+}
+
+export function leaseDelegation(client: KubeClient): LeaseDelegation {
+  let isRefused = false;
   const offer = async (name: string, abort: AbortSignal): Promise<void> => {
     await labelNodeLease(client, name, abort).catch((error: unknown) => {
       isRefused ||= isRefusal(error);
@@ -29,11 +37,7 @@ export function leaseDelegation(client: KubeClient) {
   };
   return {
     offer,
-    /**
-     * Returns whether a leader will drain the node. Returns false if the Lease has no label and the API server refuses
-     * to set it. Returns true if the agent may not read the Lease.
-     */
-    async isExpected(name: string, abort: AbortSignal): Promise<boolean> {
+    async isExpected(name, abort) {
       const found = ifFound(client.get(leases, name, { namespace: NODE_LEASES, abort }));
       const isLabelled = found.then(
         (lease) => lease?.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined,

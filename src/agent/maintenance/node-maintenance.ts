@@ -37,7 +37,21 @@ export interface MaintenanceParts extends Tools {
  * Cordons, drains and uncordons the Node of this host. On a host without a Node nothing is cordoned, and nothing needs
  * to be done.
  */
-export type Maintenance = ReturnType<typeof nodeMaintenance>;
+export interface Maintenance {
+  /** Returns who cordons the node now. Is called every few seconds while the status is Cordoning or UnCordoning. */
+  readonly whoCordons: (abort: AbortSignal) => Promise<Cordoner>;
+  /** Reads the own node from the API server. Rejects if no answer comes within two seconds. */
+  readonly readNode: (abort: AbortSignal) => Promise<Node | undefined>;
+  /** Returns true if Refit cordoned the node. */
+  readonly hasCordon: (abort: AbortSignal) => Promise<boolean>;
+  /**
+   * Resolves once the node is cordoned for the owner and drained. May be repeated. It retries temporary failures, and
+   * rejects with a DrainRefusedError, a DrainLateError, or the reason of `abort`.
+   */
+  readonly cordonAndDrain: (owner: string, drain: AgentDrain, abort: AbortSignal) => Promise<void>;
+  /** Removes Refit's cordon, or any cordon for `always`. May be repeated. It retries nothing. */
+  readonly uncordon: (whose: 'ours' | 'always', abort: AbortSignal) => Promise<void>;
+}
 
 const LEADER = { namespace: 'k0s-autopilot', name: 'k0s-autopilot-controller' };
 /** The deadline is short, because the caller is watching a process in the meantime and reads the Node again later. */
@@ -50,7 +64,7 @@ const RETRY = { base: 50, cap: 2_000 };
  */
 const REFUSED_MS = 60_000;
 
-export function nodeMaintenance(parts: MaintenanceParts) {
+export function nodeMaintenance(parts: MaintenanceParts): Maintenance {
   const { client, nodeName, delegation, clock, random, log } = parts;
   const cordonerBy = observeLease(clock);
   const shouldLog = sparingly(clock);
@@ -85,47 +99,43 @@ export function nodeMaintenance(parts: MaintenanceParts) {
           ? Math.min(refusedAt, clock.monotonic())
           : Number.POSITIVE_INFINITY;
         if (clock.monotonic() - refusedAt >= REFUSED_MS) throw error;
-        if (!isConflict(error)) warn('the drain of the node is retried', error);
+        if (!isConflict(error)) warn('could not drain the node; retrying', error);
         await sleep(clock, backoffDelay(attempt, { ...RETRY, random }), abort);
       }
     }
   };
   return {
-    async whoCordons(abort: AbortSignal): Promise<Cordoner> {
+    async whoCordons(abort) {
       try {
         const { name, namespace } = LEADER;
         const cordoner = cordonerBy(await ifFound(client.get(leases, name, { namespace, abort })));
         const own = nodeName();
         // A leader does not drain a node whose Lease has no label.
-        const isLeft =
+        const isOwnTask =
           cordoner === 'leader' && own !== undefined && !(await delegation.isExpected(own, abort));
-        return isLeft ? 'self' : cordoner;
+        return isOwnTask ? 'self' : cordoner;
       } catch (error) {
         abort.throwIfAborted();
-        warn('cannot tell who cordons', error);
+        warn('cannot find out who cordons the node', error);
         return 'unknown';
       }
     },
-    readNode: async (abort: AbortSignal) => await readNode({ abort, deadlineMs: READ_DEADLINE_MS }),
-    async hasCordon(abort: AbortSignal): Promise<boolean> {
+    readNode: async (abort) => await readNode({ abort, deadlineMs: READ_DEADLINE_MS }),
+    async hasCordon(abort) {
       const node = await readNode({ abort });
       return node !== undefined && cordonOwner(node) !== undefined;
     },
-    async cordonAndDrain(
-      journalOwner: string,
-      asked: AgentDrain,
-      abort: AbortSignal,
-    ): Promise<void> {
+    async cordonAndDrain(owner, asked, abort) {
       if (asked.enabled === false) return;
       using drain = ownDrain(asked, parts, abort);
       await retryUntilDone(drain.abort, async () => {
         const name = nodeName();
         if (name === undefined) return;
-        await write((node) => withCordon(node, journalOwner), drain.abort);
+        await write((node) => withCordon(node, owner), drain.abort);
         await drain.run(name);
       });
     },
-    uncordon: async (whose: 'ours' | 'always', abort: AbortSignal) =>
+    uncordon: async (whose, abort) =>
       await write(whose === 'always' ? withoutAnyCordon : withoutCordon, abort),
   };
 }
@@ -135,8 +145,13 @@ export class DrainLateError extends Error {
   override readonly name = 'DrainLateError';
 }
 
+interface OwnDrain extends Disposable {
+  readonly abort: AbortSignal;
+  readonly run: (node: string) => Promise<void>;
+}
+
 /** Prepares a drain whose `abort` aborts with `parent`, or with a DrainLateError when the time limit is exceeded. */
-function ownDrain(drain: AgentDrain, parts: MaintenanceParts, parent: AbortSignal) {
+function ownDrain(drain: AgentDrain, parts: MaintenanceParts, parent: AbortSignal): OwnDrain {
   const { timeoutMs, localData, unmanagedPods, gracePeriodSeconds } = drain;
   const options = {
     ...DEFAULT_DRAIN,
@@ -185,7 +200,7 @@ export function observeLease(clock: Clock): (lease: Lease | undefined) => Cordon
     | { readonly text: string; readonly since: number; readonly isWitnessed: boolean }
     | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
-  const isHeld = (lease: Lease): boolean => {
+  const isAlive = (lease: Lease): boolean => {
     const durationMs = (lease.spec?.leaseDurationSeconds ?? USUAL_DURATION_S) * 1000;
     const now = clock.monotonic();
     const text = renewalOf(lease);
@@ -196,11 +211,11 @@ export function observeLease(clock: Clock): (lease: Lease | undefined) => Cordon
     }
     askedAt = now;
     const looksFresh = clock.now() - Date.parse(lease.spec?.renewTime ?? '') < durationMs;
-    // A Lease whose renewTime looks recent counts as held, until it has stayed unchanged for its whole duration.
+    // A Lease whose renewTime looks recent counts as current, until it has stayed unchanged for its whole duration.
     return now - renewal.since < durationMs && (renewal.isWitnessed || looksFresh);
   };
   return (lease) => {
-    if (lease === undefined || holderOf(lease) === '' || !isHeld(lease)) return 'unknown';
+    if (lease === undefined || holderOf(lease) === '' || !isAlive(lease)) return 'unknown';
     return lease.metadata.labels?.[CENTRAL_CORDONING_LABEL] === holderOf(lease) ? 'leader' : 'self';
   };
 }

@@ -29,22 +29,25 @@ const PAUSE_MS = 5_000;
 /** The deadline is short, because the upgrade must not wait for an API server that this very service may run. */
 const WRITE_DEADLINE_MS = 2_000;
 
-/** Returns a function that never rejects: the report is for people, and no step depends on it. */
-export function crashReporter({ object, clock, log, accountOf }: CrashReportParts) {
+/** Reports on the object how often the process of the new version ended, if that has changed. Never rejects. */
+export type CrashReporter = (
+  journal: Journal,
+  signal: SignalData | undefined,
+  input: Pick<StepInput, 'host' | 'now'>,
+) => Promise<void>;
+
+/** The report is for people, so no step depends on it. */
+export function crashReporter({ object, clock, log, accountOf }: CrashReportParts): CrashReporter {
   let lookedAt = Number.NEGATIVE_INFINITY;
-  const tell = async (newest: KubeObject, signal: SignalData, reason: string): Promise<void> => {
+  const report = async (newest: KubeObject, signal: SignalData, reason: string): Promise<void> => {
     const { created } = signal;
     const earlier = decodeReport(newest.metadata.annotations, created) ?? { created };
     if (countsIn(earlier.reason) === countsIn(reason)) return;
     log.warn('the new version does not stay up', { reason });
-    const report = encodeReport({ ...earlier, reason });
-    await object.write(annotated(newest, report), WRITE_DEADLINE_MS);
+    const annotations = encodeReport({ ...earlier, reason });
+    await object.write(annotated(newest, annotations), WRITE_DEADLINE_MS);
   };
-  return async (
-    journal: Journal,
-    signal: SignalData | undefined,
-    { host, now }: Pick<StepInput, 'host' | 'now'>,
-  ): Promise<void> => {
+  return async (journal, signal, { host, now }) => {
     if (journal.phase !== 'restarted' || clock.monotonic() - lookedAt < PAUSE_MS) return;
     const { newest } = object;
     if (newest === undefined || signal?.status?.status !== 'Restart') return;
@@ -56,9 +59,9 @@ export function crashReporter({ object, clock, log, accountOf }: CrashReportPart
       const account = (await accountOf?.(journal, ms)) ?? {};
       const { version } = journal.work.signal.command;
       const reason = crashesSoFar(version, host.exits ?? 0, account, ms);
-      if (reason !== undefined) await tell(newest, signal, reason);
+      if (reason !== undefined) await report(newest, signal, reason);
     } catch (error) {
-      log.info('the ends of the new process could not be reported yet', {
+      log.info('could not report yet how often the new process ended', {
         error: messageOf(error),
       });
       await object.refresh().catch(() => undefined);

@@ -15,9 +15,39 @@ export interface OwnObjectParts extends Tools {
 /** The field manager of the registration. Signals have another one, because the original leader writes them, too. */
 const FIELD_MANAGER = 'refit-agent';
 
-export type OwnObject = ReturnType<typeof ownObject>;
+/** The object that carries the agent's signals, as the agent knows it now. */
+export interface OwnObject {
+  /** The newest known version. It is undefined if the object does not exist, or while `isKnown` is false. */
+  readonly newest: KubeObject | undefined;
+  /** True once the API server has answered whether the object exists. */
+  readonly isKnown: boolean;
+  /** This number grows with each change of `newest`. It is not the resourceVersion. */
+  readonly version: number;
+  /** Calls the listener after each change of `newest`. The returned function unsubscribes. */
+  readonly onChange: (listener: () => void) => () => void;
+  /** Watches the object until `abort` aborts. */
+  readonly follow: (abort: AbortSignal) => Promise<void>;
+  /** Replaces the object. Rejects with a conflict if it has changed since the version that is written. */
+  readonly write: (object: KubeObject, deadlineMs?: number) => Promise<void>;
+  /** Replaces the status in the same way. */
+  readonly writeStatus: (object: KubeObject) => Promise<void>;
+  /**
+   * Applies the fields with server-side apply and force. It creates the object if needed, and removes fields that an
+   * earlier call applied and this one lacks.
+   */
+  readonly claim: (fields: KubeObject) => Promise<void>;
+  /** Reads the object from the API server, without waiting for the watch. */
+  readonly refresh: () => Promise<void>;
+}
 
-export function ownObject({ client, resource, name, clock, random, log }: OwnObjectParts) {
+export function ownObject({
+  client,
+  resource,
+  name,
+  clock,
+  random,
+  log,
+}: OwnObjectParts): OwnObject {
   const listeners = new Set<() => void>();
   let newest: KubeObject | undefined;
   let isKnown = false;
@@ -42,20 +72,20 @@ export function ownObject({ client, resource, name, clock, random, log }: OwnObj
     if (now === undefined || isNewer) set(now);
   };
   return {
-    get newest(): KubeObject | undefined {
+    get newest() {
       return newest;
     },
-    get isKnown(): boolean {
+    get isKnown() {
       return isKnown;
     },
-    get version(): number {
+    get version() {
       return version;
     },
-    onChange(listener: () => void): () => void {
+    onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    async follow(abort: AbortSignal): Promise<void> {
+    async follow(abort) {
       const informer = createInformer(client, resource, {
         fieldSelector: `metadata.name=${name}`,
         clock,
@@ -73,11 +103,11 @@ export function ownObject({ client, resource, name, clock, random, log }: OwnObj
       await informer.whenSynced(abort).then(synced, () => undefined);
       await following;
     },
-    write: async (object: KubeObject, deadlineMs?: number) =>
+    write: async (object, deadlineMs) =>
       wrote(await client.replace(resource, object, { deadlineMs })),
-    writeStatus: async (object: KubeObject) =>
+    writeStatus: async (object) =>
       wrote(await client.replace(resource, object, { subresource: 'status' })),
-    claim: async (fields: KubeObject) =>
+    claim: async (fields) =>
       wrote(
         await client.patch(resource, name, fields, {
           type: 'apply',
@@ -85,7 +115,7 @@ export function ownObject({ client, resource, name, clock, random, log }: OwnObj
           fieldManager: FIELD_MANAGER,
         }),
       ),
-    async refresh(): Promise<void> {
+    async refresh() {
       const object = await ifFound(client.get(resource, name));
       if (!object || newestKnown.isNewest(object)) set(object);
     },

@@ -4,17 +4,24 @@ import type { Tools } from '../../util/tools.ts';
 import { onAbort } from '../../util/waits.ts';
 import type { OwnObject } from './own-object.ts';
 
-export type SignalObject = Pick<
-  OwnObject,
-  'newest' | 'isKnown' | 'version' | 'onChange' | 'follow' | 'write' | 'refresh'
->;
+/** The part of the object that carrying out signals needs. */
+export type SignalObject = Omit<OwnObject, 'writeStatus' | 'claim'>;
+
+/** Tells whether an object has changed. */
+export type ChangingObject = Pick<OwnObject, 'version' | 'onChange'>;
+
+interface RepeatParts {
+  readonly object: ChangingObject;
+  readonly clock: Clock;
+  readonly random: Tools['random'];
+}
 
 /**
  * Resolves when the object has another version than `version`, when `woken` resolves, or after `ms` milliseconds. If
  * `ms` is undefined, there is no time limit.
  */
 export async function changeOrTimeout(
-  object: Pick<SignalObject, 'version' | 'onChange'>,
+  object: ChangingObject,
   version: number,
   ms: number | undefined,
   { clock, stop, woken }: { clock: Clock; stop: AbortSignal; woken?: Promise<unknown> | undefined },
@@ -35,13 +42,9 @@ export async function changeOrTimeout(
  */
 export async function keepDoing(
   work: () => Promise<number | undefined>,
-  tell: (error: unknown, pauseMs: number) => void,
+  onFailure: (error: unknown, pauseMs: number) => void,
   retry: Omit<BackoffOptions, 'random'>,
-  {
-    object,
-    clock,
-    random,
-  }: Pick<Tools, 'clock' | 'random'> & { object: Pick<SignalObject, 'version' | 'onChange'> },
+  { object, clock, random }: RepeatParts,
   stop: AbortSignal,
 ): Promise<void> {
   for (let failures = 0; !stop.aborted; ) {
@@ -52,7 +55,7 @@ export async function keepDoing(
       failures = 0;
     } catch (error) {
       pauseMs = backoffDelay(failures++, { ...retry, random });
-      if (!stop.aborted) tell(error, pauseMs);
+      if (!stop.aborted) onFailure(error, pauseMs);
     }
     await changeOrTimeout(object, version, pauseMs, { clock, stop });
   }
