@@ -1,11 +1,15 @@
-/** The file name of an airgap bundle: what its server suggests, made safe as the original does. */
+/**
+ * Chooses the file name of an airgap bundle: the name that its server suggests, made safe as the original agent does.
+ */
 import type { Answer } from '../../http/http-get.ts';
 import { ifPossible } from '../../util/errors.ts';
 
-/** Name of a partial bundle: a bundle of this name would be removed with what is left of a download. */
+/**
+ * The name of a partial bundle. No bundle may have this name, because it would be removed with the partial downloads.
+ */
 export const PARTIAL_BUNDLE = '.refit-airgap.part';
 
-/** Throws when neither the answer's Content-Disposition nor its URL has a usable name. */
+/** Returns the name from Content-Disposition, else from the URL of the answer. Throws if neither is usable. */
 export function bundleNameFor({ response, url }: Answer): string {
   const dispositions = response.headersDistinct['content-disposition'] ?? [];
   const suggested =
@@ -21,12 +25,15 @@ export function bundleNameFor({ response, url }: Answer): string {
   );
 }
 
-/** Name of a bundle in a list or record of ours; those files may have been changed. */
+/**
+ * Returns true if the text is a safe name for a bundle. Names in the agent's own files are checked, too, because those
+ * files may have been changed.
+ */
 export function isBundleName(name: unknown): name is string {
   return typeof name === 'string' && name !== PARTIAL_BUNDLE && safeName(name) === name;
 }
 
-/** The last segment of the path; undefined when it is no usable name. */
+/** Returns the last segment of the URL's path; undefined if it is not a usable name. */
 export function bundleNameIn(url: URL): string | undefined {
   const name = nameIn(url);
   return name === PARTIAL_BUNDLE ? undefined : name;
@@ -37,7 +44,10 @@ function nameIn({ pathname }: URL): string | undefined {
   return safeName(segments.findLast((segment) => segment !== ''));
 }
 
-/** RFC 6266: parameters are tokens or quoted; `filename*` wins, and has its characters percent-encoded. */
+/**
+ * RFC 6266: parameters are tokens or quoted texts. `filename*` takes precedence, and its characters are
+ * percent-encoded.
+ */
 const PARAMETER = /;\s*([^\s=;]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))\s*/gy;
 
 function suggestionIn(disposition: string): string | undefined {
@@ -49,7 +59,7 @@ function suggestionIn(disposition: string): string | undefined {
     parameters.set(name.toLowerCase(), quoted?.replace(/\\(.)/g, '$1') ?? token);
     end = match.index + whole.length;
   }
-  // A header that does not parse to its end is not trusted at all.
+  // A header that cannot be parsed to its end is ignored.
   if (!/^[;\s]*$/.test(disposition.slice(end))) return undefined;
   const [, encoded] =
     /^(?:utf-8|us-ascii)'[^']*'(.*)$/i.exec(parameters.get('filename*') ?? '') ?? [];
@@ -57,9 +67,12 @@ function suggestionIn(disposition: string): string | undefined {
 }
 
 const MAX_BYTES = 255;
-/** Devices of Windows: such a file could not be copied there. */
+/** These are names of devices in Windows, so such a file could not be copied to Windows. */
 const RESERVED = /^(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³])(?:\.|$)/i;
-/** Separators, what shells or Windows take for something else, invisible characters, and blanks or a dot at the ends. */
+/**
+ * These are separators, characters with a meaning in shells or in Windows, invisible characters, blanks at the ends,
+ * and a dot at the end.
+ */
 const PROBLEMATIC = /[\\/<>|:"?*\p{Cc}\p{Cf}\p{Co}\p{Cs}]|^\s|[.\s]$/gu;
 
 function safeName(suggested: string | undefined): string | undefined {

@@ -1,4 +1,4 @@
-/** Keeps downloads from filling the disk: a reserve stays free, and without room a download waits. */
+/** Keeps downloads from filling the disk: a reserve stays free, and a download waits until there is room. */
 import { backoffDelay, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
@@ -6,7 +6,7 @@ import { type Files, isDiskFull } from '../state/durable-files.ts';
 
 class NoRoomError extends Error {
   override readonly name = 'NoRoomError';
-  /** True once a whole download fits as far as it is known. */
+  /** Returns true once the whole download fits, as far as its size is known. */
   readonly hasRoom: () => Promise<boolean>;
 
   constructor(message: string, hasRoom: () => Promise<boolean>) {
@@ -15,21 +15,26 @@ class NoRoomError extends Error {
   }
 }
 
-/** So many bytes may arrive between two looks at the free space. */
+/** The free space is measured each time that this many bytes have arrived. */
 const STEP_BYTES = 4 * 1024 * 1024;
 const RETRY = { base: 1_000, cap: 30_000 };
-/** A server that never says how much it sends could have the same disk filled for hours: with the pauses about half an hour. */
+/**
+ * A download that filled the disk this often fails. With the pauses that takes about half an hour. Without a limit, a
+ * server that never sends a size could fill the disk for hours.
+ */
 const MOST_FILLS = 10;
-/** Nothing tells when a quota has room again, so each trial is a whole download. */
+/**
+ * Nothing signals when a quota has room again, and each attempt is a whole download, so the pauses grow up to this
+ * time.
+ */
 const BLIND_CAP_MS = 600_000;
 
 type StatFiles = Pick<Files, 'statfs'>;
 
-/** `begun`: bytes of the download that are on the disk already. */
+/** Watches the free space of one download. `begun` is the number of its bytes that are on the disk already. */
 export function diskRoom(directory: string, reserveBytes: number, files: StatFiles, begun = 0) {
   let written = begun;
   let unchecked = 0;
-  /** Throws unless `bytes` fit beside the reserve: with an error that is final when they could never fit. */
   const require = async (bytes: number): Promise<void> => {
     const { free, size } = await measure(directory, files);
     const needed = bytes + reserveBytes;
@@ -41,9 +46,7 @@ export function diskRoom(directory: string, reserveBytes: number, files: StatFil
   };
   return {
     require,
-    /** Bytes that are free beside the reserve; 0 if there are fewer. */
     free: async () => Math.max(0, (await measure(directory, files)).free - reserveBytes),
-    /** Call it before `bytes` are written: the server may have promised fewer, and others write to the disk, too. */
     async count(bytes: number): Promise<void> {
       unchecked += bytes;
       if (unchecked < STEP_BYTES) return;
@@ -54,7 +57,7 @@ export function diskRoom(directory: string, reserveBytes: number, files: StatFil
   };
 }
 
-/** A file system that does not report its size is written to all the same. */
+/** Returns the free space. A file system that does not report its size counts as having enough room. */
 async function measure(
   directory: string,
   files: StatFiles,
@@ -64,7 +67,10 @@ async function measure(
   return { free: found.bavail * found.bsize, size: found.blocks * found.bsize };
 }
 
-/** Runs `work` with the time that is left; after each full disk `discard` frees what it took, and it runs again. */
+/**
+ * Calls `work` with the time that is left. If the disk is full, `discard` removes what it wrote, and `work` is called
+ * again once there is room.
+ */
 export async function whenThereIsRoom<T extends { readonly totalMs: number }>(
   work: (left: T) => Promise<void>,
   discard: () => Promise<void>,

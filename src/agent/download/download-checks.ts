@@ -1,4 +1,7 @@
-/** Answers, before a rollout starts, whether this host could download what its leader names; and tells its room, asked or not. */
+/**
+ * Checks before a rollout starts whether this host could download what its leader names. It also measures the free
+ * space, even if there is no check.
+ */
 import * as files from 'node:fs/promises';
 import { type Get, httpGet } from '../../http/http-get.ts';
 import type { DownloadAnswer } from '../../signal/agent-presence.ts';
@@ -24,15 +27,18 @@ export interface DownloadChecksParts
 
 export interface DownloadPlace {
   readonly directory: string;
-  /** Files of an earlier download that the next one goes on from, or replaces. */
+  /** The files of an earlier download that the next one continues or replaces. */
   readonly held: readonly string[];
 }
 
-/** Milliseconds for which an answer lasts: while a plan waits for its window, servers and disks change. */
+/**
+ * An answer is kept for this many milliseconds. While a plan waits for its maintenance window, servers and disks
+ * change.
+ */
 const LASTING = { possible: 600_000, impossible: 50_000 };
-/** Milliseconds for one request. Both together take less than leaders wait. */
+/** The time limit for one request in milliseconds. Two requests together take less time than leaders wait. */
 const TIMEOUT_MS = 4_000;
-/** More room is as good as this. */
+/** A larger amount is reported as this one, because it makes no difference. */
 const MOST_ROOM = 2 ** 32;
 
 export function downloadChecks({
@@ -71,7 +77,10 @@ export function downloadChecks({
     }
   }
 
-  /** Where there is least. A power of two, because each change of it is a write. */
+  /**
+   * Returns the free bytes on the disk that has fewer. It is rounded down to a power of two, because each change of it
+   * is a write to the API server.
+   */
   async function room(): Promise<number | undefined> {
     const binary = await placeFor('k0supdate');
     const bundles = await placeFor('airgapupdate');
@@ -83,7 +92,7 @@ export function downloadChecks({
     return 2 ** Math.floor(Math.log2(Math.min(MOST_ROOM, ...free)));
   }
 
-  /** Never rejects. Without a check the last answer stays, which saves a write. */
+  /** Never rejects. If there is no check, the last answer stays, which saves a write. */
   return async (annotations: Annotations = {}): Promise<DownloadAnswer> => {
     const check = decodeDownloadCheck(annotations);
     const id = check ? downloadCheckId(annotations) : known.id;
@@ -95,7 +104,10 @@ export function downloadChecks({
   };
 }
 
-/** 0 if the server does not say it. Some know no HEAD, and a signed URL is for GET only: then the first byte is requested. */
+/**
+ * Returns the size of the payload; 0 if the server does not say it. Some servers do not know HEAD, and a signed URL
+ * allows only GET. In that case the first byte is requested.
+ */
 async function sizeOf(request: Get): Promise<number> {
   const headers = { ...request.headers, range: 'bytes=0-0' };
   using answer = await httpGet(

@@ -1,4 +1,4 @@
-/** Carries out the steps that fetch one version ahead of the node's turn, and removes what was fetched. */
+/** Downloads one version before the node is upgraded, and removes what was downloaded. */
 import type { SignalCommand } from '../../signal/annotations.ts';
 import type { Prefetch } from '../../signal/prefetch.ts';
 import { sleep } from '../../util/clock.ts';
@@ -23,29 +23,35 @@ export interface PrefetcherParts extends Tools {
   readonly beside: BesideK0s;
 }
 
-/** Others than the leader may write the wish. */
+/** The limit of `spreadMs` in a request, because others than the leader may write the annotation. */
 const MOST_SPREAD_MS = 600_000;
-/** The nodes whose turn it is come first: they may ask the same server, or start on the same machine, in this moment. */
+/**
+ * The nodes that are being upgraded come first: at this moment they may use the same server, or start on the same
+ * machine.
+ */
 const HEAD_START_MS = 1_000;
 
-/** A payload that was tried out. */
+/** A payload that has passed its trial run. */
 interface Fetched {
   readonly command: SignalCommand;
   readonly path: string;
-  /** The stamp of the file when it was tried out. */
+  /** The stamp of the file at its trial run. */
   readonly stamp: string | undefined;
 }
 
 export interface FetchAhead {
-  /** Waits for its turn, downloads the version and tries it out. Does nothing where the host forbids it or runs that version. Rejects if a step fails or `abort` aborts. */
+  /**
+   * Waits for a random moment, downloads the version and runs it once. Does nothing if the host forbids the version or
+   * already runs it. Rejects if a step fails or `abort` aborts.
+   */
   readonly fetch: (wish: Prefetch, abort: AbortSignal) => Promise<void>;
   /** Removes the files of an earlier `fetch`. Rejects if that fails. */
   readonly discard: (abort: AbortSignal) => Promise<void>;
-  /** True if the payload of the command was tried out and its file has not changed since. */
+  /** Returns true if the payload of the command has passed its trial run and its file has not changed since. */
   readonly holds: (command: SignalCommand) => Promise<boolean>;
 }
 
-/** One call of `fetch` or `discard` may run at a time. */
+/** Returns functions that share the paths of the upgrade. Only one call of `fetch` or `discard` may run at a time. */
 export function fetchAhead(parts: PrefetcherParts): FetchAhead {
   const { observe, perform, veto, beside, clock, random, log } = parts;
   let fetched: Fetched | undefined;
@@ -92,13 +98,14 @@ export function fetchAhead(parts: PrefetcherParts): FetchAhead {
   };
 }
 
-/** Returns the service and the binary to fetch for; undefined while nothing may be fetched ahead on this host. */
+/** Returns the service and the binary to download for; undefined while nothing may be downloaded ahead on this host. */
 export function placeToFetch(
   { running: service, binary, ownAgent, ownAgentDoubt }: ServiceFacts,
   beside: BesideK0s,
 ): { readonly service: RunningService; readonly binary: string } | undefined {
   if (service === undefined || binary === undefined) return undefined;
-  // k0s's own agent keeps its download at a path of its own, and would find a signal that is further than itself.
+  // k0s's own agent has a download path of its own. It would also find that the signal has a later status than it wrote
+  // itself.
   const mayHaveOther = ownAgent === true || ownAgentDoubt !== undefined;
   return beside !== 'replace' && mayHaveOther ? undefined : { service, binary };
 }

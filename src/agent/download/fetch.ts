@@ -1,4 +1,4 @@
-/** Downloads a payload into a partial file: with retries, resumption, limits and verification. */
+/** Downloads a payload into a partial file. It retries, resumes, keeps the limits and verifies the sha256. */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { dirname } from 'node:path';
 import * as web from '../../http/http-get.ts';
@@ -14,12 +14,12 @@ import type { PartialFile, PartialPaths } from './partial-file.ts';
 
 export interface FetchRequest {
   readonly url: string;
-  /** 64 hexadecimal digits in any case; undefined: the download is not verified. */
+  /** The sha256 as 64 hexadecimal digits in any case. If it is undefined, the download is not verified. */
   readonly sha256: string | undefined;
   readonly paths: PartialPaths;
-  /** Validator of a copy that is here already: the server need not send the same bytes again. */
+  /** The validator of a copy on this host: if the server still has the same file, it need not send it again. */
   readonly unless?: string;
-  /** `refit-agent/<version> (<name of the object>)`. */
+  /** The User-Agent header: `refit-agent/<version> (<name of the object>)`. */
   readonly userAgent: string;
   readonly limits: DownloadLimits;
 }
@@ -30,22 +30,34 @@ export interface FetchTools extends Tools {
   readonly abort: AbortSignal;
 }
 
-/** What is here already is not read. */
+/**
+ * Looks at the answer before its bytes are read. If it returns `isHere`, the payload is on this host already and is not
+ * read.
+ */
 export type Inspect = (
   answer: web.Answer,
   validator: string | undefined,
 ) => Promise<{ readonly isHere: boolean; readonly name?: string }>;
 
-/** Attempts in a row that bring no byte: with the waits between them about a minute. */
+/**
+ * The download fails after this many attempts in a row without a byte. With the pauses between them that takes about a
+ * minute.
+ */
 const MAX_BARREN_ATTEMPTS = 8;
-/** A server may have mixed two payloads once; after that the hash is wrong. */
+/**
+ * A resumed download starts again after a wrong hash, because the server may have mixed two payloads. After this many
+ * wrong hashes it fails.
+ */
 const MOST_WRONG = 3;
 
-/** One fetch under way: what is wanted, into which part, and what looks at the bytes. */
+/** One download that is running: the request, its partial file, and the function that inspects the answer. */
 export type Fetching = FetchRequest &
   FetchTools & { readonly part: PartialFile; readonly inspect: Inspect };
 
-/** Resolves with `fetched` once the part is complete and, if a sha256 is wanted, has it. */
+/**
+ * Resolves with `fetched` once the partial file is complete and has the wanted sha256, if there is one. Resolves with
+ * `here` if `inspect` found the payload on this host.
+ */
 export async function fetchVerified(fetching: Fetching) {
   const { part, limits, clock, log } = fetching;
   const wanted = fetching.sha256?.toLowerCase();
@@ -85,7 +97,7 @@ async function fetchWhole(fetching: Fetching, deadline: number) {
   }
 }
 
-/** One request; the bytes it received stay in the part. */
+/** Makes one request. The bytes that it received stay in the partial file. */
 async function attempt(fetching: Fetching, remainingMs: number) {
   const { limits, clock, abort } = fetching;
   using guard = web.stallGuard(limits.stallMs, remainingMs, clock, abort);
@@ -101,7 +113,9 @@ async function attempt(fetching: Fetching, remainingMs: number) {
   }
 }
 
-/** And what lifts that, as part of a sentence; undefined if nobody does. */
+/**
+ * Returns who requires https and how to change that, as part of a sentence. Returns undefined if plain http is allowed.
+ */
 function whoRequiresHttps(
   { requireHttps, httpsWithoutHash }: DownloadLimits,
   sha256: string | undefined,
@@ -112,7 +126,7 @@ function whoRequiresHttps(
   return 'a download without a sha256 needs https: add the sha256 to the plan, or start the agent with --unverified-downloads allow';
 }
 
-/** Held to the rules for downloads. */
+/** Returns the request with the rules for downloads: which hosts and schemes it may use. */
 export function requestFor(
   asked: Pick<Fetching, 'url' | 'sha256' | 'userAgent' | 'limits' | 'environment'>,
 ): web.Get {
@@ -128,7 +142,9 @@ export function requestFor(
   };
 }
 
-/** The status codes that answer a request: one for the rest of a file, or one for a file unless it is as it was. */
+/**
+ * Returns the status codes that fit the request: one for the rest of a file, or one for a file that may be unchanged.
+ */
 function fittingCodes(isForRest: boolean, isConditional: boolean): readonly number[] {
   if (isForRest) return [200, 206, 416];
   return isConditional ? [200, 304] : [200];
@@ -161,7 +177,10 @@ async function take(answer: web.Answer, fetching: Fetching, guard: web.StallGuar
   return 'fetched';
 }
 
-/** Where neither a hash nor a validator proves that it is the same payload still, it is asked for anew. */
+/**
+ * Returns the headers that make the request conditional. If neither a hash nor a validator can prove that the payload
+ * is still the same, it is requested from its start.
+ */
 function conditionsOf({ part: { bytes, origin }, unless, sha256 }: Fetching): OutgoingHttpHeaders {
   const ifRange = origin.validator && { 'if-range': origin.validator };
   if (bytes > 0 && (sha256 ?? ifRange)) return { range: `bytes=${bytes}-`, ...ifRange };
@@ -169,18 +188,21 @@ function conditionsOf({ part: { bytes, origin }, unless, sha256 }: Fetching): Ou
   return { [unless.startsWith('"') ? 'if-none-match' : 'if-modified-since']: unless };
 }
 
-/** The answer to a range behind the end: right when the part is complete. */
+/** Checks the answer to a range that begins behind the end of the file. It is right if the partial file is complete. */
 async function confirmWhole(part: PartialFile, response: IncomingMessage) {
   if (response.headers['content-range'] === `bytes */${part.bytes}`) return 'fetched';
   await part.restart({});
   throw new web.TransientError('the payload became shorter than what was fetched of it');
 }
 
-/** True when the payload is here already; otherwise the part is made ready for the answer's first byte. */
+/**
+ * Returns true if the payload is on this host already. Otherwise it prepares the partial file for the first byte of the
+ * answer.
+ */
 async function isHere(answer: web.Answer, { part, inspect }: Fetching): Promise<boolean> {
   const { response } = answer;
   const { etag, 'last-modified': date } = response.headers;
-  // If-Range knows only strong entity tags (RFC 9110, 13.1.5).
+  // If-Range works only with strong entity tags (RFC 9110, 13.1.5).
   const validator = etag !== undefined && !etag.startsWith('W/') ? etag : date;
   if (response.statusCode === 206) {
     await continueAt(part, response, validator);
@@ -206,7 +228,7 @@ async function continueAt(
   throw new web.TransientError('the server continued another payload');
 }
 
-/** The only part of a URL that may be logged: the rest may contain a password or a signature. */
+/** Returns the host of the URL, which is all that may be logged: the rest may contain a password or a signature. */
 function hostOf({ url }: FetchRequest): string {
   return new URL(url).host;
 }
@@ -219,19 +241,19 @@ export interface DownloadLimits {
   readonly maxBytes: number;
   readonly reserveBytes: number;
   readonly totalMs: number;
-  /** Milliseconds without a received byte, connecting included. */
+  /** An attempt fails after this many milliseconds without a byte, the time to connect included. */
   readonly stallMs: number;
-  /** True: redirects to plain http are refused, too. */
+  /** If true, redirects to plain http are refused, too. */
   readonly requireHttps?: true;
-  /** A redirect from https to plain http is followed. */
+  /** If true, a redirect from https to plain http is followed. */
   readonly allowInsecureRedirect?: true;
-  /** True: only a download with a sha256 may come over plain http. */
+  /** If true, only a download with a sha256 may use plain http. */
   readonly httpsWithoutHash?: boolean;
-  /** Hosts that may be asked, redirects included; absent: any. */
+  /** The hosts that may be used, redirects included. If it is absent, any host may be used. */
   readonly allowedHosts?: readonly string[] | undefined;
 }
 
-/** A signal's policy overrides the flags. */
+/** Returns the limits with those of the signal's policy, which override the flags. */
 export function limitsFor(limits: DownloadLimits, policy: AgentPolicy = {}): DownloadLimits {
   const { downloadTimeoutMs: totalMs = limits.totalMs, requireHttps } = policy;
   const { diskReserveBytes: reserveBytes = limits.reserveBytes } = policy;

@@ -4,10 +4,13 @@ import { type FileHandle, stat } from 'node:fs/promises';
 import type { Files } from '../state/durable-files.ts';
 import { unless } from '../state/trusted-path.ts';
 
-/** Large: after each piece the agent waits for its turn, which takes milliseconds on a busy machine. */
+/**
+ * The pieces are large, because after each one the agent waits for the event loop, which takes milliseconds on a busy
+ * machine.
+ */
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
-/** Lower-case hexadecimal sha256; undefined when there is no such file. */
+/** Returns the sha256 in lower-case hexadecimal; undefined if there is no such file. */
 export async function hashFile(
   path: string,
   files: Pick<Files, 'open'>,
@@ -19,7 +22,7 @@ export async function hashFile(
   return hash.digest('hex');
 }
 
-/** Feeds a whole open file to a hash; returns the number of its bytes. The position of the file stays. */
+/** Feeds a whole open file to a hash, and returns the number of its bytes. The position of the file does not change. */
 export async function feed(handle: FileHandle, hash: Hash): Promise<number> {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   for (let bytes = 0; ; ) {
@@ -30,7 +33,10 @@ export async function feed(handle: FileHandle, hash: Hash): Promise<number> {
   }
 }
 
-/** Changes with every write to the file; its last part also with every new name. Undefined when there is no such file. */
+/**
+ * Returns a text that changes with every write to the file. Its last part also changes with every new name. Returns
+ * undefined if there is no such file.
+ */
 export async function stampOf(path: string): Promise<string | undefined> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);
   return found && [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join();

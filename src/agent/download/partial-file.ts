@@ -1,4 +1,4 @@
-/** The bytes of an incomplete download, with a record of what they belong to. */
+/** Stores the bytes of an incomplete download, with a record of the payload that they belong to. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { defined, isRecord, parseJson } from '../../util/json.ts';
@@ -13,27 +13,29 @@ export interface PartialPaths {
 }
 
 export interface Origin {
-  /** Strong ETag or date, for If-Range. */
+  /** A strong ETag or a date, which is sent in If-Range. */
   readonly validator?: string;
   readonly name?: string;
 }
 
-/** Written before the bytes that rely on it. */
+/** The record is written before the bytes that depend on it. */
 interface PartRecord extends Origin {
   readonly url: string;
   readonly sha256?: string;
-  /** Hash of the complete file, for a payload without a known hash. */
+  /** The hash of the complete file, if the signal names none. */
   readonly sealed?: string;
 }
 
-/** A symbolic link is refused: somebody else would decide where the bytes go. */
+/** A symbolic link is refused, because whoever made it would decide where the bytes are written. */
 const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
-/** About so much is lost at power loss. */
+/** At most about this many bytes are lost when the power fails. */
 const SYNC_BYTES = 1024 * 1024;
 
 export type PartialFile = Awaited<ReturnType<typeof openPartial>>;
 
-/** Continues bytes that belong to the payload with this URL and hash, and drops others. */
+/**
+ * Continues with the bytes on the disk if they belong to the payload with this URL and hash. Otherwise it removes them.
+ */
 export async function openPartial(
   { url, sha256 }: { readonly url: string; readonly sha256: string | undefined },
   { part, record: recordPath }: PartialPaths,
@@ -52,7 +54,7 @@ export async function openPartial(
     record = next;
   };
   const file = {
-    /** True when the bytes come from several answers: then a wrong hash may be a wrong continuation. */
+    /** True if the bytes come from several answers. Then a wrong hash may come from joining two different payloads. */
     pieced: false,
     get bytes(): number {
       return bytes;
@@ -60,7 +62,7 @@ export async function openPartial(
     get origin(): Origin {
       return record;
     },
-    /** Hash of the complete file, from the signal or from an earlier seal. */
+    /** Returns the hash that the complete file must have: that of the signal, or that of an earlier seal. */
     get wanted(): string | undefined {
       return record.sha256 ?? record.sealed;
     },
@@ -82,13 +84,16 @@ export async function openPartial(
       unsynced += chunk.length;
       if (unsynced < SYNC_BYTES) return;
       unsynced = 0;
-      // Not awaited here: the next bytes are received meanwhile.
+      // The sync is not awaited here, so that the next bytes are received in the meantime.
       await syncing;
       syncing = handle.datasync();
-      // The next await reports a failure.
+      // A failure of the sync is reported by the next `await` of it.
       syncing.catch(() => undefined);
     },
-    /** Syncs the complete file with its final mode and records its hash, so that a crash costs no second download. */
+    /**
+     * Syncs the complete file with its final mode and records its hash, so that a crash does not cause a second
+     * download.
+     */
     async seal(mode: number): Promise<void> {
       await syncing;
       await handle.chmod(mode);
@@ -114,13 +119,19 @@ export async function openPartial(
   }
 }
 
-/** Without a known hash, only a completely synced file is trusted: power loss leaves gaps. */
+/**
+ * Returns true if the bytes may be continued. Without a known hash only a file that was synced completely is trusted,
+ * because power loss leaves gaps.
+ */
 function isContinued(found: PartRecord, { url, sha256 }: PartRecord): boolean {
   const isProvable = sha256 !== undefined || found.sealed !== undefined;
   return isProvable && found.url === url && found.sha256 === sha256;
 }
 
-/** The signal's hash, if it has one: the record on the disk may have been changed. Else the recorded one. */
+/**
+ * Returns the hash of the signal if it has one, because the record on the disk may have been changed. Otherwise it
+ * returns the hash of the record.
+ */
 export async function wantedHash(
   sha256: string | undefined,
   path: string,
@@ -131,13 +142,16 @@ export async function wantedHash(
   return record?.sha256 ?? record?.sealed;
 }
 
-/** Without a readable record the bytes are fetched again. */
+/** Returns undefined if the record cannot be read. Then the bytes are downloaded again. */
 async function readRecord(path: string, files: Files): Promise<PartRecord | undefined> {
   const value = parseJson(await files.readFile(path, 'utf8').catch(() => undefined));
   return isPartRecord(value) ? value : undefined;
 }
 
-/** The name becomes a path: a record that somebody changed must not lead out of the directory. */
+/**
+ * Returns true if the record is valid. Its name becomes part of a path, so a record that somebody changed must not lead
+ * out of the directory.
+ */
 function isPartRecord(value: unknown): value is PartRecord {
   if (!isRecord(value) || typeof value['url'] !== 'string') return false;
   const areTexts = ['sha256', 'sealed', 'validator'].every((key) =>

@@ -1,4 +1,6 @@
-/** Puts an airgap bundle into the directory that the service imports from: complete or not at all, and once. */
+/**
+ * Puts an airgap bundle into the directory from which the service imports it: only when it is complete, and only once.
+ */
 import { dirname, join } from 'node:path';
 import { isRecord, parseJson } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
@@ -18,9 +20,12 @@ import { openPartial } from './partial-file.ts';
 
 export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
   readonly version: string;
-  /** The service imports every file in it as soon as it sees one; its parent must exist, and nobody else may write to it. */
+  /**
+   * The service imports every file in this directory as soon as it appears. The parent directory must exist, and nobody
+   * else may be able to write to it.
+   */
   readonly imagesDirectory: string;
-  /** JSON file with the record of an incomplete download. */
+  /** The path of the JSON file with the record of an incomplete download. */
   readonly record: string;
   readonly list: string;
   readonly fileTrust: Pick<FileTrust, 'assertTrusted'>;
@@ -28,10 +33,13 @@ export interface BundleRequest extends Omit<FetchRequest, 'paths'> {
 
 type Placing = BundleRequest & FetchTools;
 
-/** The bundles of the running version, and those of the next. */
+/** The bundles of this many versions stay: the running version and the next one. */
 const KEPT_VERSIONS = 2;
 
-/** Resolves when the images directory has the bundle, also if others put it there, and older ones of ours are gone. */
+/**
+ * Resolves once the bundle is in the images directory, even if somebody else put it there, and older bundles of the
+ * agent are removed.
+ */
 export async function placeBundle(asked: BundleRequest, tools: FetchTools): Promise<void> {
   const place = async (limits: DownloadLimits): Promise<void> =>
     await placeOnce({ ...tools, ...asked, limits });
@@ -45,11 +53,12 @@ async function placeOnce(asked: Placing): Promise<void> {
   await makeDirectory(placing);
   const bundles = await loadBundles(list, files);
   const name = (await findWhole(placing, bundles)) ?? (await fetchBundle(placing, bundles));
-  // The process that put it there may have ended before it was on the disk.
+  // The process that put the file there may have ended before it was synced to the disk.
   for (const path of [join(imagesDirectory, name), imagesDirectory]) await syncPath(path, files);
   await settle(name, placing);
 }
 
+/** Removes the incomplete download of a bundle and its record. */
 export async function discardBundle(
   at: Pick<BundleRequest, 'imagesDirectory' | 'record'>,
   files: Files,
@@ -58,7 +67,7 @@ export async function discardBundle(
     await files.rm(path, { force: true });
 }
 
-/** Name of a file with the wanted bytes: one of ours, or one with the name from the URL. */
+/** Returns the name of a file with the wanted bytes: a bundle of the agent, or a file with the name from the URL. */
 async function findWhole(
   placing: Placing,
   bundles: readonly PlacedBundle[],
@@ -82,7 +91,7 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
     const there = await hashFile(join(imagesDirectory, name), files);
     const isHere = there !== undefined && there === sha256;
     if (isHere) found = name;
-    // No hash covers the name.
+    // The hash does not cover the name, so a server could choose the name of any other file here.
     const isOurs =
       name === bundleNameIn(new URL(url)) || bundles.some((each) => each.name === name);
     if (there !== undefined && !isHere && !isOurs)
@@ -100,13 +109,16 @@ async function fetchBundle(placing: Placing, bundles: readonly PlacedBundle[]): 
   await part.seal(0o644);
   const { name = '', validator } = part.origin;
   const bundle = { name, url, version, sha256: part.sha256, ...(validator && { validator }) };
-  // The list first: a bundle that is not on it would never be removed.
+  // The list is saved first, because a bundle that is not on the list would never be removed.
   await saveBundles(list, withBundle(bundles, bundle), files);
   await files.rename(paths.part, join(imagesDirectory, name));
   return name;
 }
 
-/** The bundle that this URL led to before, if it is still there: without a hash only the server knows if it is current. */
+/**
+ * Returns the bundle that this URL led to before, if it is still in place. Without a hash only the server knows whether
+ * it is current.
+ */
 async function findOffered(
   placing: Placing,
   bundles: readonly PlacedBundle[],
@@ -117,7 +129,7 @@ async function findOffered(
   return offered !== undefined && (await isPlaced(offered, placing)) ? offered : undefined;
 }
 
-/** Makes a bundle of ours the newest, and removes those of older versions. */
+/** Moves a bundle of the agent to the end of the list, and removes those of older versions. */
 async function settle(name: string, placing: Placing): Promise<void> {
   const { imagesDirectory, list, version, files } = placing;
   const bundles = await loadBundles(list, files);
@@ -128,11 +140,11 @@ async function settle(name: string, placing: Placing): Promise<void> {
   const kept = [...new Set(newestFirst)].slice(0, KEPT_VERSIONS);
   const isKept = (bundle: PlacedBundle): boolean => kept.includes(bundle.version);
   for (const old of inOrder.filter((bundle) => !isKept(bundle))) {
-    // A file with other bytes than we placed is not ours any more.
+    // A file that was changed after the agent placed it does not belong to the agent any more, and stays.
     if (await isPlaced(old, placing))
       await files.rm(join(imagesDirectory, old.name), { force: true });
   }
-  // The list last: after power loss a removed file may be back, and the list must still name it.
+  // The list is saved last: after power loss a removed file may be back, and then the list must still name it.
   await syncPath(imagesDirectory, files);
   await saveBundles(list, inOrder.filter(isKept), files);
 }
@@ -144,7 +156,10 @@ async function isPlaced(
   return (await hashFile(join(imagesDirectory, name), files)) === sha256;
 }
 
-/** Who may change the data directory, or put a link there, would choose where root writes. */
+/**
+ * Creates the images directory. Somebody who may change the data directory, or put a link there, could choose where
+ * root writes, so that is refused.
+ */
 async function makeDirectory({ imagesDirectory: path, fileTrust, files }: Placing): Promise<void> {
   await fileTrust.assertTrusted(dirname(path)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
@@ -152,11 +167,14 @@ async function makeDirectory({ imagesDirectory: path, fileTrust, files }: Placin
   });
   await unless('EEXIST', files.mkdir(path, 0o755));
   await fileTrust.assertTrusted(path);
-  // The process that made it may have ended before its name was on the disk.
+  // The process that created the directory may have ended before its name was synced to the disk.
   await syncPath(dirname(path), files);
 }
 
-/** Incomplete bytes stay outside of the images directory, which the service imports, if both are on one file system. */
+/**
+ * Returns the path of the partial file. It is outside of the images directory if both are on one file system, because
+ * the service imports every file in it.
+ */
 async function partFor({ imagesDirectory, files }: Placing): Promise<string> {
   const [outside, inside] = partsFor(imagesDirectory);
   const [parent, images] = await Promise.all([
@@ -174,13 +192,16 @@ export interface PlacedBundle {
   readonly name: string;
   readonly url: string;
   readonly version: string;
-  /** Hash of the bytes as they were placed. */
+  /** The hash of the bytes at the time when the agent placed the bundle. */
   readonly sha256: string;
-  /** ETag or date from the server. */
+  /** The ETag or the date that the server sent. */
   readonly validator?: string;
 }
 
-/** Oldest first. An unparsable list counts as empty: its bundles are then never removed. A read error rejects. */
+/**
+ * Returns the bundles in order, the oldest first. A list that cannot be parsed counts as empty, and its bundles are
+ * then never removed. Rejects if the list cannot be read.
+ */
 export async function loadBundles(path: string, files: Files): Promise<readonly PlacedBundle[]> {
   const value = parseJson(await unless('ENOENT', files.readFile(path, 'utf8')));
   return isRecord(value) && Array.isArray(value['bundles'])
@@ -188,6 +209,7 @@ export async function loadBundles(path: string, files: Files): Promise<readonly 
     : [];
 }
 
+/** Saves the list of bundles. */
 export async function saveBundles(
   path: string,
   bundles: readonly PlacedBundle[],
@@ -196,7 +218,7 @@ export async function saveBundles(
   await writeDurably(path, `${JSON.stringify({ bundles })}\n`, files);
 }
 
-/** Adds the bundle as the newest; replaces one of the same name. */
+/** Returns the list with the bundle at its end. A bundle with the same name is replaced. */
 export function withBundle(
   bundles: readonly PlacedBundle[],
   bundle: PlacedBundle,

@@ -1,25 +1,25 @@
-/** Fetches a version before the node's turn: downloaded, verified and tried out, while the service runs on untouched. */
+/** Downloads a version before its node is upgraded: it is verified and run once, while the service keeps running. */
 import type { Prefetch } from '../../signal/prefetch.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
 import { type FetchAhead, fetchAhead, type PrefetcherParts } from './fetch-ahead.ts';
 
 export interface Prefetcher extends Pick<FetchAhead, 'holds'> {
-  /** Takes up a wish that is new, and discards what is not wished for any more. Does not wait. */
+  /** Starts a new request, and discards what is no longer requested. Does not wait for either. */
   follow(asked: Prefetch | undefined): void;
-  /** Resolves once nothing is written any more. What is there stays, for the update to go on from. */
+  /** Resolves once nothing is written any more. The files stay, so that the upgrade can continue from them. */
   stop(): Promise<void>;
 }
 
-/** Only to be used while the journal is idle: it shares the paths of the update. */
+/** Use the prefetcher only while the journal is idle, because it writes to the same paths as the upgrade. */
 export function createPrefetcher(parts: PrefetcherParts): Prefetcher {
   const { fetch, discard, holds } = fetchAhead(parts);
-  /** What was asked for last; undefined before anything was seen. */
+  /** The last request. It is undefined before the first call. */
   let wished: Prefetch | 'nothing' | undefined;
   let ending = new AbortController();
   let running: Promise<void> = Promise.resolve();
   const stop = async (): Promise<void> => {
-    // Whoever asks for the same again gets it.
+    // After this, the same request starts again.
     wished = undefined;
     ending.abort(new Error('no longer asked for'));
     await running;

@@ -1,4 +1,6 @@
-/** Downloads a binary to its staging path, verified and executable, and never twice. */
+/**
+ * Downloads a binary to its staging path, verified and executable. It is not downloaded again if it is there already.
+ */
 import { dirname } from 'node:path';
 import { type Files, syncPath } from '../state/durable-files.ts';
 import { unless } from '../state/trusted-path.ts';
@@ -8,14 +10,14 @@ import { hashFile } from './hash-file.ts';
 import { openPartial } from './partial-file.ts';
 
 export interface DownloadRequest extends FetchRequest {
-  /** Where the verified payload goes; in the directory of `paths.part`. */
+  /** The path of the verified payload. It is in the same directory as `paths.part`. */
   readonly staged: string;
   readonly prepare: () => Promise<void>;
 }
 
 const EXECUTABLE = 0o755;
 
-/** Resolves when the binary is staged and on the disk; rejects with a reason for people, or with the reason of `abort`. */
+/** Resolves once the binary is staged and synced. Rejects with a reason for people, or with the reason of `abort`. */
 export async function download(request: DownloadRequest, tools: FetchTools): Promise<void> {
   const discard = async (): Promise<void> => await discardDownload(request, tools.files);
   const stage = async (limits: DownloadLimits): Promise<void> =>
@@ -45,11 +47,14 @@ export async function discardDownload(
 ): Promise<void> {
   const { staged, paths } = at;
   for (const path of [staged, paths.part, paths.record]) await files.rm(path, { force: true });
-  // Without this they are back after a loss of power, when nothing removes them any more.
+  // Without this sync the files may be back after power loss, and then nothing removes them.
   await unless('ENOENT', syncPath(dirname(staged), files));
 }
 
-/** Makes executable and syncs what the original may have staged. A symbolic link is refused: its target may change. */
+/**
+ * Returns true if the file has the wanted hash, and then makes it executable and syncs it. The original agent may have
+ * staged it. A symbolic link is refused, because its target may change.
+ */
 async function isStaged(staged: string, wanted: string, files: Files): Promise<boolean> {
   const found = await files.lstat(staged).catch(() => undefined);
   if (found?.isFile() !== true || (await hashFile(staged, files)) !== wanted) return false;

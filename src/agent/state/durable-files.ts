@@ -1,8 +1,11 @@
-/** File changes that survive power loss: writes of whole files, and replacement by rename, each synced to the disk. */
+/**
+ * Changes files so that the change survives power loss: it writes whole files, or replaces them by a rename, and syncs
+ * both to the disk.
+ */
 import * as fsPromises from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** The part of node:fs/promises that is used; tests replace it to record calls and to make them fail. */
+/** The functions of node:fs/promises that are used. Tests replace them to record calls and to make them fail. */
 export type Files = Pick<
   typeof fsPromises,
   | 'open'
@@ -18,7 +21,7 @@ export type Files = Pick<
   | 'readFile'
 >;
 
-/** Replaces the whole file: a reader finds the old text or the new one, also after power loss. */
+/** Replaces the whole file. A reader finds the old text or the new one, also after power loss. */
 export async function writeDurably(
   path: string,
   text: string,
@@ -34,7 +37,10 @@ export async function writeDurably(
   await syncPath(dirname(path), files);
 }
 
-/** Makes `target`, which always exists, the file that `source` is. `verify` rejects to keep the old one; it is told whether the file is a copy, which lacks extended attributes. */
+/**
+ * Replaces the file `target`, which must exist, by the file `source`. `verify` rejects to keep the old file. Its
+ * argument is true if the new file is a copy, which lacks extended attributes.
+ */
 export async function replaceDurably(
   source: string,
   target: string,
@@ -48,7 +54,7 @@ export async function replaceDurably(
     await files.link(source, next);
   } catch (error) {
     if (!NO_LINKS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    // Otherwise `source` stays as a second name.
+    // Without hard links the file is copied. Otherwise `source` stays as a second name of the file.
     isCopy = true;
     await files.copyFile(source, next);
     await syncPath(next, files);
@@ -57,7 +63,8 @@ export async function replaceDurably(
     await verify(next, isCopy);
     await files.rename(next, target);
   } finally {
-    // Left by a failure, and by rename(2) when both are names of one file, as on a repetition after a crash.
+    // The name may exist after a failure. rename(2) also leaves it if both are names of one file, as on a repetition
+    // after a crash.
     await files.rm(next, { force: true });
   }
   await syncPath(dirname(target), files);
@@ -72,7 +79,7 @@ export async function syncPath(
   await handle.sync();
 }
 
-/** True when the disk, or what a quota allows of it, has no room. */
+/** Returns true if the disk is full, or the quota is used up. */
 export function isDiskFull(thrown: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes((thrown as NodeJS.ErrnoException | undefined)?.code ?? '');
 }

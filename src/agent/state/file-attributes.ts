@@ -1,4 +1,7 @@
-/** Gives a file what a copy leaves behind: mode, owner, ACL, SELinux context, capabilities and other extended attributes. */
+/**
+ * Copies to a file what a copy of its bytes leaves out: mode, owner, ACL, SELinux context, capabilities and other
+ * extended attributes.
+ */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
@@ -6,33 +9,39 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { messageOf } from '../../util/errors.ts';
 
-/** There only where the kernel has SELinux; without it, coreutils refuses to copy a context. */
+/** This file exists only if the kernel has SELinux. Without SELinux, coreutils refuses to copy a context. */
 const SELINUX = '/sys/fs/selinux/enforce';
 const PATIENCE_MS = 60_000;
 
-/** From all that is copied to the least: a cp knows options that it was built without, or that the kernel refuses. */
+/**
+ * The values of `--preserve`, the most complete first. A cp accepts options that it was built without, or that the
+ * kernel refuses, and then fails.
+ */
 const CHOICES = ['mode,ownership,xattr', 'mode,ownership'];
 
-/** They sign the content of the old file: a kernel that checks signatures would refuse to run the new one. */
+/**
+ * These attributes sign the content of the old file. A kernel that checks signatures would refuse to run the new one.
+ */
 const SIGNATURES = ['security.ima', 'security.evm'];
 
 export interface AttributeTools {
-  /** Receives what this host has no program for: the file is then without these attributes. */
+  /** Is called with what this host has no program for: the file then lacks these attributes. */
   readonly cannot: (problem: string) => void;
-  /** True if both files have the same content: then its signatures hold for both. */
+  /** True if both files have the same content. Then the signatures of one are right for the other. */
   readonly isSameContent?: boolean;
 }
 
 /**
- * Node.js has no calls for extended attributes, so cp of coreutils does it. Rejects if an attribute cannot be set on `to`, although this
- * host can copy attributes: two files of our own in the same folder tell.
+ * Copies the attributes with cp of coreutils, because Node.js has no calls for extended attributes. Rejects if an
+ * attribute cannot be set on `to` although this host can copy it, which is tried with two files of the agent in the
+ * same directory.
  */
 export async function copyAttributes(
   from: string,
   to: string,
   { cannot, isSameContent = false }: AttributeTools,
 ): Promise<void> {
-  // A step that is repeated after a crash finds two names of one file, which cp refuses.
+  // A step that is repeated after a crash may find two names of one file. cp refuses such a copy.
   if (await isSameFile(from, to)) return;
   for (const preserve of existsSync(SELINUX) ? [`${CHOICES[0]},context`, ...CHOICES] : CHOICES) {
     const said = await failureOf(preserve, from, to);
@@ -48,7 +57,7 @@ export async function copyAttributes(
   }
 }
 
-/** What cp says; undefined if it copied everything. */
+/** Returns the error of cp; undefined if it copied everything. */
 async function failureOf(preserve: string, from: string, to: string): Promise<string | undefined> {
   const args = ['--attributes-only', `--preserve=${preserve}`, '--', from, to];
   const env = { ...process.env, LC_ALL: 'C' };
@@ -67,7 +76,10 @@ async function isSameFile(path: string, other: string): Promise<boolean> {
   return a !== undefined && a.dev === b?.dev && a.ino === b.ino;
 }
 
-/** Also true if it cannot be tried: then nothing excuses the failure. */
+/**
+ * Returns true if cp can copy these attributes between two files in the directory. Also returns true if that cannot be
+ * tried, because then the failure has no excuse.
+ */
 async function works(preserve: string, folder: string): Promise<boolean> {
   const own = await mkdtemp(join(folder, '.refit-attributes-')).catch(() => undefined);
   if (own === undefined) return true;
@@ -84,7 +96,10 @@ async function works(preserve: string, folder: string): Promise<boolean> {
   }
 }
 
-/** Most files have none, and hosts that sign files have the program: no failure matters. */
+/**
+ * Removes the signatures. Failures do not matter: most files have no signature, and hosts that sign files have the
+ * program.
+ */
 async function removeSignatures(file: string): Promise<void> {
   for (const name of SIGNATURES)
     await promisify(execFile)('setfattr', ['-x', name, '--', file], { timeout: PATIENCE_MS }).catch(

@@ -1,4 +1,4 @@
-/** Remembers the last finished signals, so that a copy of one that comes back is not obeyed. */
+/** Remembers the last finished signals, so that an old copy of a signal that comes back is not carried out again. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { type FinalStatus, isFinal } from '../../signal/names.ts';
@@ -6,19 +6,21 @@ import { parseJson } from '../../util/json.ts';
 import type { SignalKey } from '../journal.ts';
 import { writeDurably } from './durable-files.ts';
 
-/** How a signal ended here: its final status, or it was left to k0s's own agent. */
+/** How a signal ended on this host: its final status, or `left` if it was left to k0s's own agent. */
 export type SignalEnd = FinalStatus | 'left';
 
 const MOST = 64;
 
-/** `path` names a JSON file in the state directory: each entry a key, a space and the end. */
+/**
+ * `path` names a JSON file in the state directory. Each of its entries has a key, a space and the end of the signal.
+ */
 export function finishedSignals(path: string) {
   let entries: string[] | undefined;
-  /** A damaged file only costs the memory. */
+  /** Returns the entries of the file. If it is damaged, they are forgotten, which does no other harm. */
   async function load(): Promise<string[]> {
     if (entries) return entries;
     const found = parseJson(await readFile(path, 'utf8').catch(() => undefined));
-    // Another call may have read or changed the entries meanwhile.
+    // Another call may have read or changed the entries in the meantime.
     entries ??= Array.isArray(found) ? found.map(String) : [];
     return entries;
   }
@@ -28,7 +30,6 @@ export function finishedSignals(path: string) {
       const text = (await load()).find((entry) => entry.startsWith(key))?.split(' ')[1];
       return text === 'left' || isFinal(text) ? text : undefined;
     },
-    /** The first end counts. */
     async add(signal: SignalKey, end: SignalEnd): Promise<void> {
       const known = await load();
       const key = keyOf(signal);

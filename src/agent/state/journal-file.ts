@@ -1,4 +1,6 @@
-/** Reads and writes the journal: one JSON file, replaced as a whole and synced before the agent relies on it. */
+/**
+ * Reads and writes the journal: one JSON file that is replaced as a whole and synced before the agent depends on it.
+ */
 import * as fsPromises from 'node:fs/promises';
 import { RefitError } from '../../util/errors.ts';
 import { isRecord, parseJson } from '../../util/json.ts';
@@ -6,10 +8,13 @@ import { IDLE, type Journal } from '../journal.ts';
 import { type Files, isDiskFull, writeDurably } from './durable-files.ts';
 import { unless } from './trusted-path.ts';
 
-/** Raise it when an older or newer agent could misread what this one writes. */
+/** Increase this number if an older or a newer agent could misread what this one writes. */
 const FORMAT = 2;
 
-/** Idle when there is no journal. Refuses a journal it cannot read: forgetting a half-done update would be worse. */
+/**
+ * Returns an idle journal if there is none. Rejects if the journal cannot be read, because it would be worse to forget
+ * a half-finished upgrade.
+ */
 export async function loadJournal(
   path: string,
   files: Pick<Files, 'readFile'> = fsPromises,
@@ -20,7 +25,7 @@ export async function loadJournal(
   if (text === undefined) return IDLE;
   const value = parseJson(text);
   const { format, journal }: Record<string, unknown> = isRecord(value) ? value : {};
-  // An idle journal says the same in every format.
+  // An idle journal means the same in every format.
   const isKnown =
     isRecord(journal) && (format === FORMAT || (format === 1 && journal['phase'] === 'idle'));
   if (isKnown) return journal as unknown as Journal;
@@ -31,7 +36,10 @@ export async function loadJournal(
   );
 }
 
-/** Room for several journals: on a full disk the spare file is removed, and the journal takes its place. */
+/**
+ * The spare file has room for several journals. If the disk is full, it is removed, and the journal is written in its
+ * place.
+ */
 const SPARE_BYTES = 64 * 1024;
 
 export async function saveJournal(
@@ -44,7 +52,7 @@ export async function saveJournal(
   await keepSpare(path, files);
 }
 
-/** Does `work` once more on a full disk, in the room of the spare file. */
+/** Runs `work`. If the disk is full, it removes the spare file and runs `work` again. */
 export async function withSpare(
   path: string,
   work: () => Promise<void>,
@@ -59,7 +67,7 @@ export async function withSpare(
   }
 }
 
-/** Call it before the journal is needed. Without room there is no spare file until a later save finds room. */
+/** Creates the spare file. Call it before the journal is needed. If there is no room, a later save creates it. */
 export async function keepSpare(path: string, files: Files = fsPromises): Promise<void> {
   const spare = spareOf(path);
   const found = await files.lstat(spare).catch(() => undefined);

@@ -30,7 +30,10 @@ export async function takeLock(path: string, pid: number): Promise<void> {
   }
 }
 
-/** Rejects with REFIT_AGENT while a living process holds this lock file. A file that is missing or unreadable holds nothing. */
+/**
+ * Rejects with REFIT_AGENT if a living process holds this lock file. A file that is missing or cannot be read locks
+ * nothing.
+ */
 export async function assertFree(file: string): Promise<void> {
   const holder = await readHolder(file);
   if (holder === undefined) return;

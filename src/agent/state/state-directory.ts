@@ -8,7 +8,10 @@ import { withSpare } from './journal-file.ts';
 import { takeLock } from './lock.ts';
 import { assertTrustedPath, isTrustedUser } from './trusted-path.ts';
 
-/** Throws REFIT_FILE when it is unusable or others could change it, REFIT_AGENT when another agent works on this host. */
+/**
+ * Returns the paths in the directory. Throws REFIT_FILE if the directory is unusable or others could change it, and
+ * REFIT_AGENT if another agent works on this host.
+ */
 export async function openStateDirectory(path: string, runDirectory: string): Promise<StatePaths> {
   const paths = pathsIn(path);
   try {
@@ -27,7 +30,10 @@ export async function openStateDirectory(path: string, runDirectory: string): Pr
   }
 }
 
-/** What somebody else put there while it was open to others could lead a later write elsewhere. */
+/**
+ * Creates or opens a directory that only root can change. It rejects links and files of other users in the directory:
+ * somebody may have put them there while it was open to others, and they could lead a later write elsewhere.
+ */
 async function openOwn(path: string): Promise<void> {
   await makeDirectory(path);
   await assertTrustedPath(path);
@@ -40,7 +46,10 @@ async function openOwn(path: string): Promise<void> {
   }
 }
 
-/** One level after the other: the recursive mkdir of Node.js never ends when a parent exists but refuses, as in /proc. */
+/**
+ * Creates one level after the other, because the recursive mkdir of Node.js never ends if a parent exists but refuses,
+ * as in /proc.
+ */
 async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
@@ -52,22 +61,25 @@ async function makeDirectory(path: string): Promise<void> {
     await makeDirectory(parent);
     await mkdir(path, { mode: 0o700 });
   }
-  // After power loss the journal in it is found only if its name was synced.
+  // After power loss the journal in the directory is found only if the name of the directory was synced.
   await syncPath(dirname(path));
 }
 
-/** What agents and their locks write there, with the drafts of each. */
+/** The names of all files that agents and their locks write there, and of their temporary files. */
 const OWN =
   /^(?:(?:finished-)?journal|download|airgap-bundles|own-agent)[a-z-]*\.json(?:\.|$)|^(?:agent|host)\.lock[.-]/;
 
-/** Removes what agents wrote there; the directory goes unless it has other files. */
+/** Removes what agents wrote to the directory. The directory goes, too, unless it has other files. */
 export async function removeState(path: string): Promise<void> {
   const names = await readdir(path);
   for (const name of names) if (OWN.test(name)) await rm(join(path, name));
   if (names.every((name) => OWN.test(name))) await rmdir(path);
 }
 
-/** The new binary is staged in a directory of the agent's own, on the file system of the binary. */
+/**
+ * Returns the paths of one upgrade. The new binary is staged in a directory of the agent, on the same file system as
+ * the binary.
+ */
 export function pathsBeside(binary: string) {
   const staging = join(dirname(binary), `.${basename(binary)}.refit`);
   return {
@@ -83,14 +95,14 @@ export type StatePaths = ReturnType<typeof pathsIn>;
 export function pathsIn(stateDirectory: string) {
   return {
     journal: join(stateDirectory, 'journal.json'),
-    /** Journal of the second agent, on a host whose airgap signals are on another object. */
+    /** The journal of the second agent on a host whose airgap signals are on another object. */
     airgapJournal: join(stateDirectory, 'journal-airgap.json'),
     configurationJournal: join(stateDirectory, 'journal-configuration.json'),
     lock: join(stateDirectory, 'agent.lock'),
     record: join(stateDirectory, 'download.json'),
     bundleRecord: join(stateDirectory, 'download-airgap.json'),
     bundles: join(stateDirectory, 'airgap-bundles.json'),
-    /** Whether the service that runs has an agent of its own. */
+    /** The record of whether the running service has an agent of its own. */
     ownAgent: join(stateDirectory, 'own-agent.json'),
   };
 }

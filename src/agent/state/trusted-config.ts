@@ -1,10 +1,16 @@
-/** Checks the files of a connection: whoever can change one chooses commands that run as root, and whose signals count. */
+/**
+ * Checks the files of a kubeconfig. Somebody who can change one chooses which commands run as root, and which signals
+ * the agent obeys.
+ */
 import { resolve } from 'node:path';
 import type { ClusterConfig, Pem } from '../../kube/config/cluster-config.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { assertTrustedPath } from './trusted-path.ts';
 
-/** Throws REFIT_FILE when somebody else could change the kubeconfig or a file that it names, with what fixes it. */
+/**
+ * Throws REFIT_FILE if somebody else could change the kubeconfig or a file that it names. The message says how to fix
+ * it.
+ */
 export async function assertTrustedConfig({
   certificateAuthority,
   files,
@@ -19,10 +25,10 @@ export async function assertTrustedConfig({
     exec?.command,
   ];
   for (const file of [...files, ...named]) {
-    // A bare command is found in PATH.
+    // A command without a slash is found in PATH.
     if (file === undefined || !file.includes('/')) continue;
     await assertTrustedPath(resolve(file)).catch((cause: NodeJS.ErrnoException) => {
-      // The kubelet's certificate may still come, and nobody else can write it.
+      // The kubelet's certificate may be created later, and nobody else can write it.
       if (cause.code === 'ENOENT') return;
       throw new RefitError('REFIT_FILE', `cannot use the kubeconfig: ${messageOf(cause)}`, {
         cause,

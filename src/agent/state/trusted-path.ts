@@ -1,4 +1,4 @@
-/** Checks that only root, or the agent's own user, can change a file or anything on the way to it. */
+/** Checks that only root, or the agent's own user, can change a file or any directory on its path. */
 import { constants, lstatSync, readlinkSync, type Stats } from 'node:fs';
 import { mkdir, open, readFile, rmdir } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
@@ -10,7 +10,7 @@ const GROUP_WRITES = 0o020;
 const STICKY = 0o1000;
 const MAX_LINKS = 40;
 
-/** Somebody else could change a path. It stays so until a person fixes it; the message says how. */
+/** Somebody else could change a path. That lasts until a person fixes it, and the message says how. */
 export class DistrustError extends Error {
   override readonly name = 'DistrustError';
 }
@@ -19,7 +19,10 @@ export function isTrustedUser(uid: number): boolean {
   return uid === 0 || uid === process.getuid?.();
 }
 
-/** Rejects, naming the first file, directory or link that somebody else could change. A missing file is an ENOENT. */
+/**
+ * Rejects with the first file, directory or link that somebody else could change. Rejects with ENOENT if the file is
+ * missing.
+ */
 export async function assertTrustedPath(path: string): Promise<void> {
   const rest = path.split('/').filter((name) => name !== '');
   let at = '/';
@@ -46,11 +49,14 @@ export async function assertTrustedPath(path: string): Promise<void> {
   }
 }
 
-/** A socket's mode says who may connect, not who answers. Members of the agent's own group count as the agent. */
+/**
+ * Returns true if others can change it. The mode of a socket says who may connect, not who answers, so it does not
+ * count. Members of the agent's own group count as the agent.
+ */
 async function isWritable(found: Stats, isLast: boolean): Promise<boolean> {
   const { mode, gid } = found;
   if (found.isSocket()) return false;
-  // As in /tmp, nobody can replace a file of root's.
+  // In a directory such as /tmp nobody can replace a file of root.
   if (found.isDirectory() && !isLast && (mode & STICKY) !== 0) return false;
   if ((mode & OTHERS_WRITE) !== 0) return true;
   return (mode & GROUP_WRITES) !== 0 && gid !== process.getgid?.() && !(await isEmptyStaff(gid));
@@ -58,16 +64,16 @@ async function isWritable(found: Stats, isLast: boolean): Promise<boolean> {
 
 export type FileTrust = typeof fileTrust;
 
-/** What the agent asks about the host's files before it changes them. */
+/** Checks files of the host before the agent changes them. */
 export const fileTrust = {
-  /** Rejects unless only root can change the file or directory; a missing one is an ENOENT. */
+  /** Rejects unless only root can change the file or directory. Rejects with ENOENT if it is missing. */
   assertTrusted: assertTrustedPath,
-  /** Rejects unless only root can change the file and the names in its directory; the file may be missing. */
+  /** Rejects unless only root can change the file and the names in its directory. The file may be missing. */
   async assertReplaceable(path: string): Promise<void> {
     await assertTrustedPath(dirname(path));
     await unless('ENOENT', assertTrustedPath(path));
   },
-  /** Makes a directory that nobody else can look into, or checks that it is one. */
+  /** Creates a directory that nobody else can read, or checks that it is one. */
   async makePrivate(directory: string): Promise<void> {
     await assertTrustedPath(dirname(directory));
     await unless('EEXIST', mkdir(directory, { mode: 0o700 }));
@@ -86,17 +92,20 @@ export const fileTrust = {
   },
 };
 
-/** Resolves with undefined if the work fails with this code of Node.js. */
+/** Resolves with undefined if the work fails with this error code of Node.js. */
 export async function unless<T>(code: string, work: Promise<T>): Promise<T | undefined> {
   return await unlessError((error) => (error as NodeJS.ErrnoException).code === code)(work);
 }
 
-/** Other groups without members are those of set-group-id programs and of services. */
+/**
+ * Only this group may have write access without members. Other groups without members belong to set-group-id programs
+ * and to services.
+ */
 const NAME = 'staff';
-/** Only their files can be read as a whole: another source, such as LDAP, may know more members. */
+/** These sources list all members of a group in files. Another source, such as LDAP, may know more members. */
 const COMPLETE = ['files', 'compat', 'systemd'];
 
-/** Whether this is `staff`, which may write to /usr/local on Debian, and surely has no member but root. */
+/** Returns true if the group is `staff` and certainly has no member but root. On Debian it may write to /usr/local. */
 export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boolean> {
   const [sources, group, passwd, gshadow] = await Promise.all(
     ['nsswitch.conf', 'group', 'passwd', 'gshadow'].map(
@@ -112,12 +121,12 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
   const isComplete = named.every((text) =>
     text.split(/\s+/).every((word) => COMPLETE.includes(word)),
   );
-  // With `compat`, such lines name users of another source.
+  // With the source `compat`, such lines name users of another source.
   const isMixed = [...group, ...passwd].some(([name = '']) => /^[+-]/.test(name));
   const groups = group.filter(([, , id]) => Number(id) === gid);
   const shadows = gshadow.filter(([name]) => groups.some(([own]) => own === name));
   const isPrimary = passwd.some(([user, , , id]) => user !== 'root' && Number(id) === gid);
-  // The members come last in both files, the password second.
+  // Both files have the members in the last field, and the password in the second one.
   const entries = [...groups, ...shadows];
   const isLocked = entries.every(([, password = '']) =>
     ['x', '*', '!', '!*', '!!', ''].includes(password),
@@ -127,12 +136,15 @@ export async function isEmptyStaff(gid: number, directory = '/etc'): Promise<boo
   return groups.length > 0 && groups.every(([name]) => name === NAME);
 }
 
-/** Returns the members of a list beside root. */
+/** Returns the members of a list apart from root. */
 function membersIn(list = ''): string[] {
   return list.split(',').filter((name) => !['', 'root'].includes(name.trim()));
 }
 
-/** Lines split at colons; none for a missing file, undefined for an unreadable one. */
+/**
+ * Returns the lines of a file, split at colons. Returns an empty list if the file is missing, and undefined if it
+ * cannot be read.
+ */
 async function fieldsOf(path: string): Promise<string[][] | undefined> {
   const text = await readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) =>
     code === 'ENOENT' ? '' : undefined,
