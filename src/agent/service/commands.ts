@@ -1,4 +1,4 @@
-/** Runs the commands of service managers, with time limits. A command survives the end of the agent. */
+/** Runs the commands of service managers, with time limits. A command keeps running if the agent ends. */
 import { spawn } from 'node:child_process';
 import { type Clock, sleep } from '../../util/clock.ts';
 
@@ -6,14 +6,13 @@ export type Commands = ReturnType<typeof createCommands>;
 
 const ASK_MS = 10_000;
 const ORDER_MS = 5_000;
-/** For the last output, which may not have been read when the command has ended. */
+/** After a command has exited, its last output may arrive for this long. */
 const CLOSE_MS = 500;
 const MOST_CHARACTERS = 4_000_000;
 
-/** `env`: the environment of the commands, PATH included. */
+/** Returns functions that run commands with the environment `env`, PATH included. */
 export function createCommands(env: NodeJS.ProcessEnv, clock: Clock) {
   return {
-    /** Returns its output; rejects with its error message, or after ten seconds. */
     ask: async (command: string, ...args: readonly string[]): Promise<string> => {
       const running = spawnCommand(command, args, env, clock);
       const cancel = clock.schedule(ASK_MS, () =>
@@ -21,20 +20,19 @@ export function createCommands(env: NodeJS.ProcessEnv, clock: Clock) {
       );
       return await running.ended.finally(cancel);
     },
-    /** Resolves once it ended with 0, or after five seconds: half a restart is worse than a slow one. Rejects with its error. */
     async start(command: string, ...args: readonly string[]): Promise<void> {
       const running = spawnCommand(command, args, env, clock);
       const patience = new AbortController();
       const enough = sleep(clock, ORDER_MS, patience.signal).catch(() => undefined);
       await Promise.race([running.ended, enough]).finally(() => patience.abort());
-      // Later errors are ignored: the service shows whether the restart worked.
+      // Later errors are ignored, because the state of the service shows whether the restart worked.
       running.ended.catch(() => undefined);
       running.release();
     },
   };
 }
 
-/** In a session of its own, so that a signal to the agent's session does not reach it. */
+/** Starts the command in a session of its own, so that a signal to the agent's session does not reach it. */
 function spawnCommand(
   command: string,
   args: readonly string[],
@@ -72,13 +70,13 @@ function spawnCommand(
     });
   });
   return {
-    /** Its output; rejects unless it ends with 0. */
+    /** Resolves with the output. Rejects unless the command exits with 0. */
     ended,
     kill(why: string): void {
       killReason = why;
       child.kill('SIGKILL');
     },
-    /** Lets this process end before the command. */
+    /** Lets this process exit before the command does. */
     release(): void {
       child.unref();
       for (const stream of [child.stdout, child.stderr]) stream.destroy();

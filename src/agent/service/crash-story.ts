@@ -1,22 +1,30 @@
-/** Tells how a service that did not stay up ended: how often it was started, its last exit code, the end of its log. */
+/**
+ * Describes how a service that did not stay up ended: how often it was started, its last exit code, and the end of its
+ * log.
+ */
 import { formatDuration } from '../../util/duration.ts';
 import { shownLine } from '../../util/log-line.ts';
 
-/** What the supervisor of a service knows of it since its last start by order; every part may be missing. */
+/**
+ * What the supervisor of a service knows since the service was last restarted on request. Every member may be missing.
+ */
 export interface SupervisorAccount {
-  /** How often the supervisor started it again by itself. */
+  /** Counts how often the supervisor started the service again by itself. */
   readonly restarts?: number | undefined;
-  /** Such as `exit code 1`. */
+  /** Says how the last process ended, such as `exit code 1`. */
   readonly end?: string | undefined;
   readonly log?: readonly string[] | undefined;
 }
 
-/** One restart more may be a coincidence. */
+/** The text says "crash loop" from this number of ends on, because fewer may be a coincidence. */
 const LOOP_FROM = 3;
-/** Of the log: the last lines, and what is shown of each. */
+/** Only this many lines at the end of the log are shown, and only the beginning of each. */
 const MOST_LINES = 3;
 
-/** `exits`: how many processes the agent itself saw end, which may miss some. `ms`: since the restart. */
+/**
+ * Returns the reason with the description. `exits` counts the processes that the agent itself saw end, and may be too
+ * low. `ms` is the time since the restart in milliseconds.
+ */
 export function withCrashStory(
   reason: string,
   exits: number,
@@ -38,8 +46,9 @@ export function withCrashStory(
 }
 
 /**
- * What happened so far while the agent still waits for the new version to stay up; undefined before its first process ended.
- * The log is left out, since it changes at each start: the end of the update tells it.
+ * Describes what has happened so far, while the agent still waits for the new version to stay up. Returns undefined
+ * before the first process has ended. It leaves out the log, which changes at each start; the log is shown at the end
+ * of the upgrade.
  */
 export function crashesSoFar(
   version: string,

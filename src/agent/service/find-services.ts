@@ -1,4 +1,4 @@
-/** Finds the k0s services on this host in the process table, with the places that their command lines name. */
+/** Finds the k0s services of this host in the process table, with the paths that their command lines name. */
 import { resolve } from 'node:path';
 import { defined } from '../../util/json.ts';
 import type { ProcessId } from './host.ts';
@@ -6,11 +6,11 @@ import * as processes from './processes.ts';
 import { usersOf, whyForeign } from './trusted-process.ts';
 
 export interface ServicePlace {
-  /** Absolute, as are all paths here. */
+  /** The path of the status socket. It is absolute, as are all paths here. */
   readonly statusSocket: string;
   readonly dataDirectory: string;
   readonly hostnameOverride?: string;
-  /** AUTOPILOT_HOSTNAME of the service. */
+  /** The environment variable AUTOPILOT_HOSTNAME of the service. */
   readonly hostname?: string;
 }
 
@@ -18,22 +18,28 @@ export interface FoundService extends ServicePlace {
   readonly pid: number;
 }
 
-/** The default of k0s run by root. */
+/** The paths that k0s uses by default if root runs it. */
 export const DEFAULT_PLACE = {
   statusSocket: '/run/k0s/status.sock',
   dataDirectory: '/var/lib/k0s',
 } as const;
 
-/** Every trusted process, none older than `than`, whose command line looks like k0s; only its status socket proves it. */
+/**
+ * Returns every trusted process whose command line looks like k0s. Only an answer on its status socket proves that it
+ * is k0s. With `than`, older processes are left out.
+ */
 export function findServices(than?: ProcessId): FoundService[] {
-  // A process that has ended meanwhile passes; it has no command line any more.
+  // A process that has ended in the meantime is not excluded here, but it has no command line any more.
   const isOldEnough = (pid: number): boolean =>
     than === undefined || !processes.isOlder(processes.findProcess(pid) ?? than, than);
   const pids = processes.allPids().filter(isOldEnough);
   return pids.flatMap((pid) => describeProcess(pid) ?? []);
 }
 
-/** The arguments come last: reading those of a foreign process may take gigabytes, or never end. */
+/**
+ * Describes the process if it is k0s. The arguments are read only from a trusted process: those of another one may have
+ * gigabytes, or never end.
+ */
 function describeProcess(pid: number): FoundService | undefined {
   const args =
     whyForeign(pid) === undefined ? readServiceArguments(processes.argumentsOf(pid)) : undefined;
@@ -55,23 +61,30 @@ function describeProcess(pid: number): FoundService | undefined {
   });
 }
 
-/** `original`, or a later child of its parent, that was started from `path`, whatever file is there now. */
+/**
+ * Returns the process `original`, or a later child of the same parent, if it was started from `path`. The file at that
+ * path may be another one by now.
+ */
 export function findService(path: string, original: Omit<ProcessId, 'pid'>): ProcessId | undefined {
   const { parent } = original;
   for (const pid of processes.childrenOf(parent) ?? processes.allPids()) {
     const process = processes.findProcess(pid);
     if (process?.parent !== parent || processes.isOlder(process, original)) continue;
-    // Anybody's orphan is a child of PID 1, and chooses its arguments. So is the `k0s api` of a k0s that was killed.
+    // Orphaned processes of any user become children of PID 1, and their user chooses their arguments. A `k0s api`
+    // whose k0s was killed becomes one, too.
     if (whyForeign(pid) !== undefined || !processes.wasStartedFrom(pid, path)) continue;
     if (processes.argumentsOf(pid).some(isRole)) return process;
   }
   return undefined;
 }
 
-/** k0s takes `server` for `controller`. */
+/** k0s treats `server` as `controller`. */
 const isRole = (word = ''): boolean => ['controller', 'server', 'worker'].includes(word);
 
-/** Undefined where this is no `<program> controller|server|worker …`, run directly or as a script by its interpreter. */
+/**
+ * Returns undefined unless this is `<program> controller|server|worker …`, run directly or as a script by its
+ * interpreter.
+ */
 export function readServiceArguments(argv: readonly string[]) {
   const at = [1, 2].find((index) => isRole(argv[index]));
   if (at === undefined) return undefined;
@@ -80,14 +93,14 @@ export function readServiceArguments(argv: readonly string[]) {
   const disabled = valuesOf(rest, ['--disable-components']).flatMap((list) => list.split(','));
   return defined({
     isController: argv[at] !== 'worker',
-    /** Components that are switched off. */
+    /** The components that are switched off. */
     disabled: disabled.length > 0 ? disabled : undefined,
-    /** As given: both may be relative to the process's working directory. */
+    /** The paths as they are given: both may be relative to the working directory of the process. */
     statusSocket: valueOf(rest, ['--status-socket']),
     dataDirectory: valueOf(rest, ['--data-dir', '-d']),
-    /** Worker profile. */
+    /** The name of the worker profile. */
     profile: valueOf(rest, ['--profile']),
-    /** Name that the kubelet was told to register under. */
+    /** The name under which the kubelet registers. */
     hostnameOverride: valueOf(kubeletArguments, ['--hostname-override']),
   });
 }
@@ -98,12 +111,12 @@ function wordsIn(text: string): string[] {
   return quoted.map(([word]) => word.replaceAll(/["']/g, ''));
 }
 
-/** The last one wins; an empty value is none. */
+/** Returns the last value of the flag; undefined if it is empty. */
 export function valueOf(argv: readonly string[], names: readonly string[]): string | undefined {
   return valuesOf(argv, names).at(-1) || undefined;
 }
 
-/** In either form: `--flag value` and `--flag=value`. */
+/** Returns all values of the flag, from both forms: `--flag value` and `--flag=value`. */
 function valuesOf(argv: readonly string[], names: readonly string[]): string[] {
   return argv.flatMap((word, index) => {
     const name = names.find((candidate) => word === candidate || word.startsWith(`${candidate}=`));

@@ -1,4 +1,4 @@
-/** Says what the kubelet of a new version would refuse about this host, before the node is drained. */
+/** Finds out before the node is drained why the kubelet of a new version would refuse to start on this host. */
 import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { join } from 'node:path';
@@ -8,18 +8,18 @@ import { cgroupV1Refusal } from '../../versions/k0s-rules.ts';
 import { ageAt, findProcess } from './processes.ts';
 import { whyForeign as whyForeignProcess } from './trusted-process.ts';
 
-/** Where the files of the host lie; a test has folders of its own. */
+/** Where the files of the host are, and what is known about its processes. Tests use directories of their own. */
 export interface Ground {
   readonly dataDirectory: string;
-  /** True: the owner of the host says that a kubelet may start on cgroup v1, whatever its configuration says. */
+  /** True if the owner of the host says that a kubelet may start on cgroup v1, whatever its configuration says. */
   readonly allowed?: boolean;
-  /** The version of k0s that runs the kubelet; undefined if it is not known. */
+  /** The version of k0s that runs the kubelet. Undefined if it is not known. */
   readonly running?: string | undefined;
   readonly proc?: string;
-  /** Why a process cannot be the kubelet of this host; undefined when it can. */
+  /** Returns why a process cannot be the kubelet of this host; undefined if it can. */
   readonly whyForeign?: (pid: number) => string | undefined;
   readonly isOnCgroupV1?: () => boolean;
-  /** Milliseconds since the process started. */
+  /** Returns the milliseconds since the process started. */
   readonly ageOf?: (pid: number) => number | undefined;
 }
 
@@ -28,13 +28,16 @@ interface Kubelet {
   readonly words: readonly string[];
 }
 
-/** Of tmpfs, on which the controllers of cgroup v1 are mounted. */
+/** The file system type of tmpfs, on which the controllers of cgroup v1 are mounted. */
 const TMPFS = 0x01021994;
 
-/** A kubelet that refuses its host ends within a second. */
+/** A kubelet that refuses its host ends within a second. One that has run for this long has accepted it. */
 const PROVEN_MS = 30_000;
 
-/** Only for k0s: on hosts of kubeadm a script asks the same. Undefined where k0s runs no kubelet, as on most controllers. */
+/**
+ * Returns why the kubelet of the new version would not start. Only for k0s: on hosts of kubeadm a script checks this.
+ * Returns undefined if k0s runs no kubelet, as on most controllers.
+ */
 export function groundVeto(command: SignalCommand, ground: Ground): string | undefined {
   if (command.kind !== 'k0supdate') return undefined;
   const refusal = cgroupV1Refusal(command.version);
@@ -42,8 +45,8 @@ export function groundVeto(command: SignalCommand, ground: Ground): string | und
 }
 
 /**
- * What the agent announces, so that the leader knows before it starts a plan. Undefined on cgroup v2, where k0s runs no kubelet, and
- * where the configuration of the kubelet cannot be read.
+ * Returns what the agent announces, so that the leader knows it before it starts a plan. Returns undefined on cgroup
+ * v2, if k0s runs no kubelet, and if the kubelet's configuration cannot be read.
  */
 export function cgroupV1Of(ground: Ground): AgentPresence['cgroupV1'] {
   const { isOnCgroupV1 = hasCgroupV1 } = ground;
@@ -58,12 +61,15 @@ function hasCgroupV1(): boolean {
   try {
     return statfsSync('/sys/fs/cgroup').type === TMPFS;
   } catch {
-    // No kubelet runs where this folder is missing.
+    // If this directory is missing, no kubelet runs here.
     return false;
   }
 }
 
-/** The kubelet that k0s has started. The command line of a foreign process is not read: it may take gigabytes, or never end. */
+/**
+ * Returns the kubelet that k0s started. The command line of an untrusted process is not read: it may have gigabytes, or
+ * never end.
+ */
 function findKubelet({
   dataDirectory,
   proc = '/proc',
@@ -78,7 +84,7 @@ function findKubelet({
   return undefined;
 }
 
-/** A kubelet that would refuse the host, and runs here all the same, was allowed to. */
+/** Returns true if the kubelet would refuse this host by default but runs here: then it was allowed to. */
 function provesIt({ pid }: Kubelet, { running, ageOf = ageOfProcess }: Ground): boolean {
   if (running === undefined || cgroupV1Refusal(running) === undefined) return false;
   return (ageOf(pid) ?? 0) >= PROVEN_MS;
@@ -89,7 +95,10 @@ function ageOfProcess(pid: number): number | undefined {
   return process && ageAt(process, uptime());
 }
 
-/** Of flags and files the last one counts: first `--config`, then the files of `--config-dir` by their names, then the flag. */
+/**
+ * Returns the value that the kubelet uses, which is the last one: first `--config`, then the files of `--config-dir` in
+ * the order of their names, then the flag.
+ */
 function configured(words: readonly string[]): AgentPresence['cgroupV1'] {
   const flag = lastOf(words, 'fail-cgroupv1');
   if (flag !== undefined) return isFalse(flag) ? 'allowed' : 'refused';
@@ -97,13 +106,13 @@ function configured(words: readonly string[]): AgentPresence['cgroupV1'] {
   const folder = lastOf(words, 'config-dir');
   const files = [...(config === undefined ? [] : [config]), ...dropInsOf(folder)];
   const texts = files.map(textOf);
-  // Nobody knows what a file says that cannot be read.
+  // If a file cannot be read, its value is unknown.
   if (texts.includes(undefined)) return undefined;
   const said = texts.flatMap((text) => saidIn(text ?? '') ?? []);
   return said.at(-1) === 'false' ? 'allowed' : 'refused';
 }
 
-/** The value of the last `--name=value` or `--name value`. */
+/** Returns the value of the last `--name=value` or `--name value`. */
 function lastOf(words: readonly string[], name: string): string | undefined {
   return words
     .flatMap((word, index) => {
@@ -113,12 +122,12 @@ function lastOf(words: readonly string[], name: string): string | undefined {
     .at(-1);
 }
 
-/** As the flags of Go write it. */
+/** Returns true for the texts that Go accepts as false. */
 function isFalse(text: string): boolean {
   return ['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(text);
 }
 
-/** The kubelet reads the files that end with `.conf`, also those of folders, sorted by name. */
+/** Returns the files that end with `.conf`, sorted by name, also from subdirectories, as the kubelet reads them. */
 function dropInsOf(folder: string | undefined): string[] {
   if (folder === undefined || !existsSync(folder)) return [];
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -127,12 +136,12 @@ function dropInsOf(folder: string | undefined): string[] {
     .map((name) => join(folder, name));
 }
 
-/** k0s writes its file as YAML or JSON; a drop-in may have quotes as well. */
+/** Returns the value in a configuration file. k0s writes YAML or JSON; in a drop-in the value may be quoted. */
 function saidIn(text: string): string | undefined {
   return /(?:^|[{,])[ \t]*["']?failCgroupV1["']?: *(true|false)\b/m.exec(text)?.[1];
 }
 
-/** Undefined if it cannot be read, as when the process has ended. */
+/** Returns undefined if the file cannot be read, for example because the process has ended. */
 function textOf(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');

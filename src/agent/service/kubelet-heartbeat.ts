@@ -1,4 +1,4 @@
-/** Tells whether the node's Ready condition is from after the restart, or a leftover of the kubelet before it. */
+/** Finds out whether the node's Ready condition was written after the restart, or by the kubelet before it. */
 import { kubeletVersionOf, type Node, readyCondition } from '../../kube/resources.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
@@ -10,13 +10,16 @@ import type { ProcessId, ServiceFacts } from './host.ts';
 
 export interface KubeletHeartbeatParts extends Pick<Tools, 'clock' | 'log'> {
   readonly maintenance: Pick<Maintenance, 'readNode'>;
-  /** Milliseconds since the process started; any number when unknown. */
+  /** Returns the milliseconds since the process started. If that is not known, any number may be returned. */
   readonly ageOf: (process: ProcessId) => Promise<number>;
   /** The object with the signals. */
   readonly object: { readonly newest: Node | undefined };
 }
 
-/** Answers empty when no new process is watched, and without a Ready condition. */
+/**
+ * Returns a function that finds the facts about the Ready condition. They are empty if no new process is being watched,
+ * and if the node has no Ready condition.
+ */
 export function kubeletHeartbeat({
   clock,
   log,
@@ -24,7 +27,7 @@ export function kubeletHeartbeat({
   ageOf,
   object,
 }: KubeletHeartbeatParts) {
-  /** Steady milliseconds since the API server first answered with a heartbeat from before the restart. */
+  /** When the API server first answered with a heartbeat from before the restart, in steady milliseconds. */
   let staleSince: number | undefined;
   let logged = '';
   const settled = (facts: OwnNodeFacts): OwnNodeFacts => {
@@ -36,11 +39,14 @@ export function kubeletHeartbeat({
     if (logged !== message) log.info(message, { reason });
     logged = message;
   };
-  /** Steady milliseconds. The order of the restart would be too early: the old kubelet reports until its end. */
+  /**
+   * Returns when the new process started, in steady milliseconds. The time of the restart request would be too early,
+   * because the old kubelet sends heartbeats until it ends.
+   */
   const startOf = async (journal: UpdateJournal, now: number): Promise<number> => {
     const { fresh: process, since = Infinity, restartedAt = -Infinity } = journal;
     const startedAt = process === undefined ? restartedAt : now - (await ageOf(process));
-    // A start outside of order and first answer is from a clock that counts otherwise.
+    // A start before the request or after the first answer comes from a clock that counts differently.
     return startedAt > restartedAt && startedAt <= since ? startedAt : restartedAt;
   };
   return async (
@@ -52,10 +58,12 @@ export function kubeletHeartbeat({
     if (journal.phase !== 'soaking') return settled({});
     const now = steady();
     const { newest } = object;
-    // In today's wall clock: if it was set meanwhile, so was the kubelet's.
+    // The start by the wall clock as it is set now. If that clock was set in the meantime, the kubelet's clock was,
+    // too.
     const startedAt = clock.now() - (now - (await startOf(journal, now)));
     try {
-      // A worker that does not answer may wait for the API server.
+      // A worker that does not answer may be waiting for the API server. Then the Node is read from the API server,
+      // which also shows whether that one answers.
       const known = running && newest && isFresh(newest, journal, startedAt) ? newest : undefined;
       const seen = known ?? (await maintenance.readNode(stop));
       const ready = readyCondition(seen);
@@ -67,24 +75,29 @@ export function kubeletHeartbeat({
       logOnce('cannot read the heartbeat of the kubelet', messageOf(error));
       return { staleMs: 0 };
     }
-    // After a kubelet ends, Ready stays true for the `node-monitor-grace-period` (40 to 50 s). A kubelet that starts writes its
-    // conditions at once. Its lease would prove less: it is renewed before the kubelet has asked its container runtime.
+    // After a kubelet ends, Ready stays True for the `node-monitor-grace-period` (40 to 50 s). A kubelet that starts
+    // writes its conditions at once. Its Lease would prove less, because it is renewed before the kubelet has connected
+    // to its container runtime.
     staleSince ??= now;
     logOnce('waiting for the kubelet', 'no heartbeat since the restart');
     return { staleMs: now - staleSince };
   };
 }
 
-/** A condition without a heartbeat time, which no kubelet writes, counts as fresh. */
+/**
+ * Returns true if the condition is from after the restart. A condition without a heartbeat time, which no kubelet
+ * writes, counts as fresh.
+ */
 function isFresh(node: Node, { work }: UpdateJournal, startedAt: number): boolean {
   const ready = readyCondition(node);
   if (ready === undefined) return false;
   if (!ready.lastHeartbeatTime) return true;
-  // Heartbeats have whole seconds: in that of the start, a kubelet of the old version is the one before.
+  // Heartbeats have whole seconds. If the heartbeat is from the second of the start and the kubelet has the old
+  // version, it is from the kubelet before the restart.
   const heard = Date.parse(ready.lastHeartbeatTime);
   const second = Math.floor(startedAt / 1000) * 1000;
   const old = kubernetesPartOf(work.from);
-  // Both versions may have the same kubelet.
+  // The old and the new version of k0s may have the same kubelet version.
   const isOld =
     kubeletVersionOf(node) === old && old !== kubernetesPartOf(work.signal.command.version);
   return heard > second || (heard === second && !isOld);

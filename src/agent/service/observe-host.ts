@@ -1,4 +1,4 @@
-/** Gathers the facts of the host, anew for every decision. */
+/** Gathers the facts about the host, again for each decision. */
 import { messageOf } from '../../util/errors.ts';
 import { defined } from '../../util/json.ts';
 import {
@@ -19,12 +19,12 @@ import { ownAgentOf } from './worker-profile.ts';
 
 export interface HostPlace {
   readonly places: Pick<ServicePlaces, 'current' | 'search'>;
-  /** Absolute path of the binary; undefined to take the file that the running service executes. */
+  /** The absolute path of the binary. If it is undefined, the file that the running service executes is taken. */
   readonly binary: string | undefined;
   readonly paths?: Pick<StatePaths, 'ownAgent'>;
 }
 
-/** Phases whose restart needs the process of the service. */
+/** In these phases the restart needs the process of the service. */
 const SEARCHING: readonly UpdatePhase[] = ['swapped', 'swappedBack'];
 
 export async function observeHost(
@@ -40,7 +40,7 @@ export async function observeHost(
     if (binary !== undefined) await fileTrust.assertReplaceable(binary);
     const current = binary !== undefined && executes(pid, binary);
     const own = await ownAgentOf(answer, places.current, paths?.ownAgent);
-    // Of a process that ended meanwhile nothing can be said.
+    // If the process has ended in the meantime, nothing is known about it.
     if (!isSameProcess(findProcess(pid), process))
       throw new Error(`PID ${pid} ended while it was examined`);
     return defined({ running: { version, process, current }, service: process, binary, ...own });
@@ -52,7 +52,10 @@ export async function observeHost(
   }
 }
 
-/** If the known socket does not answer, the service may have been restarted with another one. */
+/**
+ * Asks the known status socket. If it does not answer, the service may have been restarted with another one, so the
+ * service is searched once more.
+ */
 async function askKnownPlace(
   places: HostPlace['places'],
   binary?: string,
@@ -68,7 +71,10 @@ async function askKnownPlace(
   }
 }
 
-/** The service's process when it does not answer: one that the journal knows, else a search if a restart needs it. */
+/**
+ * Returns the process of a service that does not answer: one that the journal knows, or else the result of a search if
+ * a restart needs it.
+ */
 function findUnresponsiveService(journal?: UpdateJournal): ProcessId | undefined {
   for (const known of [journal?.fresh, journal?.process, journal?.work.original]) {
     const process = known && findProcess(known.pid);
@@ -77,11 +83,15 @@ function findUnresponsiveService(journal?: UpdateJournal): ProcessId | undefined
   return journal && SEARCHING.includes(journal.phase) ? searchService(journal.work) : undefined;
 }
 
-/** The service's process, responsive or not. Expensive: reads the whole process table. */
+/**
+ * Returns the process of the service, whether it answers or not. This is expensive, because it reads the whole process
+ * table.
+ */
 export function searchService({ binary, original }: Work): ProcessId | undefined {
   const found = findService(binary, original);
   if (found || findProcess(original.parent) !== undefined) return found;
-  // A service manager may have replaced the supervisor together with the service: then only the command line is left.
+  // A service manager may have replaced the supervisor together with the service. Then only the command line identifies
+  // the service.
   for (const { pid } of findServices()) if (wasStartedFrom(pid, binary)) return findProcess(pid);
   return undefined;
 }

@@ -1,4 +1,4 @@
-/** Restarts a service that OpenRC supervises. Finds its name from the supervisor, else from the init scripts. */
+/** Restarts a service that OpenRC supervises. Finds its name from the supervisor, or else from the init scripts. */
 import { constants } from 'node:fs';
 import { open, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -12,7 +12,7 @@ import type { ServiceManager } from './service-manager.ts';
 import { whyForeign } from './trusted-process.ts';
 
 const SUPERVISOR = 'supervise-daemon';
-/** A directory for each service, with a file for each value that OpenRC keeps of it. */
+/** In this directory OpenRC keeps a subdirectory for each service, with a file for each of its values. */
 const OPTIONS = '/run/openrc/options';
 const MOST_BYTES = 4_096;
 
@@ -29,9 +29,10 @@ export function openRc(
       const isAlive = isSameProcess(findProcess(process.pid), process);
       return {
         title: `OpenRC service ${name}`,
-        // While the supervisor waits between two processes, `rc-service restart` fails: it finds the service running.
+        // While the supervisor waits between two processes, `rc-service restart` fails because it finds the service
+        // running.
         isRestarting: !isAlive && supervised !== undefined,
-        // Without --nodeps services that need this one stop too, and the agent may be one of them.
+        // Without --nodeps, services that need this one stop, too, and the agent may be one of them.
         restart: async () => await commands.start('rc-service', '--nodeps', name, 'restart'),
         account: async () => await accountOf(join(options, name), process.parent),
       };
@@ -39,7 +40,10 @@ export function openRc(
   };
 }
 
-/** The supervisor keeps its count of restarts in a file, and the paths of the log on its command line. */
+/**
+ * Returns what the supervisor knows. It keeps its count of restarts in a file, and the paths of the log on its command
+ * line.
+ */
 async function accountOf(options: string, supervisor: number): Promise<SupervisorAccount> {
   const count = Number(await readFile(join(options, 'start_count'), 'utf8').catch(() => ''));
   const args = whyForeign(supervisor) === undefined ? argumentsOf(supervisor) : [];
@@ -52,7 +56,7 @@ async function accountOf(options: string, supervisor: number): Promise<Superviso
   };
 }
 
-/** After the supervisor has given up, only the init script names the binary. */
+/** Returns the name of the service. After the supervisor has given up, only the init script names the binary. */
 async function serviceFor(
   { parent }: ProcessId,
   binary: string,
@@ -63,7 +67,7 @@ async function serviceFor(
   if (isSupervised) return undefined;
   for (const name of await readdir(initScripts).catch(() => [])) {
     const script = await readFile(join(initScripts, name), 'utf8').catch(() => '');
-    // Whole words: `/usr/bin/k0s` does not match `/usr/bin/k0s-old`.
+    // Only whole words are compared, so that `/usr/bin/k0s` does not match `/usr/bin/k0s-old`.
     const words = script.split(/[\s"'=;]+/).filter((word) => word.startsWith('/'));
     if (script.includes(SUPERVISOR) && (await leadTo(binary, words))) return name;
   }
@@ -71,14 +75,14 @@ async function serviceFor(
 }
 
 function serviceUnder(supervisor: number): string | undefined {
-  // Its PID may have gone to another process since.
+  // Another process may have the PID of the supervisor by now.
   if (whyForeign(supervisor) !== undefined) return undefined;
   const [program = '', name] = argumentsOf(supervisor);
   if (basename(program) !== SUPERVISOR) return undefined;
   return variableOf(supervisor, 'RC_SVCNAME') ?? name;
 }
 
-/** Of a log that only root can write, or put a link in the place of; none otherwise. */
+/** Returns the last lines of the log. Returns none unless only root can write the log, or replace it by a link. */
 async function lastLines(path: string | undefined): Promise<string[]> {
   if (path === undefined) return [];
   try {

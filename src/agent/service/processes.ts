@@ -1,14 +1,15 @@
-/** Reads the process table: which process has a PID, which file it executes, and which one is the service. */
+/** Reads the process table: which process has a PID, which file it executes, and which process is older. */
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
 import { ifPossible } from '../../util/errors.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
 
-/** The process with this PID; undefined when there is none, or only a zombie. */
+/** Returns the process with this PID; undefined if there is none, or only a zombie. */
 export function findProcess(pid: number): ProcessId | undefined {
   const text = kernelText(`/proc/${pid}/stat`);
   if (text === '') return undefined;
-  // proc_pid_stat(5): the name in parentheses may hold anything, so fields are counted from the last one: 3 is next.
+  // See proc_pid_stat(5): the name in parentheses may contain anything, so fields are counted from the last
+  // parenthesis. The next one is field 3.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const state = fields[0] ?? 'X';
   const parent = fields[1];
@@ -17,20 +18,23 @@ export function findProcess(pid: number): ProcessId | undefined {
   return { pid, started: `${bootId()}/${ticks}`, parent: Number(parent) };
 }
 
-/** Milliseconds since the process started, by the system's uptime, which in a container may be the host's. */
+/**
+ * Returns the milliseconds since the process started. It uses the system's uptime, which in a container may be that of
+ * the host.
+ */
 export async function ageOf({ started }: ProcessId): Promise<number> {
   const uptime = await readFile('/proc/uptime', 'utf8').catch(() => '');
   return ageAt({ started }, Number(uptime.split(' ')[0]));
 }
 
-/** The same at this uptime of the system, in seconds. */
+/** Returns the milliseconds since the process started, if the system's uptime is `uptimeSeconds`. */
 export function ageAt({ started }: Pick<ProcessId, 'started'>, uptimeSeconds: number): number {
   const ticks = started.split('/')[1];
-  // /proc shows ticks of 10 ms, whatever the kernel counts in.
+  // /proc counts in ticks of 10 ms, whatever the kernel uses.
   return 1000 * uptimeSeconds - 10 * Number(ticks);
 }
 
-/** False also when one of them is from before the last boot. */
+/** Returns true if the process is older. Returns false if one of them is from before the last boot. */
 export function isOlder(
   process: Pick<ProcessId, 'started'>,
   than: Pick<ProcessId, 'started'>,
@@ -40,18 +44,21 @@ export function isOlder(
   return boot === otherBoot && Number(ticks) < Number(otherTicks);
 }
 
-/** Path of the file that a process executes, even if the file was replaced; undefined when unreadable. */
+/**
+ * Returns the path of the file that a process executes, even if the file was replaced. Returns undefined if it cannot
+ * be read.
+ */
 export function executableOf(pid: number): string | undefined {
   return linkOf(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, '');
 }
 
-/** True when the process executes the file that is at `path` now; for a script only the path is compared. */
+/** Returns true if the process executes the file that is at `path` now. For a script only the path is compared. */
 export function executes(pid: number, path: string): boolean {
   const running = identityOf(`/proc/${pid}/exe`);
   return (running !== undefined && running === identityOf(path)) || scriptOf(pid) === path;
 }
 
-/** Whatever file is there now. */
+/** Returns true if the process was started from `path`. The file at that path may be another one by now. */
 export function wasStartedFrom(pid: number, path: string): boolean {
   return executableOf(pid) === path || scriptOf(pid) === path;
 }
@@ -62,18 +69,24 @@ export function allPids(): number[] {
     .map(Number);
 }
 
-/** Program and arguments; empty for a process that is gone, and for a kernel thread. Those of a foreign one may never end. */
+/**
+ * Returns the program and its arguments. They are empty for a process that has ended, and for a kernel thread. Do not
+ * call this for an untrusted process: its arguments may never end.
+ */
 export function argumentsOf(pid: number): string[] {
   return stringsIn(`/proc/${pid}/cmdline`);
 }
 
-/** A variable of the environment that the process was started with; undefined also when unreadable. */
+/**
+ * Returns a variable of the environment that the process was started with; undefined also if the environment cannot be
+ * read.
+ */
 export function variableOf(pid: number, name: string): string | undefined {
   const entry = stringsIn(`/proc/${pid}/environ`).find((text) => text.startsWith(`${name}=`));
   return entry?.slice(name.length + 1);
 }
 
-/** From proc_pid_task_children(5); undefined when the kernel does not have it. */
+/** Returns the children as in proc_pid_task_children(5); undefined if the kernel does not support that. */
 export function childrenOf(parent: number): number[] | undefined {
   return ifPossible(() =>
     readdirSync(`/proc/${parent}/task`)
@@ -82,24 +95,24 @@ export function childrenOf(parent: number): number[] | undefined {
   );
 }
 
-/** The kernel runs `#!` files as `interpreter path arguments`. */
+/** Returns the script that a process executes. The kernel runs `#!` files as `interpreter path arguments`. */
 function scriptOf(pid: number): string | undefined {
   return argumentsOf(pid)[1];
 }
 
-/** Each one ends with a NUL. */
+/** Returns the strings of a file in which each string ends with a NUL. */
 function stringsIn(path: string): string[] {
   return kernelText(path).split('\0').slice(0, -1);
 }
 
-/** True if one of the paths is the file itself or a symbolic link to it. */
+/** Returns true if one of the paths is the file itself or a symbolic link to it. */
 export async function leadTo(file: string, paths: Iterable<string>): Promise<boolean> {
   for (const path of paths)
     if (path === file || (await realpath(path).catch(() => undefined)) === file) return true;
   return false;
 }
 
-/** Device and number of a file or directory; a link counts as its target. */
+/** Returns the device and the inode number of a file or directory. A link counts as its target. */
 export function identityOf(path: string): string | undefined {
   return ifPossible(() => {
     const { dev, ino } = statSync(path, { bigint: true });
@@ -107,7 +120,7 @@ export function identityOf(path: string): string | undefined {
   });
 }
 
-/** Start times count from the boot and could repeat without its id. */
+/** Returns the id of this boot. Start times are counted from the boot, so without the id they could repeat. */
 export function bootId(): string {
   boot ??= kernelText('/proc/sys/kernel/random/boot_id').trim();
   return boot;
@@ -115,7 +128,10 @@ export function bootId(): string {
 
 let boot: string | undefined;
 
-/** What the kernel alone answers, at once: a promise for each of a host's processes takes ten times as long. Empty: gone. */
+/**
+ * Returns the text of a file that the kernel provides without waiting; empty if it is gone. It is synchronous, because
+ * a promise for each process of a host takes ten times as long.
+ */
 export function kernelText(path: string): string {
   return ifPossible(() => readFileSync(path, 'utf8')) ?? '';
 }
@@ -124,12 +140,12 @@ export function linkOf(path: string): string | undefined {
   return ifPossible(() => readlinkSync(path));
 }
 
-/** Signals the process unless it is gone; a process that reuses its PID is left alone. */
+/** Signals the process unless it has ended. A process that reuses its PID is not signalled. */
 export function endProcess(target: ProcessId, how: 'SIGTERM' | 'SIGKILL'): void {
   if (isSameProcess(findProcess(target.pid), target)) sendSignal(target.pid, how);
 }
 
-/** A process that is gone already is fine; a negative number is a process group. */
+/** Sends a signal. It does not matter if the process has ended already. A negative number is a process group. */
 export function sendSignal(pid: number, how: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(pid, how);

@@ -1,15 +1,22 @@
-/** Decides whether a version runs: seen from outside after a restart, for the soak time, on a node that is Ready. */
+/**
+ * Decides whether a version is proven to run: after a restart it is observed for the soak time, on a node that is
+ * Ready.
+ */
 import { formatDuration } from '../../util/duration.ts';
 import type { UpdateJournal } from '../journal.ts';
 import type { OwnNodeFacts, Times, UpdateInput } from '../step-input.ts';
 import { rollBack, type Step } from '../steps/step.ts';
 import { isSameProcess, type ProcessId, type RunningService } from './host.ts';
 
-/** The old version must run again, or be reported as failed, within 90 s of the verdict on the new one. */
+/**
+ * The old version must run again, or be reported as failed, within 90 s after the new version was judged as failed.
+ * This leaves some time for the rest.
+ */
 const ROLL_BACK_MS = 80_000;
-/** A worker asks the API server before it answers, and needs up to 45 s to find that a connection to it is dead. */
+/** A worker asks the API server before it answers, and needs up to 45 s to notice that its connection to it is dead. */
 const UNRESPONSIVE_MS = 60_000;
 
+/** Returns the next step after a restart with the new binary, until the new version answers for the first time. */
 export function afterRestart(input: UpdateInput): Step {
   const { journal, host, now } = input;
   const { running } = host;
@@ -25,7 +32,10 @@ export function afterRestart(input: UpdateInput): Step {
   );
 }
 
-/** The new process has shown the wanted version once, and must keep running. */
+/**
+ * Returns the next step after the new process has answered with the wanted version. It must keep running for the soak
+ * time.
+ */
 export function soak(input: UpdateInput): Step {
   const { journal, host, node, now } = input;
   const { soakMs, readyTimeoutMs } = timesOf(input);
@@ -50,7 +60,7 @@ export function soak(input: UpdateInput): Step {
     : { kind: 'report', status: 'UnCordoning' };
 }
 
-/** After a restart with the old binary: how it ended, or the next step. */
+/** Returns the next step after a restart with the old binary, or how the roll-back ended. */
 export function proveOld(input: UpdateInput): 'runs' | 'too late' | Step {
   if (runsOld(input)) return 'runs';
   const { journal, now } = input;
@@ -64,12 +74,18 @@ export function proveOld(input: UpdateInput): 'runs' | 'too late' | Step {
   return { kind: 'await-service', until };
 }
 
-/** Another process than before, with the wanted version; for a forced update, with the file at the target path. */
+/**
+ * Returns true if another process than before runs the wanted version. For a forced update it must run the file at the
+ * target path.
+ */
 export function runsNew({ journal, host: { running } }: UpdateInput): boolean {
   return running !== undefined && isWanted(running, journal) && isOther(running, journal);
 }
 
-/** Where k0s's own agent restarted the service, too. A restart of ours may have been ordered, which ends it soon. */
+/**
+ * Returns the step that watches a process which k0s's own agent may have started. If the agent ordered a restart too,
+ * that one ends this process soon, so it waits first.
+ */
 export function watchOther(input: UpdateInput): Step | undefined {
   const { journal, now } = input;
   const process = startedByOther(input);
@@ -78,17 +94,20 @@ export function watchOther(input: UpdateInput): Step | undefined {
   return now < until ? { kind: 'await-service', until } : { kind: 'soak', process };
 }
 
-/** While the agent was down, k0s's own one may have reported the wanted version as the end: that is not rolled back. */
+/**
+ * Returns the step that watches the process which k0s's own agent started while the agent was down. That one may have
+ * reported the wanted version as the end, so it is not rolled back.
+ */
 export function rewatch(input: UpdateInput): Step | undefined {
   const { ownAgent, exits } = input.host;
   const process = startedByOther(input);
-  // Exits that were seen are a crash loop.
+  // If the agent saw processes end, this is a crash loop, and nothing else restarted the service.
   return process && ownAgent !== false && exits === undefined
     ? { kind: 'soak', process }
     : undefined;
 }
 
-/** The process with the wanted version, if k0s's own agent may have started it. */
+/** Returns the process with the wanted version if k0s's own agent may have started it. */
 function startedByOther({
   beside = 'replace',
   journal,
@@ -99,18 +118,21 @@ function startedByOther({
   return isSameProcess(running.process, journal.work.original) ? undefined : running.process;
 }
 
-/** A process that was told to end may still answer: it proves nothing. */
+/** Returns true if the old version runs. A process that was told to end may still answer, so it proves nothing. */
 export function runsOld({ journal, host: { running } }: UpdateInput): boolean {
   if (running === undefined || isSameProcess(running.process, journal.process)) return false;
   return running.current && running.version === journal.work.from;
 }
 
-/** True while the process lives that the last restart ends. */
+/** Returns true while the process lives that the last restart should end. */
 export function isStillThere({ journal, host }: UpdateInput): boolean {
   return isSameProcess(host.service, journal.process);
 }
 
-/** A stale heartbeat counts only while the API server answers: without it, no kubelet could have been heard. */
+/**
+ * Returns when the node must be Ready, in steady milliseconds. A stale heartbeat counts only while the API server
+ * answers, because otherwise no kubelet could send one.
+ */
 function readyDeadline(
   { isReady, staleMs }: OwnNodeFacts,
   began: number,
@@ -121,7 +143,7 @@ function readyDeadline(
   return isReady === false ? began + readyTimeoutMs : began;
 }
 
-/** What is wrong with the watched process; undefined while it lives and its answers stay the same. */
+/** Returns what is wrong with the watched process; undefined while it lives and its answers stay the same. */
 function changeOf({ journal, host: { running, service } }: UpdateInput): string | undefined {
   const { fresh, work } = journal;
   const { version } = work.signal.command;
@@ -133,7 +155,10 @@ function changeOf({ journal, host: { running, service } }: UpdateInput): string 
     : `the new process reports version ${running.version} instead of ${version}`;
 }
 
-/** The file at the path runs, in the wanted version; a forced update may bring any version, as with the original. */
+/**
+ * Returns true if the file at the path runs in the wanted version. A forced update may bring any version, as with the
+ * original agent.
+ */
 function isWanted({ version, current }: RunningService, journal: UpdateJournal): boolean {
   return current && (isForced(journal) || version === journal.work.signal.command.version);
 }
@@ -146,7 +171,7 @@ function isOther({ process }: RunningService, { process: ended, work }: UpdateJo
   return !isSameProcess(process, ended) && !isSameProcess(process, work.original);
 }
 
-/** A signal's policy overrides the flags. */
+/** Returns the times of the flags with those of the signal's policy, which override them. */
 function timesOf({ times, journal }: UpdateInput): Times {
   return { ...times, ...journal.work.policy };
 }

@@ -1,19 +1,24 @@
-/** A service manager: it starts the service of this host, and can restart it. */
+/** Defines a service manager, which starts the service of this host and can restart it. */
 import type { SupervisorAccount } from './crash-story.ts';
 import type { ProcessId } from './host.ts';
 
 export interface ManagedService {
-  /** For people, such as `systemd unit k0sworker.service`. */
+  /** Names the service for people, such as `systemd unit k0sworker.service`. */
   readonly title: string;
-  /** True when the manager already runs another process of the service, or starts one soon: then no restart is needed. */
+  /**
+   * True if the manager already runs another process of the service, or will soon start one. Then no restart is needed.
+   */
   readonly isRestarting: boolean;
-  /** Orders the restart without waiting for the process to end; rejects with the manager's error. */
+  /** Requests the restart without waiting for the process to end. Rejects with the manager's error. */
   restart(): Promise<void>;
-  /** What it knows of the service since `since` (wall-clock milliseconds). */
+  /** Returns what the manager knows about the service since `since`, in milliseconds since the Unix epoch. */
   account(since: number): Promise<SupervisorAccount>;
 }
 
 export interface ServiceManager {
-  /** The service that `process` is, or was; undefined when another manager runs it. `binary` is the file that it executes. */
+  /**
+   * Returns the service that runs `process`, or ran it before. Returns undefined if another manager runs it. `binary`
+   * is the file that the process executes.
+   */
   find(process: ProcessId, binary: string): Promise<ManagedService | undefined>;
 }

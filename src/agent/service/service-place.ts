@@ -1,4 +1,7 @@
-/** Finds status socket and data directory of the service: from flags, else from the running service, else the defaults. */
+/**
+ * Finds the status socket and the data directory of the service: from flags, or else from the running service, or else
+ * the defaults.
+ */
 import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { sameJson } from '../../util/json.ts';
@@ -7,7 +10,7 @@ import { DEFAULT_PLACE, type FoundService, type ServicePlace } from './find-serv
 import type { ProcessId } from './host.ts';
 import type { ServiceStatus } from './status-socket.ts';
 
-/** From flags: they override what is found. */
+/** The values of flags. They override what is found. */
 export type PlaceFlags = Partial<
   Pick<ServicePlace, 'statusSocket' | 'dataDirectory' | 'hostnameOverride'>
 >;
@@ -26,18 +29,22 @@ export type ServicePlaces = ReturnType<typeof servicePlaces>;
 
 export function servicePlaces({ flags, findServices, askStatus, clock, log }: PlaceParts) {
   const listeners = new Set<() => void>();
-  /** The last place that a service proved. */
+  /** The last place at which a service has proven that it is k0s. */
   let fallback: ServicePlace = { ...DEFAULT_PLACE, ...flags };
   let place = fallback;
   let isFound = false;
   let logged = '';
   let searchedAt = Number.NEGATIVE_INFINITY;
-  /** What is not proven only looks like the service, for example while it starts. */
+  /**
+   * Returns the service that was found, and whether it is proven. An unproven process only looks like the service, for
+   * example while it starts.
+   */
   const findOne = async (ended?: ProcessId) => {
     const candidates = findServices(ended).filter(
       (it) => (flags.statusSocket ?? it.statusSocket) === it.statusSocket,
     );
-    // Only the service answers on its socket with its own PID. A worker's asks the API server first, old ones for all Nodes.
+    // Only the service itself answers on its socket with its own PID. A worker asks the API server before it answers,
+    // and old versions ask for all Nodes, so a known service is not asked again.
     const [first, ...rest] = candidates;
     const isKnown =
       isFound && rest.length === 0 && sameJson({ ...first, ...flags, pid: undefined }, fallback);
@@ -55,7 +62,6 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
     const several = `several processes may be the service (PIDs ${pids}): flags and defaults apply`;
     return { isProven, why: `${several}; choose one with --status-socket` };
   };
-  /** Searches those not older than `ended`, at most once a second. Without a result the last proven place counts. Never rejects. */
   const search = async (ended?: ProcessId): Promise<ServicePlace> => {
     const now = clock.monotonic();
     if (now - searchedAt < PAUSE_MS) return place;
@@ -66,7 +72,8 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
       why: messageOf(error),
     });
     const { found, isProven, why } = await findOne(ended).catch(failed);
-    // Without proof, a place that was proven before counts: anybody may start a process that looks like the service.
+    // Without proof, a place that was proven before is used, because anybody may start a process that looks like the
+    // service.
     const next = found && (isProven || !isFound) ? { ...found, ...flags } : fallback;
     const hasChanged = !sameJson(next, place);
     if (isProven && found) {
@@ -74,7 +81,7 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
       isFound = true;
     }
     place = next;
-    // Once, not after each search.
+    // A search is logged only if its result has changed.
     const text = JSON.stringify([place, why]);
     if (text !== logged) log.info('place of the service', { ...place, why });
     logged = text;
@@ -82,17 +89,14 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
     return next;
   };
   return {
-    /** The result of the last search; before the first one, flags and defaults. */
     get current(): ServicePlace {
       return place;
     },
     search,
-    /** Calls `listener` after each change of `current`; the returned function unsubscribes. */
     onChange(listener: () => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    /** Searches until `stop` aborts, more often while no service is found: nothing signals that one has started. */
     async keepSearching(stop: AbortSignal): Promise<void> {
       while (!stop.aborted) {
         await search();

@@ -1,4 +1,4 @@
-/** Restarts the service through its service manager, else with SIGTERM. */
+/** Restarts the service through its service manager, or else with SIGTERM. */
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import type { SupervisorAccount } from './crash-story.ts';
@@ -23,9 +23,8 @@ export function serviceRestarter(managers: readonly ServiceManager[], log: Logge
     return undefined;
   };
   return {
-    /** Does not wait for the end of `process`, which ran last. May be repeated; rejects when nothing can restart. */
     async restart(process: ProcessId, binary: string): Promise<void> {
-      // Also where the process is gone: a manager that has given up starts the service again.
+      // The process may have ended already: a manager that gave up on the service starts it again.
       const service = await find(process, binary);
       if (service?.isRestarting) return;
       if (service === undefined) return terminate(process, log);
@@ -38,7 +37,6 @@ export function serviceRestarter(managers: readonly ServiceManager[], log: Logge
         terminate(process, log);
       }
     },
-    /** Undefined if no service manager knows the service, or does not answer. */
     async account(
       process: ProcessId,
       binary: string,
@@ -52,7 +50,9 @@ export function serviceRestarter(managers: readonly ServiceManager[], log: Logge
   };
 }
 
-/** An unknown supervisor starts the service again by itself, while it lives. */
+/**
+ * Sends SIGTERM. A supervisor that is not known starts the service again by itself, as long as the supervisor lives.
+ */
 function terminate(process: ProcessId, log: Logger): void {
   const { pid, parent } = process;
   if (isSameProcess(findProcess(pid), process)) {

@@ -1,4 +1,4 @@
-/** Waits for the status socket, and reads it: the service answers with its version, PID and role. */
+/** Waits for the status socket and reads it: the service answers with its version, PID and role. */
 import { existsSync, watch } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { basename, dirname } from 'node:path';
@@ -10,18 +10,18 @@ import { defined, isRecord, isText } from '../../util/json.ts';
 export interface ServiceStatus {
   readonly version: string;
   readonly pid: number;
-  /** `controller` or `worker`; absent when it does not say. */
+  /** The role is `controller` or `worker`. Absent if the service does not say it. */
   readonly role?: string;
-  /** True when pods run on this host; absent when it does not say. */
+  /** True if pods run on this host. Absent if the service does not say it. */
   readonly workloads?: boolean;
-  /** `spec.api.address` of a controller's configuration. */
+  /** The value of `spec.api.address` in a controller's configuration. */
   readonly apiAddress?: string;
 }
 
-/** Limit for an answer; a real one has about 2 KiB. */
+/** An answer may have at most this many bytes. A real one has about 2 KiB. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/** Asks once; rejects when no valid answer comes within `timeoutMs`. */
+/** Asks once. Rejects if no valid answer comes within `timeoutMs`. */
 export async function askStatus(socketPath: string, timeoutMs: number): Promise<ServiceStatus> {
   const signal = AbortSignal.timeout(timeoutMs);
   const asked = {
@@ -51,20 +51,23 @@ export async function askStatus(socketPath: string, timeoutMs: number): Promise<
     version,
     pid: pid as number,
     role: isText(role) ? role : undefined,
-    // A single node runs workloads too, whatever its Workloads says.
+    // A single node also runs workloads, whatever its member Workloads says.
     workloads: typeof Workloads === 'boolean' ? Workloads || SingleNode === true : undefined,
     apiAddress: isText(apiAddress) ? apiAddress : undefined,
   });
 }
 
-/** Calls `listener` when the file comes, until it is unsubscribed. Undefined: ask, it is there or cannot be watched. */
+/**
+ * Calls `listener` when the socket appears. The returned function unsubscribes. Returns undefined if the socket is
+ * there already or cannot be watched for; then the caller must poll.
+ */
 export function watchForSocket(socket: string, listener: () => void): (() => void) | undefined {
   const watcher = ifPossible(() => watch(dirname(socket)));
   watcher?.on('error', listener);
   watcher?.on('change', (_, name) => {
     if (name === basename(socket)) listener();
   });
-  // After the watch began: no change is missed.
+  // This check comes after the watch began, so that no change is missed.
   if (watcher && !existsSync(socket)) return () => watcher.close();
   watcher?.close();
   return undefined;

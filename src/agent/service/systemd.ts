@@ -1,4 +1,4 @@
-/** Restarts a service that systemd runs. Finds its unit from the process, else from the binary. */
+/** Restarts a service that systemd runs. Finds its unit from the process, or else from the binary. */
 import type { Commands } from './commands.ts';
 import type { SupervisorAccount } from './crash-story.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
@@ -9,7 +9,7 @@ type Unit = ReturnType<typeof parseUnits>[number];
 
 const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart,StateChangeTimestampMonotonic';
 
-/** A file that is started as k0s: by the unit, or by its shell or interpreter. */
+/** Matches a file that is started as k0s by the unit, or by its shell or interpreter. */
 const STARTED_AS_K0S = /(\/[^\s;"']+)(?: -\S+)* (?:controller|server|worker)\s/g;
 
 export function systemd(commands: Commands, cgroupOf = cgroupNow): ServiceManager {
@@ -33,7 +33,10 @@ export function systemd(commands: Commands, cgroupOf = cgroupNow): ServiceManage
   };
 }
 
-/** A cgroup also holds children of the service: the unit must name the process, or its shell and the binary. */
+/**
+ * Returns the unit of a living process. The cgroup also contains children of the service, so the unit must name the
+ * process, or its shell and the binary.
+ */
 async function unitOf(
   { pid, parent }: ProcessId,
   binary: string,
@@ -49,29 +52,35 @@ async function unitOf(
     : undefined;
 }
 
-/** After the process is gone, the unit is found by the file that it starts, as what: others may use that file, too. */
+/**
+ * Returns the unit of a process that has ended: the unit that ran last, or one that starts the file as k0s. Other units
+ * may use the same file for something else.
+ */
 async function unitFor(
   binary: string,
   { ask }: Commands,
   last: string | undefined,
 ): Promise<Unit | undefined> {
   const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, '*.service'));
-  // A unit for another role may be left, and was never started, or failed long ago.
+  // An older unit for another role may exist that was never started or failed long ago, so the newest one comes first.
   const newestFirst = units.toSorted((a, b) => b.changedAt - a.changedAt);
-  // A script need not name the file.
+  // The last unit is accepted without a match, because the script that it starts need not name the file.
   for (const unit of newestFirst)
     if (unit.id === last || (await names(unit, STARTED_AS_K0S, binary))) return unit;
   return undefined;
 }
 
-/** Not `start`, which waits for a pending RestartSec. systemd does it even where KillMode ends the agent, too. */
+/**
+ * Restarts the unit. `restart` is used because `start` waits for a pending RestartSec. systemd completes it even if
+ * KillMode ends the agent, too.
+ */
 async function restart({ id, activeState }: Unit, { ask }: Commands): Promise<void> {
   if (activeState === 'failed') await ask('systemctl', 'reset-failed', id);
-  // The agent itself checks whether the service is back.
+  // With --no-block the command does not wait. The agent itself checks whether the service is back.
   await ask('systemctl', 'restart', '--no-block', id);
 }
 
-/** systemd counts its own restarts from 0 after each restart by order. */
+/** Returns what systemd knows. It counts its own restarts from 0 after each requested restart. */
 async function accountOf(
   { id }: Unit,
   since: number,
@@ -86,7 +95,7 @@ async function accountOf(
   ];
   const [shown, log] = await Promise.all([
     ask('systemctl', 'show', '--property=NRestarts,ExecMainCode,ExecMainStatus', id),
-    // Only lines of its own processes: `--unit` would add those of systemd.
+    // The query selects lines of the service's own processes: `--unit` would add those of systemd.
     ask('journalctl', ...query, `_SYSTEMD_UNIT=${id}`).catch(() => ''),
   ]);
   const fields = fieldsOf(shown);
@@ -97,7 +106,10 @@ async function accountOf(
   };
 }
 
-/** From `systemctl show`: CLD_EXITED of waitid(2) comes with a code, the other ends with a signal; 0 while it runs. */
+/**
+ * Returns how the main process ended, from `systemctl show`. The code CLD_EXITED of waitid(2) comes with an exit code,
+ * other codes with a signal. The code is 0 while the process runs.
+ */
 function endOf(fields: ReadonlyMap<string, string>): string | undefined {
   const code = Number(fields.get('ExecMainCode'));
   const status = fields.get('ExecMainStatus');
@@ -110,7 +122,10 @@ async function names({ execStart }: Unit, pattern: RegExp, binary: string): Prom
   return await leadTo(binary, paths);
 }
 
-/** The innermost unit in proc_pid_cgroup(5): from systemd's own hierarchy with cgroups v1, else from that of v2. */
+/**
+ * Returns the innermost unit in proc_pid_cgroup(5): from systemd's own hierarchy with cgroup v1, or else from that of
+ * cgroup v2.
+ */
 export function unitNameIn(cgroup: string): string | undefined {
   const lines = cgroup.split('\n');
   const own = [
@@ -123,7 +138,7 @@ export function unitNameIn(cgroup: string): string | undefined {
   return units.find((unit) => unit !== undefined);
 }
 
-/** Blocks of `Key=value` lines, with an empty line between units. The main PID is 0 when none runs. */
+/** Parses blocks of `Key=value` lines, with an empty line between units. */
 export function parseUnits(text: string) {
   return text.split(/\n\n+/).flatMap((block) => {
     const fields = fieldsOf(block);

@@ -1,4 +1,4 @@
-/** Asks a status socket that only root, or the user of the agent, can have made. */
+/** Asks a status socket that only root, or the user of the agent, can have created. */
 import { assertTrustedPath } from '../state/trusted-path.ts';
 import { readServiceArguments } from './find-services.ts';
 import { isSameProcess, type ProcessId } from './host.ts';
@@ -8,19 +8,25 @@ import { whyForeign } from './trusted-process.ts';
 
 export interface TrustedAnswer extends ServiceStatus {
   readonly process: ProcessId;
-  /** True when the command line of a controller leaves k0s's own agent on. */
+  /** True if the command line of a controller leaves k0s's own agent on. */
   readonly ownAgent?: boolean;
   /** The worker profile that a worker was started with. */
   readonly profile?: string;
 }
 
-/** A worker's first answer takes a second (the service builds a client for it), and more on a busy machine. */
+/**
+ * The first answer of a worker takes a second, because the service creates a client for it, and longer on a busy
+ * machine.
+ */
 export const STATUS_TIMEOUT_MS = 5_000;
 
-/** Of a worker whose command line names no profile. */
+/** A worker whose command line names no profile has this one. */
 const DEFAULT_PROFILE = 'default';
 
-/** Rejects unless socket and process are trusted, and this is a `controller` or `worker`, or started from `binary`. */
+/**
+ * Rejects unless the socket and the process are trusted. The process must be a `controller` or `worker`, or be started
+ * from `binary`.
+ */
 export async function askService(
   socket: string,
   timeoutMs: number,

@@ -1,4 +1,6 @@
-/** Finds out whether the k0s process on this host runs its own agent: from its command line, or from its worker profile. */
+/**
+ * Finds out whether the k0s process on this host runs its own agent: from its command line, or from its worker profile.
+ */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { heedsSwitch, leavesAgentOn } from '../../signal/own-agent.ts';
@@ -13,22 +15,28 @@ import type { TrustedAnswer } from './trusted-service.ts';
 
 export type OwnAgentFacts = Pick<ServiceFacts, 'ownAgent' | 'ownAgentDoubt'>;
 
-/** k0s writes the profile that it starts a worker with into this file of its data directory, before its status socket answers. */
+/** k0s writes its worker profile into this file of its data directory before its status socket answers. */
 const PROFILE_FILE = 'worker-profile.yaml';
 
-/** A worker with node-local load balancing writes its profile a second time while it starts. k0s may change it half a minute later. */
+/**
+ * A worker with node-local load balancing writes its profile a second time while it starts. A later change of the file
+ * comes from the cluster, half a minute later at the earliest.
+ */
 const START_MS = 5_000;
 
-/** What was found out about the last process: it stays true for as long as the process lives. */
+/** What was found out about the last process. It stays true for as long as that process lives. */
 interface Known {
-  /** Boot id and start time of the process. */
+  /** The boot id and the start time of the process. */
   readonly started: string;
   readonly ownAgent: boolean;
 }
 
 let known: Known | undefined;
 
-/** Empty for a service that is not k0s. `record` is a file that keeps the answer when the agent restarts. Never rejects. */
+/**
+ * Returns whether k0s runs its own agent, or why that is not known. Returns an empty object if the service is not k0s.
+ * `record` is the path of a file that keeps the answer when the agent restarts. Never rejects.
+ */
 export async function ownAgentOf(
   answer: TrustedAnswer,
   { statusSocket, dataDirectory }: ServicePlace,
@@ -37,7 +45,7 @@ export async function ownAgentOf(
   const { profile, version, process } = answer;
   if (answer.ownAgent !== undefined) return { ownAgent: answer.ownAgent };
   if (profile === undefined) return {};
-  // Before that release, a worker's own agent cannot be switched off.
+  // In earlier releases a worker's own agent cannot be switched off.
   if (parseVersion(version) !== undefined && !heedsSwitch(version)) return { ownAgent: true };
   if (known?.started !== process.started) known = await recordedIn(record);
   if (known?.started === process.started) return { ownAgent: known.ownAgent };
@@ -49,7 +57,7 @@ export async function ownAgentOf(
       return doubt(`${path} has changed since k0s was started`);
     const ownAgent = leavesAgentOn(data);
     known = { started: process.started, ownAgent };
-    // A full disk costs only the memory.
+    // If the disk is full, the answer is only not remembered.
     if (record !== undefined)
       await writeDurably(record, `${JSON.stringify(known)}\n`).catch(() => undefined);
     return { ownAgent };
@@ -58,7 +66,7 @@ export async function ownAgentOf(
   }
 }
 
-/** Undefined for a file that is missing or damaged. */
+/** Returns undefined if the file is missing or damaged. */
 async function recordedIn(record: string | undefined): Promise<Known | undefined> {
   if (record === undefined) return undefined;
   const found = parseJson(await readFile(record, 'utf8').catch(() => undefined));
@@ -75,12 +83,14 @@ function doubt(reason: string): OwnAgentFacts {
   };
 }
 
-/** The data of the ConfigMap that k0s read. Throws if the file is not about the profile of the command line. */
+/**
+ * Returns the data of the ConfigMap that k0s read. Throws if the file is about another profile than the command line.
+ */
 async function profileIn(
   text: string,
   profile: string,
 ): Promise<Readonly<Record<string, unknown>>> {
-  // Loaded only here: agents rest for months, and the parser takes memory.
+  // The parser is loaded only here: agents are idle for months, and the parser takes memory.
   const { parseForeignYaml } = await import('../../util/yaml.ts');
   const [stored] = parseForeignYaml(text, (why) => {
     throw new Error(`${PROFILE_FILE} cannot be read: ${why}`);
@@ -92,14 +102,17 @@ async function profileIn(
   return data;
 }
 
-/** Such a worker watches its profile, and writes each change into the file. */
+/** Returns true if the worker watches its profile, and writes each change into the file. */
 function isRewritten({ nodeLocalLoadBalancing }: Readonly<Record<string, unknown>>): boolean {
   const balancing =
     typeof nodeLocalLoadBalancing === 'string' ? parseJson(nodeLocalLoadBalancing) : undefined;
   return isRecord(balancing) && balancing['enabled'] === true;
 }
 
-/** k0s makes its status socket just after it has read the profile. */
+/**
+ * Returns true if the file was written after k0s started. k0s creates its status socket just after it has read the
+ * profile.
+ */
 async function isNewer(path: string, statusSocket: string): Promise<boolean> {
   const [file, socket] = await Promise.all([stat(path), stat(statusSocket)]);
   return file.mtimeMs > socket.mtimeMs + START_MS;
