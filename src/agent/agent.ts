@@ -1,4 +1,4 @@
-/** The agent's loop: observe the object and the host, decide, save the journal, act, save the journal. */
+/** Runs the agent's loop: observe the object and the host, decide, save the journal, act, save the journal. */
 import { annotated, type KubeObject } from '../kube/resources.ts';
 import { isConflict, isRefusal, StatusError } from '../kube/status-error.ts';
 import { decodeReport, encodeReport, type SignalData } from '../signal/annotations.ts';
@@ -20,41 +20,53 @@ import type { StepInput } from './step-input.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 import { journalAfter, journalBefore, resumed, withObservedStatus } from './transitions.ts';
 
-/** One agent follows one object with one journal: a host with two objects runs two agents. */
+/** One agent follows one object with one journal. A host with two objects runs two agents. */
 export interface AgentParts extends ObserverParts, Pick<CrashReportParts, 'accountOf'> {
   readonly loadJournal: () => Promise<Journal>;
   /** Resolves once the journal is on the disk. */
   readonly saveJournal: (journal: Journal) => Promise<void>;
-  /** Rejects only when `abort` aborts. */
+  /** Carries out a step. Rejects only when `abort` aborts. */
   readonly perform: (
     step: Step,
     journal: ActiveJournal,
     abort: AbortSignal,
   ) => Promise<StepOutcome>;
-  /** Called when nothing is left to do: after the start, and after each signal. */
+  /** Is called when there is nothing left to do: after the start, and after each signal. */
   readonly onRest?: () => void;
-  /** Calls `listener` when the service's missing socket comes; undefined when it is there, or cannot be watched for. */
+  /**
+   * Calls `listener` when the missing socket of the service appears. Returns undefined if the socket exists already, or
+   * cannot be watched for.
+   */
   readonly watchForSocket?: (listener: () => void) => (() => void) | undefined;
   readonly random: () => number;
 }
 
-/** Polled, because nothing signals that a service answers whose socket is there. */
+/** The agent polls, because nothing signals that a service with an existing socket begins to answer. */
 const FAST_POLL_MS = 40;
-/** Milliseconds: the service may start with another socket than the one that is watched for, or end at once. */
+/**
+ * The agent polls at this interval in milliseconds while it watches for the socket, because the service may also start
+ * with another socket, or end at once.
+ */
 const NO_SOCKET_POLL_MS = 250;
 const SLOW_POLL_MS = 1_000;
-/** Polled, because the leader's lease is not watched. */
+/** The agent polls, because it does not watch the leader's Lease. */
 const LEADER_POLL_MS = 5_000;
-/** How long a roll-back waits until its own report is written. */
+/** A roll-back waits at most this long for its own report to be written. */
 const BEFORE_ROLL_BACK_MS = 5_000;
-/** How long a roll-back waits, after a start of the agent, until the object is read. */
+/** After a start of the agent a roll-back waits at most this long for the object to be read. */
 const READ_WITHIN_MS = 10_000;
-/** Short: an API server that restarts with its node is back within seconds, and the next node waits for the report. */
+/**
+ * The pauses are short, because an API server that restarts with its node is back within seconds, and the next node
+ * waits for the report.
+ */
 const RETRY = { base: 50, cap: 2_000 };
-/** A refusal lasts until something changes on the server, except just after its start. */
+/**
+ * The pauses grow longer after a refusal, which lasts until something changes on the server, except just after the
+ * server's start.
+ */
 const REFUSED_RETRY = { base: 50, cap: 60_000 };
 
-/** Steps that may take minutes and are useless once the signal is over. */
+/** These steps may take minutes and are useless once the signal has ended. */
 const LONG_STEPS: readonly Step['kind'][] = [
   'download',
   'trial-run',
@@ -62,7 +74,10 @@ const LONG_STEPS: readonly Step['kind'][] = [
   'fetch-bundle',
 ];
 
-/** `service`: until the service may answer, looked for often. */
+/**
+ * A number is in milliseconds, and undefined waits without a limit. `service` polls at short intervals until the
+ * service answers.
+ */
 type Pause = number | 'service' | undefined;
 
 type AwaitStep = Extract<Step, { kind: `await-${string}` }>;
@@ -81,12 +96,12 @@ export class Agent {
   #refusals = 0;
   readonly #shouldLog: (text: string) => boolean;
   #isUnheard = false;
-  /** The signal that was left to k0s's own agent last. */
+  /** The `created` of the last signal that was left to k0s's own agent. */
   #left: SignalData['created'] | undefined;
   #awaited: AwaitStep['kind'] | undefined;
   #isResting = false;
   readonly #reportCrashes: CrashReporter;
-  /** Waits for the socket of a service that starts. */
+  /** Waits for the socket of a service that is starting. */
   #socket: { readonly came: Promise<'came'>; readonly unwatch: () => void } | undefined;
 
   constructor(parts: AgentParts) {
@@ -98,12 +113,12 @@ export class Agent {
     this.#shouldLog = sparingly(parts.clock);
   }
 
-  /** Works until `stop` aborts; rejects only when the journal cannot be read. */
+  /** Works until `stop` aborts. Rejects only if the journal cannot be read. */
   async run(stop: AbortSignal): Promise<void> {
     const { object, log, clock } = this.#parts;
     this.#journal = resumed(await this.#parts.loadJournal(), this.#now());
     if (this.#journal.phase !== 'idle') log.info('resuming', { phase: this.#journal.phase });
-    // Not awaited: the API server may run on this host, and need the restart that the agent is about to do.
+    // This is not awaited: the API server may run on this host, and need the restart that the agent is about to order.
     void object.follow(stop);
     while (!stop.aborted) {
       const { version } = object;
@@ -116,7 +131,9 @@ export class Agent {
     await this.#parts.prefetcher?.stop();
   }
 
-  /** The watch goes on while the agent looks, which takes long on a busy machine. */
+  /**
+   * Waits for the service. The watch continues while the agent observes the host, which takes long on a busy machine.
+   */
   async #pauseForService(version: number, stop: AbortSignal): Promise<void> {
     const { object, clock, watchForSocket } = this.#parts;
     if (this.#socket === undefined) {
@@ -138,7 +155,10 @@ export class Agent {
     this.#socket = undefined;
   }
 
-  /** One decision and its step; returns the milliseconds to pause unless the object changes, undefined for no limit. */
+  /**
+   * Makes one decision and carries out its step. Returns the pause until the next decision, which ends early if the
+   * object changes.
+   */
   async #turn(stop: AbortSignal): Promise<Pause> {
     const { newest } = this.#parts.object;
     const signal = this.#observer.signalFor(this.#journal);
@@ -153,7 +173,7 @@ export class Agent {
     await this.#parts.prefetcher?.stop();
     this.#journal = withObservedStatus(this.#journal, signal, this.#now());
     const gathered = await this.#observer.gather(this.#journal, () => this.#now(), stop);
-    // Read the time again: an unresponsive service takes seconds to ask.
+    // The time is read again, because a request to an unresponsive service takes seconds.
     const unread = newest === undefined ? { unreadUntil: this.#startedAt + READ_WITHIN_MS } : {};
     const input = { ...gathered, ...unread, now: this.#now(), isUnheard: this.#isUnheard };
     const step = await this.#withStory(nextStep(input), input);
@@ -163,10 +183,10 @@ export class Agent {
       if (this.#left !== created)
         this.#parts.log.warn("standing aside for k0s's own agent", { created, reason });
       this.#left = created;
-      // How k0s was started is not watched.
+      // The agent polls, because nothing signals that k0s was started without its own agent.
       if (this.#journal.phase === 'idle') return LEADER_POLL_MS;
     }
-    // k0s's own agent may have gone on with the signal while this one was down.
+    // While this agent was down, k0s's own agent may have continued with the signal.
     const isRisky =
       step.kind === 'download' || (step.kind === 'swap' && this.#journal.phase === 'kept');
     const isBlind = isRisky && this.#parts.beside !== 'replace';
@@ -179,7 +199,7 @@ export class Agent {
     this.#awaited = undefined;
     const before = this.#journal;
     await this.#save(journalBefore(step, before, this.#now()));
-    // It would be refused: a kubelet that starts writes the Node in the same moment.
+    // The API server would refuse this version of the object: a kubelet that starts writes the Node at the same moment.
     if (step.kind === 'report' && this.#parts.object.newest !== newest) return 0;
     if (step.kind !== 'report') await this.#act(step, stop);
     else if (newest !== undefined && signal !== undefined) await this.#report(step, newest, signal);
@@ -189,7 +209,7 @@ export class Agent {
     return this.#journal === before ? FAST_POLL_MS : 0;
   }
 
-  /** Why the new version is rolled back, with what its supervisor knows of its end. */
+  /** Adds to the reason of a roll-back what the supervisor knows about the end of the new version. */
   async #withStory(step: Step, { host: { exits = 0 }, now }: StepInput): Promise<Step> {
     const journal = this.#journal;
     if (step.kind !== 'roll-back' || (journal.phase !== 'restarted' && journal.phase !== 'soaking'))
@@ -199,7 +219,7 @@ export class Agent {
     return { ...step, reason: withCrashStory(step.reason, exits, account, ms) };
   }
 
-  /** Milliseconds until the next observation; a wait without a deadline is logged once. */
+  /** Returns the pause until the next observation. A wait without a deadline is logged once. */
   #await(step: AwaitStep, { host, node, now }: StepInput): Pause {
     const isNew = this.#awaited !== step.kind;
     this.#awaited = step.kind;
@@ -217,7 +237,7 @@ export class Agent {
       if (isNew) this.#parts.log.warn('waiting for the service', { reason: host.problem });
       return SLOW_POLL_MS;
     }
-    // A process that is only watched need not be polled as often as one that is waited for.
+    // A process that is only being watched is polled less often than one that has yet to answer.
     return this.#journal.phase === 'soaking' ? Math.min(SLOW_POLL_MS, step.until - now) : 'service';
   }
 
@@ -227,7 +247,8 @@ export class Agent {
     if (before.phase === 'idle') return;
     if (this.#failures === 0) log.info('step', { step: step.kind, phase: before.phase });
     using watch = this.#cancelWhenSuperseded(step, stop);
-    // First: after a crash in between, what is left or over is not begun again. On a full disk the step makes room for that.
+    // The signal is remembered first: after a crash in between, what is ended or left to another agent is not started
+    // again. If the disk is full, the step itself makes room, so this failure does not matter.
     await unlessError(isDiskFull)(this.#remember(step, before));
     const outcome = await perform(step, before, watch.abort);
     await this.#remember(step, before);
@@ -235,7 +256,8 @@ export class Agent {
     if (!outcome.ok && this.#journal === before)
       throw outcome.error instanceof StatusError ? outcome.error : new Error(outcome.reason);
     if (!outcome.ok) log.error('the step failed', { step: step.kind, reason: outcome.reason });
-    // These steps write the Node, which may be this very object: without a refresh the next report would conflict.
+    // These steps write the Node, which may be the agent's own object. Without a refresh the next report would
+    // conflict.
     if (step.kind === 'cordon-and-drain' || step.kind === 'uncordon') await object.refresh();
   }
 
@@ -250,7 +272,7 @@ export class Agent {
       const deadlineMs = step.status === 'RollingBack' ? BEFORE_ROLL_BACK_MS : undefined;
       await object.write(withReport(newest, signal, step, after, clock.now()), deadlineMs);
     } catch (error) {
-      // The write may have arrived all the same: the next decision needs the object as it is now.
+      // The write may have succeeded without an answer, so the next decision needs the object as it is now.
       if (step.status !== 'RollingBack' || isConflict(error)) await object.refresh();
       throw error;
     }
@@ -263,13 +285,15 @@ export class Agent {
     await this.#save(after);
   }
 
-  /** Once: the clock in the reason goes on. The first status replaces it. */
+  /**
+   * Reports once why the agent waits. The reason contains the time, so it is not updated. The first status replaces it.
+   */
   async #reportWait(newest: KubeObject, { created }: SignalData, reason: string): Promise<void> {
     if (decodeReport(newest.metadata.annotations, created) !== undefined) return;
     await this.#parts.object.write(annotated(newest, encodeReport({ created, reason })));
   }
 
-  /** A signal that was cancelled or replaced may come again. */
+  /** Remembers the end of a signal, because a signal that was cancelled or replaced may come again. */
   async #remember({ kind }: Step, { work }: ActiveJournal): Promise<void> {
     const { object, finished } = this.#parts;
     const status = object.newest && this.#observer.signalFor(IDLE);
@@ -279,7 +303,7 @@ export class Agent {
     if (isOver && (end === 'left' || isFinal(end))) await finished?.add(work.signal, end);
   }
 
-  /** Aborts a long step as soon as its signal is over or replaced. */
+  /** Aborts a long step as soon as its signal has ended or is replaced. */
   #cancelWhenSuperseded({ kind }: Step, stop: AbortSignal): Disposable & { abort: AbortSignal } {
     if (!LONG_STEPS.includes(kind)) return { abort: stop, [Symbol.dispose]: () => undefined };
     const own = new AbortController();
@@ -302,7 +326,7 @@ export class Agent {
     this.#journal = journal;
   }
 
-  /** Retries at once after a conflict, otherwise with backoff. */
+  /** Returns the pause after a failure: none after the first conflict, otherwise a backoff. */
   #failed(error: unknown, stop: AbortSignal): number {
     if (stop.aborted) return 0;
     const { log } = this.#parts;
@@ -323,7 +347,10 @@ export class Agent {
     return backoffDelay(failures, { ...RETRY, random });
   }
 
-  /** Steady milliseconds: the wall clock at the start, then without jumps, so that no deadline jumps. */
+  /**
+   * Returns the steady time in milliseconds: the wall clock at the start, continued by the monotonic clock, so that no
+   * deadline jumps.
+   */
   #now(): number {
     return this.#epoch + this.#parts.clock.monotonic();
   }

@@ -26,7 +26,7 @@ export async function readFlagsFile(path: string): Promise<string[]> {
   }
 }
 
-/** Returns no argument for a comment, an empty line, and a switch that is `false`. */
+/** Returns no argument for a comment, for an empty line, and for a switch that is `false`. */
 function argumentsIn(line: string, number: number): string[] {
   const text = line.replace(/(^|\s)#.*/, '').trim();
   if (text === '') return [];

@@ -5,17 +5,20 @@ import { usageError } from '../util/errors.ts';
 interface Flag {
   /** Names the value in the help text. A flag without it is a switch, which is off unless it is given. */
   readonly value?: string;
-  /** The value of a flag that is not given. */
+  /** The value that applies if the flag is not given. */
   readonly preset?: string;
-  /** The preset in another unit, for people. */
+  /** The preset in another unit, for the help text. */
   readonly inWords?: string;
-  /** For the help text: what holds for a flag that is not given, where it has no preset or an empty one. */
+  /** Says in the help text what applies if the flag is not given and has no preset, or an empty one. */
   readonly otherwise?: string;
-  /** For the help text: what the flag does. */
+  /** Says in the help text what the flag does. */
   readonly description?: string;
 }
 
-/** In the order of the help text. 6 h and 60 s are the original's limits; it has no size limit, and no limit for a restart. */
+/**
+ * The flags are in the order of the help text. 6 h and 60 s are the limits of the original agent; it has no size limit,
+ * and no limit for a restart.
+ */
 const FLAGS = {
   object: {
     value: 'kind',
@@ -171,11 +174,13 @@ interface WithPreset {
 interface WithValue {
   readonly value: string;
 }
-/** A string where the flag has a preset, a string or undefined where it takes a value, else a boolean. */
+/**
+ * The value is a string if the flag has a preset, a string or undefined if it takes a value, and otherwise a boolean.
+ */
 type ValueWithoutPreset<F> = F extends WithValue ? string | undefined : boolean;
 type ValueOf<F> = F extends WithPreset ? string : ValueWithoutPreset<F>;
 
-/** What a command line says for each flag, as text: nothing is checked yet. */
+/** The value of each flag on the command line, as text. No value has been validated yet. */
 export type FlagValues = { readonly [Name in keyof Flags]: ValueOf<Flags[Name]> } & {
   readonly help?: boolean;
 };
@@ -219,7 +224,7 @@ const LINES = ROWS.map((row) => {
   return `  ${titleOf(row).padEnd(WIDEST)} ${explanationOf(flag)}`;
 });
 
-/** What `refit agent --help` prints. */
+/** The text that `refit agent --help` prints. */
 export const AGENT_HELP = `Usage: refit agent [options]
 
 Upgrades the node it runs on when its Node or ControlNode carries a signal.

@@ -1,4 +1,4 @@
-/** What an agent knows of its host, and the tools that it works with. */
+/** Defines what an agent knows about its host, and the tools that it uses. */
 import type { KubeClient } from '../kube/client.ts';
 import type { Tools } from '../util/tools.ts';
 import type { LeaseDelegation } from './maintenance/lease-delegation.ts';
@@ -19,5 +19,5 @@ export interface HostParts extends Tools {
   readonly version: string;
 }
 
-/** REFIT_ROOT of the scripts: only tests set it. */
+/** The value of REFIT_ROOT, a directory that replaces `/`. Only tests set it. */
 export const ROOT = process.env['REFIT_ROOT'] ?? '';

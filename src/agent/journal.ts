@@ -1,4 +1,4 @@
-/** The agent's memory: which signal it works on, and how far it got. */
+/** Defines the agent's memory: which signal it works on, and how far it got. */
 import type { AgentPolicy, AgentReport, SignalData } from '../signal/annotations.ts';
 import type { ProcessId } from './service/host.ts';
 
@@ -27,19 +27,19 @@ export type UpdatePhase =
   | 'restartedBack'
   | 'failed';
 
-/** One signal: two with equal members are the same signal. */
+/** Identifies a signal: two signals with equal members are the same. */
 export type SignalKey = Omit<SignalData, 'status'>;
 
-/** An airgapupdate: it needs no facts about the host. */
+/** The work of an airgapupdate or a kubeadmupdate, which needs no facts about the service. */
 export interface BundleWork {
   readonly signal: SignalKey;
-  /** Kept here because no API server may answer while the service is down. */
+  /** The policy is kept here because no API server may answer while the service is down. */
   readonly policy?: AgentPolicy;
 }
 
-/** A k0supdate, with what the agent found when it took the signal up. */
+/** The work of a k0supdate, with what the agent found when it started. */
 export interface Work extends BundleWork {
-  /** Absolute path of the binary to replace. */
+  /** The absolute path of the binary to replace. */
   readonly binary: string;
   readonly from: string;
   readonly original: ProcessId;
@@ -48,37 +48,43 @@ export interface Work extends BundleWork {
 export interface Failure extends Pick<AgentReport, 'late' | 'refused'> {
   readonly status: 'FailedDownload' | 'Failed';
   readonly reason: string;
-  /** False when the roll-back did not work, or nobody knows: the service may restart at any time. */
+  /** False if the roll-back did not succeed, or its result is not known: the service may restart at any time. */
   readonly rolledBack?: false;
 }
 
 interface Progress {
   readonly failure?: Failure | undefined;
-  /** Current status on the object, and when it was entered (steady milliseconds). */
+  /** The current status on the object, and when it was entered, in steady milliseconds. */
   readonly entered?: { readonly status: string; readonly at: number };
-  /** Milliseconds spent in each earlier status. */
+  /** The milliseconds that the upgrade spent in each earlier status. */
   readonly spent: Readonly<Record<string, number>>;
 }
 
 export interface UpdateJournal extends Progress {
   readonly phase: UpdatePhase;
   readonly work: Work;
-  /** Process that the last restart ends. */
+  /** The process that the last restart should end. */
   readonly process?: ProcessId | undefined;
-  /** Process of the wanted version, while the agent watches it. */
+  /** The process of the wanted version, while the agent watches it. */
   readonly fresh?: ProcessId | undefined;
-  /** Start of the last restart, or of the watch over `fresh` (steady milliseconds). */
+  /** When the last restart began, or when the agent began to watch `fresh`, in steady milliseconds. */
   readonly since?: number;
-  /** When the last restart was ordered (steady milliseconds); a restarted agent does not reset it. */
+  /** When the last restart was ordered, in steady milliseconds. A restart of the agent does not change it. */
   readonly restartedAt?: number;
-  /** The agent's own cordon and drain, if any. `undone`: uncordoned. `stuck`: not uncordoned when the failure was reported. */
+  /**
+   * The state of the agent's own cordon and drain, if there is one. `undone` means uncordoned. `stuck` means that the
+   * node was still cordoned when the failure was reported.
+   */
   readonly drain?: 'started' | 'done' | 'undone' | 'stuck';
-  /** True when it was taken up at Cordoning, after its journal was lost. */
+  /** True if the agent started at the status Cordoning, because its journal was lost. */
   readonly begunLate?: true;
 }
 
 export interface BundleJournal extends Progress {
-  /** How far an airgap bundle got: wanted → placed, or missed. A kubeadm host: wanted → placed → upgraded, or missed. */
+  /**
+   * How far the work got. For an airgap bundle: wanted → placed, or missed. On a kubeadm host: wanted → placed →
+   * upgraded, or missed.
+   */
   readonly phase: 'wanted' | 'placed' | 'upgraded' | 'missed';
   readonly work: BundleWork;
 }
@@ -97,7 +103,7 @@ export function isBundle(journal: ActiveJournal): journal is BundleJournal {
   return phase === 'wanted' || phase === 'placed' || phase === 'upgraded' || phase === 'missed';
 }
 
-/** True when the node may have a cordon that the agent itself set. */
+/** Returns true if the node may have a cordon that the agent itself set. */
 export function mayBeCordoned({ drain }: UpdateJournal): boolean {
   return drain === 'started' || drain === 'done' || drain === 'stuck';
 }

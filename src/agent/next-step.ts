@@ -1,4 +1,7 @@
-/** Decides what the agent does next: a pure table over the signal's status, the journal's phase and the host's facts. */
+/**
+ * Decides what the agent does next. It is a pure table over the signal's status, the journal's phase and the facts
+ * about the host.
+ */
 import type { SignalCommand, SignalData } from '../signal/annotations.ts';
 import { sameJson } from '../util/json.ts';
 import type { ActiveJournal, BundleJournal, Journal } from './journal.ts';
@@ -10,6 +13,7 @@ import type { Step } from './steps/step.ts';
 import { answerEnded, takeUp } from './steps/take-up.ts';
 import { ADVANCE, windDown } from './steps/update-steps.ts';
 
+/** Returns the next step. It depends on `input` alone. */
 export function nextStep(input: StepInput): Step {
   const { signal, journal } = input;
   if (journal.phase === 'idle') {
@@ -25,32 +29,36 @@ export function nextStep(input: StepInput): Step {
     return isCurrent ? nextBundleStep(journal, signal?.status?.status) : { kind: 'clean-up' };
   if (!isCurrent) return windDown({ ...input, journal });
   const step = besideK0s(input) ?? ADVANCE[journal.phase]({ ...input, journal });
-  // What we cordoned we uncordon, even for a signal that is somebody else's work.
+  // The agent removes its own cordon even if another agent now works on the signal.
   if (step.kind === 'stand-aside' && journals.mayBeCordoned(journal)) return { kind: 'uncordon' };
   if (step.kind === 'roll-back') return beforeRollBack(input, step.reason) ?? step;
-  // While `swapping`, the new file may be there already.
+  // In the phase `swapping` the new file may be in place already, so the veto comes too late.
   const isRisky = step.kind === 'download' || (step.kind === 'swap' && journal.phase === 'kept');
   return isRisky && input.veto !== undefined
     ? { kind: 'give-up', reason: input.veto, refused: true }
     : step;
 }
 
-/** True when there is nothing to do whatever the host's facts are: the agent need not gather any. */
+/** Returns true if there is nothing to do, whatever the facts about the host are. Then the agent gathers none. */
 export function isAtRest(signal: SignalData | undefined, journal: Journal): boolean {
   return journal.phase === 'idle' && !isOpen(signal);
 }
 
-/** True while the object carries the signal that the journal is about, with a status that is not final. */
+/** Returns true while the object carries the signal that the journal is about, and its status is not final. */
 export function isCurrentSignal(signal: SignalData | undefined, { work }: ActiveJournal): boolean {
   return isOpen(signal) && sameJson(work.signal, journals.signalKeyOf(signal));
 }
 
-/** An airgap bundle does not touch the service. While a leader drains, which may take hours, nothing depends on it. */
+/**
+ * Returns true if the next decision depends on the service. An airgap bundle does not touch it. While a leader drains,
+ * which may take hours, nothing depends on it either.
+ */
 export function asksForService(signal: SignalData | undefined, journal: Journal): boolean {
   if (journal.phase === 'idle') return signal?.command.kind === 'k0supdate';
   return !journals.isBundle(journal) && !asksWhoCordons(signal, journal);
 }
 
+/** Returns true if the next decision depends on who cordons, drains and uncordons the node. */
 export function asksWhoCordons(signal: SignalData | undefined, journal: Journal): boolean {
   if (journal.phase === 'idle' || !isCurrentSignal(signal, journal)) return false;
   const status = signal?.status?.status;
@@ -58,7 +66,10 @@ export function asksWhoCordons(signal: SignalData | undefined, journal: Journal)
   return journal.phase === 'proven' && status === 'UnCordoning';
 }
 
-/** A node that already runs the version must not keep a cordon of ours. */
+/**
+ * Returns true if the next decision depends on whether Refit cordoned the node: a node that already runs the version
+ * must not keep such a cordon.
+ */
 export function asksForCordon(
   signal: SignalData | undefined,
   journal: Journal,
@@ -73,7 +84,7 @@ export function asksForCordon(
   );
 }
 
-/** A bundle goes where the service imports it from; nothing is restarted. */
+/** Returns the next step for a bundle. The service imports a placed bundle by itself, so nothing is restarted. */
 function nextBundleStep({ phase, failure, work }: BundleJournal, status: string | undefined): Step {
   switch (phase) {
     case 'wanted':
@@ -83,7 +94,7 @@ function nextBundleStep({ phase, failure, work }: BundleJournal, status: string 
     case 'placed':
       if (work.signal.command.kind !== 'kubeadmupdate')
         return { kind: 'report', status: 'Completed' };
-      // All is staged: the leader drains the node before it is touched.
+      // Everything is staged. Now the leader drains the node, and only then the agent changes the host.
       if (status === undefined || status === 'Downloading')
         return { kind: 'report', status: 'Cordoning' };
       return status === 'ApplyingUpdate' ? { kind: 'upgrade-host' } : { kind: 'await-leader' };
@@ -99,7 +110,7 @@ function nextBundleStep({ phase, failure, work }: BundleJournal, status: string 
   }
 }
 
-/** Signals with any other status are final or unknown; original agents leave them alone too. */
+/** The agent works only on these statuses. Others are final or unknown, and original agents ignore those, too. */
 const OPEN: Readonly<Record<SignalCommand['kind'], readonly (string | undefined)[]>> = {
   k0supdate: [
     undefined,

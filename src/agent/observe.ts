@@ -1,4 +1,4 @@
-/** Gathers what the next decision depends on, and nothing else. */
+/** Gathers the facts that the next decision depends on, and no others. */
 import { kubeletVersionOf } from '../kube/resources.ts';
 import {
   agentPolicyFor,
@@ -27,15 +27,15 @@ export interface ObserverParts
   readonly object: SignalObject;
   readonly observe: (journal: Journal) => Promise<ServiceFacts>;
   readonly maintenance: Maintenance;
-  /** Rules that no API object overrides; absent: none. */
+  /** The rules of this host, which no API object overrides. If they are absent, there are none. */
   readonly veto?: Veto;
-  /** Why the new version cannot run on this host; asked about a new signal. */
+  /** Returns why the new version cannot run on this host; undefined if it can. Is called for a new signal. */
   readonly groundVeto?: (command: SignalCommand, running?: string) => string | undefined;
   readonly finished?: Pick<FinishedSignals, 'endOf' | 'add'>;
   readonly prefetcher?: Pick<Prefetcher, 'follow' | 'stop' | 'holds'>;
 }
 
-/** A clock is often set some time after the host has started. */
+/** The clock of a host is often set some time after the host has started. */
 const CLOCK_PATIENCE_MS = 10 * 60_000;
 
 export function stepInputs(parts: ObserverParts) {
@@ -43,11 +43,10 @@ export function stepInputs(parts: ObserverParts) {
   const withExits = countExits(parts);
   const heartbeatOf = kubeletHeartbeat(parts);
   const rulingOn = rulings(parts);
-  /** The signal on the object; until the object is read, the signal that the journal remembers. */
   const signalFor = (journal: Journal): SignalData | undefined => {
     return object.isKnown ? decodeSignal(object.newest?.metadata.annotations) : signalIn(journal);
   };
-  /** Asks only what the next decision needs. */
+  /** Finds out who cordons, or whether the node is cordoned, if the next decision depends on it. */
   const cordonFacts = async (
     known: Pick<StepInput, 'signal' | 'journal' | 'host' | 'policy'>,
     stop: AbortSignal,
@@ -62,7 +61,6 @@ export function stepInputs(parts: ObserverParts) {
       ? { isCordoned: await maintenance.hasCordon(stop) }
       : {};
   };
-  /** `steady` is the agent's time; rejects when the API server does not answer a question that the decision needs. */
   const gather = async (journal: Journal, steady: () => number, stop: AbortSignal) => {
     const signal = signalFor(journal);
     const policy =
@@ -86,7 +84,7 @@ export function stepInputs(parts: ObserverParts) {
   return { signalFor, gather };
 }
 
-/** The signal that the journal is about, with the status that it had last. */
+/** Returns the signal that the journal is about, with the last status that it had. */
 function signalIn(journal: Journal): SignalData | undefined {
   if (journal.phase === 'idle') return undefined;
   const { entered, work } = journal;
@@ -95,9 +93,12 @@ function signalIn(journal: Journal): SignalData | undefined {
   return { ...work.signal, status };
 }
 
-/** The age counts only for a new signal: its work may take long. */
+/**
+ * Decides whether a signal is refused or has to wait. Its age counts only while it is new, because the work may take
+ * long.
+ */
 function rulings({ veto: rules, groundVeto, clock, object }: ObserverParts) {
-  /** The signal that waits for the clock, and since when (steady milliseconds). */
+  /** The signal that waits for the clock, and since when, in steady milliseconds. */
   let waiting: { readonly created: string; readonly since: number } | undefined;
   return (signal: SignalData, journal: Journal, { running }: ServiceFacts, now: number) => {
     if (rules === undefined) return {};
@@ -119,10 +120,13 @@ function rulings({ veto: rules, groundVeto, clock, object }: ObserverParts) {
   };
 }
 
-/** A search is expensive, and the count may miss some. */
+/** The pause between two searches. A search is expensive, and the count of exits may be too low anyway. */
 const SEARCH_EVERY_MS = 250;
 
-/** Adds exits and the time without an answer, but not the process that the restart ended, nor time without an API server. */
+/**
+ * Returns a function that adds to the facts how many processes have ended and how long the service has not answered. It
+ * does not count the process that the restart ended, nor the time without an API server.
+ */
 export function countExits({
   searchService,
   clock,
@@ -147,7 +151,7 @@ export function countExits({
     const alive = host.service ?? search(work, now);
     const isOld = isSameProcess(alive, process) || isSameProcess(alive, work.original);
     if (alive !== undefined && !isOld) processes.add(`${alive.pid} ${alive.started}`);
-    // The last process may still live, unless it is the watched one, which is looked up each time.
+    // The last process may still live, so it does not count. If it is the watched process, it was looked up just now.
     const exits = processes.size - (fresh !== undefined && alive === undefined ? 0 : 1);
     return {
       ...host,

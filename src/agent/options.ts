@@ -1,4 +1,4 @@
-/** Turns the flags of the agent into its options, and refuses values that cannot be right. */
+/** Turns the flags of the agent into its options, and refuses invalid values. */
 import { resolve } from 'node:path';
 import type { Procedure } from '../signal/agent-presence.ts';
 import { SIGNAL_OBJECTS } from '../signal/names.ts';
@@ -16,7 +16,7 @@ export type AgentOptions = NonNullable<ReturnType<typeof parseAgentOptions>>;
 
 const MODES: readonly ControllerMode[] = ['controller', 'controller+worker'];
 
-/** Undefined for --help; throws REFIT_USAGE with one line for the first mistake. */
+/** Returns undefined for --help. Throws REFIT_USAGE with one line for the first mistake. */
 export function parseAgentOptions(args: readonly string[]) {
   const flags = readFlags(args);
   if (flags.help === true) return undefined;
@@ -31,7 +31,6 @@ export function parseAgentOptions(args: readonly string[]) {
     refuse('--kubeadm-config needs --procedure kubeadm');
   return {
     kubeconfig: flags.kubeconfig,
-    /** Kind of the object that carries the signals: Node for workers, ControlNode for controllers. */
     object: oneOf(
       'object',
       flags.object,
@@ -40,11 +39,8 @@ export function parseAgentOptions(args: readonly string[]) {
     procedure: oneOf<Procedure>('procedure', flags.procedure, ['k0s', 'kubeadm']),
     kubeadm:
       flags['kubeadm-config'] === undefined ? {} : { config: resolve(flags['kubeadm-config']) },
-    /** What Cluster API may change besides versions. */
     configurable: toAllowances(flags['node-configuration'], flags),
-    /** Undefined: the name that host and service give. */
     name: flags.name,
-    /** The rest is found from the running service. */
     place: {
       ...(flags['status-socket'] !== undefined && {
         statusSocket: resolve(flags['status-socket']),
@@ -55,10 +51,8 @@ export function parseAgentOptions(args: readonly string[]) {
       mode: flags.mode === undefined ? undefined : oneOf('mode', flags.mode, MODES),
       apiAddress: checked('api-address', flags['api-address'], isAddress, 'an IP address'),
     },
-    /** Undefined: the file that the running service executes. */
     binary: flags.binary,
     stateDirectory: resolve(flags['state-dir']),
-    /** Holds the lock of the host. */
     runDirectory: resolve(
       flags['run-dir'] ?? (process.getuid?.() === 0 ? '/run/refit' : flags['state-dir']),
     ),
@@ -85,7 +79,7 @@ function limitsIn(flags: FlagValues): DownloadLimits {
   };
 }
 
-/** What this host refuses, whatever a signal asks for. */
+/** Returns the rules of this host, which apply whatever a signal says. */
 function vetoIn(flags: FlagValues) {
   return {
     requireSha256: flags['require-sha256'],

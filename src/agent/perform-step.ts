@@ -1,4 +1,4 @@
-/** Carries out steps on the host. Each step may be interrupted anywhere and is then done again. */
+/** Carries out steps on the host. Each step may be interrupted at any point and is then repeated. */
 import { dirname } from 'node:path';
 import { writeOwner } from '../drain/cordon-marks.ts';
 import { backoffDelay, sleep } from '../util/clock.ts';
@@ -24,22 +24,25 @@ export interface EffectTools
     Pick<FetchRequest, 'userAgent' | 'limits'> {
   readonly stateDirectory: string;
   readonly imagesDirectory: string;
-  /** True: also a forced update must bring the version that it names. */
+  /** If true, a forced update must also bring the version that it names. */
   readonly checkForced?: boolean;
   readonly maintenance: Maintenance;
   readonly restarter: Pick<ServiceRestarter, 'restart'>;
   readonly fileTrust: FileTrust;
-  /** Where it is left out, the real one. */
+  /** Copies the attributes of a file. Tests replace it. */
   readonly copyAttributes?: typeof copyAttributes;
-  /** Staged files since their trial run in this process: stamp and hash by path. Without it they are hashed again. */
+  /**
+   * Maps the paths of staged files to their stamp and hash at the trial run in this process. Without it the files are
+   * hashed again.
+   */
   readonly tried?: Map<string, string>;
 }
 
 const TRIAL_TIMEOUT_MS = 10_000;
-/** About ten seconds in all: the rest of the roll-back time is for the restart. */
+/** The attempts take about ten seconds in total. The rest of the time for a roll-back is for the restart. */
 const ROLL_BACK_RETRY = { times: 8, base: 100, cap: 2_000 };
 
-/** Rejects only when `abort` aborts; every other failure is an outcome. */
+/** Carries out the step. Rejects only when `abort` aborts; every other failure is an outcome. */
 export async function perform(
   step: Step,
   journal: ActiveJournal,
@@ -61,7 +64,7 @@ export async function perform(
 
 type RunningTools = EffectTools & FetchTools;
 
-/** What each step does to the host. The others change only the journal or the object. */
+/** Maps each step to what it does to the host. Steps that are missing change only the journal or the object. */
 type Effects = {
   readonly [K in Step['kind']]?: (step: Extract<Step, { kind: K }>) => Promise<void> | void;
 };
@@ -110,7 +113,7 @@ async function updateEffectOf(
       await restarter.restart(order.process ?? process ?? work.original, work.binary);
     },
     kill: (order) => endProcess(order.process, 'SIGKILL'),
-    // After a failed update the cordons of others stay.
+    // After a failed upgrade, cordons of others stay.
     uncordon: async () =>
       await maintenance.uncordon(phase === 'proven' ? (drain.uncordon ?? 'ours') : 'ours', abort),
     'clean-up': discard,
@@ -119,7 +122,10 @@ async function updateEffectOf(
   await effects[step.kind]?.(step as never);
 }
 
-/** The steps that put a file in the place of another, which hands on its owner, mode and extended attributes. */
+/**
+ * Returns the steps that replace one file by another. The new file gets the owner, mode and extended attributes of the
+ * old one.
+ */
 function replacementsOf(
   work: UpdateJournal['work'],
   record: string,
@@ -151,14 +157,14 @@ function replacementsOf(
       const isTried = then !== undefined && then === `${await stampOf(staged)} ${wanted}`;
       await replaceDurably(staged, work.binary, files, async (path) => {
         await withAttributesOf(work.binary, path);
-        // Where there are no hard links it is a copy.
+        // Without hard links the previous file is a copy.
         if (!isTried || identityOf(path) !== identityOf(staged))
           await checkHash(path, wanted, files);
       });
     },
     'roll-back': async () => {
       await fileTrust.assertReplaceable(previous);
-      // A node without a working binary is worse than one without an attribute.
+      // A missing attribute must not stop this, because a node without a working binary is worse.
       const copyAttributesIfPossible = async (path: string): Promise<void> =>
         await withAttributesOf(previous, path, true).catch((error) => cannot(messageOf(error)));
       const putBack = async (): Promise<void> => {
@@ -167,7 +173,8 @@ function replacementsOf(
             if (isCopy) await copyAttributesIfPossible(path);
           });
         } catch (error) {
-          // What kept a swap from the file, such as a mount on it, does so here, too: then there is nothing to undo.
+          // Whatever prevented the swap, such as a mount on the file, also prevents the roll-back. If the file was
+          // never replaced, there is nothing to undo.
           if (!(await isSameContent(previous, work.binary, files))) throw error;
           await syncPath(dirname(work.binary), files);
         }
@@ -185,7 +192,7 @@ async function isSameContent(path: string, other: string, files: Files): Promise
   return (await hashFile(path, files)) === (await hashFile(other, files));
 }
 
-/** The bytes that were hashed are the ones that the rename puts in place. */
+/** Rejects unless the file has the wanted hash, so that the rename puts exactly the verified bytes in place. */
 async function checkHash(path: string, wanted: string | undefined, files: Files): Promise<void> {
   const found = await hashFile(path, files);
   if (wanted === undefined || found !== wanted)
@@ -194,7 +201,7 @@ async function checkHash(path: string, wanted: string | undefined, files: Files)
     );
 }
 
-/** A roll-back has no alternative, so a failing disk is tried again. */
+/** Repeats a failed roll-back, because there is no alternative to it. */
 async function retryRollBack(
   work: () => Promise<void>,
   { clock, random, log, abort }: RunningTools,

@@ -1,4 +1,4 @@
-/** Everything that a decision of the agent may depend on, as plain data. */
+/** Defines everything that a decision of the agent may depend on, as plain data. */
 import type { AgentPolicy, SignalCommand, SignalData } from '../signal/annotations.ts';
 import type { Journal, UpdateJournal } from './journal.ts';
 import type { Cordoner } from './maintenance/node-maintenance.ts';
@@ -7,49 +7,58 @@ import type { SignalEnd } from './state/finished-signals.ts';
 
 export type Times = Required<Pick<AgentPolicy, 'restartTimeoutMs' | 'soakMs' | 'readyTimeoutMs'>>;
 
-/** Facts about the host's Node; a fact is absent when it was not asked for or has no answer. */
+/** Facts about the host's Node. A fact is absent if it was not needed, or if there was no answer. */
 export interface OwnNodeFacts {
-  /** Who cordons, drains and uncordons the node: asked only when `asksWhoCordons` says so. */
+  /** Who cordons, drains and uncordons the node. Only present if `asksWhoCordons` returns true. */
   readonly cordoner?: Cordoner;
-  /** True when Refit cordoned the node: asked only when `asksForCordon` says so. */
+  /** True if Refit cordoned the node. Only present if `asksForCordon` returns true. */
   readonly isCordoned?: boolean;
-  /** Its Ready condition: asked only while a new process is watched, like `staleMs`. */
+  /** The node's Ready condition. Like `staleMs`, it is only present while a new process is being watched. */
   readonly isReady?: boolean;
-  /** Set when the node's last heartbeat is older than the restart: how long the API server has answered so. */
+  /**
+   * For how long the API server has answered that the node's last heartbeat is older than the restart, in milliseconds.
+   * Absent if the heartbeat is newer.
+   */
   readonly staleMs?: number;
 }
 
-/** When k0s runs its own agent. `observe`: leave the signal to it. `refuse`: fail a new signal. `replace`: act anyway. */
+/**
+ * What this agent does if k0s runs its own agent. `observe` leaves the signal to that agent, `refuse` fails a new
+ * signal, and `replace` carries it out.
+ */
 export type BesideK0s = 'observe' | 'refuse' | 'replace';
 
 export interface StepInput {
-  /** Undefined when the object carries no signal, or does not exist. */
+  /** Undefined if the object carries no signal, or does not exist. */
   readonly signal: SignalData | undefined;
   readonly policy: AgentPolicy;
   readonly journal: Journal;
   readonly host: ServiceFacts;
   readonly node: OwnNodeFacts;
-  /** Steady milliseconds: any start value, and no jumps. */
+  /** The steady time in milliseconds. It may start at any value, and does not jump. */
   readonly now: number;
-  /** From the flags; a signal's policy overrides them. */
+  /** The times from the flags. A signal's policy overrides them. */
   readonly times: Times;
-  /** Kinds of commands that this agent carries out on its object. */
+  /** The kinds of commands that this agent carries out on its object. */
   readonly accepts: readonly SignalCommand['kind'][];
-  /** Why the agent's own rules refuse the signal. */
+  /** Says why the agent's own rules refuse the signal. */
   readonly veto?: string;
-  /** Why a new signal has to wait for this host's clock. */
+  /** Says why a new signal has to wait until this host's clock is right. */
   readonly early?: string;
-  /** True when the object shows that an agent of Refit began this signal. */
+  /** True if the object shows that an agent of Refit started this signal. */
   readonly isReported?: boolean;
-  /** True when the API server does not take the agent's reports. */
+  /** True if the API server does not accept the agent's reports. */
   readonly isUnheard?: boolean;
-  /** The agent has not read its object, or it is gone: how long a roll-back waits for it (steady milliseconds). */
+  /**
+   * Set if the agent has not read its object, or the object does not exist. A roll-back waits until this time, in
+   * steady milliseconds.
+   */
   readonly unreadUntil?: number;
-  /** How an earlier attempt of the same signal ended on this host; absent if the signal is new here. */
+  /** How an earlier attempt of the same signal ended on this host. Absent if the signal is new here. */
   readonly ended?: SignalEnd;
-  /** True when the payload of a new signal was fetched ahead, and tried out. */
+  /** True if the payload of a new signal was downloaded before, and has passed its trial run. */
   readonly isStaged?: boolean;
-  /** From the agent's flags; absent: `replace`. */
+  /** The value of the flag --beside-k0s. If it is absent, `replace` applies. */
   readonly beside?: BesideK0s;
 }
 

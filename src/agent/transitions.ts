@@ -1,4 +1,4 @@
-/** How the journal changes: before each step, and after its outcome. */
+/** Changes the journal before each step, and after its outcome. */
 import { StatusError, TransportError } from '../kube/status-error.ts';
 import type { SignalData } from '../signal/annotations.ts';
 import type { ActiveJournal, BundleJournal, Failure, Journal, UpdateJournal } from './journal.ts';
@@ -6,10 +6,12 @@ import * as journals from './journal.ts';
 import type { ProcessId } from './service/host.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 
-/** Returns the journal to save before the step touches anything; the same object when nothing changes. */
+/**
+ * Returns the journal to save before the step changes anything. Returns the same object if the journal does not change.
+ */
 export function journalBefore(step: Step, journal: Journal, now: number): Journal {
   if (step.kind === 'begin') return step.as;
-  // Written, with the status: it is carried on without an API server, too.
+  // The journal is saved together with the status, so that the step can be continued without an API server.
   if (step.kind === 'upgrade-host') return { ...journal };
   if (journal.phase === 'idle' || journals.isBundle(journal)) return journal;
   if (step.kind === 'cordon-and-drain')
@@ -40,7 +42,7 @@ export function journalBefore(step: Step, journal: Journal, now: number): Journa
   return journal;
 }
 
-/** The journal after the step's outcome; the same object when a failed step is to be taken again. */
+/** Returns the journal after the step's outcome. Returns the same object if a failed step must be repeated. */
 export function journalAfter(
   step: Step,
   journal: Journal,
@@ -59,23 +61,26 @@ export function journalAfter(
   return change === undefined ? journal : { ...journal, ...change };
 }
 
-/** After a restart of the agent the service gets its whole time again: the host may have been off. */
+/**
+ * Returns the journal after a restart of the agent. The service gets its whole time again, because the host may have
+ * been off.
+ */
 export function resumed(journal: Journal, now: number): Journal {
   if (journal.phase === 'idle' || journals.isBundle(journal) || journal.since === undefined)
     return journal;
   const { restartedAt = now, ...rest } = journal;
-  // Later than now: the clock was set back since, so the time means nothing.
+  // If the restart lies in the future, the clock was set back since, and the time means nothing.
   return { ...rest, since: now, ...(restartedAt < now && { restartedAt }) };
 }
 
-/** The process under watch ended with the boot that is over, so the new version must answer first again. */
+/** Returns the journal after a reboot. The watched process has ended, so the new version must answer again. */
 export function afterReboot(journal: Journal, boot: string): Journal {
   const hasEnded = (process: ProcessId | undefined): boolean =>
     process?.started.startsWith(`${boot}/`) !== true;
   if (journal.phase === 'idle' || journals.isBundle(journal) || !hasEnded(journal.work.original))
     return journal;
   const { phase, process, fresh, work } = journal;
-  // Any process may have the PID of the supervisor by now. PID 1 is the same in each boot.
+  // Another process may have the PID of the supervisor by now. PID 1 is the same in each boot.
   const original = { ...work.original, parent: work.original.parent === 1 ? 1 : 0 };
   const known = {
     ...journal,
@@ -87,7 +92,7 @@ export function afterReboot(journal: Journal, boot: string): Journal {
     : known;
 }
 
-/** The journal with the signal's current status, by any writer; its time counts from now. */
+/** Returns the journal with the signal's current status, whoever wrote it. The time in that status starts now. */
 export function withObservedStatus(
   journal: Journal,
   signal: SignalData | undefined,
@@ -115,7 +120,7 @@ const AFTER_SUCCESS: Readonly<Partial<Record<Step['kind'], Partial<UpdateJournal
 
 type AfterFailure = (journal: UpdateJournal, reason: string, late?: 'drain') => Journal;
 
-/** After a failed step: roll back if the target path may hold the new binary, else fail. */
+/** Decides what a failed step leads to: a roll-back if the target path may have the new binary, otherwise a failure. */
 const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
   download: (journal, reason) => failed(journal, { status: 'FailedDownload', reason }),
   'trial-run': (journal, reason) => failed(journal, fail(reason)),
@@ -123,7 +128,7 @@ const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
     failed(journal, { ...fail(reason), ...(late && { late }) }),
   'keep-previous': (journal, reason) => failed(journal, fail(reason)),
   swap: (journal, reason) => ({ ...journal, phase: 'swappingBack', failure: fail(reason) }),
-  // A roll-back has nothing else to roll back to: it can only wait.
+  // A failed roll-back has no other version to roll back to, so it can only wait.
   restart: (journal, reason) =>
     isRollingBack(journal)
       ? { ...journal, phase: 'restartedBack' }
@@ -133,7 +138,7 @@ const AFTER_FAILURE: Readonly<Partial<Record<Step['kind'], AfterFailure>>> = {
       ...fail(`${journal.failure?.reason}; the roll-back failed: ${reason}`),
       rolledBack: false,
     }),
-  // A failure is reported even if the node stays cordoned; a success is not.
+  // A failure is reported even if the node stays cordoned. A success is not.
   uncordon: (journal) =>
     journal.failure === undefined || journal.drain === 'stuck'
       ? journal
@@ -153,7 +158,10 @@ function bundleAfter({ kind }: Step, journal: BundleJournal, outcome: StepOutcom
   };
 }
 
-/** An API server that is away, overloaded, or does not know a renewed certificate yet is asked again. */
+/**
+ * Returns true if the request may succeed later: the API server is not reachable, is overloaded, or does not know a
+ * renewed certificate yet.
+ */
 function isPassing(error: unknown): boolean {
   if (error instanceof TransportError) return true;
   if (!(error instanceof StatusError)) return false;

@@ -1,4 +1,7 @@
-/** The agent's own rules for downloads and versions, from its flags: no Plan, policy or annotation overrides them. */
+/**
+ * Checks downloads and versions against the agent's own rules, from its flags. No Plan, policy or annotation overrides
+ * them.
+ */
 import { portOf } from '../http/proxy-choice.ts';
 import type { SignalCommand, SignalData } from '../signal/annotations.ts';
 import { rfc3339 } from '../util/clock.ts';
@@ -8,19 +11,19 @@ import { compareVersions, parseVersion } from '../util/version.ts';
 export interface Veto {
   readonly requireSha256: boolean;
   readonly requireHttps: boolean;
-  /** True: a download may have neither https nor a sha256, as for the original. */
+  /** If true, a download needs neither https nor a sha256, as with the original agent. */
   readonly allowUnverified: boolean;
-  /** `host`, `host:port`, or `*.domain`; undefined: any. */
+  /** Each entry is `host`, `host:port`, or `*.domain`. If it is undefined, any host is allowed. */
   readonly allowedHosts: readonly string[] | undefined;
   readonly lowestVersion: string | undefined;
   readonly refuseDowngrade: boolean;
-  /** True: what the kubelet's configuration says about cgroup v1 does not count. */
+  /** If true, the agent ignores what the kubelet's configuration says about cgroup v1. */
   readonly allowCgroupV1?: boolean;
-  /** Limit for the age of a new signal in milliseconds; 0: none. */
+  /** The maximum age of a new signal in milliseconds. 0 means no limit. */
   readonly maxSignalAgeMs: number;
 }
 
-/** Why the command is refused; undefined when it is allowed. `running` is the version that it would replace. */
+/** Returns why the command is refused; undefined if it is allowed. `running` is the version that it would replace. */
 export function vetoOf(
   command: SignalCommand,
   running: string | undefined,
@@ -40,7 +43,10 @@ export function vetoOf(
   return command.kind === 'airgapupdate' ? undefined : versionVeto(command.version, running, veto);
 }
 
-/** Why nothing may be downloaded from there; also asked about each redirect. */
+/**
+ * Returns why nothing may be downloaded from this address; undefined if it is allowed. It is also called for each
+ * redirect.
+ */
 export function hostVeto(address: URL, allowed: Veto['allowedHosts']): string | undefined {
   const isAllowed = (entry: string): boolean =>
     [address.hostname, `${address.hostname}:${portOf(address)}`].includes(entry) ||
@@ -66,7 +72,7 @@ function versionVeto(version: string, running: string | undefined, veto: Veto): 
   return undefined;
 }
 
-/** Why a new signal is not obeyed; `now` is wall-clock milliseconds. */
+/** Returns why a new signal is too old; undefined if it is not. `now` is in milliseconds since the Unix epoch. */
 export function ageVeto(
   { created }: SignalData,
   now: number,
@@ -79,7 +85,10 @@ export function ageVeto(
   return `the signal was created at ${created}, longer than ${formatDuration(maxSignalAgeMs)} before ${clockText(now)}`;
 }
 
-/** Why a new signal cannot be from the time that the host's clock shows: that clock may be wrong. */
+/**
+ * Returns why a new signal seems to come from the future, which means that the host's clock may be wrong. Returns
+ * undefined if it does not.
+ */
 export function futureVeto(
   { created }: SignalData,
   now: number,

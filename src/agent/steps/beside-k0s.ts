@@ -1,11 +1,14 @@
-/** Leaves a signal to k0s's own agent, which lives in the service and would race for the same binary. */
+/** Leaves a signal to k0s's own agent, which lives in the service and would change the same binary at the same time. */
 import { heedsSwitch } from '../../signal/own-agent.ts';
 import { parseVersion } from '../../util/version.ts';
 import { isBundle, type UpdatePhase } from '../journal.ts';
 import type { StepInput } from '../step-input.ts';
 import type { Step } from './step.ts';
 
-/** Statuses that only a node's agent writes, and that this one has not written yet in that phase. */
+/**
+ * For each phase the statuses that this agent has not written yet, although only an agent on the node writes them. If
+ * the signal has one, another agent wrote it.
+ */
 const NOT_YET_OURS: Readonly<Partial<Record<UpdatePhase, readonly string[]>>> = {
   started: ['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'],
   downloaded: ['Cordoning', 'ApplyingUpdate', 'Restart', 'UnCordoning'],
@@ -15,7 +18,7 @@ const NOT_YET_OURS: Readonly<Partial<Record<UpdatePhase, readonly string[]>>> = 
   swapped: ['UnCordoning'],
 };
 
-/** Statuses of a signal whose node may be cordoned. */
+/** With one of these statuses the node may be cordoned. */
 const CORDONED: readonly (string | undefined)[] = [
   'Cordoning',
   'ApplyingUpdate',
@@ -23,24 +26,28 @@ const CORDONED: readonly (string | undefined)[] = [
   'UnCordoning',
 ];
 
-/** Statuses at which it goes on by itself, or has told the end. */
+/** With one of these statuses k0s's own agent continues by itself, or has reported the end. */
 const ITS_TURN: readonly (string | undefined)[] = ['ApplyingUpdate', 'Restart', 'UnCordoning'];
 
-/** Undefined when nothing speaks for another agent. */
+/**
+ * Returns the step that leaves the signal to k0s's own agent, or waits until it is known whether that agent acts.
+ * Returns undefined if this agent may act.
+ */
 export function besideK0s(input: StepInput): Step | undefined {
   const { beside = 'replace', journal, host } = input;
   if (beside === 'replace') return undefined;
   if (input.ended === 'left')
     return { kind: 'stand-aside', reason: "this signal was left to k0s's own agent before" };
-  // A signal that is failed or ended under k0s's own agent would keep that one's cordon.
+  // If this agent failed or ended the signal, the cordon of k0s's own agent would stay.
   if (hasOtherAgent(input)) {
-    // While k0s does not answer, nobody knows whether it runs its own agent. If it does not, only this one can report the failure.
+    // While k0s does not answer, it is not known whether it runs its own agent. If it does not, only this agent can
+    // report the failure.
     if (journal.phase === 'failed' && host.running === undefined) return { kind: 'await-service' };
     const reason = `another agent reported ${input.signal?.status?.status}: k0s's own one works on this signal`;
     return { kind: 'stand-aside', reason };
   }
   if (journal.phase !== 'idle') return undefined;
-  // Two agents on one signal would race: nothing is reported before it is known that this one is alone.
+  // Two agents must not work on one signal, so nothing is reported before it is known that this one is alone.
   if (host.ownAgentDoubt !== undefined)
     return { kind: 'await-own-agent', reason: host.ownAgentDoubt };
   if (host.ownAgent !== true) return undefined;
@@ -50,20 +57,24 @@ export function besideK0s(input: StepInput): Step | undefined {
     : { kind: 'report', status: 'FailedDownload', reason, refused: true };
 }
 
-/** Workers of old releases heed no switch. */
+/** Returns how to let the agent of Refit act. Workers of old releases ignore the switch of their controllers. */
 function remedyFor(version: string | undefined): string {
   return parseVersion(version) !== undefined && !heedsSwitch(version)
     ? `k0s ${version} cannot switch it off, as v1.35.1 and later can: let it do this upgrade, or start the agent of Refit with --beside-k0s replace`
     : "run the controllers of k0s with --disable-components=autopilot, then restart k0s here, to let Refit's do it";
 }
 
-/** Undefined when the roll-back may begin. Else k0s's own agent, in the new process, could report that as the end. */
+/**
+ * Returns the step to take before a roll-back; undefined if the roll-back may begin. Otherwise k0s's own agent, which
+ * starts with the new process, could report the new version as the end.
+ */
 export function beforeRollBack(input: StepInput, reason: string): Step | undefined {
   const { beside = 'replace', signal, host, now, unreadUntil } = input;
   const mayAct =
     beside !== 'replace' && host.ownAgent !== false && ITS_TURN.includes(signal?.status?.status);
   if (!mayAct || input.isUnheard === true) return undefined;
-  // It leaves a signal with this status alone. No roll-back waits long for an API server.
+  // k0s's own agent ignores a signal with the status RollingBack. Without an API server the roll-back waits only for a
+  // short time.
   if (unreadUntil === undefined) return { kind: 'report', status: 'RollingBack', reason };
   return now < unreadUntil ? { kind: 'await-service', until: unreadUntil } : undefined;
 }
@@ -71,12 +82,13 @@ export function beforeRollBack(input: StepInput, reason: string): Step | undefin
 function hasOtherAgent({ journal, signal, host, isReported }: StepInput): boolean {
   const status = signal?.status?.status;
   if (status === undefined) return false;
-  // Without a journal, only our own report tells whether this agent began the work and lost its journal.
+  // Without a journal only a report of Refit shows that this agent started the work and then lost its journal.
   if (journal.phase === 'idle')
     return CORDONED.includes(status) && isReported !== true && host.ownAgent !== false;
   if (isBundle(journal)) return false;
   const { phase, begunLate = false, restartedAt, drain } = journal;
-  // A failure of ours before any restart is not reported under the other agent's work; without one, nobody else reports.
+  // If another agent works on the signal, this agent does not report a failure from before any restart. If none does,
+  // nobody else would report it.
   if (phase === 'failed')
     return (
       !begunLate &&

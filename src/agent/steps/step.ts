@@ -1,24 +1,26 @@
-/** Every step that the agent can take, and what may come of it. */
+/** Defines every step that the agent can take, and its possible outcomes. */
 import type { AgentReport } from '../../signal/annotations.ts';
 import type { SignalStatus } from '../../signal/names.ts';
 import type { ActiveJournal } from '../journal.ts';
 import type { ProcessId } from '../service/host.ts';
 
-/** Each comment says what the step does to the host. A step that is interrupted is taken again. */
+/** Each comment says what the step does to the host. A step that was interrupted is repeated. */
 export type Step =
   /** Waits for a change of the object. */
   | { readonly kind: 'nothing' }
-  /** Waits for the service to answer, or watches it; `until` (steady milliseconds) is the deadline, if there is one. */
+  /**
+   * Waits for the service to answer, or watches it. `until` is the deadline in steady milliseconds, if there is one.
+   */
   | { readonly kind: 'await-service'; readonly until?: number }
-  /** Waits for the leader to act, or for an answer to the question who cordons. */
+  /** Waits for the leader to act, or until it is known who cordons. */
   | { readonly kind: 'await-leader' }
-  /** Waits until this host's clock is right; the reason says what it shows. */
+  /** Waits until this host's clock is right. The reason says what it shows. */
   | { readonly kind: 'await-clock'; readonly reason: string }
-  /** Waits until it is known whether k0s on this host runs its own agent; the reason says why it is not. */
+  /** Waits until it is known whether k0s on this host runs its own agent. The reason says why it is not known. */
   | { readonly kind: 'await-own-agent'; readonly reason: string }
-  /** Takes a signal up: changes only the journal. */
+  /** Starts the work of a signal. Changes only the journal. */
   | { readonly kind: 'begin'; readonly as: ActiveJournal }
-  /** Puts the verified payload at the staging path; fetches only what is missing. */
+  /** Puts the verified payload at the staging path. Downloads only what is missing. */
   | { readonly kind: 'download' }
   /** Runs the staged binary with the argument `version`. */
   | { readonly kind: 'trial-run' }
@@ -27,31 +29,34 @@ export type Step =
   | { readonly kind: 'keep-previous' }
   /** Replaces the binary at the target path by the staged one, in one rename. */
   | { readonly kind: 'swap' }
-  /** Fails the work before the service is touched: changes only the journal. */
+  /** Fails the work before the service is touched. Changes only the journal. */
   | { readonly kind: 'give-up'; readonly reason: string; readonly refused?: true }
-  /** Restarts the service: ends its process if it lives, and starts the binary at the target path. */
+  /** Restarts the service: ends its process if that lives, and starts the binary at the target path. */
   | { readonly kind: 'restart'; readonly process?: ProcessId | undefined }
-  /** Sends SIGKILL to a process that outlived its restart. */
+  /** Sends SIGKILL to a process that did not end at the restart. */
   | { readonly kind: 'kill'; readonly process: ProcessId }
-  /** From now on this process must keep running: changes only the journal. */
+  /** Starts the soak time, in which this process must keep running. Changes only the journal. */
   | { readonly kind: 'soak'; readonly process: ProcessId }
   /** Replaces the binary at the target path by the previous one, in one rename. */
   | { readonly kind: 'roll-back'; readonly reason: string }
   | { readonly kind: 'uncordon' }
-  /** Puts the verified bundle into the images directory, and removes older bundles of ours. Of kubeadm: stages, and checks the host. */
+  /**
+   * Puts the verified bundle into the images directory, and removes older bundles of the agent. On a kubeadm host it
+   * stages the payload and checks the host.
+   */
   | { readonly kind: 'fetch-bundle' }
   | { readonly kind: 'upgrade-host' }
-  /** Leaves the signal to k0s's own agent: removes staged and partial files and forgets the work. */
+  /** Leaves the signal to k0s's own agent: removes staged and partial files, and forgets the work. */
   | { readonly kind: 'stand-aside'; readonly reason: string }
-  /** Writes the status to the object; does not touch the host. */
+  /** Writes the status to the object. Does not touch the host. */
   | (Omit<AgentReport, 'created' | 'spent'> & {
       readonly kind: 'report';
       readonly status: SignalStatus;
     })
-  /** Removes staged and partial files and forgets the work; the previous binary stays. */
+  /** Removes staged and partial files, and forgets the work. The previous binary stays. */
   | { readonly kind: 'clean-up' };
 
-/** `late`: what ran out of time; `error`: what was thrown. */
+/** `late` names the step that exceeded its time limit, and `error` is what was thrown. */
 export type StepOutcome =
   | { readonly ok: true }
   | {

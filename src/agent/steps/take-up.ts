@@ -1,4 +1,4 @@
-/** The first step for a signal that the journal does not know: a new one, or one whose journal was lost. */
+/** Decides the first step for a signal that the journal does not know: a new signal, or one whose journal was lost. */
 import {
   type BundleJournal,
   type BundleWork,
@@ -28,7 +28,10 @@ export function takeUp(input: NewSignalInput): Step {
   return isLate(signal.status?.status) ? takeUpUnknown(input, running) : takeUpNew(input, running);
 }
 
-/** An old copy of a signal, such as a restored etcd has, is not carried out again, but answered: its leader waits for that. */
+/**
+ * Answers a signal that has ended here before, such as an old copy from a restored etcd. It is not carried out again,
+ * but its leader waits for an answer.
+ */
 export function answerEnded(input: NewSignalInput): Step {
   const { signal, host, ended } = input;
   const { running, distrust } = host;
@@ -37,7 +40,7 @@ export function answerEnded(input: NewSignalInput): Step {
   if (kind === 'k0supdate' && running === undefined && distrust === undefined)
     return { kind: 'await-service' };
   if (ended === 'Completed' && running?.version === version && running.current) {
-    // The node may have its old cordon again.
+    // The node may have the cordon of that time again.
     const isThere = signal.status?.status === 'UnCordoning';
     return isThere ? takeUp(input) : { kind: 'report', status: 'UnCordoning', ...fromOf(host) };
   }
@@ -52,7 +55,10 @@ export function answerEnded(input: NewSignalInput): Step {
   });
 }
 
-/** What a leader drains for is not begun without the journal that says what was staged. */
+/**
+ * Returns the journal to start with. A leader may have drained the node already; without the journal that says what was
+ * staged, the work is then not started.
+ */
 function firstOf(input: NewSignalInput): BundleJournal {
   const { status } = input.signal.status ?? {};
   const common = { work: workOf(input), spent: {} };
@@ -73,7 +79,7 @@ function refusalOf({
 }: NewSignalInput): string | undefined {
   if (!accepts.includes(command.kind))
     return `this agent cannot carry out ${command.kind} here, only ${accepts.join(' and ')}`;
-  // Nothing is downloaded for an update that got further.
+  // If the upgrade got further, nothing is downloaded any more, so the veto does not apply.
   if (command.sha256 === undefined || /^[0-9a-fA-F]{64}$/.test(command.sha256))
     return isLate(status?.status) ? undefined : (veto ?? host.distrust);
   return `sha256 "${command.sha256}" is not 64 hexadecimal digits`;
@@ -81,11 +87,11 @@ function refusalOf({
 
 function takeUpNew(input: NewSignalInput, running: RunningService): Step {
   const { signal, node } = input;
-  // A process whose file at the path was replaced runs the wanted version only until its next start.
+  // A process whose file was replaced runs the wanted version only until its next start.
   const isThere = running.version === signal.command.version && running.current;
   if (isThere && signal.command.forceupdate !== true) {
-    // The leader may have cordoned the node at Cordoning, and uncordons it only at UnCordoning. The same goes for a
-    // cordon of ours that an earlier signal left behind.
+    // The leader may have cordoned the node at Cordoning, and uncordons it only at UnCordoning. The same applies to a
+    // cordon of the agent that an earlier signal left.
     const isCordoned = signal.status?.status === 'Cordoning' || node.isCordoned === true;
     return {
       kind: 'report',
@@ -93,7 +99,7 @@ function takeUpNew(input: NewSignalInput, running: RunningService): Step {
       from: running.version,
     };
   }
-  // The swap compares the hash once more.
+  // A payload that was downloaded before is trusted here, because the swap compares its hash again.
   const begunLate = signal.status?.status === 'Cordoning' && { begunLate: true as const };
   return begin(input, running, {
     phase: input.isStaged === true ? 'ready' : 'started',
@@ -101,12 +107,15 @@ function takeUpNew(input: NewSignalInput, running: RunningService): Step {
   });
 }
 
-/** The target path may hold either binary, and the previous one may not have been kept: touch nothing. */
+/**
+ * Returns the step for an upgrade whose journal was lost. The target path may contain either binary, and the previous
+ * one may be missing, so the agent changes nothing.
+ */
 function takeUpUnknown(input: NewSignalInput, running: RunningService): Step {
   const { signal } = input;
   const { version, forceupdate } = signal.command;
   const status = signal.status?.status;
-  // UnCordoning was reported after the new process was seen; before that, nothing proves a forced update.
+  // UnCordoning is reported after the new process has answered. Before that, nothing proves a forced update.
   const isProof =
     forceupdate === true
       ? status === 'UnCordoning'

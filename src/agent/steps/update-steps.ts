@@ -1,4 +1,4 @@
-/** The steps of a k0supdate: one rule for each phase. */
+/** Decides the steps of a k0supdate, with one rule for each phase. */
 import type { SignalStatus } from '../../signal/names.ts';
 import { mayBeCordoned, type UpdateJournal, type UpdatePhase } from '../journal.ts';
 import {
@@ -14,12 +14,16 @@ import {
 import type { UpdateInput } from '../step-input.ts';
 import { rollBack, type Step } from './step.ts';
 
-/** For a signal that is over or replaced. An update that touched the service is brought to a proven end; our cordon goes. */
+/**
+ * Returns the step for a signal that has ended or is replaced. If the upgrade touched the service, it is completed or
+ * rolled back. The agent's own cordon is removed.
+ */
 export function windDown(input: UpdateInput): Step {
   const { journal } = input;
   const { phase } = journal;
   if (phase === 'swapping' || phase === 'swapped') {
-    // Somebody else may have restarted the service into the new binary: then that is watched, not replaced.
+    // Somebody else may have restarted the service, and it may run the new binary. Then that is watched and not
+    // replaced.
     return runsNew(input) ? afterRestart(input) : rollBack('the signal was cancelled');
   }
   const step = UNTOUCHED.includes(phase) ? undefined : ADVANCE[phase](input);
@@ -27,7 +31,10 @@ export function windDown(input: UpdateInput): Step {
   return mayBeCordoned(journal) ? { kind: 'uncordon' } : { kind: 'clean-up' };
 }
 
-/** Phases before the target path is changed, and after the service was proven. In the others it was told to end, or is about to be. */
+/**
+ * In these phases the target path is unchanged, or the service is proven. In the other ones the service was told to
+ * end, or is about to be.
+ */
 const UNTOUCHED: readonly UpdatePhase[] = [
   'started',
   'downloaded',
@@ -70,20 +77,23 @@ export const ADVANCE: Readonly<Record<UpdatePhase, (input: UpdateInput) => Step>
   failed: ({ journal }) => uncordonOrFail(journal, journal.failure?.rolledBack),
 };
 
-/** When the leader cordons and drains, it also reports that. */
+/** If the leader cordons and drains the node, it also reports that. */
 function cordonAndDrain({ journal, node }: UpdateInput): Step {
   if (journal.drain === 'done') return report('ApplyingUpdate');
   return node.cordoner === 'self' ? { kind: 'cordon-and-drain' } : { kind: 'await-leader' };
 }
 
-/** The agent removes its own cordon in any case; otherwise the current cordoner uncordons. */
+/** The agent removes its own cordon in any case. Otherwise whoever cordons at this time also uncordons. */
 function uncordonOrComplete({ journal, node }: UpdateInput): Step {
   if (mayBeCordoned(journal)) return { kind: 'uncordon' };
   if (node.cordoner !== 'self') return { kind: 'await-leader' };
   return journal.drain === 'undone' ? report('Completed') : { kind: 'uncordon' };
 }
 
-/** Only a binary that was seen running is kept: it may have to be rolled back to. The wanted version is no way back. */
+/**
+ * Keeps the running binary as the previous one. Only a binary that was seen running is kept, because a roll-back may
+ * need it. The wanted version is of no use for that.
+ */
 function keepPrevious({ host: { running, binary, distrust }, journal, beside }: UpdateInput): Step {
   if (running === undefined)
     return distrust === undefined
@@ -99,7 +109,7 @@ function keepPrevious({ host: { running, binary, distrust }, journal, beside }: 
   return { kind: 'give-up', reason };
 }
 
-/** True while another agent reports a restart that may still come. */
+/** Returns true while another agent reports a restart that may still happen. */
 function othersRestart({ signal, journal }: UpdateInput): boolean {
   return signal?.status?.status === 'Restart' && journal.since === undefined;
 }
