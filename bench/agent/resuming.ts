@@ -1,7 +1,7 @@
 /** What an agent that is killed in the middle of a download fetches again. */
 import { stat } from 'node:fs/promises';
 import type { DownloadServer } from '../../sandbox/hosts/download-server.ts';
-import { pathsBeside } from '../../src/agent/state/state-directory.ts';
+import { upgradePathsOf } from '../../src/agent/state/state-directory.ts';
 import { sleep } from '../../src/util/clock.ts';
 import type { AgentRig } from './rig.ts';
 
@@ -26,7 +26,7 @@ export async function measureResumes(
   }: { server: DownloadServer; path: string; version: string; bytes: number },
   random: () => number,
 ): Promise<readonly ResumeRound[]> {
-  const { part } = pathsBeside(rig.host.binary);
+  const { part } = upgradePathsOf(rig.host.binary);
   const rounds: ResumeRound[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const earlier = server.requests.length;
@@ -46,7 +46,7 @@ export async function measureResumes(
     rounds.push({ had: requests[1]?.from ?? had, again: sent - bytes });
     // Undone before anything else happens, so that the next round begins like this one.
     await rig.advance('Failed');
-    await untilGone(pathsBeside(rig.host.binary).staged, rig);
+    await untilGone(upgradePathsOf(rig.host.binary).staged, rig);
   }
   return rounds;
 }

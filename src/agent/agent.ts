@@ -13,7 +13,7 @@ import { isAtRest, isCurrentSignal, nextStep } from './next-step.ts';
 import { type CrashReporter, type CrashReportParts, crashReporter } from './object/crash-report.ts';
 import { withReport } from './object/report-writer.ts';
 import { changeOrTimeout } from './object/signal-object.ts';
-import { type ObserverParts, stepInputs } from './observe.ts';
+import { type ObserverParts, type StepInputs, stepInputs } from './observe.ts';
 import { withCrashStory } from './service/crash-story.ts';
 import { isDiskFull } from './state/durable-files.ts';
 import type { StepInput } from './step-input.ts';
@@ -88,7 +88,7 @@ function isAwait(step: Step): step is AwaitStep {
 
 export class Agent {
   readonly #parts: AgentParts;
-  readonly #observer: ReturnType<typeof stepInputs>;
+  readonly #observer: StepInputs;
   readonly #epoch: number;
   readonly #startedAt: number;
   #journal: Journal = IDLE;
@@ -122,7 +122,9 @@ export class Agent {
     void object.follow(stop);
     while (!stop.aborted) {
       const { version } = object;
-      const pauseMs = await this.#turn(stop).catch((error: unknown) => this.#failed(error, stop));
+      const pauseMs = await this.#decideAndAct(stop).catch((error: unknown) =>
+        this.#failed(error, stop),
+      );
       if (pauseMs !== 'service') this.#forgetSocket();
       if (pauseMs === 'service') await this.#pauseForService(version, stop);
       else if (pauseMs !== 0) await changeOrTimeout(object, version, pauseMs, { clock, stop });
@@ -159,7 +161,7 @@ export class Agent {
    * Makes one decision and carries out its step. Returns the pause until the next decision, which ends early if the
    * object changes.
    */
-  async #turn(stop: AbortSignal): Promise<Pause> {
+  async #decideAndAct(stop: AbortSignal): Promise<Pause> {
     const { newest } = this.#parts.object;
     const signal = this.#observer.signalFor(this.#journal);
     const wasResting = this.#isResting;
@@ -229,7 +231,8 @@ export class Agent {
       return LEADER_POLL_MS;
     }
     if (step.kind === 'await-clock' || step.kind === 'await-own-agent') {
-      const what = step.kind === 'await-clock' ? 'the clock' : 'an answer whose agent acts here';
+      const what =
+        step.kind === 'await-clock' ? 'the clock' : 'an answer to which agent acts on this host';
       if (isNew) this.#parts.log.warn(`waiting for ${what}`, { reason: step.reason });
       return SLOW_POLL_MS;
     }

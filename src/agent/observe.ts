@@ -38,12 +38,26 @@ export interface ObserverParts
 /** The clock of a host is often set some time after the host has started. */
 const CLOCK_PATIENCE_MS = 10 * 60_000;
 
-export function stepInputs(parts: ObserverParts) {
+export interface StepInputs {
+  /** Returns the signal on the object. Until the object is read, it returns the signal that the journal remembers. */
+  readonly signalFor: (journal: Journal) => SignalData | undefined;
+  /**
+   * Gathers the facts. `steady` returns the agent's time. Rejects if the API server does not answer a question that the
+   * decision depends on.
+   */
+  readonly gather: (
+    journal: Journal,
+    steady: () => number,
+    stop: AbortSignal,
+  ) => Promise<Omit<StepInput, 'now'>>;
+}
+
+export function stepInputs(parts: ObserverParts): StepInputs {
   const { object, observe, maintenance, times, accepts, beside, finished, prefetcher } = parts;
   const withExits = countExits(parts);
   const heartbeatOf = kubeletHeartbeat(parts);
   const rulingOn = rulings(parts);
-  const signalFor = (journal: Journal): SignalData | undefined => {
+  const signalFor: StepInputs['signalFor'] = (journal) => {
     return object.isKnown ? decodeSignal(object.newest?.metadata.annotations) : signalIn(journal);
   };
   /** Finds out who cordons, or whether the node is cordoned, if the next decision depends on it. */
@@ -61,7 +75,7 @@ export function stepInputs(parts: ObserverParts) {
       ? { isCordoned: await maintenance.hasCordon(stop) }
       : {};
   };
-  const gather = async (journal: Journal, steady: () => number, stop: AbortSignal) => {
+  const gather: StepInputs['gather'] = async (journal, steady, stop) => {
     const signal = signalFor(journal);
     const policy =
       signal === undefined

@@ -14,7 +14,7 @@ import { endProcess, identityOf } from './service/processes.ts';
 import type { ServiceRestarter } from './service/service-restarter.ts';
 import { type Files, replaceDurably, syncPath } from './state/durable-files.ts';
 import { copyAttributes } from './state/file-attributes.ts';
-import { pathsBeside, pathsIn } from './state/state-directory.ts';
+import { pathsIn, upgradePathsOf } from './state/state-directory.ts';
 import type { FileTrust } from './state/trusted-path.ts';
 import type { Step, StepOutcome } from './steps/step.ts';
 import { runTrial } from './trial/trial-run.ts';
@@ -76,7 +76,7 @@ async function updateEffectOf(
 ) {
   const { planId, created, command } = work.signal;
   const { url, sha256, version, forceupdate } = command;
-  const { staging, staged, part } = pathsBeside(work.binary);
+  const { staging, staged, part } = upgradePathsOf(work.binary);
   const paths = { part, record: pathsIn(tools.stateDirectory).record };
   const { userAgent, limits, maintenance, restarter, files, fileTrust, abort } = tools;
   const drain = work.policy?.drain ?? {};
@@ -132,7 +132,7 @@ function replacementsOf(
   tools: RunningTools,
 ): Pick<Effects, 'keep-previous' | 'swap' | 'roll-back'> {
   const { sha256, forceupdate } = work.signal.command;
-  const { staged, previous } = pathsBeside(work.binary);
+  const { staged, previous } = upgradePathsOf(work.binary);
   const { files, fileTrust, copyAttributes: copy = copyAttributes } = tools;
   const cannot = (problem: string): void => tools.log.warn(problem);
   const withAttributesOf = async (from: string, to: string, isSameContent = false) => {

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findProcess } from '../../src/agent/service/processes.ts';
-import { pathsBeside } from '../../src/agent/state/state-directory.ts';
+import { upgradePathsOf } from '../../src/agent/state/state-directory.ts';
 import { SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
 import { NEW, NEXT, OLD, Rig, type RigOptions } from './rig.ts';
@@ -342,7 +342,7 @@ describe('kill -9 of the agent', () => {
     await using rig = await startRig({ bytes: 640_000, faults: [{ paceMs: 20 }] });
     const first = rig.startAgent();
     await rig.send('/new', NEW);
-    const { part } = pathsBeside(rig.host.binary);
+    const { part } = upgradePathsOf(rig.host.binary);
     await rig.until(async () => expect((await readFile(part)).length).toBeGreaterThan(100_000));
     await first.stop('SIGKILL');
     rig.startAgent();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type Cluster, startCluster } from '../../sandbox/cluster/cluster.ts';
 import { type Plane, startSandboxPlane } from '../../sandbox/cluster/plane.ts';
-import { pathsBeside } from '../../src/agent/state/state-directory.ts';
+import { upgradePathsOf } from '../../src/agent/state/state-directory.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { CORDON_ANNOTATION } from '../../src/drain/cordon-marks.ts';
 import { nodes as nodeKind } from '../../src/kube/resources.ts';
@@ -93,7 +93,7 @@ async function killAndRestart(victim: string, version: string): Promise<Death> {
   }
   const agent = cluster.agents.get(victim);
   if (agent) await kill(agent);
-  const { part, staged } = pathsBeside(host.binary);
+  const { part, staged } = upgradePathsOf(host.binary);
   const whole = sizeOf(join(directory, 'payloads', version));
   const cutShort = sizeOf(part) < whole && sizeOf(staged) < whole;
   await cluster.startAgent(host);

@@ -1,7 +1,7 @@
 /** Tests that an agent fetches ahead what its leader asks for, without touching its service, and only within its own rules. */
 import { appendFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { pathsBeside } from '../../src/agent/state/state-directory.ts';
+import { upgradePathsOf } from '../../src/agent/state/state-directory.ts';
 import type { AgentPolicy } from '../../src/signal/annotations.ts';
 import { PREFETCH_ANNOTATION, SIGNAL_STATUSES } from '../../src/signal/names.ts';
 import { encodePrefetch } from '../../src/signal/prefetch.ts';
@@ -89,7 +89,7 @@ test('a file that was changed since is not used', async () => {
   rig.startAgent();
   await ask(rig);
   await untilSaid(rig, '"fetched ahead"');
-  await appendFile(pathsBeside(rig.host.binary).staged, 'x');
+  await appendFile(upgradePathsOf(rig.host.binary).staged, 'x');
   await rig.send('/new', NEW);
   await rig.end();
   expect([rig.statuses, await rig.host.version()]).toEqual([[...SIGNAL_STATUSES], NEW]);

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { pathsBeside } from '../../src/agent/state/state-directory.ts';
+import { upgradePathsOf } from '../../src/agent/state/state-directory.ts';
 import { seededRandom } from '../faults/random.ts';
 import { publishReleases, startUpdateServer } from '../support/builders/update-servers.ts';
 import { type MemoryCluster, startMemoryCluster } from './memory-cluster.ts';
@@ -90,7 +90,7 @@ test.each([1])(
     await using server = await startUpdateServer(directory);
     await using line = await slowLine(Number(new URL(server.url).port));
     const url = `http://127.0.0.1:${line.port}/files/${rig.server.sha256('/new')}/k0s`;
-    const { part } = pathsBeside(rig.host.binary);
+    const { part } = upgradePathsOf(rig.host.binary);
     const received = async (): Promise<number> =>
       (await stat(part).catch(() => undefined))?.size ?? 0;
     const random = seededRandom(seed);

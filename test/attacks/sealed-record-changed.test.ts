@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { pathsBeside, pathsIn } from '../../src/agent/state/state-directory.ts';
+import { pathsIn, upgradePathsOf } from '../../src/agent/state/state-directory.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { NEW, type Rig } from '../agent/rig.ts';
 import { startNode, useCluster } from './rig.ts';
@@ -38,7 +38,7 @@ test.each([
   await node.send('/new', NEW, isPinned ? {} : { sha256: undefined });
   await node.until(() => expect(node.statuses.at(-1)).toBe('Cordoning'));
   await agent.stop('SIGKILL');
-  const { staged } = pathsBeside(node.host.binary);
+  const { staged } = upgradePathsOf(node.host.binary);
   const planted = `${await readFile(staged, 'utf8')}// planted\n`;
   await writeFile(staged, planted);
   if (isResealed) await seal(node, createHash('sha256').update(planted).digest('hex'));

@@ -1,7 +1,7 @@
 /** The staged binary changes after its hash was checked: before the trial run, and before it replaces the service's binary. */
 import { readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { pathsBeside } from '../../src/agent/state/state-directory.ts';
+import { upgradePathsOf } from '../../src/agent/state/state-directory.ts';
 import { decodeSignal, encodeSignal } from '../../src/signal/annotations.ts';
 import { NEW } from '../agent/rig.ts';
 import { startNode, useCluster } from './rig.ts';
@@ -25,7 +25,7 @@ test.each([
     // A leader that drains leaves the time between trial run and swap.
     await using node = await startNode({ policy: { cordoning: 'leader' } });
     const before = await node.installed();
-    const { staged } = pathsBeside(node.host.binary);
+    const { staged } = upgradePathsOf(node.host.binary);
     node.startAgent();
     await node.send('/new', NEW);
     await node.until(() => expect(node.statuses).toContain('Cordoning'));
@@ -46,6 +46,6 @@ test('nobody else can look into the directory where it is staged', async () => {
   await using node = await startNode({ bytes: 64_000, faults: [{ paceMs: 100 }] });
   node.startAgent();
   await node.send('/new', NEW);
-  const { staging } = pathsBeside(node.host.binary);
+  const { staging } = upgradePathsOf(node.host.binary);
   await node.until(async () => expect((await stat(staging)).mode & 0o777).toBe(0o700));
 });

@@ -1,7 +1,7 @@
 /** Somebody changes what a killed agent left of a download, or sends other bytes after a break: only the wanted bytes run. */
 import { open, stat, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { pathsBeside } from '../../src/agent/state/state-directory.ts';
+import { upgradePathsOf } from '../../src/agent/state/state-directory.ts';
 import { NEW, type Rig } from '../agent/rig.ts';
 import { startNode, useCluster } from './rig.ts';
 
@@ -13,7 +13,7 @@ const BYTES = 7 * MIB;
 /** A node whose agent was killed with more than 5 MiB of the payload on the disk. */
 async function killedInDownload(): Promise<{ node: Rig; part: string; staged: string }> {
   const node = await startNode({ bytes: BYTES, faults: [{ paceMs: 60 }] });
-  const { part, staged } = pathsBeside(node.host.binary);
+  const { part, staged } = upgradePathsOf(node.host.binary);
   const agent = node.startAgent();
   await node.send('/new', NEW);
   await node.until(async () => expect((await stat(part)).size).toBeGreaterThan(5 * MIB));

@@ -31,11 +31,31 @@ const BLIND_CAP_MS = 600_000;
 
 type StatFiles = Pick<Files, 'statfs'>;
 
+export interface DiskRoom {
+  /**
+   * Rejects unless this many bytes fit without using the reserve: with a NoRoomError if they may fit later, and with
+   * another error if the file system is too small.
+   */
+  readonly require: (bytes: number) => Promise<void>;
+  /** Returns the free bytes without the reserve; 0 if the reserve is not free. */
+  readonly free: () => Promise<number>;
+  /**
+   * Counts bytes that are about to be written, and rejects like `require`. The server may send more than it announced,
+   * and others may fill the disk.
+   */
+  readonly count: (bytes: number) => Promise<void>;
+}
+
 /** Watches the free space of one download. `begun` is the number of its bytes that are on the disk already. */
-export function diskRoom(directory: string, reserveBytes: number, files: StatFiles, begun = 0) {
+export function diskRoom(
+  directory: string,
+  reserveBytes: number,
+  files: StatFiles,
+  begun = 0,
+): DiskRoom {
   let written = begun;
   let unchecked = 0;
-  const require = async (bytes: number): Promise<void> => {
+  const require: DiskRoom['require'] = async (bytes) => {
     const { free, size } = await measure(directory, files);
     const needed = bytes + reserveBytes;
     if (free >= needed) return;
@@ -47,7 +67,7 @@ export function diskRoom(directory: string, reserveBytes: number, files: StatFil
   return {
     require,
     free: async () => Math.max(0, (await measure(directory, files)).free - reserveBytes),
-    async count(bytes: number): Promise<void> {
+    async count(bytes) {
       unchecked += bytes;
       if (unchecked < STEP_BYTES) return;
       await require(unchecked);

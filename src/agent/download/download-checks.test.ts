@@ -39,7 +39,7 @@ async function scene(script: Script, limits: object = {}): Promise<Scene> {
     placeFor: async () =>
       await Promise.resolve({
         directory,
-        held: [join(directory, 'staged'), join(directory, 'part')],
+        present: [join(directory, 'staged'), join(directory, 'part')],
       }),
   });
   const check: Scene['check'] = (
@@ -72,7 +72,13 @@ test.each<[string, Script, object, AgentPolicy, string | undefined]>([
   ['a signed URL, which is for GET only', rangesOnly, {}, {}, undefined],
   ['nothing there', answering(404), {}, {}, 'answered 404 Not Found'],
   ['a redirect that loops', answering(302, { location: '/k0s' }), {}, {}, 'more than 10 redirects'],
-  ['too large a file', whole, { maxBytes: 4_999 }, {}, 'it has 5000 bytes, and 4999 is the limit'],
+  [
+    'too large a file',
+    whole,
+    { maxBytes: 4_999 },
+    {},
+    'it has 5000 bytes, which is more than the limit of 4999',
+  ],
   [
     'too large a file behind a signed URL',
     rangesOnly,

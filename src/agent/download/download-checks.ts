@@ -22,13 +22,20 @@ import {
 export interface DownloadChecksParts
   extends Pick<FetchRequest, 'limits' | 'userAgent'>,
     Pick<FetchTools, 'clock' | 'environment'> {
+  /** Returns where payloads of this kind are downloaded to; undefined while that is not known. */
   readonly placeFor: (kind: SignalCommand['kind']) => Promise<DownloadPlace | undefined>;
 }
+
+/**
+ * Answers the check in the annotations of an object. If there is none, the last answer stays, which saves a write.
+ * Never rejects.
+ */
+export type DownloadChecks = (annotations?: Annotations) => Promise<DownloadAnswer>;
 
 export interface DownloadPlace {
   readonly directory: string;
   /** The files of an earlier download that the next one continues or replaces. */
-  readonly held: readonly string[];
+  readonly present: readonly string[];
 }
 
 /**
@@ -47,7 +54,7 @@ export function downloadChecks({
   userAgent,
   environment,
   placeFor,
-}: DownloadChecksParts) {
+}: DownloadChecksParts): DownloadChecks {
   let known: DownloadAnswer = { id: '' };
   let until = Number.NEGATIVE_INFINITY;
 
@@ -64,13 +71,13 @@ export function downloadChecks({
     try {
       bytes = await sizeOf(requestFor({ url, sha256, userAgent, limits: own, environment }));
       if (bytes > own.maxBytes)
-        throw new Error(`it has ${bytes} bytes, and ${own.maxBytes} is the limit`);
+        throw new Error(`it has ${bytes} bytes, which is more than the limit of ${own.maxBytes}`);
       const place = await placeFor(kind);
       if (!place) return { bytes };
-      const sizes = await Promise.all(place.held.map(sizeOnDisk));
-      const held = Math.max(...sizes, 0);
-      if (held === 0 || bytes > held)
-        await diskRoom(place.directory, own.reserveBytes, files).require(bytes - held);
+      const sizes = await Promise.all(place.present.map(sizeOnDisk));
+      const reusable = Math.max(...sizes, 0);
+      if (reusable === 0 || bytes > reusable)
+        await diskRoom(place.directory, own.reserveBytes, files).require(bytes - reusable);
       return { bytes };
     } catch (error) {
       return { bytes, problem: `${printableUrl(url)}: ${messageOf(error)}` };
@@ -92,8 +99,7 @@ export function downloadChecks({
     return 2 ** Math.floor(Math.log2(Math.min(MOST_ROOM, ...free)));
   }
 
-  /** Never rejects. If there is no check, the last answer stays, which saves a write. */
-  return async (annotations: Annotations = {}): Promise<DownloadAnswer> => {
+  return async (annotations = {}) => {
     const check = decodeDownloadCheck(annotations);
     const id = check ? downloadCheckId(annotations) : known.id;
     if (id === known.id && clock.monotonic() < until) return known;

@@ -6,7 +6,7 @@ import { sameJson } from '../../util/json.ts';
 import type { Tools } from '../../util/tools.ts';
 import { type ActiveJournal, IDLE, type Journal, type Work } from '../journal.ts';
 import type { RunningService, ServiceFacts } from '../service/host.ts';
-import { pathsBeside } from '../state/state-directory.ts';
+import { upgradePathsOf } from '../state/state-directory.ts';
 import type { BesideK0s } from '../step-input.ts';
 import type { Step, StepOutcome } from '../steps/step.ts';
 import { type Veto, vetoOf } from '../veto.ts';
@@ -79,7 +79,7 @@ export function fetchAhead(parts: PrefetcherParts): FetchAhead {
       log.info('fetching ahead', { version });
       await carryOut('download', journal, abort);
       await carryOut('trial-run', journal, abort);
-      const path = pathsBeside(binary).staged;
+      const path = upgradePathsOf(binary).staged;
       fetched = { command, path, stamp: await stampOf(path) };
       log.info('fetched ahead', { version });
     },

@@ -31,7 +31,23 @@ const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | con
 /** At most about this many bytes are lost when the power fails. */
 const SYNC_BYTES = 1024 * 1024;
 
-export type PartialFile = Awaited<ReturnType<typeof openPartial>>;
+/** An open partial file. Its disposal closes it; the bytes stay on the disk. */
+export interface PartialFile extends AsyncDisposable {
+  /** True if the bytes come from several answers. Then a wrong hash may come from joining two different payloads. */
+  pieced: boolean;
+  /** The number of bytes in the file. */
+  readonly bytes: number;
+  readonly origin: Origin;
+  /** The hash that the complete file must have: that of the signal, or that of an earlier `seal`. */
+  readonly wanted: string | undefined;
+  /** The hash of the bytes in the file, in lower-case hexadecimal. */
+  readonly sha256: string;
+  /** Empties the file for a payload with this origin. */
+  readonly restart: (origin: Origin) => Promise<void>;
+  readonly append: (chunk: Buffer) => Promise<void>;
+  /** Syncs the complete file with its final mode and records its hash, so that a crash does not cause a second download. */
+  readonly seal: (mode: number) => Promise<void>;
+}
 
 /**
  * Continues with the bytes on the disk if they belong to the payload with this URL and hash. Otherwise it removes them.
@@ -40,7 +56,7 @@ export async function openPartial(
   { url, sha256 }: { readonly url: string; readonly sha256: string | undefined },
   { part, record: recordPath }: PartialPaths,
   files: Files,
-) {
+): Promise<PartialFile> {
   const found = await readRecord(recordPath, files);
   const handle = await files.open(part, APPEND, 0o600);
   const fresh: PartRecord = defined({ url, sha256 });
@@ -53,23 +69,21 @@ export async function openPartial(
     await writeDurably(recordPath, `${JSON.stringify(next)}\n`, files);
     record = next;
   };
-  const file = {
-    /** True if the bytes come from several answers. Then a wrong hash may come from joining two different payloads. */
+  const file: PartialFile = {
     pieced: false,
-    get bytes(): number {
+    get bytes() {
       return bytes;
     },
-    get origin(): Origin {
+    get origin() {
       return record;
     },
-    /** Returns the hash that the complete file must have: that of the signal, or that of an earlier seal. */
-    get wanted(): string | undefined {
+    get wanted() {
       return record.sha256 ?? record.sealed;
     },
-    get sha256(): string {
+    get sha256() {
       return hash.copy().digest('hex');
     },
-    async restart({ validator, name }: Origin): Promise<void> {
+    async restart({ validator, name }) {
       await handle.truncate(0);
       await save({ ...fresh, ...(validator && { validator }), ...(name && { name }) });
       bytes = 0;
@@ -77,7 +91,7 @@ export async function openPartial(
       file.pieced = false;
       hash = createHash('sha256');
     },
-    async append(chunk: Buffer): Promise<void> {
+    async append(chunk) {
       await handle.appendFile(chunk);
       hash.update(chunk);
       bytes += chunk.length;
@@ -90,11 +104,7 @@ export async function openPartial(
       // A failure of the sync is reported by the next `await` of it.
       syncing.catch(() => undefined);
     },
-    /**
-     * Syncs the complete file with its final mode and records its hash, so that a crash does not cause a second
-     * download.
-     */
-    async seal(mode: number): Promise<void> {
+    async seal(mode) {
       await syncing;
       await handle.chmod(mode);
       await handle.sync();

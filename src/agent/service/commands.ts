@@ -2,7 +2,16 @@
 import { spawn } from 'node:child_process';
 import { type Clock, sleep } from '../../util/clock.ts';
 
-export type Commands = ReturnType<typeof createCommands>;
+/** Runs commands of the host. The first argument is the program. */
+export interface Commands {
+  /** Returns the output. Rejects if the command does not exit with 0 within ten seconds; then it is killed. */
+  readonly ask: (command: string, ...args: readonly string[]) => Promise<string>;
+  /**
+   * Resolves once the command has exited with 0, or after five seconds. Then it keeps running, because a slow restart is
+   * better than half of one. Rejects if it fails earlier.
+   */
+  readonly start: (command: string, ...args: readonly string[]) => Promise<void>;
+}
 
 const ASK_MS = 10_000;
 const ORDER_MS = 5_000;
@@ -11,16 +20,16 @@ const CLOSE_MS = 500;
 const MOST_CHARACTERS = 4_000_000;
 
 /** Returns functions that run commands with the environment `env`, PATH included. */
-export function createCommands(env: NodeJS.ProcessEnv, clock: Clock) {
+export function createCommands(env: NodeJS.ProcessEnv, clock: Clock): Commands {
   return {
-    ask: async (command: string, ...args: readonly string[]): Promise<string> => {
+    ask: async (command, ...args) => {
       const running = spawnCommand(command, args, env, clock);
       const cancel = clock.schedule(ASK_MS, () =>
         running.kill(`did not end within ${ASK_MS / 1000} s`),
       );
       return await running.ended.finally(cancel);
     },
-    async start(command: string, ...args: readonly string[]): Promise<void> {
+    async start(command, ...args) {
       const running = spawnCommand(command, args, env, clock);
       const patience = new AbortController();
       const enough = sleep(clock, ORDER_MS, patience.signal).catch(() => undefined);
@@ -32,13 +41,22 @@ export function createCommands(env: NodeJS.ProcessEnv, clock: Clock) {
   };
 }
 
+interface RunningCommand {
+  /** Resolves with the output. Rejects unless the command exits with 0. */
+  readonly ended: Promise<string>;
+  /** Kills the command. The reason becomes part of the error. */
+  readonly kill: (why: string) => void;
+  /** Lets this process exit before the command does. */
+  readonly release: () => void;
+}
+
 /** Starts the command in a session of its own, so that a signal to the agent's session does not reach it. */
 function spawnCommand(
   command: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
   clock: Clock,
-) {
+): RunningCommand {
   const child = spawn(command, args, {
     env: { ...env, LC_ALL: 'C' },
     detached: true,
@@ -70,14 +88,12 @@ function spawnCommand(
     });
   });
   return {
-    /** Resolves with the output. Rejects unless the command exits with 0. */
     ended,
-    kill(why: string): void {
+    kill(why) {
       killReason = why;
       child.kill('SIGKILL');
     },
-    /** Lets this process exit before the command does. */
-    release(): void {
+    release() {
       child.unref();
       for (const stream of [child.stdout, child.stderr]) stream.destroy();
     },

@@ -81,11 +81,25 @@ export function findService(path: string, original: Omit<ProcessId, 'pid'>): Pro
 /** k0s treats `server` as `controller`. */
 const isRole = (word = ''): boolean => ['controller', 'server', 'worker'].includes(word);
 
+export interface ServiceArguments {
+  readonly isController: boolean;
+  /** The components that are switched off. */
+  readonly disabled?: readonly string[];
+  /** The path as it is given: it may be relative to the working directory of the process. */
+  readonly statusSocket?: string;
+  /** The path as it is given: it may be relative to the working directory of the process. */
+  readonly dataDirectory?: string;
+  /** The name of the worker profile. */
+  readonly profile?: string;
+  /** The name under which the kubelet registers. */
+  readonly hostnameOverride?: string;
+}
+
 /**
  * Returns undefined unless this is `<program> controller|server|worker …`, run directly or as a script by its
  * interpreter.
  */
-export function readServiceArguments(argv: readonly string[]) {
+export function readServiceArguments(argv: readonly string[]): ServiceArguments | undefined {
   const at = [1, 2].find((index) => isRole(argv[index]));
   if (at === undefined) return undefined;
   const rest = argv.slice(at + 1);
@@ -93,14 +107,10 @@ export function readServiceArguments(argv: readonly string[]) {
   const disabled = valuesOf(rest, ['--disable-components']).flatMap((list) => list.split(','));
   return defined({
     isController: argv[at] !== 'worker',
-    /** The components that are switched off. */
     disabled: disabled.length > 0 ? disabled : undefined,
-    /** The paths as they are given: both may be relative to the working directory of the process. */
     statusSocket: valueOf(rest, ['--status-socket']),
     dataDirectory: valueOf(rest, ['--data-dir', '-d']),
-    /** The name of the worker profile. */
     profile: valueOf(rest, ['--profile']),
-    /** The name under which the kubelet registers. */
     hostnameOverride: valueOf(kubeletArguments, ['--hostname-override']),
   });
 }

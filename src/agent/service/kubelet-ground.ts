@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { join } from 'node:path';
-import type { AgentPresence } from '../../signal/agent-presence.ts';
+import type { CgroupV1 } from '../../signal/agent-presence.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
 import { cgroupV1Refusal } from '../../versions/k0s-rules.ts';
 import { ageAt, findProcess } from './processes.ts';
@@ -48,7 +48,7 @@ export function groundVeto(command: SignalCommand, ground: Ground): string | und
  * Returns what the agent announces, so that the leader knows it before it starts a plan. Returns undefined on cgroup
  * v2, if k0s runs no kubelet, and if the kubelet's configuration cannot be read.
  */
-export function cgroupV1Of(ground: Ground): AgentPresence['cgroupV1'] {
+export function cgroupV1Of(ground: Ground): CgroupV1 | undefined {
   const { isOnCgroupV1 = hasCgroupV1 } = ground;
   if (!isOnCgroupV1()) return undefined;
   const kubelet = findKubelet(ground);
@@ -99,7 +99,7 @@ function ageOfProcess(pid: number): number | undefined {
  * Returns the value that the kubelet uses, which is the last one: first `--config`, then the files of `--config-dir` in
  * the order of their names, then the flag.
  */
-function configured(words: readonly string[]): AgentPresence['cgroupV1'] {
+function configured(words: readonly string[]): CgroupV1 | undefined {
   const flag = lastOf(words, 'fail-cgroupv1');
   if (flag !== undefined) return isFalse(flag) ? 'allowed' : 'refused';
   const config = lastOf(words, 'config');

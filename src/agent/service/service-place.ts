@@ -25,9 +25,27 @@ const PAUSE_MS = 1_000;
 const UNKNOWN_POLL_MS = 5_000;
 const FOUND_POLL_MS = 60_000;
 
-export type ServicePlaces = ReturnType<typeof servicePlaces>;
+export interface ServicePlaces {
+  /** The result of the last search. Before the first search it has the flags and defaults. */
+  readonly current: ServicePlace;
+  /**
+   * Searches the service, at most once a second, and returns its place. If it finds none, it returns the last place that
+   * was proven. Processes older than `ended` are ignored. Never rejects.
+   */
+  readonly search: (ended?: ProcessId) => Promise<ServicePlace>;
+  /** Calls the listener after each change of `current`. The returned function unsubscribes. */
+  readonly onChange: (listener: () => void) => () => void;
+  /** Searches again and again until `stop` aborts, because nothing signals that a service has started. Never rejects. */
+  readonly keepSearching: (stop: AbortSignal) => Promise<void>;
+}
 
-export function servicePlaces({ flags, findServices, askStatus, clock, log }: PlaceParts) {
+export function servicePlaces({
+  flags,
+  findServices,
+  askStatus,
+  clock,
+  log,
+}: PlaceParts): ServicePlaces {
   const listeners = new Set<() => void>();
   /** The last place at which a service has proven that it is k0s. */
   let fallback: ServicePlace = { ...DEFAULT_PLACE, ...flags };
@@ -41,7 +59,7 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
    */
   const findOne = async (ended?: ProcessId) => {
     const candidates = findServices(ended).filter(
-      (it) => (flags.statusSocket ?? it.statusSocket) === it.statusSocket,
+      ({ statusSocket }) => flags.statusSocket === undefined || flags.statusSocket === statusSocket,
     );
     // Only the service itself answers on its socket with its own PID. A worker asks the API server before it answers,
     // and old versions ask for all Nodes, so a known service is not asked again.
@@ -62,7 +80,7 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
     const several = `several processes may be the service (PIDs ${pids}): flags and defaults apply`;
     return { isProven, why: `${several}; choose one with --status-socket` };
   };
-  const search = async (ended?: ProcessId): Promise<ServicePlace> => {
+  const search: ServicePlaces['search'] = async (ended) => {
     const now = clock.monotonic();
     if (now - searchedAt < PAUSE_MS) return place;
     searchedAt = now;
@@ -89,15 +107,15 @@ export function servicePlaces({ flags, findServices, askStatus, clock, log }: Pl
     return next;
   };
   return {
-    get current(): ServicePlace {
+    get current() {
       return place;
     },
     search,
-    onChange(listener: () => void): () => void {
+    onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    async keepSearching(stop: AbortSignal): Promise<void> {
+    async keepSearching(stop) {
       while (!stop.aborted) {
         await search();
         await sleep(clock, isFound ? FOUND_POLL_MS : UNKNOWN_POLL_MS, stop).catch(() => undefined);

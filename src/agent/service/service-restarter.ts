@@ -6,10 +6,28 @@ import { isSameProcess, type ProcessId } from './host.ts';
 import { findProcess, sendSignal } from './processes.ts';
 import type { ManagedService, ServiceManager } from './service-manager.ts';
 
-export type ServiceRestarter = ReturnType<typeof serviceRestarter>;
+export interface ServiceRestarter {
+  /**
+   * Orders the restart of the service, whose last process is `process`. Does not wait for that process to end. May be
+   * repeated. Rejects if nothing can restart the service.
+   */
+  readonly restart: (process: ProcessId, binary: string) => Promise<void>;
+  /**
+   * Returns what the service manager knows about the service since `since`, in milliseconds since the Unix epoch.
+   * Returns undefined if no manager knows the service, or the manager does not answer.
+   */
+  readonly account: (
+    process: ProcessId,
+    binary: string,
+    since: number,
+  ) => Promise<SupervisorAccount | undefined>;
+}
 
-export function serviceRestarter(managers: readonly ServiceManager[], log: Logger) {
-  const tell = (what: string) => (error: unknown) => {
+export function serviceRestarter(
+  managers: readonly ServiceManager[],
+  log: Logger,
+): ServiceRestarter {
+  const logAs = (what: string) => (error: unknown) => {
     log.debug(what, { reason: messageOf(error) });
     return undefined;
   };
@@ -17,13 +35,13 @@ export function serviceRestarter(managers: readonly ServiceManager[], log: Logge
     for (const manager of managers) {
       const service = await manager
         .find(process, binary)
-        .catch(tell('a service manager did not answer'));
+        .catch(logAs('a service manager did not answer'));
       if (service !== undefined) return service;
     }
     return undefined;
   };
   return {
-    async restart(process: ProcessId, binary: string): Promise<void> {
+    async restart(process, binary) {
       // The process may have ended already: a manager that gave up on the service starts it again.
       const service = await find(process, binary);
       if (service?.isRestarting) return;
@@ -37,15 +55,11 @@ export function serviceRestarter(managers: readonly ServiceManager[], log: Logge
         terminate(process, log);
       }
     },
-    async account(
-      process: ProcessId,
-      binary: string,
-      since: number,
-    ): Promise<SupervisorAccount | undefined> {
+    async account(process, binary, since) {
       const service = await find(process, binary);
       return await service
         ?.account(since)
-        .catch(tell('the service manager does not say how the service ended'));
+        .catch(logAs('the service manager does not say how the service ended'));
     },
   };
 }
@@ -61,6 +75,6 @@ function terminate(process: ProcessId, log: Logger): void {
   }
   if (findProcess(parent) !== undefined)
     return log.warn('no restart was ordered: waiting for the supervisor', { pid, of: parent });
-  const gone = `PID ${pid} and its supervisor (PID ${parent}) are gone, and no service manager knows it`;
+  const gone = `PID ${pid} and its supervisor (PID ${parent}) are gone, and no service manager knows the service`;
   throw new Error(`cannot restart the service: ${gone}`);
 }

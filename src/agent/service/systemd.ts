@@ -5,7 +5,16 @@ import { isSameProcess, type ProcessId } from './host.ts';
 import { findProcess, kernelText, leadTo } from './processes.ts';
 import type { ServiceManager } from './service-manager.ts';
 
-type Unit = ReturnType<typeof parseUnits>[number];
+export interface Unit {
+  readonly id: string;
+  /** The PID of the main process; 0 if none runs. */
+  readonly mainPid: number;
+  readonly activeState: string;
+  /** When the state changed last, in microseconds since the boot. */
+  readonly changedAt: number;
+  /** The command lines of the unit, as systemd prints them. */
+  readonly execStart: string;
+}
 
 const PROPERTIES = '--property=Id,MainPID,ActiveState,ExecStart,StateChangeTimestampMonotonic';
 
@@ -42,7 +51,7 @@ async function unitOf(
   binary: string,
   { ask }: Commands,
   cgroupOf: typeof cgroupNow,
-) {
+): Promise<Unit | undefined> {
   const name = unitNameIn(cgroupOf(pid));
   if (name === undefined) return undefined;
   const units = parseUnits(await ask('systemctl', 'show', PROPERTIES, name));
@@ -139,7 +148,7 @@ export function unitNameIn(cgroup: string): string | undefined {
 }
 
 /** Parses blocks of `Key=value` lines, with an empty line between units. */
-export function parseUnits(text: string) {
+export function parseUnits(text: string): Unit[] {
   return text.split(/\n\n+/).flatMap((block) => {
     const fields = fieldsOf(block);
     const id = fields.get('Id');

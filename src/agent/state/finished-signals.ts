@@ -9,12 +9,20 @@ import { writeDurably } from './durable-files.ts';
 /** How a signal ended on this host: its final status, or `left` if it was left to k0s's own agent. */
 export type SignalEnd = FinalStatus | 'left';
 
+/** Older signals than this many are forgotten. */
 const MOST = 64;
+
+export interface FinishedSignals {
+  /** Returns how the signal ended on this host; undefined if it did not, or if that is forgotten. */
+  readonly endOf: (signal: SignalKey) => Promise<SignalEnd | undefined>;
+  /** Remembers how the signal ended. If it ended before, the first end stays. */
+  readonly add: (signal: SignalKey, end: SignalEnd) => Promise<void>;
+}
 
 /**
  * `path` names a JSON file in the state directory. Each of its entries has a key, a space and the end of the signal.
  */
-export function finishedSignals(path: string) {
+export function finishedSignals(path: string): FinishedSignals {
   let entries: string[] | undefined;
   /** Returns the entries of the file. If it is damaged, they are forgotten, which does no other harm. */
   async function load(): Promise<string[]> {
@@ -25,12 +33,12 @@ export function finishedSignals(path: string) {
     return entries;
   }
   return {
-    async endOf(signal: SignalKey): Promise<SignalEnd | undefined> {
+    async endOf(signal) {
       const key = keyOf(signal);
       const text = (await load()).find((entry) => entry.startsWith(key))?.split(' ')[1];
       return text === 'left' || isFinal(text) ? text : undefined;
     },
-    async add(signal: SignalKey, end: SignalEnd): Promise<void> {
+    async add(signal, end) {
       const known = await load();
       const key = keyOf(signal);
       if (known.some((entry) => entry.startsWith(key))) return;
@@ -40,8 +48,6 @@ export function finishedSignals(path: string) {
     },
   };
 }
-
-export type FinishedSignals = ReturnType<typeof finishedSignals>;
 
 function keyOf({ planId, created, command }: SignalKey): string {
   const { id, kind, url, version, sha256, forceupdate } = command;

@@ -76,11 +76,23 @@ export async function removeState(path: string): Promise<void> {
   if (names.every((name) => OWN.test(name))) await rmdir(path);
 }
 
+/** The files of one upgrade of a binary. */
+export interface UpgradePaths {
+  /** The directory of `staged` and `part`. */
+  readonly staging: string;
+  /** The verified new binary. */
+  readonly staged: string;
+  /** The incomplete download. */
+  readonly part: string;
+  /** The binary to which a roll-back returns. */
+  readonly previous: string;
+}
+
 /**
  * Returns the paths of one upgrade. The new binary is staged in a directory of the agent, on the same file system as
  * the binary.
  */
-export function pathsBeside(binary: string) {
+export function upgradePathsOf(binary: string): UpgradePaths {
   const staging = join(dirname(binary), `.${basename(binary)}.refit`);
   return {
     staging,
@@ -90,19 +102,33 @@ export function pathsBeside(binary: string) {
   };
 }
 
-export type StatePaths = ReturnType<typeof pathsIn>;
+/** The files in the state directory. */
+export interface StatePaths {
+  readonly journal: string;
+  /** The journal of the second agent on a host whose airgap signals are on another object. */
+  readonly airgapJournal: string;
+  /** The journal of a change of files, keys or kubelet arguments. */
+  readonly configurationJournal: string;
+  readonly lock: string;
+  /** The record of an incomplete download of a binary. */
+  readonly record: string;
+  /** The record of an incomplete download of a bundle. */
+  readonly bundleRecord: string;
+  /** The list of bundles that the agent placed. */
+  readonly bundles: string;
+  /** The record of whether the running service has an agent of its own. */
+  readonly ownAgent: string;
+}
 
-export function pathsIn(stateDirectory: string) {
+export function pathsIn(stateDirectory: string): StatePaths {
   return {
     journal: join(stateDirectory, 'journal.json'),
-    /** The journal of the second agent on a host whose airgap signals are on another object. */
     airgapJournal: join(stateDirectory, 'journal-airgap.json'),
     configurationJournal: join(stateDirectory, 'journal-configuration.json'),
     lock: join(stateDirectory, 'agent.lock'),
     record: join(stateDirectory, 'download.json'),
     bundleRecord: join(stateDirectory, 'download-airgap.json'),
     bundles: join(stateDirectory, 'airgap-bundles.json'),
-    /** The record of whether the running service has an agent of its own. */
     ownAgent: join(stateDirectory, 'own-agent.json'),
   };
 }

@@ -27,12 +27,12 @@ import {
 import { type OwnAgentFacts, ownAgentOf } from '../../agent/service/worker-profile.ts';
 import { finishedSignals } from '../../agent/state/finished-signals.ts';
 import { keepSpare, loadJournal, saveJournal } from '../../agent/state/journal-file.ts';
-import { pathsBeside } from '../../agent/state/state-directory.ts';
+import { upgradePathsOf } from '../../agent/state/state-directory.ts';
 import { fileTrust } from '../../agent/state/trusted-path.ts';
 import { afterReboot } from '../../agent/transitions.ts';
 import { fetchBinaries } from '../../dialects/kubeadm/agent/fetch-binaries.ts';
 import type { Host } from '../../dialects/kubeadm/host/host.ts';
-import type { AgentPresence } from '../../signal/agent-presence.ts';
+import type { AgentPresence, CgroupV1 } from '../../signal/agent-presence.ts';
 import type { SignalCommand } from '../../signal/annotations.ts';
 import { SIGNAL_OBJECTS } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
@@ -84,11 +84,11 @@ export async function announce(
   // A worker's service asks the API server before it answers, so agents at rest ask it for what stays once.
   let { binary } = host;
   const placeFor: DownloadChecksParts['placeFor'] = async (kind) => {
-    if (kind === 'airgapupdate') return { directory: places.current.dataDirectory, held: [] };
+    if (kind === 'airgapupdate') return { directory: places.current.dataDirectory, present: [] };
     binary ??= (await observeHost(host, IDLE)).binary;
     if (binary === undefined) return undefined;
-    const { staged, part } = pathsBeside(binary);
-    return { directory: dirname(binary), held: [staged, part] };
+    const { staged, part } = upgradePathsOf(binary);
+    return { directory: dirname(binary), present: [staged, part] };
   };
   const limits = limitsOf(options);
   const checks = downloadChecks({ clock, limits, userAgent, environment: process.env, placeFor });
@@ -122,7 +122,7 @@ export async function announce(
 async function cgroupV1On(
   { places, options }: HostParts,
   whose: () => Promise<WatchedFacts>,
-): Promise<AgentPresence['cgroupV1']> {
+): Promise<CgroupV1 | undefined> {
   const { dataDirectory } = places.current;
   const ground = { dataDirectory, allowed: options.veto.allowCgroupV1 };
   const said = cgroupV1Of(ground);

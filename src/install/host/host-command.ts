@@ -16,7 +16,7 @@ import {
 import { type OwnAgentFacts, ownAgentOf } from '../../agent/service/worker-profile.ts';
 import { loadJournal } from '../../agent/state/journal-file.ts';
 import { assertFree } from '../../agent/state/lock.ts';
-import { pathsBeside, pathsIn, removeState } from '../../agent/state/state-directory.ts';
+import { pathsIn, removeState, upgradePathsOf } from '../../agent/state/state-directory.ts';
 import { assertTrustedConfig } from '../../agent/state/trusted-config.ts';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { systemClock } from '../../util/clock.ts';
@@ -188,7 +188,9 @@ async function besideK0s(configured: string | undefined): Promise<string[]> {
       ? running.filter((path) => path !== undefined)
       : [await realpath(configured).catch(() => configured)];
   const binaries = found.length > 0 ? found : ['/usr/local/bin/k0s'];
-  const paths = binaries.map(pathsBeside).flatMap(({ staging, previous }) => [staging, previous]);
+  const paths = binaries
+    .map(upgradePathsOf)
+    .flatMap(({ staging, previous }) => [staging, previous]);
   return [...new Set(paths)].filter((path) => existsSync(path));
 }
 

@@ -7,7 +7,7 @@ import { perform } from '../../../src/agent/perform-step.ts';
 import type { ServiceFacts } from '../../../src/agent/service/host.ts';
 import { syncPath } from '../../../src/agent/state/durable-files.ts';
 import { loadJournal, saveJournal } from '../../../src/agent/state/journal-file.ts';
-import { pathsBeside, pathsIn } from '../../../src/agent/state/state-directory.ts';
+import { pathsIn, upgradePathsOf } from '../../../src/agent/state/state-directory.ts';
 import type { FileTrust } from '../../../src/agent/state/trusted-path.ts';
 import type { Step, StepOutcome } from '../../../src/agent/steps/step.ts';
 import { decodeReport } from '../../../src/signal/annotations.ts';
@@ -270,7 +270,7 @@ class DiskRun {
   async #perform(step: Step, journal: ActiveJournal, abort: AbortSignal): Promise<StepOutcome> {
     await this.#alive();
     if (step.kind === 'trial-run') {
-      const isWhole = versionAt(this.#disk.peek(pathsBeside(BINARY).staged)) === NEW;
+      const isWhole = versionAt(this.#disk.peek(upgradePathsOf(BINARY).staged)) === NEW;
       return isWhole ? { ok: true } : { ok: false, reason: 'the trial run failed' };
     }
     const isFetch = step.kind === 'download' || step.kind === 'fetch-bundle';

@@ -1,7 +1,7 @@
 /** The work of a node on a disk that fails: the command, the files before, and the files that must be there afterwards. */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import { pathsBeside } from '../../../src/agent/state/state-directory.ts';
+import { upgradePathsOf } from '../../../src/agent/state/state-directory.ts';
 import type { SignalCommand } from '../../../src/signal/annotations.ts';
 import { once } from '../../model/numbering.ts';
 import type { SunkenFiles } from './sunken-files.ts';
@@ -48,7 +48,7 @@ export function versionAt(data: Buffer | undefined): string | undefined {
   return [OLD, NEW].find((version) => data?.equals(bytesOf(version)));
 }
 
-const { staged, part } = pathsBeside(BINARY);
+const { staged, part } = upgradePathsOf(BINARY);
 
 function update(name: string, isDead: boolean): DiskWork {
   return {
