@@ -165,7 +165,7 @@ export function countExits({
     const alive = host.service ?? search(work, now);
     const isOld = isSameProcess(alive, process) || isSameProcess(alive, work.original);
     if (alive !== undefined && !isOld) processes.add(`${alive.pid} ${alive.started}`);
-    // The last process may still live, so it does not count. If it is the watched process, it was looked up just now.
+    // Every process but the last one has ended. The last one counts too if it is the watched process and was not found.
     const exits = processes.size - (fresh !== undefined && alive === undefined ? 0 : 1);
     return {
       ...host,

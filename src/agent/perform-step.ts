@@ -157,7 +157,7 @@ function replacementsOf(
       const isTried = then !== undefined && then === `${await stampOf(staged)} ${wanted}`;
       await replaceDurably(staged, work.binary, files, async (path) => {
         await withAttributesOf(work.binary, path);
-        // Without hard links the previous file is a copy.
+        // If the file system has no hard links, the new file is a copy, so its hash is checked, too.
         if (!isTried || identityOf(path) !== identityOf(staged))
           await checkHash(path, wanted, files);
       });

@@ -69,7 +69,7 @@ export interface AgentPresence extends Members<typeof PRESENCE> {
   readonly since: string;
 }
 
-/** The interval of heartbeats in milliseconds. A kubelet writes the status of its Node as often if nothing changes. */
+/** The interval of heartbeats in milliseconds. It is the interval at which a kubelet writes an unchanged status of its Node. */
 export const HEARTBEAT_MS = 300_000;
 
 const HEARTBEAT = {

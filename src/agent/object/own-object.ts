@@ -40,14 +40,8 @@ export interface OwnObject {
   readonly refresh: () => Promise<void>;
 }
 
-export function ownObject({
-  client,
-  resource,
-  name,
-  clock,
-  random,
-  log,
-}: OwnObjectParts): OwnObject {
+export function ownObject(parts: OwnObjectParts): OwnObject {
+  const { client, resource, name, clock } = parts;
   const listeners = new Set<() => void>();
   let newest: KubeObject | undefined;
   let isKnown = false;
@@ -86,22 +80,8 @@ export function ownObject({
       return () => listeners.delete(listener);
     },
     async follow(abort) {
-      const informer = createInformer(client, resource, {
-        fieldSelector: `metadata.name=${name}`,
-        clock,
-        random,
-        log,
-      });
-      const live = (object: KubeObject): void => saw(object, object);
-      informer.addHandler({
-        added: live,
-        updated: live,
-        deleted: (object) => saw(object, undefined),
-      });
-      const following = informer.run(abort);
       const synced = (): void => set(newest);
-      await informer.whenSynced(abort).then(synced, () => undefined);
-      await following;
+      await watchByName(parts, { saw, synced }, abort);
     },
     write: async (object, deadlineMs) =>
       wrote(await client.replace(resource, object, { deadlineMs })),
@@ -120,4 +100,30 @@ export function ownObject({
       if (!object || newestKnown.isNewest(object)) set(object);
     },
   };
+}
+
+interface WatchHandlers {
+  /** Is called for each event. `now` is undefined if the object was deleted. */
+  readonly saw: (event: KubeObject, now: KubeObject | undefined) => void;
+  /** Is called once the API server has answered whether the object exists. */
+  readonly synced: () => void;
+}
+
+/** Watches one object until `abort` aborts. */
+async function watchByName(
+  { client, resource, name, clock, random, log }: OwnObjectParts,
+  { saw, synced }: WatchHandlers,
+  abort: AbortSignal,
+): Promise<void> {
+  const fieldSelector = `metadata.name=${name}`;
+  const informer = createInformer(client, resource, { fieldSelector, clock, random, log });
+  const live = (object: KubeObject): void => saw(object, object);
+  informer.addHandler({
+    added: live,
+    updated: live,
+    deleted: (object) => saw(object, undefined),
+  });
+  const following = informer.run(abort);
+  await informer.whenSynced(abort).then(synced, () => undefined);
+  await following;
 }

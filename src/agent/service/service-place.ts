@@ -39,6 +39,17 @@ export interface ServicePlaces {
   readonly keepSearching: (stop: AbortSignal) => Promise<void>;
 }
 
+interface Choice {
+  /** The service that was found. It is undefined if there is none, or more than one. */
+  readonly found?: ServicePlace;
+  /** Says for the log why this place was chosen. */
+  readonly why: string;
+}
+
+interface SearchResult extends Choice {
+  readonly isProven: boolean;
+}
+
 export function servicePlaces({
   flags,
   findServices,
@@ -57,7 +68,7 @@ export function servicePlaces({
    * Returns the service that was found, and whether it is proven. An unproven process only looks like the service, for
    * example while it starts.
    */
-  const findOne = async (ended?: ProcessId) => {
+  const findOne = async (ended?: ProcessId): Promise<SearchResult> => {
     const candidates = findServices(ended).filter(
       ({ statusSocket }) => flags.statusSocket === undefined || flags.statusSocket === statusSocket,
     );
@@ -71,24 +82,13 @@ export function servicePlaces({
     const answers = isKnown ? candidates : await Promise.all(candidates.map(ask));
     const proven = candidates.filter(({ pid }, index) => answers[index]?.pid === pid);
     const isProven = proven.length > 0;
-    const [only, ...more] = isProven ? proven : candidates;
-    if (only === undefined)
-      return { isProven, why: 'no process looks like the service: flags and defaults apply' };
-    const { pid, ...found } = only;
-    if (more.length === 0) return { found, isProven, why: `from the command line of PID ${pid}` };
-    const pids = [pid, ...more.map((each) => each.pid)].join(', ');
-    const several = `several processes may be the service (PIDs ${pids}): flags and defaults apply`;
-    return { isProven, why: `${several}; choose one with --status-socket` };
+    return { isProven, ...onlyOneOf(isProven ? proven : candidates) };
   };
   const search: ServicePlaces['search'] = async (ended) => {
     const now = clock.monotonic();
     if (now - searchedAt < PAUSE_MS) return place;
     searchedAt = now;
-    const failed = (error: unknown) => ({
-      found: undefined,
-      isProven: false,
-      why: messageOf(error),
-    });
+    const failed = (error: unknown): SearchResult => ({ isProven: false, why: messageOf(error) });
     const { found, isProven, why } = await findOne(ended).catch(failed);
     // Without proof, a place that was proven before is used, because anybody may start a process that looks like the
     // service.
@@ -122,4 +122,15 @@ export function servicePlaces({
       }
     },
   };
+}
+
+/** Returns the only candidate. If there is none or more than one, `why` says so. */
+function onlyOneOf([first, ...others]: readonly FoundService[]): Choice {
+  if (first === undefined)
+    return { why: 'no process looks like the service: flags and defaults apply' };
+  const { pid, ...found } = first;
+  if (others.length === 0) return { found, why: `from the command line of PID ${pid}` };
+  const pids = [pid, ...others.map((other) => other.pid)].join(', ');
+  const several = `several processes may be the service (PIDs ${pids}): flags and defaults apply`;
+  return { why: `${several}; choose one with --status-socket` };
 }
