@@ -56,7 +56,7 @@ export function usedBy(name: string): string[] {
 /** Returns what the lines `#   KEY=example  meaning` below the line `# input:` of the header declare. */
 export function inputsOf(name: string): ScriptInput[] {
   const [, lines = ''] = headerOf(name).split('# input:\n');
-  return [...lines.matchAll(/^# {3}([A-Z][A-Z0-9_]*)=(.*?) {2}(.+)$/gm)].map(
+  return [...lines.matchAll(/^# {3}([A-Z][A-Z0-9_]*)=((?:\S| (?! ))*) {2}(\S.*)$/gm)].map(
     ([, key = '', example = '', meaning = '']) => ({ name: key, example, meaning }),
   );
 }

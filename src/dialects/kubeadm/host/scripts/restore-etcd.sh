@@ -1,7 +1,7 @@
 # Restores a snapshot of etcd on this member, as a part of a new cluster. What the member had is kept aside.
 # uses: prelude.sh trusted.sh snapshot.sh listens.sh
 # input:
-#   SNAPSHOT=/root/etcd.db  The snapshot on this host.
+#   SNAPSHOT=/var/backups/etcd.db  The snapshot on this host.
 #   STAMP=20260101T000000Z  Names the new cluster, and what the member had before.
 #   MEMBERS=cp1=https://10.0.0.1:2380,cp2=https://10.0.0.2:2380  All members, as in etcd's flag --initial-cluster; empty for facts.
 #   DO=stop  The part of the restore: facts, restore_beside, stop, start_etcd or start_api_server, on all hosts in this order.
