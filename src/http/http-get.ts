@@ -1,4 +1,7 @@
-/** One GET or HEAD over HTTP or HTTPS: follows redirects, retries nothing, and says whether a retry can help. */
+/**
+ * Sends one GET or HEAD request over HTTP or HTTPS. It follows redirects, retries nothing, and says
+ * whether a retry can help.
+ */
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '../util/clock.ts';
 import { formatDuration } from '../util/duration.ts';
@@ -6,20 +9,23 @@ import { http } from '../util/http.ts';
 import { type Environment, proxyFor } from './proxy-choice.ts';
 import { get, ProxyRefusal, type Route } from './route.ts';
 
-/** A retry may succeed; every other error is final. */
+/** A retry may succeed after this error. Every other error is final. */
 export class TransientError extends Error {
   override readonly name = 'TransientError';
 }
 
-/** As Go's client, which the original uses. */
+/** The limit of Go's HTTP client, which the original uses. */
 const MAX_REDIRECTS = 10;
 const ANSWERS = [200, 206, 304, 416];
-/** Timeout, too early, too many requests: worth a retry, like every answer from 500 on. */
+/**
+ * The codes for timeout, too early, and too many requests. A retry may help after them, and after
+ * every code from 500 on.
+ */
 const TRANSIENT = [408, 425, 429];
-/** A bad certificate stays bad. */
+/** Matches the codes of a bad certificate, which a retry does not change. */
 const CERTIFICATE = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)/;
 
-/** Its disposal ends the body, read or not. */
+/** An answer whose body can be read. Disposing of it ends the body, whether it was read or not. */
 export interface Answer extends Disposable {
   readonly response: IncomingMessage;
   readonly url: URL;
@@ -27,20 +33,26 @@ export interface Answer extends Disposable {
 
 export interface Get extends Pick<Route, 'headers' | 'method'> {
   readonly url: string;
-  /** Who requires https, and what lifts that, for messages; absent: plain http may be asked. */
+  /**
+   * The setting that requires https and the one that lifts the requirement, for messages. If it is
+   * absent, plain http is allowed.
+   */
   readonly requireHttps?: string | undefined;
-  /** Follows a redirect from https to plain http, as the original does. */
+  /** If true, a redirect from https to plain http is followed, as the original does. */
   readonly allowInsecureRedirect?: boolean | undefined;
-  /** Why nothing may be requested from there; asked about the URL and about each redirect. Absent: anything may. */
+  /**
+   * Returns why nothing may be requested from an address, or undefined if it may. It is called with
+   * the URL and with each redirect. If it is absent, every address is allowed.
+   */
   readonly refuses?: ((address: URL) => string | undefined) | undefined;
-  /** Sent to the host of the URL only, not after a redirect to another one. */
+  /** Headers that are sent only to the host of the URL, not after a redirect to another one. */
   readonly secretHeaders?: OutgoingHttpHeaders;
-  /** Who named the URL, for messages; the plan if absent. */
+  /** What names the URL, for messages. The default is `the plan`. */
   readonly source?: string;
   readonly environment: Environment;
 }
 
-/** Resolves with the first answer that is one of `ANSWERS`; `abort` also ends its body. */
+/** Resolves with the first answer whose code is one of `ANSWERS`. `abort` also ends its body. */
 export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer> {
   const { requireHttps, allowInsecureRedirect, headers, secretHeaders } = request;
   let address = new URL(request.url);
@@ -72,7 +84,7 @@ export async function httpGet(request: Get, abort: AbortSignal): Promise<Answer>
   throw new Error(`more than ${MAX_REDIRECTS} redirects`);
 }
 
-/** The body's chunks; a body that breaks off is a TransientError. */
+/** Yields the chunks of the body. It throws a TransientError if the body breaks off. */
 export async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of response) yield chunk as Buffer;
@@ -81,7 +93,7 @@ export async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffe
   }
 }
 
-/** Resolves with whatever is answered, also a redirect or an error status. */
+/** Resolves with the answer, which may be a redirect or have an error status. */
 export async function getOnce(
   address: URL,
   asked: Pick<Get, 'headers' | 'method' | 'environment'>,
@@ -101,7 +113,8 @@ export async function getOnce(
       proxy === undefined
         ? `no answer from ${host}`
         : `no answer from ${host} through the proxy ${proxy.host}`;
-    // Node.js throws these for a request that cannot be made, for example with a malformed password.
+    // Node.js throws these errors for a request that cannot be made, for example with a malformed
+    // password.
     const isImpossible = error instanceof URIError || error instanceof TypeError;
     throw isImpossible || CERTIFICATE.test((error as NodeJS.ErrnoException).code ?? '')
       ? new Error(message, { cause: error })
@@ -131,7 +144,10 @@ export function stallGuard(
   const cancelTotal = clock.schedule(Math.max(0, remainingMs), tooLong);
   let cancelStall = clock.schedule(stallMs, stalled);
   return {
-    /** Aborts with a TransientError after a stall, with an Error when the time is up, and with its parent. */
+    /**
+     * Aborts with a TransientError after a stall, with an Error when the time is over, and with the
+     * reason of the parent.
+     */
     abort: AbortSignal.any([parent, own.signal]),
     touch(): void {
       cancelStall();

@@ -1,12 +1,19 @@
-/** Chooses the proxy of a download from the environment, as Go's HTTP client does, which the original uses. */
+/**
+ * Chooses the proxy of a download from the environment, like Go's HTTP client, which the original
+ * uses.
+ */
 import { BlockList, isIP } from 'node:net';
 import { ifPossible } from '../util/errors.ts';
 import { ownMember } from '../util/own-member.ts';
 
-/** Such as `process.env`. Names count in both spellings, capitals first. */
+/**
+ * The environment variables, such as `process.env`. Names in capitals have precedence over names in
+ * small letters.
+ */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
+/** Returns the port of a URL, also if it is the default one. */
 export const portOf = ({ port, protocol }: URL): string =>
   port || (ownMember(PORTS, protocol) ?? '');
 
@@ -14,7 +21,10 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** Undefined: no proxy. Throws when the environment names an unusable proxy. */
+/**
+ * Returns the proxy for an address, or undefined if none is used. It throws if the environment
+ * names an unusable proxy.
+ */
 export function proxyFor(address: URL, environment: Environment): URL | undefined {
   const read = (name: string): string =>
     ownMember(environment, name) || ownMember(environment, name.toLowerCase()) || '';
@@ -26,7 +36,7 @@ export function proxyFor(address: URL, environment: Environment): URL | undefine
       `${name} names a SOCKS proxy, which is not supported: use an http or https proxy`,
     );
   const proxy = ifPossible(() => readProxy(named.includes('://') ? named : `http://${named}`));
-  // Without the value: it may contain a password.
+  // The message does not quote the value, because it may contain a password.
   if (proxy === undefined)
     throw new Error(`${name} is not a proxy URL; use for example http://192.0.2.1:3128`);
   return proxy;
@@ -34,7 +44,8 @@ export function proxyFor(address: URL, environment: Environment): URL | undefine
 
 function readProxy(text: string): URL | undefined {
   const proxy = new URL(text);
-  // A URL keeps a bare %: such credentials cannot be decoded.
+  // A URL may contain a percent sign that encodes nothing. Such credentials cannot be decoded, and
+  // this throws.
   decodeURIComponent(`${proxy.username}:${proxy.password}`);
   return ownMember(PORTS, proxy.protocol) === undefined ? undefined : proxy;
 }
@@ -46,7 +57,10 @@ function isExempt(address: URL, noProxy: string): boolean {
   return entries.some((entry) => exempts(entry, host, portOf(address)));
 }
 
-/** An entry is `*`, a subnet, an address or a domain; address and domain may have a port. `host` is in lower case, without brackets. */
+/**
+ * Returns true if an entry of NO_PROXY matches. An entry is `*`, a subnet, an address or a domain.
+ * Address and domain may have a port. `host` is in lower case, without brackets.
+ */
 function exempts(entry: string, host: string, port: string): boolean {
   if (entry === '*') return true;
   const [network = '', bits] = entry.split('/');
@@ -55,7 +69,10 @@ function exempts(entry: string, host: string, port: string): boolean {
   return only === port && isInDomain(host, withoutBrackets(domain));
 }
 
-/** `.example.com` and `*.example.com` match the hosts below; `example.com` also matches itself. */
+/**
+ * Returns true if the host is in the domain. `.example.com` and `*.example.com` match only hosts
+ * below the domain. `example.com` also matches itself.
+ */
 function isInDomain(host: string, domain: string): boolean {
   const suffix = domain.replace(/^\*?\./, '');
   return suffix !== '' && (host.endsWith(`.${suffix}`) || (suffix === domain && host === domain));
@@ -75,7 +92,7 @@ function matches(list: BlockList, host: string): boolean {
   return family !== 0 && list.check(host, family === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** An IPv6 address stands in brackets in a URL. */
+/** Returns the host without brackets, which surround an IPv6 address in a URL. */
 export function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
 }

@@ -1,4 +1,6 @@
-/** Sends one GET or HEAD request: directly, or through a proxy, with a tunnel for https. */
+/**
+ * Sends one GET or HEAD request, directly or through a proxy. For https the proxy opens a tunnel.
+ */
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import * as https from 'node:https';
 import { isIP, type Socket } from 'node:net';
@@ -7,10 +9,11 @@ import { http } from '../util/http.ts';
 import { basicAuthorization } from '../util/printable-url.ts';
 import { withoutBrackets } from './proxy-choice.ts';
 
+/** One request, and the proxy through which it is sent. */
 export interface Route {
   readonly address: URL;
   readonly headers: OutgoingHttpHeaders;
-  /** GET if absent. */
+  /** The method is GET if this is absent. */
   readonly method?: 'HEAD' | undefined;
   readonly proxy: URL | undefined;
 }
@@ -26,7 +29,10 @@ export class ProxyRefusal extends Error {
   }
 }
 
-/** Resolves with the head of the answer; rejects like `node:http`, or with a ProxyRefusal. */
+/**
+ * Resolves with the head of the answer. It rejects with an error of `node:http` or with a
+ * ProxyRefusal.
+ */
 export async function get(
   { address, headers, method, proxy }: Route,
   abort: AbortSignal,
@@ -38,7 +44,8 @@ export async function get(
     );
   if (address.protocol === 'http:')
     return await throughProxy(proxy, { address, headers, method }, abort);
-  // Node's own proxy support cannot be aborted meanwhile.
+  // The tunnel is opened here, because the proxy support of Node.js cannot be aborted while it
+  // opens one.
   const tunnel = await openTunnel(proxy, address, abort);
   const name = withoutBrackets(address.hostname);
   const createConnection = (): Socket =>
@@ -69,6 +76,10 @@ async function throughProxy(
   return await answered(requesterFor(proxy)(options));
 }
 
+/**
+ * Resolves with a connection to the address through the proxy. It rejects with a ProxyRefusal if
+ * the proxy refuses.
+ */
 export async function openTunnel(proxy: URL, address: URL, abort?: AbortSignal): Promise<Socket> {
   const target = `${address.hostname}:${address.port || '443'}`;
   const headers = { host: target, ...credentialsFor(proxy) };
@@ -98,7 +109,7 @@ function requesterFor({ protocol }: URL): typeof http.request {
 function optionsFor(proxy: URL, abort?: AbortSignal): https.RequestOptions {
   const { protocol, port } = proxy;
   const host = withoutBrackets(proxy.hostname);
-  // Otherwise Node.js would expect the target's name in the proxy's certificate.
+  // Without this name, Node.js would expect the name of the target in the certificate of the proxy.
   const servername = isIP(host) === 0 ? host : '';
   return {
     protocol,
@@ -111,7 +122,10 @@ function optionsFor(proxy: URL, abort?: AbortSignal): https.RequestOptions {
   };
 }
 
-/** Said explicitly: environment variables and flags of Node.js could weaken its defaults. */
+/**
+ * Returns the TLS settings. They are explicit, because environment variables and flags of Node.js
+ * could weaken the defaults.
+ */
 function trustFor({ protocol }: URL): Pick<TlsOptions, 'ca' | 'rejectUnauthorized' | 'minVersion'> {
   if (protocol !== 'https:') return {};
   return { ca: trustedAuthorities(), rejectUnauthorized: true, minVersion: 'TLSv1.2' };
@@ -123,7 +137,10 @@ function credentialsFor(proxy: URL): OutgoingHttpHeaders {
 
 let known: string[] | undefined;
 
-/** Of Node.js and, as the original, of the host: for a private mirror. Read once, on demand: they take megabytes. */
+/**
+ * Returns the certificate authorities of Node.js, and those of the host, which a private mirror may
+ * need. k0s trusts the same. They are read once, on demand, because they take megabytes.
+ */
 export function trustedAuthorities(): string[] {
   known ??= [
     ...new Set(
