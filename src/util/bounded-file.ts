@@ -1,11 +1,13 @@
-/** Reads what anybody may have written, up to a limit: an answer may have no end, and a path may lead to a device. */
+/**
+ * Reads untrusted input up to a limit. An answer may be endless, and a path may lead to a device.
+ */
 import { createReadStream } from 'node:fs';
 import { type ErrorCode, messageOf, RefitError } from './errors.ts';
 
-/** API servers accept no larger object. */
+/** The most bytes of a file. API servers accept no larger object. */
 const MAX_BYTES = 3 * 1024 * 1024;
 
-/** Rejects with what is wrong with the file. */
+/** Reads a file as text. It rejects with a message that says what is wrong with the file. */
 export async function readBounded(
   path: string,
   stream: AsyncIterable<Buffer> = createReadStream(path),
@@ -13,7 +15,10 @@ export async function readBounded(
   return await textIn(stream, MAX_BYTES, 'the file is larger than 3 MiB; use a smaller one');
 }
 
-/** As `readBounded`, of a file that a person named; as in kubectl `-` is standard input. @throws RefitError of that code, with the path */
+/**
+ * Reads a file that a person named. As in kubectl, `-` is standard input. @throws RefitError with
+ * `code` and the path
+ */
 export async function readNamed(path: string, code: ErrorCode = 'REFIT_FILE'): Promise<string> {
   return await readBounded(path, path === '-' ? process.stdin : undefined).catch(
     (cause: unknown) => {
@@ -22,7 +27,10 @@ export async function readNamed(path: string, code: ErrorCode = 'REFIT_FILE'): P
   );
 }
 
-/** Rejects with a `Problem` that says `tooLong` once there are more than `most` bytes; nothing more is read then. */
+/**
+ * Reads a stream as text. If there are more than `most` bytes, it stops reading and rejects with a
+ * `Problem` whose message is `tooLong`.
+ */
 export async function textIn(
   stream: AsyncIterable<Buffer>,
   most: number,

@@ -1,12 +1,16 @@
-/** Time as a parameter, pauses, rates, and how times are written. */
+/** Makes time a parameter, and defines pauses, rates, and the text form of times. */
 import { untilAborted } from './waits.ts';
 
+/** The clock that code gets as a parameter. */
 export interface Clock {
-  /** Wall-clock milliseconds since the Unix epoch: for what people and other machines read. */
+  /** Returns wall-clock milliseconds since the Unix epoch, for people and other machines. */
   now(): number;
-  /** Milliseconds that never go back: for deadlines, ages and durations. */
+  /** Returns milliseconds that never go back, for deadlines, ages and durations. */
   monotonic(): number;
-  /** Runs `callback` once after `ms`; the returned function cancels it. Until then it keeps the process alive. */
+  /**
+   * Runs `callback` once after `ms`. The returned function cancels it. A scheduled callback keeps
+   * the process alive.
+   */
   schedule(ms: number, callback: () => void): () => void;
 }
 
@@ -19,7 +23,7 @@ export const systemClock: Clock = {
         timer = waitFor(left - MAX_TIMER_MS);
       };
       const next = left > MAX_TIMER_MS ? waitForRest : callback;
-      // Node warns on standard error about negative times.
+      // Node.js warns on standard error about negative times.
       return setTimeout(next, Math.max(0, Math.min(left, MAX_TIMER_MS)));
     };
     let timer = waitFor(ms);
@@ -27,7 +31,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Node fires longer timers at once. */
+/** The longest timer of Node.js. It fires longer ones at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Resolves after `ms`, or rejects with the reason of `abort` as soon as it aborts. */
@@ -42,17 +46,25 @@ export interface BackoffOptions {
   /** Milliseconds before the first retry. */
   readonly base: number;
   readonly cap: number;
-  /** Chance in [0, 1); a parameter so that tests and the explorer can fix it. */
+  /**
+   * Returns a random number in [0, 1). It is a parameter so that tests and the explorer can fix it.
+   */
   readonly random: () => number;
 }
 
-/** Milliseconds before retry `attempt` (0 first): exponential with half jitter, so that clients do not return together. */
+/**
+ * Returns the milliseconds before a retry. `attempt` starts at 0. The delay grows exponentially,
+ * and half of it is random, so that clients do not retry together.
+ */
 export function backoffDelay(attempt: number, { base, cap, random }: BackoffOptions): number {
   const ceiling = Math.min(cap, base * 2 ** Math.min(attempt, 30));
   return ceiling / 2 + random() * (ceiling / 2);
 }
 
-/** Each call takes a token, if need be in advance: it returns the milliseconds until that is available. */
+/**
+ * Returns a function that takes one token at each call, in advance if none is available. It returns
+ * the milliseconds until the token is available.
+ */
 export function createTokenBucket(
   clock: Clock,
   rate: { readonly perSecond: number; readonly burst: number },
@@ -70,10 +82,14 @@ export function createTokenBucket(
 
 export const DAY_MS = 86_400_000;
 
-/** As `Date.prototype.toISOString`, but without Date, which loads all time zones: 1 MiB in each agent. */
+/**
+ * Returns the same text as `Date.prototype.toISOString`. It does not use Date, which loads all time
+ * zones, 1 MiB in each agent.
+ */
 export function isoTime(ms: number): string {
   if (!(ms >= 0 && ms <= LAST_MS)) return new Date(ms).toISOString();
-  // Days since 1 March 0000: a leap day is the last one of its year, and 400 years have 146,097 days.
+  // Days count from 1 March 0000, so that a leap day is the last day of its year. 400 years have
+  // 146,097 days.
   const days = Math.floor(ms / DAY_MS) + 719_468;
   const century = Math.floor((days + 0.75) / 36_524.25);
   const year = Math.floor((days + century - Math.floor(century / 4) + 0.75) / 365.25);
@@ -90,12 +106,15 @@ export function isoTime(ms: number): string {
 const FIRST_MS = Date.parse('0000-01-01T00:00:00Z');
 const LAST_MS = Date.parse('9999-12-31T23:59:59Z');
 
-/** RFC 3339 in UTC with seconds, as `metav1.Time`. Years have four digits: what nodes write leads to other ones. */
+/**
+ * Returns the time in RFC 3339, in UTC with seconds, like `metav1.Time`. Years have four digits.
+ * Times that nodes write may be outside of that range, and are moved to its end.
+ */
 export function rfc3339(ms: number): string {
   return `${isoTime(Math.max(FIRST_MS, Math.min(ms, LAST_MS))).slice(0, 19)}Z`;
 }
 
-/** RFC 3339 in UTC with microseconds, as `metav1.MicroTime` demands. */
+/** Returns the time in RFC 3339, in UTC with microseconds, as `metav1.MicroTime` requires. */
 export function microTime(ms: number): string {
   return `${isoTime(ms).slice(0, 23)}000Z`;
 }

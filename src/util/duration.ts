@@ -1,13 +1,19 @@
-/** How people and Go programs write lengths of time. */
+/** Parses and writes durations in the forms of people and of Go programs. */
 import { ownMember } from './own-member.ts';
 
-/** Milliseconds of `250ms`, `90s`, `5m`, `1h30m`; undefined where the text is nothing like these, or zero. */
+/**
+ * Returns the milliseconds of a text such as `250ms`, `90s`, `5m` or `1h30m`. Undefined if the text
+ * has another form, or is zero.
+ */
 export function parseDuration(text: string): number | undefined {
   const nanoseconds = /^(?:\d+(?:ms|s|m|h))+$/.test(text) ? parseGoDuration(text) : undefined;
   return nanoseconds ? nanoseconds / 1e6 : undefined;
 }
 
-/** `850 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`: two units at most, and never a false precision. */
+/**
+ * Returns a duration for people: `850 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`. It has at most two
+ * units.
+ */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1000) return `${Math.max(0, Math.round(milliseconds))} ms`;
   const seconds = Math.round(milliseconds / 1000);
@@ -31,7 +37,7 @@ const GO_UNITS: Readonly<Record<string, number>> = {
   h: 3600e9,
 };
 
-/** Undefined where Go could not read it either. */
+/** Returns the nanoseconds of a Go duration. Undefined if Go could not parse it either. */
 export function parseGoDuration(text: string): number | undefined {
   const [, sign = '', rest = ''] = /^([+-]?)(.*)$/.exec(text) ?? [];
   if (rest === '0') return 0;
@@ -44,7 +50,7 @@ export function parseGoDuration(text: string): number | undefined {
   return sign === '-' ? -sum : sum;
 }
 
-/** `0s`, `300ms`, `1.5s`, `1m30s`, `1h0m0s`. */
+/** Returns nanoseconds in the form of Go: `0s`, `300ms`, `1.5s`, `1m30s`, `1h0m0s`. */
 export function formatGoDuration(nanoseconds: number): string {
   if (nanoseconds < 0) return `-${formatGoDuration(-nanoseconds)}`;
   if (nanoseconds === 0) return '0s';

@@ -1,7 +1,10 @@
-/** The errors that Refit shows to people: one code, one exit code, one advice. Generates docs/reference/errors.md. */
+/**
+ * Defines the errors that Refit shows to people. Each has a code, an exit code and advice.
+ * docs/reference/errors.md is generated from this file.
+ */
 import { printable } from './printable.ts';
 
-/** Exit codes of every `refit` process, as documented in docs/reference/cli.md. */
+/** The exit codes of every `refit` process. docs/reference/cli.md documents them. */
 export const EXIT = {
   ok: 0,
   failed: 1,
@@ -11,7 +14,10 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** Every code with the exit code of the process and the advice that ends its message. Meanings: tools/reference/errors.ts. */
+/**
+ * The exit code of the process and the advice at the end of the message, for each code.
+ * tools/reference/errors.ts explains the codes.
+ */
 export const ERRORS = {
   REFIT_USAGE: { exit: EXIT.usage, hint: 'run the same command with `--help`' },
   REFIT_KUBECONFIG: {
@@ -56,19 +62,25 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 
 export interface RefitErrorOptions extends ErrorOptions {
-  /** What to do; the hint of the code by default. */
+  /** What the user can do. The default is the hint of the code. */
   readonly hint?: string;
-  /** Everything that is wrong with what the message names, such as each wrong field of a file. */
+  /**
+   * Everything that is wrong with the subject of the message, such as each wrong field of a file.
+   */
   readonly problems?: readonly string[];
 }
 
+/** An error that Refit shows to people. */
 export class RefitError extends Error {
   readonly code: ErrorCode;
   readonly #hint: string;
   readonly #subject: string;
   readonly #problems: readonly string[];
 
-  /** With `problems`, `subject` is what has them, and the message ends with them. */
+  /**
+   * Creates an error. If there are `problems`, `subject` names what has them, and they are added to
+   * the message.
+   */
   constructor(code: ErrorCode, subject: string, options: RefitErrorOptions = {}) {
     const { hint, problems = [], ...rest } = options;
     const parts = [subject, problems.join('; ')].filter((part) => part !== '');
@@ -84,12 +96,18 @@ export class RefitError extends Error {
     return ERRORS[this.code].exit;
   }
 
-  /** One line for a log: code, what happened, what to do. Text of servers and nodes is made safe for a terminal. */
+  /**
+   * One line for a log: code, what happened, what to do. Control characters in text of servers and
+   * nodes are replaced.
+   */
   get line(): string {
     return oneLine(`${this.code}: ${this.message.trim()} (${this.#hint})`);
   }
 
-  /** For a person who waits for the end of a command: as `line`, but each of several problems has a line of its own. */
+  /**
+   * The text for the user of a command. It is like `line`, but if there are several problems, each
+   * has its own line.
+   */
   get text(): string {
     const { length } = this.#problems;
     if (length < 2) return this.line;
@@ -103,7 +121,10 @@ function oneLine(text: string): string {
   return printable(text.replaceAll(/\s+/g, ' '));
 }
 
-/** Throws what is wrong, or everything that is, after `prefix`, which ends with a colon and a blank. */
+/**
+ * Returns a function that throws a RefitError. It takes one sentence, or a list of problems.
+ * `prefix` ends with a colon and a blank.
+ */
 export const failing =
   (code: ErrorCode, prefix = '', options: RefitErrorOptions = {}) =>
   (why: string | readonly string[]): never => {
@@ -111,7 +132,7 @@ export const failing =
     throw new RefitError(code, prefix.replace(/: $/, ''), { ...options, problems: why });
   };
 
-/** The message of anything that was thrown, with the messages of its causes. */
+/** Returns the message of any thrown value, with the messages of its causes. */
 export function messageOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   return thrown.cause === undefined
@@ -119,13 +140,19 @@ export function messageOf(thrown: unknown): string {
     : `${ownMessageOf(thrown)}: ${messageOf(thrown.cause)}`;
 }
 
-/** Node gives no message of its own when all addresses of a host have failed. */
+/**
+ * Returns the message of the error alone. If all addresses of a host have failed, Node.js gives no
+ * message, and those of the single failures are joined.
+ */
 function ownMessageOf(error: Error): string {
   if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
   return error.errors.map(messageOf).join(', ');
 }
 
-/** With the first sentence; the rest explains Node's syntax. Quotes hold what was typed, full stops included. */
+/**
+ * Returns a usage error with the first sentence of the message. The rest explains the syntax of
+ * Node.js. A quoted argument may contain full stops.
+ */
 export function usageError(error: unknown): RefitError {
   return new RefitError(
     'REFIT_USAGE',
@@ -134,7 +161,10 @@ export function usageError(error: unknown): RefitError {
   );
 }
 
-/** Undefined where the error is one of those; any other is thrown. */
+/**
+ * Returns a function that waits for `work`. It resolves with undefined if `work` rejects with an
+ * expected error. It rejects with any other error.
+ */
 export const unlessError =
   (isExpected: (error: unknown) => boolean) =>
   async <T>(work: Promise<T>): Promise<T | undefined> =>
@@ -143,7 +173,10 @@ export const unlessError =
       throw error;
     });
 
-/** Undefined where it throws. For calls whose every error means the same. */
+/**
+ * Returns the result of `work`, or undefined if it throws. Use it only if every error means the
+ * same.
+ */
 export function ifPossible<T>(work: () => T): T | undefined {
   try {
     return work();

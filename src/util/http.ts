@@ -1,5 +1,8 @@
-/** Node's HTTP module without `fetch`, for processes that must stay small. */
+/** Provides the HTTP module of Node.js without `fetch`, for processes that must stay small. */
 import type * as Http from 'node:http';
 
-/** An import of `node:http` would load the client behind `fetch` too: 10 MiB in each agent. */
+/**
+ * The module is not imported, because an import of `node:http` would also load the client behind
+ * `fetch`, 10 MiB in each agent.
+ */
 export const http: typeof Http = process.getBuiltinModule('node:http');

@@ -1,10 +1,10 @@
-/** Plain JSON values: their types, equality and a stable text form. */
+/** Defines the types of plain JSON values, their equality, and a stable text form. */
 import { ifPossible } from './errors.ts';
 import { ownMember } from './own-member.ts';
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
-/** Equality of JSON values; an `undefined` member counts as absent. */
+/** Returns true if the JSON values are equal. A member that is `undefined` counts as absent. */
 export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b))
@@ -20,7 +20,7 @@ export function sameJson(a: unknown, b: unknown): boolean {
 const keysOf = (record: Record<string, unknown>) =>
   Object.keys(record).filter((key) => ownMember(record, key) !== undefined);
 
-/** JSON text with keys sorted as Go sorts them, so that equal values have equal texts. */
+/** Returns JSON text with keys sorted as Go sorts them, so that equal values have equal texts. */
 export function stableStringify(value: unknown): string {
   if (Array.isArray(value))
     return `[${value.map((each: unknown) => stableStringify(each ?? null)).join()}]`;
@@ -30,15 +30,17 @@ export function stableStringify(value: unknown): string {
   return `{${keysOf(value).toSorted().map(textOf).join()}}`;
 }
 
+/** Returns true for an object that is not a list. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** False for an empty one. */
+/** Returns true for a text that is not empty. */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
+/** Returns the value, or undefined if the text is absent or not JSON. */
 export function parseJson(text: string | undefined): unknown {
   return text === undefined ? undefined : ifPossible((): unknown => JSON.parse(text));
 }
@@ -49,13 +51,14 @@ type Defined<T> = {
   [K in keyof T as undefined extends T[K] ? never : K]: T[K];
 };
 
+/** Returns the object without the members that are undefined. */
 export function defined<T extends object>(value: T): Defined<T> {
   return Object.fromEntries(
     Object.entries(value).filter(([, member]) => member !== undefined),
   ) as Defined<T>;
 }
 
-/** Go's encoder escapes these five characters; in JSON they occur only in strings. */
+/** Escapes five characters as Go's encoder does. In JSON they occur only in strings. */
 export function escapeLikeGo(json: string): string {
   return json.replace(
     /[<>&\u2028\u2029]/g,
@@ -63,7 +66,10 @@ export function escapeLikeGo(json: string): string {
   );
 }
 
-/** A merge patch (RFC 7386): a null in it removes the member; lists are replaced whole. */
+/**
+ * Applies a merge patch (RFC 7386). A null in the patch removes the member, and lists are replaced
+ * as a whole.
+ */
 export function applyMergePatch(target: Json | undefined, patch: Json): Json {
   if (!isRecord(patch)) return patch;
   const merged = new Map(Object.entries(isRecord(target) ? (target as Record<string, Json>) : {}));

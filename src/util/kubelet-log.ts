@@ -1,2 +1,2 @@
-/** Where people read why a kubelet does not start. */
+/** The hint that says where to read why a kubelet does not start. */
 export const KUBELET_LOG = 'see journalctl -u kubelet on the host';

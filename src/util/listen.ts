@@ -4,7 +4,10 @@ import type { AddressInfo, Server } from 'node:net';
 import { RefitError } from './errors.ts';
 import { aborted } from './waits.ts';
 
-/** `address` is `host:port`; port 0 takes a free one. Rejects with REFIT_USAGE. */
+/**
+ * Listens at `address`, which is `host:port`. Port 0 selects a free port. It rejects with
+ * REFIT_USAGE if the server cannot listen.
+ */
 export async function listen(server: Server, address: string): Promise<AddressInfo> {
   const [, host = '', port] = /^(.*):(\d+)$/.exec(address) ?? [];
   if (port === undefined || Number(port) > 65_535)
@@ -14,7 +17,8 @@ export async function listen(server: Server, address: string): Promise<AddressIn
     );
   const bare = host.replace(/^\[|\]$/g, '');
   return await new Promise((resolve, reject) => {
-    // Stays: a connection that cannot be accepted later must not end the process.
+    // The listener stays, because a later connection that cannot be accepted must not end the
+    // process.
     server.on('error', (cause) => {
       const hint = 'choose another address, or stop the process that uses it';
       reject(
@@ -30,7 +34,10 @@ export async function listen(server: Server, address: string): Promise<AddressIn
   });
 }
 
-/** Once `abort` aborts, closes the server and cuts off its clients; resolves when that is done. */
+/**
+ * Waits until `abort` fires, then closes the server and cuts off its clients. It resolves when the
+ * server is closed.
+ */
 export async function closeOnAbort(server: HttpServer, abort: AbortSignal): Promise<void> {
   await aborted(abort);
   await new Promise<void>((resolve) => {

@@ -1,10 +1,19 @@
-/** A line of another program's log as a report may show it: short, safe for a terminal, and without secrets. */
+/**
+ * Makes a line of another program's log fit for a report: short, safe for a terminal, and without
+ * secrets.
+ */
 import { printable } from './printable.ts';
 
 const MOST_CHARACTERS = 120;
-/** Of a line, whose writer may have made it long: the search for secrets takes the square of it. */
+/**
+ * The most characters that are searched for secrets. The line may be long, and the search takes
+ * time that grows with its square.
+ */
 const MOST_SEARCHED = 2_000;
-/** Whoever reads Nodes reads the line: passwords in URLs, values of queries, and what is called a secret. */
+/**
+ * Matches passwords in URLs, values of queries, and values that are called a secret. Everybody who
+ * may read Nodes can read the line.
+ */
 const SECRETS =
   /([a-z][a-z\d+.-]{0,30}:\/\/)\S*@|([?&][\w.-]+=)[^\s&"']+|((?:token|password|passwd|secret)["']?\s*[=:]\s*["']?)[^\s"',]+/gi;
 

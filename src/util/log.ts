@@ -1,4 +1,4 @@
-/** The log of every process: one JSON object a line. */
+/** Writes the log of every process, with one JSON object in each line. */
 import { type Clock, isoTime, systemClock } from './clock.ts';
 import { messageOf } from './errors.ts';
 import { escapeSteering } from './printable.ts';
@@ -8,12 +8,16 @@ export type LogFields = Readonly<Record<string, unknown>>;
 
 export interface Logger
   extends Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>> {
+  /** Returns a logger that adds these fields to each line. */
   child(fields: LogFields): Logger;
 }
 
 const ORDER: Readonly<Record<LogLevel, number>> = { debug: 10, info: 20, warn: 30, error: 40 };
 
-/** One JSON object a line: `time`, `level`, `msg`, then the fields. Errors are written with their causes. */
+/**
+ * Returns a logger. Each line is a JSON object with `time`, `level`, `msg` and the fields. Errors
+ * are written with their causes.
+ */
 export function jsonLogger(
   write: (line: string) => void,
   now: () => number,
@@ -39,6 +43,7 @@ export function jsonLogger(
   };
 }
 
+/** Returns a logger that writes lines of this level and above to standard error. */
 export function stderrLogger(level: LogLevel): Logger {
   const write = (line: string): boolean => process.stderr.write(line);
   return jsonLogger(write, () => systemClock.now(), level);
@@ -55,7 +60,10 @@ export const silentLogger: Logger = {
 
 const REPEAT_MS = 60_000;
 
-/** For logs of retries: true for a text that differs from the last one, or once a minute. */
+/**
+ * Returns a function for logs of retries. It returns true for a text that differs from the last
+ * one, and for the same text once a minute.
+ */
 export function sparingly(clock: Pick<Clock, 'monotonic'>): (text: string) => boolean {
   let last = '';
   let at = 0;

@@ -1,49 +1,67 @@
-/** When work may start: windows that recur in a time zone, and blackouts. */
+/** Computes when work may start, from windows that recur in a time zone, and from blackouts. */
 import { rfc3339 } from './clock.ts';
 import { ifPossible } from './errors.ts';
 
-/** Opens on `days` at local `startMinute`; closes after `lengthMs` of real time, or at local `endMinute`. */
+/**
+ * A window that opens on `days` at local `startMinute`. It closes after `lengthMs` of real time, or
+ * at local `endMinute`.
+ */
 export interface MaintenanceWindow {
-  /** 1 for Monday to 7 for Sunday; every day when empty. */
+  /**
+   * The days of the week, from 1 for Monday to 7 for Sunday. If the list is empty, the window opens
+   * every day.
+   */
   readonly days: readonly number[];
-  /** Minutes since midnight, below 1440; seconds are a fraction. */
+  /** Minutes since midnight, below 1440. Seconds are a fraction. */
   readonly startMinute: number;
-  /** At most a week. */
+  /** Milliseconds, at most a week. */
   readonly lengthMs: number;
-  /** After `startMinute`, at most 1440 (the end of the day); `lengthMs` stays the limit. */
+  /**
+   * Minutes since midnight, more than `startMinute` and at most 1440 (the end of the day).
+   * `lengthMs` stays a limit.
+   */
   readonly endMinute?: number;
-  /** Name of an IANA zone, such as `Europe/Berlin`. */
+  /** The name of an IANA time zone, such as `Europe/Berlin`. */
   readonly timeZone: string;
 }
 
-/** Milliseconds since the Unix epoch; ends before `to`. */
+/** A time without work, in milliseconds since the Unix epoch. `to` is exclusive. */
 export interface Blackout {
   readonly from: number;
   readonly to: number;
 }
 
-/** Without windows it is open whenever there is no blackout. */
+/** Windows and blackouts together. Without windows, it is open whenever there is no blackout. */
 export interface Timetable {
   readonly windows: readonly MaintenanceWindow[];
   readonly blackouts: readonly Blackout[];
 }
 
-/** Milliseconds since the Unix epoch. An opening longer than HORIZON_MS may end there. */
+/**
+ * Says whether it is open, and until or from when, in milliseconds since the Unix epoch. `until`
+ * may be earlier than the real end if that is more than HORIZON_MS away.
+ */
 export type Opening =
   | { readonly open: true; readonly until: number }
   | { readonly open: false; readonly opensAt: number };
 
 const DAY_MINUTES = 24 * 60;
-/** Every window opens twice within it, even when a time zone skips a day. */
+/** Milliseconds within which every window opens twice, even if a time zone skips a day. */
 const HORIZON_MS = 15 * DAY_MINUTES * 60_000;
 
-/** The end is exclusive: a window of one hour from 22:00 is closed at 23:00. */
+/**
+ * Returns whether the timetable is open at `now`. The end of a window is exclusive: a window of one
+ * hour from 22:00 is closed at 23:00.
+ */
 export function openAt(timetable: Timetable, now: number): Opening {
   const { from, until } = stretchFrom(timetable, now);
   return from === now ? { open: true, until } : { open: false, opensAt: from };
 }
 
-/** The earliest start of work that must end before its window closes; undefined when no window is long enough. */
+/**
+ * Returns the earliest start of work that must end before its window closes. Undefined if no window
+ * is long enough.
+ */
 export function nextStart(
   timetable: Timetable,
   now: number,
@@ -59,19 +77,25 @@ export function nextStart(
   return undefined;
 }
 
-/** Undefined unless the windows have one zone, which is not UTC. */
+/** Returns the time zone of the windows. Undefined if they have several, or if it is UTC. */
 export function zoneOf(windows: readonly MaintenanceWindow[]): string | undefined {
   const [timeZone, ...others] = new Set(windows.map((each) => each.timeZone));
   return others.length > 0 || timeZone === 'UTC' ? undefined : timeZone;
 }
 
-/** In UTC, and beside it in the zone, if there is one: `2026-11-20T22:00:00Z (23:00 Europe/Berlin)`. */
+/**
+ * Returns the time in UTC, followed by the local time if there is a zone: `2026-11-20T22:00:00Z
+ * (23:00 Europe/Berlin)`.
+ */
 export function timeWithZone(time: number, timeZone: string | undefined): string {
   const utc = rfc3339(time);
   return timeZone === undefined ? utc : `${utc} (${localTime(time, timeZone)})`;
 }
 
-/** `23:00 Europe/Berlin`, with the date where it differs from that in UTC. */
+/**
+ * Returns the local time, such as `23:00 Europe/Berlin`. The date is added if it differs from that
+ * in UTC.
+ */
 function localTime(time: number, timeZone: string): string {
   const there = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(timeZone);
   const isSameDay = there.toPlainDate().equals(dateAt(time, 'UTC'));
@@ -86,7 +110,10 @@ export function isTimeZone(name: string): boolean {
   );
 }
 
-/** The open time that includes `time` or comes next; it starts at `time` at the earliest. */
+/**
+ * Returns the open time that includes `time`, or else the next one. It starts at `time` at the
+ * earliest.
+ */
 function stretchFrom({ windows, blackouts }: Timetable, time: number) {
   let from = time;
   for (;;) {
@@ -103,7 +130,10 @@ function stretchFrom({ windows, blackouts }: Timetable, time: number) {
   }
 }
 
-/** When adjoining windows close; undefined when none is open at `time`. */
+/**
+ * Returns when the open window and those that adjoin it close. Undefined if no window is open at
+ * `time`.
+ */
 function closingOf(windows: readonly MaintenanceWindow[], time: number): number | undefined {
   if (windows.length === 0) return Number.POSITIVE_INFINITY;
   let until = time;
@@ -128,7 +158,10 @@ function endOf({ lengthMs, endMinute, timeZone }: MaintenanceWindow, start: numb
   return Math.min(end.epochMilliseconds, start + lengthMs);
 }
 
-/** In order; the first and last may lie outside the range. Lazy: whoever asks for the next one needs no other. */
+/**
+ * Yields the starts of a window in order. The first and the last may be outside of the range. It is
+ * a generator, because a caller that needs only the next start must not compute all of them.
+ */
 function* startsBetween(
   { days, startMinute, timeZone }: MaintenanceWindow,
   from: number,
@@ -155,7 +188,10 @@ function timeOf(minute: number): Temporal.PlainTime {
   );
 }
 
-/** The first moment when the clock shows `time`; when the clock skips it, the moment after the skip. */
+/**
+ * Returns the first moment when the clock shows `time`. If the clock skips that time, it returns
+ * the moment after the skip. Undefined if the zone skips the whole day.
+ */
 function startOn(
   day: Temporal.PlainDate,
   time: Temporal.PlainTime,

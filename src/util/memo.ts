@@ -1,10 +1,13 @@
-/** Computes once per object, and remembers while the object lives. `compute` must depend on its argument only. */
+/**
+ * Returns a function that computes once for each object, and remembers the result while the object
+ * lives. `compute` must depend on nothing but its argument.
+ */
 export function onceForEach<K extends object, V>(compute: (key: K) => V): (key: K) => V {
   const known = new WeakMap<K, V>();
   return (key) => known.get(key) ?? known.getOrInsertComputed(key, compute);
 }
 
-/** The same by object and text: for few texts. */
+/** Does the same for pairs of object and text. There should be few different texts. */
 export function onceForEachWith<K extends object, V>(
   make: (key: K, text: string) => V,
 ): (key: K, text: string) => V {
@@ -13,7 +16,10 @@ export function onceForEachWith<K extends object, V>(
     byText(key).get(text) ?? byText(key).getOrInsertComputed(text, () => make(key, text));
 }
 
-/** The same by object and further inputs: computes anew when an input is another one than at the last call for that object. */
+/**
+ * Does the same for an object and further inputs. It computes again if an input differs from that
+ * of the last call for the object.
+ */
 export function onceForEachAmong<K extends object, I, V>(
   compute: (key: K, inputs: readonly I[]) => V,
 ): (key: K, inputs: readonly I[]) => V {

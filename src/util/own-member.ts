@@ -1,8 +1,8 @@
-/** Looks up text in a plain object. */
+/** Looks up a key in a plain object. */
 
 /**
- * The member that the object itself has under this key. Every object inherits `constructor`, `toString` and others, so
- * `record[key]` finds something for these keys even in an empty object; this function doesn't.
+ * Returns the member that the object itself has under this key. `record[key]` would also find inherited
+ * members: every object inherits `constructor`, `toString` and others.
  */
 export function ownMember<Value>(
   record: Readonly<Record<string, Value>> | undefined,

@@ -1,17 +1,20 @@
-/** Counts and short lists in sentences for people. */
+/** Writes counts and short lists in sentences for people. */
 
-/** `1 node`, `2 nodes`. */
+/** Returns a count with its noun: `1 node`, `2 nodes`. */
 export function counted(count: number, noun: string): string {
   return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }
 
-/** `a, b and 3 more`. */
+/** Returns a list that is cut after `most` names: `a, b and 3 more`. */
 export function listed(names: readonly string[], most = 5): string {
   const shown = names.slice(0, most).join(', ');
   return names.length > most ? `${shown} and ${names.length - most} more` : shown;
 }
 
-/** `a is gone; the same holds for b; c is not Ready; and 3 more`. Each sentence begins with the name that it is about. */
+/**
+ * Joins sentences, and names alike ones together: `a is gone; the same holds for b; c is not Ready;
+ * and 3 more`. Each sentence must begin with the name that it is about.
+ */
 export function listedSentences(sentences: readonly string[], most = 5): string {
   const alike = Map.groupBy(sentences, (sentence) => sentence.slice(nameIn(sentence).length));
   const told = [...alike.values()].flatMap(([first, ...others]) => {
@@ -22,7 +25,7 @@ export function listedSentences(sentences: readonly string[], most = 5): string 
   return listedOneByOne(told, most);
 }
 
-/** `a is gone; b is gone; and 3 more`: also where several say the same. */
+/** Joins sentences, without naming alike ones together: `a is gone; b is gone; and 3 more`. */
 export function listedOneByOne(sentences: readonly string[], most = 5): string {
   const rest = sentences.length - most;
   return [...sentences.slice(0, most), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');

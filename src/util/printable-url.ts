@@ -1,8 +1,11 @@
-/** URLs with secrets: how to print one, and how to send a password. */
+/** Prints URLs without secrets, and makes the header that sends a password. */
 
 const HIDDEN = '***';
 
-/** The URL without user, password, query and fragment. A malformed one loses all that could be a password. */
+/**
+ * Returns the URL without user, password, query and fragment. From a malformed URL everything that
+ * could be a password is removed.
+ */
 export function printableUrl(url: string): string {
   const end = url.search(/[?#]/);
   const address = end === -1 ? url : url.slice(0, end);
@@ -14,7 +17,10 @@ export function printableUrl(url: string): string {
   return rest.length > 1 ? `${shown}${rest[0]}${HIDDEN}` : `${shown}${rest}`;
 }
 
-/** In a malformed URL a password may contain any character: only the scheme stays of what stands before the last `@`. */
+/**
+ * Hides what may be a password in a malformed URL. A password may contain any character, so only
+ * the scheme is kept of the text before the last `@`.
+ */
 function withoutBeginning(address: string): string {
   const at = address.lastIndexOf('@');
   if (at === -1) return address;
@@ -22,6 +28,10 @@ function withoutBeginning(address: string): string {
   return `${scheme}${HIDDEN}${address.slice(at)}`;
 }
 
+/**
+ * Returns the value of the header `Authorization` or `Proxy-Authorization`. It throws a URIError if
+ * user or password is malformed.
+ */
 export function basicAuthorization({ username, password }: URL): string {
   const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   return `Basic ${Buffer.from(pair).toString('base64')}`;

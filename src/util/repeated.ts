@@ -1,4 +1,7 @@
-/** The first value that is in a list twice, or what `by` makes of it; in linear time. */
+/**
+ * Returns the first value that repeats an earlier one, or undefined. `by` computes what is
+ * compared. It takes linear time.
+ */
 export function firstRepeated<T>(
   values: readonly T[],
   by = (value: T): unknown => value,
@@ -7,7 +10,7 @@ export function firstRepeated<T>(
   return values.find((value) => known.size === known.add(by(value)).size);
 }
 
-/** Each value that is in a list more than once, in linear time. */
+/** Returns each value that is in the list more than once. It takes linear time. */
 export function repeated<T>(values: readonly T[]): T[] {
   const known = new Set<T>();
   return [...new Set(values.filter((value) => known.size === known.add(value).size))];

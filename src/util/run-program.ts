@@ -12,21 +12,32 @@ export interface ShellResult {
   readonly stderr: string;
 }
 
-/** Exit code of a program that was ended here; ssh's for its own errors. */
+/** The exit code of a program that Refit ended. ssh uses the same code for its own errors. */
 export const BROKEN = 255;
-/** An attacker may control a host, and its output must not fill our memory. */
+/**
+ * The most characters of each output. An attacker may control a host, and its output must not fill
+ * our memory.
+ */
 const MOST_CHARACTERS = 1024 * 1024;
-/** No host may hold us for ever. A step may wait half an hour for another. */
+/**
+ * Milliseconds after which a program is ended, so that no host blocks Refit for ever. A step may
+ * wait half an hour for another one.
+ */
 const PATIENCE_MS = 2 * 3_600_000;
 
 export interface ProgramOptions {
   readonly input?: string;
   readonly patienceMs?: number | undefined;
   readonly abort?: AbortSignal;
-  /** Another user and environment than our own. */
+  /** The user and the environment to run it with, if they are not our own. */
   readonly as?: Pick<SpawnOptions, 'uid' | 'gid' | 'env'>;
 }
 
+/**
+ * Resolves when the program has exited. After the time limit, an abort or too much output it ends
+ * the program, and the result has the code BROKEN. It rejects with REFIT_SSH if the program cannot
+ * be started.
+ */
 export async function runProgram(
   program: string,
   args: readonly string[],
@@ -67,7 +78,7 @@ export async function runProgram(
       else resolve({ code: BROKEN, stdout: '', stderr: broken });
     };
     Promise.all(ended).then(() => setImmediate(() => setImmediate(settled)), reject);
-    // It may exit before it has read its input; the exit code says why.
+    // The program may exit before it has read its input. The exit code says why.
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
   });

@@ -1,10 +1,13 @@
-/** What nearly every part of a process needs: the time, chance, and a log. Tests bring their own. */
+/**
+ * Defines what nearly every part of a process needs: a clock, a source of random numbers, and a
+ * log. Tests pass their own.
+ */
 import { type Clock, systemClock } from './clock.ts';
 import { type Logger, silentLogger } from './log.ts';
 
 export interface Tools {
   readonly clock: Clock;
-  /** In [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly random: () => number;
   readonly log: Logger;
 }

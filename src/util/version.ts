@@ -1,24 +1,34 @@
-/** Versions as Kubernetes distributions write them. Unlike in semver, build suffixes count for the order. */
+/**
+ * Parses and compares versions as Kubernetes distributions write them. Unlike in semver, build
+ * suffixes count for the order.
+ */
 
 export interface Version {
   readonly major: number;
   readonly minor: number;
   readonly patch: number;
-  /** Pre-release (`rc.1`); empty for a release. */
+  /** The pre-release, such as `rc.1`. It is empty for a release. */
   readonly pre: string;
-  /** Build suffix without its sign (`k0s.2`, `eks-113cf36`), or empty. */
+  /**
+   * The build suffix without its sign, such as `k0s.2` or `eks-113cf36`. It is empty if there is
+   * none.
+   */
   readonly build: string;
 }
 
 /**
- * A build that stands after a dash: cloud providers write theirs so, and tags of images, which have no plus sign, those of k3s,
- * RKE2 and k0s. A pre-release may come before it, as in `v1.33.1-rc1-k3s1`.
+ * Matches a build suffix after a dash. Cloud providers write theirs so. Tags of images cannot
+ * contain a plus sign, so the tags of k3s, RKE2 and k0s have a dash, too. A pre-release may come
+ * before it, as in `v1.33.1-rc1-k3s1`.
  */
 const BUILD_AFTER_DASH = /^(?:(.+?)-)?((?:eks|gke)\b.*|(?:k3s|rke2r)\d.*|k0s\b.*)$/;
 
 const PATTERN = /^v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?$/;
 
-/** Three numbers, optionally with `v`, pre-release and build suffix; undefined for any other text, and for none. */
+/**
+ * Returns the parts of a version: three numbers, optionally with `v`, pre-release and build suffix.
+ * Undefined for any other text.
+ */
 export function parseVersion(text = ''): Version | undefined {
   const match = PATTERN.exec(text);
   if (!match) return undefined;
@@ -29,12 +39,18 @@ export function parseVersion(text = ''): Version | undefined {
   return { ...numbers, pre, build: [dashed, build].filter((part) => part !== '').join('+') };
 }
 
-/** With the plus sign before the build of k3s, RKE2 or k0s, where a tag of an image has a dash; any other text as it is. */
+/**
+ * Returns the version of k3s, RKE2 or k0s with the plus sign before its build, in place of the dash
+ * of an image tag. Any other text is returned as it is.
+ */
 export function withPlusSign(text: string): string {
   return text.replace(/-(?=(?:k3s|rke2r)\d|k0s(?:\.|$))/, '+');
 }
 
-/** Negative when `a` comes before `b`: by numbers, then pre-release before release, then the build suffix. */
+/**
+ * Returns a negative number if `a` comes before `b`. It compares the numbers, then sorts a
+ * pre-release before its release, then compares the build suffixes.
+ */
 export function compareVersions(a: Version, b: Version): number {
   return (
     a.major - b.major ||
@@ -46,7 +62,10 @@ export function compareVersions(a: Version, b: Version): number {
   );
 }
 
-/** The same for texts. NaN if one is no version: then `<`, `===` and `>=` are all false. */
+/**
+ * Compares two texts like `compareVersions`. It returns NaN if one is not a version. Then `<`,
+ * `===` and `>=` are all false.
+ */
 export function compareVersionTexts(a?: string, b?: string): number {
   const left = parseVersion(a);
   const right = parseVersion(b);
@@ -60,16 +79,20 @@ function compareNaturally(a: string, b: string): number {
   return left < right ? -1 : 1;
 }
 
-/** Puts texts into the order of their numbers: `k0s.9` comes before `k0s.10`. */
+/** Pads the numbers, so that texts sort by them: `k0s.9` comes before `k0s.10`. */
 function padded(text: string): string {
   return text.replaceAll(/\d+/g, (digits) => digits.padStart(20, '0'));
 }
 
+/** Returns true if `a` has a newer minor version than `b`, or a newer major version. */
 export function isNewerMinor(a: Version, b: Version): boolean {
   return a.major > b.major || (a.major === b.major && a.minor > b.minor);
 }
 
-/** The minor versions that an upgrade would skip, such as `1.35`. The first ones: anybody may name a version with millions. */
+/**
+ * Returns the minor versions that an upgrade would skip, such as `1.35`. It returns at most 9,
+ * because a user may name a version that skips millions.
+ */
 export function minorsBetween({ major, minor }: Version, to: Version): string[] {
   return Array.from(
     { length: Math.min(to.minor - minor - 1, 9) },

@@ -1,17 +1,20 @@
-/** Waits: until an abort, until all work has settled, or until it is one's turn. */
-/** Resolves when `abort` aborts, at once when it already has. */
+/** Waits until an AbortSignal fires, until all work has settled, or until a place is free. */
+/** Resolves when `abort` aborts, or at once if it has already. */
 export async function aborted(abort: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => onAbort(abort, resolve));
 }
 
-/** Calls `listener` when `abort` aborts, at once when it already has; never again after the disposal. */
+/**
+ * Calls `listener` when `abort` aborts, or at once if it has already. After the disposal it does
+ * not call it any more.
+ */
 export function onAbort(abort: AbortSignal | undefined, listener: () => void): Disposable {
   if (abort?.aborted) listener();
   else abort?.addEventListener('abort', listener, { once: true });
   return { [Symbol.dispose]: () => abort?.removeEventListener('abort', listener) };
 }
 
-/** Settles as `work` does, or rejects with the reason of `abort` when that comes first. */
+/** Settles like `work`, or rejects with the reason of `abort` if that comes first. */
 export async function untilAborted<T>(work: Promise<T>, abort?: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   using listening = new DisposableStack();
@@ -19,17 +22,24 @@ export async function untilAborted<T>(work: Promise<T>, abort?: AbortSignal): Pr
   listening.use(
     onAbort(abort, () => reject(abort?.reason instanceof Error ? abort.reason : reason())),
   );
-  // Hears of both, so that the rejection of one that comes later ends no process.
+  // The race handles both promises, so that a later rejection of the other one does not end the
+  // process.
   return await Promise.race([promise, work]);
 }
 
-/** As `Promise.all`, but settles only when every promise has: nothing outlives its caller. */
+/**
+ * Settles like `Promise.all`, but only when every promise has settled, so that no work outlives its
+ * caller.
+ */
 export async function settleAll<T>(running: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(running);
   return await Promise.all(running);
 }
 
-/** Limits how many tasks run at a time. The returned function runs one when a place is free, in order, and settles as it does. */
+/**
+ * Limits how many tasks run at the same time. The returned function starts a task when a place is
+ * free, in order of the calls, and settles like the task.
+ */
 export function semaphore(places: number) {
   let free = places;
   const waiting: (() => void)[] = [];
@@ -39,7 +49,7 @@ export function semaphore(places: number) {
     try {
       return await work();
     } finally {
-      // The place goes straight to the next in line, so that no later caller overtakes it.
+      // The place goes directly to the next waiting task, so that no later caller gets it first.
       const next = waiting.shift();
       if (next) next();
       else free++;

@@ -1,4 +1,7 @@
-/** The one reader and writer of YAML: as kubectl reads it, in linear time, and every error blames the text. */
+/**
+ * Reads and writes all YAML. It understands a text like kubectl, takes linear time, and reports
+ * every error as an error of the text.
+ */
 import {
   type Document,
   isAlias,
@@ -14,18 +17,26 @@ import { messageOf } from './errors.ts';
 import { firstRepeated } from './repeated.ts';
 import { KUBECTL_SCALARS } from './yaml/scalars.ts';
 
-/** Given each by name, these also hold in a file that starts with `%YAML 1.2`. */
+/**
+ * The options are given one by one, so that they also apply to a file that starts with `%YAML 1.2`.
+ */
 const AS_KUBECTL = { schema: 'failsafe', merge: true, customTags: KUBECTL_SCALARS } as const;
 
-/** Each alias is looked for among all anchors of its document. */
+/** The most aliases of a document. The parser looks for each alias among all anchors. */
 const MOST_ALIASES = 1_000;
-/** Values that aliases may stand for, beside those that are written out. */
+/** The most values that aliases may stand for, in addition to the values that are written out. */
 const MOST_REPEATED = 100_000;
 const REPEATED = 'its aliases repeat too much; write the values out';
-/** Of YAML that a server or a tenant wrote: so many bytes take a few tenths of a second at worst. */
+/**
+ * The most bytes of YAML from a server or a tenant. In the worst case so many bytes take a few
+ * tenths of a second.
+ */
 const MOST_FOREIGN_BYTES = 64 * 1024;
 
-/** As `parseYaml`, of text that no administrator wrote: its reader must not be held up. */
+/**
+ * Parses a text that no administrator wrote, like `parseYaml`. It refuses a long text, because
+ * parsing must not block its caller.
+ */
 export function parseForeignYaml(text: string, fail: (why: string) => never): unknown[] {
   const bytes = Buffer.byteLength(text);
   if (bytes > MOST_FOREIGN_BYTES)
@@ -33,11 +44,15 @@ export function parseForeignYaml(text: string, fail: (why: string) => never): un
   return parseYaml(text, fail);
 }
 
-/** The documents of `text`, `null` for one that holds nothing; `fail` gets one sentence. */
+/**
+ * Returns the documents of `text`, with `null` for an empty one. It calls `fail` with one sentence
+ * if the text is not valid.
+ */
 export function parseYaml(text: string, fail: (why: string) => never): unknown[] {
   const lines = new LineCounter();
   try {
-    // The parser's own check of keys compares each with every other one, and it draws the place of every fault.
+    // The checks of the parser are turned off. Its check of keys compares each key with every other
+    // one, and its messages draw the place of every error.
     const fast = { uniqueKeys: false, prettyErrors: false, lineCounter: lines };
     const documents = [...parseAllDocuments(text, { ...AS_KUBECTL, ...fast })];
     for (const document of documents) {
@@ -46,14 +61,18 @@ export function parseYaml(text: string, fail: (why: string) => never): unknown[]
       visit(document, { Map: (_key, { items }) => refuseTwice(items, lines) });
       refuseRepeated(document);
     }
-    // The parser's own check of aliases may visit the whole document for each pair of them.
+    // The parser's own check of aliases is turned off, because it may visit the whole document for
+    // each pair of them.
     return documents.map((document): unknown => document.toJS({ maxAliasCount: -1 }));
   } catch (error) {
     return fail(sentenceOf(error));
   }
 }
 
-/** One document, in which every text is quoted that kubectl would read as something else. */
+/**
+ * Returns the value as one YAML document. It quotes every text that kubectl would read as something
+ * else.
+ */
 export function writeYaml(value: unknown): string {
   return stringify(value, { compat: KUBECTL_SCALARS, lineWidth: 0 });
 }
@@ -66,7 +85,10 @@ function refuseTwice(items: readonly Pair[], lines: LineCounter): void {
   throw new Error(`Map keys must be unique${placeOf(twice.range?.[0] ?? 0, lines)}`);
 }
 
-/** In one pass, since an anchor comes before its aliases. */
+/**
+ * Throws if aliases repeat too much. One pass is enough, because an anchor comes before its
+ * aliases.
+ */
 function refuseRepeated(document: Document): void {
   const sizes = new Map<string, number>();
   let aliases = 0;
@@ -81,7 +103,7 @@ function refuseRepeated(document: Document): void {
     }
     if (isPair(node)) return sizeOf(node.key) + sizeOf(node.value);
     const { anchor, items } = Object(node) as { anchor?: string; items?: readonly unknown[] };
-    // An alias inside of what it stands for would unfold without end.
+    // An alias inside of the value that it stands for would expand without end.
     if (anchor !== undefined) sizes.set(anchor, Infinity);
     const size = (items ?? []).reduce<number>((sum, item) => sum + sizeOf(item), 1);
     if (anchor !== undefined) sizes.set(anchor, size);

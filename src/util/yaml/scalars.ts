@@ -1,4 +1,7 @@
-/** What unquoted YAML text means to kubectl: the rules of sigs.k8s.io/yaml, which are neither YAML 1.1 nor YAML 1.2. */
+/**
+ * Defines what unquoted YAML text means to kubectl. These are the rules of sigs.k8s.io/yaml, which
+ * are neither YAML 1.1 nor YAML 1.2.
+ */
 import type { ScalarTag } from 'yaml';
 
 const NULL = /^(?:~|null|Null|NULL)?$/;
@@ -7,15 +10,15 @@ const FALSE = /^(?:n|N|no|No|NO|false|False|FALSE|off|Off|OFF)$/;
 const NO_JSON_NUMBER = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 const LIKE_A_NUMBER = /^[-+.\d]/;
 
-/** After a leading point, only these make a text of it. */
+/** After a leading point, only such an underscore makes the value a text. */
 const MISPLACED_UNDERSCORE = /(?<!\d)_|_(?!\d)/;
 const LEGACY_OCTAL = /^0[0-7]+$/;
 const INTEGER = /^(?:0[xX][\da-fA-F]+|0[oO][0-7]+|0[bB][01]+|0|[1-9]\d*)$/;
 const FLOAT = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
 
 /**
- * The number that `text` is, or `text`. `0o17` and `017` are 15, `1_000` is 1000. Times, dates and MAC
- * addresses stay text: no number has a colon here, as it has in YAML 1.1.
+ * Returns the number that `text` stands for, or `text` itself. `0o17` and `017` are 15, `1_000` is
+ * 1000. Times, dates and MAC addresses stay text: unlike in YAML 1.1, no number contains a colon.
  */
 function numberOrText(text: string): number | string {
   const isStrict = text.startsWith('.') && MISPLACED_UNDERSCORE.test(text);
@@ -35,7 +38,10 @@ function sizeOf(digits: string): number | undefined {
 
 const CORE = 'tag:yaml.org,2002:';
 
-/** For a schema that knows texts, lists and mappings only. Without timestamps: kubectl leaves them as text. */
+/**
+ * The scalars of a schema that otherwise has only texts, lists and mappings. There are no
+ * timestamps, because kubectl leaves them as text.
+ */
 export const KUBECTL_SCALARS: ScalarTag[] = [
   { tag: `${CORE}null`, default: true, test: NULL, resolve: () => null },
   { tag: `${CORE}bool`, default: true, test: TRUE, resolve: () => true },
