@@ -1,6 +1,12 @@
-/** Findings about an upgrade by kubeadm, and what a person can do about each rule that refuses one. */
+/**
+ * Defines findings about an upgrade by kubeadm, and what an administrator can do about each rule
+ * that refuses one.
+ */
 
-/** What a person does about a refusal by each rule that nothing lifts. Empty where the rule only warns, or where each refusal says it by itself: `hard` then asks for it. */
+/**
+ * What to do about a refusal of a rule that nothing lifts. The text is empty if the rule only
+ * warns, or if each refusal has its own text, which `hard` then requires.
+ */
 export const CURES = {
   F1: '',
   F2: '',
@@ -44,23 +50,33 @@ export const CURES = {
   webhook: '',
 } as const satisfies Readonly<Record<string, string>>;
 
-/** Rules of docs/guides/kubeadm.md. */
+/** The rules of docs/guides/kubeadm.md. */
 export type RuleName = keyof typeof CURES;
 
-/** What may be wrong about a good cluster: a person who knows better names such a rule in `allow` of the manifest. */
+/**
+ * The rules that may be broken in a healthy cluster. An administrator can name them in `allow` of
+ * the manifest.
+ */
 export const LIFTABLE = ['F7', 'F11', 'R14', 'etcd'] as const;
 
-/** Settings outside Refit that lift a refusal. */
+/** Settings outside of Refit that lift a refusal. */
 const LIFTS = {
   cgroup: 'failCgroupV1: false in ConfigMap kube-system/kubelet-config',
-  /** Names of checks of kubeadm's preflight. Who has kubeadm ignore one lifts the rule here that stands for it. */
+  /**
+   * These keys are names of kubeadm's preflight checks. If kubeadm ignores one, the corresponding
+   * rule is lifted.
+   */
   SystemVerification: 'ignorePreflightErrors: [SystemVerification]',
   ContainerRuntimeVersion: 'ignorePreflightErrors: [ContainerRuntimeVersion]',
 } as const;
 
 export interface Finding {
   readonly rule: RuleName;
-  /** hard: stops, unless `lift` names what lifts it · force: stops, unless a person lifts the rule, where `isLiftable` · warn: is only reported. */
+  /**
+   * `hard` stops the upgrade, unless `lift` names a setting that lifts the rule. `force` stops it,
+   * unless an administrator lifts the rule, which `isLiftable` allows or not. `warn` is only
+   * reported.
+   */
   readonly severity: 'hard' | 'force' | 'warn';
   readonly message: string;
   readonly lift?: keyof typeof LIFTS;
@@ -70,14 +86,17 @@ type RuleWithoutCure = {
   [Rule in RuleName]: (typeof CURES)[Rule] extends '' ? Rule : never;
 }[RuleName];
 
-/** A refusal that no field lifts. What a person does about it is that of its rule, or comes with it as `cure`. */
+/**
+ * Returns a refusal that no field lifts. What to do about it depends on the rule, or is passed as
+ * `cure`.
+ */
 export function hard(rule: Exclude<RuleName, RuleWithoutCure>, found: string): Finding;
 export function hard(rule: RuleWithoutCure, found: string, cure: string): Finding;
 export function hard(rule: RuleName, found: string, cure?: string): Finding {
   return { rule, severity: 'hard', message: cure === undefined ? found : `${found}; ${cure}` };
 }
 
-/** A refusal that `allow` lifts, where its rule is liftable. */
+/** Returns a refusal. The field `allow` lifts it if its rule is one of LIFTABLE. */
 export const force = (
   rule: Exclude<RuleName, RuleWithoutCure> | (typeof LIFTABLE)[number],
   message: string,
@@ -92,7 +111,10 @@ export function isLiftable({ severity, rule }: Finding): boolean {
   return severity === 'force' && LIFTABLE.some((name) => name === rule);
 }
 
-/** The field that lifts a refusal, or that nothing does, with what to do instead; undefined for a warning. */
+/**
+ * Returns the field that lifts a refusal, or says that nothing does and what to do instead.
+ * Undefined for a warning.
+ */
 export function remedyOf(finding: Finding): string | undefined {
   const { rule, severity, lift } = finding;
   if (severity === 'warn') return undefined;
@@ -102,13 +124,13 @@ export function remedyOf(finding: Finding): string | undefined {
   return cure === '' ? 'nothing lifts this' : `nothing lifts this: ${cure}`;
 }
 
-/** The message, and for a refusal its remedy. */
+/** Returns the message, and for a refusal also its remedy. */
 export function describeFinding(finding: Finding): string {
   const remedy = remedyOf(finding);
   return remedy === undefined ? finding.message : `${finding.message}; ${remedy}`;
 }
 
-/** Those whose rule the manifest lifts are only reported. */
+/** Returns the findings, with a warning in place of each refusal whose rule the manifest lifts. */
 export function withAllowed(findings: readonly Finding[], allow: readonly string[]): Finding[] {
   return findings.map((finding) =>
     isLiftable(finding) && allow.includes(finding.rule)

@@ -1,8 +1,12 @@
-/** The facts that the version rules judge, and the rules of kubeadm, of etcd, and of what a kubelet requires of its host. */
+/**
+ * Defines the facts that the version rules judge, and the rules of kubeadm, of etcd, and of what a
+ * kubelet requires of its host.
+ */
 
 import { compareVersions, minorsBetween, parseVersion, type Version } from '../util/version.ts';
 import { type Finding, force, hard, type RuleName, warn } from './findings.ts';
 
+/** Returns what breaks the rules of kubeadm. Without facts about kubeadm there are no findings. */
 export function kubeadmFindings({ kubeadm, target }: VersionFacts): Iterable<Finding> {
   if (!kubeadm) return [];
   const own = parseVersion(kubeadm.version);
@@ -58,21 +62,32 @@ function* upgradeNodeFindings(
 
 const IGNORE = 'kubeadm needs ignorePreflightErrors: [SystemVerification]';
 
-/** Minor versions of v1 in which upstream begins or ends to require something of a host. */
+/** The minor versions of v1 in which upstream begins or ends to require something of a host. */
 const SINCE = {
   /** kubeadm refuses Linux before 4.19: kubernetes/system-validators#48. */
   kernelIsRefused: 32,
-  /** From here on kubeadm only warns of an old kernel: kubernetes/kubernetes#131919. */
+  /** From this version on, kubeadm only warns about an old kernel: kubernetes/kubernetes#131919. */
   kernelIsWarnedOf: 34,
-  /** `failCgroupV1` is true by default: kubernetes/kubernetes#134298. v1.37 still has the setting. */
+  /**
+   * `failCgroupV1` is true by default: kubernetes/kubernetes#134298. v1.37 still has the setting.
+   */
   cgroupV1IsRefused: 35,
-  /** kubeadm warns of runtimes without RuntimeConfig, as containerd 1.x is: kubernetes/kubernetes#134906. */
+  /**
+   * kubeadm warns about runtimes without RuntimeConfig, such as containerd 1.x:
+   * kubernetes/kubernetes#134906.
+   */
   containerd1IsWarnedOf: 35,
-  /** The kubelet does not start with them. First planned for v1.36, put off by kubernetes/kubernetes#136846 and kubernetes/enhancements#6087. */
+  /**
+   * The kubelet does not start with containerd 1.x. This was planned for v1.36 and postponed by
+   * kubernetes/kubernetes#136846 and kubernetes/enhancements#6087.
+   */
   containerd1IsRefused: 38,
 } as const;
 
-/** True if a kubelet of this version does not start on cgroup v1, unless `failCgroupV1: false` allows that. */
+/**
+ * Returns true if a kubelet of this version does not start on cgroup v1, unless `failCgroupV1:
+ * false` allows that.
+ */
 export function refusesCgroupV1({ major, minor }: Version): boolean {
   return major > 1 || minor >= SINCE.cgroupV1IsRefused;
 }
@@ -87,7 +102,10 @@ export function* nodeFindings(
   yield* kernelFindings(node, target);
 }
 
-/** kubeadm has a check of its own for the same, by that name: where it ignores that, the rule only warns. */
+/**
+ * Returns a finding for which kubeadm has the preflight check `check`. If kubeadm ignores that
+ * check, the rule only warns.
+ */
 function unlessIgnored(
   rule: RuleName,
   { ignores = [] }: NodeFacts,
@@ -148,26 +166,33 @@ function* kernelFindings(node: NodeFacts, { minor }: Version): Iterable<Finding>
   else yield unlessIgnored('kernel', node, 'SystemVerification', found);
 }
 
-/** Accepts two numbers, too. */
+/** Returns the version of a text that has two or three numbers. */
 function versionOf(text: string | undefined): Version | undefined {
   return parseVersion(text) ?? parseVersion(`${text}.0`);
 }
 
-/** What kubeadm brings from a minor version on (its `SupportedEtcdVersion`); the rules are about the way there. Newest first. */
+/**
+ * The etcd that kubeadm installs from a minor version on (its `SupportedEtcdVersion`), newest
+ * first. `needed` and `advised` are patches that a member must or should have before the upgrade.
+ */
 const ETCDS = [
-  // Source: etcd.io/docs/v3.7/upgrades/upgrade_3_7.
+  // The source is etcd.io/docs/v3.7/upgrades/upgrade_3_7.
   { from: 37, version: '3.7.0', needed: 0, advised: 11 },
-  // Before 3.5.20 a member may become a learner again in 3.6, before 3.5.26 removed ones may reappear.
-  // Sources: etcd.io/blog/2025/upgrade_from_3.5_to_3.6_issue_followup and etcd.io/blog/2025/zombie_members_upgrade.
+  // Before 3.5.20 a member may become a learner again in 3.6. Before 3.5.26 removed members may
+  // reappear. The sources are etcd.io/blog/2025/upgrade_from_3.5_to_3.6_issue_followup and
+  // etcd.io/blog/2025/zombie_members_upgrade.
   { from: 34, version: '3.6.4', needed: 20, advised: 26 },
 ] as const;
 
-/** Undefined if kubeadm runs no etcd, or brings no new minor version of it. */
+/**
+ * Returns the facts about etcd. Undefined if kubeadm runs no etcd, or knows no etcd for the target.
+ */
 export function etcdFacts(members: readonly string[], target: string): VersionFacts['etcd'] {
   const brought = ETCDS.find(({ from }) => (parseVersion(target)?.minor ?? 0) >= from);
   return members.length > 0 && brought ? { members, target: brought.version } : undefined;
 }
 
+/** Returns what breaks the rules for upgrades of etcd members. */
 export function etcdFindings(etcd: VersionFacts['etcd']): Finding[] {
   if (!etcd) return [];
   const target = parseVersion(etcd.target);
@@ -180,7 +205,7 @@ export function etcdFindings(etcd: VersionFacts['etcd']): Finding[] {
     ];
     if (!now || !target) return found('force', 'a version cannot be read');
     if (target.minor - now.minor > 1) return found('hard', 'one minor version at a time');
-    // kubeadm leaves a member alone that is newer than what it brings.
+    // kubeadm does not change a member that is newer than the version it installs.
     if (target.minor <= now.minor || now.patch >= advised) return [];
     if (now.patch < needed)
       return found('hard', `every member must be at 3.${now.minor}.${needed} or later`);
@@ -189,13 +214,17 @@ export function etcdFindings(etcd: VersionFacts['etcd']): Finding[] {
 }
 
 export interface VersionFacts {
-  /** Of every API server, as found; empty if only other rules are needed. */
+  /**
+   * The versions of all API servers, as found. The list is empty if only other rules are needed.
+   */
   readonly apiServers: readonly string[];
-  /** What the API servers shall have; absent to judge only the present state. */
+  /**
+   * The version that the API servers are to get. If it is absent, only the present state is judged.
+   */
   readonly target?: string;
-  /** True if a rollout to this target has started: API servers may then differ. */
+  /** True if a rollout to this target has started. API servers may then differ. */
   readonly resuming?: boolean;
-  /** The oldest maintained minor version of v1; not judged if absent. */
+  /** The oldest maintained minor version of v1. If it is absent, this is not judged. */
   readonly oldestMaintained?: number;
   readonly kubelets?: readonly KubeletFacts[];
   readonly controllers?: readonly ControllerManagerFacts[];
@@ -207,46 +236,55 @@ export interface VersionFacts {
 export interface KubeletFacts {
   readonly name?: string;
   readonly version: string;
-  /** What it shall have; absent if it stays. */
+  /** The version that the kubelet is to get. It is absent if the kubelet stays. */
   readonly target?: string;
-  /** Only DaemonSet and static pods run there. */
+  /** True if only DaemonSet pods and static pods run on the node. */
   readonly drained?: boolean;
-  /** A worker that may skip minor versions. */
+  /** True for a worker that may skip minor versions. */
   readonly skips?: boolean;
-  /** A new machine takes its place. */
+  /** True if a new machine replaces the node. */
   readonly replaced?: boolean;
-  /** The only API server that it connects to; absent behind a load balancer. */
+  /** The only API server that the kubelet connects to. It is absent behind a load balancer. */
   readonly apiServer?: string;
 }
 
-/** kube-controller-manager, kube-scheduler or a cloud controller manager. */
+/** A kube-controller-manager, kube-scheduler or cloud controller manager. */
 export interface ControllerManagerFacts extends Pick<KubeletFacts, 'version' | 'apiServer'> {
   readonly name: string;
 }
 
 export interface KubeadmFacts {
-  /** Of the binary that will run; absent if it is unreadable. */
+  /** The version of the binary that will run. It is absent if it cannot be read. */
   readonly version?: string;
   readonly verb: 'apply' | 'node';
   /** The version in ConfigMap kubeadm-config, from the last `upgrade apply`. */
   readonly cluster?: string;
-  /** Version of the kubeadm that last managed this node. */
+  /** The version of the kubeadm that last managed this node. */
   readonly managedBy?: string;
 }
 
-/** Of one host: what a kubelet of the target's minor version depends on. A text that is no version is what was found instead. */
+/**
+ * The properties of one host that a kubelet of the target's minor version depends on. A text that
+ * is not a version is what was found instead.
+ */
 export interface NodeFacts {
   readonly cgroup?: 1 | 2 | string;
-  /** By `failCgroupV1: false`, also after kubeadm has written the kubelet's configuration anew. */
+  /**
+   * True if `failCgroupV1: false` is set, and stays set when kubeadm writes the configuration of
+   * the kubelet again.
+   */
   readonly allowsCgroupV1?: boolean;
-  /** Absent where the kubelet uses another container runtime. */
+  /** The version of containerd. It is absent if the kubelet uses another container runtime. */
   readonly containerd?: string;
   readonly kernel?: string;
-  /** Checks of its preflight that kubeadm ignores on this host. */
+  /** The preflight checks that kubeadm ignores on this host. */
   readonly ignores?: readonly string[];
 }
 
-/** The rule that a step of anything from version to version breaks, and the words about it, without their subject. */
+/**
+ * Returns the rule that a step between two versions breaks, and a sentence about it without its
+ * subject. Undefined if no rule is broken.
+ */
 export function brokenStep(
   from: Version,
   to: Version,

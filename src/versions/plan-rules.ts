@@ -1,35 +1,46 @@
-/** Which versions a plan may lead through: no minor version skipped, no downgrade, no kubelet newer than an API server. */
+/**
+ * Judges the versions that a plan leads through. No minor version may be skipped, no version may go
+ * down, and no kubelet may be newer than an API server.
+ */
 import { listed } from '../util/phrases.ts';
 import { isNewerMinor, parseVersion } from '../util/version.ts';
 import { brokenStep } from './kubeadm-rules.ts';
 import { equallyPrecise } from './release-parts.ts';
 
-/** Rules that a policy may lift by name. */
+/** The rules that a policy may lift by name. */
 export type VersionRule = 'SkippedMinor' | 'Downgrade' | 'KubeletAhead';
 
+/** Targets that get the same version. */
 export interface VersionStage {
   readonly role: 'controller' | 'worker';
   readonly version: string;
-  /** No rule applies. */
+  /** If true, no rule applies to the stage. */
   readonly forced: boolean;
   readonly targets: readonly VersionTarget[];
 }
 
 export interface VersionTarget {
-  /** Unique among all targets of its role. */
+  /** The name is unique among all targets of its role. */
   readonly name: string;
-  /** Before the plan; undefined if unknown. */
+  /** The version before the plan. Undefined if it is unknown. */
   readonly current?: string | undefined;
-  /** A controller that runs a kubelet too; every worker does. */
+  /** True for a controller that also runs a kubelet. Every worker runs one. */
   readonly hasKubelet?: boolean | undefined;
-  /** What shows that it is a virtual Node, for people: no rule applies. */
+  /** What shows that the Node is virtual, for people. No rule applies to such a target. */
   readonly virtual?: string | undefined;
 }
 
+/** The result of `judgePlan`. */
 export interface VersionVerdict {
-  /** One for each rule and pair of versions, with the names of the targets. */
+  /**
+   * The broken rules. There is one entry for each rule and pair of versions, with the names of the
+   * targets.
+   */
   readonly problems: readonly { readonly code: VersionRule; readonly message: string }[];
-  /** What was not checked because a version is unknown or unreadable, or a Node virtual; such targets pass. */
+  /**
+   * What was not checked, because a version is unknown or unreadable, or a Node is virtual. Such
+   * targets pass.
+   */
   readonly unchecked: readonly string[];
 }
 
@@ -41,12 +52,14 @@ function policyRemedy(rule: VersionRule): string {
   return `; versions.allow: [${rule}] of an UpgradePolicy lifts it`;
 }
 
-/** Judges each stage by what the stages before it leave behind. */
+/** Judges each stage by the versions that the stages before it leave. */
 export function judgePlan(
   stages: readonly VersionStage[],
   apiServers: readonly ApiServer[],
   allow: AllowedRules,
-  /** What lifts a rule, for people; where its caller says that itself, nothing. */
+  /**
+   * Returns how users can lift a rule. It returns an empty text if the caller explains that itself.
+   */
   remedyOf: RemedyOf = policyRemedy,
 ) {
   const servers = new Map(apiServers.map(({ name, version }) => [name, version]));
@@ -54,7 +67,8 @@ export function judgePlan(
   const findings = planFindings();
   for (const stage of stages) {
     const { role, version, targets } = stage;
-    // While controllers are upgraded, the kubelet of one may be ahead of the others: only the end counts.
+    // While controllers are upgraded, the kubelet of one may be newer than the API servers of
+    // others. Only the end of the stage counts.
     if (role === 'controller') for (const { name } of targets) servers.set(name, version);
     if (!stage.forced) judgeStage(stage, moved, servers, allow, findings);
     for (const { name } of targets) moved.set(keyOf(role, name), version);
@@ -91,7 +105,7 @@ function judgeStage(
   if (kubelets.length === 0 || allow.has('KubeletAhead')) return;
   const behind = [...servers].flatMap(([name, server]) => {
     const at = parseVersion(server);
-    // Patches may differ; a kubelet must not have a newer minor version.
+    // Patches may differ, but a kubelet must not have a newer minor version.
     return at && isNewerMinor(wanted, at) ? [`${name} (${server})`] : [];
   });
   const what = `would have a kubelet of ${version}, newer than the API server of ${listed(behind)}`;
@@ -104,7 +118,10 @@ function keyOf(role: VersionStage['role'], name: string): string {
   return `${role}/${name}`;
 }
 
-/** Grouped by what was found: many nodes with one problem make one sentence. */
+/**
+ * Returns a collection that groups names by finding, so that many nodes with one problem make one
+ * sentence.
+ */
 function planFindings() {
   const broken = new Map<
     string,

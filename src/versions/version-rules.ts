@@ -1,4 +1,7 @@
-/** Judges versions: R1 to R14 are Kubernetes' skew policy, Km, Ks and Kd kubeadm's rules (docs/guides/kubeadm.md). */
+/**
+ * Judges versions. R1 to R14 are the version skew policy of Kubernetes; Km, Ks and Kd are rules of
+ * kubeadm (docs/guides/kubeadm.md).
+ */
 import {
   compareVersions,
   isNewerMinor,
@@ -18,17 +21,30 @@ import {
   type VersionFacts,
 } from './kubeadm-rules.ts';
 
-/** Later minor versions of v1 are refused, unless a person allows them, because their rules are unknown. */
+/**
+ * The newest minor version of v1 whose rules are known. Later ones are refused, unless an
+ * administrator allows them.
+ */
 export const NEWEST_KNOWN = 37;
-/** Upstream maintains three minor versions at a time. Source: kubernetes.io/releases/version-skew-policy. */
+/**
+ * The oldest minor version that upstream maintains, which is three at a time. The source is
+ * kubernetes.io/releases/version-skew-policy.
+ */
 export const OLDEST_MAINTAINED = NEWEST_KNOWN - 2;
-/** From this minor version on, a kubelet may be three minor versions older than the API server; before, two. Source: kubernetes.io/releases/version-skew-policy. */
+/**
+ * From this minor version on, a kubelet may be three minor versions older than the API server;
+ * before, two. The source is kubernetes.io/releases/version-skew-policy.
+ */
 const THREE_BEHIND_FROM = 25;
 
+/**
+ * Returns everything that breaks a rule, in the order of the rules. Facts that are absent are not
+ * judged.
+ */
 export function judgeVersions(facts: VersionFacts): Finding[] {
   const isReadable = ({ version }: { readonly version: string }): boolean =>
     parseVersion(version) !== undefined;
-  // What cannot be read is named, and hides nothing of the rest.
+  // A version that cannot be read has its own finding, and the rest is still judged.
   const kubelets = (facts.kubelets ?? []).filter(isReadable);
   const controllers = (facts.controllers ?? []).filter(isReadable);
   const servers = facts.apiServers.flatMap((text) => parseVersion(text) ?? []);
@@ -44,7 +60,10 @@ export function judgeVersions(facts: VersionFacts): Finding[] {
   ];
 }
 
-/** A kubelet that stays as it is, such as that of a virtual Node, forbids nothing; all other versions must be known. */
+/**
+ * Returns findings for versions that cannot be read. A kubelet that stays as it is, such as that of
+ * a virtual Node, only causes a warning. All other versions must be known.
+ */
 function unreadableFindings(facts: VersionFacts): Finding[] {
   const { apiServers, target, kubelets = [], controllers = [] } = facts;
   const isUnreadable = (text: string): boolean => parseVersion(text) === undefined;
@@ -67,7 +86,10 @@ function unreadableFindings(facts: VersionFacts): Finding[] {
   ];
 }
 
-/** False if everything has the target already, build suffix included. */
+/**
+ * Returns false if everything has the target version already, with the same build suffix. It throws
+ * a RangeError for a text that is not a version.
+ */
 export function isNeeded(found: readonly string[], target: string): boolean {
   return found.some((version) => compareVersions(read(version), read(target)) !== 0);
 }
@@ -127,14 +149,14 @@ function* kubeletFindings(
   if (next) yield* moveFindings(who, now, next, facts);
   if (next && met.some((server) => isNewerMinor(next, server)))
     yield hard('R7', `API servers come first: ${who} cannot have ${textOf(next)} before them`);
-  // Without a version of its own to come, the present skew is judged above.
+  // For a kubelet that stays, the present skew is judged above.
   if (target) yield* stepFindings(who, now, next ? local : [], target);
   const blocks = `${who} at ${textOf(now)} is three minor versions behind and blocks the next upgrade of the control plane`;
   if (!target && !next && local.some((server) => server.minor - now.minor === 3))
     yield warn('R10', blocks);
 }
 
-/** The present kubelet against the new version of the API servers. */
+/** Judges the present kubelet with the new version of the API servers. */
 function stepFindings(
   who: string,
   now: Version,
@@ -186,7 +208,9 @@ function* moveFindings(
   if (isNewerMinor(now, next)) yield force('R12', `${who} ${goes(now, next)}`);
 }
 
-/** Neither newer than the oldest API server nor too far behind the newest. */
+/**
+ * Judges that a kubelet is neither newer than the oldest API server nor too far behind the newest.
+ */
 function skewFindings(who: string, version: Version, servers: readonly Version[]): Finding[] {
   const [oldest, newest] = ends(servers);
   if (!oldest || !newest) return [];
@@ -230,7 +254,10 @@ function controllerFindings(
   return [];
 }
 
-/** False if API servers cannot have this version before the kubelet moves, or if it cannot be read. */
+/**
+ * Returns false if the API servers cannot get this version before the kubelet is upgraded, or if a
+ * version cannot be read.
+ */
 export function canStay(kubelet: string | undefined, servers: string): boolean {
   const now = parseVersion(kubelet);
   const next = parseVersion(servers);
