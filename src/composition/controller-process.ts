@@ -1,4 +1,7 @@
-/** Composes a controller process: what `refit controller` and every other process that carries out plans have in common. */
+/**
+ * Composes a controller process. `refit controller` and every other process that carries out plans
+ * are composed here.
+ */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
@@ -39,18 +42,25 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
   readonly config: ClusterConfig;
   readonly client: KubeClient;
   readonly dialects: readonly Dialect[] | ((tools: LeaderTools) => readonly Dialect[]);
-  /** `plans`: those of each dialect. */
+  /** Returns further controllers. `plans` has an informer for each dialect. */
   readonly controllers?: (tools: LeaderTools, plans: readonly Informer[]) => readonly Controller[];
   readonly lease?: Omit<ElectionOptions, 'client' | 'identity' | keyof Tools>;
-  /** A lease that the caller holds. Without this and without `lease`, the process always leads. */
+  /**
+   * A lease that the caller has already acquired. Without it and without `lease`, the process
+   * always leads.
+   */
   readonly held?: WriteGuard;
-  /** What binds plans that no UpgradePolicy covers; the defaults if absent. */
+  /** The policy of plans that no UpgradePolicy covers. The default is DEFAULT_POLICY. */
   readonly policy?: RolloutPolicy;
-  /** When the process may start without UpgradePolicies: never, without the kind, or also without the right to list them. */
+  /**
+   * Says whether the process may start without UpgradePolicies. `required` forbids it,
+   * `if-installed` allows it if the kind is not installed, and `if-allowed` also if we have no
+   * right to list them.
+   */
   readonly policies?: 'required' | 'if-installed' | 'if-allowed';
   /** False if something else, such as a Job, drains the nodes. */
   readonly drainsNodes?: boolean;
-  /** Port of the API servers on every controller; that of the connection if absent. */
+  /** The port of the API servers on every controller. The default is the port of the connection. */
   readonly apiPort?: number | undefined;
   readonly askThrough?: (ask: AskReadyz) => AskReadyz;
   /** `host:port` for /healthz, /readyz and /metrics. */
@@ -59,7 +69,7 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
 }
 
 export interface LeaderTools {
-  /** Writes only while the lease is held. */
+  /** The client for writes. It writes only while this process holds the lease. */
   readonly writer: KubeClient;
   readonly drains: Drains;
   readonly events: EventRecorder;
@@ -68,9 +78,11 @@ export interface LeaderTools {
 export interface ControllerProcess {
   readonly dialects: readonly Dialect[];
   policyFor(dialect: Dialect, plan: KubeObject): RolloutPolicy;
-  /** What has this name and may be a plan of any dialect, as last seen. */
+  /** Returns the newest known object with this name that may be a plan of any dialect. */
   seen(name: string): KubeObject | undefined;
-  /** As far as is known; empty if nobody leads. */
+  /**
+   * Returns the identity of the leader, as far as it is known. The text is empty if nobody leads.
+   */
   leader(): string;
   run(stop: AbortSignal): Promise<void>;
 }
@@ -78,16 +90,25 @@ export interface ControllerProcess {
 const READYZ_TIMEOUT_MS = 5000;
 const FORBIDDEN_MS = 5_000;
 const FORBIDDEN_PAUSE_MS = 1_000;
-/** Between two looks whether UpgradePolicies can be read by now. */
+/** Milliseconds between two attempts to read UpgradePolicies that could not be read before. */
 const LOOK_AGAIN_MS = 60_000;
-/** Enough to keep an API server busy. The first wave of a large plan would send thousands at once. */
+/**
+ * The most concurrent requests. They are enough to keep an API server busy. The first wave of a
+ * large plan would send thousands at once.
+ */
 const REQUESTS_AT_ONCE = 32;
 
-/** Bytes of garbage that a small heap may hold: little memory, and each collection costs as much CPU time as several decisions. */
+/**
+ * Bytes of garbage that a small heap may contain. This is little memory, and each collection costs
+ * as much CPU time as several decisions.
+ */
 const GARBAGE = 40 * 1024 * 1024;
 const LOOK_AT_HEAP_MS = 100;
 
-/** A great heap grows by less before V8 collects. As an option at the start, V8 would compile again what is compiled into Node. */
+/**
+ * Makes V8 collect garbage before a large heap grows much. The flag is set while the process runs,
+ * because with a flag at the start V8 would compile the built-in code of Node.js again.
+ */
 export function keepHeapSmall(): void {
   setInterval(() => {
     const percent = Math.round((100 * GARBAGE) / getHeapStatistics().used_heap_size);
@@ -95,7 +116,10 @@ export function keepHeapSmall(): void {
   }, LOOK_AT_HEAP_MS).unref();
 }
 
-/** Rejects if something that must be watched cannot be listed: an informer would retry forever without an error. */
+/**
+ * Prepares the process. It rejects if a kind that must be watched cannot be listed, because an
+ * informer would retry forever without an error.
+ */
 export async function prepareControllerProcess(
   options: ControllerProcessOptions,
   abort: AbortSignal,
@@ -113,7 +137,7 @@ export async function prepareControllerProcess(
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
   const election = lease && createElection({ client, ...lease, identity, clock, random, log });
   const origin = election ?? options.held;
-  // Only what may come in bursts is bounded: requests that keep the lease never wait.
+  // Only requests that may come in bursts are limited. Requests that renew the lease never wait.
   const writer = boundedClient(
     origin ? guardedClient(client, origin, clock) : client,
     REQUESTS_AT_ONCE,
@@ -124,13 +148,14 @@ export async function prepareControllerProcess(
   const tools = { writer, drains, events };
   const given = typeof options.dialects === 'function' ? options.dialects(tools) : options.dialects;
   await askForNeeded(given, options, abort);
-  // A refusal counts from here on: an API server that has just started refuses everything for some seconds.
+  // A refusal counts from here on. Before, an API server that has just started may refuse
+  // everything for some seconds.
   const [policies, dialects] = await Promise.all([
     findPolicies(options, abort),
     readable(given, options, abort),
   ]);
   let choose: typeof policyOfPlan | undefined;
-  // Loaded before any controller starts: only hooks may be asked sooner.
+  // The function is loaded before any controller starts. Only hooks may need a policy earlier.
   const policyFor = (dialect: Dialect, plan: KubeObject): RolloutPolicy =>
     choose?.(dialect, policies.list(), plan, options.policy) ?? options.policy ?? DEFAULT_POLICY;
   const shared = { reader: client, writer, policies, clock, random, log, metrics };
@@ -173,7 +198,8 @@ async function findPolicies(
   } catch (error) {
     const isMissing = policies !== 'required' && isNotFound(error);
     if (!isMissing && !(policies === 'if-allowed' && isForbidden(error))) throw error;
-    // A denied policy might bind plans; a kind that is not installed cannot.
+    // A policy that we may not read might apply to plans. A policy of a kind that is not installed
+    // cannot.
     const level = isMissing ? 'info' : 'warn';
     const problem = messageOf(error);
     log[level](
@@ -205,7 +231,7 @@ async function askForNeeded(
         async ({ resource, namespace, fieldSelector }) =>
           await tryList(client, resource, { abort, namespace, fieldSelector }),
       ),
-      // The first leader creates it.
+      // The Lease may be missing, because the first leader creates it.
       lease && ifFound(client.get(leases, lease.name, { namespace: lease.namespace, abort })),
     ]);
   const end = clock.monotonic() + (policies === 'if-allowed' ? FORBIDDEN_MS : 0);
@@ -219,7 +245,7 @@ async function askForNeeded(
   }
 }
 
-/** Without what only advises and cannot be read. */
+/** Returns the dialects. An advisory kind that we have no right to list is marked as unreadable. */
 async function readable(
   dialects: readonly Dialect[],
   { client, log }: ControllerProcessOptions,
@@ -260,9 +286,10 @@ interface ControllerParts
 
 function addControllers(manager: Manager, parts: ControllerParts): RolloutController[] {
   const { dialects, clock, writer, events, policies, drainsNodes = true } = parts;
-  // Stops after the controllers, and writes what they reported last.
+  // The event recorder stops after the controllers, and writes what they reported last.
   manager.addRunnable(events);
-  // Before the controllers, so that a drain never outlives the lease.
+  // The drains are added before the controllers, so that they stop after them and a drain never
+  // outlives the lease.
   if (drainsNodes)
     manager.addRunnable(
       { name: 'drains', run: async (term) => await parts.drains.run(term) },
@@ -311,10 +338,16 @@ function proberOf({
   };
 }
 
-/** As often as a candidate reads the lease: only that tells who leads. */
+/**
+ * Milliseconds between two checks. A candidate reads the lease as often, and only the lease says
+ * who leads.
+ */
 const LOOK_EVERY_MS = 2_000;
 
-/** Tells of plans that k0s's own leader carries out against the version rules: an Event is no decision. */
+/**
+ * Returns a part of the process that records an Event for each plan that breaks the version rules
+ * and that k0s's own leader carries out. A standby may record Events, because it decides nothing.
+ */
 function standbyNotes(
   election: Election,
   rollouts: readonly RolloutController[],
@@ -324,7 +357,7 @@ function standbyNotes(
   const judged = new Set<string>();
   const look = ({ plans, brokenRuleOf }: RolloutController): void => {
     for (const plan of plans.list()) {
-      // However many replicas wait.
+      // The text makes all replicas write the same Event, so that only one is created.
       const once = `${plan.metadata.uid}.${plan.metadata.generation}`;
       if (judged.has(once)) continue;
       judged.add(once);

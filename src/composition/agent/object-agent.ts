@@ -1,4 +1,4 @@
-/** Creates the agent of one object, with everything it needs from the host. */
+/** Creates the agent of one object, with everything that it needs from the host. */
 import * as files from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Agent, type AgentParts } from '../../agent/agent.ts';
@@ -38,30 +38,36 @@ import { SIGNAL_OBJECTS } from '../../signal/names.ts';
 import { rfc3339 } from '../../util/clock.ts';
 
 export interface AgentHost extends HostParts {
-  /** Set on a host whose kubelet and control plane kubeadm manages. */
+  /** The host, if kubeadm manages its kubelet and control plane. */
   readonly kubeadm?: Host;
 }
 
 interface ServedObject {
   readonly object: SignalObject;
-  /** Path of the journal: no two agents share one. */
+  /** The path of the journal. No two agents may share one. */
   readonly journal: string;
   readonly accepts: readonly SignalCommand['kind'][];
 }
 
-/** Connections and requests of the last report have ended then. */
+/** Milliseconds after which the connections and requests of the last report have ended. */
 const SETTLE_MS = 2_000;
 
-/** V8 forgets the code of functions that were not called since so many collections. */
+/**
+ * The number of collections after which V8 drops the compiled code of functions that were not
+ * called.
+ */
 const COLLECTIONS = 8;
 
-/** An agent rests for months, and V8 collects only what grows. Works with Node's option `--expose-gc`. */
+/**
+ * Collects all garbage. An agent is idle for months, and V8 collects only when the heap grows. It
+ * does nothing without Node's option `--expose-gc`.
+ */
 function collectGarbage(): void {
   for (let count = 0; count < COLLECTIONS; count++)
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
-/** Works on the Node `name` until `stop` aborts; rejects only when the journal cannot be read. */
+/** Works on the Node `name` until `stop` aborts. It rejects only if the journal cannot be read. */
 export async function serveNode(
   host: AgentHost,
   name: string,
@@ -72,7 +78,10 @@ export async function serveNode(
   await Promise.all([agent.run(stop), keepDelegated({ ...host, node: options.object }, stop)]);
 }
 
-/** Only on the object whose signals restart the service; never rejects. */
+/**
+ * Keeps the annotation that says which agent runs here. Call it only for the object whose signals
+ * restart the service. It never rejects.
+ */
 export async function announce(
   host: AgentHost,
   object: SignalObject,
@@ -81,7 +90,8 @@ export async function announce(
   const { version, clock, options, places, userAgent } = host;
   const resource = SIGNAL_OBJECTS[options.object];
   const since = rfc3339(clock.now());
-  // A worker's service asks the API server before it answers, so agents at rest ask it for what stays once.
+  // The service of a worker sends a request to the API server before it answers. So an idle agent
+  // asks it only once for what does not change.
   let { binary } = host;
   const placeFor: DownloadChecksParts['placeFor'] = async (kind) => {
     if (kind === 'airgapupdate') return { directory: places.current.dataDirectory, present: [] };
@@ -118,7 +128,10 @@ export async function announce(
   await keepPresence({ ...host, resource, object, presence, room }, stop);
 }
 
-/** The service is asked for its version only where that may change the answer. */
+/**
+ * Returns whether the kubelet runs on cgroup v1, and whether it may. The service is asked for its
+ * version only if that may change the answer.
+ */
 async function cgroupV1On(
   { places, options }: HostParts,
   whose: () => Promise<WatchedFacts>,
@@ -131,7 +144,10 @@ async function cgroupV1On(
 
 type WatchedFacts = OwnAgentFacts & Partial<Pick<TrustedAnswer, 'version'>>;
 
-/** Asks the service whether it runs its own agent: on a worker once for each process, since each answer costs the API server a request. */
+/**
+ * Returns a function that asks the service whether it runs its own agent. On a worker it asks once
+ * for each process, because each answer costs the API server a request.
+ */
 function ownAgentWatch({
   places,
   paths,
@@ -165,7 +181,10 @@ function limitsOf({ limits, veto }: AgentOptions): DownloadLimits {
   };
 }
 
-/** `nodeName`: of the host's Node; undefined when no pods run on the host. Throws while it is not known. */
+/**
+ * Creates the agent. `nodeName` returns the name of the host's Node, or undefined if no pods run on
+ * the host. It throws while the name is not known.
+ */
 export function createObjectAgent(
   host: AgentHost,
   own: ServedObject,
@@ -179,12 +198,12 @@ export function createObjectAgent(
   const effects = {
     ...host,
     stateDirectory,
-    // Read each time: the service may restart with another data directory.
+    // The directory is read each time, because the service may restart with another data directory.
     get imagesDirectory() {
       return join(places.current.dataDirectory, 'images');
     },
     limits: limitsOf(options),
-    // Else a plan could name an allowed version, and bring another.
+    // Without this check, a plan could name an allowed version and install another.
     checkForced: veto.lowestVersion !== undefined || veto.refuseDowngrade,
     environment: process.env,
     maintenance,

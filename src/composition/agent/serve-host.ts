@@ -1,4 +1,7 @@
-/** Runs the agents of this host, and starts them anew when the host gets another name in the cluster. */
+/**
+ * Runs the agents of this host, and starts them again when the host gets another name in the
+ * cluster.
+ */
 
 import { existsSync } from 'node:fs';
 import { keepConfigured } from '../../agent/configuration/keep-configured.ts';
@@ -24,7 +27,10 @@ interface HostBasis extends Omit<AgentHost, 'client' | 'userAgent' | 'delegation
   readonly config: ClusterConfig;
 }
 
-/** Works until `stop` aborts. Rejects when the object stays unreadable at the start, or a journal cannot be read. */
+/**
+ * Runs until `stop` aborts. It rejects if the object stays unreadable at the start, or a journal
+ * cannot be read.
+ */
 export async function serveHost(host: HostBasis, stop: AbortSignal): Promise<void> {
   const over = new AbortController();
   const ending = AbortSignal.any([stop, over.signal]);
@@ -57,7 +63,8 @@ async function serveObject(basis: HostBasis, name: string, stop: AbortSignal): P
   });
   const host = { ...basis, client, userAgent, log, delegation: leaseDelegation(client) };
   const { phase } = await loadJournal(paths.journal);
-  // Started work continues without an API server, because that may run on this host.
+  // Work that was started continues without an API server, because the API server may run on this
+  // host.
   if (phase === 'idle' && !existsSync(paths.configurationJournal))
     await checkObject(host, name, stop);
   log.info('agent started', { version, object: options.object });
@@ -88,10 +95,16 @@ async function serveWorker(host: AgentHost, name: string, stop: AbortSignal): Pr
   ]);
 }
 
-/** Roles may be created after their agents; with the pauses between them about 15 seconds. */
+/**
+ * The number of refusals after which the agent gives up. With the pauses it waits about 15 seconds,
+ * because roles may be created after the agent.
+ */
 const MOST_REFUSALS = 6;
 
-/** Resolves once the object was read, or is missing. Rejects for what stays wrong: a server without the kind, a missing right. */
+/**
+ * Resolves when the object was read or is missing. It rejects for a lasting problem, such as a
+ * server without the kind or a missing right.
+ */
 async function checkObject(host: AgentHost, name: string, abort: AbortSignal): Promise<void> {
   const { client, options, clock, random, log } = host;
   for (let failures = 0; !abort.aborted; failures++) {
@@ -117,10 +130,16 @@ async function checkObject(host: AgentHost, name: string, abort: AbortSignal): P
   }
 }
 
-/** The kubeconfig was read before; a certificate or token that it names may still come. */
+/**
+ * The codes of problems that waiting does not solve. The kubeconfig was read before, but a
+ * certificate or token that it names may still appear.
+ */
 const LASTING: readonly ErrorCode[] = ['REFIT_NO_CRD', 'REFIT_FILE', 'REFIT_USAGE'];
 
-/** Runs one agent for its ControlNode, and one for its Node, which gets the airgap bundles. Works until `stop` aborts. */
+/**
+ * Runs one agent for the ControlNode, and one for the Node of this host, which gets the airgap
+ * bundles. It runs until `stop` aborts.
+ */
 export async function serveController(
   host: AgentHost,
   name: string,
@@ -129,7 +148,10 @@ export async function serveController(
   const object = ownObject({ ...host, resource: controlNodes, name });
   const nodeName = (): string | undefined => nodeNameOf(object.newest);
   const own = { object, journal: host.paths.journal, accepts: ['k0supdate'] } as const;
-  /** What the object said last: a cordon of ours has to go though it is gone. */
+  /**
+   * The last known name of the Node. It is kept when the ControlNode is gone, because a cordon of
+   * ours must still be removed.
+   */
   let said: { readonly nodeName: string | undefined } | undefined;
   const agent = createObjectAgent(host, own, () => {
     if (object.newest) said = { nodeName: nodeName() };
@@ -154,14 +176,20 @@ export async function serveController(
   ]);
 }
 
-/** Original leaders send airgap bundles only to Nodes, also on hosts whose updates go to a ControlNode. */
+/**
+ * Runs the agent for the Node of a controller. k0s's own leaders send airgap bundles only to Nodes,
+ * also if updates of the host go to a ControlNode.
+ */
 async function serveOwnNode(host: AgentHost, name: string, stop: AbortSignal): Promise<void> {
   const object = ownObject({ ...host, resource: nodes, name });
   const options = { object, journal: host.paths.airgapJournal, accepts: ['airgapupdate'] } as const;
   await serveNode({ ...host, log: host.log.child({ for: `Node ${name}` }) }, name, options, stop);
 }
 
-/** Runs `work` for each value of `current`, one run at a time. Rejects when a run rejects that was not aborted. */
+/**
+ * Runs `work` for each value of `current`, one run at a time. It aborts the run when the value
+ * changes. It rejects if a run rejects that was not aborted.
+ */
 export async function workForValue(
   source: Pick<SignalObject, 'onChange'>,
   current: () => string | undefined,
