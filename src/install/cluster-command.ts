@@ -1,4 +1,4 @@
-/** Runs `refit install` and `refit uninstall` for what runs in the cluster. */
+/** Runs `refit install` and `refit uninstall` for the components in the cluster. */
 import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
 import { createClient } from '../kube/transport/http-client.ts';
 import { applyObjects, type ObjectsRun, removeObjects } from './cluster-objects.ts';
@@ -20,6 +20,7 @@ type UninstallFlags = ClusterFlags & { readonly deletePlans?: boolean };
 
 export type Cli = Pick<ObjectsRun, 'abort' | 'write'>;
 
+/** Prints the manifests of the component, or applies them if `--apply` is set. */
 export async function installComponent(
   component: Component,
   flags: InstallFlags,
@@ -31,6 +32,7 @@ export async function installComponent(
   else cli.write(text);
 }
 
+/** Removes the objects of the component, except those that another component needs. */
 export async function uninstallComponent(
   component: Component,
   flags: UninstallFlags,
@@ -48,7 +50,7 @@ export async function uninstallComponent(
   );
 }
 
-/** Calls `work` with a client that is closed afterwards. */
+/** Calls `work` with a client, and closes the client afterwards. */
 export async function inCluster<T>(
   flags: ClusterFlags,
   cli: Cli,

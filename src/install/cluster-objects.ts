@@ -1,4 +1,7 @@
-/** Applies the objects of manifests to a cluster, and removes them. Both leave alone what somebody else brought. */
+/**
+ * Applies the objects of manifests to a cluster, and removes them. Neither changes objects that
+ * Refit did not install.
+ */
 import type { Reading } from '../kube/client.ts';
 import * as kube from '../kube/resources.ts';
 import { ifFound } from '../kube/status-error.ts';
@@ -6,19 +9,26 @@ import { sleep, systemClock } from '../util/clock.ts';
 import { RefitError } from '../util/errors.ts';
 import { sameJson } from '../util/json.ts';
 
-/** Deleting a definition deletes every object of that kind. */
+/**
+ * Deleting an object of these kinds deletes other objects, such as all objects of a defined kind.
+ */
 const HOLDERS = ['Namespace', 'CustomResourceDefinition'];
 
 const LABEL = 'app.kubernetes.io/managed-by';
 const OWNER = 'refit';
-/** The API server may take minutes to delete a definition that it has just made. */
+/**
+ * Seconds to wait. The API server may take minutes to delete a definition that was just created.
+ */
 const GONE_WITHIN_S = 300;
 
 export interface ObjectsRun extends Reading {
   readonly write: (text: string) => void;
 }
 
-/** One line for each object, as kubectl prints them. Changes nothing where what somebody else made is in the way. */
+/**
+ * Applies the objects, and prints one line for each, as kubectl does. It changes nothing and
+ * rejects with REFIT_INSTALL if an object of somebody else is in the way.
+ */
 export async function applyObjects(
   objects: readonly kube.KubeObject[],
   run: ObjectsRun,
@@ -38,6 +48,7 @@ export async function applyObjects(
   for (const object of objects) run.write(`${titleOf(object)} ${await applyOne(object, run)}\n`);
 }
 
+/** Returns kubectl commands that delete the objects, one for each namespace. */
 export function deleteCommands(objects: readonly kube.KubeObject[]): string[] {
   const byNamespace = Map.groupBy(objects, ({ metadata }) => metadata.namespace);
   return [...byNamespace].map(([namespace, all]) => {
@@ -46,7 +57,10 @@ export function deleteCommands(objects: readonly kube.KubeObject[]): string[] {
   });
 }
 
-/** The Deployment of another controller, such as the original's, or a binding that grants our ServiceAccount nothing. */
+/**
+ * Returns true for a Deployment that Refit did not install, such as that of k0s, and for a binding
+ * that grants our ServiceAccount nothing.
+ */
 async function isInTheWay(object: Wanted, run: ObjectsRun): Promise<boolean> {
   const accounts = object.subjects?.filter(({ kind }) => kind === 'ServiceAccount') ?? [];
   if (object.kind !== 'Deployment' && accounts.length === 0) return false;
@@ -58,7 +72,10 @@ async function isInTheWay(object: Wanted, run: ObjectsRun): Promise<boolean> {
   );
 }
 
-/** What is applied to an object that is being deleted goes with it. */
+/**
+ * Waits until the object is not being deleted. Whatever is applied to such an object would be
+ * deleted with it.
+ */
 async function whenGone(object: kube.KubeObject, run: ObjectsRun): ReturnType<typeof lookUp> {
   for (let second = 0; second < GONE_WITHIN_S; second++) {
     const now = await lookUp(object, run);
@@ -94,7 +111,10 @@ async function applyOne(object: kube.KubeObject, run: ObjectsRun): Promise<strin
 
 type Objects = readonly kube.KubeObject[];
 
-/** What an installed one of the other components needs stays. Without `withPlans`, so do definitions and namespaces. */
+/**
+ * Removes the objects, except those that another installed component needs. Without `withPlans` it
+ * also keeps definitions and namespaces.
+ */
 export async function removeObjects(
   objects: Objects,
   run: ObjectsRun,
@@ -111,7 +131,10 @@ export async function removeObjects(
   }
 }
 
-/** From each object to the Deployment that needs it. One of the same name that is not of Refit needs nothing. */
+/**
+ * Returns the title of the Deployment that needs an object, by the title of the object. A
+ * Deployment of the same name that Refit did not install needs nothing.
+ */
 async function neededOf(others: readonly Objects[], run: ObjectsRun): Promise<Map<string, string>> {
   const needed = new Map<string, string>();
   for (const objects of others) {
@@ -124,13 +147,16 @@ async function neededOf(others: readonly Objects[], run: ObjectsRun): Promise<Ma
   return needed;
 }
 
-/** What is read of the kinds that are installed. */
+/** The fields that are read of the installed kinds. */
 interface Wanted extends kube.KubeObject {
   readonly spec?: { readonly selector?: unknown };
   readonly subjects?: readonly { readonly kind: string }[];
 }
 
-/** `keep`: why one of ours stays. */
+/**
+ * Removes an object that Refit installed, and returns what was done. If `keep` is set, it is the
+ * reason why the object stays.
+ */
 async function removeOne(
   object: kube.KubeObject,
   keep: string | undefined,

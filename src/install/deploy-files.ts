@@ -1,4 +1,7 @@
-/** Reads files of deploy/. A build puts their text in the place of this file, so that there is one copy of each. */
+/**
+ * Reads files of deploy/. A build replaces this file with one that contains their text, so that
+ * there is one copy of each.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

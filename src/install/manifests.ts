@@ -1,10 +1,13 @@
-/** The manifests of each component: those that the chart and the kustomize bases use. */
+/** Returns the manifests of each component, which the chart and the kustomize bases use, too. */
 import type { KubeObject } from '../kube/resources.ts';
 import { failing } from '../util/errors.ts';
 import { parseYaml } from '../util/yaml.ts';
 import { deployFile } from './deploy-files.ts';
 
-/** The folders of deploy/chart/manifests that each component consists of, in the order of installation. */
+/**
+ * The folders of deploy/chart/manifests that each component consists of, in the order of
+ * installation.
+ */
 const FOLDERS = {
   controller: ['base', 'k0s'],
   cattle: ['base', 'cattle'],
@@ -22,7 +25,7 @@ export interface ManifestFlags {
   readonly checksumUrl?: string;
 }
 
-/** YAML, with the comments that say what each right is for. */
+/** Returns YAML, with the comments that explain each right. */
 export function manifestsOf(component: Component, flags: ManifestFlags): string {
   const files = FOLDERS[component].flatMap((name) => {
     const folder = `chart/manifests/${name}`;
@@ -35,7 +38,10 @@ export function manifestsOf(component: Component, flags: ManifestFlags): string 
   return `${lines.join('\n')}\n`;
 }
 
-/** The roles of the agent on one controller; with `node` also those for its Node. */
+/**
+ * Returns the roles of the agent on one controller. If `node` is set, it includes those for its
+ * Node.
+ */
 export function controlNodeRoles(name: string, node: string | undefined): string {
   const roles = deployFile('rbac-controlnode.yaml').replaceAll('CONTROL_NODE', name);
   if (node === undefined) return roles;
@@ -43,13 +49,13 @@ export function controlNodeRoles(name: string, node: string | undefined): string
   return `${roles.trimEnd()}\n---\n${workloads.replaceAll('NODE', node)}`;
 }
 
-/** `text` is one of the package's own. */
+/** Returns the objects of a text, which must be one of the package's own manifests. */
 export function objectsIn<T extends KubeObject = KubeObject>(text: string): T[] {
   const objects = parseYaml(text, NOT_YAML) as (T | null)[];
   return objects.filter((object) => object !== null);
 }
 
-/** The lines that a flag puts in the place of one; undefined where it stays. */
+/** Returns the lines that replace a line because of a flag, or undefined if the line stays. */
 function edited(
   line: string,
   { image, payloadUrl, checksumUrl }: ManifestFlags,

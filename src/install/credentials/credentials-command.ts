@@ -1,4 +1,7 @@
-/** Runs `refit credentials controlnode`: rights and credentials for the agent on one controller. */
+/**
+ * Runs `refit credentials controlnode`, which makes rights and credentials for the agent on one
+ * controller.
+ */
 import { X509Certificate } from 'node:crypto';
 import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { systemClock as clock, rfc3339 } from '../../util/clock.ts';
@@ -11,22 +14,28 @@ import { execCredential, kubeconfigWith, withCertificate } from './kubeconfig.ts
 
 interface CredentialsFlags extends ClusterFlags {
   readonly node?: string;
-  /** Milliseconds. */
+  /** How long the credentials are valid, in milliseconds. */
   readonly duration: number;
   readonly output: 'kubeconfig' | 'exec-credential';
 }
 
-/** Of the names of nodes (RFC 1123 subdomain). They become part of manifests. */
+/** Matches the names of nodes (RFC 1123 subdomains). They become a part of manifests. */
 const NAME = /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/;
 /** The API server accepts no certificate that is valid for a shorter time. */
 const LEAST_MS = 600_000;
-/** The API server accepts no more seconds than 32 bits hold; this is the greatest number of whole hours below that. */
+/**
+ * The API server accepts a number of seconds that fits into 32 bits. This is the largest number of
+ * whole hours below that.
+ */
 const MOST_MS = 596_523 * 3_600_000;
 
-/** An exec plugin's caller asks for the next certificate when this part of the time is over. */
+/**
+ * The client that runs an exec plugin gets the next certificate when this part of the validity is
+ * over.
+ */
 const USED_PART = 0.8;
 
-/** Prints the credentials; the rights are applied first. */
+/** Applies the rights, then prints the credentials. */
 export async function controlNodeCredentials(
   name: string,
   flags: CredentialsFlags,
@@ -48,7 +57,7 @@ export async function controlNodeCredentials(
   if (flags.output === 'kubeconfig')
     cli.write(await kubeconfigWith(config, withCertificate(issued)));
   else {
-    // Counted from now: signers date the beginning back.
+    // The time counts from now, because signers set the beginning to a time in the past.
     const left = new X509Certificate(issued.certificate).validToDate.getTime() - clock.now();
     cli.write(execCredential(issued, rfc3339(clock.now() + left * USED_PART)));
   }

@@ -1,4 +1,7 @@
-/** Has the cluster sign a client certificate, by a CertificateSigningRequest that this command approves itself. */
+/**
+ * Gets a client certificate from the cluster, with a CertificateSigningRequest that the command
+ * approves itself.
+ */
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { CertificationRequest, CertificationRequestInfo } from '@peculiar/asn1-csr';
 import { AsnConvert } from '@peculiar/asn1-schema';
@@ -9,19 +12,22 @@ import { ifFound } from '../../kube/status-error.ts';
 import { type Clock, rfc3339, sleep } from '../../util/clock.ts';
 import { RefitError } from '../../util/errors.ts';
 
-/** Both in PEM. */
+/** A certificate and its private key, both in PEM. */
 export interface ClientCertificate {
   readonly certificate: string;
   readonly key: string;
 }
 
-/** The controller manager needs a moment; longer, and it does not sign. */
+/** Milliseconds to wait. The controller manager signs within moments, or not at all. */
 const PATIENCE_MS = 30_000;
 const POLL_MS = 200;
 
 export type IssueParts = Reading & { readonly clock: Clock };
 
-/** The request is deleted again. The signer may choose a shorter time than `seconds`. */
+/**
+ * Resolves with a certificate for `user`, and deletes the request. The signer may choose a shorter
+ * validity than `seconds`. It rejects with REFIT_INSTALL if the cluster does not sign.
+ */
 export async function issueCertificate(
   user: string,
   seconds: number,
@@ -65,7 +71,10 @@ async function certificateOf(name: string, { client, clock, abort }: IssueParts)
 const COMMON_NAME = '2.5.4.3';
 const ECDSA_WITH_SHA256 = '1.2.840.10045.4.3.2';
 
-/** A key and its request (PKCS #10, RFC 2986), both in PEM, for a client that Kubernetes shall know as `user`. */
+/**
+ * Returns a new key and a request for its certificate (PKCS #10, RFC 2986), both in PEM. Kubernetes
+ * will know the client as `user`.
+ */
 function requestFor(user: string): { readonly key: string; readonly request: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const value = new x509.AttributeValue({ utf8String: user });

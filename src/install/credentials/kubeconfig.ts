@@ -1,4 +1,7 @@
-/** Writes kubeconfigs for agents: with a certificate in it, or with a command that gets a new one whenever it is due. */
+/**
+ * Writes kubeconfigs for agents. They contain a certificate, or a command that gets a new one
+ * whenever it is due.
+ */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type ClusterConfig, clusterEntry } from '../../kube/config/cluster-config.ts';
@@ -6,7 +9,7 @@ import { RefitError } from '../../util/errors.ts';
 import { parseYaml, writeYaml } from '../../util/yaml.ts';
 import type { ClientCertificate } from './issue.ts';
 
-/** YAML. The user's name is only a name in the file. */
+/** Returns a kubeconfig as YAML. The name of the user in it means nothing outside of the file. */
 export async function kubeconfigWith(config: ClusterConfig, user: object): Promise<string> {
   const pem = config.certificateAuthority;
   const authority = pem && ('text' in pem ? pem.text : await readFile(pem.file, 'utf8'));
@@ -22,10 +25,13 @@ export async function kubeconfigWith(config: ClusterConfig, user: object): Promi
 
 const PATHS = new Set(['certificate-authority', 'client-certificate', 'client-key', 'tokenFile']);
 
-/** The kubeconfig `text` as JSON for another folder: relative paths, which start at `folder`, become full ones. */
+/**
+ * Returns the kubeconfig `text` as JSON that can be moved to another folder. Paths that are
+ * relative to `folder` become absolute.
+ */
 export function withFullPaths(text: string, folder: string): string {
   const [config] = parseYaml(text, () => {
-    // The sentence of the parser may quote a token.
+    // The message of the parser is not used, because it may quote a token.
     throw new RefitError('REFIT_KUBECONFIG', 'the kubeconfig is not YAML');
   });
   return JSON.stringify(config, (key, value: unknown) => {
@@ -35,19 +41,20 @@ export function withFullPaths(text: string, folder: string): string {
   });
 }
 
+/** Returns the user of a kubeconfig, with the certificate and key in it. */
 export function withCertificate({ certificate, key }: ClientCertificate): object {
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
   return { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
 }
 
-/** `command` prints an ExecCredential. */
+/** Returns the user of a kubeconfig. `command` must print an ExecCredential. */
 export function withCommand([command = '', ...args]: readonly string[]): object {
   return { exec: { apiVersion: EXEC_VERSION, command, args, interactiveMode: 'Never' } };
 }
 
 const EXEC_VERSION = 'client.authentication.k8s.io/v1';
 
-/** What such a command prints: valid until `expires`, in RFC 3339. */
+/** Returns what such a command must print. The credential is valid until `expires`, in RFC 3339. */
 export function execCredential({ certificate, key }: ClientCertificate, expires: string): string {
   const status = {
     clientCertificateData: certificate,

@@ -29,7 +29,7 @@ import { ownAgentLines } from './own-agent-lines.ts';
 import { assertOwnedByRoot, BINARY, isOwnBinary, ownProgram, placeBinary } from './program.ts';
 import { serviceManager } from './service-managers.ts';
 
-/** Without credentials the agent gets them itself. */
+/** The flags of the command. Without `credentials` the command finds credentials itself. */
 type AgentInstallFlags = Partial<Readonly<Record<'credentials' | 'procedure', string>>>;
 type Write = (text: string) => void;
 
@@ -44,7 +44,10 @@ const USUAL = {
   runDirectory: '/run/refit',
   beside: undefined,
 };
-/** How long a certificate of the agent is valid; the next one is fetched when most of that is over. */
+/**
+ * How long a certificate of the agent is valid. The next one is fetched when most of this time is
+ * over.
+ */
 const VALIDITY = '168h';
 
 export const installAgent = onHost(
@@ -55,7 +58,8 @@ export const installAgent = onHost(
     const source = await credentialsFor(k0s, program.refit, credentials);
     const { stateDirectory, runDirectory, beside } = await ownOptions(procedure);
     const isMarked = await hasMark(service.file);
-    // Only one runs on a host: the service's would start again and again.
+    // Only one agent can run on a host. The agent of the service would fail and start again and
+    // again.
     if (!isMarked)
       for (const directory of [stateDirectory, runDirectory]) await assertUnused(directory);
     const isPlaced = !program.isOneFile || (await isOwnBinary());
@@ -113,7 +117,10 @@ async function run(lines: readonly string[]): Promise<void> {
   }
 }
 
-/** The kubelet's own, except on a controller of k0s: a file that was given, or a command that gets them. */
+/**
+ * Returns the kubeconfig for the agent. It is that of the kubelet, except on a controller of k0s,
+ * where it is the given file or one with a command that gets certificates.
+ */
 async function credentialsFor(
   k0s: RunningK0s | undefined,
   refit: readonly string[],
@@ -136,7 +143,7 @@ async function credentialsFor(
   const missing = `${admin} is missing: pass --credentials with the output of \`refit credentials\``;
   if (!existsSync(admin)) refuse(missing);
   const config = await loadTrustedConfig(admin);
-  // As the agent will find them: its unit sets no variable.
+  // The agent will find this name, because its unit sets no variable.
   const name = (await ownOptions()).name ?? controlNodeName(k0s, {});
   const node = k0s.runsPods ? ['--node', kubeletName(k0s)] : [];
   const options = ['--duration', VALIDITY, '--output', 'exec-credential', '--kubeconfig', admin];
@@ -174,13 +181,19 @@ async function assertUnused(directory: string): Promise<void> {
     await assertFree(join(directory, name)).catch(({ message }: Error) => fail(message));
 }
 
-/** As the agent reads them; some are for kubeadm hosts only, which the command line of the service names. */
+/**
+ * Returns the options as the agent reads them. Some are only for kubeadm hosts, for which the
+ * command line of the service names the procedure.
+ */
 async function ownOptions(procedure = 'k0s') {
   const given = procedure === 'k0s' ? [] : ['--procedure', procedure];
   return parseAgentOptions([...(await readFlagsFile(FLAGS)), ...given]) ?? USUAL;
 }
 
-/** The previous binary, and what was fetched ahead. Without a running k0s: beside its usual place. */
+/**
+ * Returns the paths of the previous binary and of downloads next to the binary of k0s. If no k0s
+ * runs, the usual path of the binary is used.
+ */
 async function besideK0s(configured: string | undefined): Promise<string[]> {
   const running = findServices().map(({ pid }) => executableOf(pid));
   const found =
@@ -194,7 +207,10 @@ async function besideK0s(configured: string | undefined): Promise<string[]> {
   return [...new Set(paths)].filter((path) => existsSync(path));
 }
 
-/** Removes what install wrote, and the files of the agent. Upgrades that it made stay. */
+/**
+ * Removes what the installation wrote, and the files of the agent. Upgrades that the agent made
+ * stay.
+ */
 export const uninstallAgent = onHost(async (write: Write) => {
   const service = ownService();
   const isMarked = await hasMark(service.file);
@@ -208,15 +224,15 @@ export const uninstallAgent = onHost(async (write: Write) => {
     write(`could not read the agent's options: ${message}\nleft ${left}\n`);
   });
   const { stateDirectory, runDirectory } = options ?? USUAL;
-  // An upgrade that nobody knows of may still need it.
+  // The options could not be read, so an upgrade may still need these files.
   const beside = options === undefined ? [] : await besideK0s(options.binary);
   for (const path of beside) await assertOwnedByRoot(dirname(path));
   try {
-    // An agent that still runs could begin an upgrade meanwhile.
+    // An agent that still runs could begin an upgrade now.
     if (isMarked) await run(service.stop);
     await assertIdle(stateDirectory);
   } catch (error) {
-    // The first error counts.
+    // The error that stopped the removal is more important than an error of this restart.
     if (isMarked) await run(service.start).catch(() => undefined);
     throw error;
   }
@@ -258,7 +274,10 @@ export const uninstallAgent = onHost(async (write: Write) => {
     write(`left in the cluster what this agent had there; to remove it:\n${rights.join('\n')}\n`);
 });
 
-/** What the agent of a controller has in the cluster. Only a kubeconfig that gets certificates has names. */
+/**
+ * Returns the objects that the agent of a controller has in the cluster. Their names are known only
+ * if the kubeconfig gets certificates with a command.
+ */
 function rightsIn(kubeconfig: string) {
   const valueOf = (word: string) => new RegExp(`${word}\\W+([\\w.-]+)`).exec(kubeconfig)?.[1];
   const name = valueOf('controlnode') ?? 'NAME';
@@ -270,7 +289,10 @@ function rightsIn(kubeconfig: string) {
 
 type RunningK0s = FoundService & ReturnType<typeof describe> & OwnAgentFacts;
 
-/** The one whose status socket answers. Throws REFIT_INSTALL when there is none, or more than one. */
+/**
+ * Returns the k0s whose status socket answers. It throws REFIT_INSTALL if there is none, or more
+ * than one.
+ */
 async function findK0s(): Promise<RunningK0s> {
   const found: RunningK0s[] = [];
   const faults: string[] = [];
@@ -297,7 +319,7 @@ async function findK0s(): Promise<RunningK0s> {
 }
 
 function describe({ version, role, workloads, ownAgent }: TrustedAnswer) {
-  // Only the command line of a controller says whether its own agent is on.
+  // Only the command line of a controller says whether k0s's own agent is on.
   const isController = ownAgent !== undefined || (role ?? '').startsWith('controller');
   return {
     version,

@@ -1,4 +1,7 @@
-/** The files that `refit install agent` writes: replaced at once, and told from those of others by a mark. */
+/**
+ * Writes the files of `refit install agent`. They are replaced atomically, and a mark distinguishes
+ * them from files of others.
+ */
 import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncPath } from '../../agent/state/durable-files.ts';
@@ -8,18 +11,27 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 const MARK =
   '# `refit install agent` wrote this file, and writes it anew: put changes into a drop-in.\n';
 
-/** Undefined where there is no such file; a masked unit is somebody else's. */
+/**
+ * Returns whether the file has the mark, or undefined if it does not exist. A masked unit has no
+ * mark.
+ */
 export async function hasMark(path: string): Promise<boolean | undefined> {
   return (await unless('ENOENT', readFile(path, 'utf8')))?.includes(MARK);
 }
 
-/** The mark stands after a line that names an interpreter. */
+/**
+ * Writes a text with the mark, which comes after the line that names an interpreter, if there is
+ * one.
+ */
 export async function placeText(path: string, mode: number, text: string): Promise<void> {
   const marked = text.replace(/^(?:#!.*\n)?/, (first) => first + MARK);
   await placeFile(path, mode, async (next) => await writeFile(next, marked, { mode: 0o600 }));
 }
 
-/** `fill` writes to the path that it gets. Leaves nothing behind when that fails. */
+/**
+ * Replaces a file with one that `fill` writes to the path that it gets. If that fails, no file is
+ * left.
+ */
 export async function placeFile(
   path: string,
   mode: number,
@@ -39,7 +51,10 @@ export async function placeFile(
   }
 }
 
-/** A system call that fails in `work` is no bug of Refit. */
+/**
+ * Returns a function that rejects with REFIT_INSTALL if a system call in `work` fails, because that
+ * is not a bug in Refit.
+ */
 export function onHost<T extends readonly unknown[]>(
   work: (...args: T) => Promise<void>,
 ): typeof work {
@@ -50,7 +65,7 @@ export function onHost<T extends readonly unknown[]>(
     });
 }
 
-/** For what the host refuses, such as on a full disk. */
+/** Throws REFIT_INSTALL for a problem of the host, such as a full disk. */
 export function hostFault(what: string, cause: unknown): never {
   const hint = 'fix that on this host, and run the same command again';
   throw new RefitError('REFIT_INSTALL', `${what}: ${messageOf(cause)}`, { cause, hint });

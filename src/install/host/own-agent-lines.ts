@@ -1,4 +1,7 @@
-/** What `refit install agent` says where k0s runs an agent of its own, or may run one, on the same host. */
+/**
+ * Returns what `refit install agent` prints if k0s runs its own agent on the same host, or may run
+ * one.
+ */
 import type { OwnAgentFacts } from '../../agent/service/worker-profile.ts';
 import type { BesideK0s } from '../../agent/step-input.ts';
 import { FIRST_WITH_SWITCH, heedsSwitch } from '../../signal/own-agent.ts';
@@ -10,7 +13,10 @@ interface FoundK0s extends OwnAgentFacts {
 
 const GUIDE = 'docs/guides/k0s.md says more';
 
-/** What the installed agent does on a host where k0s's own agent runs, by its option `--beside-k0s`. */
+/**
+ * What the installed agent does on a host where k0s's own agent runs, for each value of its option
+ * `--beside-k0s`.
+ */
 const CONSEQUENCE: Readonly<Record<BesideK0s, string>> = {
   observe: "Refit's agent only watches",
   refuse: "Refit's agent refuses every signal",
@@ -18,7 +24,7 @@ const CONSEQUENCE: Readonly<Record<BesideK0s, string>> = {
     "Refit's agent acts as well, because of --beside-k0s replace, and both may replace the same binary",
 };
 
-/** Empty where k0s runs no agent of its own. */
+/** Returns the lines to print. The list is empty if k0s runs no agent of its own. */
 export function ownAgentLines(k0s: FoundK0s, beside: BesideK0s = 'observe'): string[] {
   if (k0s.ownAgent === true)
     return [

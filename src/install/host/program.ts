@@ -1,4 +1,7 @@
-/** Puts the program where the agent's service finds it: the one-file binary is copied, a package must stay where it is. */
+/**
+ * Puts the program where the service of the agent finds it. The one-file binary is copied, and a
+ * package must stay where it is.
+ */
 import { constants } from 'node:fs';
 import { copyFile, open, realpath } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -7,7 +10,10 @@ import { hashFile } from '../../agent/download/hash-file.ts';
 import { assertTrustedPath } from '../../agent/state/trusted-path.ts';
 import { hostFault, placeFile } from './host-files.ts';
 
-/** For an agent, which runs on every node for months and computes little: few threads, no signal that opens a debugger. */
+/**
+ * Flags for an agent, which runs on every node for months and computes little: few threads, and no
+ * signal that opens a debugger.
+ */
 export const AGENT_FLAGS = [
   '--jitless',
   '--lite-mode',
@@ -21,7 +27,10 @@ export const AGENT_FLAGS = [
 
 export const BINARY = '/usr/local/bin/refit';
 
-/** How to run it: as it is, and as an agent, which is as small as it can be. What is one file, `placeBinary` copies. */
+/**
+ * Returns the command line of this program, and that of an agent, which needs as little memory as
+ * possible. If `isOneFile` is true, `placeBinary` must copy the program.
+ */
 export async function ownProgram() {
   if (isSea())
     return {
@@ -33,15 +42,15 @@ export async function ownProgram() {
   const script = await realpath(process.argv[1] ?? '');
   await assertOwnedByRoot(node);
   await assertOwnedByRoot(script);
-  // A later Node.js may not know it any more, and would refuse to start.
+  // A later Node.js may not know this flag any more, and would refuse to start.
   const flags = AGENT_FLAGS.filter((flag) => flag !== '--no-harmony-temporal');
   return { refit: [node, script], agent: [node, ...flags, script], isOneFile: false };
 }
 
-/** Whatever lies at its path by now, this is the program that runs. */
+/** The path of the running program. The file that it was started from may have been replaced. */
 const SELF = '/proc/self/exe';
 
-/** Undefined where there is none; true when it is a copy of this one. */
+/** Returns true if the installed binary is a copy of this one, and undefined if there is none. */
 export async function isOwnBinary(): Promise<boolean | undefined> {
   const there = await hashFile(BINARY, { open }).catch((cause: unknown) =>
     hostFault(`cannot read ${BINARY}`, cause),
@@ -49,6 +58,7 @@ export async function isOwnBinary(): Promise<boolean | undefined> {
   return there === undefined ? undefined : there === (await hashFile(SELF, { open }));
 }
 
+/** Copies the running one-file binary to BINARY. */
 export async function placeBinary(): Promise<void> {
   await assertOwnedByRoot(dirname(BINARY));
   await placeFile(
@@ -58,7 +68,7 @@ export async function placeBinary(): Promise<void> {
   );
 }
 
-/** Root runs it, or the commands that it names: nobody else may be able to change it. */
+/** Rejects unless only root can change the file. Root runs it, or the commands that it names. */
 export async function assertOwnedByRoot(path: string): Promise<void> {
   await assertTrustedPath(path).catch((cause: unknown) => hostFault(`cannot trust ${path}`, cause));
 }

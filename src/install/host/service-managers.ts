@@ -1,4 +1,7 @@
-/** How the agent is a service of systemd or OpenRC: its file, and the commands that start, stop and remove it. */
+/**
+ * Describes how the agent is a service of systemd or OpenRC: its file, and the commands that start,
+ * stop and remove it.
+ */
 import { existsSync } from 'node:fs';
 import { failing } from '../../util/errors.ts';
 import { deployFile } from '../deploy-files.ts';
@@ -6,7 +9,10 @@ import { deployFile } from '../deploy-files.ts';
 export const SERVICE = 'refit-agent';
 const UNIT = `${SERVICE}.service`;
 
-/** `sign` exists where it runs. Each command is words with a space between them. */
+/**
+ * The service managers. `sign` is a path that exists where the manager runs. Each command is words
+ * with a space between them.
+ */
 const MANAGERS = [
   {
     sign: '/run/systemd/system',
@@ -15,10 +21,10 @@ const MANAGERS = [
     dropIn: `/etc/systemd/system/${UNIT}.d/`,
     mode: 0o644,
     textFor: systemdUnit,
-    /** Now and at each boot; one that runs starts anew. */
+    /** These commands start the service now and at each boot. They restart a service that runs. */
     start: ['systemctl daemon-reload', `systemctl enable ${UNIT}`, `systemctl restart ${UNIT}`],
     stop: [`systemctl stop ${UNIT}`],
-    /** Before its file goes, and after that. */
+    /** `disable` runs before the file is removed, and `forget` after that. */
     disable: [`systemctl disable ${UNIT}`],
     forget: ['systemctl daemon-reload'],
   },
@@ -31,30 +37,31 @@ const MANAGERS = [
     textFor: openRcScript,
     start: [`rc-update add ${SERVICE} default`, `rc-service ${SERVICE} restart`],
     stop: [`rc-service --ifstarted ${SERVICE} stop`],
-    // It fails on what is in no runlevel.
+    // The service is added first, because `delete` fails for a service that is in no runlevel.
     disable: [`rc-update add ${SERVICE} default`, `rc-update delete ${SERVICE} default`],
     forget: [],
   },
 ];
 
-/** Of the running system. Throws REFIT_INSTALL when there is none. */
+/** Returns the manager of the running system. It throws REFIT_INSTALL if there is none. */
 export function serviceManager() {
   const message =
     'neither systemd nor OpenRC runs this host: run `refit agent` under your supervisor';
   return MANAGERS.find(({ sign }) => existsSync(sign)) ?? failing('REFIT_INSTALL')(message);
 }
 
-/** Returns the text of the unit; `command` is the program with its arguments. */
+/** Returns the text of the unit. `command` is the program with its arguments. */
 export function systemdUnit(command: readonly string[]): string {
-  // systemd expands both in arguments.
+  // systemd expands both characters in arguments.
   const words = command.map((word) =>
     JSON.stringify(word).replaceAll('%', '%%').replaceAll('$', '$$$$'),
   );
   const unit = withValue(deployFile('host/refit-agent.service'), 'ExecStart', words.join(' '));
-  // A step of kubeadm goes on when the agent ends.
+  // A step of kubeadm must continue when the agent ends.
   return command.includes('kubeadm') ? unit.replace('UMask=', 'KillMode=process\nUMask=') : unit;
 }
 
+/** Returns the text of the init script. The argument is the program with its arguments. */
 export function openRcScript([program = '', ...args]: readonly string[]): string {
   const script = withValue(deployFile('host/refit-agent.initd'), 'command', shellWord(program));
   return withValue(script, 'command_args', shellWord(args.map(shellWord).join(' ')));
