@@ -1,4 +1,4 @@
-/** Reads the server's certificate from files, and again when they change. */
+/** Reads the certificate of the server from files, and reads it again when they change. */
 import { X509Certificate } from 'node:crypto';
 import { watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -10,17 +10,20 @@ import type { Logger } from '../util/log.ts';
 export interface CertificateFiles {
   readonly certificate: string;
   readonly key: string;
-  /** If set, callers need a client certificate of this authority. */
+  /** If it is set, clients need a client certificate of this authority. */
   readonly clientAuthority?: string | undefined;
 }
 
-/** Rejects with REFIT_FILE if a file is unreadable, or if the key does not match the certificate. */
+/**
+ * Reads the files as options of a TLS server. It rejects with REFIT_FILE if a file is unreadable,
+ * or if the key does not match the certificate.
+ */
 export async function readCertificate(files: CertificateFiles): Promise<SecureContextOptions> {
   const { certificate, key, clientAuthority } = files;
   try {
     const authority =
       clientAuthority === undefined ? {} : { ca: await readFile(clientAuthority, 'utf8') };
-    // Node takes a file without a certificate for one that nobody is signed by.
+    // Node.js would accept a file without a certificate, and then reject every client.
     if (authority.ca !== undefined && !ifPossible(() => new X509Certificate(authority.ca)))
       throw new Error(`${clientAuthority} has no certificate in PEM`);
     const options = {
@@ -40,7 +43,10 @@ export async function readCertificate(files: CertificateFiles): Promise<SecureCo
   }
 }
 
-/** Calls `set` after each change to a valid pair. Watches the directories, since files are replaced by renames and links. */
+/**
+ * Calls `set` after each change to a valid pair, until it is disposed of. It watches the
+ * directories, because files are replaced by renames and links.
+ */
 export function followCertificate(
   files: CertificateFiles,
   set: (options: SecureContextOptions) => void,

@@ -1,4 +1,7 @@
-/** Sets one entry of `status.conditions`: its time changes only with its status, and its message steers no terminal. */
+/**
+ * Sets one entry of `status.conditions`. Its time changes only with its status, and its message
+ * cannot contain control characters.
+ */
 import type { Condition } from '../kube/resources.ts';
 import { rfc3339 } from '../util/clock.ts';
 import { sameJson } from '../util/json.ts';
@@ -6,10 +9,14 @@ import { printable } from '../util/printable.ts';
 
 export type Conditions = readonly Condition[];
 
+/** A new state of a condition, without its time. */
 export type ConditionUpdate = Omit<Condition, 'lastTransitionTime'> &
   Required<Pick<Condition, 'reason' | 'message'>>;
 
-/** Returns the same list if nothing changes, so that callers can skip the write. */
+/**
+ * Returns the conditions with the update, sorted by type. It returns the same list if nothing
+ * changes, so that callers can skip the write. `now` is in milliseconds.
+ */
 export function withCondition(
   conditions: Conditions | undefined,
   update: ConditionUpdate,

@@ -1,4 +1,7 @@
-/** Runs one controller: keys from the events of its sources, through its queue, to its reconcile function. */
+/**
+ * Runs one controller. Events of its sources put keys into its queue, and its workers reconcile
+ * them.
+ */
 import { type KubeObject, keyOf } from '../kube/resources.ts';
 import type { Informer } from '../kube/watch/informer.ts';
 import { formatDuration } from '../util/duration.ts';
@@ -10,41 +13,57 @@ import { type Metrics, noMetrics } from './metrics.ts';
 import { WorkQueue } from './queue.ts';
 
 export interface ReconcileContext {
-  /** Aborts after `timeoutMs`, or some seconds after the controller must stop. Pass it to every request. */
+  /**
+   * Aborts after `timeoutMs`, or some seconds after the controller must stop. Pass it to every
+   * request.
+   */
   readonly abort: AbortSignal;
   readonly log: Logger;
-  /** Aborts when the controller must stop: begin nothing new then. */
+  /** Aborts when the controller must stop. Begin nothing new then. */
   readonly stop?: AbortSignal;
 }
 
 export interface ReconcileResult {
-  /** Milliseconds after which the key is reconciled again without an event: for deadlines and windows, never to poll. */
+  /**
+   * Milliseconds after which the key is reconciled again without an event. Use it for deadlines and
+   * windows, never to poll.
+   */
   readonly requeueAfterMs?: number | undefined;
-  /** Milliseconds for which the key is not reconciled again: all events until then count as one. */
+  /** Milliseconds for which the key is not reconciled again. All events until then count as one. */
   readonly restMs?: number | undefined;
 }
 
-/** Never reconciles a key twice at once. Every error is retried with backoff. */
+/** Reconciles keys, never one key twice at the same time. Every error is retried with backoff. */
 export interface Controller {
   readonly name: string;
   readonly sources: readonly EventSource[];
-  /** Called at the start of each term: what the last one remembered may be outdated. */
+  /**
+   * Is called at the start of each term, because state in memory from an earlier term may be
+   * outdated.
+   */
   begin?(): void;
   reconcile(key: string, context: ReconcileContext): Promise<ReconcileResult | void>;
   readonly concurrency: number;
   readonly timeoutMs: number;
 }
 
+/** The parts of the process that a controller uses. Each has a default. */
 export interface ControllerParts extends Partial<Tools> {
   readonly metrics?: Metrics;
 }
 
 export const DEFAULT_PARTS: Required<ControllerParts> = { ...DEFAULT_TOOLS, metrics: noMetrics };
 
-/** Milliseconds in which a reconcile may finish after a stop: a write that is cut off may still arrive. */
+/**
+ * Milliseconds that a reconcile may still take after a stop. A write that is cut off may still
+ * arrive.
+ */
 const STOP_GRACE_MS = 5_000;
 
-/** Runs until `abort`, then waits for the reconciles at work. Never rejects. The sources' informers must be synced. */
+/**
+ * Runs the controller until `abort`, then waits for the running reconciles. It never rejects. The
+ * informers of the sources must be synced.
+ */
 export async function runController(
   controller: Controller,
   abort: AbortSignal,
@@ -106,7 +125,10 @@ async function attempt(parts: WorkerParts, key: string) {
   }
 }
 
-/** A reconcile that ignores `abort` keeps its key and its worker: two at once for one key would be worse. */
+/**
+ * Reconciles one key. If a reconcile ignores `abort`, it keeps its key and its worker, because two
+ * reconciles of one key at the same time would be worse.
+ */
 async function reconcile(parts: WorkerParts, key: string): Promise<ReconcileResult | undefined> {
   const { controller, clock, log, stop } = parts;
   const time = new AbortController();
@@ -131,16 +153,18 @@ async function reconcile(parts: WorkerParts, key: string): Promise<ReconcileResu
 
 export type Enqueue = (key: string) => void;
 
+/** Enqueues keys when objects change. */
 export interface EventSource {
-  /** Must be synced before the controller starts. */
+  /** It must be synced before the controller starts. */
   readonly informer: Informer;
-  /** Enqueues every object there is, then every change; the returned function ends it. */
+  /** Enqueues every existing object, then every change. The returned function ends it. */
   start(enqueue: Enqueue): () => void;
 }
 
-/** Filters changes; `previous` is absent for additions and deletions. */
+/** Returns true if a change is relevant. `previous` is absent for additions and deletions. */
 export type Predicate<T extends KubeObject> = (object: T, previous?: T) => boolean;
 
+/** Returns a source that enqueues the key of each object that changes. */
 export function fromObject<T extends KubeObject>(
   informer: Informer<T>,
   when?: Predicate<T>,
@@ -148,7 +172,10 @@ export function fromObject<T extends KubeObject>(
   return fromMapping(informer, (object) => [keyOf(object)], when);
 }
 
-/** Enqueues keys by any function. An update maps both states, so that keys which it no longer concerns hear of it too. */
+/**
+ * Returns a source that enqueues the keys which `keysOf` returns. An update maps both states, so
+ * that keys that the object no longer concerns are enqueued, too.
+ */
 export function fromMapping<T extends KubeObject>(
   informer: Informer<T>,
   keysOf: (object: T) => readonly string[],
@@ -171,7 +198,10 @@ export function fromMapping<T extends KubeObject>(
   };
 }
 
-/** The spec changed, or the object came or went. Writes to status and metadata do not count. */
+/**
+ * Returns true if the spec changed, or the object was added or deleted. Writes to status and
+ * metadata do not count.
+ */
 export function generationChanged<T extends KubeObject>(object: T, previous?: T): boolean {
   return previous === undefined || object.metadata.generation !== previous.metadata.generation;
 }

@@ -7,14 +7,19 @@ import type { Runnable } from './manager.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface HealthOptions {
-  /** `host:port`; port 0 takes a free one. */
+  /** `host:port`. Port 0 selects a free port. */
   readonly address: string;
-  /** Names of what is not ready yet; by default nothing. */
+  /**
+   * Returns the names of everything that is not ready yet. If it is absent, the process is ready.
+   */
   readonly waitingFor?: () => readonly string[];
   readonly metrics: Metrics;
 }
 
-/** Probes and scrapes are short and few; other clients must not hold the process, nor keep them out. */
+/**
+ * Probes and scrapes are short and few. Slow clients must not occupy the server so that probes
+ * fail.
+ */
 const LIMITS = {
   headersTimeout: 5000,
   requestTimeout: 10_000,
@@ -22,12 +27,21 @@ const LIMITS = {
   keepAliveTimeout: 10_000,
 };
 const MAX_CONNECTIONS = 64;
-/** Until then; far fewer than the files that a process may open. */
+/**
+ * The most open connections at any moment. It is far below the number of files that a process may
+ * open.
+ */
 const MOST_AT_ONCE = 256;
-/** Milliseconds in which a probe that came among many others is answered: the kubelet ends a process that refuses it. */
+/**
+ * Milliseconds in which a probe that arrives among many other connections is answered. The kubelet
+ * ends a process that refuses its probe.
+ */
 const PROBE_MS = 250;
 
-/** Listens already, before caches are synced; serves until `run` is aborted. Rejects with REFIT_USAGE. */
+/**
+ * Listens at once, before caches are synced, and serves until `run` is aborted. It rejects with
+ * REFIT_USAGE if it cannot listen.
+ */
 export async function createHealthServer(
   options: HealthOptions,
 ): Promise<Runnable & { readonly port: number }> {

@@ -1,4 +1,7 @@
-/** Starts and stops the parts of a controller process in order: caches, then work, then work that only the leader does. */
+/**
+ * Starts and stops the parts of a controller process in order: caches, then work, then work that
+ * only the leader does.
+ */
 import { setImmediate } from 'node:timers/promises';
 import { type Election, NOT_RELEASED } from '../kube/election/election.ts';
 import type { Term } from '../kube/election/write-guard.ts';
@@ -18,18 +21,24 @@ import type { Metrics } from './metrics.ts';
 type Candidacy = Pick<Election, 'name' | 'onChange' | 'refusal' | 'run'>;
 
 export interface ManagerOptions extends ControllerParts {
-  /** Without one the process always leads. */
+  /** If it is absent, the process always leads. */
   readonly election?: Candidacy;
 }
 
-/** Milliseconds that each group may take to stop: the kubelet kills a pod after 30 s. */
+/** Milliseconds that each group may take to stop. The kubelet kills a pod after 30 s. */
 const STOP_WITHIN_MS = 20_000;
 
-/** What `start` gets ends with the caches, also if nothing else ever starts. */
+/**
+ * Runs before the caches are synced. Parts that it starts with `start` stop together with the
+ * caches, even if nothing else ever starts.
+ */
 type Preparation = (start: Start) => Promise<void>;
 type Start = (runnable: Runnable) => void;
 
-/** `always`: from synced caches to the end. `leading`: while the lease is held. */
+/**
+ * `always` parts run from synced caches to the end. `leading` parts run while the process holds the
+ * lease.
+ */
 type When = 'always' | 'leading';
 
 export type Manager = ReturnType<typeof createManager>;
@@ -39,16 +48,16 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
   const informers = new Set<Informer>();
   const preparations: Preparation[] = [];
   const runnables: Readonly<Record<When, Runnable[]>> = { always: [], leading: [] };
-  /** Call before `run`. `addController` adds the informers of its sources. */
+  /** Adds an informer. Call it before `run`. `addController` adds the informers of its sources. */
   const addInformer = (informer: Informer): void => void informers.add(informer);
   const addRunnable = (runnable: Runnable, when: When = 'always'): void =>
     void runnables[when].push(runnable);
   const prepared = async (start: Start): Promise<void> => {
-    // Once the lists are sent: what loads code holds the event loop.
+    // The lists are requested first, because loading code blocks the event loop.
     await setImmediate();
     await Promise.all(preparations.map(async (prepare) => await prepare(start)));
   };
-  /** False if the manager must stop before every cache is synced. */
+  /** Resolves with false if the manager must stop before every cache is synced. */
   const synced = async (stop: AbortSignal, start: Start): Promise<boolean> => {
     try {
       await Promise.all([
@@ -64,7 +73,10 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
   };
   return {
     addInformer,
-    /** What can be done while the server answers the first lists. It may add runnables, and controllers of informers that are there. */
+    /**
+     * Adds work that can be done while the server answers the first lists. It may add runnables,
+     * and controllers whose informers were already added.
+     */
     addPreparation: (prepare: Preparation): void => void preparations.push(prepare),
     addRunnable,
     addController(controller: Controller): void {
@@ -73,7 +85,10 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
         await runController(controller, abort, parts);
       addRunnable({ name: controller.name, run }, 'leading');
     },
-    /** The plurals of what is not synced yet, and why the server refuses the lease. */
+    /**
+     * Returns the plural names of the kinds that are not synced yet, and why the server refuses the
+     * lease.
+     */
     waitingFor(): string[] {
       const refusal = election?.refusal();
       const unsynced = [...informers]
@@ -81,7 +96,10 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
         .map(({ resource }) => resource.plural);
       return refusal ? [...unsynced, `lease ${election?.name} (${refusal.message})`] : unsynced;
     },
-    /** Runs until `abort`, and stops in the opposite order. Rejects if a part failed or did not stop in time: end the process then. */
+    /**
+     * Runs until `abort`, and then stops in the opposite order. It rejects if a part failed or did
+     * not stop in time. The caller must then end the process.
+     */
     async run(abort: AbortSignal): Promise<void> {
       const failed = new AbortController();
       const stop = AbortSignal.any([abort, failed.signal]);
@@ -115,7 +133,10 @@ function leadership({ election, runnables, metrics, ...parts }: LeadershipParts)
   const resign = new AbortController();
   let group: ReturnType<typeof groupOf> | undefined;
   let candidacy: Promise<void> | undefined;
-  /** Runs starts and stops one after the other: a new term waits until the work of the last one has ended. */
+  /**
+   * Runs starts and stops one after the other. A new term waits until the work of the last one has
+   * ended.
+   */
   let turn = Promise.resolve();
   let stopped = false;
   const begin = (): void => {
@@ -140,7 +161,10 @@ function leadership({ election, runnables, metrics, ...parts }: LeadershipParts)
       candidacy = election.run(resign.signal);
     },
 
-    /** Stops the work, then releases the lease. Rejects when the work does not stop in time; then the lease expires by itself. */
+    /**
+     * Stops the work, then releases the lease. It rejects if the work does not stop in time. The
+     * lease then expires by itself.
+     */
     async stop(): Promise<void> {
       stopped = true;
       change(undefined);
@@ -154,14 +178,14 @@ function leadership({ election, runnables, metrics, ...parts }: LeadershipParts)
   };
 }
 
-/** `run` must end soon after `abort`. */
+/** A part of a process. `run` must end soon after `abort`. */
 export interface Runnable {
   readonly name: string;
   run(abort: AbortSignal): Promise<void>;
 }
 
 interface GroupParts extends Pick<Tools, 'clock' | 'log'> {
-  /** Called if a part fails before the group stops. */
+  /** Is called if a part fails before the group stops. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -182,7 +206,7 @@ function groupOf({ clock, log, onFailure }: GroupParts) {
       running.set(runnable, ended);
     },
 
-    /** Rejects if a part still runs after the time limit. */
+    /** Stops all parts. It rejects if a part still runs after the time limit. */
     async stop(): Promise<void> {
       stopping.abort(new Error('stopping'));
       const ended = new AbortController();

@@ -1,26 +1,27 @@
-/** Every metric of a process: what it is called, and the method that records it. */
+/** Defines every metric of a process, and the methods that record them. */
 import { setImmediate } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { RequestRecord } from '../kube/transport/call-sender.ts';
 
 export type ReconcileOutcome = 'success' | 'requeue' | 'error';
 
+/** What the metrics show of one plan. */
 export interface PlanMeasure {
   readonly dialect: string;
   /** `namespace/name`, or the name alone. */
   readonly plan: string;
-  /** Every phase of a rollout, with 1 for the one that the plan is in. */
+  /** The phases of a rollout. The one that the plan is in has the value 1, the others 0. */
   readonly phases: Readonly<Record<string, number>>;
-  /** Every phase of a target, with the number of targets in it. */
+  /** The number of targets in each phase of a target. */
   readonly targets: Readonly<Record<string, number>>;
   readonly waits: readonly { readonly gate: string; readonly reason: string }[];
 }
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Seconds; from a decision in memory to a reconcile that runs into its deadline. */
+/** Seconds. The range is from a decision in memory to a reconcile that runs into its deadline. */
 const REQUEST_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30];
-/** Seconds; from a cordon to a download over a slow link. */
+/** Seconds. The range is from a cordon to a download over a slow link. */
 const STEP_BUCKETS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 21_600];
 
 type Define = ReturnType<typeof definitions>;
@@ -41,7 +42,10 @@ function definitions(registry: Registry) {
   };
 }
 
-/** Names without `refit_` are those of client-go, with their meaning. With a version it measures the process too. */
+/**
+ * Creates the metrics. Names without `refit_` are those of client-go, with the same meaning. If
+ * `version` is set, the process itself is measured, too.
+ */
 export function createMetrics(version?: string) {
   const registry = new Registry();
   const clusters = new Map<string, Registry>();
@@ -58,7 +62,10 @@ export function createMetrics(version?: string) {
   }
   return {
     ...measuresIn(define),
-    /** The same with the label `workload_cluster`, and from nothing; until they are forgotten. */
+    /**
+     * Returns metrics with the same names and the label `workload_cluster`. They start at zero and
+     * are exposed until `forgetCluster`.
+     */
     ofCluster(name: string) {
       const own = new Registry();
       own.setDefaultLabels({ workload_cluster: name });
@@ -66,7 +73,7 @@ export function createMetrics(version?: string) {
       return measuresIn(definitions(own));
     },
     forgetCluster: (name: string): void => void clusters.delete(name),
-    /** Scrapes at the same time get the same text. */
+    /** Returns the text for a scrape. Concurrent scrapes share one text. */
     async expose() {
       exposing ??= textOf(registry, clusters);
       const body = await exposing.finally(() => {
@@ -77,7 +84,10 @@ export function createMetrics(version?: string) {
   };
 }
 
-/** What belongs to one metric stays together. Other work of the process goes on in between. */
+/**
+ * Returns the text of all metrics, with the samples of one metric together. Other work of the
+ * process can run in between.
+ */
 async function textOf(
   registry: Registry,
   clusters: ReadonlyMap<string, Registry>,
@@ -177,7 +187,7 @@ function requestMetrics({ counter, histogram }: Define) {
       updaters.observe(labels, ms / 1000),
     hookCalled: (hook: string, outcome: string, ms: number): void =>
       calls.observe({ hook, outcome }, ms / 1000),
-    /** Fits `ClientOptions.onRequest`. */
+    /** The function has the type of `ClientOptions.onRequest`. */
     requested: ({ verb, method, host, resource, code, ms }: RequestRecord): void => {
       requests.inc({ code: code === 0 ? '<error>' : code, method, host, resource });
       latency.observe({ verb, resource }, ms / 1000);
@@ -215,7 +225,7 @@ function planMetrics({ gauge, histogram }: Define) {
   };
   return {
     forgetPlan,
-    /** Only the leader knows them. */
+    /** Removes the measures of all plans. Only the leader knows them. */
     forgetPlans: (): void => measured.forEach(({ dialect, plan }) => forgetPlan(dialect, plan)),
     plan: (measure: PlanMeasure): void => {
       const { dialect, plan } = measure;
@@ -269,7 +279,10 @@ function updateMetrics({ gauge, counter }: Define) {
       requests.inc({ code });
       bytes.inc(sent);
     },
-    /** Removes what was measured of the others, and of all but `asked` when their channel was asked. */
+    /**
+     * Removes the measures of UpdateConfigs that are not in `configs`. It also removes the time of
+     * the last check of all configs except `asked`.
+     */
     keepUpdates: (configs: readonly string[], asked?: string): void => {
       for (const config of shown.keys()) {
         if (!configs.includes(config)) forget(config);

@@ -1,10 +1,17 @@
-/** The work queue of a controller: each key at most once in it and never twice at work, with delays and retries. */
+/**
+ * Implements the work queue of a controller. A key is in the queue at most once, and at most one
+ * worker has it. Keys can be delayed and retried.
+ */
 import { backoffDelay, type Clock, createTokenBucket } from '../util/clock.ts';
 import type { Tools } from '../util/tools.ts';
 
-/** Milliseconds before the first retry of a key, doubled with each further one up to the cap. */
+/**
+ * Milliseconds before the first retry of a key. They double with each further retry, up to the cap.
+ */
 const RETRY = { base: 100, cap: 120_000 };
-/** Of all keys together, so that a thousand keys do not hit a failing server at once. */
+/**
+ * The retries of all keys together, so that a thousand keys do not hit a failing server at once.
+ */
 const RETRIES = { perSecond: 10, burst: 100 };
 
 export class WorkQueue {
@@ -14,7 +21,10 @@ export class WorkQueue {
   /** Keys that are due, in the order in which they were added. */
   readonly #due = new Set<string>();
   readonly #working = new Set<string>();
-  /** Delayed keys: the monotonic milliseconds at which each becomes due, and what cancels its timer. */
+  /**
+   * Delayed keys: the monotonic milliseconds at which each becomes due, and a function that cancels
+   * its timer.
+   */
   readonly #delayed = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   readonly #restingUntil = new Map<string, number>();
   readonly #failures = new Map<string, number>();
@@ -27,7 +37,7 @@ export class WorkQueue {
     this.#takeToken = createTokenBucket(clock, RETRIES);
   }
 
-  /** Marks the key as due. A key at work comes again after `done`. */
+  /** Makes the key due. If a worker has the key, it becomes due again after `done`. */
   add(key: string): void {
     if (this.#closed) return;
     const rest = this.#restOf(key);
@@ -36,7 +46,7 @@ export class WorkQueue {
     this.#hand();
   }
 
-  /** Adds the key in `ms`; of several delays the earliest counts. */
+  /** Adds the key in `ms`. If the key has several delays, the earliest one counts. */
   addAfter(key: string, ms: number): void {
     if (this.#closed) return;
     if (ms <= 0) return this.add(key);
@@ -59,18 +69,24 @@ export class WorkQueue {
     this.addAfter(key, Math.max(own, this.#takeToken()));
   }
 
-  /** Ends the backoff of the key: its next failure counts as the first. */
+  /** Ends the backoff of the key. Its next failure counts as the first. */
   forget(key: string): void {
     this.#failures.delete(key);
   }
 
-  /** The next key, which is at work until `done`; undefined once the queue is closed. */
+  /**
+   * Resolves with the next key, which the caller has until `done`, or with undefined once the queue
+   * is closed.
+   */
   async next(): Promise<string | undefined> {
     if (this.#closed) return undefined;
     return this.#take() ?? (await new Promise((resolve) => this.#waiting.push(resolve)));
   }
 
-  /** The key is no longer at work. For `restMs` it does not come again, however often it is added. */
+  /**
+   * Must be called when the caller has finished with the key. For `restMs` the key does not become
+   * due again, however often it is added.
+   */
   done(key: string, restMs = 0): void {
     this.#working.delete(key);
     if (restMs > 0) {
@@ -80,12 +96,12 @@ export class WorkQueue {
     this.#hand();
   }
 
-  /** Keys that are due, with those that are at work and due again. */
+  /** Returns the number of keys that are due, including those that a worker still has. */
   depth(): number {
     return this.#due.size;
   }
 
-  /** Drops everything and ends every waiting `next`: the next leader lists all keys again. */
+  /** Drops all keys and ends every waiting `next`. The next leader lists all keys again. */
   close(): void {
     this.#closed = true;
     for (const { cancel } of this.#delayed.values()) cancel();
