@@ -1,14 +1,20 @@
-/** The contract of the Kubernetes client, and of the caller below it that makes single calls. */
+/**
+ * Defines the contract of the Kubernetes client, and of the caller below it that sends single
+ * calls.
+ */
 import type { KubeList, KubeObject, Resource, Status } from './resources.ts';
 
 export interface RequestOptions {
   readonly namespace?: string | undefined;
   readonly abort?: AbortSignal | undefined;
-  /** Milliseconds for the whole request; the client's default otherwise. */
+  /** Milliseconds that the whole request may take. The client has a default. */
   readonly deadlineMs?: number | undefined;
 }
 
-/** In all namespaces if it names none. */
+/**
+ * Selects the objects of a list or watch: all namespaces if `namespace` is absent, and all objects
+ * if no selector is set.
+ */
 export interface Selection {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
@@ -17,19 +23,25 @@ export interface Selection {
 
 export interface ListOptions extends RequestOptions, Selection {
   readonly limit?: number | undefined;
-  /** `0`: what the API server has in its cache, at once. By default it makes sure that nothing is newer. */
+  /**
+   * With `0` the API server answers at once from its cache, which may be old. By default the list
+   * is up to date.
+   */
   readonly resourceVersion?: string | undefined;
   readonly continue?: string | undefined;
 }
 
 export interface ListAllOptions<T extends KubeObject> extends ListOptions {
-  /** Changes each object before the next page is read: thousands of complete ones may not fit into memory. */
+  /**
+   * Changes each object before the next page is read, because thousands of complete objects may not
+   * fit into memory.
+   */
   readonly transform?: (object: T) => T;
 }
 
 export interface WatchOptions extends RequestOptions, Selection {
   readonly resourceVersion?: string | undefined;
-  /** The server first streams the current state, and ends it with an annotated bookmark. */
+  /** If true, the server first streams the current state and ends it with an annotated bookmark. */
   readonly sendInitialEvents?: boolean | undefined;
   readonly timeoutSeconds?: number | undefined;
 }
@@ -47,9 +59,9 @@ export type PatchType = 'merge' | 'json' | 'strategic' | 'apply';
 
 export interface PatchOptions extends WriteOptions {
   readonly type: PatchType;
-  /** With `apply` only: takes fields over from other managers. */
+  /** Takes fields over from other field managers. It is allowed only with the type `apply`. */
   readonly force?: boolean | undefined;
-  /** The server answers as if it wrote, and writes nothing. */
+  /** If true, the server checks the write and answers as usual, but stores nothing. */
   readonly dryRun?: boolean | undefined;
 }
 
@@ -60,25 +72,31 @@ export interface DeleteOptions extends EvictOptions {
 }
 
 export interface EvictOptions extends RequestOptions {
-  /** Seconds for the pod to terminate; the pod's own period otherwise. */
+  /** Seconds that the pod gets to terminate. The default is the period in the spec of the pod. */
   readonly gracePeriodSeconds?: number | undefined;
 }
 
-/** Every method rejects with a StatusError when the server refuses, and with a TransportError when no answer comes. */
+/**
+ * Sends requests to the API server. Every method rejects with a StatusError if the server refuses,
+ * and with a TransportError if no answer comes.
+ */
 export interface KubeClient {
   get<T extends KubeObject>(
     resource: Resource<T>,
     name: string,
     options?: RequestOptions,
   ): Promise<T>;
-  /** One page; follow `metadata.continue`, or use `listAll`. */
+  /** Returns one page. To get the rest, follow `metadata.continue`, or use `listAll`. */
   list<T extends KubeObject>(resource: Resource<T>, options?: ListOptions): Promise<KubeList<T>>;
-  /** All pages of one consistent list. */
+  /** Returns the objects of all pages, all at the same resourceVersion. */
   listAll<T extends KubeObject>(
     resource: Resource<T>,
     options?: ListAllOptions<T>,
   ): Promise<KubeList<T>>;
-  /** Ends when the server closes the stream; throws a TransportError when it breaks or sends nothing for minutes. */
+  /**
+   * Yields events until the server closes the stream. It throws a TransportError if the stream
+   * breaks or sends nothing for minutes.
+   */
   watch<T extends KubeObject>(
     resource: Resource<T>,
     options?: WatchOptions,
@@ -88,7 +106,10 @@ export interface KubeClient {
     object: T,
     options?: WriteOptions,
   ): Promise<T>;
-  /** PUT: with `metadata.resourceVersion` it fails with a conflict when the object has changed. */
+  /**
+   * Sends a PUT. If the object has a `metadata.resourceVersion` and was changed since, it rejects
+   * with a conflict.
+   */
   replace<T extends KubeObject>(
     resource: Resource<T>,
     object: T,
@@ -105,22 +126,29 @@ export interface KubeClient {
     pod: { name: string; namespace: string; uid?: string },
     options?: EvictOptions,
   ): Promise<void>;
-  /** Status code and text of a path such as `/readyz`, whatever the code is. */
+  /**
+   * Returns the status code and the text of a path such as `/readyz`. It does not reject because of
+   * an error code.
+   */
   raw(path: string, options?: RequestOptions): Promise<{ status: number; body: string }>;
-  /** Closes idle connections and aborts all requests; later requests fail without being sent. */
+  /** Closes idle connections and aborts all requests. Later requests fail without being sent. */
   close(): void;
 }
 
-/** A connection that is used until `abort`. */
+/** A client that the caller may use until `abort` fires. */
 export interface Reading {
   readonly client: KubeClient;
   readonly abort: AbortSignal;
 }
 
+/** One request to the API server. */
 export interface Call {
-  /** As RBAC names it: get, list, watch, create, update, patch, delete. */
+  /** The verb in the words of RBAC: get, list, watch, create, update, patch, delete. */
   readonly verb: string;
-  /** Plural with subresource, `nodes/status`: also the label of metrics. */
+  /**
+   * The plural name, with the subresource if there is one, such as `nodes/status`. Metrics use it
+   * as a label.
+   */
   readonly resource: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
@@ -129,21 +157,28 @@ export interface Call {
   readonly body?: unknown;
   readonly abort?: AbortSignal | undefined;
   readonly deadlineMs: number;
-  /** What is wrong with a parsed answer, or with a value of a stream; undefined for a good one. */
+  /**
+   * Returns what is wrong with a parsed answer or with one value of a stream, or undefined if
+   * nothing is.
+   */
   readonly check?: (answer: unknown) => string | undefined;
 }
 
+/** Sends single calls. The client is built on it. */
 export interface Caller {
-  /** The answer, whatever its code; rejects with a TransportError when none comes within the deadline. */
+  /**
+   * Returns the answer with any status code. It rejects with a TransportError if no answer comes
+   * within the deadline.
+   */
   text(call: Call): Promise<{ status: number; body: string }>;
-  /** The parsed answer; rejects with a StatusError when the server refuses. */
+  /** Returns the parsed answer. It rejects with a StatusError if the server refuses. */
   json<T>(call: Call): Promise<T>;
-  /** The values of a stream, which breaks when nothing comes for `idleMs`. */
+  /** Yields the values of a stream. It throws a TransportError if nothing arrives for `idleMs`. */
   stream<T>(call: Call, idleMs: number): AsyncIterable<T>;
   close(): void;
 }
 
-/** With its question mark; empty without parameters. */
+/** Returns the query with its question mark, or an empty text if no parameter has a value. */
 export function queryText(query: NonNullable<Call['query']>): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   const text = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();

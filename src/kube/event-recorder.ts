@@ -1,4 +1,4 @@
-/** Writes Events on objects; a repeated Event counts up instead of becoming another object. */
+/** Writes Events on objects. A repeated Event increases the count of the existing one. */
 import { createTokenBucket, rfc3339, sleep } from '../util/clock.ts';
 import { messageOf } from '../util/errors.ts';
 import { sparingly } from '../util/log.ts';
@@ -11,22 +11,30 @@ import { isAlreadyExists, isNotFound, isVerdict, TransportError } from './status
 
 export interface EventRecorderOptions extends Partial<Tools> {
   readonly client: KubeClient;
-  /** Who reports: `refit-controller`. */
+  /** The component that reports the Events, such as `refit-controller`. */
   readonly component: string;
 }
 
-/** Writes per second and at once: enough for a large rollout, little enough for an API server. */
+/**
+ * The writes per second, and the writes of one burst. This is enough for a large rollout, and
+ * little load for an API server.
+ */
 const RATE = { perSecond: 10, burst: 100 };
 const MAX_ATTEMPTS = 3;
 const RETRY_MS = 1_000;
-/** Events that may wait to be written, a few for each node of a large cluster: more pile up only while the server cannot be reached. */
+/**
+ * The most Events that wait to be written: a few for each node of a large cluster. More accumulate
+ * only if the server cannot be reached.
+ */
 const MAX_UNWRITTEN = 5_000;
-/** Milliseconds at the end of the process for Events that still wait. */
+/** Milliseconds at the end of the process in which waiting Events are still written. */
 const LAST_MS = 5_000;
 
 export type EventRecorder = ReturnType<typeof eventRecorder>;
 
-/** A part of a process. Stop it after every part that records Events. */
+/**
+ * Returns a recorder, which is a part of a process. Stop it after every part that records Events.
+ */
 export function eventRecorder({ client, component, ...given }: EventRecorderOptions) {
   const { clock, random, log } = { ...DEFAULT_TOOLS, ...given };
   const takeToken = createTokenBucket(clock, RATE);
@@ -45,11 +53,12 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
       series.attempts = 0;
     } catch (error) {
       const problem = messageOf(error);
-      // A server that does not answer may be restarting: what it missed is written when it is back.
+      // A server that does not answer may be restarting. The Event is written when the server is
+      // back.
       const isAway = error instanceof TransportError;
       if (!isAway || shouldLog(problem))
         log.warn('cannot write an event', { reason: series.event.reason, problem });
-      // The answer to an earlier attempt was lost.
+      // The server has the Event, because the answer to an earlier attempt was lost.
       if (isAlreadyExists(error)) series.created = true;
       else if (series.created && isNotFound(error)) series.created = false;
       else if (isVerdict(error) || (!isAway && ++series.attempts >= MAX_ATTEMPTS)) return;
@@ -71,7 +80,10 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
   return {
     name: 'events',
     flush,
-    /** Returns at once and never throws; what cannot be written is logged and dropped. */
+    /**
+     * Queues an Event. It returns at once and never throws. An Event that cannot be written is
+     * logged and dropped.
+     */
     record(object: KubeObject, note: EventNote): void {
       if (over.signal.aborted || unwritten.size >= MAX_UNWRITTEN) return drop(note.reason);
       const series = known.count(object, note, rfc3339(clock.now()));
@@ -80,7 +92,9 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
         writing = undefined;
       });
     },
-    /** Resolves some seconds after `abort` at the latest; Events that are not written by then are dropped. */
+    /**
+     * Resolves at most some seconds after `abort`. Events that are not written by then are dropped.
+     */
     async run(abort: AbortSignal): Promise<void> {
       await aborted(abort);
       const cancel = clock.schedule(LAST_MS, () =>

@@ -4,34 +4,42 @@ import { printable } from '../util/printable.ts';
 import type { KubeClient } from './client.ts';
 import { type Event, events, type KubeObject } from './resources.ts';
 
+/** What an Event says. */
 export interface EventNote {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
-  /** One sentence, for people; cut at 1,024 characters, the server's limit. */
+  /** One sentence for people. It is cut at 1,024 characters, the limit of the server. */
   readonly message: string;
-  /** Part of the Event's name: of several processes one writes it. */
+  /**
+   * Becomes a part of the name of the Event. If several processes use the same text, only one of
+   * them can create the Event.
+   */
   readonly once?: string;
 }
 
+/** Equal Events on one object, and how far they are written. */
 export interface Series {
   readonly event: Event;
   count: number;
   /** True if the server has the Event. */
   created: boolean;
-  /** Failed writes in a row. */
+  /** The number of failed writes in a row. */
   attempts: number;
 }
 
-/** Series in memory; the least recent is dropped, and its next Event starts a new one. */
+/**
+ * The most series in memory. The least recent one is dropped, and its next Event starts a new
+ * series.
+ */
 const MAX_SERIES = 1_000;
 const DEADLINE_MS = 10_000;
 
 export interface KnownSeries {
-  /** Counts one more Event at `now`, in RFC 3339, and returns its series. */
+  /** Counts one more Event at `now` (RFC 3339), and returns its series. */
   readonly count: (object: KubeObject, note: EventNote, now: string) => Series;
 }
 
-/** Starts without any series. `component` is who reports. */
+/** Returns a collection without any series. `component` names who reports. */
 export function knownSeries({
   component,
   random,
@@ -77,7 +85,7 @@ function eventOf(
   return {
     apiVersion: 'v1',
     kind: 'Event',
-    // Events on cluster-scoped objects must be in `default`.
+    // Events on cluster-scoped objects must be in the namespace `default`.
     metadata: { name: `${name.slice(0, 200)}.${suffix}`, namespace: namespace ?? 'default' },
     involvedObject: defined({ apiVersion, kind, name, namespace, uid }),
     type,
@@ -89,7 +97,10 @@ function eventOf(
   };
 }
 
-/** Creates the Event of a series on the server, or writes its new count. Rejects if the server refuses or does not answer. */
+/**
+ * Creates the Event of a series on the server, or writes its new count. It rejects if the server
+ * refuses or does not answer.
+ */
 export async function sendSeries(
   series: Series,
   client: KubeClient,

@@ -1,18 +1,22 @@
-/** Resources, their URL paths, keys and versions of objects, and the shapes that Refit reads: other fields survive. */
+/**
+ * Defines resources and their URL paths, the keys and versions of objects, and the fields that
+ * Refit reads. Other fields survive.
+ */
 import { ownMember } from '../util/own-member.ts';
 
+/** One kind of the API, with what its URL paths need. */
 export interface Resource<T extends KubeObject = KubeObject> {
-  /** Empty for the core group. */
+  /** The API group. It is empty for the core group. */
   readonly group: string;
   readonly version: string;
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** Never set: carries the object's type. */
+  /** It is never set. It carries the type of the object for the compiler. */
   readonly object?: T;
 }
 
-/** Only an irregular plural must be named. */
+/** Returns a namespaced resource. `plural` is needed only if it is irregular. */
 export function namespaced<T extends KubeObject>(
   apiVersion: string,
   kind: string,
@@ -21,6 +25,7 @@ export function namespaced<T extends KubeObject>(
   return { ...clusterScoped(apiVersion, kind, plural), namespaced: true };
 }
 
+/** Returns a cluster-scoped resource. `plural` is needed only if it is irregular. */
 export function clusterScoped<T extends KubeObject>(
   apiVersion: string,
   kind: string,
@@ -59,6 +64,7 @@ export const customResourceDefinitions = clusterScoped<CustomResourceDefinition>
   'CustomResourceDefinition',
 );
 
+/** Returns the apiVersion of the objects, such as `v1` or `apps/v1`. */
 export function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
@@ -69,6 +75,10 @@ export interface Address {
   readonly subresource?: string | undefined;
 }
 
+/**
+ * Returns the URL path of a resource or of one object. Without a namespace the path covers all
+ * namespaces.
+ */
 export function pathOf(resource: Resource, { namespace, name, subresource }: Address = {}): string {
   const root =
     resource.group === ''
@@ -84,15 +94,20 @@ export function pathOf(resource: Resource, { namespace, name, subresource }: Add
   return `${root}${scope}/${resource.plural}${tail.join('')}`;
 }
 
-/** The key of an object in stores and queues: `namespace/name`, or `name` when cluster-scoped. */
+/**
+ * Returns the key of an object in stores and queues: `namespace/name`, or `name` if the object is
+ * cluster-scoped.
+ */
 export function keyOf({ metadata: { name, namespace } }: KubeObject): string {
   return keyAt(name, namespace);
 }
 
+/** Returns the same key as `keyOf`, from its parts. */
 export function keyAt(name: string, namespace?: string): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
+/** Returns the name, and the namespace if there is one, of a key of `keyOf`. */
 export function splitKey(key: string): { name: string; namespace?: string } {
   const slash = key.indexOf('/');
   return slash === -1
@@ -100,12 +115,15 @@ export function splitKey(key: string): { name: string; namespace?: string } {
     : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
 
-/** Negative when `a` is older than `b`. API servers guarantee decimal numbers of any length; throws a SyntaxError otherwise. */
+/**
+ * Returns a negative number if `a` is older than `b`. API servers guarantee decimal numbers of any
+ * length. For other texts it throws a SyntaxError.
+ */
 export function compareResourceVersions(a: string, b: string): number {
   return Number(BigInt(a) - BigInt(b));
 }
 
-/** Returns the object with these annotations beside its other ones. */
+/** Returns the object with these annotations added to its other ones. */
 export function annotated<T extends KubeObject>(object: T, more: Record<string, string>): T {
   return {
     ...object,
@@ -113,6 +131,7 @@ export function annotated<T extends KubeObject>(object: T, more: Record<string, 
   };
 }
 
+/** Returns the object without these annotations. */
 export function withoutAnnotations<T extends KubeObject>(
   object: T,
   ...names: readonly string[]
@@ -123,25 +142,29 @@ export function withoutAnnotations<T extends KubeObject>(
   return { ...object, metadata: { ...object.metadata, annotations: Object.fromEntries(left) } };
 }
 
-/** A JSON patch that removes this annotation if it is still as in `object`. */
+/** Returns a JSON patch that removes an annotation if its value is still the one in `object`. */
 export function removalOf({ metadata }: KubeObject, name: string): object[] {
   const path = `/metadata/annotations/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
   const test = { op: 'test', path, value: ownMember(metadata.annotations, name) };
   return [test, { op: 'remove', path }];
 }
 
-/** Who gave this field of the spec its value, as the API server recorded it; empty if nothing keeps that. */
+/**
+ * Returns the managers that the API server recorded as owners of a field of the spec. The list is
+ * empty if there is no such record.
+ */
 export function managersOf({ managedFields = [] }: ObjectMeta, field: string): string[] {
   return managedFields.flatMap(({ manager = '', fieldsV1 }) =>
     ownMember(fieldsV1?.['f:spec'], `f:${field}`) ? manager : [],
   );
 }
 
+/** Returns the version that the kubelet reports. Undefined if there is no Node or no report. */
 export function kubeletVersionOf(node: Node | undefined): string | undefined {
   return node?.status?.nodeInfo?.kubeletVersion;
 }
 
-/** The Ready condition of a Node or Pod; undefined for objects without one. */
+/** Returns the Ready condition of a Node or Pod, or undefined if the object has none. */
 export function readyCondition(
   object: (KubeObject & Pick<Node, 'status'>) | undefined,
 ): NodeCondition | undefined {
@@ -213,7 +236,10 @@ export interface Condition {
 }
 
 export interface NodeCondition extends Condition {
-  /** By the clock of the kubelet's host, in whole seconds; null if no kubelet has reported it. */
+  /**
+   * The time on the clock of the kubelet's host, in whole seconds. It is null if no kubelet has
+   * reported the condition.
+   */
   lastHeartbeatTime?: string | null;
 }
 
@@ -259,7 +285,7 @@ export interface ContainerStatus {
   state?: { waiting?: { reason?: string; message?: string } };
 }
 
-/** One that is `{}` selects everything, one that is absent nothing. */
+/** An empty selector (`{}`) selects everything, and an absent one nothing. */
 export interface LabelSelector {
   matchLabels?: Record<string, string>;
   matchExpressions?: { key: string; operator: string; values?: string[] }[];
@@ -300,14 +326,14 @@ export interface ConfigMap extends KubeObject {
   data?: Record<string, string>;
 }
 
-/** Values are base64. */
+/** The values of `data` are base64. */
 export interface Secret extends KubeObject {
   type?: string;
   data?: Record<string, string>;
   immutable?: boolean;
 }
 
-/** Times are MicroTime strings: exactly six digits after the point. */
+/** Times are MicroTime strings with exactly six digits after the point. */
 export interface Lease extends KubeObject {
   spec?: {
     holderIdentity?: string;
@@ -343,19 +369,22 @@ export interface Event extends KubeObject {
 
 export interface SigningRequest extends KubeObject {
   readonly spec: {
-    /** Base64 of PEM. */
+    /** The PEM text of the request, in base64. */
     readonly request: string;
     readonly signerName: string;
     readonly usages?: readonly string[];
     readonly expirationSeconds?: number;
-    /** Who made it, by the API server, as are the groups. */
+    /** The user who made the request. The API server sets it, and `groups`, too. */
     readonly username?: string;
     readonly groups?: readonly string[];
   };
   readonly status?: { readonly certificate?: string; readonly conditions?: readonly Condition[] };
 }
 
-/** To be written to its subresource `approval`. `now`: RFC 3339. */
+/**
+ * Returns the request with an approval, which the caller writes to the subresource `approval`.
+ * `now` is in RFC 3339.
+ */
 export function approved(request: SigningRequest, message: string, now: string): SigningRequest {
   const approval = {
     type: 'Approved',

@@ -1,4 +1,7 @@
-/** Label and field selectors: the text form that kubectl takes, and label selectors as objects. */
+/**
+ * Parses label and field selectors in the text form of kubectl, and matches label selectors that
+ * are objects.
+ */
 
 import { ownMember } from '../util/own-member.ts';
 import type { KubeObject, LabelSelector, Node } from './resources.ts';
@@ -7,12 +10,12 @@ export type Matcher = (object: KubeObject) => boolean;
 
 export type Requirement = NonNullable<LabelSelector['matchExpressions']>[number];
 
-/** A selector does not parse; the message quotes the wrong part. */
+/** A selector cannot be parsed. The message quotes the wrong part. */
 export class SelectorError extends Error {
   override readonly name = 'SelectorError';
 }
 
-/** API servers allow 253 characters of prefix, 63 of name and 63 of value. */
+/** API servers allow 253 characters for the prefix, 63 for the name and 63 for the value. */
 const NAME =
   '(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?';
 const VALUE = '(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?';
@@ -23,13 +26,19 @@ const KEY_ONLY = new RegExp(`^${NAME}$`);
 const OPERATORS = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist']);
 const VALUE_ONLY = new RegExp(`^${VALUE}$`);
 
-/** All requirements must hold; the empty text selects everything. */
+/**
+ * Returns a matcher for a label selector, all of whose requirements must hold. The empty text
+ * selects everything. It throws a SelectorError.
+ */
 export function parseLabelSelector(text: string): Matcher {
   const selector = { matchExpressions: splitRequirements(text).map(labelRequirement) };
   return ({ metadata }) => matchesLabels(selector, metadata.labels);
 }
 
-/** What is wrong with it: a comma in a value would be a second requirement, once it is text. Undefined if nothing is. */
+/**
+ * Returns what is wrong with a label selector, or undefined if nothing is. A comma in a value is
+ * wrong, because in the text form it would start a second requirement.
+ */
 export function selectorFault({
   matchLabels = {},
   matchExpressions = [],
@@ -53,7 +62,10 @@ function requirementFault({ key, operator, values = [] }: Requirement): string |
   return wrong === undefined ? undefined : `"${wrong}" is not a label value; ${allowed}`;
 }
 
-/** The fields that selectors of a kind may name, each with the text that an API server compares. */
+/**
+ * The fields that a field selector of a kind may name, each with a function that returns the text
+ * that an API server compares.
+ */
 export type Fields = Readonly<Record<string, (object: KubeObject) => string>>;
 
 export const objectFields: Fields = { 'metadata.name': ({ metadata }) => metadata.name };
@@ -62,7 +74,10 @@ export const nodeFields: Fields = {
   'spec.unschedulable': (object: Node) => String(object.spec?.unschedulable ?? false),
 };
 
-/** Requirements `field=value`, `field==value` or `field!=value`, all of which must hold; the empty text selects everything. */
+/**
+ * Returns a matcher for requirements `field=value`, `field==value` or `field!=value`, all of which
+ * must hold. The empty text selects everything. It throws a SelectorError.
+ */
 export function parseFieldSelector(text: string, fields: Fields): Matcher {
   const matchers = splitRequirements(text).map((part) => fieldRequirement(part, fields));
   return (object) => matchers.every((matches) => matches(object));
@@ -100,7 +115,10 @@ function fieldRequirement(text: string, fields: Fields): Matcher {
   return (object) => (textOf(object) === value) === (operator !== '!=');
 }
 
-/** Splits at commas outside parentheses, in one pass: selectors may be as long as an object. */
+/**
+ * Splits the text at commas outside parentheses. It reads the text once, because a selector may be
+ * as long as an object.
+ */
 function splitRequirements(text: string): string[] {
   if (text.trim() === '') return [];
   const parts: string[] = [];
@@ -116,7 +134,10 @@ function splitRequirements(text: string): string[] {
   return [...parts, text.slice(start)].map((part) => part.trim());
 }
 
-/** As in policy/v1: undefined selects nothing, an empty selector everything, an unknown operator nothing. */
+/**
+ * Returns true if the selector selects the labels, as in policy/v1: undefined selects nothing, an
+ * empty selector everything, and an unknown operator nothing.
+ */
 export function matchesLabels(
   selector: LabelSelector | undefined,
   labels?: Readonly<Record<string, string>>,
@@ -124,7 +145,7 @@ export function matchesLabels(
   return labelMatcher(selector)(labels);
 }
 
-/** The same for the labels of many objects. */
+/** Returns `matchesLabels` of one selector, for use with many objects. */
 export function labelMatcher(
   selector: LabelSelector | undefined,
 ): (labels?: Readonly<Record<string, string>>) => boolean {
@@ -136,7 +157,10 @@ export function labelMatcher(
     matchExpressions.every((each) => meets(each, ownMember(labels, each.key)));
 }
 
-/** True if the first selector surely selects each object that the second one selects, whatever labels objects have. */
+/**
+ * Returns true if `wide` surely selects each object that `narrow` selects, whatever labels the
+ * objects have.
+ */
 export function selectsAllOf(wide: LabelSelector, narrow: LabelSelector): boolean {
   const known = requirementsOf(narrow);
   return requirementsOf(wide).every((wanted) => known.some((each) => implies(each, wanted)));
@@ -149,7 +173,7 @@ function requirementsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelect
   return [...exact, ...matchExpressions];
 }
 
-/** True if each label that meets the first requirement meets the second one. */
+/** Returns true if each label that meets the first requirement also meets the second one. */
 function implies(known: Requirement, wanted: Requirement): boolean {
   if (known.key !== wanted.key) return false;
   const { operator, values = [] } = known;

@@ -1,4 +1,7 @@
-/** Why a request failed: the server refuses (StatusError), or no answer comes (TransportError); described in one line for people. */
+/**
+ * Defines why a request fails: the server refuses (StatusError), or no answer comes
+ * (TransportError). Describes such errors in one line for people.
+ */
 import { type ErrorCode, messageOf, RefitError, unlessError } from '../util/errors.ts';
 import { isRecord } from '../util/json.ts';
 import type { Status } from './resources.ts';
@@ -6,7 +9,7 @@ import type { Status } from './resources.ts';
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly status: Status;
-  /** Base URL of the server, if known. */
+  /** The base URL of the server, if known. */
   readonly server: string | undefined;
 
   constructor(status: Status, options: ErrorOptions & { server?: string } = {}) {
@@ -23,18 +26,18 @@ export class StatusError extends Error {
     return this.status.reason ?? '';
   }
 
-  /** Milliseconds that the server asked to wait, if any: at most 30 s. */
+  /** Milliseconds that the server asked us to wait, at most 30 s. Undefined if it did not ask. */
   get retryAfterMs(): number | undefined {
     const ms = Number(this.status.details?.retryAfterSeconds) * 1000;
     return Number.isNaN(ms) ? undefined : Math.min(ms, 30_000);
   }
 }
 
-/** No answer came. `maybeApplied`: a write may have reached the server all the same. */
+/** No answer came. If `maybeApplied` is true, a write may have reached the server nevertheless. */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
   readonly maybeApplied: boolean;
-  /** Base URL of the server, if known. */
+  /** The base URL of the server, if known. */
   readonly server: string | undefined;
 
   constructor(
@@ -47,12 +50,12 @@ export class TransportError extends Error {
   }
 }
 
-/** The cause of a TransportError when an answer came, but not one that an API server gives. */
+/** The cause of a TransportError if an answer came that is not one of an API server. */
 export class AnswerError extends Error {
   override readonly name = 'AnswerError';
 }
 
-/** Accepts the code, or one of the reasons. */
+/** Returns a test for errors that have the code or one of the reasons. */
 function hasCode(code: number, ...reasons: string[]) {
   return (thrown: unknown): thrown is StatusError =>
     thrown instanceof StatusError && (thrown.code === code || reasons.includes(thrown.reason));
@@ -67,44 +70,56 @@ export const isNotFound = hasCode(404, 'NotFound');
 export const isForbidden = hasCode(403, 'Forbidden');
 export const isUnauthorized = hasCode(401, 'Unauthorized');
 export const isInvalid = hasCode(422, 'Invalid');
-/** The requested resourceVersion is gone: list again. */
+/** Returns true if the requested resourceVersion is gone. The caller must list again. */
 export const isGone = hasCode(410, 'Gone', 'Expired');
 
-/** The server's last word: neither overload nor a fault of its own, so a retry changes nothing. */
+/**
+ * Returns true for an answer that a retry does not change: it is neither an overload nor a failure
+ * of the server.
+ */
 export function isVerdict(thrown: unknown): thrown is StatusError {
   return thrown instanceof StatusError && thrown.code < 500 && thrown.code !== 429;
 }
 
-/** A retry helps only after a change on the server: a permission, an admission policy, a webhook. */
+/**
+ * Returns true if a retry helps only after a change on the server: of a permission, an admission
+ * policy or a webhook.
+ */
 export function isRefusal(thrown: unknown): thrown is StatusError {
   return thrown instanceof StatusError && [400, 403, 422].includes(thrown.code);
 }
 
-/** Says that an admission webhook denies the request, with any code, or fails. */
+/** Matches the message if an admission webhook denies the request, with any code, or fails. */
 const WEBHOOK = /\bwebhook "/;
 
-/** The server refuses the write of this object, or one of its webhooks fails: other objects may still be written. */
+/**
+ * Returns true if the server refuses the write of this object, or one of its webhooks fails. Other
+ * objects may still be written.
+ */
 export function isOfObject(thrown: unknown): thrown is StatusError {
   return isRefusal(thrown) || (thrown instanceof StatusError && WEBHOOK.test(thrown.message));
 }
 
-// Both have the code 409: only the reason tells them apart.
+// Both errors have the code 409. Only the reason tells them apart.
 export const isConflict = hasReason('Conflict');
 export const isAlreadyExists = hasReason('AlreadyExists');
 
-/** Undefined if the object or its kind does not exist. */
+/** Resolves with undefined if the object or its kind does not exist. */
 export const ifFound = unlessError(isNotFound);
-/** Undefined without the right to read it. */
+/** Resolves with undefined if we have no right to read the object. */
 export const ifAllowed = unlessError(isForbidden);
-/** Undefined if what is written is there already. */
+/** Resolves with undefined if the object exists already. */
 export const ifNew = unlessError(isAlreadyExists);
-/** Undefined if the object has changed since, or is gone. */
+/** Resolves with undefined if the object was changed or deleted since it was read. */
 export const ifUnchanged = unlessError((error) => isConflict(error) || isNotFound(error));
 
-/** Codes of Node and OpenSSL for a certificate that is not trusted. */
+/** Matches the codes of Node.js and OpenSSL for a certificate that is not trusted. */
 const TLS_CODE = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|EPROTO$|ERR_(TLS|SSL|OSSL)_)/;
 
-/** Turns any thrown value into an error for people; what is no problem of the connection becomes REFIT_INTERNAL. */
+/**
+ * Turns any thrown value into an error for people. Its code is REFIT_INTERNAL if the problem is not
+ * one of the connection.
+ */
 export function describeProblem(thrown: unknown): RefitError {
   if (thrown instanceof RefitError) return thrown;
   if (thrown instanceof TransportError) return describeTransport(thrown);
@@ -134,7 +149,9 @@ function describeTransport(error: TransportError): RefitError {
   });
 }
 
-/** Follows the causes to the first one, or to one that is already described for people. */
+/**
+ * Returns the first cause of the error, or the nearest cause that is already described for people.
+ */
 function rootOf(error: Error): unknown {
   let root: unknown = error;
   while (root instanceof Error && root.cause !== undefined && !(root instanceof RefitError))
@@ -142,7 +159,10 @@ function rootOf(error: Error): unknown {
   return root;
 }
 
-/** Returns the code of the error, and the rest of the sentence that begins with the server's name. */
+/**
+ * Returns the code of the error, and the rest of the sentence that begins with the name of the
+ * server.
+ */
 function judge(error: StatusError): [ErrorCode, string] {
   const { cause, code, message, status } = error;
   if (code === 401 && cause instanceof Error)

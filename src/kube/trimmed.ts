@@ -1,15 +1,24 @@
-/** Makes objects smaller as they are read, page by page: thousands of complete ones may not fit into memory. */
+/**
+ * Makes objects smaller page by page while a list is read, because thousands of complete objects
+ * may not fit into memory.
+ */
 import { isRecord } from '../util/json.ts';
 import type { KubeClient, ListOptions } from './client.ts';
 import { type KubeList, type KubeObject, type Node, nodes } from './resources.ts';
 
-/** A write without the managed fields leaves those of the server as they are. */
+/**
+ * Returns the object without its managed fields. A write without them leaves those on the server as
+ * they are.
+ */
 export function withoutManagedFields<T extends KubeObject>(object: T): T {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
 
-/** Without image and volume lists, most of a Node's size. It can be written back: such a write leaves the status alone. */
+/**
+ * Returns the Node without its lists of images and volumes, which are most of its size. It can be
+ * written back, because such a write does not change the status.
+ */
 export function trimNode<T extends KubeObject & { readonly status?: unknown }>(node: T): T {
   const { status } = node;
   if (!isRecord(status)) return node;
@@ -17,7 +26,10 @@ export function trimNode<T extends KubeObject & { readonly status?: unknown }>(n
   return { ...node, status: rest };
 }
 
-/** All Nodes, trimmed, also of what tells who has cordoned them. Labels stay: any plan or policy may select by any of them, and a Node may be written back. */
+/**
+ * Lists all Nodes without managed fields, images and volumes. Labels stay, because plans and
+ * policies may select by any of them and a Node may be written back.
+ */
 export async function listNodes(
   client: Pick<KubeClient, 'listAll'>,
   options: ListOptions = {},

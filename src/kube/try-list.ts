@@ -1,15 +1,16 @@
-/** Asks whether the kind is served, and whether this user may list it. */
+/** Checks whether a kind is served, and whether this user may list it. */
 import { defined } from '../util/json.ts';
 import type { KubeClient, ListOptions } from './client.ts';
 import type { Resource } from './resources.ts';
 import { isForbidden, StatusError } from './status-error.ts';
 
-/** No object is called so. */
+/** A name that no object can have. */
 const NO_NAME = '-';
 
 /**
- * True, or rejects as a list would; reads at most one object. A list that must be current makes those wait that follow it
- * within 0.1 s: the server asks for its store's progress no more often.
+ * Resolves with true, or rejects as a list would. It reads at most one object. It reads from the
+ * cache of the server, because a list of current objects delays the lists that follow within 0.1 s:
+ * the server asks its store for progress only that often.
  */
 export async function tryList(
   client: KubeClient,
@@ -19,7 +20,7 @@ export async function tryList(
     ...options
   }: Pick<ListOptions, 'namespace' | 'fieldSelector' | 'abort'> = {},
 ): Promise<true> {
-  // Rights may be for one name. Another selector may match many.
+  // A right may cover a single name. Another selector may match many objects.
   const isNamed = fieldSelector.startsWith('metadata.name=');
   const ofName = isNamed ? fieldSelector : `metadata.name=${NO_NAME}`;
   try {
@@ -30,7 +31,10 @@ export async function tryList(
   return true;
 }
 
-/** As the API server refuses the list of all objects: it names the one of a selector, and nobody knows ours. */
+/**
+ * Returns the error with which the API server refuses a list of all objects. The original error
+ * names the object of our selector, which users do not know.
+ */
 function withoutName({ status, server, cause }: StatusError): StatusError {
   const { name: _name, ...details } = status.details ?? {};
   const message = status.message?.replace(` "${NO_NAME}" is forbidden`, ' is forbidden');

@@ -1,24 +1,28 @@
 /**
- * Recognizes virtual Nodes: Nodes behind which there is no kubelet on a host, such as those of virtual-kubelet and of KWOK.
- * The rule stands in docs/guides/policy.md.
+ * Recognizes virtual Nodes. Behind such a Node there is no kubelet on a host. Examples are the
+ * Nodes of virtual-kubelet and of KWOK. docs/guides/policy.md states the rule.
  */
 import { onceForEach } from '../util/memo.ts';
 import { type KubeObject, kubeletVersionOf, type Node } from './resources.ts';
 
-/** Source: its documentation and its Node objects (`type: virtual-kubelet`, the taint `virtual-kubelet.io/provider=azure`). */
+/**
+ * The label comes from the documentation of virtual-kubelet, and the taint
+ * (`virtual-kubelet.io/provider=azure`) from its Node objects.
+ */
 const VIRTUAL_KUBELET = { label: 'type', value: 'virtual-kubelet' } as const;
 const PROVIDER_TAINT = 'virtual-kubelet.io/provider';
-/** KWOK manages the Nodes that have it. */
+/** KWOK manages the Nodes that have this annotation. */
 const KWOK_ANNOTATION = 'kwok.x-k8s.io/node';
-/** Parts of the versions that they report: `kwok-v0.7.0`; `v1.19.10-vk-azure-aci-1.4.8`. */
+/** Matches versions such as `kwok-v0.7.0` and `v1.19.10-vk-azure-aci-1.4.8`. */
 const VERSION_OF_OTHERS = /^kwok-|-vk-/;
 
 type Shown = KubeObject & Pick<Node, 'spec' | 'status'>;
 
 /**
- * What shows that the Node is virtual, for people; undefined for a Node that may be a host. Only a mark shows it: a version
- * that cannot be read is no mark, because a kubelet that was built without one reports such a text, too.
- * Every decision asks this about every Node, so it is found once for each object.
+ * Returns what shows that the Node is virtual, as text for people. Undefined for a Node that may be
+ * a host. A version that cannot be read shows nothing, because a kubelet that was built without a
+ * version reports such a text, too. The result is computed once for each object, because every
+ * decision needs it for every Node.
  */
 export const virtualBy = onceForEach((node: Shown): string | undefined => {
   const { labels, annotations } = node.metadata;

@@ -1,16 +1,19 @@
-/** One resolved connection: the server, how to trust it, and the credentials. */
+/** Describes one connection to a cluster: the server, how to trust it, and the credentials. */
 import { defined } from '../../util/json.ts';
 
-/** PEM text, or a file that holds it and may be replaced while the process runs. */
+/**
+ * PEM text, or the path of a file that contains it. The file may be replaced while the process
+ * runs.
+ */
 export type Pem = { readonly text: string } | { readonly file: string };
 
-/** A credential plugin as kubeconfigs declare it (`client.authentication.k8s.io`). */
+/** A credential plugin, as a kubeconfig declares it (`client.authentication.k8s.io`). */
 export interface ExecConfig {
   readonly apiVersion: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Describes the cluster to the plugin in KUBERNETES_EXEC_INFO. */
+  /** If true, the plugin gets a description of the cluster in the variable KUBERNETES_EXEC_INFO. */
   readonly provideClusterInfo: boolean;
   readonly installHint?: string;
 }
@@ -26,28 +29,37 @@ export interface UserConfig {
   readonly clientCertificate?: Pem;
   readonly clientKey?: Pem;
   readonly token?: string;
-  /** Wins over `token`; read again when it changes. */
+  /** It has precedence over `token`. The file is read again when it changes. */
   readonly tokenFile?: string;
   readonly exec?: ExecConfig;
   readonly impersonate?: Impersonation;
 }
 
 export interface ClusterConfig {
-  /** Base URL; replace it to reach another replica with the same credentials. */
+  /**
+   * The base URL. Another API server of the cluster is reached with another `server` and the same
+   * credentials.
+   */
   readonly server: string;
   readonly certificateAuthority?: Pem;
-  /** Expected name in the server's certificate; the host of `server` by default. */
+  /**
+   * The name that the certificate of the server must be valid for. The default is the host of
+   * `server`.
+   */
   readonly tlsServerName?: string;
   readonly insecureSkipTlsVerify?: boolean;
-  /** Of http; it opens a tunnel to the server. */
+  /** The URL of an HTTP proxy, which opens a tunnel to the server. */
   readonly proxyUrl?: string;
   readonly user: UserConfig;
   readonly namespace: string;
-  /** The kubeconfigs that it comes from, in the order of their entries; none in a pod. */
+  /**
+   * The kubeconfig files that the connection was read from, in order of precedence. The list is
+   * empty in a pod.
+   */
   readonly files: readonly string[];
 }
 
-/** As kubeconfigs have it. `authority` is PEM text. */
+/** Returns the connection as the entry `cluster` of a kubeconfig. `authority` is PEM text. */
 export function clusterEntry(config: ClusterConfig, authority: string | undefined): object {
   return defined({
     server: config.server,

@@ -1,4 +1,4 @@
-/** Credentials of a request: headers and client certificate, fresh each time. */
+/** Reads the credentials of each request: headers and client certificate. */
 import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import type { OutgoingHttpHeaders } from 'node:http';
@@ -7,11 +7,11 @@ import { failing } from '../../util/errors.ts';
 import type { ClusterConfig, Impersonation, Pem } from './cluster-config.ts';
 import { type ExecPlugin, execPlugin } from './exec-plugin.ts';
 
-/** The credentials of one request; requests with equal TLS material may share connections. */
+/** The credentials of one request. Requests with equal TLS material may share connections. */
 export interface Identity {
   readonly headers: OutgoingHttpHeaders;
   readonly tls: TlsMaterial;
-  /** The plugin's credential, so that a refusal expires the right one. */
+  /** The credential of the plugin. If the server refuses it, `refresh` expires exactly this one. */
   readonly exec?: Awaited<ReturnType<ExecPlugin['credential']>> | undefined;
 }
 
@@ -23,7 +23,10 @@ export interface TlsMaterial {
 
 export type Credentials = ReturnType<typeof credentialsOf>;
 
-/** `closed` ends a plugin that runs: a process that stops does not wait for it. */
+/**
+ * Returns the credentials of a connection. `closed` ends a plugin that is running, because a
+ * process that stops must not wait for it.
+ */
 export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: AbortSignal) {
   const files = new Map<string, ReturnType<typeof rotatingFile>>();
   let plugin: ExecPlugin | undefined;
@@ -31,7 +34,10 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
     await files.getOrInsertComputed(file, () => rotatingFile(field, file, clock)).read();
   const pemOf = async (field: string, pem: Pem | undefined): Promise<string | undefined> =>
     pem === undefined || 'text' in pem ? pem?.text : await textOf(field, pem.file);
-  /** The file of a user has precedence over the token in the kubeconfig. */
+  /**
+   * Returns the token of the user, if any. The token file has precedence over the token in the
+   * kubeconfig.
+   */
   const configuredToken = async (): Promise<string | undefined> => {
     const { tokenFile, token } = config.user;
     if (tokenFile === undefined) return token;
@@ -39,7 +45,7 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
     return text.trim();
   };
   const current = async (): Promise<Identity> => {
-    // The user may be another one by now.
+    // The config is read at each request, because its user may have been replaced.
     const { user, certificateAuthority } = config;
     const ca = await pemOf('certificate-authority', certificateAuthority);
     if (user.exec) plugin ??= execPlugin(user.exec, config, ca, clock);
@@ -64,13 +70,19 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
   };
   return {
     current,
-    /** After a 401: true when the next `current()` may return credentials that the server has not refused yet. */
+    /**
+     * Must be called after a 401. It returns true if the next `current()` may return credentials
+     * that the server has not refused yet.
+     */
     refresh(refused: Identity): boolean {
       for (const file of files.values()) file.expire();
       plugin?.expire(refused.exec);
       return plugin !== undefined || config.user.tokenFile !== undefined;
     },
-    /** Why the server refuses the client certificate: its dates, or undefined. */
+    /**
+     * Returns why the server refuses the client certificate if the reason is its validity period,
+     * else undefined.
+     */
     async certificateProblem(): Promise<string | undefined> {
       const { cert } = (await current()).tls;
       if (cert === undefined) return undefined;
@@ -85,7 +97,8 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
 }
 
 function impersonationHeaders({ user, uid, groups, extra }: Impersonation): OutgoingHttpHeaders {
-  // The API server percent-decodes the rest of the header's name, which may hold only the characters of a token.
+  // The API server percent-decodes the rest of the header's name, so only characters that a header
+  // name allows may stay as they are.
   const escapeKey = (key: string): string =>
     encodeURIComponent(key).replace(/[()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
   const extraHeaders: OutgoingHttpHeaders = Object.fromEntries(
@@ -100,17 +113,26 @@ function impersonationHeaders({ user, uid, groups, extra }: Impersonation): Outg
   return { ...headers, ...extraHeaders };
 }
 
-/** How often a file is checked: the kubelet replaces it long before the old content expires. */
+/**
+ * Milliseconds between two checks of a file. The kubelet replaces a file long before its old
+ * content expires.
+ */
 const CHECK_INTERVAL_MS = 1_000;
 
-/** A file that others replace while we run: a token, certificate or key. */
+/**
+ * Returns a reader of a file that another process replaces while we run: a token, certificate or
+ * key. `field` is for error messages.
+ */
 function rotatingFile(field: string, path: string, clock: Clock) {
   let checkedAt = Number.NEGATIVE_INFINITY;
   let text = '';
-  /** Changes with each change of the file. */
+  /** Identifies the version of the file that `text` was read from. */
   let stamp = '';
   return {
-    /** Reads again only when size, inode or modification time changed; rejects with REFIT_KUBECONFIG. */
+    /**
+     * Returns the text. It reads the file again only if its size, inode or modification time
+     * changed, and rejects with REFIT_KUBECONFIG.
+     */
     async read() {
       if (clock.monotonic() - checkedAt < CHECK_INTERVAL_MS) return text;
       const fail = ({ message }: Error) =>
@@ -122,7 +144,7 @@ function rotatingFile(field: string, path: string, clock: Clock) {
       checkedAt = clock.monotonic();
       return text;
     },
-    /** Makes the next read check the file. */
+    /** Makes the next read check the file for changes. */
     expire: () => {
       checkedAt = Number.NEGATIVE_INFINITY;
     },

@@ -1,4 +1,7 @@
-/** Runs a credential plugin: one process at a time; its answer counts until it expires or the server refuses it. */
+/**
+ * Runs a credential plugin, one process at a time. Its credential is used until it expires or the
+ * server refuses it.
+ */
 import { type ExecFileException, execFile } from 'node:child_process';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
@@ -8,7 +11,7 @@ import { type ClusterConfig, clusterEntry, type ExecConfig } from './cluster-con
 
 type ExecCredential = ReturnType<typeof readCredential>;
 
-/** Milliseconds for one run: a plugin may have to ask a distant identity provider. */
+/** Milliseconds that one run may take. A plugin may have to ask a distant identity provider. */
 const PLUGIN_TIMEOUT_MS = 60_000;
 
 export type ExecPlugin = ReturnType<typeof execPlugin>;
@@ -25,7 +28,10 @@ export function execPlugin(
   let current: ExecCredential | undefined;
   let running: Promise<ExecCredential> | undefined;
   return {
-    /** Concurrent callers share one process, which `closed` ends; rejects with REFIT_KUBECONFIG when the plugin fails. */
+    /**
+     * Returns a valid credential. Concurrent callers share one process, which `closed` ends. It
+     * rejects with REFIT_KUBECONFIG if the plugin fails.
+     */
     async credential(closed?: AbortSignal): Promise<ExecCredential> {
       if (current && clock.now() < (current.expiresAt ?? Number.POSITIVE_INFINITY)) return current;
       running ??= run(config, info, closed).finally(() => {
@@ -60,12 +66,19 @@ async function run(
   return readCredential(stdout, command);
 }
 
+/**
+ * Returns the error for a plugin that failed. `problem` continues the sentence that names the
+ * plugin.
+ */
 export function pluginError(command: string, problem: string): RefitError {
   const hint = 'run the plugin by hand to see the problem';
   return new RefitError('REFIT_KUBECONFIG', `exec plugin ${command} ${problem}`, { hint });
 }
 
-/** Node's own message quotes the arguments, which may contain a token. */
+/**
+ * Describes why the process failed. The message of Node.js is not used, because it quotes the
+ * arguments, which may contain a token.
+ */
 function failureOf(error: ExecFileException): string {
   const { code, signal, killed } = error;
   if (typeof code === 'string') return messageOf(error);
@@ -88,7 +101,9 @@ function readCredential(stdout: string, command: string) {
   return {
     token,
     ...(certificate && key ? { certificate, key } : {}),
-    /** Wall-clock milliseconds; undefined when it is valid until the server refuses it. */
+    /**
+     * Wall-clock milliseconds. Undefined if the credential is valid until the server refuses it.
+     */
     expiresAt: Number.isNaN(expiresAt) ? undefined : expiresAt,
   };
 }

@@ -1,4 +1,7 @@
-/** Reads the entries of a kubeconfig: the address and trust of a cluster, the credentials of a user. */
+/**
+ * Reads the entries of a kubeconfig: the address and trust of a cluster, and the credentials of a
+ * user.
+ */
 import { isAbsolute, join } from 'node:path';
 import { RefitError } from '../../util/errors.ts';
 import { defined, isRecord } from '../../util/json.ts';
@@ -30,6 +33,10 @@ export function readCluster(entry: Entry) {
   });
 }
 
+/**
+ * Returns the credentials of a user entry. It throws REFIT_KUBECONFIG if they are of a kind that
+ * Refit does not support.
+ */
 export function readUser(entry: Entry): UserConfig {
   const field = ['auth-provider', 'username'].find((name) => ownMember(entry.fields, name));
   if (field)
@@ -47,10 +54,14 @@ export function readUser(entry: Entry): UserConfig {
   return user;
 }
 
-/** Each would read a file of this process, run a command, or trust any server. */
+/** The fields that make this process read a file, run a command, or trust any server. */
 const OUTSIDE =
   /^(exec|tokenFile|client-certificate|client-key|certificate-authority|insecure-skip-tls-verify)$/;
 
+/**
+ * Throws REFIT_KUBECONFIG if the entry refers to anything outside of the kubeconfig, or would send
+ * credentials over http.
+ */
 export function refuseOutside(entry: Entry): void {
   const [field] = Object.keys(entry.fields).filter(
     (key) => OUTSIDE.test(key) && ownMember(entry.fields, key),
@@ -83,7 +94,7 @@ function readExec(user: Entry): ExecConfig | undefined {
     throw complaint(entry, 'interactiveMode', 'is Always, but plugins run without a terminal');
   return defined({
     apiVersion,
-    // As in kubectl: a bare name is found in PATH; a path is relative to the file.
+    // As in kubectl, a bare name is found in PATH, and a path is relative to the kubeconfig.
     command: command.includes('/') ? (pathField(entry, 'command') ?? command) : command,
     args: textList(entry, 'args'),
     env: readEnv(entry),
@@ -118,16 +129,20 @@ function readImpersonation(entry: Entry): Impersonation | undefined {
   });
 }
 
+/** One entry of a kubeconfig, which may be a cluster, a user or a context. */
 export interface Entry {
   readonly file: string;
-  /** Relative paths in the entry start here. */
+  /** The directory that relative paths in the entry start from. */
   readonly directory: string;
-  /** For messages: `user "admin"`. */
+  /** How messages name the entry, for example `user "admin"`. */
   readonly name: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** The entries of one list (`clusters`, `users`, `contexts`) by name; the first of equal names wins. */
+/**
+ * Returns the entries of one list (`clusters`, `users`, `contexts`) by name. If two entries have
+ * the same name, the first one wins.
+ */
 export function section(
   config: Readonly<Record<string, unknown>>,
   list: string,
@@ -150,7 +165,10 @@ export function section(
   return entries;
 }
 
-/** Undefined when the field is absent, null or empty, which mean the same in a kubeconfig. */
+/**
+ * Returns the text of a field. Undefined if the field is absent, null or empty, which mean the same
+ * in a kubeconfig.
+ */
 export function textField(entry: Entry, field: string): string | undefined {
   const value = ownMember(entry.fields, field);
   if (value === undefined || value === null || value === '') return undefined;
@@ -158,24 +176,30 @@ export function textField(entry: Entry, field: string): string | undefined {
   throw complaint(entry, field, 'must be a string');
 }
 
+/** Returns the value of a field, false if it is absent or null. */
 export function booleanField(entry: Entry, field: string): boolean {
   const value = ownMember(entry.fields, field) ?? false;
   if (typeof value === 'boolean') return value;
   throw complaint(entry, field, 'must be true or false');
 }
 
+/** Returns the strings of a field, an empty list if it is absent or null. */
 export function textList(entry: Entry, field: string): string[] {
   const value = ownMember(entry.fields, field) ?? [];
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;
   throw complaint(entry, field, 'must be a list of strings');
 }
 
+/** Returns the path in a field, made absolute. Undefined if the field has no text. */
 export function pathField(entry: Entry, field: string): string | undefined {
   const path = textField(entry, field);
   return path === undefined || isAbsolute(path) ? path : join(entry.directory, path);
 }
 
-/** PEM given inline in base64 (`<field>-data`) wins over a file (`<field>`), as in kubectl. */
+/**
+ * Returns the PEM of a field. As in kubectl, PEM in base64 (`<field>-data`) has precedence over a
+ * file (`<field>`).
+ */
 export function pemField(entry: Entry, field: string): Pem | undefined {
   const inline = textField(entry, `${field}-data`);
   if (inline !== undefined) {
@@ -187,6 +211,10 @@ export function pemField(entry: Entry, field: string): Pem | undefined {
   return file === undefined ? undefined : { file };
 }
 
+/**
+ * Returns the error for a field. `problem` continues the sentence that names the file, the field
+ * and the entry.
+ */
 export function complaint(entry: Entry, field: string, problem: string): RefitError {
   return new RefitError('REFIT_KUBECONFIG', `${entry.file}: ${field} of ${entry.name} ${problem}`);
 }

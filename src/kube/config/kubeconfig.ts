@@ -1,4 +1,7 @@
-/** Finds the cluster: kubeconfig files, merged as in kubectl, or the service account of a pod. */
+/**
+ * Finds the cluster: it reads kubeconfig files, merged as in kubectl, or the service account of a
+ * pod.
+ */
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -16,17 +19,26 @@ import {
 } from './kubeconfig-entries.ts';
 
 export interface LoadOptions {
-  /** One kubeconfig file; otherwise KUBECONFIG, the pod's service account or ~/.kube/config, in this order. */
+  /**
+   * The path of one kubeconfig file. If it is absent, Refit uses KUBECONFIG, the service account of
+   * the pod or ~/.kube/config, in this order.
+   */
   readonly path?: string | undefined;
   readonly context?: string | undefined;
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
-/** Ten times what Cluster API writes. For some texts the YAML parser needs a thousand times as much memory. */
+/**
+ * Bytes that a kubeconfig from somebody else may have, ten times what Cluster API writes. The YAML
+ * parser needs up to a thousand times the memory of a text.
+ */
 const MOST_FOREIGN = 64 * 1024;
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** Throws REFIT_KUBECONFIG with file and field when there is no usable connection. */
+/**
+ * Returns the connection to the cluster. It throws REFIT_KUBECONFIG with file and field if there is
+ * no usable one.
+ */
 export async function loadClusterConfig(options: LoadOptions = {}): Promise<ClusterConfig> {
   const env = options.env ?? process.env;
   if (options.path !== undefined)
@@ -39,7 +51,10 @@ export async function loadClusterConfig(options: LoadOptions = {}): Promise<Clus
   return resolve([await readEntries(usual)], options.context);
 }
 
-/** Of a text that somebody else may have written, which `name` names. Throws for one that holds more than data. */
+/**
+ * Returns the connection that a kubeconfig from somebody else describes. Messages call it `name`.
+ * It throws REFIT_KUBECONFIG if the kubeconfig refers to files or commands of this host.
+ */
 export async function parseClusterConfig(text: string, name: string): Promise<ClusterConfig> {
   if (text.length > MOST_FOREIGN)
     throw new RefitError('REFIT_KUBECONFIG', `${name} is larger than 64 KiB`);
@@ -51,7 +66,7 @@ export async function parseClusterConfig(text: string, name: string): Promise<Cl
 
 type Merged = Awaited<ReturnType<typeof readEntries>>;
 
-/** Reads the files of KUBECONFIG that exist; kubectl ignores missing ones too. */
+/** Reads the files of KUBECONFIG that exist. kubectl ignores missing files, too. */
 async function readPresent(paths: readonly string[]): Promise<Merged[]> {
   const ifThere = unlessError(isMissing);
   const read = await Promise.all(paths.map(async (path) => await ifThere(readEntries(path))));
@@ -83,7 +98,7 @@ async function readEntries(path: string, text?: string) {
 async function parse(path: string, given?: string): Promise<Record<string, unknown>> {
   const text = given ?? (await readNamed(path, 'REFIT_KUBECONFIG'));
   const fail = failing('REFIT_KUBECONFIG', `${path} is neither YAML nor JSON: `);
-  // JSON.parse quotes the text in its error, and with it a token.
+  // The error of JSON.parse is not used, because it quotes the text, and with it perhaps a token.
   const value = text.trimStart().startsWith('{')
     ? (parseJson(text) ?? fail('a brace, a quote or a comma is missing or too many'))
     : ((await parseFirst(text, fail)) ?? {});
@@ -94,17 +109,23 @@ async function parse(path: string, given?: string): Promise<Record<string, unkno
   );
 }
 
-/** What a sentence of the YAML parser quotes. */
+/** Matches the part of a YAML parser's message that quotes the text. */
 const QUOTED = /: .*?(?= at line \d+, column \d+$|$)/s;
 
-/** Loaded late, so that an agent with a JSON kubeconfig never loads the parser. */
+/**
+ * Parses the first document of a YAML text. It imports the parser on demand, so that an agent with
+ * a JSON kubeconfig never loads it.
+ */
 async function parseFirst(text: string, fail: (why: string) => never): Promise<unknown> {
   const { parseYaml } = await import('../../util/yaml.ts');
-  // Some of the parser's sentences quote the text: `token: *abc` is an alias.
+  // Some messages of the parser quote the text: `token: *abc` is an alias.
   return parseYaml(text, (why) => fail(why.replace(QUOTED, '')))[0];
 }
 
-/** The first file that sets an entry wins. */
+/**
+ * Merges the files and returns the connection of the context. The first file that defines an entry
+ * wins.
+ */
 function resolve(files: readonly Merged[], wanted: string | undefined): ClusterConfig {
   const merged = files.reduceRight((late, early) => ({
     files: [...early.files, ...late.files],

@@ -6,7 +6,10 @@ import type { Call } from '../client.ts';
 import type { Status } from '../resources.ts';
 import { AnswerError } from '../status-error.ts';
 
-/** Returns the text of an answer. Throws an AnswerError if it is longer: a server must not fill our memory. */
+/**
+ * Returns the text of an answer. It throws an AnswerError if the text is longer than `mostBytes`,
+ * because a server must not fill our memory.
+ */
 export async function readText(response: IncomingMessage, mostBytes: number): Promise<string> {
   return await textIn(
     response,
@@ -16,7 +19,7 @@ export async function readText(response: IncomingMessage, mostBytes: number): Pr
   );
 }
 
-/** Returns the value of an answer in JSON. Throws an AnswerError if it is something else. */
+/** Returns the JSON value of an answer. It throws an AnswerError if the body is not JSON. */
 export function parseAnswer(response: IncomingMessage, body: string): unknown {
   try {
     return JSON.parse(body);
@@ -28,19 +31,25 @@ export function parseAnswer(response: IncomingMessage, body: string): unknown {
   }
 }
 
-/** Throws an AnswerError if the check of the call finds something wrong. */
+/** Throws an AnswerError if the check of the call finds a problem. */
 export function assertExpected({ check }: Call, answer: unknown): void {
   const problem = check?.(answer);
   if (problem !== undefined) throw new AnswerError(problem);
 }
 
-/** Returns the milliseconds of the Retry-After header, if any; API servers send whole seconds, never a date. */
+/**
+ * Returns the milliseconds of the Retry-After header, or undefined. API servers send whole seconds,
+ * never a date.
+ */
 export function retryAfterMs(response: IncomingMessage): number | undefined {
   const seconds = Number.parseInt(response.headers['retry-after'] ?? '', 10);
   return Number.isNaN(seconds) ? undefined : seconds * 1000;
 }
 
-/** Returns the server's Status, or one made from other content (a proxy's page, `404 page not found`). */
+/**
+ * Returns the Status that the server sent, or one made from other content, such as the page of a
+ * proxy or `404 page not found`.
+ */
 export function toStatus(call: Call, response: IncomingMessage, body: string): Status {
   const code = response.statusCode ?? 0;
   const waitMs = retryAfterMs(response);

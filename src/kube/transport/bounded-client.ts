@@ -1,15 +1,24 @@
-/** Limits the concurrent requests of one client: a burst of thousands costs sockets and memory on both sides. */
+/**
+ * Limits the concurrent requests of one client. A burst of thousands would cost sockets and memory
+ * on both sides.
+ */
 import { semaphore } from '../../util/waits.ts';
 import type { KubeClient, RequestOptions } from '../client.ts';
 
-/** Sends one request, perhaps later or with other options. `write` names a write; it is undefined for a read. */
+/**
+ * Sends one request, perhaps later or with other options. `write` describes a write, and is
+ * undefined for a read.
+ */
 type Around = <O extends RequestOptions | undefined, T>(
   write: string | undefined,
   options: O,
   send: (options: O) => Promise<T>,
 ) => Promise<T>;
 
-/** Requests beyond `most` wait in order, and their deadlines start with their turn. Watches do not count, because they last. */
+/**
+ * Returns a client with at most `most` concurrent requests. Other requests wait in order, and their
+ * deadlines start when they are sent. Watches do not count, because they last.
+ */
 export function boundedClient(client: KubeClient, most: number): KubeClient {
   const inTurn = semaphore(most);
   return aroundRequests(
@@ -18,7 +27,7 @@ export function boundedClient(client: KubeClient, most: number): KubeClient {
   );
 }
 
-/** A client that sends each request through `around`. Watches pass. */
+/** Returns a client that sends each request through `around`, except watches. */
 export function aroundRequests(client: KubeClient, around: Around): KubeClient {
   return {
     get: async (resource, name, options) =>

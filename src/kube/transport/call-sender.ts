@@ -1,4 +1,7 @@
-/** Sends one call with the credentials of a connection: a 401, Retry-After and metrics. */
+/**
+ * Sends one call with the credentials of a connection. It handles the answer 401 and Retry-After,
+ * and reports each attempt for metrics.
+ */
 import type { IncomingMessage } from 'node:http';
 import { type Clock, sleep, systemClock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -15,46 +18,57 @@ import type { ServerAddresses } from './server-addresses.ts';
 import type { TimeLimit } from './time-limit.ts';
 import { transportTo } from './transport.ts';
 
-/** One attempt, for metrics; `code` is 0 when no answer came. */
+/** Describes one attempt, for metrics. `code` is 0 if no answer came. */
 export interface RequestRecord extends Pick<Call, 'verb' | 'resource'> {
   readonly method: string;
   readonly host: string;
   readonly code: number;
-  /** Until the head of the answer. */
+  /** Milliseconds until the head of the answer. */
   readonly ms: number;
 }
 
 export interface RequesterOptions {
   readonly clock?: Clock;
   readonly userAgent?: string;
-  /** Bytes of the largest answer that is read; 128 MiB by default, for pages of large objects. */
+  /** The most bytes of an answer. The default is 128 MiB, for pages of large objects. */
   readonly mostBytes?: number;
   readonly addresses?: ServerAddresses;
-  /** Those of the connection by default. Clients that come and go share them: a plugin may ask a person. */
+  /**
+   * The credentials to use; by default those of the connection. Short-lived clients share
+   * credentials, because a plugin may prompt the user.
+   */
   readonly credentials?: Credentials;
-  /** Called for each attempt, including retries. */
+  /** Is called for each attempt, including retries. */
   readonly onRequest?: (record: RequestRecord) => void;
 }
 
-/** A refusal is a short Status; more of it is not read. */
+/** The most bytes of a refusal that are read. A refusal is a short Status. */
 const MOST_REFUSAL_BYTES = 1024 * 1024;
 
 const IDEMPOTENT = new Set(['GET', 'PUT', 'DELETE']);
 
-/** Milliseconds: a server or proxy that asks for an immediate retry must not make us spin. */
+/** Milliseconds. A server or proxy that asks for an immediate retry must not cause a fast loop. */
 const SHORTEST_PAUSE_MS = 100;
 
 export interface CallSender {
-  /** Returns the error to throw for a failure of the call: a TransportError, unless it is a verdict of the server. */
+  /**
+   * Returns the error to throw for a failed call: a TransportError, or the StatusError of the
+   * server.
+   */
   readonly failure: (call: Call, limit: TimeLimit, error: unknown) => unknown;
-  /** Resolves with the head of the answer, also of a refusal. Sends once more after a 401, and as often as the server asks for a retry. */
+  /**
+   * Resolves with the head of the answer, which may be a refusal. It sends the call again once
+   * after a 401, and whenever the server asks for a retry.
+   */
   readonly open: (call: Call, limit: TimeLimit) => Promise<IncomingMessage>;
-  /** Like `open`, but rejects with a StatusError when the server refuses. */
+  /** Does the same as `open`, but rejects with a StatusError if the server refuses. */
   readonly openOrThrow: (call: Call, limit: TimeLimit) => Promise<IncomingMessage>;
   readonly close: () => void;
 }
 
-/** Returns a sender with the credentials of a connection. `closed` aborts when the client is closed. */
+/**
+ * Returns a sender with the credentials of a connection. `closed` aborts when the client is closed.
+ */
 export function senderTo(
   config: ClusterConfig,
   options: RequesterOptions,
@@ -70,7 +84,8 @@ export function senderTo(
   const identify = async (call: Call, limit: TimeLimit): Promise<Identity> => {
     try {
       const identity = await untilAborted(credentials.current(), limit.abort);
-      // A suspended process may resume here long after the deadline, and must not send a write that is no longer allowed.
+      // A suspended process may resume here long after the deadline. It must not send a write that
+      // is no longer allowed.
       limit.enforce();
       return identity;
     } catch (error) {
@@ -139,7 +154,10 @@ function isOverload({ statusCode }: IncomingMessage): boolean {
   return statusCode === 429 || statusCode === 503;
 }
 
-/** `maybeApplied` says that the server may have carried out the call all the same. */
+/**
+ * Returns the error to throw. `maybeApplied` says that the server may have carried out the call
+ * nevertheless.
+ */
 function failureOf(
   server: string,
   call: Call,
@@ -157,7 +175,10 @@ function failureOf(
   });
 }
 
-/** Returns the server's refusal; that of a 401 names a problem of the client certificate as its cause. */
+/**
+ * Returns the refusal of the server. After a 401 its cause names the problem of the client
+ * certificate, if there is one.
+ */
 async function refusalOf(
   call: Call,
   response: IncomingMessage,
@@ -170,7 +191,10 @@ async function refusalOf(
   return new StatusError(toStatus(call, response, body), { server, ...cause });
 }
 
-/** A short answer that is read frees the connection for the next request; a long one costs more than a connection. */
+/**
+ * Discards an answer. Reading a short answer frees the connection for the next request. For a long
+ * one, a new connection is cheaper.
+ */
 function ignore(response: IncomingMessage): void {
   const length = Number(response.headers['content-length'] ?? Infinity);
   if (length <= MOST_REFUSAL_BYTES) response.resume();

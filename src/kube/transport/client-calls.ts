@@ -1,4 +1,4 @@
-/** Makes the calls of a client: their paths, their deadlines, and what their answers must look like. */
+/** Makes the calls of a client: their paths, their deadlines, and the checks of their answers. */
 import { isRecord } from '../../util/json.ts';
 import type { Call, RequestOptions } from '../client.ts';
 import { type Address, pathOf, type Resource } from '../resources.ts';
@@ -6,15 +6,21 @@ import { type Address, pathOf, type Resource } from '../resources.ts';
 export interface CallOptions {
   /** Our name in `metadata.managedFields`, unless a call names another. */
   readonly fieldManager?: string;
-  /** Milliseconds for a whole request; 30 s by default, longer than any healthy answer takes. */
+  /** Milliseconds for a whole request. The default is 30 s, longer than a healthy server takes. */
   readonly deadlineMs?: number;
-  /** Milliseconds without data on a watch; 3 min by default: servers send a bookmark about once a minute. */
+  /**
+   * Milliseconds that a watch may be silent. The default is 3 min, because servers send a bookmark
+   * about once a minute.
+   */
   readonly watchIdleMs?: number;
-  /** Objects of the longest list over all its pages; a million by default. */
+  /** The most objects of a list over all its pages. The default is a million. */
   readonly mostItems?: number;
 }
 
-/** Returns makers of calls that read, which only `method` and content turn into others. */
+/**
+ * Returns functions that make calls with the method GET. A writing call replaces the method and
+ * adds a body.
+ */
 export function callsOf({ deadlineMs: usual = 30_000 }: CallOptions) {
   const callAt = (verb: string, resource: string, path: string, options: RequestOptions): Call => {
     const { abort, deadlineMs = usual } = options;
@@ -35,7 +41,10 @@ export function callsOf({ deadlineMs: usual = 30_000 }: CallOptions) {
   return { callAt, callFor };
 }
 
-/** Returns a check that describes what is wrong with an answer that is no object of the kind; without `kind` any kind is good. */
+/**
+ * Returns a check for an answer that must be an object of the kind, or of any kind if `kind` is
+ * undefined. The check returns what is wrong.
+ */
 export function objectCheck(kind: string | undefined): (answer: unknown) => string | undefined {
   return (answer) => {
     if (!isRecord(answer))
@@ -47,7 +56,10 @@ export function objectCheck(kind: string | undefined): (answer: unknown) => stri
   };
 }
 
-/** Returns a check that describes what is wrong with an answer that is no list of objects of the kind. */
+/**
+ * Returns a check for an answer that must be a list of objects of the kind. The check returns what
+ * is wrong.
+ */
 export function listCheck(kind: string): (answer: unknown) => string | undefined {
   const checkList = objectCheck(`${kind}List`);
   const checkItem = objectCheck(kind);
@@ -60,7 +72,9 @@ export function listCheck(kind: string): (answer: unknown) => string | undefined
   };
 }
 
-/** Returns a check that describes what is wrong with an event of a watch on objects of the kind. */
+/**
+ * Returns a check for an event of a watch on objects of the kind. The check returns what is wrong.
+ */
 export function eventCheck(kind: string): (event: unknown) => string | undefined {
   const checkObject = objectCheck(kind);
   return (event) => {

@@ -1,12 +1,15 @@
-/** The reading half of the KubeClient over HTTP: each method is one call, but a whole list may take several. */
+/**
+ * Implements the reading half of the KubeClient over HTTP. Each method is one call, but listing all
+ * pages may take several.
+ */
 import type { Caller, KubeClient, ListOptions } from '../client.ts';
 import { apiVersionOf, type KubeList, type KubeObject, type Resource } from '../resources.ts';
 import { TransportError } from '../status-error.ts';
 import { type CallOptions, callsOf, eventCheck, listCheck, objectCheck } from './client-calls.ts';
 
-/** Objects per page, as in client-go: small enough not to block the event loop. */
+/** Objects per page, as in client-go. A larger page would block the event loop. */
 const PAGE_SIZE = 500;
-/** A server may find nothing that matches in a page. */
+/** The most pages that may be empty, because a server may find no matching object in a page. */
 const MOST_EMPTY_PAGES = 1_000;
 
 const same = <T>(object: T): T => object;
@@ -32,7 +35,8 @@ export function readsOver(
     };
     const call = { ...callFor('list', resource, options), query, check: listCheck(resource.kind) };
     const found = await caller.json<KubeList<T>>(call);
-    // Servers omit both in the items of built-in lists, but not in watch events. This gives both one form.
+    // Servers omit `apiVersion` and `kind` in the items of built-in lists, but not in watch events.
+    // This gives both the same form.
     const form = { apiVersion: apiVersionOf(resource), kind: resource.kind };
     const items = (found.items ?? []).map((item) =>
       item.kind === undefined ? { ...form, ...item } : item,
@@ -45,7 +49,7 @@ export function readsOver(
       let page = await list(resource, { limit: PAGE_SIZE, ...options });
       const items = page.items.map(transform);
       for (let pages = 1; page.metadata.continue; pages++) {
-        // Many more pages than objects: nobody pages like that but to keep us busy.
+        // No honest server sends so many more pages than objects.
         if (items.length > mostItems || pages > items.length + MOST_EMPTY_PAGES)
           throw new TransportError(
             `the list of ${resource.plural} does not end: ${items.length} in ${pages} pages`,

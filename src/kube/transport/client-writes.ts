@@ -1,4 +1,4 @@
-/** The writing half of the KubeClient over HTTP: each method is one call. */
+/** Implements the writing half of the KubeClient over HTTP. Each method is one call. */
 import type { Call, Caller, KubeClient, PatchType, WriteOptions } from '../client.ts';
 import { type Address, pathOf, pods, type Resource } from '../resources.ts';
 import { type CallOptions, callsOf, objectCheck } from './client-calls.ts';
@@ -7,7 +7,7 @@ const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
   strategic: 'application/strategic-merge-patch+json',
-  // JSON is YAML too, and every supported server takes this type.
+  // JSON is valid YAML, and every supported server accepts this type.
   apply: 'application/apply-patch+yaml',
 };
 
@@ -77,7 +77,10 @@ export function writesOver(
   };
 }
 
-/** Returns the maker of calls that create or change an object. The namespace of `options` comes before that of `place`. */
+/**
+ * Returns a function that makes calls that create or change an object. The namespace of `options`
+ * has precedence over that of `place`.
+ */
 function writeCallOf(own: CallOptions) {
   const { callAt } = callsOf(own);
   return (
@@ -94,7 +97,7 @@ function writeCallOf(own: CallOptions) {
     } = options;
     const path = pathOf(resource, { namespace, name: place.name, subresource });
     const label = subresource === undefined ? resource.plural : `${resource.plural}/${subresource}`;
-    // A subresource may answer with a kind of its own.
+    // A subresource may answer with an object of another kind.
     const check = objectCheck(subresource === undefined ? resource.kind : undefined);
     const query = { fieldManager, ...content.query };
     return {

@@ -1,4 +1,4 @@
-/** The KubeClient over HTTP: each method is one call, and objects stay plain JSON. */
+/** Creates the KubeClient over HTTP. Each method is one call, and objects stay plain JSON. */
 import type { Caller, KubeClient } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
 import type { RequesterOptions } from './call-sender.ts';
@@ -9,7 +9,7 @@ import { requesterTo } from './requester.ts';
 
 export interface ClientOptions extends RequesterOptions, CallOptions {}
 
-/** Returns a client for the connection; dispose of it when it is not needed any more. */
+/** Returns a client for the connection. Dispose of it when it is no longer needed. */
 export function createClient(
   config: ClusterConfig,
   options: ClientOptions = {},
@@ -17,7 +17,7 @@ export function createClient(
   return clientOver(requesterTo(config, options), options);
 }
 
-/** Returns a client that sends its calls with `caller`, and closes it. */
+/** Returns a client that sends its calls with `caller`, and closes the caller when it is closed. */
 export function clientOver(caller: Caller, options: ClientOptions = {}): KubeClient & Disposable {
   const close = (): void => caller.close();
   return {

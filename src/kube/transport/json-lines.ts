@@ -2,7 +2,10 @@
 
 const NEWLINE = 10;
 
-/** Reads and copies each byte once. Throws a SyntaxError for a line that is not JSON, too long, or cut off by the end. */
+/**
+ * Yields the values, and reads and copies each byte once. It throws a SyntaxError for a line that
+ * is not JSON, is too long, or has no end.
+ */
 export async function* jsonLines(
   chunks: AsyncIterable<Buffer>,
   mostBytes = Infinity,

@@ -1,4 +1,4 @@
-/** Asks one API server of several whether it is ready. */
+/** Asks a single API server whether it is ready. */
 import { systemClock } from '../../util/clock.ts';
 import type { RequestOptions } from '../client.ts';
 import type { ClusterConfig } from '../config/cluster-config.ts';
@@ -8,13 +8,16 @@ import { createClient } from './http-client.ts';
 const MOST_READYZ_BYTES = 1024 * 1024;
 
 export interface ReadyzOptions extends Pick<RequestOptions, 'abort'> {
-  /** Milliseconds. */
+  /** Milliseconds that the request may take. */
   readonly deadlineMs: number;
-  /** The port on every host; the port of the connection's own server by default. */
+  /** The port of every API server. The default is the port of the connection's own server. */
   readonly port?: number | undefined;
 }
 
-/** Returns a function that asks the API server at an address, and returns its HTTP status. It rejects if that server stays silent for the deadline. */
+/**
+ * Returns a function that asks the API server at an address, and returns its HTTP status. The
+ * function rejects if no answer comes before the deadline.
+ */
 export function askerOf(config: ClusterConfig) {
   const { origin, protocol } = new URL(config.server);
   const isProven = protocol === 'https:' && config.insecureSkipTlsVerify !== true;
@@ -22,9 +25,11 @@ export function askerOf(config: ClusterConfig) {
   const unknown = credentialsOf({ ...config, user: {} }, systemClock);
   return async (host: string, { port, ...options }: ReadyzOptions): Promise<number> => {
     const server = originOf(config, host, port);
-    // Addresses come from Nodes: one that no certificate proves gets no credentials.
+    // Addresses come from Nodes. A server gets our credentials only if a certificate proves its
+    // identity.
     const credentials = isProven || server === origin ? known : unknown;
-    // A new connection: an old one does not prove that the server accepts clients.
+    // Each question uses a new connection, because an old one does not prove that the server
+    // accepts clients.
     using client = createClient(
       { ...config, server },
       { credentials, mostBytes: MOST_READYZ_BYTES },
@@ -33,7 +38,10 @@ export function askerOf(config: ClusterConfig) {
   };
 }
 
-/** Parses the whole URL: the setters of URL ignore bad values, and then the connection's own server would answer. */
+/**
+ * Returns the origin at an address. It parses the whole URL, because the setters of URL ignore bad
+ * values, and then the connection's own server would answer.
+ */
 function originOf({ server }: ClusterConfig, host: string, port?: number): string {
   const own = new URL(server);
   const url = `${own.protocol}//${host.includes(':') ? `[${host}]` : host}:${port ?? own.port}`;

@@ -1,4 +1,4 @@
-/** Carries out one call from credentials to the parsed answer, within its deadline. */
+/** Carries out one call within its deadline, from reading the credentials to parsing the answer. */
 import type { IncomingMessage } from 'node:http';
 import { systemClock } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
@@ -10,9 +10,9 @@ import { type RequesterOptions, senderTo } from './call-sender.ts';
 import { jsonLines } from './json-lines.ts';
 import { type TimeLimit, timeLimit } from './time-limit.ts';
 
-/** Largest event of a watch: servers store objects of at most about 3 MB. */
+/** The largest event of a watch in bytes. Servers store objects of at most about 3 MB. */
 const MOST_EVENT_BYTES = 16 * 1024 * 1024;
-/** Returns a caller for the connection. Close it when it is not needed any more. */
+/** Returns a caller for the connection. Close it when it is no longer needed. */
 export function requesterTo(config: ClusterConfig, options: RequesterOptions): Caller {
   const { clock = systemClock, mostBytes = 128 * 1024 * 1024 } = options;
   const closed = new AbortController();
@@ -64,7 +64,7 @@ export function requesterTo(config: ClusterConfig, options: RequesterOptions): C
   };
 }
 
-/** Yields the chunks of a watch. The limit ends `idleMs` after each of them. */
+/** Yields the chunks of a watch. After each chunk the limit starts again with `idleMs`. */
 async function* alive(
   response: IncomingMessage,
   limit: TimeLimit,

@@ -1,4 +1,7 @@
-/** A client that goes on at the cluster's other API servers while the configured one does not answer. */
+/**
+ * Creates a client that uses the cluster's other API servers while the configured one does not
+ * answer.
+ */
 import { isIP } from 'node:net';
 import { systemClock } from '../../util/clock.ts';
 import type { KubeClient } from '../client.ts';
@@ -7,20 +10,29 @@ import { type EndpointSlice, endpointSlices } from '../resources.ts';
 import { type ClientOptions, createClient } from './http-client.ts';
 import { type ServerAddress, serverAddresses } from './server-addresses.ts';
 
-/** The API servers themselves keep it. */
+/** The object in which the API servers list their addresses. */
 const PEERS = { name: 'kubernetes', namespace: 'default' } as const;
-/** Milliseconds: control planes hardly ever change, and every agent asks. */
+/**
+ * Milliseconds between two reads of the addresses. They rarely change, and every agent reads them.
+ */
 const LEARN_EVERY_MS = 30 * 60_000;
-/** Milliseconds from a failed connection: the API server that answers now may know more. */
+/**
+ * Milliseconds from a failed connection to the next read. The API server that answers then may know
+ * new addresses.
+ */
 const LEARN_AFTER_FAILURE_MS = 5_000;
 
-/** Learns the others from the endpoints of the Service `kubernetes`. */
+/**
+ * Returns a client that learns the other API servers from the endpoints of the Service
+ * `kubernetes`.
+ */
 export function createRoamingClient(
   config: ClusterConfig,
   options: ClientOptions = {},
 ): KubeClient & Disposable {
   const { protocol, hostname, port } = new URL(config.server);
-  // They are only addresses: a certificate must be valid for the configured name there, too. A proxy knows its way.
+  // The endpoints are only addresses, so the certificates of all servers must be valid for the
+  // configured name. With a proxy, the proxy chooses the server.
   if (protocol !== 'https:' || config.insecureSkipTlsVerify || config.proxyUrl)
     return createClient(config, options);
   const { clock = systemClock, onRequest } = options;
@@ -29,7 +41,7 @@ export function createRoamingClient(
   const addresses = serverAddresses({ host, port: Number(port || 443) }, clock);
   const learn = async (): Promise<void> => {
     learnAt = clock.monotonic() + LEARN_EVERY_MS;
-    // Without the right to read it there is only the configured server.
+    // Without the right to read the endpoints, the client uses only the configured server.
     const slice = await client.get(endpointSlices, PEERS.name, PEERS).catch(() => undefined);
     if (slice) addresses.learn(addressesIn(slice));
   };

@@ -1,4 +1,7 @@
-/** The addresses at which a cluster's API servers answer: the configured one first, then what was learned. */
+/**
+ * Keeps the addresses of a cluster's API servers: the configured one first, then those that were
+ * learned.
+ */
 import type { Clock } from '../../util/clock.ts';
 
 export interface ServerAddress {
@@ -6,9 +9,12 @@ export interface ServerAddress {
   readonly port: number;
 }
 
-/** Milliseconds during which an address that failed comes last: an API server needs about that long to restart. */
+/**
+ * Milliseconds for which an address that failed comes last. An API server needs about that long to
+ * restart.
+ */
 const AVOID_MS = 10_000;
-/** More than any control plane has. */
+/** The most learned addresses, more than any control plane has. */
 const MOST = 16;
 
 export type ServerAddresses = ReturnType<typeof serverAddresses>;
@@ -26,14 +32,19 @@ export function serverAddresses(own: ServerAddress, clock: Clock) {
     get count() {
       return all.length;
     },
-    /** The first that did not fail lately, or the one whose failure is the oldest. */
+    /**
+     * Returns the first address that did not fail recently, or the one whose failure is the oldest.
+     */
     next(): ServerAddress {
       const before = clock.monotonic() - AVOID_MS;
       const good = all.find((address) => failedAt(address) < before);
       return good ?? longestAgo();
     },
     failed: (address: ServerAddress) => void failures.set(keyOf(address), clock.monotonic()),
-    /** Those that are missing in `peers` stay, behind the others: an API server that restarts is missing for a while. */
+    /**
+     * Replaces the learned addresses. Addresses that are missing in `peers` are kept behind the
+     * others, because an API server that restarts is missing for a while.
+     */
     learn(peers: readonly ServerAddress[]): void {
       const known = new Map([own, ...peers, ...all].map((address) => [keyOf(address), address]));
       all = [...known.values()].slice(0, 1 + MOST);

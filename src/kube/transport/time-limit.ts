@@ -1,8 +1,12 @@
-/** Limits how long one request may take, as a signal that aborts. */
+/** Limits how long one request may take, with an AbortSignal. */
 import type { Clock } from '../../util/clock.ts';
 import { onAbort } from '../../util/waits.ts';
 
-/** Returns a limit whose signal aborts when the time is over, the caller aborts, or the client was closed. It has no end until `allow` is called. Dispose of it when the request is over. */
+/**
+ * Returns a limit. Its AbortSignal aborts when the time is over, the caller aborts, or the client
+ * is closed. The time is unlimited until `allow` is called. Dispose of the limit when the request
+ * is over.
+ */
 export function timeLimit(clock: Clock, outer: AbortSignal | undefined, closed?: AbortSignal) {
   const controller = new AbortController();
   const listening = new DisposableStack();
@@ -27,12 +31,15 @@ export function timeLimit(clock: Clock, outer: AbortSignal | undefined, closed?:
   };
   return {
     abort: controller.signal,
-    /** True if the time ran out, and nobody gave up before. */
+    /** Returns true if the time ran out before anything else aborted the request. */
     isOver: () => controller.signal.reason === late,
     get remaining() {
       return expiresAt - clock.monotonic();
     },
-    /** Allows `ms` from now, instead of any earlier limit. Costs little: a timer that fires sooner is left as it is. */
+    /**
+     * Sets the end to `ms` from now. This is cheap to call often, because a timer that fires sooner
+     * is not replaced.
+     */
     allow(ms: number, whenLate: string): void {
       expiresAt = clock.monotonic() + ms;
       complaint = whenLate;
@@ -40,7 +47,7 @@ export function timeLimit(clock: Clock, outer: AbortSignal | undefined, closed?:
       stopTimer();
       arm();
     },
-    /** Throws after the limit, even when its timer has not fired yet. */
+    /** Throws if the time is over, even if the timer has not fired yet. */
     enforce(): void {
       if (this.remaining <= 0)
         controller.abort(new Error('the deadline passed before the request was sent'));

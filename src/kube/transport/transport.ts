@@ -1,4 +1,6 @@
-/** Keep-alive HTTP/1.1 connections to the API server, replaced when certificates change. */
+/**
+ * Keeps HTTP/1.1 connections to the API server alive, and replaces them when certificates change.
+ */
 import type {
   Agent,
   ClientRequest,
@@ -27,22 +29,34 @@ export interface WireRequest extends Pick<Identity, 'headers' | 'tls'> {
   readonly abort: AbortSignal;
 }
 
-/** Milliseconds until the kernel probes a silent connection: notices a vanished peer behind a watch. */
+/**
+ * Milliseconds until the kernel probes a silent connection. This detects that the peer of a watch
+ * has vanished.
+ */
 const TCP_KEEP_ALIVE_MS = 30_000;
-/** Idle connections kept: as many as a controller's requests at once, so that the next burst opens none. The server ends them later. */
+/**
+ * The most idle connections that are kept. It equals the number of concurrent requests of a
+ * controller, so that the next burst opens none. The server closes them later.
+ */
 const MAX_IDLE_SOCKETS = 32;
 
-/** The TCP connection below each TLS connection, which hides it. */
+/** The TCP connection below each TLS connection. The TLS socket does not expose it. */
 const wires = new WeakMap<object, Socket>();
 
 /** Milliseconds until another API server is tried, if there is one. */
 const CONNECT_MS = 2_000;
 
-/** Makes the TCP connection itself, because only that can be reset, and because it may lead to another API server. */
+/**
+ * Opens the TCP connection itself, because only a TCP connection can be reset, and because it may
+ * lead to another API server.
+ */
 class TlsAgent extends https.Agent {
   readonly #config: ClusterConfig;
   readonly #addresses: ServerAddresses | undefined;
-  /** Certificates are parsed once for all connections, which may be many at once. */
+  /**
+   * The parsed certificates. They are parsed once, because many connections may open at the same
+   * time.
+   */
   #context: SecureContext | undefined;
 
   constructor(
@@ -55,7 +69,7 @@ class TlsAgent extends https.Agent {
     this.#addresses = addresses;
   }
 
-  /** `options` are those of `send`. */
+  /** `options` are those that `send` gives to the request. */
   override createConnection(
     options: ClientRequestArgs & { readonly abort?: AbortSignal },
     callback?: (error: Error | null, stream: Duplex) => void,
@@ -86,7 +100,7 @@ class TlsAgent extends https.Agent {
     try {
       this.#context ??= createSecureContext(this.options);
       const secureContext = this.#context;
-      // In `options` TLS finds the configured name, with which it compares the certificate.
+      // TLS takes the configured server name from `options`, and compares the certificate with it.
       const socket = super.createConnection({
         ...options,
         socket: wire,
@@ -96,7 +110,8 @@ class TlsAgent extends https.Agent {
       if (socket && address) this.#judge(address, wire, socket);
       return socket;
     } catch (error) {
-      // A key that does not fit its certificate: nobody else would close the connection, or hear of its error.
+      // The key does not match its certificate. Nothing else would close the connection or handle
+      // its error.
       wire.destroy();
       throw error;
     }
@@ -116,7 +131,7 @@ class TlsAgent extends https.Agent {
   }
 }
 
-/** Without `addresses`, the server of `config` is the only one. */
+/** Returns a transport. Without `addresses`, it uses only the server of `config`. */
 export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) {
   const base = new URL(config.server);
   const isSecure = base.protocol === 'https:';
@@ -145,7 +160,10 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
     return follow(outgoing, request, isSecure ? 'secureConnect' : 'connect');
   };
   return {
-    /** Resolves with the response's head; the caller reads or destroys the body. Rejects with a TransportError. */
+    /**
+     * Resolves with the head of the response. The caller must read or destroy the body. It rejects
+     * with a TransportError.
+     */
     async open(request: WireRequest): Promise<IncomingMessage> {
       const failures: unknown[] = [];
       for (;;) {
@@ -176,7 +194,7 @@ function isSameMaterial(known: TlsMaterial, { ca, cert, key }: TlsMaterial): boo
   return known.ca === ca && known.cert === cert && known.key === key;
 }
 
-/** Lets running requests end on their connections, but none follow them. */
+/** Lets running requests finish on their connections, but starts no new ones there. */
 function retire(agent: Agent): void {
   agent.maxFreeSockets = 0;
   for (const sockets of Object.values(agent.freeSockets))
@@ -189,7 +207,8 @@ function bodyLength(body: string | undefined): OutgoingHttpHeaders {
 
 const CONNECTIONS = {
   keepAlive: true,
-  // Two names for one thing: the first holds from the connection's start, the second whenever it was idle.
+  // Node.js has two names for this option: the first works from the start of a connection, the
+  // second each time it was idle.
   keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
   keepAliveMsecs: TCP_KEEP_ALIVE_MS,
   maxFreeSockets: MAX_IDLE_SOCKETS,
@@ -206,7 +225,7 @@ function tlsOptions(
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
     ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
     rejectUnauthorized: insecureSkipTlsVerify !== true,
-    // HTTP/2 is never offered: requests hung when the server sent GOAWAY.
+    // HTTP/2 is never offered, because requests hung when the server sent GOAWAY.
     ALPNProtocols: ['http/1.1'],
   };
 }
@@ -216,13 +235,15 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     const listening = onAbort(request.abort, () => {
       const { socket } = outgoing;
-      // Resets the connection: an orderly close could still deliver a write that its sender gave up long ago.
+      // The connection is reset, because an orderly close could still deliver a write that its
+      // sender has given up.
       if (request.method !== 'GET' && sent && socket)
         (wires.get(socket) ?? socket).resetAndDestroy();
       outgoing.destroy(request.abort.reason instanceof Error ? request.abort.reason : undefined);
     });
     outgoing.once('response', resolve);
-    // Stays for the life of the request: a socket may break after the response has begun, which its reader sees too.
+    // The listener stays for the whole request, because the socket may fail after the response has
+    // begun. The reader of the response gets that error, too.
     outgoing.on('error', reject);
     outgoing.once('close', () => listening[Symbol.dispose]());
   });
@@ -236,9 +257,12 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
   outgoing.end(request.body);
   return {
     response,
-    /** The server had closed an idle connection at the moment it was used again: a read may simply be sent once more. */
+    /**
+     * Returns true if the server may have closed an idle connection just before this read used it.
+     * A read can simply be sent again.
+     */
     wasStale: () => request.method === 'GET' && outgoing.reusedSocket,
-    /** The request may have left this machine. */
+    /** Returns true if the request may have left this machine. */
     wasSent: () => sent,
   };
 }

@@ -1,4 +1,4 @@
-/** A local copy of one collection that a watch keeps up to date, as in client-go. */
+/** Keeps a local copy of one collection up to date with a watch, like an informer of client-go. */
 import { type Clock, sleep } from '../../util/clock.ts';
 import { DEFAULT_TOOLS, type Tools } from '../../util/tools.ts';
 import { untilAborted } from '../../util/waits.ts';
@@ -9,27 +9,41 @@ import { reflect } from './reflector.ts';
 import { createStore, type Handler } from './store.ts';
 
 export interface InformerOptions<T extends KubeObject> extends Selection, Partial<Tools> {
-  /** `streamed` by default: one request instead of two; `paged` is sooner there. */
+  /**
+   * The way of the first list. `streamed`, the default, needs one request instead of two. `paged`
+   * is ready sooner.
+   */
   readonly firstList?: 'streamed' | 'paged';
-  /** Makes objects smaller before they are stored; `metadata.managedFields` is always dropped. */
+  /** Makes objects smaller before they are stored. `metadata.managedFields` is always dropped. */
   readonly transform?: ((object: T) => T) | undefined;
 }
 
-/** Returns the stored objects themselves: never change them. */
+/**
+ * A local copy of one collection. It returns the stored objects themselves, which callers must
+ * never change.
+ */
 export interface Informer<T extends KubeObject = KubeObject> {
   readonly resource: Resource<T>;
   get(name: string, namespace?: string): T | undefined;
   list(): readonly T[];
-  /** Replays the stored objects as `added`; the returned function removes the handler. Errors of a handler are logged. */
+  /**
+   * Calls the handler with each stored object as `added`, then with each change. The returned
+   * function removes the handler. Errors that it throws are logged.
+   */
   addHandler(handler: Handler<T>): () => void;
   synced(): boolean;
+  /** Resolves when the first list is stored. It rejects when `abort` fires before. */
   whenSynced(abort?: AbortSignal): Promise<void>;
-  /** The copy holds everything up to this version; undefined before the first list. Compare with compareResourceVersions. */
+  /**
+   * Returns the version up to which the copy is complete. Undefined before the first list. Compare
+   * it with compareResourceVersions.
+   */
   resourceVersion(): string | undefined;
-  /** Follows the collection until `abort`; never rejects. Call once. */
+  /** Follows the collection until `abort`, and never rejects. It must be called once. */
   run(abort: AbortSignal): Promise<void>;
 }
 
+/** Returns an informer, which sends no request before `run`. */
 export function createInformer<T extends KubeObject>(
   client: KubeClient,
   resource: Resource<T>,
@@ -53,7 +67,11 @@ export function createInformer<T extends KubeObject>(
   };
 }
 
-/** Reads nothing, and looks empty, until `isDue`, which is asked every `everyMs` milliseconds. Nobody waits for it after the first answer. */
+/**
+ * Returns an informer that is empty and sends no request until `isDue` returns true. It calls
+ * `isDue` every `everyMs` milliseconds. If the first result is false, the informer counts as
+ * synced.
+ */
 export function lateInformer<T extends KubeObject>(
   informer: Informer<T>,
   {

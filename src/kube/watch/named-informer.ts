@@ -1,4 +1,7 @@
-/** A local copy of single objects, each with a watch of its own: RBAC can name them, which it cannot for a collection. */
+/**
+ * Keeps a local copy of single objects, each with its own watch. RBAC can allow single names for a
+ * watch, but not for a list of a whole collection.
+ */
 import { sleep } from '../../util/clock.ts';
 import { DEFAULT_TOOLS } from '../../util/tools.ts';
 import { aborted } from '../../util/waits.ts';
@@ -9,14 +12,18 @@ import { createStore } from './store.ts';
 
 export interface NamedInformerOptions<T extends KubeObject, O extends KubeObject>
   extends Omit<InformerOptions<T>, 'fieldSelector' | 'labelSelector'> {
-  /** Its objects name those to follow. */
+  /** The informer of the objects that name the objects to follow. */
   readonly owners: Informer<O>;
   readonly namesIn: (owner: O) => readonly string[];
 }
 
-/** Milliseconds for each object: no right to one must not stop the others. */
+/**
+ * Milliseconds that the first read of one object may take. If we have no right to read one object,
+ * the others must not wait.
+ */
 const READ_WITHIN_MS = 5_000;
 
+/** Returns an informer of the objects that the `owners` name at the moment. */
 export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
   client: KubeClient,
   resource: Resource<T>,
@@ -43,7 +50,7 @@ export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
     const tried = Promise.race([informer.whenSynced(until), sleep(clock, READ_WITHIN_MS, until)]);
     return {
       ended: informer.run(until),
-      /** Settles once the object was read, found missing, or not readable in time. */
+      /** Settles when the object was read, or was found missing, or could not be read in time. */
       tried: tried.catch(() => undefined),
       stop(): void {
         ending.abort();
@@ -75,7 +82,8 @@ export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
       await Promise.all([...members.values()].map(async ({ tried }) => await tried));
       isSynced = true;
     },
-    // Each member has its own; nobody writes what is followed here.
+    // There is no common version, because each member has its own. Nothing compares it, because
+    // Refit does not write these objects.
     resourceVersion: () => undefined,
     run: async (abort) => {
       running = abort;

@@ -1,4 +1,7 @@
-/** Follows one collection, as in client-go: first the complete list, then every change, with retries after failures. */
+/**
+ * Follows one collection like a reflector of client-go: it reads the complete list, then every
+ * change, and retries after failures.
+ */
 import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Tools } from '../../util/tools.ts';
@@ -8,21 +11,35 @@ import * as status from '../status-error.ts';
 import { retryPace } from './retry-pace.ts';
 import type { Store } from './store.ts';
 
-/** Annotation of the bookmark that ends a streamed list. */
+/** The annotation of the bookmark that ends a streamed list. */
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
-/** Seconds after which the server ends a watch, so that load spreads over its replicas again. */
+/**
+ * Seconds after which the server ends a watch, so that the load spreads over its replicas again.
+ */
 const WATCH_SECONDS = { least: 300, most: 600 };
-/** Milliseconds: a watch that ends sooner without an event counts as failed, or a bad proxy would make us spin. */
+/**
+ * Milliseconds. A watch that ends sooner without an event counts as failed, so that a broken proxy
+ * does not cause an endless fast loop.
+ */
 const SHORTEST_WATCH_MS = 1_000;
 
 export interface ReflectorOptions<T extends KubeObject> extends Selection, Tools {
-  /** `streamed` is one request, from the server's cache; it is held back until the next mark of progress, up to 0.1 s. */
+  /**
+   * The way of the first list. `streamed` is one request, which the server answers from its cache
+   * at its next progress mark, up to 0.1 s later.
+   */
   readonly firstList: 'streamed' | 'paged';
-  /** Makes objects smaller as they arrive: thousands of complete ones may not fit into memory. */
+  /**
+   * Makes objects smaller as they arrive, because thousands of complete objects may not fit into
+   * memory.
+   */
   readonly transform: (object: T) => T;
 }
 
-/** Follows until `abort`, and never rejects. `sink` gets what is found, in the server's order. */
+/**
+ * Follows the collection until `abort`, and never rejects. `sink` gets all objects and changes in
+ * the order of the server.
+ */
 export async function reflect<T extends KubeObject>(
   client: KubeClient,
   resource: Resource<T>,
@@ -35,7 +52,7 @@ export async function reflect<T extends KubeObject>(
   const selection = { namespace, labelSelector, fieldSelector, abort };
   const pace = retryPace(clock, random);
   let isPaged = firstList === 'paged';
-  /** Where the next watch starts; undefined when the whole list must be read. */
+  /** The version at which the next watch starts. Undefined if the whole list must be read. */
   let resourceVersion: string | undefined;
   const advance = ({ metadata }: { metadata: { resourceVersion?: string } }): string => {
     resourceVersion = metadata.resourceVersion ?? '';
@@ -46,7 +63,10 @@ export async function reflect<T extends KubeObject>(
     const found = await client.listAll(resource, { ...selection, transform });
     sink.replace(found.items, advance(found));
   };
-  /** Without a version also lists: the server sends the objects, a marked bookmark, and then the changes. */
+  /**
+   * Watches from `resourceVersion`. If it is undefined, the server first sends all objects and a
+   * marked bookmark.
+   */
   const watch = async (): Promise<void> => {
     let found = resourceVersion === undefined ? new Map<string, T>() : undefined;
     const query = {
@@ -56,7 +76,8 @@ export async function reflect<T extends KubeObject>(
       timeoutSeconds: watchSeconds(random),
     };
     for await (const event of client.watch(resource, query)) {
-      // The server reports problems inside a stream as an event, above all an expired version.
+      // The server reports problems inside a stream as an event. The most frequent one is an
+      // expired version.
       if (event.type === 'ERROR') throw new status.StatusError(event.object);
       const { type, object } = event;
       if (!found) {
@@ -68,7 +89,7 @@ export async function reflect<T extends KubeObject>(
         sink.replace([...found.values()], advance(object));
         found = undefined;
       } else {
-        // Only a server that does not know the parameter sends an ordinary bookmark first.
+        // A server sends an ordinary bookmark first only if it does not know the parameter.
         isPaged = true;
         return;
       }
@@ -102,13 +123,16 @@ function isInitialEnd({ metadata }: Pick<KubeObject, 'metadata'>): boolean {
   return metadata.annotations?.[INITIAL_EVENTS_END] === 'true';
 }
 
-/** Returns a number of seconds by chance, so that watches do not all end at once. */
+/** Returns a random number of seconds, so that watches do not all end at the same time. */
 function watchSeconds(random: () => number): number {
   const { least, most } = WATCH_SECONDS;
   return Math.round(least + random() * (most - least));
 }
 
-/** True for an answer of a server that may not know streamed lists: servers without the feature answer Invalid, older proxies and aggregated servers BadRequest. */
+/**
+ * Returns true if the answer may mean that the server does not support streamed lists. Servers
+ * without the feature answer Invalid. Older proxies and aggregated servers answer BadRequest.
+ */
 function mayLackStreaming(thrown: unknown): boolean {
   return status.isInvalid(thrown) || (thrown instanceof status.StatusError && thrown.code === 400);
 }

@@ -1,34 +1,55 @@
-/** Says how long to wait after a failed list or watch, and when the remembered version may be the cause. */
+/**
+ * Computes how long to wait after a failed list or watch, and whether the remembered version may be
+ * the cause.
+ */
 import { backoffDelay, type Clock } from '../../util/clock.ts';
 import * as status from '../status-error.ts';
 
-/** Milliseconds. A server that is away may be back at any moment; a denial repeats. */
+/**
+ * Milliseconds. A server that is away may be back at any moment, but a denial is likely to repeat.
+ */
 const RETRY = { base: 200, cap: 2_000, denialCap: 30_000 };
-/** Milliseconds since a failure without a verdict: a server that has just started denies what its roles allow. */
+/**
+ * Milliseconds after the last failure of the server itself. In this time its denials do not count,
+ * because a server that has just started denies what its roles allow.
+ */
 const STARTING_MS = 15_000;
-/** After this many failures in a row the remembered version may be the cause, and the list is read again. */
+/**
+ * The number of failures in a row after which the list is read again, because the remembered
+ * version may be the cause.
+ */
 const FAILURES_BEFORE_RELIST = 5;
-/** Milliseconds without even a bookmark, which comes each minute: a server restored from a backup sends nothing before it reaches our version. */
+/**
+ * Milliseconds without any data, not even the bookmark that comes each minute. A server that was
+ * restored from a backup sends nothing until it reaches our version.
+ */
 const SILENT_MS = 150_000;
 
-/** Counts failures in a row: the more of them, the longer the pause. */
+/** Returns a counter of failures in a row. The pause grows with their number. */
 export function retryPace(clock: Clock, random: () => number) {
   let failures = 0;
   let heardAt = clock.monotonic();
-  /** When the server last gave no answer, or one that says that it cannot. */
+  /** The time of the last failure of the server itself: no answer, or an error of 500 or more. */
   let awayAt = Number.NEGATIVE_INFINITY;
   let wasAway = false;
   return {
-    /** Says that the server sent something. */
+    /** Must be called when the server sent something. */
     succeeded(): void {
       failures = 0;
       heardAt = clock.monotonic();
     },
-    /** True if the remembered version may be the cause. A server that keeps answering with failures may object to the version; one that was away may have gone back in time. */
+    /**
+     * Returns true if the remembered version may be the cause. A server that keeps answering with
+     * failures may reject the version. A server that was away may have been restored from an older
+     * state.
+     */
     isSuspect: (thrown: unknown) =>
       clock.monotonic() - heardAt >= SILENT_MS ||
       (failures + 1 >= FAILURES_BEFORE_RELIST && !(thrown instanceof status.TransportError)),
-    /** Returns the milliseconds until the next attempt, and whether the failure is routine. The pauses begin short again when a server answers again. */
+    /**
+     * Records a failure. Returns the milliseconds until the next attempt, and whether the failure
+     * is routine. When a server answers again after an outage, the pauses start short again.
+     */
     failed(thrown: unknown) {
       const now = clock.monotonic();
       const isAway = !(thrown instanceof status.StatusError) || thrown.code >= 500;
@@ -42,7 +63,7 @@ export function retryPace(clock: Clock, random: () => number) {
       const backoffMs = backoffDelay(failures, { base: RETRY.base, cap, random });
       failures++;
       const pauseMs = Math.max(asked, backoffMs);
-      // Broken streams are routine; only repeated failures are worth a warning.
+      // Broken streams are routine. Only repeated failures are worth a warning.
       return { pauseMs, isRoutine: failures <= 2 && !isDenied };
     },
   };

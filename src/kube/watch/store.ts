@@ -1,14 +1,17 @@
-/** The objects of an informer, and the handlers that hear of every change. */
+/** Stores the objects of an informer, and calls handlers for every change. */
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
 import { untilAborted } from '../../util/waits.ts';
 import { type KubeObject, keyAt, keyOf } from '../resources.ts';
 
-/** In the server's order. For each uid: added, then updates, then deleted; another uid under a name is another object. */
+/**
+ * Is called in the order of the server. An object with one uid is added, then updated, then
+ * deleted. An object with the same name and another uid is another object.
+ */
 export interface Handler<T extends KubeObject> {
   added?(object: T): void;
   updated?(object: T, previous: T): void;
-  /** `object` is the last known state, which may be older than the deleted one. */
+  /** `object` is the last known state, which may be older than the state that was deleted. */
   deleted?(object: T): void;
 }
 
@@ -22,7 +25,7 @@ export function createStore<T extends KubeObject>(log: Logger) {
   const synced = Promise.withResolvers<void>();
   let version: string | undefined;
   let list: readonly T[] | undefined;
-  /** A handler that throws must not end the watch, nor keep other handlers from hearing of the change. */
+  /** A handler that throws must not end the watch, and the other handlers must get the change. */
   const notify = (handler: Handler<T>, change: Change<T>): void => {
     try {
       change(handler);
@@ -52,7 +55,7 @@ export function createStore<T extends KubeObject>(log: Logger) {
     objects.set(key, object);
     notifyAll((handler) => handler.added?.(object));
   };
-  /** Nothing older than `resourceVersion` follows. */
+  /** Records that no change older than `resourceVersion` will follow. */
   const advance = (resourceVersion: string): void => {
     version = resourceVersion;
     synced.resolve();
@@ -61,7 +64,7 @@ export function createStore<T extends KubeObject>(log: Logger) {
     advance,
     resourceVersion: () => version,
     get: (name: string, namespace?: string) => objects.get(keyAt(name, namespace)),
-    /** The same array until something changes: what depends on all objects is computed once for it. */
+    /** Returns the same array until something changes, so that callers can cache results for it. */
     list: (): readonly T[] => {
       list ??= [...objects.values()];
       return list;
@@ -72,7 +75,10 @@ export function createStore<T extends KubeObject>(log: Logger) {
       return () => handlers.delete(handler);
     },
     whenSynced: async (abort?: AbortSignal) => await untilAborted(synced.promise, abort),
-    /** Everything at `resourceVersion`: objects that are not in it are gone. */
+    /**
+     * Replaces everything with the state at `resourceVersion`. Objects that are not in `items` are
+     * deleted.
+     */
     replace(items: readonly T[], resourceVersion: string): void {
       const present = new Set(items.map(keyOf));
       for (const [key, object] of objects) if (!present.has(key)) remove(key, object);
