@@ -1,4 +1,4 @@
-/** Proves when a controller process works without UpgradePolicies. */
+/** Tests when a controller process works without UpgradePolicies. */
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { refusal } from '../../test/support/builders/memory-api.ts';
@@ -15,7 +15,7 @@ import { prepareControllerProcess } from './controller-process.ts';
 
 const CONFIG = { server: 'https://127.0.0.1:6443', user: {}, namespace: '', files: [] } as const;
 
-/** What the process asked for, and what it warned of. */
+/** Returns what the process requested, and its warnings. */
 async function prepared(
   isRefused: (kind: string, asked: number) => boolean,
 ): Promise<{ asked: string[]; warnings: string[] }> {

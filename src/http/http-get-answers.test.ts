@@ -1,4 +1,7 @@
-/** Redirects, secrets, refusals and stalls of one GET, over plain http and by a clock that the test moves. */
+/**
+ * Tests redirects, secrets, refusals and stalls of one GET, over plain http and with a clock that
+ * the test moves.
+ */
 import { once } from 'node:events';
 import {
   createServer,

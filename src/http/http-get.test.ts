@@ -1,4 +1,7 @@
-/** The proof of which download servers are believed, by which way, and to whom their credentials are told. */
+/**
+ * Tests which download servers are trusted, directly and through a proxy, and which of them get
+ * credentials.
+ */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -9,7 +12,7 @@ import { type Get, httpGet } from './http-get.ts';
 const MODULE = new URL('./http-get.ts', import.meta.url).href;
 const NEVER = new AbortController().signal;
 
-/** What a process says that asks for it, and finds nothing but this authority on its host. */
+/** Returns the output of a process that sends the request on a host with only this authority. */
 async function askAs(
   { trust }: HttpsMirror,
   request: Omit<Get, 'headers' | 'environment'>,

@@ -1,4 +1,4 @@
-/** Tests through which proxy a download goes, by the cases in which Go's client has a rule of its own. */
+/** Tests which proxy a download uses, in the cases for which Go's client has special rules. */
 import { expect, test } from 'vitest';
 import { type Environment, proxyFor } from './proxy-choice.ts';
 

@@ -1,4 +1,7 @@
-/** Tests the way through a proxy: plain and in a tunnel, refused, without an answer, and cleaned up. */
+/**
+ * Tests requests through a proxy: plain and in a tunnel, refused, without an answer, and the
+ * clean-up.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -52,7 +55,7 @@ test('without credentials in the URLs none are sent', async () => {
 test('a tunnel that is refused is closed, also where the proxy would keep it open', async () => {
   const closed = Promise.withResolvers<void>();
   const listener = createServer().on('connect', (_request, socket) => {
-    // The other side ended: this one stays half open.
+    // The other side ended its half of the connection. This half stays open.
     socket.once('error', () => undefined).once('end', () => closed.resolve(void socket.end()));
     socket.write('HTTP/1.1 407 Who are you\r\n\r\n');
     socket.resume();

@@ -1,4 +1,7 @@
-/** Proves that roles name a host as text, whatever YAML makes of its name. */
+/**
+ * Tests that roles contain the name of a host as text, even if YAML would read it as something
+ * else.
+ */
 import { expect, test } from 'vitest';
 import { controlNodeRoles, objectsIn } from './manifests.ts';
 

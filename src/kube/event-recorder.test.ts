@@ -1,4 +1,7 @@
-/** Shows that repeated events are counted, that writing them is slow on purpose, and that it never disturbs anybody. */
+/**
+ * Tests that repeated Events are counted, that they are written slowly on purpose, and that a
+ * failure disturbs nothing else.
+ */
 import { expect, test, vi } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { silentLogger } from '../util/log.ts';
@@ -22,7 +25,10 @@ interface Rig {
   readonly warn: ReturnType<typeof vi.fn>;
 }
 
-/** `fail` gives the error for each request, in order; undefined lets it pass. */
+/**
+ * Returns a recorder. `fail` returns the error for each request, in order. Undefined lets the
+ * request pass.
+ */
 function rig(fail: (Error | undefined)[] = []): Rig {
   const created: Event[] = [];
   const patched: Rig['patched'] = [];

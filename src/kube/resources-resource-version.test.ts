@@ -1,4 +1,4 @@
-/** Shows the order of resourceVersions. */
+/** Tests the order of resourceVersions. */
 import { expect, test } from 'vitest';
 import { compareResourceVersions } from './resources.ts';
 

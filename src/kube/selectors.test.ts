@@ -1,4 +1,7 @@
-/** The proof that selectors mean what they mean to an API server, and that whatever it would refuse is refused. */
+/**
+ * Tests that selectors mean the same as on an API server, and that a selector which it would refuse
+ * is refused.
+ */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../test/support/builders/nodes.ts';

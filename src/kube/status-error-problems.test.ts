@@ -1,4 +1,4 @@
-/** Shows the one line a person reads when the API server cannot be used. */
+/** Tests the one-line errors that users read when the API server cannot be used. */
 import { expect, test } from 'vitest';
 import { RefitError } from '../util/errors.ts';
 import type { Status } from './resources.ts';

@@ -1,4 +1,7 @@
-/** Proves that a Node loses its bulk in memory, and nothing else, before the next page is read. */
+/**
+ * Tests that the large parts of a Node, and nothing else, are removed in memory before the next
+ * page is read.
+ */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../test/support/builders/nodes.ts';
 import type { ListAllOptions } from './client.ts';

@@ -1,4 +1,7 @@
-/** Shows what a person reads who may not list a kind: the request for one name is not to be seen in it. */
+/**
+ * Tests the error for a user who may not list a kind. It must not show that the request was for one
+ * name.
+ */
 import { expect, test } from 'vitest';
 import { cattlePlans } from '../api/kinds.ts';
 import type { KubeClient } from './client.ts';
@@ -7,7 +10,7 @@ import { tryList } from './try-list.ts';
 
 const REST = 'User "viewer" cannot list resource "plans" in API group "upgrade.cattle.io"';
 
-/** An API server that refuses, and says it as Kubernetes does. */
+/** Returns an API server that refuses requests with the messages of Kubernetes. */
 function refusing(): KubeClient {
   const list = async (_resource: unknown, { fieldSelector = '' }): Promise<never> => {
     const name = fieldSelector.replace('metadata.name=', '');

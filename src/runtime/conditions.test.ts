@@ -1,4 +1,4 @@
-/** Shows when a condition changes, and when its time does. */
+/** Tests when a condition changes, and when its time changes. */
 import { expect, test } from 'vitest';
 import type { Condition } from '../kube/resources.ts';
 import { withCondition } from './conditions.ts';

@@ -1,4 +1,4 @@
-/** Shows which keys a change puts into the queue. */
+/** Tests which keys a change adds to the queue. */
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../kube/resources.ts';
 import type { Informer } from '../kube/watch/informer.ts';

@@ -1,4 +1,7 @@
-/** Shows what becomes of a key: success, waiting, retry, giving up; and how a controller stops. */
+/**
+ * Tests what happens to a key after success, a requeue, an error and a timeout, and how a
+ * controller stops.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import {

@@ -1,4 +1,4 @@
-/** Shows what the cluster hears from a process about its health, over a real socket. */
+/** Tests what the kubelet and Prometheus learn about a process, over a real socket. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';

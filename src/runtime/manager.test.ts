@@ -1,4 +1,7 @@
-/** Shows the order in which a process starts and stops, with leadership that comes and goes. */
+/**
+ * Tests the order in which a process starts and stops its parts, with leadership that is won and
+ * lost.
+ */
 import { expect, test } from 'vitest';
 import { FakeClock, settle } from '../../test/support/clock/fake-clock.ts';
 import { type Election, NOT_RELEASED } from '../kube/election/election.ts';

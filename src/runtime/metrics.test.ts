@@ -1,4 +1,4 @@
-/** Proves that plans are exposed as they are now, and not once they are gone. */
+/** Tests that the current plans are exposed, and deleted ones are not. */
 import { expect, test } from 'vitest';
 import { createMetrics, type Metrics } from './metrics.ts';
 
@@ -52,7 +52,7 @@ test('measures of workload clusters stand beside those of the process, until the
     green,
   ];
   expect(await linesOf(metrics)).toEqual(both);
-  // Each metric once, as the format demands.
+  // The format requires that each metric appears once.
   const headers = (await metrics.expose()).body.match(/^# .*/gm) ?? [];
   expect(new Set(headers).size).toBe(headers.length);
   expect(headers).toEqual(alone);

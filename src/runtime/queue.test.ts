@@ -1,4 +1,4 @@
-/** Shows when a key comes out of the queue: once, in its turn, and never while it is at work. */
+/** Tests when a worker gets a key: once, in order, and never while another worker has it. */
 import { array, assert, asyncProperty, constantFrom, nat, record } from 'fast-check';
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
@@ -11,7 +11,7 @@ function rig(): {
 } {
   const clock = new FakeClock();
   const queue = new WorkQueue({ clock, random: () => 1 });
-  /** Everything that is due now, each key done at once. */
+  /** Returns all keys that are due now, and calls `done` for each at once. */
   const ready = async (): Promise<string[]> => {
     const keys: string[] = [];
     while (queue.depth() > 0) {

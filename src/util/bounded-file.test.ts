@@ -1,4 +1,4 @@
-/** Shows where reading a file ends. */
+/** Tests that reading a file ends at the limit. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The proof of waiting times between retries: growing, bounded, spread out, and never none. */
+/** Tests that the delays between retries grow up to a bound, are spread out, and are never zero. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { backoffDelay } from './clock.ts';

@@ -1,4 +1,4 @@
-/** Shows the rate that a bucket grants, and that its reserve is bounded. */
+/** Tests the rate that a token bucket grants, and that its reserve is bounded. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { createTokenBucket } from './clock.ts';

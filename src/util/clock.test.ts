@@ -1,4 +1,7 @@
-/** Tests the clock: timers that can be cancelled, sleep that ends with its AbortSignal, and how times are written. */
+/**
+ * Tests the clock: timers that can be cancelled, a sleep that ends with its AbortSignal, and the
+ * text form of times.
+ */
 import { assert, integer, property } from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FakeClock, settle } from '../../test/support/clock/fake-clock.ts';

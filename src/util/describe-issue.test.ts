@@ -1,4 +1,4 @@
-/** Shows how wrong input is told: the field, what was found, and what would be right. */
+/** Tests how wrong input is described: the field, what was found, and what would be right. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { describeIssues } from './describe-issue.ts';

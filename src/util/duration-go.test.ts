@@ -1,4 +1,4 @@
-/** The table of durations as Go writes them. */
+/** A table of durations as Go writes them. */
 import { expect, test } from 'vitest';
 import { formatGoDuration, parseGoDuration } from './duration.ts';
 

@@ -1,4 +1,4 @@
-/** Shows which lengths of time are understood, and how they are told. */
+/** Tests which durations are understood, and how they are written. */
 import { expect, test } from 'vitest';
 import { formatDuration, parseDuration } from './duration.ts';
 

@@ -1,4 +1,7 @@
-/** Shows what people are told of a command line that Node's own parser refuses: one sentence, with their words whole. */
+/**
+ * Tests the error for a command line that Node's own parser refuses: one sentence, with the words
+ * of the user unchanged.
+ */
 import { parseArgs } from 'node:util';
 import { expect, test } from 'vitest';
 import { usageError } from './errors.ts';

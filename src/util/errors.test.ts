@@ -1,4 +1,4 @@
-/** The proof that an error reaches a person whole: its code, every cause, on one line. */
+/** Tests that the user sees the whole error on one line: its code and every cause. */
 import { describe, expect, test } from 'vitest';
 import { ERRORS, EXIT, messageOf, RefitError } from './errors.ts';
 

@@ -1,4 +1,4 @@
-/** The proof that JSON values are equal where they mean the same, whatever the order of their members. */
+/** Tests that JSON values with the same meaning are equal, whatever the order of their members. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isRecord, sameJson, stableStringify } from './json.ts';

@@ -1,4 +1,7 @@
-/** Shows that a server outlives connections that it cannot accept, such as for want of files, and that it ends with those it has. */
+/**
+ * Tests that a server survives connections that it cannot accept, for example because too many
+ * files are open, and that it closes the others at its end.
+ */
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer } from 'node:net';

@@ -1,4 +1,4 @@
-/** The proof of log lines: one JSON object each, from the level that was asked for. */
+/** Tests log lines: each is one JSON object, and has at least the configured level. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/support/clock/fake-clock.ts';
 import { jsonLogger, type Logger, type LogLevel, silentLogger, sparingly } from './log.ts';

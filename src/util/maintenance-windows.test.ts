@@ -1,4 +1,7 @@
-/** The proof of windows and blackouts: days on which clocks jump as tables, and all else against minutes counted one by one. */
+/**
+ * Tests windows and blackouts. Days on which clocks change are tables, and the rest is compared
+ * with a count minute by minute.
+ */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -18,7 +21,10 @@ const DAY = 24 * HOUR;
 const at = (text: string): number => Date.parse(text);
 const utc = (ms: number, length = 16): string => new Date(ms).toISOString().slice(0, length);
 
-/** `22:00` for so many hours on those days, every day where none is named. */
+/**
+ * Returns a window that opens at `22:00` for this many hours on these days, or every day if none is
+ * given.
+ */
 function daily(
   start: string,
   hours: number,
@@ -31,7 +37,10 @@ function daily(
 
 const only = (...windows: readonly MaintenanceWindow[]): Timetable => ({ windows, blackouts: [] });
 
-/** As `open until …` or `closed until …`, in UTC, with so many characters of the time: to the minute, or to the second. */
+/**
+ * Returns `open until …` or `closed until …` in UTC. The number of characters of the time selects
+ * minutes or seconds.
+ */
 function said(timetable: Timetable, now: string, length = 16): string {
   const opening = openAt(timetable, at(now));
   return opening.open
@@ -42,7 +51,7 @@ function said(timetable: Timetable, now: string, length = 16): string {
 const NIGHT = only(daily('22:00', 4, 'Europe/Berlin'));
 const SUNDAY = only(daily('02:30', 2, 'Europe/Berlin', [7]));
 
-/** From the beginning of the day to six, a second more, by the clock of New York. */
+/** A window from the beginning of the day to six, and one second longer, in New York. */
 const MORNING = only({
   days: [7],
   startMinute: 0.5,
@@ -50,7 +59,7 @@ const MORNING = only({
   lengthMs: 25 * HOUR,
   timeZone: 'America/New_York',
 });
-/** Six hours at most, also where the clock shows an hour twice. */
+/** A window of at most six hours, also if the clock shows an hour twice. */
 const SHORT = only({ ...daily('00:00', 6, 'America/New_York', [7]), endMinute: 6 * 60 });
 const EVENING = only({ ...daily('22:00', 25, 'America/New_York', [7]), endMinute: 24 * 60 });
 
@@ -241,7 +250,7 @@ test.each([
   ['', false],
 ])('%s is a time zone: %s', (name, expected) => expect(isTimeZone(name)).toBe(expected));
 
-/** Ten days, with a jump of the clock in the ninth. */
+/** Ten days, with a clock change on the ninth. */
 const SPANS = [
   ['Europe/Berlin', '2026-03-21'],
   ['Europe/Berlin', '2026-10-17'],
@@ -260,7 +269,9 @@ interface Minute {
   readonly minute: number;
 }
 
-/** What the clock on the wall shows in each minute, by the time zone data of another part of the runtime. */
+/**
+ * The local time of each minute, computed with the time zone data of another part of the runtime.
+ */
 function wallClock(timeZone: string, from: number): Minute[] {
   const format = new Intl.DateTimeFormat('sv', {
     timeZone,
@@ -283,7 +294,7 @@ const CLOCKS = SPANS.map(([timeZone, day]) => {
   return { timeZone, from, minutes: wallClock(timeZone, from) };
 });
 
-/** For each minute whether a window that opened on a day of the span is open. */
+/** Says for each minute whether a window that opened on a day of the span is open. */
 function truth(
   minutes: readonly Minute[],
   { days, startMinute, lengthMs }: MaintenanceWindow,
@@ -302,7 +313,7 @@ function truth(
 const windowsIn = (timeZone: string): fc.Arbitrary<MaintenanceWindow> =>
   fc.record({
     days: fc.uniqueArray(fc.integer({ min: 1, max: 7 }), { maxLength: 7 }),
-    // Mostly in the hours in which clocks jump.
+    // Most of the times are in the hours in which clocks change.
     startMinute: fc.oneof(fc.integer({ min: 0, max: 240 }), fc.integer({ min: 0, max: 1439 })),
     lengthMs: fc.integer({ min: 1, max: 48 * 60 }).map((minutes) => minutes * MINUTE),
     timeZone: fc.constant(timeZone),
@@ -359,7 +370,7 @@ describe('minute by minute', () => {
           const start = nextStart({ windows, blackouts }, from + look * MINUTE, durationMs);
           const first = minutes.findIndex((_, index) => index >= look && fits(index));
           if (first >= 0) expect(start).toBe(from + first * MINUTE);
-          // What begins in the span may end after it.
+          // A window that opens in the span may end after it.
           else if (start !== undefined)
             expect(start + durationMs).toBeGreaterThan(from + SPAN_MINUTES * MINUTE);
         }
@@ -384,7 +395,7 @@ function truthOf(
   });
 }
 
-/** For each minute the one in which it closes; itself where it is closed. */
+/** Maps each minute to the one in which the window closes, or to itself if no window is open. */
 function closings(open: readonly boolean[]): number[] {
   const closes = open.map((_, index) => index);
   for (let index = open.length - 1; index >= 0; index--)

@@ -1,4 +1,4 @@
-/** Proves that what was computed from an object is computed once, and for each object on its own. */
+/** Tests that a value is computed once for each object, and separately for different objects. */
 import { expect, test } from 'vitest';
 import { onceForEach, onceForEachAmong, onceForEachWith } from './memo.ts';
 

@@ -1,4 +1,4 @@
-/** Proves that a key that anybody wrote never finds what an object inherits. */
+/** Tests that a key from untrusted input never finds an inherited member. */
 import { expect, test } from 'vitest';
 import { ownMember } from './own-member.ts';
 

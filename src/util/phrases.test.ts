@@ -1,4 +1,4 @@
-/** Shows how sentences about several names share one line. */
+/** Tests how sentences about several names share one line. */
 import { expect, test } from 'vitest';
 import { listedSentences } from './phrases.ts';
 

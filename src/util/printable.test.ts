@@ -1,4 +1,4 @@
-/** Shows that no text of others can steer a terminal, and that all other text stays as it is. */
+/** Tests that no untrusted text can control a terminal, and that all other text stays unchanged. */
 import { expect, test } from 'vitest';
 import { printable } from './printable.ts';
 

@@ -1,4 +1,4 @@
-/** The proof that versions are in one order: the one people mean, with build suffixes, and never two at once. */
+/** Tests that versions have one order, which is the one that people expect, with build suffixes. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-/** Shows that a semaphore keeps its bound and its order. */
+/** Tests that a semaphore keeps its bound and its order. */
 import { expect, test } from 'vitest';
 import { semaphore } from './waits.ts';
 

@@ -1,4 +1,4 @@
-/** The proof that a failure is passed on, and not before the others have come to their end. */
+/** Tests that a failure is passed on, but not before the other promises have settled. */
 import { expect, test } from 'vitest';
 import { settleAll } from './waits.ts';
 

@@ -1,4 +1,7 @@
-/** Shows that YAML of any shape is read as kubectl reads it, in linear time, or refused in one sentence. */
+/**
+ * Tests that YAML of any shape is read as kubectl reads it, in linear time, or refused in one
+ * sentence.
+ */
 import { expect, test } from 'vitest';
 import { KEYS_OF_KUBECTL, READ_BY_KUBECTL } from '../../test/support/builders/kubectl-yaml.ts';
 import { growthOf } from '../../test/support/growth.ts';
@@ -71,7 +74,7 @@ test('what is written is read again as the same texts, by kubectl too', () => {
 const repeated = (unit: string) => (bytes: number) =>
   unit.repeat(Math.ceil(bytes / Buffer.byteLength(unit)));
 
-/** Each is text of about so many bytes. */
+/** Functions that return a text of about this many bytes. */
 const HOSTILE: Readonly<Record<string, (bytes: number) => string>> = {
   tabs: repeated('\t: \n'),
   'nested pairs': repeated('a: b: '),
@@ -105,7 +108,7 @@ test.each(Object.entries(HOSTILE))('read or refused in linear time: %s', (_name,
       // A refusal is as good as a value.
     }
   };
-  // Eight times the work if it is linear, and sixty-four times if it is quadratic.
+  // Linear work takes eight times as long, and quadratic work sixty-four times.
   expect(growthOf(read, 2 * 1024, 8)).toBeLessThan(28);
 });
 

@@ -1,4 +1,4 @@
-/** Checks that each rule of the upgrade by kubeadm has a remedy, or says that it has none. */
+/** Tests that each rule for an upgrade with kubeadm has a remedy, or says that it has none. */
 import { expect, test } from 'vitest';
 import {
   CURES,

@@ -1,10 +1,10 @@
-/** Which versions a plan may lead through, stage by stage. */
+/** Tests which versions a plan may lead through, stage by stage. */
 import { expect, test } from 'vitest';
 import { judgePlan, type VersionRule, type VersionStage } from './plan-rules.ts';
 
 type Targets = Readonly<Record<string, string | undefined>>;
 
-/** Targets by name, with the version that each has before the plan. */
+/** Returns targets by name, with the version that each has before the plan. */
 function stage(
   role: VersionStage['role'],
   version: string,

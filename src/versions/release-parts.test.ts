@@ -1,4 +1,4 @@
-/** Version texts of one k0s release, part by part. */
+/** Tests the versions that the parts of one k0s release report. */
 import { expect, test } from 'vitest';
 import { kubernetesPartOf, mayBePartOf } from './release-parts.ts';
 

@@ -1,4 +1,7 @@
-/** How often an agent at rest asks its service: on a worker, each answer costs the API server a request. */
+/**
+ * Milliseconds between two questions of an idle agent to its service. On a worker, each answer
+ * costs the API server a request.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -45,7 +48,10 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** The agent's object changes ten times, and after each change the agent says who it is again. */
+/**
+ * Changes the object of the agent ten times. After each change the agent checks again what it
+ * reports about itself.
+ */
 async function changeTenTimes(...flags: string[]): Promise<void> {
   const object = new ChangingNode();
   const patch = vi.fn(async () => await Promise.resolve());

@@ -1,4 +1,4 @@
-/** The proof that there is one run at a time, for the value that stands. */
+/** Tests that one run at a time works, for the current value. */
 import { afterEach, expect, test, vi } from 'vitest';
 import { aborted } from '../../util/waits.ts';
 import { workForValue } from './serve-host.ts';

@@ -1,4 +1,4 @@
-/** Tests what `refit install agent` says of k0s's own agent. */
+/** Tests what `refit install agent` prints about k0s's own agent. */
 import { expect, test } from 'vitest';
 import { ownAgentLines } from './own-agent-lines.ts';
 

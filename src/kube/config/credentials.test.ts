@@ -1,4 +1,7 @@
-/** Shows who we are to the server: tokens and certificates that rotate, plugins, impersonation, and trust. */
+/**
+ * Tests how a request proves its identity to the server: tokens and certificates that rotate,
+ * plugins, impersonation, and trust.
+ */
 import { chmod, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -146,7 +149,7 @@ test('impersonation goes into headers, each value on its own', async () => {
   ]);
 });
 
-/** A plugin that counts its runs, keeps what it was told, and prints `status`. */
+/** Writes a plugin that counts its runs, saves its input, and prints `status`. */
 async function plugin(
   name: string,
   status: string,

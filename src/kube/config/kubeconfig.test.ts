@@ -1,4 +1,6 @@
-/** Shows where the cluster is found, how files merge, and what a person reads when a kubeconfig is wrong. */
+/**
+ * Tests where the cluster is found, how files are merged, and the errors for a wrong kubeconfig.
+ */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Shows what a candidate asks for and when, what it says in the log, and whom it tells. */
+/** Tests which requests a candidate sends and when, what it logs, and which listeners it calls. */
 
 import { expect, test } from 'vitest';
 import { LeaseServer, type Link, leaseClient } from '../../../test/faults/lease-server.ts';
@@ -12,7 +12,7 @@ import { StatusError, TransportError } from '../status-error.ts';
 import { NOT_RELEASED, timesOf } from './election.ts';
 import { guardedClient, leadershipTerm } from './write-guard.ts';
 
-/** Each line as `level msg rest`, where rest is what the line adds. */
+/** Returns a logger that adds each line to `lines` as `level msg rest`. `rest` is the fields of the line. */
 function logInto(lines: string[]): Logger {
   const write = (line: string): void => {
     const {
@@ -30,7 +30,7 @@ function logInto(lines: string[]): Logger {
   return jsonLogger(write, () => 0, 'debug');
 }
 
-/** Counts requests, and keeps their times and options. */
+/** Counts requests, and records their times and options. */
 function counting(clock: FakeClock, next: Link = direct) {
   const asked: { at: number; mutating: boolean; options: RequestOptions }[] = [];
   const link: Link = async (apply, options, mutating) => {
@@ -187,7 +187,7 @@ test('a candidate asks at its own pace, a tenth of the chance later, also while 
   expect(asked.map(({ at }) => at)).toEqual([0, 5_500, 11_000]);
   cut('request');
   await clock.advance(28_000);
-  // Each failing request takes its 5 s.
+  // Each failing request takes its whole 5 s.
   expect(asked.map(({ at }) => at)).toEqual([0, 5_500, 11_000, 16_500, 27_000, 37_500]);
 });
 

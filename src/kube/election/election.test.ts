@@ -1,4 +1,6 @@
-/** Shows what a candidate writes into the lease, when it may, and how it hands over. */
+/**
+ * Tests what a candidate writes into the lease, when it may write, and how it hands the lease over.
+ */
 import { expect, test } from 'vitest';
 import { LeaseServer, type Link, leaseClient } from '../../../test/faults/lease-server.ts';
 import recorded from '../../../test/fixtures/autopilot/objects.json' with { type: 'json' };

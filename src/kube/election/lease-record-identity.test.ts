@@ -1,4 +1,4 @@
-/** Proves that an identity starts with the host name and is a label value. */
+/** Tests that an identity starts with the host name and is a label value. */
 import { expect, test } from 'vitest';
 import { leaderIdentity } from './lease-record.ts';
 

@@ -1,10 +1,13 @@
-/** Proves that a bounded client has no more requests under way than it may, and that watches do not count. */
+/**
+ * Tests that a bounded client has no more concurrent requests than allowed, and that watches do not
+ * count.
+ */
 import { expect, test } from 'vitest';
 import type { KubeClient } from '../client.ts';
 import { type KubeObject, nodes } from '../resources.ts';
 import { boundedClient } from './bounded-client.ts';
 
-/** Answers a get when `answer` is called with its name. */
+/** Answers a get when `answer` is called with the name of its object. */
 function slowClient(): { client: KubeClient; asked: string[]; answer: (name: string) => void } {
   const asked: string[] = [];
   const open = new Map<string, (object: KubeObject) => void>();

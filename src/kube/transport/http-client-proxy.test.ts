@@ -1,4 +1,7 @@
-/** Shows the way to an API server through the proxy of a kubeconfig, and what is said when the proxy does not help. */
+/**
+ * Tests connections to an API server through the proxy of a kubeconfig, and the errors if the proxy
+ * fails.
+ */
 import { expect, onTestFinished, test } from 'vitest';
 import { startHttpsMirror } from '../../../test/agent/https-mirror.ts';
 import {
@@ -11,7 +14,7 @@ import type { KubeClient } from '../client.ts';
 import { nodes } from '../resources.ts';
 import { createClient } from './http-client.ts';
 
-/** An API server that only the proxy knows, as the only one with a certificate for its name. */
+/** An API server that only the proxy can reach, and that alone has a certificate for its name. */
 async function behindProxy(
   traits: Partial<ProxyTraits> = {},
 ): Promise<{ client: KubeClient; proxy: LoopbackProxy }> {

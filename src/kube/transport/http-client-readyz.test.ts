@@ -1,4 +1,6 @@
-/** Shows which server is asked for `/readyz`, and that no other one ever answers for it. */
+/**
+ * Tests which server gets the request for `/readyz`, and that no other server answers in its place.
+ */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

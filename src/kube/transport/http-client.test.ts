@@ -1,4 +1,7 @@
-/** Shows what goes over the wire: paths, queries, bodies, and how answers of all kinds come back. */
+/**
+ * Tests what is sent over the wire: paths, queries, bodies, and how all kinds of answers are
+ * returned.
+ */
 import { access } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
@@ -21,7 +24,7 @@ const OBJECT = { metadata: { name: 'n1', namespace: 'ns' }, future: { kept: true
 const PATH = 'GET /api/v1/nodes/n1';
 const lease = { metadata: { name: 'l', namespace: 'ns', resourceVersion: '5' } };
 
-/** What a promise rejects with. */
+/** Resolves with the reason with which a promise rejects. */
 async function failure(work: Promise<unknown>): Promise<unknown> {
   return await work.then(
     () => new Error('it did not fail'),

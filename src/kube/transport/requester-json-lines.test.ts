@@ -1,4 +1,4 @@
-/** Shows how a watch's bytes become values, wherever the network cuts them. */
+/** Tests how the bytes of a watch become values, wherever the network splits them. */
 
 import { Readable } from 'node:stream';
 import { array, assert, asyncProperty, jsonValue, nat } from 'fast-check';

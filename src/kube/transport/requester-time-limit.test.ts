@@ -1,4 +1,6 @@
-/** Shows what ends a request: time, the caller, or the client; and that nothing is left behind. */
+/**
+ * Tests that time, the caller or the client end a request, and that no timer or listener is left.
+ */
 import { expect, test, vi } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { SkewedClock } from '../../../test/support/clock/skewed-clock.ts';

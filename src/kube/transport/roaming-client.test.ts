@@ -1,4 +1,7 @@
-/** Tests where requests go while API servers come and go, and that only a certificate of the configured name is believed. */
+/**
+ * Tests which server gets requests while API servers come and go, and that only a certificate of
+ * the configured name is trusted.
+ */
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import {
@@ -29,7 +32,10 @@ interface Served {
   readonly script?: Script;
 }
 
-/** Each tells its own number as the name of the Node, and all ports as the endpoints. */
+/**
+ * Starts servers. Each returns its own number as the name of the Node, and all ports as the
+ * endpoints.
+ */
 class Servers {
   readonly all: StubServer[] = [];
 
@@ -60,7 +66,7 @@ class Servers {
     return server;
   }
 
-  /** How often the endpoints were asked for. */
+  /** The number of requests for the endpoints. */
   learned(): number {
     return this.all.flatMap(({ requests }) => requests).filter(({ url }) => url === SLICE).length;
   }
@@ -86,7 +92,7 @@ async function askedOf(client: KubeClient): Promise<string> {
   return (await client.get(nodes, 'n')).metadata.name;
 }
 
-/** A client that knows all servers, and then loses the first. */
+/** Returns a client that knows all servers, and then loses the first. */
 async function bereaved(servers: Servers, more?: Partial<ClusterConfig>): Promise<KubeClient> {
   const [first] = servers.all;
   if (first === undefined) throw new Error('no server');

@@ -1,4 +1,4 @@
-/** Tests which address comes next. */
+/** Tests which address is used next. */
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { type ServerAddress, serverAddresses } from './server-addresses.ts';

@@ -1,4 +1,6 @@
-/** Shows that an informer's view stays right through everything that can happen to a watch. */
+/**
+ * Tests that the copy of an informer stays correct through everything that can happen to a watch.
+ */
 import { expect, onTestFinished, test, vi } from 'vitest';
 import {
   bookmark,
@@ -21,7 +23,9 @@ import { createInformer, type Informer, type InformerOptions } from './informer.
 interface Rig extends ScriptedClient {
   readonly informer: Informer;
   readonly clock: FakeClock;
-  /** `+name/uid`, `~name/uid:version` and `-name/uid`, in order. */
+  /**
+   * The calls of a handler in order, as `+name/uid`, `~name/uid:version` and `-name/uid`.
+   */
   readonly told: string[];
 }
 
@@ -207,7 +211,10 @@ test('a server restored from a backup, which knows only lower versions, is liste
   expect(rig.told).toEqual(['+a/u1', '+b/u2', '-b/u2', '~a/u1:300', '~a/u1:401']);
 });
 
-/** How often the server was asked in a minute in which it answers with these failures. */
+/**
+ * Returns how often the server got a request within a minute in which it answers with these
+ * failures.
+ */
 async function asked(...failures: readonly Error[]): Promise<number> {
   const rig = start({ watches: [[initialEnd(5)], ...failures.map((failure) => [failure])] });
   await rig.clock.advance(60_000);

@@ -1,4 +1,4 @@
-/** Shows that handlers hear of objects that nobody names any more. */
+/** Tests that handlers learn of objects that no owner names any more. */
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { configMaps } from '../resources.ts';
