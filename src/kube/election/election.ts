@@ -1,4 +1,7 @@
-/** Leader election over a Lease: one holder at a time, judged by locally observed time alone. */
+/**
+ * Elects a leader by a Lease. There is one holder at a time, and only locally observed time decides
+ * when a lease expires.
+ */
 import { sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
@@ -7,25 +10,67 @@ import type { Lease } from '../resources.ts';
 import { isVerdict, type StatusError } from '../status-error.ts';
 import { type Claim, renewed, taken, transitionsOf } from './lease-record.ts';
 import { type LeaseIdentity, type ObservedLease, observedLease } from './observed-lease.ts';
-import { type LeadershipTerm, leadershipTerm, type TermTimes } from './write-guard.ts';
+import {
+  type LeadershipTerm,
+  leadershipTerm,
+  type TermListener,
+  type TermTimes,
+  type WriteGuard,
+} from './write-guard.ts';
 
-/** Times are in whole seconds: the Lease has no finer unit. Defaults as in client-go: 15 s, 10 s and 2 s. */
-export interface ElectionOptions
-  extends LeaseIdentity,
-    Partial<Tools & ReturnType<typeof timesOf>> {}
+/**
+ * Times are in whole seconds, because a Lease has no finer unit. The defaults are those of
+ * client-go: 15 s, 10 s and 2 s.
+ */
+export interface ElectionOptions extends LeaseIdentity, Partial<Tools>, Partial<ElectionTimes> {}
 
-/** Ends a candidacy whose work goes on: nobody may lead before the lease expires. */
+export interface ElectionTimes extends TermTimes {
+  /** Milliseconds between two attempts of a leader, and the least between two of a candidate. */
+  readonly retryPeriodMs: number;
+}
+
+/**
+ * The abort reason for a candidacy whose work has not ended. The lease is then not released, and
+ * nobody else can lead before it expires.
+ */
 export const NOT_RELEASED = Symbol('not released');
 
-/** Renewal has two thirds of the lease's duration, and tries five times in that. */
-export function timesOf(leaseDurationMs: number): TermTimes & { readonly retryPeriodMs: number } {
+/**
+ * Returns the times for a lease duration. Renewal may take two thirds of the duration, which leaves
+ * time for five attempts.
+ */
+export function timesOf(leaseDurationMs: number): ElectionTimes {
   const renewDeadlineMs = (leaseDurationMs * 2) / 3;
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs: renewDeadlineMs / 5 };
 }
 
-export type Election = ReturnType<typeof createElection>;
+/** One candidate for a lease. */
+export interface Election extends WriteGuard {
+  /** The name of the lease. */
+  readonly name: string;
+  /** The name of this candidate in the lease. */
+  readonly identity: string;
+  /**
+   * Calls `listener` with each term of ours when it begins, and with undefined when it ends. The
+   * returned function unsubscribes.
+   */
+  readonly onChange: (listener: TermListener) => () => void;
+  /** Returns who held the lease when it was last read. The text is empty if nobody did. */
+  readonly leader: () => string;
+  /**
+   * Returns the last answer of the server if it refuses us the lease, for example because a right or
+   * the namespace is missing. Otherwise it returns undefined.
+   */
+  readonly refusal: () => StatusError | undefined;
+  /**
+   * Tries to become and stay the leader until `abort`. Then it waits for its writes and releases the
+   * lease, unless a write may still arrive or the reason of `abort` is NOT_RELEASED.
+   */
+  run(abort: AbortSignal): Promise<void>;
+}
 
-export function createElection(options: ElectionOptions) {
+/** Returns a candidate, which sends no request before `run`. It throws a RangeError if the times do not fit together. */
+export function createElection(options: ElectionOptions): Election {
   const all = { ...DEFAULT_TOOLS, ...timesOf(15_000), ...options };
   const { name, namespace, identity, clock } = all;
   assertOrdered(all);
@@ -33,7 +78,7 @@ export function createElection(options: ElectionOptions) {
   const lease = observedLease(all);
   const leadership = leadershipTerm(clock, all, log);
   let refusal: StatusError | undefined;
-  /** Reads the lease; ends our leadership when the lease is no longer ours. */
+  /** Reads the lease. It ends our leadership if the lease is no longer ours. */
   const refresh = async (abort?: AbortSignal): Promise<void> => {
     await lease.read(abort);
     if (!lease.exists()) leadership.lost('the lease was deleted');
@@ -59,12 +104,16 @@ export function createElection(options: ElectionOptions) {
       await prolong();
     } catch (error) {
       if (!lease.hasChanged(error)) throw error;
-      // Perhaps only a label changed, or an earlier claim arrived whose answer was lost: read it and try once more.
+      // Perhaps only a label changed, or an earlier claim arrived but its answer was lost. So we
+      // read the lease and try once more.
       await refresh();
       if (leadership.isLeading()) await prolong();
     }
   };
-  /** One attempt to get or keep the lease; resolves with the milliseconds until the next one. */
+  /**
+   * Makes one attempt to get or keep the lease. It resolves with the milliseconds until the next
+   * attempt.
+   */
   const step = async (abort: AbortSignal): Promise<number> => {
     try {
       await (leadership.isLeading() ? renew() : acquire(abort));
@@ -84,11 +133,8 @@ export function createElection(options: ElectionOptions) {
     term: leadership.term,
     beginWrite: leadership.beginWrite,
     onChange: leadership.onChange,
-    /** Who held the lease when it was last read; empty when nobody did. */
     leader: lease.holder,
-    /** The server's last answer if it refuses us the lease: a right or the namespace is missing. */
     refusal: () => refusal,
-    /** Stands for election until `abort`. Then waits for its writes and releases the lease, unless one may still arrive, or by NOT_RELEASED. */
     async run(abort: AbortSignal): Promise<void> {
       while (!abort.aborted) {
         const pauseMs = await step(abort);
@@ -100,22 +146,23 @@ export function createElection(options: ElectionOptions) {
   };
 }
 
-type Times = ReturnType<typeof timesOf>;
-
-function assertOrdered({ retryPeriodMs, renewDeadlineMs, leaseDurationMs }: Times): void {
+function assertOrdered({ retryPeriodMs, renewDeadlineMs, leaseDurationMs }: ElectionTimes): void {
   if (retryPeriodMs < renewDeadlineMs && renewDeadlineMs < leaseDurationMs * 0.9) return;
   throw new RangeError('an election needs retryPeriodMs < renewDeadlineMs < 0.9 * leaseDurationMs');
 }
 
-/** Returns the milliseconds until the next attempt. */
-function pauseOf({ retryPeriodMs, random }: Times & Pick<Tools, 'random'>) {
+/** Returns functions that compute the milliseconds until the next attempt. */
+function pauseOf({ retryPeriodMs, random }: ElectionTimes & Pick<Tools, 'random'>) {
   return {
-    /** A leader asks the sooner the less of its term is left, but never so soon that it floods a failing server. */
+    /**
+     * A leader retries sooner the less time is left in its term, but never so soon that it floods a
+     * failing server.
+     */
     afterFailure(remainingMs: number): number {
       const pauseMs = Math.max(retryPeriodMs / 10, remainingMs / 4);
       return Math.min(retryPeriodMs, pauseMs);
     },
-    /** A candidate waits until the lease may be free; jitter keeps two candidates apart. */
+    /** A candidate waits until the lease may be free. Jitter keeps two candidates apart. */
     ofCandidate(freeInMs: number): number {
       const pauseMs = retryPeriodMs * (1 + random() * 0.2);
       return freeInMs > 0 ? Math.min(pauseMs, freeInMs) : pauseMs;

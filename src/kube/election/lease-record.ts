@@ -1,16 +1,23 @@
-/** Reads and writes an election's fields in its Lease, and names the candidates; everything else on the object stays. */
+/**
+ * Reads and writes the fields of an election in its Lease, and names the candidates. It keeps
+ * everything else on the object.
+ */
 import { microTime } from '../../util/clock.ts';
 import type { Lease } from '../resources.ts';
 
+/** The values that a candidate writes into the lease. */
 export interface Claim {
   readonly identity: string;
-  /** Wall-clock milliseconds, for people and other implementations; no decision uses it. */
+  /** Wall-clock milliseconds, for people and other implementations. No decision uses them. */
   readonly now: number;
   readonly durationSeconds: number;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Returns the lease of a new holder: `leaseTransitions`, the number of the term, grows. A lease without uid is made anew. */
+/**
+ * Returns the lease with a new holder. `leaseTransitions`, which numbers the terms, grows by one. A
+ * lease without uid was deleted, so its metadata start again from `place`.
+ */
 export function taken(lease: Lease | undefined, place: Lease['metadata'], claim: Claim): Lease {
   const anew = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: place };
   const leaseTransitions = lease ? transitionsOf(lease) + 1 : 0;
@@ -18,7 +25,10 @@ export function taken(lease: Lease | undefined, place: Lease['metadata'], claim:
   return withClaim(lease?.metadata.uid === undefined ? anew : lease, claim, times);
 }
 
-/** Held by nobody, as client-go writes it, so that any implementation takes it at once. */
+/**
+ * Returns the lease without a holder, in the form that client-go writes, so that any implementation
+ * can take it at once.
+ */
 export function released(lease: Lease, now: number): Lease {
   const times = { acquireTime: microTime(now), renewTime: microTime(now) };
   return {
@@ -35,7 +45,10 @@ export function transitionsOf(lease: Lease): number {
   return lease.spec?.leaseTransitions ?? 0;
 }
 
-/** Changes with every renewal; labels and other fields that people edit don't count. */
+/**
+ * Returns a text that changes with every renewal, but not with labels and other fields that people
+ * edit.
+ */
 export function renewalOf({ spec }: Lease): string {
   return JSON.stringify([
     spec?.holderIdentity,
@@ -45,12 +58,15 @@ export function renewalOf({ spec }: Lease): string {
   ]);
 }
 
-/** Returns the lease of the same holder: only `renewTime` moves. */
+/** Returns the lease with the same holder and a later `renewTime`. */
 export function renewed(lease: Lease, claim: Claim): Lease {
   return withClaim(lease, claim, {});
 }
 
-/** The fields of `more` have precedence over those of the claim and of the lease. */
+/**
+ * Returns the lease with the fields of the claim. The fields of `more` have precedence over those
+ * of the claim and of the lease.
+ */
 function withClaim(lease: Lease, claim: Claim, more: NonNullable<Lease['spec']>): Lease {
   const { identity, now, durationSeconds, labels } = claim;
   const merged = { ...lease.metadata.labels, ...labels };
@@ -67,10 +83,13 @@ function withClaim(lease: Lease, claim: Claim, more: NonNullable<Lease['spec']>)
   return { ...lease, metadata, spec };
 }
 
-/** Characters of a label value: k0s writes the identity into a label as well. */
+/** The most characters of a label value. k0s writes the identity into a label, too. */
 const MOST = 63;
 
-/** A valid label value. One of `parts` must be new for each start of a process. */
+/**
+ * Returns an identity that is a valid label value. One of `parts` must be new at each start of a
+ * process.
+ */
 export function leaderIdentity(host: string, ...parts: readonly string[]): string {
   const rest = parts.map(clean).join('_');
   const name = clean(host)

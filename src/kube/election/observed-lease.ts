@@ -1,4 +1,4 @@
-/** Reads and writes one Lease, and remembers how long its last renewal has been seen. */
+/** Reads and writes one Lease, and remembers when it first read the last renewal. */
 import type { Clock } from '../../util/clock.ts';
 import type { KubeClient } from '../client.ts';
 import { type Lease, leases } from '../resources.ts';
@@ -6,14 +6,16 @@ import { ifFound, isAlreadyExists, isConflict, isNotFound } from '../status-erro
 import { type Claim, holderOf, released, renewalOf } from './lease-record.ts';
 import type { TermTimes } from './write-guard.ts';
 
-/** Which lease it is, and who stands for election. */
+/** Names the lease and the candidate. */
 export interface LeaseIdentity {
   readonly client: KubeClient;
   readonly namespace: string;
   readonly name: string;
-  /** Must be new for each start of a process: a restarted process is another candidate. */
+  /**
+   * It must be new at each start of a process, because a restarted process is another candidate.
+   */
   readonly identity: string;
-  /** Written with each claim; other labels on the lease stay. */
+  /** Returns labels that each claim writes. Other labels on the lease stay. */
   readonly labels?: (identity: string) => Readonly<Record<string, string>>;
 }
 
@@ -22,30 +24,41 @@ export interface LeaseOptions extends LeaseIdentity, TermTimes {
 }
 
 export interface ObservedLease {
-  /** Returns who held the lease when it was last read; empty if nobody did. */
+  /** Returns who held the lease when it was last read, or an empty text if nobody did. */
   readonly holder: () => string;
   /** Returns the lease if we held it when it was last read, else undefined. */
   readonly ours: () => Lease | undefined;
-  /** True if the lease existed when it was last read. */
+  /** Returns true if the lease existed when it was last read. */
   readonly exists: () => boolean;
-  /** Returns the lease as last read; undefined if it was never found. */
+  /** Returns the lease as it was last read, or undefined if it was never found. */
   readonly last: () => Lease | undefined;
-  /** Returns the milliseconds until we may claim the lease; zero or less when it is free. */
+  /** Returns the milliseconds until we may claim the lease. They are zero or less if it is free. */
   freeInMs(): number;
-  /** True for an error which says that somebody else wrote: that is routine. A lease that cannot be created because its namespace is missing is not. */
+  /**
+   * Returns true for an error that means that somebody else wrote the lease, which is routine. It
+   * returns false if the lease cannot be created because its namespace is missing.
+   */
   readonly hasChanged: (thrown: unknown) => boolean;
+  /** Reads the lease from the server. */
   read(abort?: AbortSignal): Promise<void>;
-  /** Takes no `abort`: an abandoned claim could leave a lease that nobody renews. */
+  /**
+   * Writes the lease that `next` returns. It takes no `abort`, because an abandoned claim could
+   * leave a lease that nobody renews.
+   */
   write(next: (claim: Claim) => Lease): Promise<Lease>;
-  /** Gives the lease up if we hold it. */
+  /** Releases the lease if we hold it. */
   release(): Promise<void>;
 }
 
-/** Starts with a lease that was never read. When it expires follows from when this process first read a renewal: the holder's own clock is ignored. */
+/**
+ * Returns an observer that has not read the lease yet. The lease expires a fixed time after this
+ * process first read its last renewal. The clock of the holder does not matter.
+ */
 export function observedLease(options: LeaseOptions): ObservedLease {
   const { client, namespace, name, identity, labels, clock, leaseDurationMs, renewDeadlineMs } =
     options;
-  // A third of the renewal time, so that one lost answer leaves room for a pause and a second attempt.
+  // A request may take a third of the renewal time, so that after one lost answer there is time for
+  // a pause and a second attempt.
   const limits = { namespace, deadlineMs: renewDeadlineMs / 3 };
   let observed:
     | { readonly lease: Lease; readonly renewal: string; readonly at: number }
@@ -56,7 +69,10 @@ export function observedLease(options: LeaseOptions): ObservedLease {
     observed = { lease, renewal, at };
     return lease;
   };
-  /** The lease was deleted: its holder may not know yet, and the number of transitions must not start again. */
+  /**
+   * Records that the lease was deleted. The rest of it is kept, because its holder may not know
+   * yet, and because the number of transitions must not start again.
+   */
   const forgetUid = (): void => {
     if (!observed) return;
     const { uid: _, resourceVersion: __, ...metadata } = observed.lease.metadata;

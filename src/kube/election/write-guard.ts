@@ -1,4 +1,7 @@
-/** Lets only the leader write: the term, the writes in progress, and a client that cuts short what could overlap with a successor. */
+/**
+ * Lets only the leader write. It knows the term and the writes in progress, and ends writes that
+ * could overlap with those of the next leader.
+ */
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import type { Logger } from '../../util/log.ts';
@@ -7,28 +10,47 @@ import type { KubeClient } from '../client.ts';
 import { TransportError } from '../status-error.ts';
 import { aroundRequests } from '../transport/bounded-client.ts';
 
-/** One period of leadership. `number` grows with each change of leader; write it where a late write must be recognised. */
+/**
+ * One period of leadership. `number` grows with each change of leader. It is the fencing token:
+ * write it where a late write must be recognized.
+ */
 export interface Term {
   readonly number: number;
 }
 
+/** One write that the leader has begun. */
 export interface GuardedWrite {
-  /** Milliseconds within which the write must be over, however it ends. */
+  /** Milliseconds within which the write must end, with or without success. */
   readonly deadlineMs: number;
-  /** Call it once. `known` is false when the write may still reach the server. */
+  /**
+   * Must be called once, when the write has ended. `known` is false if the write may still reach
+   * the server.
+   */
   end(known: boolean): void;
 }
 
+/** Says whether this process may write. */
 export interface WriteGuard {
-  /** Undefined as soon as another could hold the lease; asks nobody. */
-  term(): Term | undefined;
-  beginWrite(): GuardedWrite | undefined;
+  /**
+   * Returns our term. Undefined as soon as another process could hold the lease. It sends no
+   * request.
+   */
+  readonly term: () => Term | undefined;
+  /**  undefined;|Registers a write. Undefined if this process does not lead. */
+  readonly beginWrite: () => GuardedWrite | undefined;
 }
 
-/** An aborted write may still reach the server, and then the lease has to expire: so its answer gets this time to come. */
+/**
+ * Milliseconds that an aborted write still waits for its answer. A write without an answer may
+ * still reach the server, and then the lease has to expire.
+ */
 const LAST_ANSWER_MS = 3_000;
 
-/** Reads pass. Writes need the lease, and end before another can take it. A late one must fail: give each a precondition. */
+/**
+ * Returns a client that writes only while we hold the lease. A write ends before another process
+ * can take the lease. One that arrives late must fail, so give each write a precondition. Reads are
+ * not limited.
+ */
 export function guardedClient(
   client: KubeClient,
   guard: WriteGuard,
@@ -38,7 +60,7 @@ export function guardedClient(
     if (what === undefined) return await send(options);
     options?.abort?.throwIfAborted();
     const write = guard.beginWrite();
-    // A TransportError, so that callers need no further case.
+    // The error is a TransportError, so that callers need no further case.
     if (!write)
       throw new TransportError(`${what} refused: this process does not hold the leader lease`, {
         maybeApplied: false,
@@ -65,32 +87,66 @@ export function guardedClient(
 }
 
 export interface TermTimes {
-  /** Milliseconds for which nobody else may take the lease after we renewed it. */
+  /** Milliseconds after a renewal in which nobody else may take the lease. */
   readonly leaseDurationMs: number;
-  /** Milliseconds after the last renewal; later than that no write begins. */
+  /** Milliseconds after a renewal in which a write may begin. */
   readonly renewDeadlineMs: number;
 }
 
-/** Writes must end within this part of the lease's duration. The rest allows for clocks that run at different speeds. */
+/**
+ * The part of the lease duration within which writes must end. The rest allows for clocks that run
+ * at different speeds.
+ */
 const USABLE_PART = 0.9;
 
-export type LeadershipTerm = ReturnType<typeof leadershipTerm>;
+/** Is called with a term of ours when it begins, and with undefined when it ends. */
+export type TermListener = (term: Term | undefined) => void;
 
-/** Times are monotonic and count from *before* a renewal was sent: others can only see it later. */
+/** Knows whether this process leads, and which of its writes have not ended. */
+export interface LeadershipTerm extends WriteGuard {
+  /** Returns true from `won` until the term is lost. */
+  isLeading(): boolean;
+  /** Returns the milliseconds until the term ends, unless the lease is renewed. */
+  remainingMs(): number;
+  /**
+   * Must be called when our claim is in the lease. `sentAt` is the monotonic time at which it was
+   * sent.
+   */
+  won(number: number, sentAt: number): void;
+  /** Ends the term, if there is one. */
+  lost(why: string): void;
+  /** Calls `listener` at each begin and end of a term. The returned function unsubscribes. */
+  readonly onChange: (listener: TermListener) => () => void;
+  /**
+   * Returns true while a write without an answer could still reach the server. The lease must then
+   * expire by itself.
+   */
+  mayHaveLateWrite(): boolean;
+  /**
+   * Resolves when every write in progress has ended. Each write ends before another process can
+   * take the lease.
+   */
+  settled(): Promise<void>;
+}
+
+/**
+ * Returns a term that has not begun. Its times are monotonic and count from *before* a renewal was
+ * sent, because others can only see it later.
+ */
 export function leadershipTerm(
   clock: Clock,
   { leaseDurationMs, renewDeadlineMs }: TermTimes,
   log: Logger,
-) {
-  const listeners = new Set<(term: Term | undefined) => void>();
+): LeadershipTerm {
+  const listeners = new Set<TermListener>();
   const running = new Set<Promise<void>>();
   let current: Term | undefined;
   let renewedAt = Number.NEGATIVE_INFINITY;
-  /** When the last write ended whose fate is unknown. */
+  /** The time at which the last write ended whose result is unknown. */
   let unansweredAt = Number.NEGATIVE_INFINITY;
   let stopExpiry = (): void => undefined;
   const remainingMs = (): number => renewedAt + renewDeadlineMs - clock.monotonic();
-  /** Monotonic milliseconds by which every write must have ended. */
+  /** Returns the monotonic milliseconds by which every write must have ended. */
   const writableUntil = (): number => renewedAt + leaseDurationMs * USABLE_PART;
   const term = (): Term | undefined => (remainingMs() > 0 ? current : undefined);
   const notify = (): void => {
@@ -114,11 +170,10 @@ export function leadershipTerm(
     remainingMs,
     lost,
     isLeading: () => current !== undefined,
-    /** Our claim, sent at `sentAt` (monotonic), is in the lease. */
-    won(number: number, sentAt: number): void {
+    won(number, sentAt) {
       stopExpiry();
       renewedAt = sentAt;
-      // A late answer may arrive after the end of the term.
+      // The answer may have arrived after the end of the term.
       if (remainingMs() <= 0) return lost('the lease was renewed too late');
       const wasLeading = current !== undefined;
       current = { number };
@@ -127,12 +182,11 @@ export function leadershipTerm(
       log.info('leading', { term: number });
       notify();
     },
-    /** Calls `listener` when a term of ours begins, and with undefined when it ends; the returned function unsubscribes. */
-    onChange: (listener: (term: Term | undefined) => void): (() => void) => {
+    onChange(listener: TermListener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    beginWrite: (): GuardedWrite | undefined => {
+    beginWrite() {
       if (!term()) return undefined;
       const { promise, resolve } = Promise.withResolvers<void>();
       running.add(promise);
@@ -143,9 +197,7 @@ export function leadershipTerm(
       };
       return { deadlineMs: writableUntil() - clock.monotonic(), end };
     },
-    /** True while a write without an answer could still reach the server: then the lease must expire by itself. */
     mayHaveLateWrite: () => clock.monotonic() - unansweredAt < leaseDurationMs,
-    /** Resolves when every write in progress has ended. Each one ends before another can take the lease. */
     settled: async () => void (await Promise.all(running)),
   };
 }
