@@ -30,12 +30,25 @@ const MAX_UNWRITTEN = 5_000;
 /** Milliseconds at the end of the process in which waiting Events are still written. */
 const LAST_MS = 5_000;
 
-export type EventRecorder = ReturnType<typeof eventRecorder>;
+export interface EventRecorder {
+  /** The name of this part of the process, for logs. */
+  readonly name: string;
+  /** Queues an Event. It returns at once and never throws. An Event that cannot be written is logged and dropped. */
+  record(object: KubeObject, note: EventNote): void;
+  /** Resolves when no Event waits to be written. */
+  flush(): Promise<void>;
+  /** Resolves at most some seconds after `abort`. Events that are not written by then are dropped. */
+  run(abort: AbortSignal): Promise<void>;
+}
 
 /**
  * Returns a recorder, which is a part of a process. Stop it after every part that records Events.
  */
-export function eventRecorder({ client, component, ...given }: EventRecorderOptions) {
+export function eventRecorder({
+  client,
+  component,
+  ...given
+}: EventRecorderOptions): EventRecorder {
   const { clock, random, log } = { ...DEFAULT_TOOLS, ...given };
   const takeToken = createTokenBucket(clock, RATE);
   const shouldLog = sparingly(clock);
@@ -80,11 +93,7 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
   return {
     name: 'events',
     flush,
-    /**
-     * Queues an Event. It returns at once and never throws. An Event that cannot be written is
-     * logged and dropped.
-     */
-    record(object: KubeObject, note: EventNote): void {
+    record(object, note) {
       if (over.signal.aborted || unwritten.size >= MAX_UNWRITTEN) return drop(note.reason);
       const series = known.count(object, note, rfc3339(clock.now()));
       unwritten.add(series);
@@ -92,10 +101,7 @@ export function eventRecorder({ client, component, ...given }: EventRecorderOpti
         writing = undefined;
       });
     },
-    /**
-     * Resolves at most some seconds after `abort`. Events that are not written by then are dropped.
-     */
-    async run(abort: AbortSignal): Promise<void> {
+    async run(abort) {
       await aborted(abort);
       const cancel = clock.schedule(LAST_MS, () =>
         over.abort(new Error('no time is left to write events')),

@@ -5,14 +5,14 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '../../util/clock.ts';
 import { failing } from '../../util/errors.ts';
 import type { ClusterConfig, Impersonation, Pem } from './cluster-config.ts';
-import { type ExecPlugin, execPlugin } from './exec-plugin.ts';
+import { type ExecCredential, type ExecPlugin, execPlugin } from './exec-plugin.ts';
 
 /** The credentials of one request. Requests with equal TLS material may share connections. */
 export interface Identity {
   readonly headers: OutgoingHttpHeaders;
   readonly tls: TlsMaterial;
   /** The credential of the plugin. If the server refuses it, `refresh` expires exactly this one. */
-  readonly exec?: Awaited<ReturnType<ExecPlugin['credential']>> | undefined;
+  readonly exec?: ExecCredential | undefined;
 }
 
 export interface TlsMaterial {
@@ -21,14 +21,32 @@ export interface TlsMaterial {
   readonly key?: string | undefined;
 }
 
-export type Credentials = ReturnType<typeof credentialsOf>;
+/** Reads the credentials of a connection. */
+export interface Credentials {
+  /** Returns the credentials of one request. It rejects with REFIT_KUBECONFIG if they cannot be read. */
+  current(): Promise<Identity>;
+  /**
+   * Must be called after a 401. It returns true if the next `current()` may return credentials that
+   * the server has not refused yet.
+   */
+  refresh(refused: Identity): boolean;
+  /**
+   * Returns why the server refuses the client certificate if the reason is its validity period, else
+   * undefined.
+   */
+  certificateProblem(): Promise<string | undefined>;
+}
 
 /**
  * Returns the credentials of a connection. `closed` ends a plugin that is running, because a
  * process that stops must not wait for it.
  */
-export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: AbortSignal) {
-  const files = new Map<string, ReturnType<typeof rotatingFile>>();
+export function credentialsOf(
+  config: ClusterConfig,
+  clock: Clock,
+  closed?: AbortSignal,
+): Credentials {
+  const files = new Map<string, RotatingFile>();
   let plugin: ExecPlugin | undefined;
   const textOf = async (field: string, file: string): Promise<string> =>
     await files.getOrInsertComputed(file, () => rotatingFile(field, file, clock)).read();
@@ -70,20 +88,12 @@ export function credentialsOf(config: ClusterConfig, clock: Clock, closed?: Abor
   };
   return {
     current,
-    /**
-     * Must be called after a 401. It returns true if the next `current()` may return credentials
-     * that the server has not refused yet.
-     */
-    refresh(refused: Identity): boolean {
+    refresh(refused) {
       for (const file of files.values()) file.expire();
       plugin?.expire(refused.exec);
       return plugin !== undefined || config.user.tokenFile !== undefined;
     },
-    /**
-     * Returns why the server refuses the client certificate if the reason is its validity period,
-     * else undefined.
-     */
-    async certificateProblem(): Promise<string | undefined> {
+    async certificateProblem() {
       const { cert } = (await current()).tls;
       if (cert === undefined) return undefined;
       const { validFromDate, validToDate } = new X509Certificate(cert);
@@ -113,6 +123,16 @@ function impersonationHeaders({ user, uid, groups, extra }: Impersonation): Outg
   return { ...headers, ...extraHeaders };
 }
 
+interface RotatingFile {
+  /**
+   * Returns the text. It reads the file again only if its size, inode or modification time changed,
+   * and rejects with REFIT_KUBECONFIG.
+   */
+  read(): Promise<string>;
+  /** Makes the next read check the file for changes. */
+  expire(): void;
+}
+
 /**
  * Milliseconds between two checks of a file. The kubelet replaces a file long before its old
  * content expires.
@@ -123,16 +143,12 @@ const CHECK_INTERVAL_MS = 1_000;
  * Returns a reader of a file that another process replaces while we run: a token, certificate or
  * key. `field` is for error messages.
  */
-function rotatingFile(field: string, path: string, clock: Clock) {
+function rotatingFile(field: string, path: string, clock: Clock): RotatingFile {
   let checkedAt = Number.NEGATIVE_INFINITY;
   let text = '';
   /** Identifies the version of the file that `text` was read from. */
   let stamp = '';
   return {
-    /**
-     * Returns the text. It reads the file again only if its size, inode or modification time
-     * changed, and rejects with REFIT_KUBECONFIG.
-     */
     async read() {
       if (clock.monotonic() - checkedAt < CHECK_INTERVAL_MS) return text;
       const fail = ({ message }: Error) =>
@@ -144,7 +160,6 @@ function rotatingFile(field: string, path: string, clock: Clock) {
       checkedAt = clock.monotonic();
       return text;
     },
-    /** Makes the next read check the file for changes. */
     expire: () => {
       checkedAt = Number.NEGATIVE_INFINITY;
     },

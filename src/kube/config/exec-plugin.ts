@@ -9,30 +9,43 @@ import { isRecord, isText, parseJson } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { type ClusterConfig, clusterEntry, type ExecConfig } from './cluster-config.ts';
 
-type ExecCredential = ReturnType<typeof readCredential>;
+/** What a plugin printed. */
+export interface ExecCredential {
+  readonly token?: string | undefined;
+  /** PEM text, like `key`. */
+  readonly certificate?: string | undefined;
+  readonly key?: string | undefined;
+  /** Wall-clock milliseconds. Undefined if the credential is valid until the server refuses it. */
+  readonly expiresAt?: number | undefined;
+}
 
 /** Milliseconds that one run may take. A plugin may have to ask a distant identity provider. */
 const PLUGIN_TIMEOUT_MS = 60_000;
 
-export type ExecPlugin = ReturnType<typeof execPlugin>;
+export interface ExecPlugin {
+  /**
+   * Returns a valid credential. Concurrent callers share one process, which `closed` ends. It rejects
+   * with REFIT_KUBECONFIG if the plugin fails.
+   */
+  credential(closed?: AbortSignal): Promise<ExecCredential>;
+  /** Drops the refused credential, unless a newer one has replaced it. */
+  expire(refused: ExecCredential | undefined): void;
+}
 
+/** Returns a plugin, whose process starts when a credential is needed. `caText` is the PEM text of the cluster's authority. */
 export function execPlugin(
   config: ExecConfig,
   cluster: ClusterConfig,
   caText: string | undefined,
   clock: Clock,
-) {
+): ExecPlugin {
   const told = { ...clusterEntry(cluster, caText), 'proxy-url': cluster.proxyUrl };
   const spec = { interactive: false, ...(config.provideClusterInfo && { cluster: told }) };
   const info = JSON.stringify({ apiVersion: config.apiVersion, kind: 'ExecCredential', spec });
   let current: ExecCredential | undefined;
   let running: Promise<ExecCredential> | undefined;
   return {
-    /**
-     * Returns a valid credential. Concurrent callers share one process, which `closed` ends. It
-     * rejects with REFIT_KUBECONFIG if the plugin fails.
-     */
-    async credential(closed?: AbortSignal): Promise<ExecCredential> {
+    async credential(closed) {
       if (current && clock.now() < (current.expiresAt ?? Number.POSITIVE_INFINITY)) return current;
       running ??= run(config, info, closed).finally(() => {
         running = undefined;
@@ -40,8 +53,7 @@ export function execPlugin(
       current = await running;
       return current;
     },
-    /** Drops the refused credential, unless a newer one has replaced it. */
-    expire(refused: ExecCredential | undefined): void {
+    expire(refused) {
       if (current === refused) current = undefined;
     },
   };
@@ -86,7 +98,7 @@ function failureOf(error: ExecFileException): string {
   return code === undefined || code === null ? `ended by ${signal}` : `exit code ${code}`;
 }
 
-function readCredential(stdout: string, command: string) {
+function readCredential(stdout: string, command: string): ExecCredential {
   const status = statusOf(stdout);
   if (!status) throw pluginError(command, 'printed no ExecCredential with a status');
   const text = (field: string) => {
@@ -101,9 +113,6 @@ function readCredential(stdout: string, command: string) {
   return {
     token,
     ...(certificate && key ? { certificate, key } : {}),
-    /**
-     * Wall-clock milliseconds. Undefined if the credential is valid until the server refuses it.
-     */
     expiresAt: Number.isNaN(expiresAt) ? undefined : expiresAt,
   };
 }

@@ -64,10 +64,17 @@ export async function parseClusterConfig(text: string, name: string): Promise<Cl
   return resolve([entries], undefined);
 }
 
-type Merged = Awaited<ReturnType<typeof readEntries>>;
+/** The entries of one kubeconfig file, or of several that were merged. */
+interface Entries {
+  readonly files: readonly string[];
+  readonly currentContext: string | undefined;
+  readonly clusters: ReadonlyMap<string, Entry>;
+  readonly users: ReadonlyMap<string, Entry>;
+  readonly contexts: ReadonlyMap<string, Entry>;
+}
 
 /** Reads the files of KUBECONFIG that exist. kubectl ignores missing files, too. */
-async function readPresent(paths: readonly string[]): Promise<Merged[]> {
+async function readPresent(paths: readonly string[]): Promise<Entries[]> {
   const ifThere = unlessError(isMissing);
   const read = await Promise.all(paths.map(async (path) => await ifThere(readEntries(path))));
   const present = read.filter((file) => file !== undefined);
@@ -83,7 +90,7 @@ function isMissing(error: unknown): boolean {
   return isRecord(error.cause) && error.cause['code'] === 'ENOENT';
 }
 
-async function readEntries(path: string, text?: string) {
+async function readEntries(path: string, text?: string): Promise<Entries> {
   const config = await parse(path, text);
   const where = { file: path, directory: dirname(path) };
   return {
@@ -126,14 +133,16 @@ async function parseFirst(text: string, fail: (why: string) => never): Promise<u
  * Merges the files and returns the connection of the context. The first file that defines an entry
  * wins.
  */
-function resolve(files: readonly Merged[], wanted: string | undefined): ClusterConfig {
-  const merged = files.reduceRight((late, early) => ({
-    files: [...early.files, ...late.files],
-    currentContext: early.currentContext || late.currentContext,
-    clusters: new Map([...late.clusters, ...early.clusters]),
-    users: new Map([...late.users, ...early.users]),
-    contexts: new Map([...late.contexts, ...early.contexts]),
-  }));
+function resolve(files: readonly Entries[], wanted: string | undefined): ClusterConfig {
+  const merged = files.reduceRight(
+    (late, early): Entries => ({
+      files: [...early.files, ...late.files],
+      currentContext: early.currentContext || late.currentContext,
+      clusters: new Map([...late.clusters, ...early.clusters]),
+      users: new Map([...late.users, ...early.users]),
+      contexts: new Map([...late.contexts, ...early.contexts]),
+    }),
+  );
   const from = merged.files.join(', ');
   const name = wanted ?? merged.currentContext;
   if (!name) {
