@@ -20,10 +20,10 @@ type Around = <O extends RequestOptions | undefined, T>(
  * deadlines start when they are sent. Watches do not count, because they last.
  */
 export function boundedClient(client: KubeClient, most: number): KubeClient {
-  const inTurn = semaphore(most);
+  const limited = semaphore(most);
   return aroundRequests(
     client,
-    async (_write, options, send) => await inTurn(async () => await send(options)),
+    async (_write, options, send) => await limited(async () => await send(options)),
   );
 }
 

@@ -11,7 +11,7 @@ export async function* jsonLines(
   mostBytes = Infinity,
 ): AsyncGenerator {
   let parts: Buffer[] = [];
-  let held = 0;
+  let buffered = 0;
   for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
@@ -21,14 +21,14 @@ export async function* jsonLines(
         .toString('utf8')
         .trim();
       parts = [];
-      held = 0;
+      buffered = 0;
       start = end + 1;
       if (line !== '') yield JSON.parse(line) as unknown;
     }
     if (start === chunk.length) continue;
     parts.push(chunk.subarray(start));
-    held += chunk.length - start;
-    if (held > mostBytes) throw new SyntaxError(`a line has more than ${mostBytes} bytes`);
+    buffered += chunk.length - start;
+    if (buffered > mostBytes) throw new SyntaxError(`a line has more than ${mostBytes} bytes`);
   }
   if (parts.length > 0) throw new SyntaxError('the stream ended inside a line');
 }

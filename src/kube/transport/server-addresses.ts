@@ -17,9 +17,22 @@ const AVOID_MS = 10_000;
 /** The most learned addresses, more than any control plane has. */
 const MOST = 16;
 
-export type ServerAddresses = ReturnType<typeof serverAddresses>;
+export interface ServerAddresses {
+  /** The number of known addresses. */
+  readonly count: number;
+  /** Returns the first address that did not fail recently, or the one whose failure is the oldest. */
+  next(): ServerAddress;
+  /** Records that no connection to the address was possible. */
+  failed(address: ServerAddress): void;
+  /**
+   * Replaces the learned addresses. Addresses that are missing in `peers` are kept behind the others,
+   * because an API server that restarts is missing for a while.
+   */
+  learn(peers: readonly ServerAddress[]): void;
+}
 
-export function serverAddresses(own: ServerAddress, clock: Clock) {
+/** Returns a list that knows only the configured address `own`. */
+export function serverAddresses(own: ServerAddress, clock: Clock): ServerAddresses {
   const failures = new Map<string, number>();
   let all: readonly ServerAddress[] = [own];
   const failedAt = (address: ServerAddress): number => failures.get(keyOf(address)) ?? -Infinity;
@@ -32,20 +45,13 @@ export function serverAddresses(own: ServerAddress, clock: Clock) {
     get count() {
       return all.length;
     },
-    /**
-     * Returns the first address that did not fail recently, or the one whose failure is the oldest.
-     */
-    next(): ServerAddress {
+    next() {
       const before = clock.monotonic() - AVOID_MS;
       const good = all.find((address) => failedAt(address) < before);
       return good ?? longestAgo();
     },
-    failed: (address: ServerAddress) => void failures.set(keyOf(address), clock.monotonic()),
-    /**
-     * Replaces the learned addresses. Addresses that are missing in `peers` are kept behind the
-     * others, because an API server that restarts is missing for a while.
-     */
-    learn(peers: readonly ServerAddress[]): void {
+    failed: (address) => void failures.set(keyOf(address), clock.monotonic()),
+    learn(peers) {
       const known = new Map([own, ...peers, ...all].map((address) => [keyOf(address), address]));
       all = [...known.values()].slice(0, 1 + MOST);
       const kept = new Set(all.map(keyOf));

@@ -131,8 +131,27 @@ class TlsAgent extends https.Agent {
   }
 }
 
+export interface Transport {
+  /** Resolves with the head of the response. The caller must read or destroy the body. It rejects with a TransportError. */
+  open(request: WireRequest): Promise<IncomingMessage>;
+  /** Closes all connections. */
+  close(): void;
+}
+
+/** One request on the way. */
+interface SentRequest {
+  readonly response: Promise<IncomingMessage>;
+  /**
+   * Returns true if the server may have closed an idle connection just before this read used it. A
+   * read can simply be sent again.
+   */
+  wasStale(): boolean;
+  /** Returns true if the request may have left this machine. */
+  wasSent(): boolean;
+}
+
 /** Returns a transport. Without `addresses`, it uses only the server of `config`. */
-export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) {
+export function transportTo(config: ClusterConfig, addresses?: ServerAddresses): Transport {
   const base = new URL(config.server);
   const isSecure = base.protocol === 'https:';
   let agent: Agent | undefined;
@@ -146,7 +165,7 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
       : new http.Agent(CONNECTIONS);
     return agent;
   };
-  const send = (request: WireRequest) => {
+  const send = (request: WireRequest): SentRequest => {
     const outgoing = (isSecure ? https : http).request({
       protocol: base.protocol,
       hostname: base.hostname.replace(/^\[|\]$/g, ''),
@@ -160,11 +179,7 @@ export function transportTo(config: ClusterConfig, addresses?: ServerAddresses) 
     return follow(outgoing, request, isSecure ? 'secureConnect' : 'connect');
   };
   return {
-    /**
-     * Resolves with the head of the response. The caller must read or destroy the body. It rejects
-     * with a TransportError.
-     */
-    async open(request: WireRequest): Promise<IncomingMessage> {
+    async open(request) {
       const failures: unknown[] = [];
       for (;;) {
         const attempt = send(request);
@@ -230,7 +245,7 @@ function tlsOptions(
   };
 }
 
-function follow(outgoing: ClientRequest, request: WireRequest, connected: string) {
+function follow(outgoing: ClientRequest, request: WireRequest, connected: string): SentRequest {
   let sent = false;
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     const listening = onAbort(request.abort, () => {
@@ -257,12 +272,7 @@ function follow(outgoing: ClientRequest, request: WireRequest, connected: string
   outgoing.end(request.body);
   return {
     response,
-    /**
-     * Returns true if the server may have closed an idle connection just before this read used it.
-     * A read can simply be sent again.
-     */
     wasStale: () => request.method === 'GET' && outgoing.reusedSocket,
-    /** Returns true if the request may have left this machine. */
     wasSent: () => sent,
   };
 }

@@ -23,6 +23,16 @@ export interface NamedInformerOptions<T extends KubeObject, O extends KubeObject
  */
 const READ_WITHIN_MS = 5_000;
 
+/** One object that is followed. */
+interface Member {
+  /** Settles when the object is no longer followed. */
+  readonly ended: Promise<void>;
+  /** Settles when the object was read, or was found missing, or could not be read in time. */
+  readonly tried: Promise<void>;
+  /** Stops following the object, and deletes it from the store. */
+  stop(): void;
+}
+
 /** Returns an informer of the objects that the `owners` name at the moment. */
 export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
   client: KubeClient,
@@ -31,11 +41,11 @@ export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
 ): Informer<T> {
   const { clock, log } = { ...DEFAULT_TOOLS, ...options };
   const store = createStore<T>(log);
-  const members = new Map<string, ReturnType<typeof follow>>();
+  const members = new Map<string, Member>();
   let running: AbortSignal | undefined;
   let isSynced = false;
 
-  const follow = (name: string, abort: AbortSignal) => {
+  const follow = (name: string, abort: AbortSignal): Member => {
     const informer = createInformer(client, resource, {
       ...options,
       fieldSelector: `metadata.name=${name}`,
@@ -50,9 +60,8 @@ export function createNamedInformer<T extends KubeObject, O extends KubeObject>(
     const tried = Promise.race([informer.whenSynced(until), sleep(clock, READ_WITHIN_MS, until)]);
     return {
       ended: informer.run(until),
-      /** Settles when the object was read, or was found missing, or could not be read in time. */
       tried: tried.catch(() => undefined),
-      stop(): void {
+      stop() {
         ending.abort();
         stopForwarding();
         for (const gone of informer.list()) store.apply('DELETED', gone);

@@ -25,32 +25,44 @@ const FAILURES_BEFORE_RELIST = 5;
  */
 const SILENT_MS = 150_000;
 
+export interface RetryPace {
+  /** Must be called when the server sent something. */
+  succeeded(): void;
+  /**
+   * Returns true if the remembered version may be the cause. A server that keeps answering with
+   * failures may reject the version. A server that was away may have been restored from an older
+   * state.
+   */
+  isSuspect(thrown: unknown): boolean;
+  /**
+   * Records a failure. When a server answers again after an outage, the pauses start short again.
+   */
+  failed(thrown: unknown): RetryPause;
+}
+
+export interface RetryPause {
+  /** Milliseconds until the next attempt. */
+  readonly pauseMs: number;
+  /** True if the failure is not worth a warning. */
+  readonly isRoutine: boolean;
+}
+
 /** Returns a counter of failures in a row. The pause grows with their number. */
-export function retryPace(clock: Clock, random: () => number) {
+export function retryPace(clock: Clock, random: () => number): RetryPace {
   let failures = 0;
   let heardAt = clock.monotonic();
   /** The time of the last failure of the server itself: no answer, or an error of 500 or more. */
   let awayAt = Number.NEGATIVE_INFINITY;
   let wasAway = false;
   return {
-    /** Must be called when the server sent something. */
-    succeeded(): void {
+    succeeded() {
       failures = 0;
       heardAt = clock.monotonic();
     },
-    /**
-     * Returns true if the remembered version may be the cause. A server that keeps answering with
-     * failures may reject the version. A server that was away may have been restored from an older
-     * state.
-     */
-    isSuspect: (thrown: unknown) =>
+    isSuspect: (thrown) =>
       clock.monotonic() - heardAt >= SILENT_MS ||
       (failures + 1 >= FAILURES_BEFORE_RELIST && !(thrown instanceof status.TransportError)),
-    /**
-     * Records a failure. Returns the milliseconds until the next attempt, and whether the failure
-     * is routine. When a server answers again after an outage, the pauses start short again.
-     */
-    failed(thrown: unknown) {
+    failed(thrown) {
       const now = clock.monotonic();
       const isAway = !(thrown instanceof status.StatusError) || thrown.code >= 500;
       if (isAway) awayAt = now;

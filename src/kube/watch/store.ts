@@ -17,9 +17,34 @@ export interface Handler<T extends KubeObject> {
 
 type Change<T extends KubeObject> = (handler: Handler<T>) => void;
 
-export type Store<T extends KubeObject> = ReturnType<typeof createStore<T>>;
+type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-export function createStore<T extends KubeObject>(log: Logger) {
+export interface Store<T extends KubeObject> {
+  /** Returns the version up to which the store is complete. Undefined before the first list. */
+  readonly resourceVersion: () => string | undefined;
+  readonly get: (name: string, namespace?: string) => T | undefined;
+  /** Returns the same array until something changes, so that callers can cache results for it. */
+  readonly list: () => readonly T[];
+  /**
+   * Calls the handler with each stored object as `added`, then with each change. The returned
+   * function removes the handler. Errors that it throws are logged.
+   */
+  readonly addHandler: (handler: Handler<T>) => () => void;
+  /** Resolves when a first version is known. It rejects when `abort` fires before. */
+  readonly whenSynced: (abort?: AbortSignal) => Promise<void>;
+  /** Records that no change older than `resourceVersion` will follow. */
+  advance(resourceVersion: string): void;
+  /**
+   * Replaces everything with the state at `resourceVersion`. Objects that are not in `items` are
+   * deleted.
+   */
+  replace(items: readonly T[], resourceVersion: string): void;
+  /** Applies one event of a watch. */
+  apply(type: ChangeType, object: T): void;
+}
+
+/** Returns an empty store. Errors of handlers go to `log`. */
+export function createStore<T extends KubeObject>(log: Logger): Store<T> {
   const objects = new Map<string, T>();
   const handlers = new Set<Handler<T>>();
   const synced = Promise.withResolvers<void>();
@@ -55,7 +80,6 @@ export function createStore<T extends KubeObject>(log: Logger) {
     objects.set(key, object);
     notifyAll((handler) => handler.added?.(object));
   };
-  /** Records that no change older than `resourceVersion` will follow. */
   const advance = (resourceVersion: string): void => {
     version = resourceVersion;
     synced.resolve();
@@ -63,29 +87,24 @@ export function createStore<T extends KubeObject>(log: Logger) {
   return {
     advance,
     resourceVersion: () => version,
-    get: (name: string, namespace?: string) => objects.get(keyAt(name, namespace)),
-    /** Returns the same array until something changes, so that callers can cache results for it. */
-    list: (): readonly T[] => {
+    get: (name, namespace) => objects.get(keyAt(name, namespace)),
+    list: () => {
       list ??= [...objects.values()];
       return list;
     },
-    addHandler: (handler: Handler<T>): (() => void) => {
+    addHandler: (handler) => {
       handlers.add(handler);
       for (const object of objects.values()) notify(handler, (each) => each.added?.(object));
       return () => handlers.delete(handler);
     },
-    whenSynced: async (abort?: AbortSignal) => await untilAborted(synced.promise, abort),
-    /**
-     * Replaces everything with the state at `resourceVersion`. Objects that are not in `items` are
-     * deleted.
-     */
-    replace(items: readonly T[], resourceVersion: string): void {
+    whenSynced: async (abort) => await untilAborted(synced.promise, abort),
+    replace(items, resourceVersion) {
       const present = new Set(items.map(keyOf));
       for (const [key, object] of objects) if (!present.has(key)) remove(key, object);
       for (const item of items) put(item);
       advance(resourceVersion);
     },
-    apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void {
+    apply(type, object) {
       if (type !== 'DELETED') return put(object);
       const key = keyOf(object);
       const known = objects.get(key);
