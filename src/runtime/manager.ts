@@ -41,14 +41,37 @@ type Start = (runnable: Runnable) => void;
  */
 type When = 'always' | 'leading';
 
-export type Manager = ReturnType<typeof createManager>;
+/** Runs the parts of a process. Add all of them before `run`. */
+export interface Manager {
+  /** Adds an informer. `addController` adds the informers of its sources. */
+  addInformer(informer: Informer): void;
+  /**
+   * Adds work that can be done while the server answers the first lists. It may add runnables, and
+   * controllers whose informers were already added.
+   */
+  addPreparation(prepare: Preparation): void;
+  /** Adds a part. The default of `when` is `always`. */
+  addRunnable(runnable: Runnable, when?: When): void;
+  /** Adds a controller, which works while the process leads. */
+  addController(controller: Controller): void;
+  /**
+   * Returns the plural names of the kinds that are not synced yet, and why the server refuses the
+   * lease.
+   */
+  waitingFor(): string[];
+  /**
+   * Runs until `abort`, and then stops in the opposite order. It rejects if a part failed or did not
+   * stop in time. The caller must then end the process.
+   */
+  run(abort: AbortSignal): Promise<void>;
+}
 
-export function createManager({ election, ...given }: ManagerOptions = {}) {
+/** Returns a manager without parts. */
+export function createManager({ election, ...given }: ManagerOptions = {}): Manager {
   const parts: Required<ControllerParts> = { ...DEFAULT_PARTS, ...given };
   const informers = new Set<Informer>();
   const preparations: Preparation[] = [];
   const runnables: Readonly<Record<When, Runnable[]>> = { always: [], leading: [] };
-  /** Adds an informer. Call it before `run`. `addController` adds the informers of its sources. */
   const addInformer = (informer: Informer): void => void informers.add(informer);
   const addRunnable = (runnable: Runnable, when: When = 'always'): void =>
     void runnables[when].push(runnable);
@@ -73,10 +96,6 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
   };
   return {
     addInformer,
-    /**
-     * Adds work that can be done while the server answers the first lists. It may add runnables,
-     * and controllers whose informers were already added.
-     */
     addPreparation: (prepare: Preparation): void => void preparations.push(prepare),
     addRunnable,
     addController(controller: Controller): void {
@@ -85,10 +104,6 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
         await runController(controller, abort, parts);
       addRunnable({ name: controller.name, run }, 'leading');
     },
-    /**
-     * Returns the plural names of the kinds that are not synced yet, and why the server refuses the
-     * lease.
-     */
     waitingFor(): string[] {
       const refusal = election?.refusal();
       const unsynced = [...informers]
@@ -96,10 +111,6 @@ export function createManager({ election, ...given }: ManagerOptions = {}) {
         .map(({ resource }) => resource.plural);
       return refusal ? [...unsynced, `lease ${election?.name} (${refusal.message})`] : unsynced;
     },
-    /**
-     * Runs until `abort`, and then stops in the opposite order. It rejects if a part failed or did
-     * not stop in time. The caller must then end the process.
-     */
     async run(abort: AbortSignal): Promise<void> {
       const failed = new AbortController();
       const stop = AbortSignal.any([abort, failed.signal]);
@@ -129,15 +140,25 @@ interface LeadershipParts extends GroupParts {
   readonly metrics: Metrics;
 }
 
-function leadership({ election, runnables, metrics, ...parts }: LeadershipParts) {
+/** Runs the parts that only the leader runs. */
+interface Leadership {
+  start(): void;
+  /**
+   * Stops the work, then releases the lease. It rejects if the work does not stop in time. The lease
+   * then expires by itself.
+   */
+  stop(): Promise<void>;
+}
+
+function leadership({ election, runnables, metrics, ...parts }: LeadershipParts): Leadership {
   const resign = new AbortController();
-  let group: ReturnType<typeof groupOf> | undefined;
+  let group: Group | undefined;
   let candidacy: Promise<void> | undefined;
   /**
    * Runs starts and stops one after the other. A new term waits until the work of the last one has
    * ended.
    */
-  let turn = Promise.resolve();
+  let lastChange = Promise.resolve();
   let stopped = false;
   const begin = (): void => {
     if (stopped) return;
@@ -146,12 +167,12 @@ function leadership({ election, runnables, metrics, ...parts }: LeadershipParts)
   };
   const change = (term: Term | undefined): void => {
     if (election) metrics.leading(election.name, term !== undefined);
-    turn = turn.then(async () => {
+    lastChange = lastChange.then(async () => {
       if (term) return begin();
       await group?.stop();
       metrics.forgetPlans();
     });
-    turn.catch(parts.onFailure);
+    lastChange.catch(parts.onFailure);
   };
   return {
     start(): void {
@@ -161,14 +182,10 @@ function leadership({ election, runnables, metrics, ...parts }: LeadershipParts)
       candidacy = election.run(resign.signal);
     },
 
-    /**
-     * Stops the work, then releases the lease. It rejects if the work does not stop in time. The
-     * lease then expires by itself.
-     */
     async stop(): Promise<void> {
       stopped = true;
       change(undefined);
-      await turn.catch((error: unknown) => {
+      await lastChange.catch((error: unknown) => {
         resign.abort(NOT_RELEASED);
         throw error;
       });
@@ -189,7 +206,14 @@ interface GroupParts extends Pick<Tools, 'clock' | 'log'> {
   readonly onFailure: (error: unknown) => void;
 }
 
-function groupOf({ clock, log, onFailure }: GroupParts) {
+/** Parts that stop together. */
+interface Group {
+  start(runnable: Runnable): void;
+  /** Stops all parts. It rejects if a part still runs after the time limit. */
+  stop(): Promise<void>;
+}
+
+function groupOf({ clock, log, onFailure }: GroupParts): Group {
   const stopping = new AbortController();
   const running = new Map<Runnable, Promise<void>>();
   const run = async (runnable: Runnable): Promise<void> => {
@@ -206,7 +230,6 @@ function groupOf({ clock, log, onFailure }: GroupParts) {
       running.set(runnable, ended);
     },
 
-    /** Stops all parts. It rejects if a part still runs after the time limit. */
     async stop(): Promise<void> {
       stopping.abort(new Error('stopping'));
       const ended = new AbortController();

@@ -17,7 +17,62 @@ export interface PlanMeasure {
   readonly waits: readonly { readonly gate: string; readonly reason: string }[];
 }
 
-export type Metrics = ReturnType<typeof createMetrics>;
+/** Measures the controllers of a process. */
+interface WorkMetrics {
+  leading(lease: string, isLeading: boolean): void;
+  queueDepth(controller: string, keys: number): void;
+  reconciled(controller: string, outcome: ReconcileOutcome, seconds: number): void;
+}
+
+/** Measures requests to API servers, hooks and updaters. */
+interface RequestMetrics {
+  /** The function has the type of `ClientOptions.onRequest`. */
+  readonly requested: (record: RequestRecord) => void;
+  readonly hookCalled: (hook: string, outcome: string, ms: number) => void;
+  readonly updaterCalled: (labels: UpdaterLabels, ms: number) => void;
+}
+
+export interface UpdaterLabels {
+  readonly updater: string;
+  readonly hook: string;
+  readonly outcome: string;
+}
+
+/** Measures plans and their targets. */
+interface PlanMetrics {
+  /** Replaces the last measure of the plan. */
+  plan(measure: PlanMeasure): void;
+  forgetPlan(dialect: string, plan: string): void;
+  /** Removes the measures of all plans. Only the leader knows them. */
+  forgetPlans(): void;
+  stepDone(dialect: string, step: string, seconds: number): void;
+}
+
+/** Measures UpdateConfigs, and the update server. */
+interface UpdateMetrics {
+  update(config: string, reason: string, current: string, available: string): void;
+  updateChecked(config: string, atSeconds: number, isFailed: boolean): void;
+  served(code: number, bytes: number): void;
+  /**
+   * Removes the measures of UpdateConfigs that are not in `configs`. It also removes the time of the
+   * last check of all configs except `asked`.
+   */
+  keepUpdates(configs: readonly string[], asked?: string): void;
+}
+
+/** The measures of a process, or of one workload cluster. */
+export interface Measures extends WorkMetrics, RequestMetrics, PlanMetrics, UpdateMetrics {}
+
+export interface Metrics extends Measures {
+  /**
+   * Returns metrics with the same names and the label `workload_cluster`. They start at zero and are
+   * exposed until `forgetCluster`.
+   */
+  ofCluster(name: string): Measures;
+  forgetCluster(name: string): void;
+  /** Returns the text for a scrape. Concurrent scrapes share one text. */
+  expose(): Promise<{ readonly contentType: string; readonly body: string }>;
+}
 
 /** Seconds. The range is from a decision in memory to a reconcile that runs into its deadline. */
 const REQUEST_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30];
@@ -46,7 +101,7 @@ function definitions(registry: Registry) {
  * Creates the metrics. Names without `refit_` are those of client-go, with the same meaning. If
  * `version` is set, the process itself is measured, too.
  */
-export function createMetrics(version?: string) {
+export function createMetrics(version?: string): Metrics {
   const registry = new Registry();
   const clusters = new Map<string, Registry>();
   let exposing: Promise<string> | undefined;
@@ -62,24 +117,19 @@ export function createMetrics(version?: string) {
   }
   return {
     ...measuresIn(define),
-    /**
-     * Returns metrics with the same names and the label `workload_cluster`. They start at zero and
-     * are exposed until `forgetCluster`.
-     */
-    ofCluster(name: string) {
+    ofCluster(name) {
       const own = new Registry();
       own.setDefaultLabels({ workload_cluster: name });
       clusters.set(name, own);
       return measuresIn(definitions(own));
     },
-    forgetCluster: (name: string): void => void clusters.delete(name),
-    /** Returns the text for a scrape. Concurrent scrapes share one text. */
+    forgetCluster: (name) => void clusters.delete(name),
     async expose() {
       exposing ??= textOf(registry, clusters);
       const body = await exposing.finally(() => {
         exposing = undefined;
       });
-      return { contentType: registry.contentType as string, body };
+      return { contentType: registry.contentType, body };
     },
   };
 }
@@ -105,7 +155,7 @@ async function textOf(
   return `${texts.join('\n')}\n`;
 }
 
-function measuresIn(define: Define) {
+function measuresIn(define: Define): Measures {
   return {
     ...workMetrics(define),
     ...requestMetrics(define),
@@ -114,7 +164,7 @@ function measuresIn(define: Define) {
   };
 }
 
-function workMetrics({ gauge, counter, histogram }: Define) {
+function workMetrics({ gauge, counter, histogram }: Define): WorkMetrics {
   const leading = gauge(
     'leader_election_master_status',
     '1 while this process holds the lease `name`.',
@@ -140,17 +190,16 @@ function workMetrics({ gauge, counter, histogram }: Define) {
     'outcome',
   );
   return {
-    leading: (lease: string, isLeading: boolean): void =>
-      leading.set({ name: lease }, isLeading ? 1 : 0),
-    queueDepth: (name: string, keys: number): void => depth.set({ name }, keys),
-    reconciled: (controller: string, outcome: ReconcileOutcome, seconds: number): void => {
+    leading: (lease, isLeading) => leading.set({ name: lease }, isLeading ? 1 : 0),
+    queueDepth: (name, keys) => depth.set({ name }, keys),
+    reconciled: (controller, outcome, seconds) => {
       reconciles.observe({ controller, outcome }, seconds);
       if (outcome === 'error') retries.inc({ name: controller });
     },
   };
 }
 
-function requestMetrics({ counter, histogram }: Define) {
+function requestMetrics({ counter, histogram }: Define): RequestMetrics {
   const sent =
     'Requests to the API server by status code, method and host; code `<error>` if no answer came.';
   const requests = counter(
@@ -183,19 +232,16 @@ function requestMetrics({ counter, histogram }: Define) {
     'outcome',
   );
   return {
-    updaterCalled: (labels: { updater: string; hook: string; outcome: string }, ms: number): void =>
-      updaters.observe(labels, ms / 1000),
-    hookCalled: (hook: string, outcome: string, ms: number): void =>
-      calls.observe({ hook, outcome }, ms / 1000),
-    /** The function has the type of `ClientOptions.onRequest`. */
-    requested: ({ verb, method, host, resource, code, ms }: RequestRecord): void => {
+    updaterCalled: (labels, ms) => updaters.observe({ ...labels }, ms / 1000),
+    hookCalled: (hook, outcome, ms) => calls.observe({ hook, outcome }, ms / 1000),
+    requested: ({ verb, method, host, resource, code, ms }) => {
       requests.inc({ code: code === 0 ? '<error>' : code, method, host, resource });
       latency.observe({ verb, resource }, ms / 1000);
     },
   };
 }
 
-function planMetrics({ gauge, histogram }: Define) {
+function planMetrics({ gauge, histogram }: Define): PlanMetrics {
   const phases = gauge(
     'refit_plans',
     '1 for the phase of the plan, 0 for the others.',
@@ -225,9 +271,8 @@ function planMetrics({ gauge, histogram }: Define) {
   };
   return {
     forgetPlan,
-    /** Removes the measures of all plans. Only the leader knows them. */
-    forgetPlans: (): void => measured.forEach(({ dialect, plan }) => forgetPlan(dialect, plan)),
-    plan: (measure: PlanMeasure): void => {
+    forgetPlans: () => measured.forEach(({ dialect, plan }) => forgetPlan(dialect, plan)),
+    plan: (measure) => {
       const { dialect, plan } = measure;
       forgetPlan(dialect, plan);
       measured.set(`${dialect} ${plan}`, measure);
@@ -237,12 +282,11 @@ function planMetrics({ gauge, histogram }: Define) {
         targets.set({ dialect, plan, phase }, count);
       for (const wait of measure.waits) waits.inc({ dialect, plan, ...wait });
     },
-    stepDone: (dialect: string, step: string, seconds: number): void =>
-      steps.observe({ dialect, step }, seconds),
+    stepDone: (dialect, step, seconds) => steps.observe({ dialect, step }, seconds),
   };
 }
 
-function updateMetrics({ gauge, counter }: Define) {
+function updateMetrics({ gauge, counter }: Define): UpdateMetrics {
   const help =
     '1 for each UpdateConfig, with what runs, what its channel offers, and why that is not installed.';
   const states = gauge('refit_update_info', help, 'config', 'reason', 'current', 'available');
@@ -266,24 +310,20 @@ function updateMetrics({ gauge, counter }: Define) {
     shown.delete(config);
   };
   return {
-    update: (config: string, reason: string, current: string, available: string): void => {
+    update: (config, reason, current, available) => {
       forget(config);
       shown.set(config, { reason, current, available });
       states.set({ config, reason, current, available }, 1);
     },
-    updateChecked: (config: string, atSeconds: number, isFailed: boolean): void => {
+    updateChecked: (config, atSeconds, isFailed) => {
       checked.set({ config }, atSeconds);
       if (isFailed) failed.inc({ config });
     },
-    served: (code: number, sent: number): void => {
+    served: (code, sent) => {
       requests.inc({ code });
       bytes.inc(sent);
     },
-    /**
-     * Removes the measures of UpdateConfigs that are not in `configs`. It also removes the time of
-     * the last check of all configs except `asked`.
-     */
-    keepUpdates: (configs: readonly string[], asked?: string): void => {
+    keepUpdates: (configs, asked) => {
       for (const config of shown.keys()) {
         if (!configs.includes(config)) forget(config);
         if (config !== asked) checked.remove({ config });
