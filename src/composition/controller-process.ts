@@ -49,7 +49,7 @@ export interface ControllerProcessOptions extends Pick<Tools, 'log'>, Partial<Om
    * A lease that the caller has already acquired. Without it and without `lease`, the process
    * always leads.
    */
-  readonly held?: WriteGuard;
+  readonly guard?: WriteGuard;
   /** The policy of plans that no UpgradePolicy covers. The default is DEFAULT_POLICY. */
   readonly policy?: RolloutPolicy;
   /**
@@ -136,7 +136,7 @@ export async function prepareControllerProcess(
   const { metrics = noMetrics } = options;
   const identity = leaderIdentity(hostname(), randomBytes(8).toString('hex'));
   const election = lease && createElection({ client, ...lease, identity, clock, random, log });
-  const origin = election ?? options.held;
+  const origin = election ?? options.guard;
   // Only requests that may come in bursts are limited. Requests that renew the lease never wait.
   const writer = boundedClient(
     origin ? guardedClient(client, origin, clock) : client,

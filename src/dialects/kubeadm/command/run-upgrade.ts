@@ -173,7 +173,7 @@ async function locked(election: Election, { clock, output, abort }: KubeadmSessi
 
 async function runRollout(
   session: ApplySession,
-  held: WriteGuard,
+  guard: WriteGuard,
   approve: ApproveServing,
 ): Promise<number> {
   const { flags, client, config, clock, log, output, manifest, shells, abort } = session;
@@ -190,7 +190,7 @@ async function runRollout(
           hostUpgrades({ ...session, writer, drains, approveServing: approve, abort: working }),
         ),
       ],
-      held,
+      guard,
       policies: 'if-installed',
       apiPort: flags.apiPort,
       askThrough,
