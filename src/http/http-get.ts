@@ -129,14 +129,24 @@ function refusal(status: number, who: string): Error {
     : new Error(message);
 }
 
-export type StallGuard = ReturnType<typeof stallGuard>;
+/** Ends a download that stalls or takes too long. Dispose of it when the download has ended. */
+export interface StallGuard extends Disposable {
+  /**
+   * Aborts with a TransientError after a stall, with an Error when the time is over, and with the
+   * reason of the parent.
+   */
+  readonly abort: AbortSignal;
+  /** Must be called when data arrives. */
+  touch(): void;
+}
 
+/** Returns a guard. A download may be silent for `stallMs`, and take `remainingMs` in all. */
 export function stallGuard(
   stallMs: number,
   remainingMs: number,
   clock: Clock,
   parent: AbortSignal,
-) {
+): StallGuard {
   const own = new AbortController();
   const stalled = (): void =>
     own.abort(new TransientError(`received nothing for ${formatDuration(stallMs)}`));
@@ -144,12 +154,8 @@ export function stallGuard(
   const cancelTotal = clock.schedule(Math.max(0, remainingMs), tooLong);
   let cancelStall = clock.schedule(stallMs, stalled);
   return {
-    /**
-     * Aborts with a TransientError after a stall, with an Error when the time is over, and with the
-     * reason of the parent.
-     */
     abort: AbortSignal.any([parent, own.signal]),
-    touch(): void {
+    touch() {
       cancelStall();
       cancelStall = clock.schedule(stallMs, stalled);
     },

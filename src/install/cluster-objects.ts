@@ -76,7 +76,7 @@ async function isInTheWay(object: Wanted, run: ObjectsRun): Promise<boolean> {
  * Waits until the object is not being deleted. Whatever is applied to such an object would be
  * deleted with it.
  */
-async function whenGone(object: kube.KubeObject, run: ObjectsRun): ReturnType<typeof lookUp> {
+async function whenGone(object: kube.KubeObject, run: ObjectsRun): Promise<LookUp> {
   for (let second = 0; second < GONE_WITHIN_S; second++) {
     const now = await lookUp(object, run);
     if (now.found?.metadata.deletionTimestamp === undefined) return now;
@@ -176,10 +176,17 @@ function isOurs({ metadata }: kube.KubeObject): boolean {
   return metadata.labels?.[LABEL] === OWNER;
 }
 
+/** Where an object is in the API, and the object itself if it exists. */
+interface LookUp {
+  readonly resource: kube.Resource;
+  readonly address: { readonly namespace: string | undefined; readonly abort: AbortSignal };
+  readonly found: Wanted | undefined;
+}
+
 async function lookUp(
   { apiVersion = '', kind = '', metadata }: kube.KubeObject,
   { client, abort }: ObjectsRun,
-) {
+): Promise<LookUp> {
   const { name, namespace } = metadata;
   const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
   const place = namespace === undefined ? kube.clusterScoped : kube.namespaced;

@@ -44,7 +44,12 @@ export interface VersionVerdict {
   readonly unchecked: readonly string[];
 }
 
-export type ApiServer = Pick<VersionTarget, 'name'> & { readonly version?: string | undefined };
+export interface ApiServer {
+  /** The name of the controller, which is unique. */
+  readonly name: string;
+  /** Undefined if it is unknown. */
+  readonly version?: string | undefined;
+}
 type AllowedRules = ReadonlySet<VersionRule>;
 type RemedyOf = (rule: VersionRule) => string;
 
@@ -81,7 +86,7 @@ function judgeStage(
   moved: ReadonlyMap<string, string>,
   servers: ReadonlyMap<string, string | undefined>,
   allow: AllowedRules,
-  findings: ReturnType<typeof planFindings>,
+  findings: PlanFindings,
 ): void {
   const wanted = parseVersion(version);
   if (!wanted) return findings.leave(`${version} cannot be compared with other versions`);
@@ -118,22 +123,29 @@ function keyOf(role: VersionStage['role'], name: string): string {
   return `${role}/${name}`;
 }
 
+interface PlanFindings {
+  /** Records that a step of the target `name` breaks a rule. `what` is the rest of the sentence. */
+  add(rule: VersionRule, what: string, name: string): void;
+  /** Records what was not checked. Without names it concerns the whole stage. */
+  leave(what: string, ...names: readonly string[]): void;
+  verdict(remedyOf: RemedyOf): VersionVerdict;
+}
+
 /**
  * Returns a collection that groups names by finding, so that many nodes with one problem make one
  * sentence.
  */
-function planFindings() {
+function planFindings(): PlanFindings {
   const broken = new Map<
     string,
     { readonly rule: VersionRule; readonly what: string; readonly names: string[] }
   >();
   const left = new Map<string, string[]>();
   return {
-    add: (rule: VersionRule, what: string, name: string) =>
+    add: (rule, what, name) =>
       void broken.getOrInsert(`${rule} ${what}`, { rule, what, names: [] }).names.push(name),
-    leave: (what: string, ...names: readonly string[]) =>
-      void left.getOrInsert(what, []).push(...names),
-    verdict: (remedyOf: RemedyOf): VersionVerdict => ({
+    leave: (what, ...names) => void left.getOrInsert(what, []).push(...names),
+    verdict: (remedyOf) => ({
       problems: [...broken.values()].map(({ rule, what, names }) => ({
         code: rule,
         message: `${listed(names)} ${what} (rule ${rule}${remedyOf(rule)})`,

@@ -287,7 +287,13 @@ function rightsIn(kubeconfig: string) {
   ];
 }
 
-type RunningK0s = FoundService & ReturnType<typeof describe> & OwnAgentFacts;
+interface K0sFacts {
+  readonly version: string;
+  readonly role: 'controller' | 'worker';
+  readonly runsPods: boolean;
+}
+
+interface RunningK0s extends FoundService, K0sFacts, OwnAgentFacts {}
 
 /**
  * Returns the k0s whose status socket answers. It throws REFIT_INSTALL if there is none, or more
@@ -318,12 +324,12 @@ async function findK0s(): Promise<RunningK0s> {
   throw new RefitError('REFIT_INSTALL', `several k0s run on this host (PIDs ${pids})`, { hint });
 }
 
-function describe({ version, role, workloads, ownAgent }: TrustedAnswer) {
+function describe({ version, role, workloads, ownAgent }: TrustedAnswer): K0sFacts {
   // Only the command line of a controller says whether k0s's own agent is on.
   const isController = ownAgent !== undefined || (role ?? '').startsWith('controller');
   return {
     version,
     role: isController ? 'controller' : 'worker',
     runsPods: !isController || workloads === true,
-  } as const;
+  };
 }
