@@ -258,7 +258,7 @@ async function readable(
       return each;
     } catch (error) {
       if (!isForbidden(error)) throw error;
-      log.info(`cannot read ${resource.plural}: nothing is said of them`, {
+      log.info(`cannot read ${resource.plural}; they will not be reported`, {
         problem: messageOf(error),
       });
       return { ...each, unreadable: true };
@@ -362,7 +362,7 @@ function standbyNotes(
       if (judged.has(once)) continue;
       judged.add(once);
       const broken = brokenRuleOf(plan);
-      const message = `${broken?.message}. k0s's own leader carries the plan out all the same`;
+      const message = `${broken?.message}. k0s's own leader carries the plan out nevertheless`;
       if (broken) events.record(plan, { type: 'Warning', reason: broken.code, message, once });
     }
   };

@@ -139,7 +139,7 @@ let known: string[] | undefined;
 
 /**
  * Returns the certificate authorities of Node.js, and those of the host, which a private mirror may
- * need. k0s trusts the same. They are read once, on demand, because they take megabytes.
+ * need. k0s trusts those of the host, too. They are read once, on demand, because they take megabytes.
  */
 export function trustedAuthorities(): string[] {
   known ??= [

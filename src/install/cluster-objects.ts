@@ -41,7 +41,7 @@ export async function applyObjects(
     const titles = foreign.map(titleOf).join(', ');
     throw new RefitError(
       'REFIT_INSTALL',
-      `refit install did not make what is in its way: ${titles}`,
+      `objects that refit install did not create are in its way: ${titles}`,
       { hint },
     );
   }
@@ -91,7 +91,7 @@ async function whenGone(object: kube.KubeObject, run: ObjectsRun): Promise<LookU
 async function applyOne(object: kube.KubeObject, run: ObjectsRun): Promise<string> {
   const { resource, address, found: before } = await whenGone(object, run);
   const { name, labels } = object.metadata;
-  if (before && !isOurs(before)) return 'left as it is: it was there before';
+  if (before && !isOurs(before)) return 'left as it is: it existed before';
   const owned = {
     ...object,
     metadata: { ...object.metadata, labels: { ...labels, [LABEL]: OWNER } },
@@ -124,7 +124,9 @@ export async function removeObjects(
   for (const object of objects.toReversed()) {
     const user = needed.get(titleOf(object));
     const holds = !withPlans && HOLDERS.includes(object.kind ?? '');
-    const why = holds ? 'all that it holds would go with it (--delete-plans)' : undefined;
+    const why = holds
+      ? 'deleting it would delete everything in it; pass --delete-plans to delete it'
+      : undefined;
     run.write(
       `${titleOf(object)} ${await removeOne(object, user === undefined ? why : `${user} needs it`, run)}\n`,
     );

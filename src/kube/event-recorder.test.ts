@@ -26,7 +26,7 @@ interface Rig {
 }
 
 /**
- * Returns a recorder. `fail` returns the error for each request, in order. Undefined lets the
+ * Returns a recorder. `fail` lists the error for each request, in order. Undefined lets the
  * request pass.
  */
 function rig(fail: (Error | undefined)[] = []): Rig {

@@ -243,7 +243,7 @@ describe('a field selector', () => {
 
   test('knows the fields of each kind', () => {
     expect(() => parseFieldSelector('spec.unschedulable=true', objectFields)).toThrow(
-      '"spec.unschedulable" cannot be selected by, only metadata.name',
+      '"spec.unschedulable" is not a selectable field; use metadata.name',
     );
   });
 });

@@ -110,7 +110,7 @@ function fieldRequirement(text: string, fields: Fields): Matcher {
   const textOf = ownMember(fields, name);
   if (!textOf)
     throw new SelectorError(
-      `"${name}" cannot be selected by, only ${Object.keys(fields).join(', ')}`,
+      `"${name}" is not a selectable field; use ${Object.keys(fields).join(', ')}`,
     );
   return (object) => (textOf(object) === value) === (operator !== '!=');
 }

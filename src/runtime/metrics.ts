@@ -292,10 +292,10 @@ function updateMetrics({ gauge, counter }: Define): UpdateMetrics {
   const states = gauge('refit_update_info', help, 'config', 'reason', 'current', 'available');
   const checked = gauge(
     'refit_update_last_check_timestamp_seconds',
-    'When the channel was asked last.',
+    'Time of the last request to the channel, in seconds since the Unix epoch.',
     'config',
   );
-  const unanswered = 'Questions that the update server did not answer.';
+  const unanswered = 'Requests that the update server did not answer.';
   const failed = counter('refit_update_failed_checks_total', unanswered, 'config');
   const requests = counter(
     'refit_served_requests_total',

@@ -105,7 +105,7 @@ test.each(Object.entries(HOSTILE))('read or refused in linear time: %s', (_name,
     try {
       parseYaml(textOf(bytes), fail);
     } catch {
-      // A refusal is as good as a value.
+      // The text may be refused, because only the time counts here.
     }
   };
   // Linear work takes eight times as long, and quadratic work sixty-four times.

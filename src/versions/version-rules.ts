@@ -78,7 +78,7 @@ function unreadableFindings(facts: VersionFacts): Finding[] {
     ...told.map(({ name, version, target: next }) => {
       const who = name === undefined ? 'kubelet' : `kubelet of ${name}`;
       const found =
-        version === '' ? `${who} tells no version` : `${who}: "${version}" is no version`;
+        version === '' ? `${who} reports no version` : `${who}: "${version}" is no version`;
       return next === undefined
         ? warn('Km1', `${found}, so no rule of versions is checked for it`)
         : hard('Km1', found);

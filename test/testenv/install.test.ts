@@ -140,7 +140,7 @@ test('roles that somebody made by hand stay, and a controller on a host keeps wh
   );
   const said = refused.stderr.join('\n');
   expect(said).toContain(
-    `REFIT_INSTALL: refit install did not make what is in its way: clusterrolebinding refit-controller, ${names.join(', ')}, rolebinding default/refit-api-servers (end the controller that uses this, `,
+    `REFIT_INSTALL: objects that refit install did not create are in its way: clusterrolebinding refit-controller, ${names.join(', ')}, rolebinding default/refit-api-servers (end the controller that uses this, `,
   );
   expect(await state()).toBe(before);
 
@@ -150,7 +150,7 @@ test('roles that somebody made by hand stay, and a controller on a host keeps wh
   );
   for (const command of commands.split(' && ')) await ask(...command.split(' ').slice(1));
   const applied = await refit('install', 'controller', '--apply', '--kubeconfig', admin);
-  expect(applied).toContain('clusterrole refit-controller left as it is: it was there before');
+  expect(applied).toContain('clusterrole refit-controller left as it is: it existed before');
   expect(applied).toContain('clusterrolebinding refit-controller created');
   const removed = await refit('uninstall', 'controller', '--kubeconfig', admin);
   expect(removed).toContain(
@@ -204,13 +204,13 @@ describe.each([
     const said = await refit('install', component, ...flags, '--apply', '--kubeconfig', admin);
     expect(
       said.filter(
-        (line) => !/ (?:created|configured|left as it is: it was there before)$/.test(line),
+        (line) => !/ (?:created|configured|left as it is: it existed before)$/.test(line),
       ),
     ).toEqual([]);
     expect((await ours(...KINDS)).length).toBeGreaterThan(8);
     const again = await refit('install', component, ...flags, '--apply', '--kubeconfig', admin);
     expect(
-      again.filter((line) => !/ (?:unchanged|left as it is: it was there before)$/.test(line)),
+      again.filter((line) => !/ (?:unchanged|left as it is: it existed before)$/.test(line)),
     ).toEqual([]);
     expect(again).toHaveLength(said.length);
 
@@ -240,7 +240,7 @@ test("the original's controller is not taken over: nothing is applied before it 
   );
   expect({ code, stdout }).toEqual({ code: 1, stdout: [] });
   expect(stderr.join('\n')).toBe(
-    'REFIT_INSTALL: refit install did not make what is in its way: deployment system-upgrade/system-upgrade-controller ' +
+    'REFIT_INSTALL: objects that refit install did not create are in its way: deployment system-upgrade/system-upgrade-controller ' +
       '(end the controller that uses this, and remove it as you installed it, such as by `kubectl -n system-upgrade delete deployment/system-upgrade-controller`; then run this again)',
   );
   const imageNow = async (): Promise<string> =>
@@ -284,7 +284,7 @@ test('what somebody else brought stays', async () => {
   );
   const said = await refit('install', 'controller', '--apply', '--kubeconfig', admin);
   expect(said).toContain(
-    'customresourcedefinition plans.autopilot.k0sproject.io left as it is: it was there before',
+    'customresourcedefinition plans.autopilot.k0sproject.io left as it is: it existed before',
   );
   const removed = await refit('uninstall', 'controller', '--delete-plans', '--kubeconfig', admin);
   expect(removed).toContain(
@@ -393,7 +393,7 @@ test('uninstall stays away while a plan is open, and leaves what another compone
   );
   await ask('label', 'clusterrolebinding', 'refit-viewer', 'app.kubernetes.io/managed-by=Helm');
   const installed = await refit('install', 'controller', '--apply', ...cluster);
-  expect(installed).toContain('clusterrolebinding refit-viewer left as it is: it was there before');
+  expect(installed).toContain('clusterrolebinding refit-viewer left as it is: it existed before');
   await refit('install', 'cattle', '--apply', ...cluster);
 
   const { kind, spec } = buildPlan();

@@ -70,9 +70,9 @@ export const installAgent = onHost(
     ];
     if (foreign.length > 0) {
       const hint = `move that away, put settings of the service into ${service.dropIn}, and run this again`;
-      failing('REFIT_INSTALL', 'refit install did not make what is in its way: ', { hint })(
-        foreign.join(', '),
-      );
+      failing('REFIT_INSTALL', 'files that refit install did not create are in its way: ', {
+        hint,
+      })(foreign.join(', '));
     }
     if (k0s)
       write(

@@ -50,7 +50,7 @@ export function readUser(entry: Entry): UserConfig {
     impersonate: readImpersonation(entry),
   });
   if (user.clientCertificate && !user.clientKey)
-    throw complaint(entry, 'client-key', 'is not set beside client-certificate');
+    throw complaint(entry, 'client-key', 'is not set, but client-certificate is');
   return user;
 }
 
@@ -70,7 +70,7 @@ export function refuseOutside(entry: Entry): void {
     throw complaint(
       entry,
       field,
-      'is not allowed here: only data that the kubeconfig itself holds',
+      'is not allowed here: use only data that the kubeconfig itself contains',
     );
   if (textField(entry, 'server')?.startsWith('http:'))
     throw complaint(

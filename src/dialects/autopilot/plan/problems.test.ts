@@ -172,12 +172,12 @@ describe('one problem', () => {
     [
       'a field that cannot be selected by: the original selects nothing and says Completed',
       withWorkers(selected(undefined, 'metadata.nmae=w1')),
-      `${AT}.targets.workers.${FIELDS}: "metadata.nmae=w1" is not a field selector ("metadata.nmae" cannot be selected by, only metadata.name, spec.unschedulable); use for example metadata.name=w1`,
+      `${AT}.targets.workers.${FIELDS}: "metadata.nmae=w1" is not a field selector ("metadata.nmae" is not a selectable field; use metadata.name, spec.unschedulable); use for example metadata.name=w1`,
     ],
     [
       'a field of nodes asked of controllers',
       withControllers(selected('', 'spec.unschedulable=true')),
-      `${AT}.targets.controllers.${FIELDS}: "spec.unschedulable=true" is not a field selector ("spec.unschedulable" cannot be selected by, only metadata.name); use for example metadata.name=w1`,
+      `${AT}.targets.controllers.${FIELDS}: "spec.unschedulable=true" is not a field selector ("spec.unschedulable" is not a selectable field; use metadata.name); use for example metadata.name=w1`,
     ],
     [
       'a selector beside a list that wins over it',
