@@ -4,7 +4,7 @@ import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
 import { statusShards } from '../../src/api/refit/status-shard.ts';
 import { shardReferenceOf } from '../../src/dialects/autopilot/plan/status-shards/merge.ts';
 import { shardsOfSizes } from '../../src/dialects/autopilot/plan/status-shards/spread.ts';
-import type { StatusSharding } from '../../src/engine/contract/dialect.ts';
+import type { StatusSharding } from '../../src/engine/contract/features.ts';
 import { nodes, type Resource } from '../../src/kube/resources.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { WHOLE } from '../support/whole.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { plans } from '../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../src/dialects/autopilot/plan/autopilot-dialect.ts';
-import type { DrainDelegation } from '../../src/engine/contract/dialect.ts';
+import type { DrainDelegation } from '../../src/engine/contract/features.ts';
 import { CONDITIONS_ANNOTATION } from '../../src/engine/model/written-conditions.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';

@@ -1,7 +1,8 @@
 /** Asks the API server, for a read-only command, what no watch shows; answers are shared for some seconds. */
 import { type DrainPreviewer, drainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
-import type { Dialect, Endpoint, World } from '../../engine/contract/dialect.ts';
+import type { Dialect } from '../../engine/contract/dialect.ts';
+import type { Endpoint, World } from '../../engine/contract/world.ts';
 import type { EndpointHealth } from '../../engine/model/decision.ts';
 import type { Stage, Target } from '../../engine/model/rollout.ts';
 import type { KubeClient } from '../../kube/client.ts';

@@ -2,7 +2,8 @@
 import { upgradePolicies } from '../../api/kinds.ts';
 import type { UpgradePolicy } from '../../api/refit/upgrade-policy.ts';
 import { LEADER_LEASE } from '../../dialects/registry.ts';
-import type { Dialect, Watched, World } from '../../engine/contract/dialect.ts';
+import type { Dialect } from '../../engine/contract/dialect.ts';
+import type { Watched, World } from '../../engine/contract/world.ts';
 import { listPolicies } from '../../engine/policy/choose-policy.ts';
 import { freshWorld, NOTHING, OwnWrites, type View, viewsOf } from '../../engine/snapshot/world.ts';
 import type { KubeClient, Reading, Selection } from '../../kube/client.ts';

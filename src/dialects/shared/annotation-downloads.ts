@@ -1,5 +1,5 @@
 /** Asks agents to fetch a version ahead, or to check whether they could download it, and reads their answers. */
-import type { Signal } from '../../engine/contract/dialect.ts';
+import type { Signal } from '../../engine/contract/signal.ts';
 import {
   hasStarted,
   isFinal,

@@ -1,5 +1,7 @@
 /** Sends instructions to nodes as annotations and reads their answers, for every dialect whose nodes run an agent. */
-import type { ForeignWorkFinder, Signal, World } from '../../engine/contract/dialect.ts';
+import type { ForeignWorkFinder } from '../../engine/contract/features.ts';
+import type { Signal } from '../../engine/contract/signal.ts';
+import type { World } from '../../engine/contract/world.ts';
 import type {
   ForeignWork,
   Observation,

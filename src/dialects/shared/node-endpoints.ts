@@ -1,5 +1,5 @@
 /** Finds the API servers of clusters whose control plane hosts are Nodes. */
-import type { Endpoint, World } from '../../engine/contract/dialect.ts';
+import type { Endpoint, World } from '../../engine/contract/world.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 
 /** Set by kubeadm and installers like it. */

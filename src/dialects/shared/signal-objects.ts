@@ -1,5 +1,6 @@
 /** Finds the object that carries the signals of a target, and replaces it. */
-import type { Instruction, World } from '../../engine/contract/dialect.ts';
+import type { Instruction } from '../../engine/contract/signal.ts';
+import type { World } from '../../engine/contract/world.ts';
 import type { Stage, Target } from '../../engine/model/rollout.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 

@@ -11,7 +11,7 @@ import {
 import { unlessError } from '../../util/errors.ts';
 import { onceForEach } from '../../util/memo.ts';
 import { needsClaim } from '../assess/claims.ts';
-import type { Instruction } from '../contract/dialect.ts';
+import type { Instruction } from '../contract/signal.ts';
 import { isFinal, type RecordedState, type Rollout, targetsIn } from '../model/rollout.ts';
 import { type Accompanying, carryOut, type Effects, type RecordChange } from './writes.ts';
 

@@ -4,7 +4,7 @@ import { ifFound } from '../../kube/status-error.ts';
 import type { Clock } from '../../util/clock.ts';
 import { settleAll } from '../../util/waits.ts';
 import { assess } from '../assess/assess.ts';
-import type { OrphanedPlan } from '../contract/dialect.ts';
+import type { OrphanedPlan } from '../contract/features.ts';
 import { NO_CONTROLS } from '../model/controls.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import type { Reporter } from '../report/reporter.ts';

@@ -12,7 +12,8 @@ import {
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { buildWorld } from '../../../test/support/builders/worlds.ts';
 import { type KubeObject, nodes, type Resource } from '../../kube/resources.ts';
-import type { Dialect, Instruction } from '../contract/dialect.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { Instruction } from '../contract/signal.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import { OwnWrites } from '../snapshot/world.ts';

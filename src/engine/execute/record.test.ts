@@ -8,7 +8,9 @@ import { buildTablePlan, tableDialect } from '../../../test/support/builders/tab
 import { buildTarget } from '../../../test/support/builders/targets.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { jobs, nodes } from '../../kube/resources.ts';
-import type { Dialect, TouchedObject, World } from '../contract/dialect.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { TouchedObject } from '../contract/signal.ts';
+import type { World } from '../contract/world.ts';
 import type { RecordedState, Rollout } from '../model/rollout.ts';
 import { DEFAULT_POLICY } from '../policy/rollout-policy.ts';
 import { OwnWrites } from '../snapshot/world.ts';

@@ -2,7 +2,8 @@
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound, ifUnchanged, isOfObject } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
-import type { Instruction, ShardedRecord, TouchedObject } from '../contract/dialect.ts';
+import type { ShardedRecord } from '../contract/features.ts';
+import type { Instruction, TouchedObject } from '../contract/signal.ts';
 import { type Rollout, stateChanges, type Target } from '../model/rollout.ts';
 import { claimsFor } from './claims.ts';
 import { restingOn } from './status-shards.ts';

@@ -18,7 +18,8 @@ import {
 } from '../../drain/cordon-marks.ts';
 import type { Drains } from '../../drain/running-drains.ts';
 import { annotated, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
-import type { Dialect, Instruction, Signal } from '../contract/dialect.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { Instruction, Signal } from '../contract/signal.ts';
 import type { NodeAction, Observation } from '../model/decision.ts';
 import { because } from '../model/reasons.ts';
 import { ownerOf, pendingOwnerOf, type Target } from '../model/rollout.ts';

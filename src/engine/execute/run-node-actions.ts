@@ -3,7 +3,7 @@ import * as marks from '../../drain/cordon-marks.ts';
 import { type Node, nodes } from '../../kube/resources.ts';
 import { isOfObject } from '../../kube/status-error.ts';
 import { settleAll } from '../../util/waits.ts';
-import type { Instruction } from '../contract/dialect.ts';
+import type { Instruction } from '../contract/signal.ts';
 import { type DecisionContext, factsOf } from '../gates/types.ts';
 import type { NodeAction } from '../model/decision.ts';
 import {

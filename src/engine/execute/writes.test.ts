@@ -12,7 +12,8 @@ import {
 import { buildWorld } from '../../../test/support/builders/worlds.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { annotated, jobs, type KubeObject, type Node, nodes } from '../../kube/resources.ts';
-import type { Dialect, Instruction } from '../contract/dialect.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { Instruction } from '../contract/signal.ts';
 import { OwnWrites } from '../snapshot/world.ts';
 import { carryOut, type Effects, isCurrent, send } from './writes.ts';
 

@@ -4,7 +4,8 @@ import type { UpgradePolicy, UpgradePolicySpec } from '../../api/refit/upgrade-p
 import type { KubeClient } from '../../kube/client.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { ifFound } from '../../kube/status-error.ts';
-import type { Dialect, World } from '../contract/dialect.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { World } from '../contract/world.ts';
 import { readPolicy } from './read-policy.ts';
 import { DEFAULT_POLICY, type RolloutPolicy } from './rollout-policy.ts';
 

@@ -1,7 +1,7 @@
 /** The world of one snapshot: it stays as it was when the snapshot was taken, whatever watches bring meanwhile. */
 import { type KubeObject, keyAt, keyOf, type Resource } from '../../kube/resources.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { World } from '../contract/dialect.ts';
+import type { World } from '../contract/world.ts';
 import { kindOf } from './world.ts';
 
 /** Lists are replaced when an object changes, and never changed themselves: so to keep the list is to keep its objects. */

@@ -13,7 +13,8 @@ import { virtualBy } from '../../kube/virtual-nodes.ts';
 import { claimOf, claimOn } from '../../signal/at-work.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { Dialect, World, WorldObject } from '../contract/dialect.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import type { World, WorldObject } from '../contract/world.ts';
 import { controlsOn } from '../model/controls.ts';
 import type {
   EndpointHealth,

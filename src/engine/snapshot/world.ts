@@ -10,7 +10,7 @@ import {
 import type { Informer } from '../../kube/watch/informer.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { onceForEach } from '../../util/memo.ts';
-import type { World } from '../contract/dialect.ts';
+import type { World } from '../contract/world.ts';
 
 export type Views = <T extends KubeObject>(resource: Resource<T>) => View<T>;
 

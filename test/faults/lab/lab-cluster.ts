@@ -2,7 +2,7 @@
 import { startApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { PLAN_NAME, type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
-import type { StatusSharding } from '../../../src/engine/contract/dialect.ts';
+import type { StatusSharding } from '../../../src/engine/contract/features.ts';
 import { ABORT_ANNOTATION } from '../../../src/engine/model/controls.ts';
 import type { Caller, KubeClient } from '../../../src/kube/client.ts';
 import { nodes, type Resource } from '../../../src/kube/resources.ts';

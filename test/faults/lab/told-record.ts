@@ -4,7 +4,7 @@ import type { ApiServer } from '../../../sandbox/api-server/api-server.ts';
 import { type Plan, plans } from '../../../src/api/autopilot/plan.ts';
 import { mergeShards } from '../../../src/dialects/autopilot/plan/status-shards/merge.ts';
 import { listsOf } from '../../../src/dialects/autopilot/plan/status-shards/target-lists.ts';
-import type { World } from '../../../src/engine/contract/dialect.ts';
+import type { World } from '../../../src/engine/contract/world.ts';
 import type { KubeObject, Resource } from '../../../src/kube/resources.ts';
 import { V2 } from '../../model/configurations.ts';
 import type { LabHost } from './lab-host.ts';

@@ -3,7 +3,7 @@ import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
 import { TARGET_STATES } from '../../../src/dialects/autopilot/plan/states.ts';
 import { withLists } from '../../../src/dialects/autopilot/plan/status-shards/target-lists.ts';
-import type { StatusSharding } from '../../../src/engine/contract/dialect.ts';
+import type { StatusSharding } from '../../../src/engine/contract/features.ts';
 import { configureShards, type NamedShardConfiguration } from './configurations.ts';
 import {
   type Objects,

@@ -1,7 +1,8 @@
 /** One pass of a leader over a Plan, for tests: what it records, and which targets it signals then. */
 import type { Plan } from '../../../src/api/autopilot/plan.ts';
 import { autopilot } from '../../../src/dialects/autopilot/plan/autopilot-dialect.ts';
-import type { Dialect, World } from '../../../src/engine/contract/dialect.ts';
+import type { Dialect } from '../../../src/engine/contract/dialect.ts';
+import type { World } from '../../../src/engine/contract/world.ts';
 import type { EndpointHealth, Snapshot } from '../../../src/engine/model/decision.ts';
 import { DEFAULT_POLICY } from '../../../src/engine/policy/rollout-policy.ts';
 import { gather } from '../../../src/engine/snapshot/gather.ts';

@@ -1,5 +1,5 @@
 /** Worlds of any kinds for tests, with caches that are up to date. */
-import type { World } from '../../../src/engine/contract/dialect.ts';
+import type { World } from '../../../src/engine/contract/world.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../../../src/engine/snapshot/world.ts';
 import type { KubeObject, Resource } from '../../../src/kube/resources.ts';
 import { buildView } from './worlds.ts';

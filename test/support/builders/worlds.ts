@@ -1,5 +1,5 @@
 /** Worlds for tests: the objects of both roles, with caches that are up to date. */
-import type { World } from '../../../src/engine/contract/dialect.ts';
+import type { World } from '../../../src/engine/contract/world.ts';
 import { freshWorld, OwnWrites, type View, viewsOf } from '../../../src/engine/snapshot/world.ts';
 import { type KubeObject, nodes } from '../../../src/kube/resources.ts';
 import { controlNodes } from '../../../src/signal/names.ts';

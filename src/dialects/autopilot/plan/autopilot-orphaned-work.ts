@@ -1,7 +1,8 @@
 /** Finds what Plans left on nodes: signals of deleted Plans, and cordons and taints of deleted or finished Plans. */
 import { PLAN_NAME, type Plan, plans as planResource } from '../../../api/autopilot/plan.ts';
 import { cordonOwner, isPendingFor, pendingOwner, readOwner } from '../../../drain/cordon-marks.ts';
-import type { OrphanedPlan, World } from '../../../engine/contract/dialect.ts';
+import type { OrphanedPlan } from '../../../engine/contract/features.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import { pendingOwnerOf, type Role, type Source } from '../../../engine/model/rollout.ts';
 import { idOfRun } from '../../../engine/model/runs.ts';
 import { apiVersionOf, type KubeObject, type Node } from '../../../kube/resources.ts';

@@ -1,6 +1,8 @@
 /** Finds the targets of a command, and says which objects carry their signals: ControlNodes, or Nodes for workers and bundles. */
 import type { TargetSpec } from '../../../api/autopilot/plan.ts';
-import type { DrainDelegation, Signal, World } from '../../../engine/contract/dialect.ts';
+import type { DrainDelegation } from '../../../engine/contract/features.ts';
+import type { Signal } from '../../../engine/contract/signal.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import type { Role, Stage, Target } from '../../../engine/model/rollout.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { leases, type Node, nodes, type Resource } from '../../../kube/resources.ts';

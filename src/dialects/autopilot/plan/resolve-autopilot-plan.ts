@@ -1,6 +1,6 @@
 /** Turns a Plan into a rollout: as its status records it, or with newly found targets. */
 import * as api from '../../../api/autopilot/plan.ts';
-import type { World } from '../../../engine/contract/dialect.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import { mostInFlight, roomForTargets } from '../../../engine/execute/status-shards.ts';
 import type { Reason } from '../../../engine/model/reasons.ts';
 import {

@@ -1,6 +1,7 @@
 /** The dialect of Cluster API: a Node with an update request as a rollout of the engine. */
 import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
-import type { Dialect, World } from '../../../engine/contract/dialect.ts';
+import type { Dialect } from '../../../engine/contract/dialect.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import type { ForeignWork } from '../../../engine/model/decision.ts';
 import type { Rollout } from '../../../engine/model/rollout.ts';
 import { isRelevant } from '../../../engine/snapshot/predicates.ts';

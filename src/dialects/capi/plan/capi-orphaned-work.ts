@@ -1,7 +1,8 @@
 /** Finds what an update leaves on a Node when somebody removes its request: a signal, a cordon or a taint. */
 import { machines } from '../../../api/capi/machine.ts';
 import { cordonOwner, pendingOwner, readOwner } from '../../../drain/cordon-marks.ts';
-import type { OrphanedPlan, World } from '../../../engine/contract/dialect.ts';
+import type { OrphanedPlan } from '../../../engine/contract/features.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import { because } from '../../../engine/model/reasons.ts';
 import { isFinal, pendingOwnerOf } from '../../../engine/model/rollout.ts';
 import { type Node, nodes } from '../../../kube/resources.ts';

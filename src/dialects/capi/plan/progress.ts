@@ -3,7 +3,7 @@ import type { Machine } from '../../../api/capi/machine.ts';
 import { drainPreviewer } from '../../../drain/drain-preview.ts';
 import { assess } from '../../../engine/assess/assess.ts';
 import { settle } from '../../../engine/assess/settle.ts';
-import type { Endpoint, World } from '../../../engine/contract/dialect.ts';
+import type { Endpoint, World } from '../../../engine/contract/world.ts';
 import { explain } from '../../../engine/explain/explain.ts';
 import type { EndpointHealth, Snapshot, Wait } from '../../../engine/model/decision.ts';
 import { isUnasked } from '../../../engine/model/reasons.ts';

@@ -1,7 +1,8 @@
 /** The dialect of Rancher's system-upgrade-controller: its Plans as rollouts of the engine, its Jobs as signals. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
-import type { Dialect, Watched, World } from '../../../engine/contract/dialect.ts';
+import type { Dialect } from '../../../engine/contract/dialect.ts';
+import type { Watched, World } from '../../../engine/contract/world.ts';
 import type { ReportedEvent } from '../../../engine/model/reasons.ts';
 import { type Rollout, targetsIn } from '../../../engine/model/rollout.ts';
 import { type RolloutPolicy, WITHOUT_DEADLINES } from '../../../engine/policy/rollout-policy.ts';

@@ -2,7 +2,8 @@
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import { cordonOwner, readOwner } from '../../../drain/cordon-marks.ts';
-import type { OrphanedPlan, World } from '../../../engine/contract/dialect.ts';
+import type { OrphanedPlan } from '../../../engine/contract/features.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import { sourceOf, type Target } from '../../../engine/model/rollout.ts';
 import { type Job, jobs, type Node, nodes } from '../../../kube/resources.ts';
 import { onceForEach } from '../../../util/memo.ts';

@@ -1,7 +1,8 @@
 /** Sends a Job to each node, reads its conditions as the answer, and labels the node when it is done. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { withoutAnyCordon } from '../../../drain/cordon-marks.ts';
-import type { Signal, World } from '../../../engine/contract/dialect.ts';
+import type { Signal } from '../../../engine/contract/signal.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import type { UnnamedCordon } from '../../../engine/model/decision.ts';
 import type { Rollout, Stage, Target } from '../../../engine/model/rollout.ts';
 import { type Job, jobs, type Node, nodes } from '../../../kube/resources.ts';

@@ -1,6 +1,6 @@
 /** Tells from the Job of a target, and from its Node, how far the target is. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
-import type { World } from '../../../engine/contract/dialect.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import type { Observation } from '../../../engine/model/decision.ts';
 import { isFinal, type Rollout, type Stage, type Target } from '../../../engine/model/rollout.ts';
 import { type Condition, type Job, type Node, nodes } from '../../../kube/resources.ts';

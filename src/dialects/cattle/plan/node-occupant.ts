@@ -1,7 +1,7 @@
 /** Says what keeps a plan from starting its Job on a node: another plan at work there, or a Node with the same host name. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cordonOwner, readOwner } from '../../../drain/cordon-marks.ts';
-import type { World } from '../../../engine/contract/dialect.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import type { Obstacle } from '../../../engine/model/decision.ts';
 import type { Target } from '../../../engine/model/rollout.ts';
 import { type Job, type Node, nodes } from '../../../kube/resources.ts';

@@ -1,6 +1,6 @@
 /** Finds the Jobs of a plan or a node, and says how far each of them is. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
-import type { World } from '../../../engine/contract/dialect.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import type { Rollout } from '../../../engine/model/rollout.ts';
 import { type Job, jobs, type Node, withoutAnnotations } from '../../../kube/resources.ts';
 import { onceForEach, onceForEachWith } from '../../../util/memo.ts';

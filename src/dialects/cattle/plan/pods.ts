@@ -1,5 +1,5 @@
 /** Says why the pod of a Job does not run, in the words of the scheduler and the kubelet. */
-import type { World } from '../../../engine/contract/dialect.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import { type ContainerStatus, type Job, type Pod, pods } from '../../../kube/resources.ts';
 import { defined } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
-import type { World } from '../../../engine/contract/dialect.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import { controlsOn } from '../../../engine/model/controls.ts';
 import { because, type Reason } from '../../../engine/model/reasons.ts';
 import {

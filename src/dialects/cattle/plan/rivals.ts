@@ -4,7 +4,7 @@
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
-import type { World } from '../../../engine/contract/dialect.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import { type KubeObject, nodes } from '../../../kube/resources.ts';
 import { selectsAllOf } from '../../../kube/selectors.ts';
 import { sameJson } from '../../../util/json.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
 import { CORDON_ANNOTATION } from '../../../drain/cordon-marks.ts';
-import type { World } from '../../../engine/contract/dialect.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import type { Observation } from '../../../engine/model/decision.ts';
 import { because } from '../../../engine/model/reasons.ts';
 import type { Rollout, Stage, Target } from '../../../engine/model/rollout.ts';

@@ -1,6 +1,8 @@
 /** The dialect of `refit kubeadm`: its recorded request as a rollout of the engine. */
 import { pendingOwner } from '../../../drain/cordon-marks.ts';
-import type { Dialect, OrphanedPlan, World } from '../../../engine/contract/dialect.ts';
+import type { Dialect } from '../../../engine/contract/dialect.ts';
+import type { OrphanedPlan } from '../../../engine/contract/features.ts';
+import type { World } from '../../../engine/contract/world.ts';
 import { because } from '../../../engine/model/reasons.ts';
 import { pendingOwnerOf, type Rollout, type Stage } from '../../../engine/model/rollout.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';

@@ -1,7 +1,8 @@
 /** Starts the upgrade of a host over SSH, and reads its progress from an annotation of its Node. */
 import { z } from 'zod';
 import { withoutCordon } from '../../../drain/cordon-marks.ts';
-import type { DrainDelegation, Instruction, Signal } from '../../../engine/contract/dialect.ts';
+import type { DrainDelegation } from '../../../engine/contract/features.ts';
+import type { Instruction, Signal } from '../../../engine/contract/signal.ts';
 import type { Stage, Target } from '../../../engine/model/rollout.ts';
 import type { TimedStep } from '../../../engine/policy/rollout-policy.ts';
 import { type KubeObject, kubeletVersionOf, nodes } from '../../../kube/resources.ts';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { CommandStatus, Plan, TargetStatus } from '../../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../../api/refit/status-shard.ts';
-import type { World } from '../../../../engine/contract/dialect.ts';
+import type { World } from '../../../../engine/contract/world.ts';
 import { because, type Reason } from '../../../../engine/model/reasons.ts';
 import { isGeneration } from '../../../../engine/model/runs.ts';
 import { annotated, withoutAnnotations } from '../../../../kube/resources.ts';

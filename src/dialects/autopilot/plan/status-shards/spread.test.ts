@@ -6,7 +6,8 @@ import { buildWorldOf } from '../../../../../test/support/builders/worlds-of-kin
 import { later, T0 } from '../../../../../test/support/clock/times.ts';
 import type { CommandStatus, Plan, TargetStatus } from '../../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../../api/refit/status-shard.ts';
-import type { ShardedRecord, World } from '../../../../engine/contract/dialect.ts';
+import type { ShardedRecord } from '../../../../engine/contract/features.ts';
+import type { World } from '../../../../engine/contract/world.ts';
 import { recordedRunIn, withRecordedRun } from '../recorded-run.ts';
 import { mergeShards, PROGRESS_ANNOTATION } from './merge.ts';
 import { shards, shardsOfSizes } from './spread.ts';

@@ -2,12 +2,9 @@
 import { hash } from 'node:crypto';
 import { type Plan, plans, type TargetStatus } from '../../../../api/autopilot/plan.ts';
 import { type StatusShard, statusShards } from '../../../../api/refit/status-shard.ts';
-import type {
-  Instruction,
-  StatusSharding,
-  World,
-  WorldObject,
-} from '../../../../engine/contract/dialect.ts';
+import type { StatusSharding } from '../../../../engine/contract/features.ts';
+import type { Instruction } from '../../../../engine/contract/signal.ts';
+import type { World, WorldObject } from '../../../../engine/contract/world.ts';
 import {
   entryBytes,
   exceedPlan,
