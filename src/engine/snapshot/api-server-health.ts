@@ -1,6 +1,6 @@
 /** Asks API servers whether they are ready. */
 import { messageOf } from '../../util/errors.ts';
-import type { Endpoint } from '../contract/dialect.ts';
+import type { Endpoint } from '../contract/world.ts';
 import type { EndpointHealth } from '../model/decision.ts';
 
 /** Of the API server of a controller. Resolves with the HTTP status of `/readyz`; rejects if no answer comes in time. */
