@@ -43,7 +43,12 @@ test(
     started.defer(() => client.close());
     const manager = await prepareControllerProcess(
       {
-        dialects: [{ ...autopilot, shards: shardsOfSizes(SIZES) }],
+        dialects: [
+          {
+            ...autopilot,
+            statusRecord: { hasConditions: false, shards: shardsOfSizes(SIZES) },
+          },
+        ],
         config,
         client,
         lease: LEADER_LEASE,

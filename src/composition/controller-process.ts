@@ -222,8 +222,12 @@ async function askForNeeded(
   abort: AbortSignal,
 ) {
   const { client, lease, policies, clock = systemClock } = options;
-  const needed = dialects.flatMap(({ plans, scope, watched }) => [
-    { ...scope, resource: plans },
+  const needed = dialects.flatMap(({ plans, planObjects, watched }) => [
+    {
+      resource: plans,
+      namespace: planObjects?.namespace,
+      fieldSelector: planObjects?.fieldSelector,
+    },
     ...watched.filter(({ namesIn, advisory }) => namesIn === undefined && advisory !== true),
   ]);
   const ask = async (): Promise<unknown> =>
@@ -310,7 +314,7 @@ function addControllers(manager: Manager, parts: ControllerParts): RolloutContro
   if (parts.election) manager.addRunnable(standbyNotes(parts.election, rollouts, parts));
   const plans = Object.fromEntries(rollouts.map((rollout) => [rollout.name, rollout.plans]));
   const isPlan = (name: string, object: KubeObject): boolean =>
-    dialects.find((dialect) => dialect.name === name)?.scope?.isPlan?.(object) ?? true;
+    dialects.find((dialect) => dialect.name === name)?.planObjects?.isPlan?.(object) ?? true;
   manager.addInformer(policies);
   // The schema of policies takes long to load.
   manager.addPreparation(async () => {

@@ -21,7 +21,7 @@ const isBehind = (
 ): boolean | undefined => {
   const node = { ...buildNode('w1'), status: { nodeInfo: { kubeletVersion } } };
   const stage = { ...buildStage('worker', ['w1']), version };
-  return (dialect as Dialect).isBehind?.(node, stage, planOf(image));
+  return (dialect as Dialect).versions?.isBehind(node, stage, planOf(image));
 };
 
 test.each([

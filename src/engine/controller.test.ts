@@ -128,7 +128,7 @@ test('an object that is a plan no longer wakes its key once more, so that what i
   const removed = { ...plan, metadata: { ...plan.metadata, annotations: { request: 'removed' } } };
   const again = { ...removed, metadata: { ...removed.metadata, resourceVersion: '3' } };
   const changes = { plans: [changed(removed), changed(again)] };
-  expect(await wokenBy(changes, { ...tableDialect, scope: { isPlan } })).toEqual(['plan']);
+  expect(await wokenBy(changes, { ...tableDialect, planObjects: { isPlan } })).toEqual(['plan']);
 });
 
 /** The sources of a controller that watches Nodes, which only advise, from the moment on at which they are needed. */

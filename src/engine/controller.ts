@@ -46,7 +46,7 @@ export interface RolloutController extends runtime.Controller {
 
 export function rolloutController(dialect: Dialect, parts: RolloutParts): RolloutController {
   const { reader, writer, log, drains, clock, metrics = noMetrics } = parts;
-  const { namespace, fieldSelector } = dialect.scope ?? {};
+  const { namespace, fieldSelector } = dialect.planObjects ?? {};
   const plans = createInformer(reader, dialect.plans, { log, clock, namespace, fieldSelector });
   const inTime = (each: Watched, informer: Informer): Informer => {
     if (!each.isNeeded) return informer;
@@ -57,7 +57,7 @@ export function rolloutController(dialect: Dialect, parts: RolloutParts): Rollou
     };
     return lateInformer(informer, { isDue, everyMs: LOOK_MS, clock });
   };
-  const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
+  const isPlan = (object: KubeObject): boolean => dialect.planObjects?.isPlan?.(object) ?? true;
   const watched = dialect.watched
     .filter(({ unreadable }) => unreadable !== true)
     .map((each) => ({ ...each, informer: inTime(each, informerOf(each, plans, parts)) }));

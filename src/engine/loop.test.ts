@@ -351,7 +351,7 @@ test('once a plan is gone, the next one in the same object is asked at once, and
   const unmet = async (): Promise<[]> => await Promise.reject(new Error('no answer'));
   const clock = new FakeClock(T0);
   let isThere = true;
-  const spoken = { ...dialect, scope: { isPlan: () => isThere }, preconditions: { unmet } };
+  const spoken = { ...dialect, planObjects: { isPlan: () => isThere }, preconditions: { unmet } };
   const leader = new Leader(apiWith(buildTablePlan({ workers: ['w1'] })), clock, spoken);
   await leader.see();
   isThere = false;
@@ -460,7 +460,10 @@ test('a plan whose record is never written is left after some rounds and reconci
 
 test('an object of the kind that is no plan: no request, no write', async () => {
   const api = apiWith(buildTablePlan({ controllers: ['c1'] }));
-  const leader = new Leader(api, new FakeClock(T0), { ...dialect, scope: { isPlan: () => false } });
+  const leader = new Leader(api, new FakeClock(T0), {
+    ...dialect,
+    planObjects: { isPlan: () => false },
+  });
   expect(await leader.see()).toEqual({});
   expect(api.calls).toEqual([]);
   expect(leader.asked).toEqual([]);

@@ -87,7 +87,7 @@ function planAt({ dialect, ownWrites, plans }: ReconcilerOptions, key: string) {
   const { name, namespace } = splitKey(key);
   const stored = ownWrites.latest(dialect.plans, plans, name, namespace);
   if (!stored || stored.metadata.deletionTimestamp !== undefined) return undefined;
-  return dialect.scope?.isPlan?.(stored) === false ? undefined : stored;
+  return dialect.planObjects?.isPlan?.(stored) === false ? undefined : stored;
 }
 
 function forget({ reporter, drains, world }: ReconcilerOptions, key: string): void {

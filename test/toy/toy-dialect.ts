@@ -9,7 +9,7 @@ export const toy: Dialect<
 > = {
   name: 'toy',
   plans: { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
-  scope: { fieldSelector: 'metadata.name=painting' },
+  planObjects: { fieldSelector: 'metadata.name=painting' },
   watched: [{ resource: nodes, isRelevant }],
   resolve({ metadata: { name, uid = '', creationTimestamp: created = '' }, data }) {
     if (data.record) return JSON.parse(data.record) as Rollout;

@@ -70,7 +70,7 @@ async function write(
   const { name, namespace, resourceVersion } = plan.metadata;
   const written: [string, string | null][] = [];
   for (const [key, value] of Object.entries(annotations)) {
-    written.push([controlKey(key, dialect.controlPrefix), value]);
+    written.push([controlKey(key, dialect.planObjects?.controlPrefix), value]);
     // What is removed may have been written by a release that knew no other prefix.
     if (value === null) written.push([key, null]);
   }

@@ -24,7 +24,7 @@ export function retry(name: string): Control {
       return { said: [`${name} already has a retry.`, ...said] };
     const earlier = ownMember(
       plan.metadata.annotations,
-      controlKey(RETRY_ANNOTATION, dialect.controlPrefix),
+      controlKey(RETRY_ANNOTATION, dialect.planObjects?.controlPrefix),
     );
     return {
       annotations: { [RETRY_ANNOTATION]: withRetry(earlier, name, rfc3339(at)) },

@@ -123,14 +123,14 @@ export async function previewNew(
       ({ metadata: it }) =>
         it.name === name && (namespace === undefined || it.namespace === namespace),
     );
-  const uid = (dialect.ordersByUid === true && present?.metadata.uid) || '';
+  const uid = (dialect.planObjects?.ordersByUid === true && present?.metadata.uid) || '';
   const metadata = { ...plan.metadata, uid, creationTimestamp: rfc3339(now) };
   const inspection = await inspect(seen, { ...plan, metadata }, parts, now);
   const before = present && gather(dialect, present, world, now, { isReadOnly: true });
   const preview = await previewAt(inspection, parts, now, before && planEndOf(before, now).phase);
   // An abort holds also where the policy lets an edit start a new rollout.
   const restarts = inspection.policy.restartsEdited && before?.controls.abort === undefined;
-  const isIgnored = before && isFinal(before.rollout) && dialect.endsForGood === true && !restarts;
+  const isIgnored = before && isFinal(before.rollout) && dialect.reruns !== undefined && !restarts;
   return isIgnored ? notCarriedOut(preview, before.rollout) : preview;
 }
 
@@ -190,7 +190,8 @@ async function previewAt(
   const { waits, cordoned, warnings } = view;
   const refusals = isFinal(inspection.snapshot.rollout) ? [] : refusalsOf({ ...inspection, now });
   const isOrdered =
-    inspection.dialect.ordersByUid !== true || (inspection.plan.metadata.uid ?? '') !== '';
+    inspection.dialect.planObjects?.ordersByUid !== true ||
+    (inspection.plan.metadata.uid ?? '') !== '';
   const unordered = 'the order of its nodes, until the Plan exists: it hashes the uid';
   const { unchecked } = versionVerdict(inspection.snapshot, inspection.policy);
   const skewed = `whether the version rules allow it: ${unchecked.join('; ')}`;

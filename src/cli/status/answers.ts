@@ -122,7 +122,7 @@ export function inspectionAnswers(sources: Sources, { dialect, plan, world, opti
 
 /** Returns what the leader wrote into the plan if the API server refuses to let it signal the target; undefined if it does not. */
 function refusalOn(dialect: Dialect, plan: KubeObject, target: string) {
-  const words = dialect.stallsOf?.(plan) ?? blockedBy(plan, 'TargetRefused') ?? '';
+  const words = dialect.reporting?.stalls?.of(plan) ?? blockedBy(plan, 'TargetRefused') ?? '';
   const isOfTarget = `; ${words}`.includes(`; ${target}: the API server refuses `);
   return isOfTarget ? { unanswered: because('TargetRefused', words), recheckMs: 0 } : undefined;
 }

@@ -18,7 +18,7 @@ const onNodes: Dialect = {
   ...own,
   name: 'on-nodes',
   plans: nodes,
-  scope: { isPlan: ({ metadata }) => metadata.name === 'planned' },
+  planObjects: { isPlan: ({ metadata }) => metadata.name === 'planned' },
 };
 
 const KEPT = new StatusError({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' });

@@ -80,9 +80,9 @@ type Scope = Pick<Selection, 'namespace' | 'fieldSelector'>;
 type ViewOf = (followed: Watched & Scope) => Promise<View<KubeObject>>;
 
 async function load(reading: Reading, dialect: Dialect, view: ViewOf): Promise<Loaded> {
-  const { plans: resource, scope: { namespace, fieldSelector } = {} } = dialect;
+  const { plans: resource, planObjects: { namespace, fieldSelector } = {} } = dialect;
   const plans = { resource, namespace, fieldSelector, isRelevant: () => true };
-  const isPlan = (object: KubeObject): boolean => dialect.scope?.isPlan?.(object) ?? true;
+  const isPlan = (object: KubeObject): boolean => dialect.planObjects?.isPlan?.(object) ?? true;
   // Plans first: the other objects are written before them, and must not be older than they are.
   const own = await view(plans);
   const others = await Promise.all(
@@ -117,8 +117,8 @@ export async function installedOf(
 ): Promise<readonly Dialect[]> {
   const { client, abort } = reading;
   const isServed = await Promise.all(
-    dialects.map(async ({ plans, scope }) => {
-      if (plans.group === '') return await isReadable(reading, plans, scope);
+    dialects.map(async ({ plans, planObjects }) => {
+      if (plans.group === '') return await isReadable(reading, plans, planObjects);
       const { status, body } = await client.raw(`/apis/${plans.group}/${plans.version}`, { abort });
       return status === 200 ? body.includes(`"name":"${plans.plural}"`) : status !== 404;
     }),

@@ -30,7 +30,12 @@ function recordedPlan(): { plan: Plan; shards: StatusShard[] } {
   const plan = buildPlan({ commands: [{ k0supdate: update }] });
   const command = { id: 0, state: 'SchedulableWait', k0supdate: { workers } };
   const record = { ...plan, status: { state: 'SchedulableWait', commands: [command] } };
-  const spread = autopilot.shards?.spread(plan, record, buildWorldOf([statusShards, []]), T0);
+  const spread = autopilot.statusRecord?.shards?.spread(
+    plan,
+    record,
+    buildWorldOf([statusShards, []]),
+    T0,
+  );
   const writes = spread?.writes ?? [];
   return {
     plan: spread?.plan ?? plan,

@@ -131,7 +131,11 @@ export async function inspect(of: Of, stored: KubeObject, parts: ViewParts, now:
   const { dialect, world } = of;
   const { sources, policies, beside = [] } = parts;
   const compared = [...(of.plans?.() ?? []), ...beside];
-  const warnings = readingPlan(of, stored, () => dialect.warnings?.(stored, world, compared) ?? []);
+  const warnings = readingPlan(
+    of,
+    stored,
+    () => dialect.reporting?.warnings?.(stored, world, compared) ?? [],
+  );
   const policy = readingPlan(of, stored, () =>
     policyOfPlan(dialect, policies.list(), stored, UNCOVERED, world),
   );
@@ -171,7 +175,7 @@ export async function inspect(of: Of, stored: KubeObject, parts: ViewParts, now:
       ...(undecided === undefined
         ? []
         : [`the leader lacks an answer (CannotDecide): ${undecided}`]),
-      ...[dialect.unknownOf?.(plan)].filter((each) => each !== undefined),
+      ...[dialect.reporting?.unknownOf?.(plan)].filter((each) => each !== undefined),
     ],
   };
 }
@@ -185,7 +189,7 @@ export function viewAt(
   const upcoming = settle(assessment).snapshot.rollout;
   const explanation = explainToPeople(assessment);
   const { namespace } = plan.metadata;
-  const cluster = dialect.clusterOf?.(plan);
+  const cluster = dialect.reporting?.clusterOf?.(plan);
   const seen = { explanation, upcoming, warnings, unseen };
   return viewOf(dialect, { ...assessment, ...seen, namespace, cluster });
 }

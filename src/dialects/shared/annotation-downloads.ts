@@ -1,5 +1,5 @@
 /** Asks agents to fetch a version ahead, or to check whether they could download it, and reads their answers. */
-import type { Signal } from '../../engine/contract/signal.ts';
+import type { DownloadRequests } from '../../engine/contract/signal.ts';
 import {
   hasStarted,
   isFinal,
@@ -19,12 +19,8 @@ import { ownMember } from '../../util/own-member.ts';
 import { type ResourceOf, signalObjects } from './signal-objects.ts';
 import { commandOf, kindOf } from './stage-command.ts';
 
-type Downloads = Required<
-  Pick<Signal, 'prefetchOf' | 'prefetch' | 'endPrefetch' | 'downloadsOf' | 'checkDownloads'>
->;
-
-/** Returns the members of a signal that concern downloads before the node's turn. */
-export function annotationDownloads(resourceOf: ResourceOf): Downloads {
+/** Returns the feature of a signal that lets nodes download before their turn. */
+export function annotationDownloads(resourceOf: ResourceOf): DownloadRequests {
   const { objectOf, replacing } = signalObjects(resourceOf);
   return {
     prefetchOf(world, rollout, stage, target) {
@@ -48,7 +44,7 @@ export function annotationDownloads(resourceOf: ResourceOf): Downloads {
       );
     },
 
-    endPrefetch(world, stage, target) {
+    end(world, stage, target) {
       const object = objectOf(world, stage, target);
       return replacing(
         stage,
@@ -56,10 +52,10 @@ export function annotationDownloads(resourceOf: ResourceOf): Downloads {
       );
     },
 
-    downloadsOf: (world, rollout, stage, target) =>
+    checkOf: (world, rollout, stage, target) =>
       downloadsOn(objectOf(world, stage, target), rollout, stage, target),
 
-    checkDownloads(world, rollout, stage, target, policy) {
+    check(world, rollout, stage, target, policy) {
       const object = objectOf(world, stage, target);
       const commands = object && downloadsFor(object, rollout, stage, target);
       const check =

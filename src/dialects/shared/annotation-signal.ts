@@ -88,7 +88,7 @@ export function annotationSignal({
     cancel: (world, _rollout, stage, target, { message }, now) =>
       replacing(stage, withStatus(objectOf(world, stage, target), 'Failed', now, message)),
 
-    ...annotationDownloads(resourceOf),
+    downloads: annotationDownloads(resourceOf),
   };
 }
 

@@ -5,22 +5,25 @@ import type { Features } from './features.ts';
 import type { Signal } from './signal.ts';
 import type { Endpoint, Watched, World } from './world.ts';
 
-/** What the engine asks of every dialect. */
+/** What the engine asks of every dialect. All members are pure, unless their comments say that they make requests. */
 export interface Dialect<P extends KubeObject = KubeObject> extends Features<P> {
-  /** Names the dialect in messages, metrics and policies. */
+  /** The name of the dialect in messages, metrics and policies. */
   readonly name: string;
   /** The kind of the plans. */
   readonly plans: Resource<P>;
-  /** The kinds that decisions depend on, beside the plans. */
+  /** The kinds that decisions depend on. The plans need not be among them. */
   readonly watched: readonly Watched[];
-  /** The recorded rollout, or a new one with its targets resolved from the world; `now` in ms. */
+  /** Returns the recorded rollout, or a new one with its targets resolved from the world. `now` is in milliseconds. */
   resolve(plan: P, world: World, now: number): Rollout;
-  /** The plan with the rollout recorded in it at `now` (ms). Everything that is not ours stays as it was. */
+  /** Returns the plan with the rollout recorded in it at `now` (ms). Fields that Refit does not own stay as they were. */
   project(rollout: Rollout, plan: P, now: number): P;
-  /** The object that stands for a target: its labels give the platform, its conditions readiness. */
+  /**
+   * Returns the object that stands for a target: its labels tell the platform, and its conditions whether the target is ready.
+   * Undefined if the object does not exist.
+   */
   objectOf(stage: Stage, target: Target, world: World): KubeObject | undefined;
-  /** The API servers that must be ready before a target may start; empty if the dialect knows none. */
+  /** Returns the API servers that must be ready before a target may start; empty if the dialect knows none. */
   endpoints(world: World): readonly Endpoint[];
-  /** How targets are told what to do, and what they report. */
+  /** Tells targets what to do, and reads what they report. */
   readonly signal: Signal<P>;
 }

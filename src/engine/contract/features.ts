@@ -1,4 +1,4 @@
-/** The optional features of a dialect. The engine does without a feature that a dialect lacks. */
+/** The optional features of a dialect, one interface for each. The engine does without a feature that a dialect lacks. */
 import type { KubeClient, Selection } from '../../kube/client.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
@@ -10,125 +10,152 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Instruction } from './signal.ts';
 import type { World, WorldObject } from './world.ts';
 
-/** Features that only some dialects have. Where a member is absent, the engine does without its feature. */
+/** The features that only some dialects have. Each comment also says what holds for a dialect without the feature. */
 export interface Features<P extends KubeObject> {
-  /** An edit of an ended plan starts nothing. */
-  readonly endsForGood?: true;
-  /** How such a plan starts again after an edit, where a policy says so. */
-  readonly restarts?: {
-    /** Of the run that is recorded; undefined if that is the first one. */
-    recordOf(plan: P): RecordedRun | undefined;
-    /** The plan as it was before its first run, except for what people wrote. */
-    withoutRecord(plan: P): P;
-  };
-  /** Limits which objects of the kind are plans; otherwise all of them are, in all namespaces. */
-  readonly scope?: Pick<Selection, 'namespace' | 'fieldSelector'> & { isPlan?(object: P): boolean };
-  /** What the keys of controls on a plan begin with, where others read its annotations too. */
+  /** Limits which objects are plans. Without it, every object of the kind is a plan, in all namespaces. */
+  readonly planObjects?: PlanObjects<P>;
+  /** Keeps the record in the plan's status. Without it, a record is written together with the rest of the object. */
+  readonly statusRecord?: StatusRecord<P>;
+  /** Lets an ended plan run again. Without it, `resolve` itself returns a new rollout after an edit. */
+  readonly reruns?: Reruns<P>;
+  /** Adds to what users read about plans. Without it, they read only what the engine says about every plan. */
+  readonly reporting?: Reporting<P>;
+  /** Compares versions of nodes with those of the plan. Without it, the engine compares none. */
+  readonly versions?: Versions<P>;
+  /** Adds the rules of the plan to the policy. Without it, only the UpgradePolicy and the defaults apply. */
+  readonly planRules?: PlanRules<P>;
+  /** Checks a new plan before it starts. Without it, the plan starts without such a check. */
+  readonly preconditions?: Preconditions<P>;
+  /** Lets the leader cordon, drain and uncordon. Without it, every target does that itself. */
+  readonly drainDelegation?: DrainDelegation<P>;
+  /** Keeps two plans from working on one Node. Without it, other plans on a Node do not matter, and no Node is claimed. */
+  readonly nodeSharing?: NodeSharing<P>;
+  /** Counts nodes that work for other plans. Without it, their work does not count against the limits of this plan. */
+  readonly foreignWork?: ForeignWorkFinder;
+  /** Describes the agents on nodes. Without it, the signals need no agent. */
+  readonly agents?: Agents;
+  /** Finds work whose plan was deleted. Without it, a deleted plan leaves no work that the leader must end. */
+  readonly orphanedWork?: OrphanedWork<P>;
+}
+
+/** How plans are told from other objects of their kind, and what is special about these objects. */
+export interface PlanObjects<P extends KubeObject>
+  extends Pick<Selection, 'namespace' | 'fieldSelector'> {
+  /** Returns true if the object is a plan. Without this member, every selected object is one. */
+  isPlan?(object: P): boolean;
+  /** The prefix of the annotation keys that pause, resume, abort or retry a plan, if other software reads its annotations too. */
   readonly controlPrefix?: string;
-  /** The record stands in the plan's status, whose schema has room for our conditions or not; absent: in the object itself. */
-  readonly statusRecord?: 'with-conditions' | 'without-conditions';
-  /** Name of the Cluster that the plan is of, where there are several. */
+  /** True if the order of targets depends on the plan's uid: then the order of a plan that is only in a file is unknown. */
+  readonly ordersByUid?: boolean;
+}
+
+/** The record stands in the status of the plan, which is written as a subresource. */
+export interface StatusRecord<P extends KubeObject> {
+  /** True if the schema of the status has conditions, which `project` writes. Otherwise the engine writes them to an annotation. */
+  readonly hasConditions: boolean;
+  /** Spreads the record of a large rollout over several objects. Without it, the plan holds every record. */
+  readonly shards?: StatusSharding<P>;
+}
+
+/** Spreads the record of a large rollout over several objects; `resolve` reads them through the world. */
+export interface StatusSharding<P extends KubeObject> {
+  /** Returns how to write `record`, which is what `project` made of the plan at `now` (ms). */
+  spread(plan: P, record: P, world: World, now: number): ShardedRecord<P>;
+  /** Returns the status shards that hold these targets; empty if the plan holds everything. */
+  holding(plan: P, targets: readonly Target[], world: World): readonly WorldObject[];
+}
+
+/** A record that is spread over status shards. */
+export interface ShardedRecord<P extends KubeObject> {
+  /** The plan as it must be written, without what the shards hold. */
+  readonly plan: P;
+  /** The writes of changed status shards. They come first, so that a finished target is always recorded somewhere. */
+  readonly writes: readonly Instruction[];
+  /** The plan with counts for people in its metadata, which is written before its status; undefined if no counts are due. */
+  readonly counted?: P | undefined;
+}
+
+/** An ended plan stays ended: an edit starts nothing, unless a policy lets edited plans run again. */
+export interface Reruns<P extends KubeObject> {
+  /** Returns the run that the plan records; undefined if that is the first one. */
+  recordOf(plan: P): RecordedRun | undefined;
+  /** Returns the plan as it was before its first run, with everything that people wrote since. */
+  withoutRecord(plan: P): P;
+  /** Returns the version that the last signal of this rollout asked the target for; undefined if the target has no such signal. */
+  askedOf(world: World, rollout: Rollout, stage: Stage, target: Target): string | undefined;
+}
+
+/** What users read about plans. No decision depends on it. */
+export interface Reporting<P extends KubeObject> {
+  /** Returns the name of the Cluster that the plan belongs to; undefined if the plan names none. */
   clusterOf?(plan: P): string | undefined;
-  /** One sentence for read-only commands: what could not be found out, as the plan's status says; undefined if nothing. */
+  /** Returns one sentence about what the controller could not find out, from the plan's status; undefined if it found out everything. */
   unknownOf?(plan: P): string | undefined;
-  /** Sentences that people should read; no decision depends on them. `plans`: all plans that this one is compared with. */
+  /** Returns sentences about the plan that people should read; empty if there are none. `plans` are all plans to compare it with. */
   warnings?(plan: P, world: World, plans: readonly KubeObject[]): readonly string[];
-  /** Replaces our Events about the recorded `rollout` where users know the Events of another tool; then targets get none. */
+  /**
+   * Returns the Events about the change from `before` to `after`, in the words of another tool that users know. They replace
+   * `ours`, which are the engine's Events about the recorded `rollout`. The engine then sends no Events about targets.
+   */
   planEvents?(
     before: P,
     after: P,
     rollout: Rollout,
     ours: readonly ReportedEvent[],
   ): readonly ReportedEvent[];
-  /**
-   * Records in the plan what its targets stall on. `stalls` has one entry for each message, true if it has lasted for a while.
-   * Returns the same object if nothing changes; `now` in ms.
-   */
-  withStalls?(plan: P, stalls: ReadonlyMap<string, boolean>, now: number): P;
-  /** Returns what `withStalls` recorded, for read-only commands; undefined if nothing stalls. */
-  stallsOf?(plan: P): string | undefined;
-  /** How the record of a large rollout is spread over several objects. */
-  readonly shards?: StatusSharding<P>;
-  /** The order of targets depends on the plan's uid. A plan that is only in a file has none, so its order is unknown. */
-  readonly ordersByUid?: true;
-  /** The plan's versions are Kubernetes versions, so the version skew rules apply. */
-  readonly versions?: {
-    /** The version that the object of a target reports; undefined if it reports none. */
-    of(object: KubeObject): string | undefined;
-    /** True if the object proves that its node runs exactly this version. */
-    runs?(object: KubeObject, version: string): boolean;
-  };
-  /** True if the object of a target shows that it runs an older version than its stage upgrades to. */
-  isBehind?(object: KubeObject, stage: Stage, plan: P): boolean;
-  /**
-   * Changes the policy by what the plan itself says, or by how the work of the plan is done.
-   * The controller passes no `world`; read-only commands do, and the dialect infers from it how the work is done.
-   */
-  readonly planRules?: { apply(plan: P, policy: RolloutPolicy, world?: World): RolloutPolicy };
-  /** Checks a new plan by requests to the API server. Rejects when the server gives no answer. */
-  readonly preconditions?: {
-    /** Returns why the plan must not start yet; empty if nothing is in its way. */
-    unmet(client: KubeClient, plan: P, abort?: AbortSignal): Promise<readonly Reason[]>;
-  };
-  /** Which targets leave cordon, drain and uncordon to the leader; absent: none. */
-  readonly drainDelegation?: DrainDelegation;
-  /** Which nodes work for other plans; absent: that is not looked at. */
-  readonly foreignWork?: ForeignWorkFinder;
-  /** When the Node of a target is claimed before the target starts: other processes may start on it, or share a limit. */
-  claims?(node: Node): ClaimNeed | undefined;
-  /** True if some plan, deleted or not, works on the Node, whatever is recorded: then its claim stays. */
-  isAtWork?(world: World, node: Node): boolean;
-  /** Returns the name of the plan that the work of this one would wait for; undefined if there is none. */
-  awaits?(plan: P, world: World): string | undefined;
-  /**
-   * Returns the name of the other plan that works on the node of the target, where only one plan at a time may, or what else
-   * keeps the target from starting; undefined if nothing does.
-   */
-  occupantOf?(world: World, target: Target, plan: P): string | Obstacle | undefined;
-  /** Tells whose cordon is on the Node of the target, where the cordon itself names no owner; undefined if that is not known. */
-  unnamedCordon?(
-    world: World,
-    rollout: Rollout,
-    stage: Stage,
-    target: Target,
-    plan: P,
-  ): UnnamedCordon | undefined;
-  /** Agents on nodes carry out the signals. */
-  readonly agents?: {
-    /** What the object of a target says about the agent on its node. */
-    of(object: KubeObject): NodeAgent;
-    /** Why the host cannot run the version, as the object says; undefined if it can, or if nothing is known. */
-    unfitFor?(object: KubeObject, version: string): string | undefined;
-  };
-  /** Finds work whose plan is gone, each as a rollout that is over, so that the leader can end it; `plans` still exist. */
-  readonly orphanedWork?: { plans(world: World, plans: readonly P[]): readonly OrphanedPlan<P>[] };
+  /** Shows in the plan's status what its targets stall on. Without it, only Events show that. */
+  readonly stalls?: StallRecord<P>;
 }
 
-/** Spreads the record of a large rollout over several objects; `resolve` reads them through the world. */
-export interface StatusSharding<P extends KubeObject> {
-  /** `record` is what `project` made of the plan at `now` (ms). */
-  spread(plan: P, record: P, world: World, now: number): ShardedRecord<P>;
-  /** The status shards that hold these targets; none if the plan holds everything. */
-  holding(plan: P, targets: readonly Target[], world: World): readonly WorldObject[];
+/** What the targets of a plan stall on, as its status shows it. */
+export interface StallRecord<P extends KubeObject> {
+  /**
+   * Returns the plan with these stalls in its status, or the same object if nothing changes. `stalls` has one entry for each
+   * message; its value is true if the stall has lasted for a while. `now` is in milliseconds.
+   */
+  record(plan: P, stalls: ReadonlyMap<string, boolean>, now: number): P;
+  /** Returns what `record` wrote, for read-only commands; undefined if nothing stalls. */
+  of(plan: P): string | undefined;
 }
 
-/** A record that is spread over status shards. */
-export interface ShardedRecord<P extends KubeObject> {
-  /** The plan as it is to be written, without what the shards hold. */
-  readonly plan: P;
-  /** Writes of changed status shards. They come first, so that a finished target is always recorded somewhere. */
-  readonly writes: readonly Instruction[];
-  /** The plan with counts for people in its metadata, when they are due: written before its status. */
-  readonly counted?: P | undefined;
+/** Compares the versions of nodes with those of the plan. */
+export interface Versions<P extends KubeObject> {
+  /** Returns true if the object of a target shows that it runs an older version than its stage upgrades to. */
+  isBehind(object: KubeObject, stage: Stage, plan: P): boolean;
+  /** The plan's versions are Kubernetes versions, and the version skew rules apply to them. Without it, they do not apply. */
+  readonly skewRules?: SkewRules;
+}
+
+/** What the version skew rules need to know about the object of a target. */
+export interface SkewRules {
+  /** Returns the version that the object reports; undefined if it reports none. */
+  versionOf(object: KubeObject): string | undefined;
+  /** Returns true if the object proves that its node runs exactly this version. */
+  runs(object: KubeObject, version: string): boolean;
+}
+
+/** Rules that the plan itself states, or that follow from how its work is done. */
+export interface PlanRules<P extends KubeObject> {
+  /**
+   * Returns the policy, changed by these rules. The controller passes no `world`. Read-only commands pass it, and the dialect
+   * infers from it how the controller does the work.
+   */
+  apply(plan: P, policy: RolloutPolicy, world?: World): RolloutPolicy;
+}
+
+/** Checks a new plan by requests to the API server. */
+export interface Preconditions<P extends KubeObject> {
+  /** Returns why the plan must not start yet; empty if it may start. Rejects if the API server does not answer. */
+  unmet(client: KubeClient, plan: P, abort?: AbortSignal): Promise<readonly Reason[]>;
 }
 
 /** The leader cordons, drains and uncordons for targets. Such a dialect must watch Nodes. */
-export interface DrainDelegation {
-  /** The Node that the target's pods run on; undefined if the leader must not drain for it. */
+export interface DrainDelegation<P extends KubeObject = KubeObject> {
+  /** Returns the Node that the target's pods run on; undefined if the leader must not drain it for the target. */
   nodeOf(stage: Stage, target: Target, world: World): Node | undefined;
-  /** True if every target leaves its drain to the leader, so none is asked. */
+  /** True if every target leaves its drain to the leader. Then `isDelegated` is not called. */
   readonly always?: boolean;
-  /** Asks the API server whether this target leaves its drain to the leader. Rejects when the server gives no answer. */
+  /** Asks the API server whether the target leaves its drain to the leader. Rejects if the API server does not answer. */
   isDelegated?(
     client: KubeClient,
     stage: Stage,
@@ -136,9 +163,41 @@ export interface DrainDelegation {
     world: World,
     abort?: AbortSignal,
   ): Promise<boolean>;
+  /**
+   * Returns who cordoned the Node of the target, for a cordon that names no owner itself; undefined if that is unknown.
+   * Without this member, the engine does not ask that question.
+   */
+  unnamedCordon?(
+    world: World,
+    rollout: Rollout,
+    stage: Stage,
+    target: Target,
+    plan: P,
+  ): UnnamedCordon | undefined;
 }
 
-/** Finds nodes that work for another plan: they count against the limits of this one. */
+/** How plans share Nodes with other plans and with other processes. */
+export interface NodeSharing<P extends KubeObject> {
+  /**
+   * Returns the name of another plan that works on the Node of the target, where only one plan at a time may work, or another
+   * obstacle that keeps the target from starting; undefined if the target may start.
+   */
+  occupantOf(world: World, target: Target, plan: P): string | Obstacle | undefined;
+  /** Returns the name of the plan that the work of this one would wait for; undefined if there is none. */
+  awaits?(plan: P, world: World): string | undefined;
+  /** The leader claims Nodes before targets start on them. Without it, Nodes are not claimed. */
+  readonly claims?: NodeClaims;
+}
+
+/** When a Node is claimed, and how long the claim stays. */
+export interface NodeClaims {
+  /** Returns when the leader must claim the Node before a target starts on it; undefined if it never must. */
+  needOf(node: Node): ClaimNeed | undefined;
+  /** Returns true if some plan, deleted or not, works on the Node, whatever is recorded. The claim stays while that is so. */
+  isAtWork(world: World, node: Node): boolean;
+}
+
+/** Finds nodes that work for other plans. They count against the limits of this one. */
 export interface ForeignWorkFinder {
   /** Returns the work of other plans that counts. */
   list(world: World, rollout: Rollout): readonly ForeignWork[];
@@ -146,8 +205,23 @@ export interface ForeignWorkFinder {
   unproven?(world: World, rollout: Rollout): readonly string[];
 }
 
-/** Work whose plan was deleted; `plan` stands for the deleted object. */
+/** Agents on nodes carry out the signals. */
+export interface Agents {
+  /** Returns what the object of a target says about the agent on its node. */
+  of(object: KubeObject): NodeAgent;
+  /** Returns why the host cannot run the version, as the object says; undefined if it can, or if nothing is known. */
+  unfitFor?(object: KubeObject, version: string): string | undefined;
+}
+
+/** Finds work whose plan is gone, so that the leader can end it. */
+export interface OrphanedWork<P extends KubeObject> {
+  /** Returns each piece of such work as a rollout that is over. `plans` are the plans that still exist. */
+  plans(world: World, plans: readonly P[]): readonly OrphanedPlan<P>[];
+}
+
+/** Work whose plan was deleted. */
 export interface OrphanedPlan<P extends KubeObject = KubeObject> {
   readonly rollout: Rollout;
+  /** A stand-in for the deleted plan, with its name and uid. */
   readonly plan: P;
 }

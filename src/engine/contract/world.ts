@@ -4,9 +4,14 @@ import type { KubeObject, Resource } from '../../kube/resources.ts';
 
 /** The objects that a decision may look at, as watches show them. Only watched kinds can be read. */
 export interface World {
+  /** Returns all objects of a watched kind; empty if there are none, or if the kind is not readable. */
   list<T extends KubeObject>(resource: Resource<T>): readonly T[];
+  /** Returns one object of a watched kind; undefined if the watch does not show it. */
   get<T extends KubeObject>(resource: Resource<T>, name: string, namespace?: string): T | undefined;
-  /** Names of the objects whose own write the watch has not shown yet: it may lack earlier writes of others, too. */
+  /**
+   * Returns the names of objects that this process wrote and whose write the watch has not shown yet. The watch may then lack
+   * earlier writes of others, too. Read-only commands have no such member: they write nothing.
+   */
   outdated?(resource: Resource): ReadonlySet<string>;
 }
 
@@ -19,31 +24,31 @@ export interface WorldObject {
 /** A kind that is watched, and which of its objects and changes matter. */
 export interface Watched extends Selection {
   readonly resource: Resource;
-  /** Only the objects that plans name are watched, one by one, so that a role can name them. */
+  /** Returns the names of the objects that the plan needs: only these are watched, one by one, so that an RBAC rule can name them. */
   readonly namesIn?: (plan: KubeObject) => readonly string[];
-  /** True if read-only commands work without it, when the kind or the right to read it is missing. */
+  /** True if read-only commands work without the kind, when it or the right to read it is missing. */
   readonly optional?: boolean;
   /**
-   * No decision depends on it, only what people read: the leader also works without the right to read it.
-   * `isRelevant` compares an object that comes or goes with an empty one.
+   * True if no decision depends on the kind, but only what people read. Then the leader also works without the right to read it,
+   * and `isRelevant` compares an object that appears or disappears with an empty one.
    */
   readonly advisory?: boolean;
-  /** The kind is read only once this returns true, because few decisions need it. Decisions before that do not wait for it. */
+  /** Returns true once the kind must be read, if few decisions need it. Decisions before that do not wait for it. `now` is in milliseconds. */
   isNeeded?(world: World, now: number): boolean;
-  /** True if the user may not read it: then it looks empty. */
+  /** True if the user may not read the kind. Then it looks empty. */
   readonly unreadable?: boolean;
-  /** False for a change that no decision depends on, such as a heartbeat. */
+  /** Returns false for a change that no decision depends on, such as a heartbeat. */
   isRelevant(before: KubeObject, after: KubeObject): boolean;
-  /** What the cache keeps of an object: everything that decisions read and that writes must not lose. */
+  /** Returns what the cache keeps of an object: everything that decisions read and that writes must not lose. */
   readonly transform?: (object: KubeObject) => KubeObject;
 }
 
 /** An API server of the control plane. */
 export interface Endpoint {
-  /** Names the API server for people. */
+  /** The name of the API server in messages. */
   readonly name: string;
-  /** Its address; undefined if nothing tells it. */
+  /** The address of the API server; undefined if no object shows it. */
   readonly host: string | undefined;
-  /** The Kubernetes version that it is known to run. */
+  /** The Kubernetes version that the API server runs; undefined if no object shows it. */
   readonly version?: string | undefined;
 }

@@ -22,10 +22,11 @@ export function claimsFor(on: Knowledge, { plan, policy, after }: RecordChange):
   const { dialect, refusals } = on;
   const claim = claimOf(dialect.name, plan);
   // Their work waits for that plan, which needs the place.
-  if (policy.maxUnavailable && dialect.awaits?.(plan, on.world) !== undefined) return [];
+  if (policy.maxUnavailable && dialect.nodeSharing?.awaits?.(plan, on.world) !== undefined)
+    return [];
   return claimable(on, after, 'intended').flatMap(({ node, ...at }) => {
     const isClaimed = claimOn(node) === claim || otherClaimantOn(node, plan) !== undefined;
-    const isNeeded = needsClaim({ claimNeed: dialect.claims?.(node) }, policy);
+    const isNeeded = needsClaim({ claimNeed: dialect.nodeSharing?.claims?.needOf(node) }, policy);
     if (isClaimed || !isNeeded || refusals?.of(after, at.target)) return [];
     // Without it the target waits: the next one would be refused, too.
     return { ...at, instruction: replaced(withClaim(node, claim)), mayLack: true };
@@ -55,8 +56,9 @@ export function claimsLeft(
   now: number,
 ): readonly Node[] {
   const { dialect, world } = on;
-  const whose = `${dialect.name}/${dialect.scope?.namespace ?? ''}/`;
-  const all = dialect.claims ? claimedAmong(world.list(nodes)) : [];
+  const whose = `${dialect.name}/${dialect.planObjects?.namespace ?? ''}/`;
+  const claims = dialect.nodeSharing?.claims;
+  const all = claims ? claimedAmong(world.list(nodes)) : [];
   const claimed = all.filter((node) => claimOn(node)?.startsWith(whose));
   if (claimed.length === 0) return claimed;
   const wantedFor = (plan: KubeObject) =>
@@ -64,7 +66,7 @@ export function claimsLeft(
   const wanted = new Map(plans.map((plan) => [claimOf(dialect.name, plan), wantedFor(plan)]));
   return claimed.filter(
     (node) =>
-      wanted.get(claimOn(node) ?? '')?.(node) !== true && dialect.isAtWork?.(world, node) !== true,
+      wanted.get(claimOn(node) ?? '')?.(node) !== true && claims?.isAtWork(world, node) !== true,
   );
 }
 

@@ -17,6 +17,7 @@ import { cordonOwner, withCordon } from '../../drain/cordon-marks.ts';
 import { nodes } from '../../kube/resources.ts';
 import { withClaim } from '../../signal/at-work.ts';
 import type { Dialect } from '../contract/dialect.ts';
+import type { NodeClaims, NodeSharing } from '../contract/features.ts';
 import { ownerOf } from '../model/rollout.ts';
 import { refusedWrites } from '../snapshot/refused-writes.ts';
 import { freshWorld, OwnWrites, viewsOf } from '../snapshot/world.ts';
@@ -169,10 +170,14 @@ test('one that is refused is told in the words of the API server, and not asked 
 
 describe('claims', () => {
   const CLAIM = 'table//gone/gone-uid';
+  const sharing = (claims: Partial<NodeClaims>): NodeSharing<TablePlan> => ({
+    occupantOf: () => undefined,
+    claims: { needOf: () => 'always', isAtWork: () => false, ...claims },
+  });
   const rig = (): Scene => {
     const scene = new Scene();
     scene.api.put(nodes, withClaim(buildNode('w1'), CLAIM));
-    scene.more = { claims: () => 'always', orphanedWork: { plans: () => [] } };
+    scene.more = { nodeSharing: sharing({}), orphanedWork: { plans: () => [] } };
     return scene;
   };
   const claims = ({ api }: Scene): boolean =>
@@ -185,9 +190,12 @@ describe('claims', () => {
   });
 
   test('stay where the dialect claims nothing, or says that the node is at work', async () => {
-    for (const more of [{ claims: undefined }, { isAtWork: () => true }]) {
+    for (const nodeSharing of [
+      { occupantOf: () => undefined },
+      sharing({ isAtWork: () => true }),
+    ]) {
       const scene = rig();
-      scene.more = { ...scene.more, ...more } as typeof scene.more;
+      scene.more = { ...scene.more, nodeSharing };
       expect(await scene.cleanUp()).toEqual({});
       expect([claims(scene), scene.api.calls]).toEqual([true, []]);
     }

@@ -41,7 +41,7 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
   const known = ownWrites.latestOfAll(dialect.plans, cached);
   const isNone = nodeActionsAmong(known).every(({ nodeActions }) => nodeActions.length === 0);
   if (isNone && claimsAmong(known).length === 0) return {};
-  const { plans, scope: { namespace, fieldSelector } = {} } = dialect;
+  const { plans, planObjects: { namespace, fieldSelector } = {} } = dialect;
   const found = await ifFound(client.listAll(plans, { abort, namespace, fieldSelector }));
   // Plans go with their CRD.
   const claims = claimsAmong(found?.items ?? known);

@@ -61,17 +61,20 @@ class Scene {
     const shard = (name: string): KubeObject => shards.get(name) ?? { metadata: { name } };
     this.dialect = {
       ...tableDialect,
-      shards: {
-        spread: (plan, projected) => ({
-          plan: projected,
-          writes: written.map((name) => ({
-            kind: 'replace',
-            resource: SHARDS,
-            object: shard(name),
-          })),
-          ...(isCounted ? { counted: plan } : {}),
-        }),
-        holding: () => holding.map((name) => ({ resource: SHARDS, object: shard(name) })),
+      statusRecord: {
+        hasConditions: true,
+        shards: {
+          spread: (plan, projected) => ({
+            plan: projected,
+            writes: written.map((name) => ({
+              kind: 'replace',
+              resource: SHARDS,
+              object: shard(name),
+            })),
+            ...(isCounted ? { counted: plan } : {}),
+          }),
+          holding: () => holding.map((name) => ({ resource: SHARDS, object: shard(name) })),
+        },
       },
     };
   }

@@ -31,7 +31,7 @@ export async function record(
     if ((await settleAll(written)).includes(false)) return false;
   }
   const projected = dialect.project(after, plan, now);
-  const spread = dialect.shards?.spread(plan, projected, world, now) ?? {
+  const spread = dialect.statusRecord?.shards?.spread(plan, projected, world, now) ?? {
     plan: projected,
     writes: [],
   };
@@ -47,7 +47,8 @@ async function writeShards(
 ): Promise<boolean> {
   const { dialect, world } = effects;
   const { plan, before, after } = change;
-  const holding = dialect.shards?.holding(plan, restingOn(before, after), world) ?? [];
+  const holding =
+    dialect.statusRecord?.shards?.holding(plan, restingOn(before, after), world) ?? [];
   const basis =
     writes.length > 0 ? [{ resource: dialect.plans, object: plan }, ...holding] : holding;
   if (!(await areUnchanged(effects, basis))) return false;

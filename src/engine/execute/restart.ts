@@ -19,14 +19,14 @@ export function withRunBegun(
   { restartsEdited }: RolloutPolicy,
   now: number,
 ): KubeObject {
-  const { restarts } = dialect;
+  const { reruns } = dialect;
   const ordered = orderedRun(plan);
   // An order of an older generation is fulfilled, or another edit has come since.
-  if (!restarts || !restartsEdited || ordered === undefined) return plan;
-  if (ordered !== plan.metadata.generation || restarts.recordOf(plan)?.run === ordered) return plan;
-  if (controlsOn(plan, dialect.controlPrefix).abort !== undefined) return plan;
+  if (!reruns || !restartsEdited || ordered === undefined) return plan;
+  if (ordered !== plan.metadata.generation || reruns.recordOf(plan)?.run === ordered) return plan;
+  if (controlsOn(plan, dialect.planObjects?.controlPrefix).abort !== undefined) return plan;
   const rollout = dialect.resolve(plan, world, now);
-  return isFinal(rollout) && !rollout.unread ? restarts.withoutRecord(plan) : plan;
+  return isFinal(rollout) && !rollout.unread ? reruns.withoutRecord(plan) : plan;
 }
 
 /** Orders a new run of the plan. False if the plan has changed: nothing is written then. The counts of the earlier run go with this write. */
@@ -37,7 +37,7 @@ export async function orderRestart(
   const { generation } = edited.metadata;
   if (generation === undefined) return false;
   const ordered = withOrder(edited, generation);
-  const plan = dialect.restarts?.withoutRecord(ordered) ?? ordered;
+  const plan = dialect.reruns?.withoutRecord(ordered) ?? ordered;
   const written = await ifUnchanged(client.replace(dialect.plans, plan, { abort }));
   if (written) ownWrites.remember(dialect.plans, written);
   return written !== undefined;

@@ -277,9 +277,13 @@ test('what the dialect asks of a target is written with the stage, the target an
       return { kind: 'create', resource: HOSTS, object: { metadata: { name: kind } } };
     };
   scene.signal = {
-    prefetch: tell('prefetch'),
-    checkDownloads: tell('check'),
-    endPrefetch: tell('end'),
+    downloads: {
+      prefetchOf: () => undefined,
+      checkOf: () => undefined,
+      prefetch: tell('prefetch'),
+      check: tell('check'),
+      end: tell('end'),
+    },
     cancel: tell('cancel'),
     acknowledge: tell('acknowledge'),
   };

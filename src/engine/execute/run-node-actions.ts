@@ -131,11 +131,11 @@ function instructionsFor(
       );
     }
     case 'prefetch':
-      return [signal.prefetch?.(world, rollout, stage, target, nodeAction.agent)];
+      return [signal.downloads?.prefetch(world, rollout, stage, target, nodeAction.agent)];
     case 'check-downloads':
-      return [signal.checkDownloads?.(world, rollout, stage, target, nodeAction.agent)];
+      return [signal.downloads?.check(world, rollout, stage, target, nodeAction.agent)];
     case 'end-prefetch':
-      return [signal.endPrefetch?.(world, stage, target)];
+      return [signal.downloads?.end(world, stage, target)];
     case 'cancel':
       return [signal.cancel?.(world, rollout, stage, target, nodeAction.reason, now)];
     case 'acknowledge': {

@@ -96,7 +96,7 @@ export async function isCurrent(
   targets: readonly Target[],
 ): Promise<boolean> {
   const { dialect, world, ownWrites } = effects;
-  const holding = dialect.shards?.holding(plan, targets, world) ?? [];
+  const holding = dialect.statusRecord?.shards?.holding(plan, targets, world) ?? [];
   if (holding.length === 0 && ownWrites.isFresh(plan)) return true;
   return await areUnchanged(effects, [{ resource: dialect.plans, object: plan }, ...holding]);
 }

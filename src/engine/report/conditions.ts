@@ -123,11 +123,12 @@ export async function writeStalls(
   now: number,
 ) {
   const { dialect, client, ownWrites, abort } = effects;
-  if (!dialect.withStalls) return undefined;
+  const { stalls } = dialect.reporting ?? {};
+  if (!stalls) return undefined;
   const lasting = new Map(
     [...since].map(([message, began]) => [message, now - began >= SETTLE_MS]),
   );
-  const changed = dialect.withStalls(plan, lasting, now);
+  const changed = stalls.record(plan, lasting, now);
   const options = { abort, subresource: 'status' };
   const written =
     changed === plan

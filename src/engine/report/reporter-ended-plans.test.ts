@@ -27,8 +27,12 @@ import { createReporter } from './reporter.ts';
 const DONE = buildRollout([buildStage('worker', [buildTarget('w1', 'done')])], { phase: 'done' });
 const dialect = {
   ...tableDialect,
-  endsForGood: true,
-  statusRecord: 'without-conditions',
+  reruns: {
+    recordOf: () => undefined,
+    withoutRecord: (plan: TablePlan) => plan,
+    askedOf: () => undefined,
+  },
+  statusRecord: { hasConditions: false },
   resolve: () => DONE,
 } as const;
 const EDITED =

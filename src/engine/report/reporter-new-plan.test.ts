@@ -21,7 +21,7 @@ const policy = buildPolicy({
 
 test('a new plan under a policy that cannot be read', async () => {
   const api = new MemoryApi();
-  const dialect = { ...tableDialect, statusRecord: 'without-conditions' } as const;
+  const dialect = { ...tableDialect, statusRecord: { hasConditions: false } } as const;
   api.put(dialect.plans, buildTablePlan({ workers: ['w1'] }));
   const events: string[] = [];
   const reporter = createReporter({

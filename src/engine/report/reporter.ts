@@ -44,7 +44,12 @@ export function createReporter(parts: ReporterParts) {
       const { snapshot, now } = assessment;
       const { waits } = explain(settle(assessment));
       const ours = planEvents(snapshot.rollout, after, waits);
-      const known = dialect.planEvents?.(plan, dialect.project(after, plan, now), after, ours);
+      const known = dialect.reporting?.planEvents?.(
+        plan,
+        dialect.project(after, plan, now),
+        after,
+        ours,
+      );
       for (const event of known ?? ours) onPlan(plan, event);
       const reason = uncheckedStart(assessment, after);
       if (reason) onPlan(plan, { type: 'Warning', reason });
@@ -60,7 +65,7 @@ export function createReporter(parts: ReporterParts) {
       const written = sent
         .filter(({ result }) => result === 'written')
         .map(({ signalling }) => signalling);
-      if (!dialect.planEvents)
+      if (!dialect.reporting?.planEvents)
         onTargets(keyOf(plan), signalEvents(assessment.snapshot.rollout, written));
     },
     ran({ plan, assessment }: Turn, nodeAction: NodeAction): void {
@@ -77,13 +82,14 @@ export function createReporter(parts: ReporterParts) {
       const { waits } = explain(settle(assessment));
       const { stalled, rests, stalls } = held.at(keyOf(plan), assessment);
       onTargets(keyOf(plan), stalled);
-      for (const event of dialect.planEvents?.(plan, plan, snapshot.rollout, rests) ?? [])
+      for (const event of dialect.reporting?.planEvents?.(plan, plan, snapshot.rollout, rests) ??
+        [])
         onPlan(plan, event);
       const end = ends.at(keyOf(plan), assessment);
       if (end) onPlan(plan, { type: 'Warning', reason: end });
       const stalledMs = await writeStalls(parts, plan, stalls, now);
       measurePlan(metrics, dialect.name, turn, waits);
-      if (dialect.statusRecord !== 'without-conditions') return stalledMs;
+      if (dialect.statusRecord?.hasConditions !== false) return stalledMs;
       const writing = {
         ...parts,
         onEvent: (event: ReportedEvent) => onPlan(plan, event),

@@ -75,8 +75,8 @@ export function gather(
   const waitsFor = dialect.preconditions !== undefined && known.isReadOnly !== true;
   const preconditions = known.preconditions ?? (waitsFor ? 'unasked' : undefined);
   const facts = gatherFacts({ dialect, plan, rollout, world, known }, now);
-  const edits = dialect.endsForGood && isFinal(rollout) ? editsOf(plan, rollout) : undefined;
-  const controls = controlsOn(plan, dialect.controlPrefix);
+  const edits = dialect.reruns && isFinal(rollout) ? editsOf(plan, rollout) : undefined;
+  const controls = controlsOn(plan, dialect.planObjects?.controlPrefix);
   return { ...facts, controls, preconditions, edits, hasRecorded: known.hasRecorded };
 }
 
@@ -113,14 +113,14 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
     rollout,
     facts: { get: (key) => facts.getOrInsertComputed(key, find) },
     observable: dialect.signal.observable?.(world),
-    claim: dialect.claims && claimOf(dialect.name, scene.plan),
-    awaits: dialect.awaits?.(scene.plan, world),
+    claim: dialect.nodeSharing?.claims && claimOf(dialect.name, scene.plan),
+    awaits: dialect.nodeSharing?.awaits?.(scene.plan, world),
     controlPlane: scene.known.controlPlane,
     foreignWork: (dialect.foreignWork?.list(world, rollout) ?? []).flatMap((work) =>
       freshWork(work, scene.known, now),
     ),
     fleet: watchesNodes ? world.list(nodes) : undefined,
-    apiServers: dialect.versions ? dialect.endpoints(world) : undefined,
+    apiServers: dialect.versions?.skewRules ? dialect.endpoints(world) : undefined,
     paceMs: paceOf(scene),
     payloadsWatchedMs: hasStarted(rollout) ? undefined : scene.known.watchPayloads?.(rollout),
   };
@@ -141,38 +141,40 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
   if (!object) return { exists: false, observation: { kind: 'none' } };
   const observation = dialect.signal.read(world, rollout, stage, target, plan);
   const node = dialect.drainDelegation?.nodeOf(stage, target, world);
+  const skewRules = dialect.versions?.skewRules;
+  const { downloads } = dialect.signal;
   // Nobody waits for what is done.
   const watched = target.state === 'done' ? undefined : known.watch?.(target, observation);
   return {
     ...ownFacts(object),
-    version: dialect.versions ? dialect.versions.of(object) : kubeletVersionOf(object),
+    version: skewRules ? skewRules.versionOf(object) : kubeletVersionOf(object),
     // Not for a stage that changes no version, such as one of image bundles.
     isThere:
-      stage.keepsVersion || stage.forced
-        ? undefined
-        : dialect.versions?.runs?.(object, stage.version),
+      stage.keepsVersion || stage.forced ? undefined : skewRules?.runs(object, stage.version),
     ...versionFacts(scene, stage, target, object),
     agent: dialect.agents?.of(object),
     unfit: stage.keepsVersion ? undefined : dialect.agents?.unfitFor?.(object, stage.version),
     // Gates ask for it only where a target may start, and it reads more than the object of the target.
     get occupant() {
-      return dialect.occupantOf?.(world, target, plan);
+      return dialect.nodeSharing?.occupantOf(world, target, plan);
     },
     drainDelegation: delegationOf(scene, target),
     node: node && viewOf(node),
     get unnamedCordon() {
-      if (!dialect.unnamedCordon) return undefined;
-      return dialect.unnamedCordon(world, rollout, stage, target, plan) ?? 'unknown';
+      if (!dialect.drainDelegation?.unnamedCordon) return undefined;
+      return (
+        dialect.drainDelegation.unnamedCordon(world, rollout, stage, target, plan) ?? 'unknown'
+      );
     },
-    claimNeed: node && dialect.claims?.(node),
+    claimNeed: node && dialect.nodeSharing?.claims?.needOf(node),
     isNodeOutdated: node && world.outdated?.(nodes).has(node.metadata.name),
     drainPreview:
       node && known.drainPreviews && (known.drainPreviews.get(node.metadata.name) ?? 'unasked'),
     drain: node && known.drainOf?.(node.metadata.name, ownerOf(rollout, target)),
     watchedMs: watched?.watchedMs,
     followedMs: watched?.followedMs,
-    prefetch: dialect.signal.prefetchOf?.(world, rollout, stage, target),
-    downloads: dialect.signal.downloadsOf?.(world, rollout, stage, target),
+    prefetch: downloads?.prefetchOf(world, rollout, stage, target),
+    downloads: downloads?.checkOf(world, rollout, stage, target),
     refusal: known.refusalOf?.(rollout, target),
     observation,
   };
@@ -190,8 +192,8 @@ function versionFacts(
   const isUpgraded =
     target.state === 'done' && stage.keepsVersion !== true && virtualBy(object) === undefined;
   return {
-    asked: dialect.signal.askedOf?.(world, rollout, stage, target),
-    isBehind: isUpgraded ? dialect.isBehind?.(object, stage, plan) : undefined,
+    asked: dialect.reruns?.askedOf(world, rollout, stage, target),
+    isBehind: isUpgraded ? dialect.versions?.isBehind(object, stage, plan) : undefined,
   };
 }
 

@@ -189,7 +189,9 @@ class Run implements Lab {
       concurrent: allowed,
       hasBundles: this.#options.hasBundles === true,
     });
-    const dialect = shards ? { ...autopilot, shards } : autopilot;
+    const dialect = shards
+      ? { ...autopilot, statusRecord: { hasConditions: false, shards } }
+      : autopilot;
     let terms = 0;
     const isReady = (address: string): boolean =>
       hosts.some((each) => each.address === address && each.host.state.service?.life === 'up');

@@ -67,7 +67,7 @@ const ahead: ShardLeader = async (view) => {
 
 const withoutLimit = shardLeaderWith({
   ...autopilot,
-  shards: SMALL_SHARDS,
+  statusRecord: { hasConditions: false, shards: SMALL_SHARDS },
   resolve: (...given) => {
     const rollout = autopilot.resolve(...given);
     return {
@@ -80,7 +80,7 @@ const withoutLimit = shardLeaderWith({
 /** Takes a node that was told to move for one that has. */
 const tooEarly = shardLeaderWith({
   ...autopilot,
-  shards: SMALL_SHARDS,
+  statusRecord: { hasConditions: false, shards: SMALL_SHARDS },
   signal: {
     ...autopilot.signal,
     read: (...given) => {
@@ -91,7 +91,8 @@ const tooEarly = shardLeaderWith({
 });
 
 function withShards(changed: Partial<StatusSharding<Plan>>): ShardLeader {
-  return shardLeaderWith({ ...autopilot, shards: { ...SMALL_SHARDS, ...changed } });
+  const shards = { ...SMALL_SHARDS, ...changed };
+  return shardLeaderWith({ ...autopilot, statusRecord: { hasConditions: false, shards } });
 }
 
 const oneByOne = configureShards('w1 w2', 1, 0);

@@ -71,7 +71,10 @@ export function shardLeaderWith(dialect: Dialect<Plan>): ShardLeader {
   };
 }
 
-export const realShardLeader = shardLeaderWith({ ...autopilot, shards: SMALL_SHARDS });
+export const realShardLeader = shardLeaderWith({
+  ...autopilot,
+  statusRecord: { hasConditions: false, shards: SMALL_SHARDS },
+});
 
 /** Everything seems to be written but the status of the plan: with that, or with what nodes are told, a round ends. */
 function catching(

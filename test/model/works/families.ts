@@ -45,7 +45,7 @@ function base(name: string): Omit<Dialect<WorkPlan>, 'signal'> {
   return {
     name,
     plans: WORK_PLANS,
-    statusRecord: 'with-conditions',
+    statusRecord: { hasConditions: true },
     watched: [nodes, jobs].map((resource) => ({ resource, isRelevant: () => true })),
     resolve: ({ spec, status }) => status ?? spec,
     project: (rollout, plan) => ({ ...plan, status: rollout }),

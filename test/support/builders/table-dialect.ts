@@ -29,7 +29,7 @@ export const TABLE_OBJECTS: Readonly<Record<Role, Resource>> = {
 export const tableDialect: Dialect<TablePlan> = {
   name: 'table',
   plans: { group: 'example.com', version: 'v1', kind: 'Plan', plural: 'plans', namespaced: false },
-  statusRecord: 'with-conditions',
+  statusRecord: { hasConditions: true },
   watched: Object.values(TABLE_OBJECTS).map((resource) => ({ resource, isRelevant })),
   resolve: ({ spec, status }) => status ?? spec,
   project: (rollout, plan) => ({ ...plan, status: rollout }),
@@ -66,7 +66,10 @@ export function claimingDialect(name: string): Dialect<TablePlan> {
     ...tableDialect,
     name,
     plans: { ...tableDialect.plans, plural: `plansof${name}` },
-    claims: () => 'with-limit',
+    nodeSharing: {
+      occupantOf: () => undefined,
+      claims: { needOf: () => 'with-limit', isAtWork: () => false },
+    },
     drainDelegation: {
       always: true,
       nodeOf: (_stage, target, world) => world.get(nodes, target.name),

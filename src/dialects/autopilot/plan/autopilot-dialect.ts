@@ -23,11 +23,11 @@ import {
   ROLLOUT_ANNOTATION,
 } from '../../../signal/names.ts';
 import { isOlder, mayBePartOf } from '../../../versions/release-parts.ts';
-import { occupantOf, unnamedCordonOf } from '../../shared/annotation-signal.ts';
+import { occupantOf } from '../../shared/annotation-signal.ts';
 import { hostRefusal } from '../../shared/host-refusals.ts';
 import { endpointOf } from '../../shared/node-endpoints.ts';
 import { orphanedPlans } from './autopilot-orphaned-work.ts';
-import { drainDelegation, foreignWork, OBJECTS, signal } from './autopilot-signal.ts';
+import { askedOf, drainDelegation, foreignWork, OBJECTS, signal } from './autopilot-signal.ts';
 import { MOST_COMMANDS } from './problems.ts';
 import { recordedRunIn, withRecordedRun } from './recorded-run.ts';
 import { preconditions } from './removed-apis.ts';
@@ -40,10 +40,8 @@ import { entriesIn, listOf, withEntries } from './status-shards/target-lists.ts'
 export const autopilot: Dialect<Plan> = {
   name: 'autopilot',
   plans,
-  endsForGood: true,
-  restarts: { recordOf, withoutRecord },
-  statusRecord: 'without-conditions',
-  shards,
+  statusRecord: { hasConditions: false, shards },
+  reruns: { recordOf, withoutRecord, askedOf },
   watched: [
     {
       resource: OBJECTS.controller,
@@ -63,21 +61,25 @@ export const autopilot: Dialect<Plan> = {
       .map((node) => ({ ...endpointOf(node), version: node.status?.k0sVersion })),
   preconditions: { unmet: preconditions },
   planRules: { apply: withPlanWindows },
-  versions: { of: versionOf, runs },
-  isBehind: (object, { version }) => isOlder(versionOf(object), version),
+  versions: {
+    isBehind: (object, { version }) => isOlder(versionOf(object), version),
+    skewRules: { versionOf, runs },
+  },
   agents: { of: agentOf, unfitFor: hostRefusal },
   foreignWork,
-  // The Node of a controller may have another name.
-  occupantOf: (world, target, plan) =>
-    occupantOf(
-      world,
-      { ...target, name: nodeNameOf(world.get(controlNodes, target.name)) ?? target.name },
-      plan,
-    ),
-  unnamedCordon: (world, rollout, { role }, { name }) =>
-    unnamedCordonOf(world.get(OBJECTS[role], name), rollout),
-  claims: () => 'with-limit',
-  isAtWork: (world, node) => world.list(controlNodes).some((each) => isAtWorkOn(node, each)),
+  nodeSharing: {
+    // The Node of a controller may have another name.
+    occupantOf: (world, target, plan) =>
+      occupantOf(
+        world,
+        { ...target, name: nodeNameOf(world.get(controlNodes, target.name)) ?? target.name },
+        plan,
+      ),
+    claims: {
+      needOf: () => 'with-limit',
+      isAtWork: (world, node) => world.list(controlNodes).some((each) => isAtWorkOn(node, each)),
+    },
+  },
   drainDelegation,
   orphanedWork: { plans: orphanedPlans },
   signal,

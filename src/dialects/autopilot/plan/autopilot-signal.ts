@@ -3,7 +3,7 @@ import type { TargetSpec } from '../../../api/autopilot/plan.ts';
 import type { DrainDelegation } from '../../../engine/contract/features.ts';
 import type { Signal } from '../../../engine/contract/signal.ts';
 import type { World } from '../../../engine/contract/world.ts';
-import type { Role, Stage, Target } from '../../../engine/model/rollout.ts';
+import type { Role, Rollout, Stage, Target } from '../../../engine/model/rollout.ts';
 import { platformOf } from '../../../engine/snapshot/gather.ts';
 import { leases, type Node, nodes, type Resource } from '../../../kube/resources.ts';
 import {
@@ -19,6 +19,7 @@ import {
   annotationSignal,
   foreignTargetsAmong,
   signalFor,
+  unnamedCordonOf,
 } from '../../shared/annotation-signal.ts';
 
 /** The objects that carry signals, by role of their targets. */
@@ -61,12 +62,18 @@ export function withoutControllers(
   return names.filter((name) => !known.has(name));
 }
 
-export const signal: Signal = {
-  ...annotationSignal({ resourceOf: ({ role }) => OBJECTS[role] }),
+export const signal: Signal = annotationSignal({ resourceOf: ({ role }) => OBJECTS[role] });
 
-  askedOf: (world, rollout, stage, { name }) =>
-    signalFor(world.get(OBJECTS[stage.role], name), rollout, stage)?.command.version,
-};
+/** Returns the version that the target's signal asks for; undefined if it has no signal of this stage of the rollout. */
+export function askedOf(
+  world: World,
+  rollout: Rollout,
+  stage: Stage,
+  { name }: Target,
+): string | undefined {
+  return signalFor(world.get(OBJECTS[stage.role], name), rollout, stage)?.command.version;
+}
+
 export const foreignWork = foreignTargetsAmong(OBJECTS);
 
 export const drainDelegation: DrainDelegation = {
@@ -78,6 +85,9 @@ export const drainDelegation: DrainDelegation = {
     const lease = await ifFound(client.get(leases, name, { namespace: 'kube-node-lease', abort }));
     return lease?.metadata.labels?.[CENTRAL_CORDONING_LABEL] !== undefined;
   },
+
+  unnamedCordon: (world, rollout, { role }, { name }) =>
+    unnamedCordonOf(world.get(OBJECTS[role], name), rollout),
 };
 
 /** Undefined for a controller without a kubelet, and for image bundles, which disturb no pod. */

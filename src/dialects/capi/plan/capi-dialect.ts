@@ -16,20 +16,25 @@ import { project, recordOf, resolve, updateOn, withRules } from './rollout.ts';
 export const capi: Dialect<Node> = {
   name: 'capi',
   plans: nodes,
-  scope: { isPlan: (node) => updateOn(node) !== undefined },
+  planObjects: { isPlan: (node) => updateOn(node) !== undefined },
   watched: [{ resource: nodes, isRelevant }],
-  clusterOf: ({ metadata: { annotations } }) => annotations?.[NODE_ANNOTATIONS.cluster],
+  reporting: {
+    clusterOf: ({ metadata: { annotations } }) => annotations?.[NODE_ANNOTATIONS.cluster],
+  },
   planRules: { apply: withRules },
   resolve: (node, _world, now) => resolve(node, now),
   project,
   objectOf: (_stage, { name }, world) => world.get(nodes, name),
   endpoints: endpointsOf,
   foreignWork: { list: controllersAtWork },
-  occupantOf,
-  unnamedCordon: (world, rollout, _stage, { name }) =>
-    unnamedCordonOf(world.get(nodes, name), rollout),
-  drainDelegation: { nodeOf: (_stage, { name }, world) => world.get(nodes, name), always: true },
-  isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version),
+  nodeSharing: { occupantOf },
+  drainDelegation: {
+    always: true,
+    nodeOf: (_stage, { name }, world) => world.get(nodes, name),
+    unnamedCordon: (world, rollout, _stage, { name }) =>
+      unnamedCordonOf(world.get(nodes, name), rollout),
+  },
+  versions: { isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version) },
   agents: { of: agentOf },
   orphanedWork: { plans: orphanedPlans },
   // The leader always cordons and drains.

@@ -171,7 +171,7 @@ test('a node that plans of other dialects may have is claimed, unless plans shar
   const shared = annotated(node('a'), {
     [AGENT_ANNOTATION]: encodePresence({ version: '1', since: CREATED }),
   });
-  const claimed = (each: Node, of = cattle(config)) => of.claims?.(each);
+  const claimed = (each: Node, of = cattle(config)) => of.nodeSharing?.claims?.needOf(each);
   expect([claimed(shared), claimed(node('a'))]).toEqual(['always', 'with-limit']);
   expect(claimed(shared, cattle({ ...config, plansShareNodes: true }))).toBeUndefined();
 });
@@ -230,9 +230,9 @@ test('plans of k0s respect a claim that is not their own, and claim where Upgrad
   const world = buildWorldOf([nodes, [withClaim(node('a'), CLAIM)]], [controlNodes, []]);
   const target = { key: 'a', name: 'a', state: 'pending', since: '' } as const;
   const occupant = (uid: string) =>
-    autopilot.occupantOf?.(world, target, { metadata: { name: 'x', uid }, spec: SPEC });
+    autopilot.nodeSharing?.occupantOf(world, target, { metadata: { name: 'x', uid }, spec: SPEC });
   expect([occupant('uid'), occupant('p-uid')]).toEqual(['plan cattle/system-upgrade/p', undefined]);
-  expect(autopilot.claims?.(node('a'))).toBe('with-limit');
+  expect(autopilot.nodeSharing?.claims?.needOf(node('a'))).toBe('with-limit');
 });
 
 test('with the switch of the original both work on it', () => {

@@ -2,6 +2,7 @@
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
+import type { NodeSharing, PlanObjects } from '../../../engine/contract/features.ts';
 import type { Watched, World } from '../../../engine/contract/world.ts';
 import type { ReportedEvent } from '../../../engine/model/reasons.ts';
 import { type Rollout, targetsIn } from '../../../engine/model/rollout.ts';
@@ -75,14 +76,8 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
   return {
     ...viewOf(config),
     signal: jobSignal(config, attempts),
-    occupantOf: config.plansShareNodes === true ? twinOf : occupantOf,
-    claims: (node) => {
-      if (config.plansShareNodes === true) return undefined;
-      return mayBeSignalled(node) ? 'always' : 'with-limit';
-    },
-    isAtWork: (world, { metadata: { name } }) =>
-      jobsAt(world, name).some((job) => isUnfinished(job) && isOfSomePlan(job)),
-    scope: { namespace },
+    nodeSharing: nodeSharing(config),
+    planObjects: { ...PLAN_OBJECTS, namespace },
     watched: [
       watchedNodes,
       watchedJobs,
@@ -98,6 +93,24 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
   };
 }
 
+function nodeSharing(config: CattleConfig): NodeSharing<CattlePlan> {
+  const doesShare = config.plansShareNodes === true;
+  return {
+    occupantOf: doesShare ? twinOf : occupantOf,
+    awaits: awaitedBy,
+    claims: {
+      needOf: (node) => {
+        if (doesShare) return undefined;
+        return mayBeSignalled(node) ? 'always' : 'with-limit';
+      },
+      isAtWork: (world, { metadata: { name } }) =>
+        jobsAt(world, name).some((job) => isUnfinished(job) && isOfSomePlan(job)),
+    },
+  };
+}
+
+const PLAN_OBJECTS: PlanObjects<CattlePlan> = { controlPrefix: CONTROL_PREFIX, ordersByUid: true };
+
 /** For commands that only read, in all namespaces and without access to Secrets. */
 export const cattleView: Dialect<CattlePlan> = viewOf({
   name: 'system-upgrade-controller',
@@ -110,28 +123,32 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
   return {
     name: 'cattle',
     plans: cattlePlans,
-    statusRecord: 'with-conditions',
-    controlPrefix: CONTROL_PREFIX,
+    statusRecord: { hasConditions: true },
+    planObjects: PLAN_OBJECTS,
     watched: [watchedNodes, watchedJobs, watchedPlans, watchedPods],
     resolve: (plan, world, now) => resolve(plan, world, now, {}),
     project: (rollout, plan, now) => project(rollout, plan, now, gate),
-    planEvents: cattleEvents,
-    isBehind: (node, { version }, { spec }) => isBehind(node, version, spec?.upgrade?.image),
-    ordersByUid: true,
-    unknownOf: (plan) => conditionOf(plan, CHANNEL_TYPE)?.message,
-    warnings: rivalsInCluster,
-    withStalls,
-    stallsOf,
+    reporting: {
+      planEvents: cattleEvents,
+      unknownOf: (plan) => conditionOf(plan, CHANNEL_TYPE)?.message,
+      warnings: rivalsInCluster,
+      stalls: { record: withStalls, of: stallsOf },
+    },
+    versions: {
+      isBehind: (node, { version }, { spec }) => isBehind(node, version, spec?.upgrade?.image),
+    },
     planRules: {
       apply: (plan, policy, world) =>
         policyOf(plan, policy, world ? settingsIn(plan, world) : config.job),
     },
     orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
     // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
-    drainDelegation: { always: true, nodeOf: (_stage, { name }, world) => world.get(nodes, name) },
-    occupantOf,
-    unnamedCordon,
-    awaits: awaitedBy,
+    drainDelegation: {
+      always: true,
+      nodeOf: (_stage, { name }, world) => world.get(nodes, name),
+      unnamedCordon,
+    },
+    nodeSharing: { occupantOf, awaits: awaitedBy },
     // Its Job stands for a node that was deleted.
     objectOf: (_stage, { name }, world) => world.get(nodes, name) ?? jobsAt(world, name)[0],
     // A Plan does not say which nodes are controllers, so API server health is not checked.

@@ -29,7 +29,7 @@ export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<Conf
   return {
     name: 'kubeadm',
     plans: configMaps,
-    scope: {
+    planObjects: {
       namespace: planObject.PLACE.namespace,
       fieldSelector: `metadata.name=${planObject.PLACE.name}`,
     },
@@ -38,7 +38,7 @@ export function kubeadmDialect(upgrades: HostUpgrades | undefined): Dialect<Conf
     project: (rollout, plan) => planObject.withRecord(plan, rollout),
     planRules: { apply: policyOf },
     objectOf: (_stage, { name }, world) => world.get(nodes, name),
-    isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version),
+    versions: { isBehind: (node, { version }) => isOlder(kubeletVersionOf(node), version) },
     endpoints: endpointsOf,
     drainDelegation,
     orphanedWork: { plans: orphanedPlans },
