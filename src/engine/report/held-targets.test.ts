@@ -8,14 +8,10 @@ import { buildTarget } from '../../../test/support/builders/targets.ts';
 import { later, T0 } from '../../../test/support/clock/times.ts';
 import { assess } from '../assess/assess.ts';
 import type { TargetFacts } from '../model/decision.ts';
-import { heldMemory } from './held-targets.ts';
+import { type HeldMemory, heldMemory } from './held-targets.ts';
 
 /** The names of those that are told at each of these times (ms), and since when what they say holds. */
-function toldAt(
-  held: ReturnType<typeof heldMemory>,
-  at: number,
-  stalled: Readonly<Record<string, string>>,
-) {
+function toldAt(held: HeldMemory, at: number, stalled: Readonly<Record<string, string>>) {
   const targets = ['w-1', 'w-2'].map((name) => buildTarget(name, 'intended', { since: later(0) }));
   const facts = Object.entries(stalled).map(([name, words]): [string, Partial<TargetFacts>] => [
     name,

@@ -3,11 +3,28 @@ import type { Assessment } from '../assess/assess.ts';
 import * as model from '../model/rollout.ts';
 import type { TargetEvent } from './events.ts';
 
-/** Remembers which targets in progress stall or rest, and since when: each is reported once. */
-export function heldMemory() {
+/** The targets in progress that stall, rest or are refused at one moment. */
+interface HeldTargets {
+  /** Targets that stall now and did not stall at the last call. */
+  readonly stalled: readonly TargetEvent[];
+  /** Targets that rest now and did not rest at the last call. */
+  readonly rests: readonly TargetEvent[];
+  /** For each message about a target that stalls or is refused: since when, in milliseconds since 1970. */
+  readonly stalls: ReadonlyMap<string, number>;
+}
+
+/** Remembers which targets in progress stall or rest, and since when, so that each is reported once. */
+export interface HeldMemory {
+  /** Returns the targets of the plan with this key, compared with the last call. */
+  at(key: string, assessment: Assessment): HeldTargets;
+  /** Forgets the plan. */
+  forget(key: string): void;
+}
+
+export function heldMemory(): HeldMemory {
   const reported = new Map<string, ReadonlyMap<string, number>>();
   return {
-    at(key: string, assessment: Assessment) {
+    at(key, assessment) {
       const before = reported.get(key) ?? new Map<string, number>();
       const held = heldTargets(assessment);
       const since = (event: TargetEvent): number => before.get(wordsOf(event)) ?? assessment.now;
@@ -17,11 +34,10 @@ export function heldMemory() {
       return {
         stalled: fresh.filter(({ reason }) => reason.code === 'Stalled'),
         rests: fresh.filter(({ reason }) => reason.code === 'Resting'),
-        /** All that stalls or is refused: since when (ms), by message. */
         stalls: new Map(stalling.map((event) => [event.reason.message, since(event)])),
       };
     },
-    forget: (key: string) => reported.delete(key),
+    forget: (key: string) => void reported.delete(key),
   };
 }
 

@@ -27,13 +27,36 @@ import { heldMemory } from './held-targets.ts';
 import { measurePlan, measureSteps } from './measures.ts';
 import type { Turn } from './turn.ts';
 
-export type Reporter = ReturnType<typeof createReporter>;
+/** Reports what the engine did. Only `decided` writes to the API itself; Events are sent in the background. */
+export interface Reporter {
+  /** Reports that the rollout `after` was recorded. */
+  recorded(turn: Turn, after: model.Rollout): void;
+  /** Reports that an edited plan starts again. */
+  restarted(turn: Turn): void;
+  /** Reports the signals among `sent` that were written. */
+  sent(turn: Turn, sent: readonly Sent[]): void;
+  /** Reports that a node action was carried out. */
+  ran(turn: Turn, nodeAction: NodeAction): void;
+  /**
+   * Reports the waits of a turn that has nothing left to do, and writes conditions. Resolves with the milliseconds after which
+   * there may be more to report; undefined if nothing is expected.
+   */
+  decided(turn: Turn): Promise<number | undefined>;
+  /** Reports that the API server refuses to change the object of a target. */
+  refused(rollout: model.Rollout, at: Pick<NodeAction, 'stage' | 'target'>, reason: Reason): void;
+  /** Reports that a node action for orphaned work was carried out. */
+  cleared(rollout: model.Rollout, nodeAction: NodeAction): void;
+  /** Reports why the plan could not be decided. */
+  failed(plan: KubeObject, reason: Reason): void;
+  /** Forgets the plan with this key, which was deleted. */
+  gone(key: string): void;
+}
 
 export interface ReporterParts extends AnnouncerParts, Pick<Effects, 'client' | 'ownWrites'> {
   readonly metrics: Metrics;
 }
 
-export function createReporter(parts: ReporterParts) {
+export function createReporter(parts: ReporterParts): Reporter {
   const { dialect, metrics } = parts;
   const { onPlan, onTargets, onNodes } = createAnnouncer(parts);
   const held = heldMemory();
@@ -57,26 +80,25 @@ export function createReporter(parts: ReporterParts) {
       measureSteps(metrics, dialect.name, snapshot, after);
       if (model.isFinal(after) && !model.isFinal(snapshot.rollout)) logEnd(parts.log, plan, after);
     },
-    restarted({ plan, assessment }: Turn): void {
+    restarted({ plan, assessment }) {
       const { edit } = planEndOf(assessment.snapshot, assessment.now);
       if (edit !== undefined) onPlan(plan, restartEvent(edit));
     },
-    sent({ plan, assessment }: Turn, sent: readonly Sent[]): void {
+    sent({ plan, assessment }, sent) {
       const written = sent
         .filter(({ result }) => result === 'written')
         .map(({ signalling }) => signalling);
       if (!dialect.reporting?.planEvents)
         onTargets(keyOf(plan), signalEvents(assessment.snapshot.rollout, written));
     },
-    ran({ plan, assessment }: Turn, nodeAction: NodeAction): void {
+    ran({ plan, assessment }, nodeAction) {
       parts.log.info(actionMessage(assessment, nodeAction), {
         node: nodeAction.target.name,
         plan: keyOf(plan),
       });
       onTargets(keyOf(plan), nodeActionEvents(assessment.snapshot.rollout, nodeAction));
     },
-    /** Nothing is left to do now. Resolves with the milliseconds after which there may be more to report. */
-    async decided(turn: Turn): Promise<number | undefined> {
+    async decided(turn) {
       const { plan, assessment } = turn;
       const { snapshot, now } = assessment;
       const { waits } = explain(settle(assessment));
@@ -99,19 +121,14 @@ export function createReporter(parts: ReporterParts) {
       const shown = { ...snapshot.rollout, ...planEndOf(snapshot, now) };
       return await writeConditions(writing, plan, shown, waits);
     },
-    /** The API server refuses to change the object of a target. */
-    refused(
-      { source }: model.Rollout,
-      { stage, target }: Pick<NodeAction, 'stage' | 'target'>,
-      reason: Reason,
-    ): void {
+    refused({ source }, { stage, target }, reason) {
       onTargets(keyOf({ metadata: source }), [{ type: 'Warning', reason, stage, target }]);
     },
     cleared(rollout: model.Rollout, nodeAction: NodeAction): void {
       onNodes(cleanUpEvents(rollout, nodeAction));
     },
-    failed: (plan: KubeObject, reason: Reason) => onPlan(plan, { type: 'Warning', reason }),
-    gone(key: string): void {
+    failed: (plan, reason) => onPlan(plan, { type: 'Warning', reason }),
+    gone(key) {
       held.forget(key);
       ends.forget(key);
       writtenAt.delete(key);

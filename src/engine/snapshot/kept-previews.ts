@@ -2,18 +2,21 @@
 import type { DrainPreview, DrainPreviewer } from '../../drain/drain-preview.ts';
 import type { DrainOptions } from '../../drain/pods.ts';
 
-/** Milliseconds: shorter than the pause before a blocked drain is looked at again. */
+/** How many milliseconds a preview is kept: less than the pause before the engine looks at a blocked drain again. */
 const PREVIEW_KEPT_MS = 4_000;
 
-/** Does not preview a blocked drain again at once, whatever woke the plan. `now` in milliseconds by the steady clock. */
-export function keptPreviews() {
+/** Previews the drain of a node, or returns a recent preview. `now` is in milliseconds of the monotonic clock. */
+export type PreviewDrain = (
+  previewer: Pick<DrainPreviewer, 'ahead'>,
+  node: string,
+  options: DrainOptions,
+  now: number,
+) => Promise<DrainPreview>;
+
+/** Returns a function that previews a blocked drain again only after PREVIEW_KEPT_MS, whatever woke the plan. */
+export function keptPreviews(): PreviewDrain {
   const blocked = new Map<string, { readonly drainPreview: DrainPreview; readonly at: number }>();
-  return async (
-    previewer: Pick<DrainPreviewer, 'ahead'>,
-    node: string,
-    options: DrainOptions,
-    now: number,
-  ) => {
+  return async (previewer, node, options, now) => {
     const key = `${node} ${JSON.stringify(options)}`;
     const known = blocked.get(key);
     if (known && now - known.at < PREVIEW_KEPT_MS) return known.drainPreview;

@@ -3,28 +3,45 @@ import { backoffDelay } from '../../util/clock.ts';
 import type { Unanswered } from '../model/decision.ts';
 import type { Reason } from '../model/reasons.ts';
 
-/** 2 s, 4 s, … one minute, without jitter: only the leader probes. */
+/** The pauses are 2 s, 4 s, and so on up to one minute. They have no jitter, because only the leader probes. */
 const WAIT = { base: 4_000, cap: 120_000, random: () => 0 };
 
-export type ProbeBackoff = ReturnType<typeof probeBackoff>;
+/** A failed probe, and when it may be repeated. */
+interface FailedProbe extends Unanswered {
+  /** True if the probe did not fail before, or failed for another reason. */
+  readonly isNew: boolean;
+}
 
-/** The failed probes of one plan in one term of leadership. Times are milliseconds by the steady clock. */
-export function probeBackoff() {
+/** The failed probes of one plan in one term of leadership. All times are milliseconds of the monotonic clock. */
+export interface ProbeBackoff {
+  /** Returns the last failure of the probe and the pause that is left; undefined if the probe may be asked now. */
+  of(probe: string, now: number): Unanswered | undefined;
+  /** Records that the probe failed at `now`. */
+  add(probe: string, reason: Reason, now: number): FailedProbe;
+  /** Returns true if no probe has failed. */
+  isEmpty(): boolean;
+  /** Records that the probe succeeded, or is not needed any more. */
+  forget(probe: string): void;
+  /** Returns the milliseconds until the next probe is repeated; undefined if none waits. */
+  nextMs(now: number): number | undefined;
+}
+
+/** Returns an empty record of failed probes. */
+export function probeBackoff(): ProbeBackoff {
   const tries = new Map<
     string,
     { readonly reason: Reason; readonly attempt: number; readonly askAt: number }
   >();
   return {
-    of(probe: string, now: number): Unanswered | undefined {
+    of(probe, now) {
       const last = tries.get(probe);
       return last && last.askAt > now
         ? { unanswered: last.reason, recheckMs: last.askAt - now }
         : undefined;
     },
-    /** The probe failed. `isNew` if it did not fail before, or for another reason. */
-    add(probe: string, reason: Reason, now: number) {
+    add(probe, reason, now) {
       const last = tries.get(probe);
-      // The backoff of a probe that nobody repeated for long starts again.
+      // The backoff starts again if the probe was not repeated for long.
       const before = last && now - last.askAt < WAIT.cap ? last : undefined;
       const attempt = before ? before.attempt + 1 : 0;
       const recheckMs = backoffDelay(attempt, WAIT);
@@ -32,9 +49,8 @@ export function probeBackoff() {
       return { unanswered: reason, recheckMs, isNew: before?.reason.message !== reason.message };
     },
     isEmpty: () => tries.size === 0,
-    forget: (probe: string) => tries.delete(probe),
-    /** Milliseconds until the next one is repeated; undefined if none waits. */
-    nextMs(now: number): number | undefined {
+    forget: (probe) => void tries.delete(probe),
+    nextMs(now) {
       const waits = [...tries.values()].map(({ askAt }) => askAt - now).filter((ms) => ms > 0);
       return waits.length === 0 ? undefined : Math.min(...waits);
     },

@@ -11,7 +11,7 @@ import type { EndpointHealth, Probe, Unanswered } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Target } from '../model/rollout.ts';
 import type { Known } from './gather.ts';
-import type { keptPreviews } from './kept-previews.ts';
+import type { PreviewDrain } from './kept-previews.ts';
 import type { ProbeBackoff } from './probe-backoff.ts';
 
 /** Probes that are the same for all dialects. */
@@ -20,7 +20,7 @@ export interface Prober {
     endpoints: readonly Endpoint[],
     abort?: AbortSignal,
   ): Promise<readonly EndpointHealth[]>;
-  /** Starts drain previews on one view of the cluster; without it there are none. */
+  /** Starts drain previews, which all use one view of the cluster. Without this member, no drain is previewed. */
   previewDrains?(abort?: AbortSignal): Pick<DrainPreviewer, 'ahead'>;
 }
 
@@ -33,17 +33,33 @@ export interface ProbeParts {
 }
 
 interface Memory {
-  /** Attempts whose nodes delegated their drain; that holds until the attempt ends. */
+  /** The attempts whose nodes delegated their drain. A delegation is valid until its attempt ends. */
   readonly drainDelegations: Set<string>;
-  readonly preview: ReturnType<typeof keptPreviews>;
+  readonly preview: PreviewDrain;
   readonly backoffs: ProbeBackoff;
 }
 
-export type Answers = ReturnType<typeof answersOf>;
+/** The answers to the probes of one reconcile. */
+export interface Answers {
+  /** What the probes have answered so far. It grows with each call of `add`. */
+  readonly known: Known;
+  /** The time of the reconcile in milliseconds of the monotonic clock. */
+  readonly now: number;
+  /**
+   * Asks all of these probes at the same time, except those in backoff. Resolves with a reason for each probe that newly fails;
+   * rejects only on abort.
+   */
+  add(
+    probes: readonly Probe[],
+    plan: KubeObject,
+    options: DrainOptions,
+    parts: ProbeParts,
+  ): Promise<readonly Reason[]>;
+}
 
-/** `now` in milliseconds by the steady clock, the same for all probes: those due together are repeated together. */
-export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: number) {
-  /** By key, because the target may be about to get another attempt. */
+/** All probes use the same `now`, in milliseconds of the monotonic clock, so that probes which are due together are repeated together. */
+export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: number): Answers {
+  /** The answers by target key, not by attempt, because the target may be about to get another attempt. */
   const delegations = new Map<string, boolean | Unanswered>();
   const drainPreviews = new Map<string, DrainPreview | Unanswered>();
   const known: { -readonly [Fact in keyof Known]: Known[Fact] } = {

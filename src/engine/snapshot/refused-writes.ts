@@ -1,31 +1,41 @@
-/** Remembers which targets' objects the API server refuses to change. They wait for a growing pause; the others go on. */
+/** Remembers which targets' objects the API server refuses to change. These targets wait for a growing pause; the others do not. */
 import type { Clock } from '../../util/clock.ts';
-import type { Signalling } from '../model/decision.ts';
+import type { Signalling, Unanswered } from '../model/decision.ts';
 import { because, type Reason } from '../model/reasons.ts';
 import type { Rollout, Target } from '../model/rollout.ts';
 import { probeBackoff } from './probe-backoff.ts';
 
 type Refused = Pick<Signalling, 'stage' | 'target'>;
 
-/** Of one term of leadership. */
+/** Called for each refusal with another message than the last one of the same target. */
+export type ReportRefusal = (rollout: Rollout, at: Refused, reason: Reason) => void;
+
+/** The refused writes of one term of leadership. */
+export interface RefusedWrites {
+  /** Returns the last refusal of the target's object and the pause that is left; undefined if it may be written now. */
+  of(rollout: Rollout, target: Target): Unanswered | undefined;
+  /** Records a refusal. `message` is what the API server answered. */
+  add(rollout: Rollout, at: Refused, message: string): void;
+  /** Returns the milliseconds until the next write may be tried again; undefined if no target waits. */
+  nextMs(): number | undefined;
+}
+
+/** Returns an empty record of refused writes. It calls `report` for new refusals. */
 export function refusedWrites(
   clock: Pick<Clock, 'monotonic'>,
-  report: (rollout: Rollout, at: Refused, reason: Reason) => void,
-) {
+  report: ReportRefusal,
+): RefusedWrites {
   const backoff = probeBackoff();
   const keyOf = ({ source }: Rollout, { key }: Target): string => `${source.uid} ${key}`;
   return {
-    of: (rollout: Rollout, target: Target) =>
+    of: (rollout, target) =>
       backoff.isEmpty() ? undefined : backoff.of(keyOf(rollout, target), clock.monotonic()),
-    /** `words`: those of the API server. Reports a refusal in other words than the last one. */
-    add(rollout: Rollout, at: Refused, words: string): void {
-      const message = `${at.target.name}: the API server refuses to change its object: ${words}`;
-      const reason = because('TargetRefused', message);
+    add(rollout, at, message) {
+      const described = `${at.target.name}: the API server refuses to change its object: ${message}`;
+      const reason = because('TargetRefused', described);
       const { isNew } = backoff.add(keyOf(rollout, at.target), reason, clock.monotonic());
       if (isNew) report(rollout, at, reason);
     },
     nextMs: () => backoff.nextMs(clock.monotonic()),
   };
 }
-
-export type RefusedWrites = ReturnType<typeof refusedWrites>;

@@ -4,10 +4,10 @@ import type { Clock } from '../../util/clock.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import type { Known } from './gather.ts';
 import { keptPreviews } from './kept-previews.ts';
-import { probeBackoff } from './probe-backoff.ts';
+import { type ProbeBackoff, probeBackoff } from './probe-backoff.ts';
 import { type Answers, answersOf, type Prober } from './probes.ts';
-import { type RefusedWrites, refusedWrites } from './refused-writes.ts';
-import { targetTimes, watchTimes } from './watch-times.ts';
+import { type RefusedWrites, type ReportRefusal, refusedWrites } from './refused-writes.ts';
+import { type TargetTimes, targetTimes, watchTimes } from './watch-times.ts';
 
 interface Parts {
   readonly clock: Clock;
@@ -15,26 +15,37 @@ interface Parts {
   readonly drains?: Drains | undefined;
 }
 
-/** For one term of leadership: nothing of it is valid in another. `report` hears of each newly refused write. */
-export function termMemory(
-  { clock, prober, drains }: Parts,
-  report: Parameters<typeof refusedWrites>[1],
-) {
+/** What the leader remembers of one plan. */
+interface PlanMemory {
+  readonly backoffs: ProbeBackoff;
+  readonly watch: TargetTimes;
+}
+
+/** What one leader remembers. Nothing of it is valid in another term of leadership. */
+export interface TermMemory {
+  readonly refusals: RefusedWrites;
+  /** Returns the answers of one reconcile of the plan, at first without any. Each question is asked once in a reconcile. */
+  newAnswers(key: string): Answers;
+  /** Returns what a snapshot of the plan is gathered from, apart from the objects that watches show. */
+  knownOf(key: string, answers: Answers, policy: RolloutPolicy): Known;
+  /** Forgets the plan, which was deleted. */
+  forget(key: string): void;
+}
+
+/** Starts the memory of one term of leadership. `report` is called for each newly refused write. */
+export function termMemory({ clock, prober, drains }: Parts, report: ReportRefusal): TermMemory {
   const times = watchTimes(clock);
   const preview = keptPreviews();
   const drainDelegations = new Set<string>();
-  const refusals: RefusedWrites = refusedWrites(clock, report);
-  const newPlan = () => ({ backoffs: probeBackoff(), watch: targetTimes() });
-  const plans = new Map<string, ReturnType<typeof newPlan>>();
-  const ofPlan = (key: string): ReturnType<typeof newPlan> =>
-    plans.getOrInsertComputed(key, newPlan);
+  const refusals = refusedWrites(clock, report);
+  const plans = new Map<string, PlanMemory>();
+  const newPlan = (): PlanMemory => ({ backoffs: probeBackoff(), watch: targetTimes() });
+  const ofPlan = (key: string): PlanMemory => plans.getOrInsertComputed(key, newPlan);
   return {
     refusals,
-    /** The answers of one reconcile of the plan: each question is asked once in it. */
-    newAnswers: (key: string): Answers =>
+    newAnswers: (key) =>
       answersOf({ drainDelegations, preview, backoffs: ofPlan(key).backoffs }, clock.monotonic()),
-    /** What a snapshot of the plan is gathered from, beside the objects that watches show. */
-    knownOf(key: string, { known }: Answers, policy: RolloutPolicy): Known {
+    knownOf(key, { known }, policy) {
       const { watch } = ofPlan(key);
       const now = clock.monotonic();
       return {
@@ -43,7 +54,7 @@ export function termMemory(
         drainOf: (node, owner) => drains?.stateOf(node, owner),
         watch: (target, observation) => {
           if (policy.heldBy === undefined) return watch(target, observation, now);
-          // Nothing is late while nothing may go on, and its time begins anew afterwards.
+          // While the policy holds every target, none of them is late. Their times start again afterwards.
           watch(target, { kind: 'none' }, now);
           return { watchedMs: 0, followedMs: 0 };
         },
@@ -52,8 +63,7 @@ export function termMemory(
         refusalOf: (rollout, target) => refusals.of(rollout, target),
       };
     },
-    /** The plan is gone. */
-    forget(key: string): void {
+    forget(key) {
       drainDelegations.clear();
       plans.delete(key);
     },

@@ -7,34 +7,43 @@ import type { Rollout, Target } from '../model/rollout.ts';
 
 export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;
 
-/** For one term of leadership: earlier observations have not been watched since. */
-export function watchTimes(clock: Pick<Clock, 'monotonic'>) {
+/** How long one leader has watched things that belong to no single target. All times are in milliseconds. */
+export interface WatchTimes {
+  /** Returns the time since the first observation of the attempt, whatever step the node reports. */
+  watchForeign(work: ForeignWork): number;
+  /** Returns for how long plan and policy have asked for these payloads. Reports of nodes do not count, because a node could change its report forever. */
+  watchPayloads(rollout: Rollout, policy: AgentPolicy): number;
+}
+
+/** Returns how long one leader has watched a target of one plan. `now` is the monotonic time of the decision. */
+export type TargetTimes = (
+  target: Pick<Target, 'key' | 'state'>,
+  observation: Observation,
+  now: number,
+) => WatchFacts;
+
+/** Starts to watch for one term of leadership. Observations of earlier terms do not count. */
+export function watchTimes(clock: Pick<Clock, 'monotonic'>): WatchTimes {
   const foreign = lastWords();
   const payloads = lastWords();
   return {
-    /** Milliseconds since the first observation of the attempt, whatever step the node reports. */
-    watchForeign: ({ role, name, attempt }: ForeignWork): number =>
+    watchForeign: ({ role, name, attempt }) =>
       foreign(`${role}/${name}`, attempt, clock.monotonic()),
-    /** Since when plan and policy ask for these payloads. What nodes say does not count: one could say something new for ever. */
-    watchPayloads({ source, stages }: Rollout, policy: AgentPolicy): number {
+    watchPayloads({ source, stages }, policy) {
       const asked = stages.map((stage) => [stage.version, stage.payloads]);
       return payloads(source.uid, JSON.stringify([asked, policy]), clock.monotonic());
     },
   };
 }
 
-/** For the targets of one plan: another may list the same node. `now`: the steady time of the decision. */
-export function targetTimes() {
+/** Starts to watch the targets of one plan. Each plan has its own times, because another plan may list the same node. */
+export function targetTimes(): TargetTimes {
   const reports = lastWords();
   const attempts = lastWords();
-  return (
-    { key, state }: Pick<Target, 'key' | 'state'>,
-    observation: Observation,
-    now: number,
-  ): WatchFacts => {
+  return ({ key, state }, observation, now) => {
     const attempt = observation.kind === 'none' ? '' : observation.attempt;
     const followedMs = attempts(key, `${state} ${attempt}`, now);
-    // Time before the attempt does not count.
+    // The time before the attempt does not count.
     return {
       watchedMs: reports(key, reportOf(observation), now),
       followedMs: state === 'intended' ? followedMs : 0,
@@ -42,7 +51,7 @@ export function targetTimes() {
   };
 }
 
-/** Milliseconds for which nothing but these words was said about a key; `now` by the steady clock. */
+/** Returns a function that returns for how many milliseconds the words of a key have been the same. `now` is monotonic time. */
 function lastWords() {
   const last = new Map<string, { readonly words: string; readonly at: number }>();
   return (key: string, words: string, now: number): number => {
@@ -55,7 +64,7 @@ function lastWords() {
 
 const reportOf = onceForEach((observation: Observation): string => {
   if (observation.kind === 'none') return '';
-  // A success is not a new one because the node gives it another time.
+  // A success with another time is still the same success.
   if (observation.kind === 'succeeded') return [observation.kind, observation.attempt].join(' ');
   const step = observation.kind === 'working' ? observation.step : '';
   return [observation.kind, observation.attempt, observation.since, step].join(' ');
