@@ -28,7 +28,7 @@ import { isAtRest, refusedState } from './evaluate-target.ts';
 import { lastingFailures, outcomeOf } from './outcome.ts';
 import { isSupersededByRetry, momentOf, withRetries } from './retry.ts';
 
-/** The rollout to record next; the same object if nothing changes. */
+/** Returns the rollout to record next; the same object if nothing changes. */
 export function advance(assessment: Assessment): Rollout {
   const { snapshot, now } = assessment;
   if (snapshot.rollout.unread) return snapshot.rollout;
@@ -91,14 +91,14 @@ function failurePhase(rollout: Rollout): RolloutPhase {
   return targetsIn(rollout, 'failed').length > 0 ? 'failed' : 'incomplete';
 }
 
-/** How a rollout ends that nothing stopped. */
+/** Returns how a rollout ends if nothing stopped it. */
 function withinBudget(rollout: Rollout): Pick<Rollout, 'phase' | 'reason'> {
   if (lastingFailures(rollout, ...FAILURES).length > 0)
     return {
       phase: failurePhase(rollout),
       reason: because('DoneWithFailures', outcomeOf(rollout)),
     };
-  // No targets is no failure, but often a selector that matches nothing.
+  // A rollout without targets has not failed, but often its selector matches nothing.
   const isEmpty = rollout.stages.every(({ targets }) => targets.length === 0);
   const reason = isEmpty ? NOTHING_DONE : rollout.reason;
   return { phase: 'done', reason };
@@ -160,7 +160,7 @@ export function admit(context: DecisionContext): Rollout {
   return { ...withTargets(rollout, refused), phase: 'incomplete', reason: refusal };
 }
 
-/** Everything that refuses a plan which has not started, also what `admit` would find only once the rest is corrected. */
+/** Returns every reason to refuse a plan that has not started. `admit` finds some of them only after the others are corrected. */
 export function refusalsOf(context: DecisionContext): Reason[] {
   const { snapshot, policy } = context;
   const { rollout, preconditions = [] } = snapshot;
@@ -183,7 +183,7 @@ function brokenRules({ snapshot, policy }: DecisionContext): Reason[] {
   return [...payloadProblems(snapshot.rollout.stages, policy), ...problems];
 }
 
-/** Targets that can never start. */
+/** Returns the targets that can never start. */
 function stoppedTargets(context: DecisionContext) {
   return withStages(context.snapshot.rollout).flatMap(({ stage, target }) => {
     const input = gateInput({ ...context, stage, target }, freeSlots(stage));
@@ -192,10 +192,10 @@ function stoppedTargets(context: DecisionContext) {
   });
 }
 
-/** More reasons than this are only counted, to fit an Event or a status. */
+/** The most reasons that a message lists. The others are only counted, so that the message fits an Event or a status. */
 const MAX_LISTED = 5;
 
-/** All of them under the code of the first; undefined without any. */
+/** Combines the reasons under the code of the first one; undefined if there are none. */
 function together(reasons: readonly Reason[]): Reason | undefined {
   const messages = reasons.map(({ message }) => message);
   return reasons[0] && because(reasons[0].code, listedSentences(messages, MAX_LISTED));
@@ -224,7 +224,7 @@ export function versionVerdict(
   return judgePlan(stages, apiServers, allow);
 }
 
-/** Reported when the rollout starts; undefined if every version is known. */
+/** Returns the reason to report when the rollout starts with an unknown version; undefined if every version is known. */
 export function uncheckedReason(snapshot: Snapshot, policy: RolloutPolicy): Reason | undefined {
   const { unchecked } = versionVerdict(snapshot, policy);
   return unchecked.length === 0

@@ -38,7 +38,7 @@ export function assess(snapshot: Snapshot, policy: RolloutPolicy, now: number): 
   };
 }
 
-/** The phase of the target that people see. */
+/** Returns the phase of the target, as users see it. */
 export function phaseOf(assessment: Assessment, stage: Stage, target: Target): TargetPhase {
   return isAtRest(assessment.snapshot, target) ? target.state : assessment.of(stage, target).phase;
 }

@@ -25,7 +25,7 @@ export function isOverBudget(snapshot: Snapshot, policy: RolloutPolicy): boolean
   return failures.some(({ role }) => role === 'controller');
 }
 
-/** Which limit is used up, by which failures, and what lifts it; undefined unless failures stop the rollout. */
+/** Returns which limit is used up, by which failures, and what lifts it; undefined unless failures stop the rollout. */
 export function describeUsedUpBudget(
   snapshot: Snapshot,
   policy: RolloutPolicy,
@@ -51,7 +51,10 @@ export function describeUsedUpBudget(
   };
 }
 
-/** Of a rollout that failed with targets that never started: which limit was used up, and which targets; undefined of any other. */
+/**
+ * Returns which limit a failed rollout has used up, and which targets never started because of it; undefined for any other
+ * rollout.
+ */
 export function describeEndByBudget(snapshot: Snapshot, policy: RolloutPolicy): string | undefined {
   const { rollout, controls } = snapshot;
   // Only these targets were left out because of the limit.
@@ -65,14 +68,14 @@ export function describeEndByBudget(snapshot: Snapshot, policy: RolloutPolicy): 
 
 const MOST_NAMES = 8;
 
-/** `failureBudget 1 of UpgradePolicy nightly`. */
+/** Returns the limit in words, such as `failureBudget 1 of UpgradePolicy nightly`. */
 export function budgetOf({ maxFailures, name }: RolloutPolicy): string {
   return name === undefined
     ? `failureBudget ${maxFailures} (the default, since no UpgradePolicy applies)`
     : `failureBudget ${maxFailures} of UpgradePolicy ${name}`;
 }
 
-/** Each node of a role once for all commands. */
+/** Returns the failures that count: each node of a role once, also if several commands of the plan name it. */
 function countedFailures(snapshot: Snapshot): readonly Pick<Target & Stage, 'name' | 'role'>[] {
   const stages = snapshot.rollout.stages.filter(({ failedHoldSlots }) => failedHoldSlots !== true);
   const failures = stages.flatMap((stage) =>

@@ -18,7 +18,7 @@ import { isUpgradedByLaterStage } from './retry.ts';
 export interface PlanEnd {
   readonly phase: PlanPhase;
   readonly reason?: Reason | undefined;
-  /** Of an edited plan: how it was edited, as a clause. */
+  /** How the plan was edited, as a clause; undefined if it was not edited. */
   readonly edit?: string | undefined;
 }
 
@@ -81,7 +81,10 @@ function changedSpec({ edits }: Snapshot): string | undefined {
   return edits?.isAfterEnd === true ? 'its spec is another one now' : undefined;
 }
 
-/** Signals tell which version the plan asked for when it ran. */
+/**
+ * Returns how the version was edited, as a clause; undefined if it was not. The signals show which version the plan asked
+ * for when it ran.
+ */
 function editedVersion(snapshot: Snapshot): string | undefined {
   for (const { stage, target } of withStages(snapshot.rollout)) {
     const { asked } = factsOf(snapshot, target);
@@ -92,14 +95,14 @@ function editedVersion(snapshot: Snapshot): string | undefined {
   return undefined;
 }
 
-/** Rules whose message names the version that they refuse. */
+/** The codes of the rules whose message names the version that they refuse. */
 const OF_VERSIONS: ReadonlySet<ReasonCode | undefined> = new Set([
   'SkippedMinor',
   'Downgrade',
   'KubeletAhead',
 ]);
 
-/** The refused version is no longer in the plan. */
+/** Returns, as a clause, that the plan no longer contains the version it was refused for; undefined if it does. */
 function correctedVersion({ phase, reason, stages }: Rollout): string | undefined {
   if (phase !== 'invalid' || !OF_VERSIONS.has(reason?.code)) return undefined;
   const versions = stages.map(({ version }) => version).filter((version) => version !== '');
@@ -132,7 +135,10 @@ function targetsBehind(snapshot: Snapshot, now: number): Reason | undefined {
     : because('VersionDiffers', listedSentences(sentences, FEW));
 }
 
-/** RFC 3339: when its end was recorded, or when its node ended so, if that is later: a leader of another product keeps the time of the signal. */
+/**
+ * RFC 3339: when its end was recorded, or when its node ended so, if that is later: a leader of another product keeps the
+ * time of the signal.
+ */
 export function lastMoment(
   { state, since }: Target,
   { observation }: Pick<TargetFacts, 'observation'>,
@@ -142,7 +148,7 @@ export function lastMoment(
   return isSaid && Date.parse(observation.since) > Date.parse(since) ? observation.since : since;
 }
 
-/** The version of a later stage counts. */
+/** Returns true if the target runs an older version than its plan asks for. Only its last stage counts. */
 export function isBehind(snapshot: Snapshot, stage: Stage, target: Target): boolean {
   return (
     factsOf(snapshot, target).isBehind === true &&

@@ -43,7 +43,7 @@ export function evaluateTarget(context: EvaluationContext): TargetEvaluation {
   return withRefusal(evaluation(context), context);
 }
 
-/** True if its phase is its state, and nothing moves it before a gate lets it start or a person has it retried. */
+/** True if the target's phase is its recorded state, and it stays so until a gate lets it start or a person retries it. */
 export function isAtRest(
   { facts, observable }: Pick<Snapshot, 'facts' | 'observable'>,
   target: Target,
@@ -116,7 +116,7 @@ function withRefusal(evaluation: TargetEvaluation, context: TargetContext): Targ
     : evaluation;
 }
 
-/** With its slot free, another node would restart beside it. */
+/** If the target gave its slot up, another node would restart at the same time. */
 function holdsSlot({ snapshot, target, isStopping }: EvaluationContext): boolean {
   if (!isUnsettled(snapshot, target) || isStopping) return false;
   return targetsIn(snapshot.rollout, 'pending').length > 0;
@@ -139,7 +139,7 @@ function observedStateOf(
     : kind;
 }
 
-/** Asks the gates again: the intent may be old, and another leader may have recorded it. */
+/** Evaluates the gates again, because the intent may be old, and another leader may have recorded it. */
 function intend(context: TargetContext): TargetEvaluation {
   const { snapshot, stage, target, policy, now } = context;
   const facts = factsOf(snapshot, target);
@@ -177,7 +177,7 @@ function intend(context: TargetContext): TargetEvaluation {
     const isClaimed =
       facts.node?.unschedulable === false && facts.node.claim === (snapshot.claim ?? '');
     const { ends, recheckMs = isClaimed ? INTENT_FRESH_MS : undefined, probe } = verdict;
-    // Others wait for its claim. One that is refused is dropped without the intent.
+    // Other plans wait because of the claim. If the gates refuse the target, the claim is removed together with the intent.
     const isKept =
       gate === 'nodes-available'
         ? !isBehind(input, snapshot)
@@ -195,7 +195,10 @@ function intend(context: TargetContext): TargetEvaluation {
     : { phase, effect: 'none', next: 'intended', reason };
 }
 
-/** True if the limit holds it even without alphabetically later claims; or after a minute for each of those plans: the last gives way first. */
+/**
+ * True if the limit holds it even without alphabetically later claims; or after a minute for each of those plans: the last
+ * gives way first.
+ */
 function isBehind({ census, ...input }: GateInput, { claim = '', fleet = [] }: Snapshot): boolean {
   const later = fleet.filter((node) => (claimOn(node) ?? claim) > claim);
   if ((input.facts.followedMs ?? 0) > INTENT_FRESH_MS * new Set(later.map(claimOn)).size)
@@ -260,7 +263,10 @@ export function failureReason(
 /** Milliseconds to watch a target before its recorded time counts: after an absence or a clock jump, nodes get time to report. */
 const GRACE_MS = 60_000;
 
-/** Only a leader, which watches, can call a target late. Each term counts from its own start. */
+/**
+ * Only a leader can decide that a target is late, because read-only commands do not watch. Each leader counts from the start
+ * of its own term.
+ */
 export function isLate(
   target: Target,
   facts: TargetFacts,

@@ -9,7 +9,7 @@ import {
 } from '../model/rollout.ts';
 import { isUpgradedByLaterStage } from './retry.ts';
 
-/** `6 of 8 targets done; failed: worker2; not started: worker8`. */
+/** Returns a sentence such as `6 of 8 targets done; failed: worker2; not started: worker8`. */
 export function outcomeOf(rollout: Rollout): string {
   const count = withStages(rollout).length;
   const groups = [
@@ -25,7 +25,7 @@ export function outcomeOf(rollout: Rollout): string {
   return [`${targetsIn(rollout, 'done').length} of ${count} targets done`, ...named].join('; ');
 }
 
-/** Without targets that a later command has upgraded since. */
+/** Returns the targets in these states, without those that a later command has upgraded since. */
 export function lastingFailures(rollout: Rollout, ...states: readonly RecordedState[]): Target[] {
   return rollout.stages.flatMap((stage) =>
     stage.targets.filter(

@@ -19,7 +19,10 @@ const OF_THE_END: ReadonlySet<ReasonCode | undefined> = new Set([
   'DrainTooLong',
 ]);
 
-/** The same object if there is nothing to retry. A target that still works must end first. */
+/**
+ * Returns the rollout with its failed targets pending again; the same object if there is nothing to retry. A target that
+ * still works must end first.
+ */
 export function withRetries(snapshot: Snapshot, now: number): Rollout {
   const { rollout, controls } = snapshot;
   if (controls.retries.size === 0 || controls.abort !== undefined) return rollout;
@@ -46,7 +49,10 @@ export function withRetries(snapshot: Snapshot, now: number): Rollout {
   return { ...renewed, phase: 'running', reason: isKept ? rollout.reason : undefined };
 }
 
-/** True for a report of the attempt before the retry. Of a target that waits for its retry, only an old cache shows work. */
+/**
+ * Returns true for a report of the attempt before the retry. A target that waits for its retry does no work; only an
+ * outdated cache can show some.
+ */
 export function isSupersededByRetry(snapshot: Snapshot, target: Target): boolean {
   const { exists, observation } = factsOf(snapshot, target);
   const ordered = snapshot.controls.retries.get(target.name);

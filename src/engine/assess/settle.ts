@@ -3,7 +3,7 @@ import { onceForEach } from '../../util/memo.ts';
 import { advance } from './advance.ts';
 import { type Assessment, assess } from './assess.ts';
 
-/** The assessment of the rollout after all moves that need no new information; the same object if nothing moves. */
+/** Returns the assessment of the rollout after all moves that need no new information; the same object if nothing moves. */
 export const settle = onceForEach((assessment: Assessment): Assessment => {
   const { snapshot, policy, now } = assessment;
   const rollout = advance(assessment);

@@ -28,7 +28,7 @@ export function claimsFor(on: Knowledge, { plan, policy, after }: RecordChange):
     const isClaimed = claimOn(node) === claim || otherClaimantOn(node, plan) !== undefined;
     const isNeeded = needsClaim({ claimNeed: dialect.nodeSharing?.claims?.needOf(node) }, policy);
     if (isClaimed || !isNeeded || refusals?.of(after, at.target)) return [];
-    // Without it the target waits: the next one would be refused, too.
+    // A target without its claim waits: another attempt to claim its Node would be refused, too.
     return { ...at, instruction: replaced(withClaim(node, claim)), mayLack: true };
   });
 }
@@ -48,7 +48,7 @@ function claimable(
 
 const replaced = (object: Node): Instruction => ({ kind: 'replace', resource: nodes, object });
 
-/** The Nodes that are claimed for plans which are gone, or for that of `key`, which does not want them any more. */
+/** Returns the Nodes that are claimed for deleted plans, or for the plan of `key` although it no longer needs them. */
 export function claimsLeft(
   on: Knowledge,
   plans: readonly KubeObject[],
@@ -70,7 +70,10 @@ export function claimsLeft(
   );
 }
 
-/** Those at work, recorded as late or not, and those about to start. A record that cannot be read wants all. */
+/**
+ * Returns whether the plan needs the claim on a Node: for targets at work, also if they are recorded as late, and for
+ * targets about to start. A plan whose record cannot be read needs all its claims.
+ */
 function wantedBy(on: Knowledge, plan: KubeObject, now: number): (node: Node) => boolean {
   const { dialect, world, refusals } = on;
   const rollout = dialect.resolve(plan, world, now);
@@ -87,7 +90,10 @@ const claimedAmong = onceForEach((all: readonly Node[]) =>
   all.filter((node) => claimOn(node) !== undefined),
 );
 
-/** False if it was refused. One that is changed is left for the next time. */
+/**
+ * Removes the claim of a Node. Resolves with false if the API server refused that. A Node that has changed is left for the
+ * next time.
+ */
 export async function dropClaim(effects: Effects, node: Node): Promise<boolean> {
   const dropping = carryOut(effects, replaced(withoutClaim(node, claimOn(node) ?? '')));
   return (await unlessError(isOfObject)(dropping)) !== undefined;

@@ -22,12 +22,15 @@ interface Parts extends Effects {
   readonly reporter?: Pick<Reporter, 'cleared'> | undefined;
 }
 
-/** After a conflicting write, or while a node has yet to answer. */
+/** Milliseconds until the next clean-up after a conflicting write, or while a node has yet to answer. */
 const RECHECK_MS = 1000;
-/** After every claim was refused to be dropped. */
+/** Milliseconds until the next clean-up after the API server refused to remove every claim. */
 const REFUSED_MS = 60_000;
 
-/** Of plans that are gone, and of that of `key`. Asks the API server first: no cache may show a plan that exists. */
+/**
+ * Ends the work of deleted plans, and drops unneeded claims, also those of the plan of `key`. Asks the API server first,
+ * because a cache may lack a plan that exists.
+ */
 export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>, key: string) {
   const { dialect, client, world, ownWrites, clock, reporter, abort } = parts;
   const nodeActionsAmong = (plans: readonly KubeObject[]) =>
@@ -43,7 +46,7 @@ export async function cleanUpOrphanedWork(parts: Parts, cached: View<KubeObject>
   if (isNone && claimsAmong(known).length === 0) return {};
   const { plans, planObjects: { namespace, fieldSelector } = {} } = dialect;
   const found = await ifFound(client.listAll(plans, { abort, namespace, fieldSelector }));
-  // Plans go with their CRD.
+  // If the kind is not found, its CRD was deleted, and the plans with it.
   const claims = claimsAmong(found?.items ?? known);
   const dropped = await settleAll(claims.map(async (node) => await dropClaim(parts, node)));
   const left = nodeActionsAmong(found?.items ?? known).filter(

@@ -37,7 +37,7 @@ function only<K extends Command['kind']>(commands: readonly Command[], kind: K):
   return commands.filter((each): each is Of<K> => each.kind === kind);
 }
 
-/** Probes leave their answers in `answers`, for the next turn. */
+/** Carries out the commands. Probes leave their answers in `answers`, for the next turn. */
 export async function execute(
   parts: ExecuteParts,
   answers: Answers,
@@ -48,7 +48,7 @@ export async function execute(
   if (restart) return await restartPlan(parts, turn);
   const probes = only(commands, 'probe').map(({ probe }) => probe);
   if (probes.length > 0) {
-    // One without an answer blocks only the targets that need it. It is reported once and asked again later.
+    // A probe without an answer blocks only the targets that need it. It is reported once and asked again later.
     const [failure] = await answers.add(
       probes,
       turn.plan,
@@ -94,7 +94,7 @@ async function recordRollout(parts: ExecuteParts, turn: Turn, after: Rollout): P
   return 'recorded';
 }
 
-/** `changed` if something was written, or a drain begun, that changes the next decision. */
+/** Resolves with `changed` if something was written, or a drain begun, that changes the next decision. */
 async function act(
   parts: ExecuteParts,
   turn: Turn,
@@ -104,7 +104,7 @@ async function act(
   const { plan, assessment } = turn;
   const { rollout } = assessment.snapshot;
   endIdleDrains(parts, assessment);
-  // At once: a node that waits for the leader is not held up by the start of another.
+  // Both run at the same time, so that a node which waits for the leader is not delayed by the start of another node.
   const sending = send(parts, plan, rollout, signals);
   const running = runAll(parts, turn, nodeActions);
   await Promise.allSettled([sending, running]);
@@ -124,7 +124,10 @@ async function act(
   return nodeActions.length === 0 ? undefined : 'outdated';
 }
 
-/** The same object if nothing was refused. A target that cannot be signalled gives up its slot. */
+/**
+ * Returns the rollout without the intents whose signals were refused; the same object if none was. A target that cannot be
+ * signalled gives up its slot.
+ */
 function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): Rollout {
   const refused = sent.filter(({ result }) => result === 'invalid');
   const [first] = refused;
@@ -136,7 +139,7 @@ function withRefusals(rollout: Rollout, sent: readonly Sent[], since: string): R
   return { ...withTargets(rollout, moved), reason: because('TargetRefused', message) };
 }
 
-/** True if anything was done or refused, and the plan stayed as decided on to the end. */
+/** Returns true if anything was done or refused, and the plan did not change meanwhile. */
 async function runAll(
   parts: ExecuteParts,
   turn: Turn,

@@ -15,7 +15,10 @@ import {
   type RecordChange,
 } from './writes.ts';
 
-/** False if the plan, or an object that must be finished first, has changed: nothing is recorded then. `now` in ms. */
+/**
+ * Records the change. Resolves with false, without a record, if the plan or an object that must be written before it has
+ * changed. `now` is in milliseconds.
+ */
 export async function record(
   effects: Effects,
   change: RecordChange,
@@ -81,7 +84,7 @@ function accompanying(
   { dialect: { signal }, world }: Effects,
   { plan, before, after }: RecordChange,
 ): Accompanying[] {
-  // A version that begins takes over what an earlier one left at work.
+  // A new rollout takes over targets that an earlier one left at work.
   const known = before.phase === 'new' ? withoutIntended(before) : before;
   return stateChanges(known, after).flatMap(({ stage, target }) => {
     const mayLack = target.state === 'failed';
@@ -101,7 +104,7 @@ function withoutIntended(rollout: Rollout): Rollout {
   };
 }
 
-/** A refused one holds up its own target only: it waits from then on, and the others are recorded. */
+/** Writes one object before the record. A refused write delays only its own target; the other targets are recorded. */
 async function carryOutFor(
   effects: Effects,
   rollout: Rollout,

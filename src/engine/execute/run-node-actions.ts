@@ -16,14 +16,14 @@ import {
 } from '../model/rollout.ts';
 import { areUnchanged, carryOut, type Effects } from './writes.ts';
 
-/** Each is one or two writes, and aborting a large plan asks for thousands. */
+/** The most node actions in one batch. Each is one or two writes, and the abort of a large plan needs thousands of them. */
 const NODE_ACTIONS_AT_ONCE = 100;
 
 export interface NodeActionHooks {
-  /** False if the plan has changed: no other batch runs then. */
+  /** Resolves with false if the plan has changed. No other batch runs then. */
   readonly isCurrent: (targets: readonly Target[]) => Promise<boolean>;
   readonly onDone: (nodeAction: NodeAction) => void;
-  /** The API server refuses it in these words; the others go on. */
+  /** Called if the API server refuses a node action, with its message. The other node actions are still carried out. */
   readonly onRefused: (nodeAction: NodeAction, words: string) => void;
 }
 
@@ -33,7 +33,10 @@ interface Scene extends Effects {
   readonly now: number;
 }
 
-/** In batches, each after one check of the plan. All is prepared first: objects that change later stay. */
+/**
+ * Carries out the node actions in batches, each after one check of the plan. All writes are prepared first, so an object
+ * that changes later is not written.
+ */
 export async function runNodeActions(
   scene: Scene,
   nodeActions: readonly NodeAction[],
@@ -71,7 +74,7 @@ function prepareNodeAction(scene: Scene, nodeAction: NodeAction): () => Promise<
   const instructions = instructionsFor(scene, nodeAction).filter((each) => each !== undefined);
   return async () => {
     if (uncordons && nodeAction.node !== undefined) scene.drains?.forget(nodeAction.node);
-    // In order: each is right only after the one before.
+    // The writes are made in order, because each is correct only after the one before it.
     for (const instruction of instructions) if (!(await carryOut(scene, instruction))) return false;
     return instructions.length > 0;
   };
@@ -92,7 +95,10 @@ async function beginDrain(
   return drains.stateOf(node, owner) !== undefined;
 }
 
-/** Ends drains of the rollout that no target waits for any more, as after a failure, or without its Node: an uncordoned node keeps its pods. */
+/**
+ * Ends drains of the rollout that no target waits for any more, as after a failure, or without its Node: an uncordoned node
+ * keeps its pods.
+ */
 export function endIdleDrains(
   { drains }: Pick<Effects, 'drains'>,
   { snapshot, policy }: DecisionContext,
@@ -107,7 +113,7 @@ export function endIdleDrains(
   drains?.keep((node, owner) => wanted.includes(node) || !isOwnedBy(snapshot.rollout, owner));
 }
 
-/** What the node action writes, in as few writes as possible. */
+/** Returns what the node action writes, in as few writes as possible. */
 function instructionsFor(
   scene: Scene,
   nodeAction: Exclude<NodeAction, DrainAction>,
@@ -163,7 +169,7 @@ function changed(node: Node | undefined, change: Change): Instruction[] {
   return after === node ? [] : [{ kind: 'replace', resource: nodes, object: after }];
 }
 
-/** One write if the acknowledgement stands on the Node itself. */
+/** Returns a single write if the Node itself carries the acknowledgement. */
 function uncordonAndAcknowledge(node: Node | undefined, uncordon: Change, answer?: Instruction) {
   const isSame =
     answer?.kind === 'replace' &&

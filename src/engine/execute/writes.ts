@@ -19,7 +19,7 @@ export interface Effects {
   readonly world: World;
   readonly ownWrites: OwnWrites;
   readonly drains?: Drains | undefined;
-  /** Without it a refused write rejects. */
+  /** Collects refused writes. If it is undefined, a refused write rejects. */
   readonly refusals?: Pick<RefusedWrites, 'add' | 'of'>;
   /** Ends every request when it aborts. */
   readonly abort?: AbortSignal | undefined;
@@ -38,7 +38,7 @@ export type Accompanying = Pick<Signalling, 'stage' | 'target'> & {
   readonly mayLack: boolean;
 };
 
-/** False if the object has changed since it was observed; nothing is written then. */
+/** Carries out the instruction. Resolves with false, without a write, if the object has changed since it was observed. */
 export async function carryOut(effects: Effects, instruction: Instruction): Promise<boolean> {
   if (instruction.kind === 'begin') {
     await instruction.begin();
@@ -103,7 +103,10 @@ export async function isCurrent(
 
 type Requests = Pick<Effects, 'client' | 'abort'>;
 
-/** Asks the API server for all of them at once. False if one is gone or has another version than the observed one. */
+/**
+ * Asks the API server for all objects at the same time. Resolves with false if one was deleted or has another version than
+ * the observed one.
+ */
 export async function areUnchanged(
   { client, abort }: Requests,
   observed: readonly WorldObject[],

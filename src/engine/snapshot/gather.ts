@@ -45,14 +45,14 @@ import { kindOf } from './world.ts';
 export interface Known {
   readonly controlPlane?: readonly EndpointHealth[] | Unanswered | undefined;
   readonly preconditions?: readonly Reason[] | Unanswered | undefined;
-  /** By node; undefined if this process makes no drain previews. */
+  /** The drain previews by name of the node; undefined if this process makes none. */
   readonly drainPreviews?: ReadonlyMap<string, DrainPreview | Unanswered> | undefined;
-  /** Undefined if it was not asked. */
+  /** Returns whether the target delegates its drain; undefined if it was not asked. */
   readonly drainDelegationOf?: ((target: Target) => boolean | Unanswered | undefined) | undefined;
   /** True for read-only commands: they assume that targets delegate their drain. */
   readonly isReadOnly?: boolean | undefined;
   readonly drainOf?: ((node: string, owner: string) => DrainState | undefined) | undefined;
-  /** Milliseconds since this process first observed the attempt. */
+  /** Returns the milliseconds since this process first observed the attempt. */
   readonly watchForeign?: ((work: ForeignWork) => number) | undefined;
   readonly watch?: ((target: Target, observation: Observation) => WatchFacts) | undefined;
   readonly watchPayloads?: ((rollout: Rollout) => number) | undefined;
@@ -68,7 +68,7 @@ export function gather(
   now: number,
   known: Known = {},
 ): Snapshot {
-  // Nothing changes meanwhile, and each target asks.
+  // Each list is made once, because nothing changes while the snapshot is gathered, and every target reads the lists.
   const list = onceForEach((kind: WorldObject['resource']) => views.list(kind)) as World['list'];
   const world = { ...views, list };
   const rollout = dialect.resolve(plan, world, now);
@@ -126,7 +126,7 @@ export function gatherFacts(scene: Scene, now: number): Omit<Snapshot, 'controls
   };
 }
 
-/** Read-only commands watch nothing, so for them it counts from the signal. */
+/** Returns the foreign work that still counts. Read-only commands do not watch, so for them its age counts from the signal. */
 function freshWork(work: ForeignWork, { watchForeign }: Known, now: number): ObservedForeignWork[] {
   const sent = now - Date.parse(work.attempt);
   const ageMs = watchForeign?.(work) ?? (Number.isNaN(sent) ? 0 : Math.max(0, sent));
@@ -143,12 +143,12 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
   const node = dialect.drainDelegation?.nodeOf(stage, target, world);
   const skewRules = dialect.versions?.skewRules;
   const { downloads } = dialect.signal;
-  // Nobody waits for what is done.
+  // A target that is done has no deadline.
   const watched = target.state === 'done' ? undefined : known.watch?.(target, observation);
   return {
     ...ownFacts(object),
     version: skewRules ? skewRules.versionOf(object) : kubeletVersionOf(object),
-    // Not for a stage that changes no version, such as one of image bundles.
+    // A stage that changes no version, such as one of image bundles, proves nothing by the version of a node.
     isThere:
       stage.keepsVersion || stage.forced ? undefined : skewRules?.runs(object, stage.version),
     ...versionFacts(scene, stage, target, object),
@@ -180,7 +180,7 @@ function factsOf(scene: Scene, stage: Stage, target: Target): TargetFacts {
   };
 }
 
-/** What an ended rollout is compared with. Of targets that are open, nobody asks. */
+/** Returns the versions that an ended rollout is compared with; empty while the rollout runs. */
 function versionFacts(
   { dialect, plan, world, rollout }: Scene,
   stage: Stage,
@@ -188,7 +188,7 @@ function versionFacts(
   object: KubeObject,
 ): Pick<TargetFacts, 'asked' | 'isBehind'> {
   if (!isFinal(rollout)) return {};
-  // What a virtual Node reports is no version of a host.
+  // The version that a virtual Node reports is not that of a host.
   const isUpgraded =
     target.state === 'done' && stage.keepsVersion !== true && virtualBy(object) === undefined;
   return {
@@ -225,9 +225,12 @@ const viewOf = onceForEach(
   }),
 );
 
-/** The 90th percentile of what finished targets took, as their agents say; never the longest: one that lies must not count. */
+/**
+ * Returns the 90th percentile of the milliseconds that finished targets took, as their agents report. The longest time never
+ * counts, because one agent may report a wrong one.
+ */
 function paceOf({ dialect, plan, world, rollout }: Scene): number | undefined {
-  // Nobody reports.
+  // Targets of such a dialect report no times.
   if (dialect.signal.observable) return undefined;
   const spent = withStages(rollout)
     .flatMap(({ stage, target }) => {
@@ -240,7 +243,7 @@ function paceOf({ dialect, plan, world, rollout }: Scene): number | undefined {
   return spent.length > 1 ? spent[Math.floor((spent.length - 1) * 0.9)] : undefined;
 }
 
-/** `<os>-<architecture>` from the well-known labels; undefined if one is missing. */
+/** Returns `<os>-<architecture>` from the well-known labels; undefined if one of them is missing. */
 export function platformOf({ metadata: { labels = {} } }: KubeObject): string | undefined {
   const os = labels['kubernetes.io/os'];
   const architecture = labels['kubernetes.io/arch'];

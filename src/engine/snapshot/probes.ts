@@ -57,7 +57,10 @@ export interface Answers {
   ): Promise<readonly Reason[]>;
 }
 
-/** All probes use the same `now`, in milliseconds of the monotonic clock, so that probes which are due together are repeated together. */
+/**
+ * All probes use the same `now`, in milliseconds of the monotonic clock, so that probes which are due together are repeated
+ * together.
+ */
 export function answersOf({ drainDelegations, preview, backoffs }: Memory, now: number): Answers {
   /** The answers by target key, not by attempt, because the target may be about to get another attempt. */
   const delegations = new Map<string, boolean | Unanswered>();

@@ -11,7 +11,10 @@ export type WatchFacts = Pick<TargetFacts, 'watchedMs' | 'followedMs'>;
 export interface WatchTimes {
   /** Returns the time since the first observation of the attempt, whatever step the node reports. */
   watchForeign(work: ForeignWork): number;
-  /** Returns for how long plan and policy have asked for these payloads. Reports of nodes do not count, because a node could change its report forever. */
+  /**
+   * Returns for how long plan and policy have asked for these payloads. Reports of nodes do not count, because a node could
+   * change its report forever.
+   */
   watchPayloads(rollout: Rollout, policy: AgentPolicy): number;
 }
 

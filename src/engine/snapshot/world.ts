@@ -35,7 +35,7 @@ export function freshWorld(views: Views, ownWrites: OwnWrites): World {
 /** An informer's cache of one kind; it lags behind the server. */
 export type View<T extends KubeObject> = Pick<Informer<T>, 'get' | 'list' | 'resourceVersion'>;
 
-/** Of a kind that cannot be read. */
+/** The view of a kind that cannot be read. */
 export const NOTHING: View<KubeObject> = {
   list: () => [],
   get: () => undefined,
@@ -54,12 +54,12 @@ interface OwnWrite {
 /** Milliseconds in which the answer to our own write says as much as a read, and a list with such writes is not made again. */
 const FRESH_MS = 1_000;
 
-/** A list of a view, and the same with our own writes in it. */
+/** A list of a view, and the same list with this process's own writes in it. */
 type Corrected = Pick<OwnWrite, 'at'> & Readonly<Record<'listed' | 'all', readonly KubeObject[]>>;
 
 export class OwnWrites {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** By kind, then by namespace and name. */
+  /** The own writes by kind, then by namespace and name. */
   readonly #written = new Map<string, Map<string, OwnWrite>>();
   /** By kind: what depends on all objects is computed once for each list. */
   readonly #corrected = new Map<string, Corrected>();
@@ -69,7 +69,7 @@ export class OwnWrites {
     this.#clock = clock;
   }
 
-  /** Call with the server's answer to every write. */
+  /** Must be called with the server's answer to every write. */
   remember(resource: Resource, object: KubeObject): void {
     this.#last = { object, at: this.#clock.monotonic() };
     this.#of(resource).set(keyOf(object), this.#last);

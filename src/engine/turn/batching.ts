@@ -5,16 +5,16 @@ import { limitOf } from '../schedule/slots.ts';
 
 /** Milliseconds between two decisions on a large rollout: each reads all of its targets. */
 const REST_MS = 1_000;
-/** The same for each target of a smaller one, so that one decision and one record follow many changes. */
+/** Milliseconds for each target between two decisions on a smaller rollout, so that one decision and one record cover many changes. */
 const REST_MS_PER_TARGET = 0.05;
-/** A smaller one is decided on at every change: that costs little. */
+/** A rollout with fewer targets is decided on at every change, because that costs little. */
 const FEWEST_TO_REST = 100;
-/** Milliseconds that a change may wait for more. */
+/** The most milliseconds that a change waits for more changes. */
 const BATCH_MS = 10_000;
 /** A record is due once 1 slot in 16 has changed. It lists everything in flight, so recording each change alone costs too much. */
 const SLOTS_PER_CHANGE = 16;
 
-/** Undefined for a small rollout: every change is decided on at once. */
+/** Returns the milliseconds between two decisions; undefined for a small rollout, where every change is decided on at once. */
 export function restOf(rollout: Rollout): number | undefined {
   if (isLarge(rollout)) return REST_MS;
   const count = withStages(rollout).length;
@@ -36,7 +36,7 @@ export function batchMs(
   if (!isLarge(before)) return hasRecorded ? (restOf(before) ?? 1) : 0;
   if (changedSlots(before, after) * SLOTS_PER_CHANGE >= limitOf(stage)) return 0;
   const times = withStages(before).map(({ target }) => Date.parse(target.since));
-  // A clock that was wrong wrote times in the future.
+  // A wrong clock may have written times in the future.
   const last = times.filter((time) => time <= now).reduce((a, b) => Math.max(a, b), 0);
   return Math.max(0, last + BATCH_MS - now);
 }
@@ -52,7 +52,7 @@ function isMereProgress(before: Rollout, after: Rollout): boolean {
   );
 }
 
-/** A target that is done and its successor change one slot. */
+/** Returns how many slots changed. A target that is done and the next one that starts change the same slot. */
 function changedSlots(before: Rollout, after: Rollout): number {
   const known = new Set<Target>(before.stages.flatMap(({ targets }) => targets));
   const moved = after.stages.flatMap(({ targets }) =>

@@ -1,4 +1,4 @@
-/** What the leader does for a target that delegates its drain: cordon and drain, later uncordon. */
+/** Chooses what the leader does for a target that delegates its drain: cordon and drain, later uncordon. */
 import { BUDGET_ENDS } from '../../drain/budgets.ts';
 import { type DrainProgress, describeProgress } from '../../drain/drain-node.ts';
 import type { DrainState } from '../../drain/running-drains.ts';
@@ -20,7 +20,7 @@ import type { TargetEvaluation } from '../model/transitions.ts';
 import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { freeSlots } from '../schedule/slots.ts';
 
-/** Undefined if the target waits for nothing that the leader does. */
+/** Returns what the leader must do for the target; undefined if the target does not wait for the leader. */
 export function chooseDrainAction(
   context: TargetContext,
   facts: TargetFacts,
@@ -52,7 +52,7 @@ export function chooseDrainAction(
     : uncordonNode(context, facts);
 }
 
-/** Cordon, drain, acknowledge: each starts once the one before it is observed. */
+/** Chooses between cordon, drain and acknowledge. Each starts once the one before it is observed. */
 function cordonAndDrain(context: TargetContext, { node, drain }: TargetFacts): TargetEvaluation {
   const { snapshot, stage, target, policy } = context;
   const { name } = target;
@@ -157,7 +157,7 @@ export function uncordonOf(
     : drain.uncordon;
 }
 
-/** The verifiers pass before pods come back. */
+/** Pods may come back only after the verifiers have passed. */
 function uncordonNode(context: TargetContext, facts: TargetFacts): TargetEvaluation {
   const { stage, target, policy } = context;
   const verdict = evaluate(AFTER_TARGET, gateInput(context, freeSlots(stage)));

@@ -1,4 +1,4 @@
-/** Node actions: for targets that wait for the leader, for those that must stop, and to clean up. */
+/** Chooses node actions for targets that wait for the leader, for targets that must stop, and to clean up. */
 import { isPendingFor } from '../../drain/cordon-marks.ts';
 import type { Assessment } from '../assess/assess.ts';
 import { failureReason, touchedIn } from '../assess/evaluate-target.ts';
@@ -26,7 +26,7 @@ import type { RolloutPolicy } from '../policy/rollout-policy.ts';
 import { chooseDrainAction, uncordonOf } from './choose-drain-action.ts';
 import { downloadChecksOf, prefetchesOf } from './prefetch.ts';
 
-/** Taints per decision: targets later in the list have time. */
+/** The most taints that one decision adds. Targets later in the list get theirs in a later decision. */
 const TAINTS_AT_ONCE = 20;
 
 export function nodeActionsOf(assessment: Assessment): NodeAction[] {
@@ -59,7 +59,7 @@ function nodeActionFor(
     return { kind: 'cancel', stage, target, node: node?.name, reason };
   }
   if (target.state === 'intended') return assessment.of(stage, target).nodeAction;
-  // It failed or was aborted, but its upgrade completed: it still needs its uncordon.
+  // The target failed or was aborted after its upgrade completed, so its node must still be uncordoned.
   const isComplete =
     observation.kind === 'working' &&
     observation.waitsFor === 'uncordon' &&
@@ -107,7 +107,7 @@ function cleanUp(
   const { node } = facts;
   if (node?.cordonOwner === undefined && node?.taintOwner === undefined) return undefined;
   const { kind } = facts.observation;
-  // A failed target may still be at work: no pods before its end. A node that is not Ready gets none anyway.
+  // A failed target may still be at work, and its node must get no pods before that ends. A node that is not Ready gets none anyway.
   const isAtWork = (kind === 'sent' || kind === 'working') && facts.ready !== false;
   const isNeeded = (): boolean => isAtWork || hasOnNode(snapshot, rollout.stages, node, 'intended');
   const cordon = isOwnedBy(rollout, node.cordonOwner) && !isNeeded();

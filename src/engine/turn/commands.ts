@@ -1,4 +1,4 @@
-/** What the leader does next, as data: the commands of one turn. */
+/** Derives the commands of one turn, which are data, from the assessment. */
 import type { Assessment } from '../assess/assess.ts';
 import { isRestartDue } from '../assess/ended.ts';
 import { settle } from '../assess/settle.ts';
@@ -14,7 +14,7 @@ import { signalsOf } from './choose-signals.ts';
 export type Command =
   /** Orders a new run of the plan, which was edited after it ended. */
   | { readonly kind: 'restart' }
-  /** Asks what no watch shows. */
+  /** Asks a question that no watch answers. */
   | { readonly kind: 'probe'; readonly probe: Probe }
   /** Records the rollout, and claims the Nodes of its intended targets. */
   | { readonly kind: 'record'; readonly rollout: Rollout }
