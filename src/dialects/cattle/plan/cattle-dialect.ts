@@ -36,6 +36,7 @@ import { isPaused, isUnfinished, jobsAt, trimJob } from './plan-jobs.ts';
 import { stallIn, trimPod, waitsLong } from './pods.ts';
 import { resolve } from './resolve-cattle-plan.ts';
 import { rivalsInCluster } from './rivals.ts';
+import { createTargetMemory } from './target-memory.ts';
 import { windowsOf } from './window.ts';
 import { GATE_BEFORE_DRAIN, hostOf, project, WAITING_TYPE } from './write-status.ts';
 
@@ -73,6 +74,7 @@ const watchedPods: Watched = {
 export function cattle(config: CattleConfig): Dialect<CattlePlan> {
   const { namespace } = config;
   const attempts = attemptsOf(config);
+  const memory = createTargetMemory();
   return {
     ...viewOf(config),
     signal: jobSignal(config, attempts),
@@ -87,6 +89,7 @@ export function cattle(config: CattleConfig): Dialect<CattlePlan> {
     ],
     resolve: (plan, world, now) =>
       resolve(plan, world, now, {
+        memory,
         attempts,
         secretOf: (name) => world.get(secrets, name, namespace),
       }),
@@ -120,13 +123,14 @@ export const cattleView: Dialect<CattlePlan> = viewOf({
 
 function viewOf(config: CattleConfig): Dialect<CattlePlan> {
   const gate = config.job.drainInJob ? undefined : GATE_BEFORE_DRAIN;
+  const memory = createTargetMemory();
   return {
     name: 'cattle',
     plans: cattlePlans,
     statusRecord: { hasConditions: true },
     planObjects: PLAN_OBJECTS,
     watched: [watchedNodes, watchedJobs, watchedPlans, watchedPods],
-    resolve: (plan, world, now) => resolve(plan, world, now, {}),
+    resolve: (plan, world, now) => resolve(plan, world, now, { memory }),
     project: (rollout, plan, now) => project(rollout, plan, now, gate),
     reporting: {
       planEvents: cattleEvents,

@@ -13,10 +13,9 @@ import {
   sourceOf,
   type Target,
 } from '../../../engine/model/rollout.ts';
-import { type Job, type Node, nodes } from '../../../kube/resources.ts';
+import { type Node, nodes } from '../../../kube/resources.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { parseGoDuration } from '../../../util/duration.ts';
-import { sameJson } from '../../../util/json.ts';
 import { onceForEach, onceForEachWith } from '../../../util/memo.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import { type Attempts, type Failures, recordedFailures } from './attempts.ts';
@@ -28,15 +27,23 @@ import { isHeld, markOf } from './leader-drain.ts';
 import { CONTROL_PREFIX, DISABLED, hashLabelOf, selects } from './names.ts';
 import { twinOf } from './node-occupant.ts';
 import { jobFor, jobsByNode, nodesAtWork, openJobs } from './plan-jobs.ts';
+import { createPlanMemory, type TargetMemory } from './target-memory.ts';
 import { ABORTED_TYPE, hostOf, WAITING_TYPE } from './write-status.ts';
 
-type Knowledge = { readonly secretOf?: SecretLookup; readonly attempts?: Attempts };
+/** What `resolve` uses besides the Plan and the world. */
+interface Resources {
+  readonly memory: TargetMemory;
+  /** Absent in commands that may not read Secrets. */
+  readonly secretOf?: SecretLookup;
+  /** Absent in commands that only read. */
+  readonly attempts?: Attempts;
+}
 
 export function resolve(
   plan: CattlePlan,
   world: World,
   now: number,
-  { secretOf, attempts }: Knowledge,
+  { memory, secretOf, attempts }: Resources,
 ): Rollout {
   const judgement = resolveLatest(plan, secretOf);
   const targets = targetsOf({
@@ -44,6 +51,7 @@ export function resolve(
     world,
     now,
     judgement,
+    memory,
     attempts,
     failures: recordedFailures(plan),
   });
@@ -112,6 +120,7 @@ interface Scene {
   readonly world: World;
   readonly now: number;
   readonly judgement: Latest;
+  readonly memory: TargetMemory;
   readonly failures: Failures;
   readonly attempts: Attempts | undefined;
 }
@@ -121,55 +130,21 @@ function targetsOf(scene: Scene): readonly Target[] {
   const { hash, problems } = judgement;
   const time = rfc3339(now);
   const targetOf = targetReader(scene, time);
-  // What is wrong may stand elsewhere: nothing is kept.
-  const known = knownOf(problems.length === 0 ? plan : { ...plan }, hash);
+  // A problem may depend on other objects, so nothing is remembered of a Plan that has one.
+  const memory = problems.length === 0 ? scene.memory.of(plan, hash) : createPlanMemory();
   const atNode = jobsByNode(world);
-  const targets = inOrder(known, world.list(nodes), `${plan.metadata.uid ?? ''}${hash}`).flatMap(
-    (node) => {
+  const salt = `${plan.metadata.uid ?? ''}${hash}`;
+  const targets = memory
+    .sorted(world.list(nodes), (node) => rankOf(node, salt))
+    .flatMap((node) => {
       const { name } = node.metadata;
-      const own = atNode.get(name);
-      const last = known.targets.get(node);
-      const isSame =
-        last && sameJson(last.own, own) && (last.time === time || last.target?.since !== last.time);
-      if (isSame) return last.target ?? [];
-      const target = targetOf(node);
-      // What depends on more than the node, its Jobs and the time is not kept.
-      if (!failures.nodes.has(name)) known.targets.set(node, { own, time, target });
+      // The target of a failed node depends on more than its node, its Jobs and the time.
+      const target = failures.nodes.has(name)
+        ? targetOf(node)
+        : memory.targetOf(node, { ofNode: atNode.get(name), time }, targetOf);
       return target ?? [];
-    },
-  );
-  const isSame =
-    targets.length === known.all.length &&
-    targets.every((target, place) => target === known.all[place]);
-  if (!isSame) known.all = targets;
-  return known.all;
-}
-
-/** What the last decision on this version of a Plan found: most nodes are as they were. Keeps no Node that is gone or outdated. */
-interface Known {
-  uids: readonly (string | undefined)[];
-  places: readonly number[];
-  readonly targets: WeakMap<
-    Node,
-    { own: readonly Job[] | undefined; time: string; target: Target | undefined }
-  >;
-  /** The same list until one changes: what depends on all of them is computed once for it. */
-  all: readonly Target[];
-}
-
-const knownOf = onceForEachWith(
-  (_plan: CattlePlan, _hash): Known => ({ uids: [], places: [], targets: new WeakMap(), all: [] }),
-);
-
-/** Random, but always the same for a plan and hash. Sorts again only where nodes came or went. */
-function inOrder(known: Known, all: readonly Node[], salt: string): readonly Node[] {
-  const uids = all.map(({ metadata }) => metadata.uid);
-  if (!sameJson(known.uids, uids)) {
-    const ranks = all.map((node) => rankOf(node, salt));
-    known.uids = uids;
-    known.places = [...all.keys()].toSorted((a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0));
-  }
-  return known.places.map((place) => all[place] as Node);
+    });
+  return memory.sameList(targets);
 }
 
 /** Reads the target of a Node; undefined for a Node that the Plan leaves alone. */
@@ -251,7 +226,7 @@ function isOver(node: Node, { plan, world, now, judgement, attempts, failures }:
 
 const keyOfNode = onceForEach((node: Node) => `${hostnameOf(node)}/${node.metadata.name}`);
 
-/** As many digits as a number holds. */
+/** Gives nodes an order that looks random and is always the same for a Plan and hash. A number holds 13 hex digits exactly. */
 const rankOf = onceForEachWith(({ metadata }: Node, salt) =>
   Number.parseInt(hash('sha256', `${metadata.uid ?? ''}${salt}`).slice(0, 13), 16),
 );
