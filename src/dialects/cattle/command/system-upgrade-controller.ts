@@ -1,4 +1,7 @@
-/** Runs `refit system-upgrade-controller`, for the Deployment of Rancher's controller: configured by its environment. */
+/**
+ * Runs `refit system-upgrade-controller`. It reads the environment variables that the Deployment of Rancher's
+ * controller sets.
+ */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import { VERSION } from '../../../cli/version.ts';
@@ -33,7 +36,7 @@ import { flag, jobSettings, leaseTimes, pollingInterval } from '../plan/config.t
 
 const PREFIX = 'SYSTEM_UPGRADE_CONTROLLER_';
 
-/** Runs until `abort`. Rejects at once if a variable is missing or the API server cannot be used. */
+/** Runs until `abort` fires. Rejects if a required variable is missing or the API server cannot be used. */
 export async function runSystemUpgradeController(
   env: Environment,
   abort: AbortSignal,
@@ -44,7 +47,7 @@ export async function runSystemUpgradeController(
   const log = stderrLogger(isSet(env, 'DEBUG') ? 'debug' : 'info');
   const metrics = createMetrics(VERSION);
   const path = env[`${PREFIX}KUBE_CONFIG`] || undefined;
-  // As in the original, KUBECONFIG and the command line count for nothing.
+  // The original ignores KUBECONFIG, and so does this process.
   const found = await loadClusterConfig({ path, env: { ...env, KUBECONFIG: undefined } });
   const config = { ...found, server: env[`${PREFIX}MASTER_URL`] || found.server };
   using client = createClient(config, { userAgent: name, onRequest: metrics.requested });
@@ -65,7 +68,7 @@ export async function runSystemUpgradeController(
       ...(isSet(env, 'LEADER_ELECT')
         ? { lease: { namespace, name, ...leaseTimes(env, log) } }
         : {}),
-      // The original's service account knows nothing of ours.
+      // The service account of the original has no right to read UpgradePolicies.
       policies: 'if-allowed',
       drainsNodes: !job.drainInJob,
       controllers: ({ writer, events }, [plans]) => [
@@ -99,10 +102,13 @@ function isSet(env: Environment, name: string): boolean {
 }
 
 const POLL_MS = 200;
-/** As in the original. */
+/** The original waits as long for the CRD. */
 const PATIENCE_MS = 60_000;
 
-/** Never changes an existing CRD: it may have labels of a package manager, or newer fields. Resolves once Plans are served. */
+/**
+ * Creates the CRD of Plans if there is none, and resolves once the API server serves Plans. It never changes an
+ * existing CRD, which may have labels of a package manager or newer fields.
+ */
 async function installPlans(client: KubeClient, namespace: string, abort: AbortSignal) {
   const isServed = async (): Promise<boolean> =>
     (await ifFound(tryList(client, cattlePlans, { namespace, abort }))) === true;

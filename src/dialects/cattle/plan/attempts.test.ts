@@ -1,4 +1,7 @@
-/** Proves which recorded failures and which Jobs no longer count, at clocks and on machines that say little. */
+/**
+ * Proves which recorded failures and which Jobs no longer count, even with wrong clocks and with machines that report
+ * no identity.
+ */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';

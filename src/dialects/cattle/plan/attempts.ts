@@ -1,25 +1,25 @@
-/** Tells which failures are over: the Plan has changed since, or somebody deleted the Job. Then the node is tried again. */
+/** Decides which recorded failures and which Jobs no longer count. Refit then tries the node again. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { Target } from '../../../engine/model/rollout.ts';
 import { annotated, type Job, type Node, readyCondition } from '../../../kube/resources.ts';
 import { conditionOf, holds } from './conditions.ts';
 import type { CattleConfig } from './config.ts';
-import { jobOf, type Rendering, ttlOf } from './job.ts';
+import { type JobWork, jobOf, ttlOf } from './job.ts';
 import { hashOn, MACHINE_ANNOTATION } from './names.ts';
 import { isOutdated } from './stamps.ts';
 
-/** A condition of our own: the nodes whose Job failed. */
+/** The type of Refit's own condition that lists the nodes whose Job failed. */
 export const FAILED_TYPE = 'RefitFailedNodes';
-/** Before that Kubernetes itself may have deleted a failed Job, by a clock that differs a little from ours. */
+/** Kubernetes deletes a failed Job by its own clock, which may differ from ours by up to this many milliseconds. */
 const SKEW_MS = 30_000;
 
-/** `unsupported`: the API server refused its Job. */
+/** The state is `unsupported` if the API server refused the Job, and `failed` if the Job failed. */
 type Failure = Pick<Target, 'since' | 'state'>;
 
 export interface Failures {
-  /** By name of the node; `since` is when each was recorded. */
+  /** The failures by name of their node. `since` is the time when the failure was recorded. */
   readonly nodes: ReadonlyMap<string, Failure>;
-  /** That of the Plan when they were. */
+  /** The generation that the Plan had when the failures were recorded; undefined if none is recorded. */
   readonly generation: number | undefined;
 }
 
@@ -32,7 +32,7 @@ export function failuresText(failed: readonly Target[], { metadata }: CattlePlan
 
 const REFUSED = ' refused';
 
-/** Where the words of its Job are not known any more, or not told. */
+/** Returns the sentence for a failure if the message of the Job is not known any more. */
 export const failureOn = (name: string): string =>
   `a Job failed on Node ${name}: run refit why ${name}`;
 
@@ -50,7 +50,10 @@ export function recordedFailures(plan: CattlePlan): Failures {
   };
 }
 
-/** True if the Node was made later: another machine had its name. One that was made by a wrong clock, in the future, does not count. */
+/**
+ * True if the Node was created after `time`, so that another machine had its name then. A creation time after the last
+ * heartbeat comes from a wrong clock, and does not count.
+ */
 function isBefore(time: string | undefined, node: Node): boolean {
   const made = Date.parse(node.metadata.creationTimestamp ?? '');
   return (
@@ -59,26 +62,49 @@ function isBefore(time: string | undefined, node: Node): boolean {
   );
 }
 
-/** A cloud may make the Node anew at each start of the machine. Empty if the kubelet does not say which that is. */
+/**
+ * Identifies the machine of a Node, because some clouds create the Node again at each start of the machine. Empty if
+ * the kubelet reports no identity.
+ */
 const machineOf = ({ status: { nodeInfo } = {} }: Node): string =>
   [nodeInfo?.machineID, nodeInfo?.systemUUID].filter(Boolean).join('/');
 
 export const withMachine = (job: Job, node: Node): Job =>
   annotated(job, { [MACHINE_ANNOTATION]: machineOf(node) });
 
-export type Attempts = ReturnType<typeof attemptsOf>;
+/** What this process remembers of Jobs, and which failures it no longer counts. */
+export interface Attempts {
+  /**
+   * Returns the Job of a node in progress. Also returns a complete Job that Kubernetes has deleted since this process saw
+   * it. `present` is the Job that exists now.
+   */
+  recalled(
+    plan: CattlePlan,
+    nodeName: string,
+    hash: string,
+    present: Job | undefined,
+  ): Job | undefined;
+  /** Forgets the Jobs of all nodes that are not in progress, so that a node that starts again gets a new Job. */
+  keep(plan: CattlePlan, atWork: readonly Target[]): void;
+  /**
+   * True if the Job belongs to an earlier Node of that name, or if it failed and the Plan would render another Job now.
+   * Remembers when a Job failed.
+   */
+  isObsolete(job: Job, made: JobWork): boolean;
+  /** True if a recorded failure no longer counts. Call it only for a node whose failed Job is gone. */
+  isForgotten(node: Node, plan: CattlePlan, failures: Failures, now: number): boolean;
+}
 
-export function attemptsOf(config: CattleConfig) {
+export function attemptsOf(config: CattleConfig): Attempts {
   const settings = config.job;
   let begun: number | undefined;
-  /** When the last Job of a plan on a node failed: that may be recorded much later. */
+  /** When the last Job of a plan on a node failed. A failure may be recorded much later. */
   const ends = new Map<string, string | undefined>();
-  /** By plan and node at work: the last Job that was seen. */
+  /** The last Job that this process saw, by uid of the plan and name of the node. */
   const lastJobs = new Map<unknown, Map<string, Job>>();
   const keyOf = (plan: CattlePlan, node: Node): string =>
     `${plan.metadata.uid} ${node.metadata.name}`;
   return {
-    /** The Job of a node at work, also one that Kubernetes deleted while the node rests, or is not Ready. */
     recalled(
       plan: CattlePlan,
       nodeName: string,
@@ -90,14 +116,12 @@ export function attemptsOf(config: CattleConfig) {
       const last = own.get(nodeName);
       return last && holds(last, 'Complete') && hashOn(last, plan) === hash ? last : present;
     },
-    /** Forgets those of other nodes: who starts again gets a Job again. */
     keep({ metadata: { uid } }: CattlePlan, atWork: readonly Target[]): void {
       const names = new Set(atWork.map(({ name }) => name));
       for (const name of lastJobs.get(uid)?.keys() ?? [])
         if (!names.has(name)) lastJobs.get(uid)?.delete(name);
     },
-    /** True for a Job of an earlier Node of that name, and for a failed one that the Plan would no longer make like this. Remembers its end. */
-    isObsolete(job: Job, made: Omit<Rendering, 'settings'>): boolean {
+    isObsolete(job: Job, made: JobWork): boolean {
       const machine = machineOf(made.node);
       const isSame = machine !== '' && job.metadata.annotations?.[MACHINE_ANNOTATION] === machine;
       const failure = holds(job, 'Failed');
@@ -109,17 +133,17 @@ export function attemptsOf(config: CattleConfig) {
       if (!isSame && times.every((time) => isBefore(time, made.node))) return true;
       return failure !== undefined && isOutdated(job, jobOf(config, { ...made, settings }));
     },
-    /** True for a recorded failure without a Job that does not count any more. */
     isForgotten(node: Node, plan: CattlePlan, { nodes, generation }: Failures, now: number) {
       begun ??= now;
       if (generation !== undefined && generation !== (plan.metadata.generation ?? 0)) return true;
       const { state, since = '' } = nodes.get(node.metadata.name) ?? {};
       const end = ends.get(keyOf(plan, node)) ?? since;
       if (isBefore(end, node)) return true;
-      // Another process may have other settings for Jobs.
+      // A process that started later may have other settings for Jobs, so the API server may accept the Job now.
       if (state === 'unsupported') return Date.parse(since) < begun;
       const age = now - Date.parse(end);
-      // To a clock that was set back, every failure looks over: one node would be tried without end, and no other.
+      // After a clock was set back every failure seems to be over. Without the lower bound, one node would be tried
+      // forever and all others would wait.
       return age > -SKEW_MS && age < ttlOf({ plan, settings }) * 1000 - SKEW_MS;
     },
   };

@@ -1,4 +1,4 @@
-/** Proves that a Job which the status of its Plan does not name is recorded at once, and not only when it ends. */
+/** Proves that a Job which the status of its Plan does not list is recorded at once, before it ends. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';

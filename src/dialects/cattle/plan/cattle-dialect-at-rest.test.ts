@@ -1,4 +1,7 @@
-/** Proves that nodes at rest, which most decisions do not look at, are looked at as soon as there is something on them. */
+/**
+ * Proves that the engine reads a node at rest again as soon as it has a Job, a cordon or a taint. Most turns do not
+ * read nodes at rest.
+ */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import type { Decision } from '../../../../test/support/builders/decisions.ts';
@@ -88,7 +91,7 @@ const actionsIn = ({ nodeActions }: Decision) => nodeActions.map(({ kind }) => k
 
 test('a pending node whose Job ended without a record is done', () => {
   const { spec } = buildCattlePlan('p', { cordon: true });
-  // Nothing may start.
+  // The policy is paused, so nothing may start.
   const paused = { ...DEFAULT_POLICY, paused: true };
   const plan: CattlePlan = { ...running, ...(spec && { spec }) };
   const snapshot = gather(dialect, plan, worldOf(nodeWith({}), completeJob()), NOW);

@@ -1,4 +1,7 @@
-/** Proves that what the API server refuses of one Plan holds up no other Plan, no node for ever, and is not asked for again and again. */
+/**
+ * Proves that a write which the API server refuses for one Plan blocks no other Plan, blocks no node forever, and is
+ * not repeated without end.
+ */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import {

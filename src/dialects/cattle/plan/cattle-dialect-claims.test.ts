@@ -1,4 +1,4 @@
-/** Proves that a Plan gets the claims it needs, holds no more than that, and keeps one limit with other Plans. */
+/** Proves that a Plan gets the claims that it needs, keeps no others, and shares one limit with other Plans. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import {
@@ -112,7 +112,7 @@ test('a later target counts while a plan of k0s has its node', async () => {
   const { api, look, made, claims } = buildCattleScene([plan], ['a', 'b', 'c'], { policyOf });
   await look(1);
   expect(claims()).toHaveLength(2);
-  // `a` is the second in the order of the Plan.
+  // The node `a` is the second in the order of the Plan.
   api.change(nodes, 'a', ({ metadata, ...node }) => ({
     ...node,
     metadata: {

@@ -1,4 +1,7 @@
-/** Proves that a Plan which goes back to an earlier version upgrades each node again, though its earlier Job still exists. */
+/**
+ * Proves that a Plan which returns to an earlier version upgrades each node again, even if the earlier Job still
+ * exists.
+ */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
@@ -47,7 +50,9 @@ function endedJob(version: keyof typeof hashes, type: string, minute: number): J
   };
 }
 
-/** What is written for the node once the Plan is at v1.2.3 again, while `earlier` and the Job of v1.2.4 exist. */
+/**
+ * Returns the writes for the node after the Plan has returned to v1.2.3, while `earlier` and the Job for v1.2.4 exist.
+ */
 function sentAfter(earlier: Job): unknown[] {
   const conditions = [
     { type: 'Complete', status: 'True', reason: 'Complete' },

@@ -1,4 +1,4 @@
-/** Proves that what is kept of a node between two decisions is what would be resolved anew, however nodes, Jobs and Secrets change. */
+/** Proves that a remembered target equals a newly resolved one after any change of nodes, Jobs and Secrets. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
@@ -156,7 +156,7 @@ test('what is kept equals what is resolved anew', () => {
             [pods, []],
             [secrets, scene.secret ? [scene.secret] : []],
           );
-          // Two decisions in a second, and the time in which a failure counts.
+          // There are two turns in each second. All turns together outlast the time in which a failure counts.
           const now =
             T0 + 5 * MINUTE + Math.floor(round / 2) * 3 * MINUTE + (round % 2) * (SECOND / 2);
           const resolved = dialect.resolve(plan, world, now);
@@ -171,6 +171,6 @@ test('what is kept equals what is resolved anew', () => {
     { numRuns: 300 },
   );
   expect(kept).toBeGreaterThan(100);
-  // The whole list, where nothing changed.
+  // The same list is returned if nothing changed.
   expect(lists).toBeGreaterThan(100);
 });

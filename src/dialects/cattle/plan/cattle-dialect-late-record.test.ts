@@ -1,4 +1,7 @@
-/** Proves that a failure which is recorded late, as after a restart of the controller, stays when Kubernetes deletes the Job. */
+/**
+ * Proves that a failure which is recorded late, for example after a restart of the controller, still counts when
+ * Kubernetes deletes the Job.
+ */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
@@ -42,7 +45,10 @@ const running: NonNullable<CattlePlan['status']> = {
   applying: ['a'],
 };
 
-/** The Job failed after a minute, and Kubernetes deletes it 15 minutes later. The states of its node while it is there, and then. */
+/**
+ * The Job fails after a minute, and Kubernetes deletes it 15 minutes later. Returns the states of its node before and
+ * after the deletion.
+ */
 function statesWhenRecordedAfter(minutes: number): unknown[] {
   const dialect = cattle(config);
   let plan: CattlePlan = { ...bare, status: running };

@@ -1,11 +1,14 @@
-/** Proves that a cordon which somebody sets after an upgrade, or beside one that cordons nobody, is never taken for that of a Job. */
+/**
+ * Proves that Refit never removes a cordon that somebody sets after an upgrade, or while a Job runs that does not
+ * cordon.
+ */
 import { expect, test } from 'vitest';
 import { beginOnOneNode as begin } from '../../../../test/support/builders/one-node-plan.ts';
 
 const RESTS = { cordon: true, postCompleteDelay: '5s' };
 const AGAIN = { upgrade: { image: 'img', args: ['again'] } };
 
-/** The first Job cordoned its node and failed, the second one is done. */
+/** Starts with a node whose first Job cordoned it and failed, and whose second Job is complete. */
 async function beginAgain() {
   const scene = await begin(RESTS);
   const { look, edit, complete, cordon, fail, isDone, isCordoned } = scene;
@@ -56,7 +59,7 @@ test('after a node was repaired, labelled and made schedulable by hand', async (
   expect([versions(), isCordoned()]).toEqual([[], true]);
 });
 
-test('beside a Job that does not cordon, after one that did', async () => {
+test('while a Job runs that does not cordon, after one that did', async () => {
   const { look, edit, versions, complete, cordon, isCordoned } = await begin({ cordon: true });
   cordon(true);
   complete('a');

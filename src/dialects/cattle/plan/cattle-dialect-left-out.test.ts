@@ -1,4 +1,4 @@
-/** Proves what becomes of a node that its Plan leaves out, or that works for a Plan which somebody breaks meanwhile. */
+/** Proves how a node ends that its Plan excludes, or whose Plan becomes invalid while the node is in progress. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
@@ -92,7 +92,7 @@ test.each([0, 20])(
   (minutes) => {
     const rig = new Rig();
     rig.done();
-    // The Job has drained and upgraded the node, which is not Ready yet, when somebody edits the Plan.
+    // Somebody edits the Plan when the Job has drained and upgraded the node, but the node is not Ready yet.
     rig.lead();
     expect(rig.plan.status?.applying).toEqual(['a']);
     rig.plan = { ...rig.plan, spec: { ...rig.plan.spec, postCompleteDelay: 'soon' } } as CattlePlan;
@@ -108,10 +108,10 @@ test.each([0, 20])(
       ),
       spec: rig.node.spec ?? {},
     };
-    // It is Ready again within the 15 minutes.
+    // The node becomes Ready within the 15 minutes.
     rig.lead();
     rig.now += minutes * MINUTE;
-    // Kubernetes deletes it after 15 minutes.
+    // Kubernetes deletes the Job after 15 minutes.
     if (minutes > 15) rig.made = [];
     rig.lead();
     rig.plan = { ...rig.plan, spec: valid.spec } as CattlePlan;
@@ -123,7 +123,7 @@ test.each([0, 20])(
   },
 );
 
-/** The label that the Plan asks for was taken off the node. */
+/** Removes the label that the Plan selects by from the node. */
 function deselected(version: string, isCordoned: boolean): Rig {
   const rig = new Rig();
   const { spec, status } = rig.plan;

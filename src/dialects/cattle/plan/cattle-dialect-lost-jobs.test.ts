@@ -1,4 +1,6 @@
-/** Proves that a Job which is deleted after its end is not made again, and that one which went before is. */
+/**
+ * Proves that a Job which is deleted after its end is not created again, and that a Job which is deleted earlier is.
+ */
 import { expect, test } from 'vitest';
 import { beginOnOneNode as begin } from '../../../../test/support/builders/one-node-plan.ts';
 import { MINUTE } from '../../../../test/support/clock/times.ts';

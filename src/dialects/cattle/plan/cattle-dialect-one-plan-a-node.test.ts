@@ -1,4 +1,4 @@
-/** Proves that one Plan at a time works on a node, and that nodes of like names each get a Job. */
+/** Proves that one Plan at a time works on a node, and that nodes with similar names each get a Job. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
@@ -55,7 +55,7 @@ function jobFor(plan: CattlePlan, name: string, type?: 'Complete' | 'Failed'): J
 interface Outcome {
   readonly started: readonly string[];
   readonly waits: readonly string[];
-  /** Names of the Jobs that are created. */
+  /** The names of the Jobs that are created. */
   readonly created: readonly string[];
 }
 

@@ -1,4 +1,7 @@
-/** Proves that the label of a version counts no longer once a Plan goes back to it from a version that was at work on the node. */
+/**
+ * Proves that the hash label of a version no longer counts when a Plan returns to it from a version that was in
+ * progress on the node.
+ */
 import { describe, expect, test } from 'vitest';
 import type { CattleSpec } from '../../../../test/support/builders/cattle-plans.ts';
 import { beginOnOneNode } from '../../../../test/support/builders/one-node-plan.ts';
@@ -6,7 +9,7 @@ import { MINUTE } from '../../../../test/support/clock/times.ts';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 
-/** Its node is done, and the Job of the later version is at work. */
+/** Starts with a node that is done, and with a Job of the later version in progress. */
 async function begin(spec: Partial<CattleSpec> = {}) {
   const scene = await beginOnOneNode(spec);
   scene.complete('a');

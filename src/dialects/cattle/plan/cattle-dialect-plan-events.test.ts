@@ -1,4 +1,4 @@
-/** Proves which Events of the original a change of a Plan's status gets, and which of ours stay beside them. */
+/** Proves which Events of the original a changed status causes, and which of our Events stay as well. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { buildRollout } from '../../../../test/support/builders/rollouts.ts';

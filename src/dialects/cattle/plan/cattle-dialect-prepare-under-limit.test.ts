@@ -1,4 +1,4 @@
-/** Proves that a Plan whose `prepare` waits for another one takes no place of a limit that this other one needs. */
+/** Proves that a Plan whose `prepare` waits for another Plan takes no slot of a limit that the other Plan needs. */
 import { expect, test } from 'vitest';
 import {
   buildCattleScene,

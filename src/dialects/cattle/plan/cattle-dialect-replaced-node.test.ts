@@ -1,4 +1,4 @@
-/** Proves that a Job which ended before a Node was made says nothing of it: another machine had the name then. */
+/** Proves that a Job which ended before its Node was created does not count: another machine had the name then. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { decide } from '../../../../test/support/builders/decisions.ts';
@@ -16,7 +16,7 @@ import { latestHash } from './latest.ts';
 
 const config = { name: 'controller', namespace: 'system-upgrade', job: DEFAULT_JOB_SETTINGS };
 const dialect = cattle(config);
-/** Kubernetes deletes a Job after 15 minutes. */
+/** At this time Kubernetes has deleted the Job, which it does after 15 minutes. */
 const NOW = T0 + 30 * MINUTE;
 const hash = latestHash(buildCattlePlan('p'), 'v1.2.3', []);
 const made = buildNode('a', { labels: { 'kubernetes.io/hostname': 'a' } });
@@ -32,7 +32,7 @@ const CREATE = {
   object: { metadata: { labels: { 'upgrade.cattle.io/node': 'a' } } },
 };
 
-/** What is written for the Node, once it is recorded that it starts. */
+/** Returns the writes for the Node once its target is recorded as intended. */
 function sentFor(type: string, node: typeof made, isDeleted = false, annotations = {}): unknown[] {
   const conditions = [
     { type: 'Complete', status: type === 'Complete' ? 'True' : 'False', reason: type },
@@ -70,7 +70,7 @@ function sentFor(type: string, node: typeof made, isDeleted = false, annotations
   );
 }
 
-/** Its kubelet has reported after 20 minutes. */
+/** Returns a Node that was created at `time` and whose kubelet last reported after 20 minutes. */
 function createdAt(time: number): typeof made {
   const ready = { type: 'Ready', status: 'True', lastHeartbeatTime: later(20 * MINUTE) } as const;
   return {
@@ -119,7 +119,7 @@ test.each(['Complete', 'Failed'])('a Job that was %s on the Node itself counts',
 test.each(['Complete', 'Failed'])(
   'so does one that was %s on a Node that was made in the future',
   (type) => {
-    // The clock was wrong then: each Job that follows would end before that, too.
+    // The clock was wrong when the Node was created. Otherwise each later Job would end before that time, too.
     expect(sentFor(type, createdAt(24 * 60 * MINUTE))).toEqual([]);
   },
 );

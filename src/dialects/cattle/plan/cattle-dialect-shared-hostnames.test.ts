@@ -1,4 +1,4 @@
-/** Proves that no Job starts for Nodes with the same host name: it could run on the other, and nobody could tell. */
+/** Proves that no Job starts for Nodes that share a host name, because it could run on the other Node unnoticed. */
 import { expect, test } from 'vitest';
 import {
   buildCattlePlan,
@@ -12,7 +12,7 @@ function begin(spec: Partial<CattleSpec> = {}) {
   const scene = buildCattleScene([buildCattlePlan('plan', spec)], ['a', 'b', 'c']);
   return {
     ...scene,
-    /** Gives b a host name. */
+    /** Gives the node `b` a host name. */
     name: (host: string): void =>
       scene.api.change(nodes, 'b', ({ metadata, ...rest }: Node) => ({
         ...rest,

@@ -1,4 +1,7 @@
-/** Proves what a Plan says once a failed node is tried again, once it was aborted, and of a node that is left out meanwhile. */
+/**
+ * Proves the conditions of a Plan after a retry of a failed node, after an abort, and after a node is excluded
+ * meanwhile.
+ */
 import { expect, test } from 'vitest';
 import {
   buildCattlePlan,
@@ -67,7 +70,7 @@ function jobFor(plan: CattlePlan, conditions: Condition[] = []): Job {
 const worldOf = (node: Node, made: readonly Job[]) =>
   buildWorldOf([nodes, [node]], [jobs, made], [pods, []], [secrets, []]);
 
-/** What is recorded, and the plan with it. */
+/** Returns the record of one turn, and the plan with that record. */
 function recorded(plan: CattlePlan, made: readonly Job[] = [], node = open) {
   const { record } = decide(gather(dialect, plan, worldOf(node, made), NOW), DEFAULT_POLICY, NOW);
   return { record, plan: record ? dialect.project(record, plan, NOW) : plan };

@@ -1,4 +1,4 @@
-/** The dialect of Rancher's system-upgrade-controller: its Plans as rollouts of the engine, its Jobs as signals. */
+/** The dialect of Rancher's system-upgrade-controller. It maps Plans to rollouts of the engine, and Jobs to signals. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
@@ -57,11 +57,11 @@ const watchedPlans: Watched = {
 };
 const isSecretChange = (before: Secret, after: Secret): boolean =>
   before.type !== after.type || !sameJson(before.data, after.data);
-/** The original's rights do not let the controller read them. */
+/** The watch is optional because the roles of the original do not allow the controller to read pods. */
 const watchedPods: Watched = {
   resource: pods,
   labelSelector: PLAN_LABEL,
-  // Nothing is said of the others, which are most.
+  // Most pods run or have succeeded. They say nothing about a stall, so the watch leaves them out.
   fieldSelector: 'status.phase!=Running,status.phase!=Succeeded',
   optional: true,
   advisory: true,
@@ -165,7 +165,10 @@ function isBehind(node: KubeObject, version: string, image = ''): boolean {
   return isInstaller(image) && isOlder(kubeletVersionOf(node), version);
 }
 
-/** As `prepare` in the images of K3s and RKE2: the Job would wait on its node until that Plan has the same version, and is complete. */
+/**
+ * Returns the Plan that `spec.prepare` waits for. The images of K3s and RKE2 have a `prepare` command that waits on the
+ * node until that other Plan is complete at the same version.
+ */
 function awaitedBy(
   { metadata: { namespace }, spec, status }: CattlePlan,
   world: World,
@@ -177,7 +180,10 @@ function awaitedBy(
   return isOver ? undefined : `Plan ${namespace}/${name}`;
 }
 
-/** Jobs have deadlines of their own. As in the original, the window is checked only until the first node is in progress. */
+/**
+ * Turns deadlines off, because Jobs have their own. As in the original, the window is checked only until the first node
+ * is in progress.
+ */
 function policyOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings): RolloutPolicy {
   const { spec, status } = plan;
   const windows = spec?.window && !status?.applying ? windowsOf(spec.window) : undefined;
@@ -186,7 +192,7 @@ function policyOf(plan: CattlePlan, policy: RolloutPolicy, settings: JobSettings
   return withDrainOf(plan, { ...policy, ...WITHOUT_DEADLINES, ...planWindows }, settings);
 }
 
-/** As far as the Plan and the Jobs of its controller show them. */
+/** Infers for read-only commands, from the Plan and its Jobs, whether the leader drains the nodes. */
 function settingsIn(plan: CattlePlan, world: World): JobSettings {
   const isHeldFirst = ({ metadata }: Job): boolean =>
     metadata.annotations?.[HELD_ANNOTATION] !== undefined;
@@ -194,7 +200,7 @@ function settingsIn(plan: CattlePlan, world: World): JobSettings {
   return { ...DEFAULT_JOB_SETTINGS, drainInJob: !isTold && !world.list(jobs).some(isHeldFirst) };
 }
 
-/** That its pod begins or ends decides nothing, unless one failed: a stall begins then, or is over. */
+/** The start or end of a pod changes no decision unless a pod of the Job has failed: then a stall begins or ends. */
 function isJobChange(before: KubeObject, after: KubeObject): boolean {
   const decisive = (job: Job): unknown => {
     const { failed = 0, active } = job.status ?? {};
@@ -204,7 +210,7 @@ function isJobChange(before: KubeObject, after: KubeObject): boolean {
   return before.metadata.uid !== after.metadata.uid || !sameJson(decisive(before), decisive(after));
 }
 
-/** Ours say the same. */
+/** The codes of the engine's Events that `cattleEvents` leaves out, because an Event of the original says the same. */
 const REPLACED = new Set(
   'Started Completed TargetFailed TargetRefused InvalidPlan VersionUnknown ChannelUnanswered'.split(
     ' ',
@@ -212,7 +218,10 @@ const REPLACED = new Set(
 );
 const MOST_NAMES = 10;
 
-/** What a record changes, with the reasons of the original: alerts search for them. `ours` are the engine's. */
+/**
+ * Returns Events for a changed record with the reasons of the original, because alerts search for those reasons. `ours`
+ * are the Events of the engine.
+ */
 export function cattleEvents(
   before: CattlePlan,
   after: CattlePlan,

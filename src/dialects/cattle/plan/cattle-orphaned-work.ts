@@ -1,4 +1,4 @@
-/** Finds cordons of the leader and Jobs that no Plan wants any more, so that the leader can end them. */
+/** Finds cordons of the leader, and Jobs, that no Plan needs any more, so that the leader can end them. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import { cordonOwner, readOwner } from '../../../drain/cordon-marks.ts';
@@ -16,7 +16,9 @@ import { isUnfinished, nodesAtWork } from './plan-jobs.ts';
 
 type Orphaned = OrphanedPlan<CattlePlan>;
 
-/** Of the controller of one namespace: each as a rollout that is over. `plans` still exist. */
+/**
+ * Returns the orphaned work in one namespace, each as a rollout that is over. `plans` are the Plans that still exist.
+ */
 export function orphanedPlans(
   namespace: string,
   world: World,
@@ -52,7 +54,7 @@ function cordonsLeft(namespace: string, world: World, alive: Alive): Orphaned[] 
   });
 }
 
-/** Jobs of a deleted Plan are deleted by Kubernetes. */
+/** Finds orphaned Jobs of existing Plans only, because Kubernetes deletes the Jobs of a deleted Plan. */
 function jobsLeft(world: World, alive: Alive): Orphaned[] {
   return openAmong(world.list(jobs)).flatMap((job) => {
     const { labels = {}, ownerReferences = [], creationTimestamp: since = '' } = job.metadata;

@@ -1,4 +1,4 @@
-/** Proves that the caches keep what decisions read and what is written back, and not the templates. */
+/** Proves that the caches keep what turns read and what Refit writes back, but not the templates of Jobs. */
 import { expect, test } from 'vitest';
 import { buildCattlePlan } from '../../../../test/support/builders/cattle-plans.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';

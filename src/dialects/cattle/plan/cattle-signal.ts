@@ -1,4 +1,4 @@
-/** Sends a Job to each node, reads its conditions as the answer, and labels the node when it is done. */
+/** Sends a Job to each node, reads the conditions of the Job as the report, and labels the node when it is done. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { withoutAnyCordon } from '../../../drain/cordon-marks.ts';
 import type { Signal } from '../../../engine/contract/signal.ts';
@@ -17,7 +17,10 @@ import { isHeld } from './leader-drain.ts';
 import * as names from './names.ts';
 import { isPaused, jobFor, jobsByNode, latestJobsOn, nodeOf } from './plan-jobs.ts';
 
-/** The settings of Jobs are those of one controller: read-only commands, which lack them, believe what is recorded. */
+/**
+ * `config` has the Job settings of one controller. Read-only commands have no `attempts`, so for them the recorded
+ * state counts.
+ */
 export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<CattlePlan> {
   const drainsHere = !config.job.drainInJob;
   const { namespace } = config;
@@ -47,7 +50,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       const job = jobFor(world, rollout, target.name, plan);
       if (job && isPaused(job))
         return { kind: 'replace', resource: jobs, object: withSpec(job, { parallelism: 1 }) };
-      // The Job of an earlier attempt has the name of the next one.
+      // The next Job would have the same name, so the Job of the earlier attempt is deleted first.
       if (job) return { kind: 'delete', resource: jobs, object: job };
       const name = freeName(world, target.name, plan, rollout);
       const { version } = stage;
@@ -71,7 +74,10 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return { resource: jobs, object: { metadata: { name: ofJob, namespace } }, isAbsent: true };
     },
 
-    /** Starts the Job after the drain. Later uncordons, while the node keeps its slot for the rest of `postCompleteDelay`. */
+    /**
+     * Starts the Job after the drain. After the Job it uncordons the node, which keeps its slot until
+     * `postCompleteDelay` is over.
+     */
     acknowledge(world, rollout, _stage, { name }) {
       const job = jobFor(world, rollout, name, planOf(rollout));
       if (job && isHeld(job))
@@ -80,7 +86,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
       return node && { kind: 'replace', resource: nodes, object: withoutAnyCordon(node) };
     },
 
-    /** Only a held Job can be cancelled, and one whose node was deleted. */
+    /** Deletes the Job. The engine calls it only for a held Job, or for a Job whose node was deleted. */
     cancel(world, rollout, _stage, { name }) {
       const job = jobFor(world, rollout, name, planOf(rollout));
       return job && { kind: 'delete', resource: jobs, object: job };
@@ -98,7 +104,7 @@ export function jobSignal(config: CattleConfig, attempts?: Attempts): Signal<Cat
   };
 }
 
-/** Returns whose cordon is on the node of a target if nothing names the owner; undefined if there is no such cordon. */
+/** Tells whose cordon is on the node of a target if the cordon names no owner; undefined if there is no such cordon. */
 export function unnamedCordon(
   world: World,
   _rollout: Rollout,
@@ -114,7 +120,10 @@ export function unnamedCordon(
   );
 }
 
-/** The original's name, unless the Job of a node whose name agrees up to the first dot has it. */
+/**
+ * Returns the name that the original gives the Job. If the Job of another node already has it, returns a name with the
+ * whole name of the node.
+ */
 function freeName(
   world: World,
   nodeName: string,
@@ -130,7 +139,7 @@ function withSpec(job: Job, change: NonNullable<Job['spec']>): Job {
   return { ...job, spec: { ...job.spec, ...change } };
 }
 
-/** Adds the plan's labels, the hash label last, unless the node was left out meanwhile. */
+/** Adds the labels of the Plan, the hash label last. Adds none if the hash label has excluded the node meanwhile. */
 function finished(node: Node, plan: CattlePlan, hash: string, version: string): Node {
   const { metadata, spec } = plan;
   const own = names.expandedLabels(spec?.postCompleteLabels, version, hash);
@@ -141,7 +150,10 @@ function finished(node: Node, plan: CattlePlan, hash: string, version: string): 
   return { ...node, metadata: { ...node.metadata, labels } };
 }
 
-/** Removes the hash label of a node that gets the version of that label again: until the Job has ended the label would be wrong. */
+/**
+ * Removes the hash label of a node that is upgraded to the same version again. The label would be wrong until the new
+ * Job has ended.
+ */
 function withoutLabel(node: Node, { metadata }: CattlePlan): Node {
   const label = names.hashLabelOf(metadata.name);
   const others = Object.entries(node.metadata.labels ?? {}).filter(([key]) => key !== label);

@@ -1,4 +1,4 @@
-/** Proves when a channel is requested, and how its answer is recorded beside other writers. */
+/** Proves when a channel is requested, and how its answer is recorded while others write the same Plan. */
 import { expect, test } from 'vitest';
 import {
   buildCattlePlan,
@@ -22,12 +22,12 @@ interface Rig {
   readonly controller: Controller;
   readonly clock: FakeClock;
   readonly asked: string[];
-  /** What Events said. */
+  /** The messages of the Events. */
   readonly told: string[];
-  /** What the server holds now. */
+  /** Returns the Plan as the server stores it now. */
   readonly stored: () => CattlePlan;
   readonly reconcile: () => Promise<number | undefined>;
-  /** A person gives the Plan another channel; the controller has not seen it yet. */
+  /** A person gives the Plan another channel, and the controller has not seen that yet. */
   readonly follow: (channel: string) => void;
 }
 
@@ -37,7 +37,7 @@ interface Setting {
   readonly status?: CattlePlan['status'];
 }
 
-/** A server with one plan, whose first `conflicts` writes find that it has changed. */
+/** Starts with a server that has one Plan and answers the first `conflicts` writes with a conflict. */
 async function start(
   ask: () => Promise<string>,
   { conflicts = 0, spec = { version: '', channel: CHANNEL }, status }: Setting = {},

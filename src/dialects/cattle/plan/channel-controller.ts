@@ -1,4 +1,4 @@
-/** Keeps a Plan's latest version as its channel says: requests the channel at once, then once per interval. */
+/** Keeps the latest version of each Plan up to date: requests its channel at once, and then once per interval. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -24,9 +24,9 @@ export interface ChannelParts extends Pick<Tools, 'clock' | 'log'> {
   readonly ask: (channel: string, latestVersion: string) => Promise<string>;
 }
 
-/** When a channel answered last. Not persisted: a new process asks again. */
+/** The last answer of a channel. It is not persisted, so a new process requests the channel again. */
 interface Answer {
-  /** Uid of the Plan, and its channel. */
+  /** The uid of the Plan and its channel, as one key. */
   readonly asked: string;
   readonly at: number;
 }
@@ -107,7 +107,10 @@ function withVersion(plan: CattlePlan, version: string, now: number): CattlePlan
     : { ...resolved, status: { ...status, latestVersion: version } };
 }
 
-/** A resolved version stays, so a rollout continues while its channel is unavailable: that has a condition of its own. */
+/**
+ * Records that a channel failed. A version that was resolved before stays, so its rollout continues; a condition of our
+ * own then reports the failure.
+ */
 function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan {
   const [, since = rfc3339(now)] =
     / since (\S+): /.exec(conditionOf(plan, CHANNEL_TYPE)?.message ?? '') ?? [];
@@ -118,7 +121,10 @@ function withFailure(plan: CattlePlan, message: string, now: number): CattlePlan
   return withVerdict(plan, failure, now);
 }
 
-/** The engine writes the same status: a conflict applies the change again. False without a change, or once another channel is followed. */
+/**
+ * Writes a change of the status, again after each conflict, because the engine writes the same status. Resolves with
+ * false if nothing changed, or if the Plan has another channel now.
+ */
 async function record(
   writer: KubeClient,
   { metadata, spec }: CattlePlan,

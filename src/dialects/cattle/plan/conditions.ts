@@ -1,4 +1,7 @@
-/** Reads conditions, and updates those of a Plan as the original does: a new status or message changes the time, a new reason alone does not. */
+/**
+ * Reads and updates conditions as the original does: a new status or message changes the time of a condition, a new
+ * reason alone does not.
+ */
 import type { CattleCondition, CattlePlan } from '../../../api/cattle/plan.ts';
 import type { Condition, Job } from '../../../kube/resources.ts';
 import type { ConditionUpdate } from '../../../runtime/conditions.ts';
@@ -6,10 +9,10 @@ import { rfc3339 } from '../../../util/clock.ts';
 import { listedSentences } from '../../../util/phrases.ts';
 import { printable } from '../../../util/printable.ts';
 
-/** A condition of our own: the channel fails, and what it said last stays. */
+/** The type of Refit's own condition which says that the channel fails while the last version stays. */
 export const CHANNEL_TYPE = 'RefitChannelFails';
 
-/** Another: nodes whose Job or pod cannot start, and why. */
+/** The type of Refit's own condition that lists Jobs and pods that cannot start, and why. */
 const STALLED_TYPE = 'RefitStalled';
 const MOST_STALLS = 3;
 
@@ -17,7 +20,7 @@ export function conditionOf(plan: CattlePlan, type: string): CattleCondition | u
   return plan.status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** What began just now is told once it has lasted, or if it was told before. */
+/** Records the stalls that have lasted for a while, and those that were recorded before. See the dialect contract. */
 export function withStalls(
   plan: CattlePlan,
   stalls: ReadonlyMap<string, boolean>,
@@ -32,7 +35,7 @@ export function withStalls(
   return withVerdict(plan, { type: STALLED_TYPE, status: 'True', reason: 'Stalled', message }, now);
 }
 
-/** The same object if it has none of that type. */
+/** Returns the same object if it has no condition of the type. */
 export function withoutCondition(plan: CattlePlan, type: string): CattlePlan {
   const { conditions = [] } = plan.status ?? {};
   const kept = conditions.filter((each) => each.type !== type);
@@ -41,7 +44,7 @@ export function withoutCondition(plan: CattlePlan, type: string): CattlePlan {
     : { ...plan, status: { ...plan.status, conditions: kept } };
 }
 
-/** The same object if it says so already. */
+/** Returns the same object if it has exactly this condition already. */
 export function withVerdict(plan: CattlePlan, verdict: ConditionUpdate, now: number): CattlePlan {
   if (says(plan, verdict)) return plan;
   const conditions = withVerdicts(plan.status?.conditions ?? [], [verdict], now);
@@ -68,7 +71,7 @@ export function says(
   return known?.status === status && known.reason === reason && (known.message ?? '') === message;
 }
 
-/** Keeps other conditions and the order; `now` in milliseconds. */
+/** Updates or adds the conditions in `verdicts`. Keeps other conditions and their order; `now` is in milliseconds. */
 export function withVerdicts(
   known: readonly CattleCondition[],
   verdicts: readonly ConditionUpdate[],

@@ -1,4 +1,4 @@
-/** Proves how the environment is read: the original's defaults, also for invalid values. */
+/** Proves how the environment is read, and that invalid values get the defaults of the original. */
 import { expect, test } from 'vitest';
 import type { Logger } from '../../../util/log.ts';
 import { silentLogger } from '../../../util/log.ts';

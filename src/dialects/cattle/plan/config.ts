@@ -1,4 +1,4 @@
-/** Reads the environment variables of the original, with its defaults. */
+/** Reads the environment variables of the original, with the defaults of the original. */
 import type { Environment } from '../../../http/proxy-choice.ts';
 import { parseGoDuration } from '../../../util/duration.ts';
 import type { Logger } from '../../../util/log.ts';
@@ -11,27 +11,27 @@ export const DEFAULT_JOB_SETTINGS = {
   backoffLimit: 2,
   imagePullPolicy: 'IfNotPresent',
   kubectlImage: 'rancher/kubectl:v1.30.3',
-  /** If empty, Windows nodes get no Jobs. */
+  /** Windows nodes get no Jobs if this is empty. */
   kubectlImageWindows: '',
   privileged: true,
   ttlSecondsAfterFinish: 900,
   podReplacementPolicy: 'TerminatingOrFailed',
-  /** False: the controller cordons and drains, before the Job starts. */
+  /** If false, the controller cordons and drains the node before the Job starts. */
   drainInJob: true,
 };
 
 export type JobSettings = Readonly<typeof DEFAULT_JOB_SETTINGS>;
 
 export interface CattleConfig {
-  /** Used in a label of its Jobs, and as name of its lease. */
+  /** The name of the controller. It is the value of a label of its Jobs, and the name of its Lease. */
   readonly name: string;
   readonly namespace: string;
   readonly job: JobSettings;
-  /** As in the original: Jobs of several Plans may run on a node at once. */
+  /** If true, Jobs of several Plans may run on a node at once, as in the original. */
   readonly plansShareNodes?: boolean;
 }
 
-/** Seconds; undefined means no deadline. */
+/** Returns the deadline of a Job in seconds; undefined means that it has no deadline. */
 export function deadlineOf(own: number | undefined, settings: JobSettings): number | undefined {
   const { activeDeadlineSeconds, activeDeadlineSecondsMax: max } = settings;
   const wanted = own === undefined || own < 0 ? activeDeadlineSeconds : own;
@@ -39,7 +39,7 @@ export function deadlineOf(own: number | undefined, settings: JobSettings): numb
   return max > 0 ? Math.min(wanted, max) : wanted;
 }
 
-/** `backoffLimit` is read from SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT, and so on. */
+/** Reads each setting from the variable with its name, such as `backoffLimit` from SYSTEM_UPGRADE_JOB_BACKOFF_LIMIT. */
 export function jobSettings(env: Environment, log: Logger): JobSettings {
   const read = reader(env, log, 'SYSTEM_UPGRADE_JOB_');
   const integer = (value: string) => (/^[+-]?\d+$/.test(value) ? Number(value) : undefined);
@@ -58,7 +58,10 @@ export function jobSettings(env: Environment, log: Logger): JobSettings {
 
 const MINUTE_MS = 60_000;
 
-/** Milliseconds between two requests to a channel: 15 minutes, also if the value is a minute or less. */
+/**
+ * Returns the milliseconds between two requests to a channel. The original uses 15 minutes for a value of a minute or
+ * less.
+ */
 export function pollingInterval(env: Environment, log: Logger): number {
   const read = reader(env, log, 'SYSTEM_UPGRADE_PLAN_');
   const milliseconds = read('POLLING_INTERVAL', duration, 15 * MINUTE_MS);
@@ -74,7 +77,7 @@ export function leaseTimes(env: Environment, log: Logger) {
   };
 }
 
-/** As Go reads it: `1`, `t`, `T`, `true`, `True`, `TRUE` and their opposites. */
+/** Reads a boolean as Go does: `1`, `t`, `T`, `true`, `True`, `TRUE` and their opposites. Undefined for other text. */
 export function flag(value: string): boolean | undefined {
   if (/^(?:1|t|T|true|True|TRUE)$/.test(value)) return true;
   return /^(?:0|f|F|false|False|FALSE)$/.test(value) ? false : undefined;
@@ -85,7 +88,10 @@ function duration(value: string): number | undefined {
   return nanoseconds === undefined ? undefined : nanoseconds / 1e6;
 }
 
-/** Uses the default, and logs an error, for a value that cannot be parsed. Empty means not set. */
+/**
+ * The returned function uses the default for an empty variable. For a value that cannot be parsed it also logs an
+ * error.
+ */
 function reader(env: Environment, log: Logger, prefix: string) {
   return <T>(name: string, parse: (value: string) => T | undefined, fallback: T): T => {
     const value = ownMember(env, `${prefix}${name}`);

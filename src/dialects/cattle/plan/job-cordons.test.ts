@@ -1,4 +1,4 @@
-/** Proves whose cordon stays after an upgrade, through failures and retries, and what the Node remembers of it. */
+/** Proves which cordons stay after an upgrade, through failures and retries, and which marks a Node keeps. */
 import { expect, test } from 'vitest';
 import {
   buildCattlePlan,
@@ -46,7 +46,7 @@ const JOB: Job = {
   spec: { template: CORDONS },
 };
 
-/** The Job that this Plan makes. */
+/** Returns the Job that a Plan with this spec creates. */
 const jobFrom = (spec: Partial<CattleSpec>): Job =>
   jobOf(CONFIG, {
     plan: plan(spec),

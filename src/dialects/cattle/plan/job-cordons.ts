@@ -1,4 +1,6 @@
-/** Tells a cordon that a Job made from one that was there before: only the former ends with the upgrade. */
+/**
+ * Tells a cordon by a Job of the plan from a cordon that was there before. Only the first kind ends with the upgrade.
+ */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { UnnamedCordon } from '../../../engine/model/decision.ts';
 import type { Target } from '../../../engine/model/rollout.ts';
@@ -9,12 +11,15 @@ import { hostnameOf } from './job.ts';
 import { cordons, isCordonOf } from './leader-drain.ts';
 import { cordonMarkOf, HELD_ANNOTATION, hashOn } from './names.ts';
 
-/** Somebody else had cordoned the node before the first Job of the plan. */
+/** This mark says that the node was cordoned before the first Job of the plan. */
 const FOUND = 'found';
-/** A Job of the plan cordoned it, and failed: that of the hash which follows. */
+/** This mark says that a failed Job of the plan cordoned the node. The hash of that Job follows it. */
 const OURS = 'ours';
 
-/** Before it is recorded that the target starts or has failed; `last`: its Job. The same node if nothing changes. */
+/**
+ * Returns the node with the mark that must be written before the start or the failure of its target is recorded. `last`
+ * is the newest Job of the target. Returns the same node if nothing changes.
+ */
 export function withCordonMark(
   node: Node,
   plan: CattlePlan,
@@ -24,7 +29,7 @@ export function withCordonMark(
   const isMarked = markOn(node, plan) === FOUND || isOurs(node, plan);
   if (node.spec?.unschedulable !== true)
     return state === 'intended' ? withoutCordonMark(node, plan) : node;
-  // A cordon by the leader names its owner, and ends with it.
+  // A cordon by the leader needs no mark, because it names its owner.
   if (isMarked || isCordonOf(node, plan) || !(cordons(plan) || (last && cordonsIn(last))))
     return node;
   const isTried = (state === 'failed' || wasTried(node, plan, last)) && (!last || cordonsIn(last));
@@ -40,18 +45,24 @@ export function withoutCordonMark(node: Node, plan: CattlePlan): Node {
     : withoutAnnotations(node, cordonMarkOf(plan.metadata.name));
 }
 
-/** True if one of these Jobs of the plan made the node unschedulable. Without a mark it did: the original leaves none. */
+/**
+ * True if one of these Jobs of the plan made the node unschedulable. A cordon without a mark counts as one of a Job,
+ * because the original writes no marks.
+ */
 export function isCordonedBy(
   node: Node | undefined,
   plan: CattlePlan,
   all: readonly Job[],
 ): boolean {
   if (node?.spec?.unschedulable !== true || markOn(node, plan) === FOUND) return false;
-  // The Plan may say something else by now.
+  // The Jobs count before the Plan, because the Plan may have been edited since.
   return isOurs(node, plan) || (all.length === 0 ? cordons(plan) : all.some(cordonsIn));
 }
 
-/** Of a target that is done nothing is known: the mark of its Node is gone by then. `all`: the Jobs of the plan on the node, the last first. */
+/**
+ * Tells whose cordon is on the node. `all` are the Jobs of the plan on the node, the newest first. Undefined for a
+ * target that is done, because the mark of its Node was removed.
+ */
 export function unnamedCordonOn(
   node: Node | undefined,
   plan: CattlePlan,
@@ -59,7 +70,7 @@ export function unnamedCordonOn(
   all: readonly Job[],
 ): UnnamedCordon | undefined {
   if (node === undefined || target.state === 'done') return undefined;
-  // As it is marked when it starts.
+  // A pending target is judged by the mark that it gets when it starts.
   const marked =
     target.state === 'pending'
       ? withCordonMark(node, plan, { ...target, state: 'intended' }, all[0])
@@ -67,27 +78,33 @@ export function unnamedCordonOn(
   return isCordonedBy(marked, plan, all) ? 'ours' : 'found';
 }
 
-/** True while a failed Job of the plan may have left it: one of the version that the label says is done. */
+/**
+ * True if the mark names a failed Job. A mark with the hash of the hash label is outdated, because that version is
+ * done.
+ */
 function isOurs(node: Node, plan: CattlePlan): boolean {
   const [mark, hash] = markOn(node, plan)?.split(' ') ?? [];
   return mark === OURS && hash !== hashOn(node, plan);
 }
 
-/** True if it cordons its node, or waited until the leader did. */
+/** True if the Job cordons its node, or waited until the leader had cordoned it. */
 export function cordonsIn({ metadata, spec }: Job): boolean {
   const { initContainers = [] } = (spec?.['template'] as typeof CORDONS | undefined)?.spec ?? {};
   const isHere = initContainers.some(({ name }) => name === 'cordon' || name === 'drain');
   return isHere || metadata.annotations?.[HELD_ANNOTATION] !== undefined;
 }
 
-/** What is left of the template of a Job that does, where only that counts. */
+/** The cache keeps this template in place of the template of a Job that cordons, to save memory. */
 export const CORDONS = { spec: { initContainers: [{ name: 'cordon' }] } };
 
 function markOn({ metadata }: Node, plan: CattlePlan): string | undefined {
   return ownMember(metadata.annotations, cordonMarkOf(plan.metadata.name));
 }
 
-/** A Job may have cordoned it: of the original, one that failed, or one whose end was not recorded. */
+/**
+ * True if an earlier Job may have cordoned the node: one for another hash, one that failed, or one whose end was not
+ * recorded.
+ */
 function wasTried({ metadata }: Node, plan: CattlePlan, last: Job | undefined): boolean {
   const done = hashOn({ metadata }, plan);
   const { applying, latestHash } = plan.status ?? {};

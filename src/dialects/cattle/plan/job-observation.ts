@@ -1,4 +1,4 @@
-/** Tells from the Job of a target, and from its Node, how far the target is. */
+/** Reads from the Job of a target, and from its Node, how far the target is. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { Observation } from '../../../engine/model/decision.ts';
@@ -27,9 +27,9 @@ export interface JobQuestion {
   readonly stage: Stage;
   readonly target: Target;
   readonly plan: CattlePlan;
-  /** Undefined in read-only commands, which believe what is recorded. */
+  /** Undefined in read-only commands. For them the recorded state counts. */
   readonly attempts: Attempts | undefined;
-  /** True if the leader drains the nodes, and not the Jobs. */
+  /** True if the leader drains the nodes; false if the Jobs do. */
   readonly drainsHere: boolean;
 }
 
@@ -55,12 +55,13 @@ export function observationOf(question: JobQuestion): Observation {
     return { kind: 'working', step, ...timesOf(earlier) };
   }
   if (state !== 'intended' || !node) return NOTHING;
-  // The record removes a label that is wrong: until then nothing is over.
+  // The label is wrong, because the target is recorded as intended. Nothing is reported until the next record has
+  // removed the label.
   if (names.hashOn(node, plan) === rollout.id) return NOTHING;
   return !isFinal(rollout) && isLeftOut(world, rollout, node, plan) ? LEFT_OUT : NOTHING;
 }
 
-/** A Job that has completed keeps its slot while the node is still cordoned, if the stage has nodes rest. */
+/** If the stage has a rest after each node, a complete Job keeps its slot while the node is still cordoned. */
 function observedStarted(
   job: Job,
   { world, plan, stage }: JobQuestion,
@@ -78,7 +79,7 @@ function observedStarted(
   };
 }
 
-/** Returns the Job of the rollout for a node, also a deleted one, as long as no other Job came after it. */
+/** Returns the Job of the rollout for a node, even if it was deleted, unless the node got another Job afterwards. */
 export function ownJob(
   world: World,
   rollout: Rollout,
@@ -105,7 +106,7 @@ export function openOn(
 }
 
 const NOTHING: Observation = { kind: 'none' };
-/** The node gets no other Job: only its cordon ends. */
+/** The node gets no other Job, so the target ends and only its cordon is removed. */
 const LEFT_OUT: Observation = { kind: 'succeeded', attempt: '', since: '' };
 
 const awaitingDrain = onceForEach((job: Job): Observation => {
@@ -136,7 +137,7 @@ function timesOf(
   return { attempt, since: condition?.lastTransitionTime ?? status?.startTime ?? attempt };
 }
 
-/** True for a node that has no Job of this version, and is to have none. */
+/** True for a node that the Plan no longer selects and that has no Job of this version. */
 export function isLeftOut(world: World, rollout: Rollout, node: Node, plan: CattlePlan): boolean {
   if (rollout.problems.length > 0 || names.selects(plan, node)) return false;
   return jobFor(world, rollout, node.metadata.name, plan) === undefined;

@@ -1,4 +1,4 @@
-/** Proves that Jobs are rendered as by the original. */
+/** Proves that Jobs are rendered as the original renders them. */
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import {

@@ -1,4 +1,7 @@
-/** Renders the Job that upgrades one node exactly as the original, so that each can continue the other's Jobs. */
+/**
+ * Renders the Job for one node exactly as the original does, so that each of the two controllers can continue the Jobs
+ * of the other.
+ */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { ContainerSpec, DrainSpec, SecretSpec } from '../../../api/cattle/workload.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
@@ -11,7 +14,10 @@ import { leaderDrains } from './leader-drain.ts';
 import * as names from './names.ts';
 import { stamped } from './stamps.ts';
 
-/** The original's, which names of nodes that agree up to the first dot share, and one of the node alone. */
+/**
+ * Returns two names for a Job: the name that the original uses, which is cut at the first dot of the node's name, and
+ * one with the whole name of the node. Nodes whose names agree up to the first dot share the first one.
+ */
 export function jobNamesOf(
   planName: string,
   nodeName: string,
@@ -22,12 +28,15 @@ export function jobNamesOf(
   return [nameOf(nodeName.split('.')[0] ?? ''), nameOf(nodeName)];
 }
 
-/** The hostname label of the Node, or else its name. */
+/** Returns the hostname label of the Node, or its name if it has no such label. */
 export function hostnameOf({ metadata }: Node): string {
   return metadata.labels?.[names.HOSTNAME_LABEL] ?? metadata.name;
 }
 
-/** The original creates Jobs paused and records the intent later. Here the intent is recorded first. */
+/**
+ * Renders the Job ready to start. The original creates its Jobs paused, because it records the intent later; here the
+ * intent is recorded first.
+ */
 export function jobOf(config: CattleConfig, rendering: Rendering): Job {
   const { plan, node, hash } = rendering;
   const { metadata, spec } = plan;
@@ -92,7 +101,7 @@ function copied(
   );
 }
 
-/** Seconds until a finished Job is deleted. */
+/** Returns the seconds after which Kubernetes deletes a finished Job. */
 export function ttlOf({ plan, settings }: Pick<Rendering, 'plan' | 'settings'>): number {
   const delay = (parseGoDuration(plan.spec?.postCompleteDelay ?? '') ?? 0) / 1e9;
   return delay > settings.ttlSecondsAfterFinish
@@ -167,13 +176,18 @@ function volumesOf({ plan }: Rendering): unknown[] {
   ];
 }
 
-export interface Rendering {
-  /** That of the original if absent. */
+/** The work that a Job does. */
+export interface JobWork {
+  /** The Job has the name that the original would give it if this is undefined. */
   readonly name?: string | undefined;
   readonly plan: CattlePlan;
   readonly node: Node;
   readonly version: string;
   readonly hash: string;
+}
+
+/** A Job to be rendered with the settings of a controller. */
+export interface Rendering extends JobWork {
   readonly settings: JobSettings;
 }
 
@@ -183,7 +197,7 @@ export function initContainers(rendering: Rendering): Container[] {
   const { plan, node, settings } = rendering;
   const { prepare, drain, cordon, upgrade } = plan.spec ?? {};
   const { name } = node.metadata;
-  // May be empty for Windows nodes.
+  // The image for Windows nodes may be empty.
   const image = isWindows(node) ? settings.kubectlImageWindows : settings.kubectlImage;
   const kubectl = { image, volumes: upgrade?.volumes ?? [] };
   const host = windowsContext(node);
@@ -280,7 +294,7 @@ function windowsContext(node: Node): unknown {
   return { windowsOptions: { hostProcess: true, runAsUserName: 'NT AUTHORITY\\SYSTEM' } };
 }
 
-/** Arguments of `kubectl drain`; never drains the pods of Jobs and of the controller. */
+/** Returns the arguments of `kubectl drain`. The selector always excludes the pods of Jobs and of the controller. */
 export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
   const {
     deleteLocalData = true,
@@ -313,7 +327,7 @@ export function drainArguments(drain: DrainSpec, nodeName: string): string[] {
 
 const REPOSITORY = /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*$/;
 
-/** Adds the version as tag, unless there is a tag or digest, or the image is not a valid reference. */
+/** Adds the version as a tag to the image, unless the image has a tag or digest or is not a valid reference. */
 export function withLatestTag(image: string, version: string): string {
   const afterHost = image.slice(image.lastIndexOf('/') + 1);
   if (/[:@]/.test(afterHost) || !REPOSITORY.test(image) || !/^[\w][\w.-]{0,127}$/.test(version))

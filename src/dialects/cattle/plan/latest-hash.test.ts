@@ -1,4 +1,4 @@
-/** Proves versions and hashes against values of the original. */
+/** Proves that versions and hashes equal those of the original. */
 import { describe, expect, test } from 'vitest';
 import {
   buildCattlePlan,

@@ -23,7 +23,7 @@ export function hashedSecrets({ spec }: CattlePlan): string[] {
     .map(({ name }) => name);
 }
 
-/** 56 hexadecimal digits; `secrets` are those of `hashedSecrets`, in the same order. */
+/** Returns 56 hexadecimal digits. `secrets` are the Secrets that `hashedSecrets` names, in the same order. */
 export function latestHash(plan: CattlePlan, version: string, secrets: readonly Secret[]): string {
   const paths = plan.metadata.annotations?.[DIGEST_ANNOTATION];
   const digest = paths ? digestOf(plan, paths) : '';
@@ -31,17 +31,20 @@ export function latestHash(plan: CattlePlan, version: string, secrets: readonly 
   return hash('sha224', parts.join(''));
 }
 
-/** Replaces digits that could form words. */
+/** kubectl replaces these digits, so that no hash contains a word. */
 const LETTERS: Readonly<Record<string, string>> = { '0': 'g', '1': 'h', '3': 'k', a: 'm', e: 't' };
 
-/** Ten characters, as kubectl makes them for generated Secrets; from the content and the name. */
+/** Returns ten characters from the content and name of a Secret, as kubectl computes them for generated Secrets. */
 export function secretHash({ metadata, type = '', data, immutable }: Secret): string {
   const content = { data: data ?? null, immutable, kind: 'Secret', name: metadata.name, type };
   const hex = hash('sha256', escapeLikeGo(stableStringify(content)));
   return hex.slice(0, 10).replaceAll(/[013ae]/g, (digit) => ownMember(LETTERS, digit) ?? digit);
 }
 
-/** The text of the fields that the digest annotation lists: comma-separated paths, without list items; blanks are not trimmed. */
+/**
+ * Returns the text of the fields that the digest annotation lists. `paths` are separated by commas and address no list
+ * items. Spaces around a path are not trimmed.
+ */
 export function digestOf(plan: CattlePlan, paths: string): string {
   const root = { ...plan, spec: asWritten(plan.spec ?? {}, 'spec') };
   const texts = paths.split(',').map((path) => {
@@ -52,20 +55,22 @@ export function digestOf(plan: CattlePlan, paths: string): string {
   return texts.join('');
 }
 
-/** Undefined where nothing lies at the path. */
+/** Returns undefined if nothing is at the path. */
 function valueAt(root: unknown, path: readonly string[]): unknown {
   let at = root;
   for (const key of path) at = isRecord(at) ? ownMember(at, key) : undefined;
   return at;
 }
 
-/** The paths of the digest annotation that name no field of the Plan: a change there changes no hash. */
+/**
+ * Returns the paths in the digest annotation that name no field of the Plan. A change of such a path changes no hash.
+ */
 export function unknownDigestPaths(plan: CattlePlan): string[] {
   const paths = plan.metadata.annotations?.[DIGEST_ANNOTATION] ?? '';
   return paths === '' ? [] : paths.split(',').filter((path) => digestOf(plan, path) === '');
 }
 
-/** As Go prints values: `map[a:1 b:[x y]]`. */
+/** Prints a value as Go does, for example `map[a:1 b:[x y]]`. */
 function print(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(print).join(' ')}]`;
   if (value === null) return '<nil>';
@@ -76,7 +81,7 @@ function print(value: unknown): string {
   return `map[${members.map(([key, member]) => `${key}:${print(member)}`).join(' ')}]`;
 }
 
-/** Pointers in Go: their zero values are written too. */
+/** These fields are pointers in Go, which writes their zero values too. */
 const POINTERS = new Set(
   [
     'jobActiveDeadlineSecs timeout gracePeriod deleteLocalData deleteEmptydirData ignoreDaemonSets',
@@ -84,10 +89,10 @@ const POINTERS = new Set(
     'runAsUser runAsGroup runAsNonRoot readOnlyRootFilesystem allowPrivilegeEscalation tolerationSeconds',
   ].flatMap((line) => line.split(' ')),
 );
-/** Maps of free keys and values, which stay as they are. */
+/** These fields are maps whose keys users choose, so their members stay unchanged. */
 const MAPS = new Set(['matchLabels', 'postCompleteLabels']);
 
-/** The value as Go would write it: without zero values, durations in Go's form. */
+/** Returns the value as Go would write it: without zero values, and with durations in Go's form. */
 function asWritten(value: unknown, name: string): unknown {
   if (name === 'postCompleteDelay' && typeof value === 'string') {
     const nanoseconds = parseGoDuration(value);
@@ -117,13 +122,16 @@ function waitingFor(plan: CattlePlan): string {
 }
 
 export interface Latest {
-  /** The recorded values if there are problems. */
+  /** The version. If there are problems, version and hash are the recorded ones. */
   readonly version: string;
   readonly hash: string;
   readonly problems: readonly Reason[];
 }
 
-/** Without access to Secrets, the recorded hash is used. */
+/**
+ * Returns the Secret with the name, or undefined if it does not exist. A caller that cannot read Secrets has no lookup,
+ * and the recorded hash counts.
+ */
 export type SecretLookup = (name: string) => Secret | undefined;
 
 export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefined): Latest {
@@ -154,7 +162,7 @@ export function resolveLatest(plan: CattlePlan, secretOf: SecretLookup | undefin
   return { version, hash, problems: [] };
 }
 
-/** Characters of a selector, which each decision reads for each Node. */
+/** The limit for the characters of a selector, because each turn reads the selector for each Node. */
 const LONGEST_SELECTOR = 2 ** 16;
 
 function lengthFault(selector: unknown): string | undefined {
@@ -166,7 +174,7 @@ function lengthFault(selector: unknown): string | undefined {
 
 const SOME_HASH = '0'.repeat(56);
 
-/** The first problem, in the order of the original. */
+/** Returns the first problem, checked in the order of the original; undefined if there is none. */
 function faultOf(plan: CattlePlan): string | undefined {
   const { metadata, spec } = plan;
   const { drain, window, postCompleteDelay, postCompleteLabels, nodeSelector } = spec ?? {};
@@ -193,7 +201,9 @@ function faultOf(plan: CattlePlan): string | undefined {
   return delay < 0 ? 'spec.postCompleteDelay is negative' : undefined;
 }
 
-/** Who cannot read Secrets believes the leader, for as long as the Plan names some. */
+/**
+ * A command that cannot read Secrets repeats the problem that the leader recorded, as long as the Plan names Secrets.
+ */
 function recordedFault(plan: CattlePlan, secretOf: SecretLookup | undefined): string | undefined {
   const { status, message } = conditionOf(plan, 'Validated') ?? {};
   const isKnown = secretOf === undefined && status === 'False' && hashedSecrets(plan).length > 0;
@@ -211,7 +221,7 @@ function versionOf(plan: CattlePlan): string | undefined {
 
 const NEITHER = 'cannot resolve plan: missing channel and version';
 
-/** `LatestResolved` of a channel is set by the channel controller. */
+/** Returns the conditions for the problems. The channel controller writes `LatestResolved` of a Plan with a channel. */
 export function conditionsOf({ spec }: CattlePlan, problems: readonly Reason[]): ConditionUpdate[] {
   const invalid = problems.find(({ code }) => code === 'InvalidPlan');
   if (invalid)

@@ -1,4 +1,7 @@
-/** Proves what becomes of a held Job and of its node: drain, abort, failure, deletion of the Plan, and a change of the setting. */
+/**
+ * Proves how a held Job and its node end: after a drain, an abort, a failure, the deletion of the Plan, and a change of
+ * the setting.
+ */
 import { expect, test } from 'vitest';
 import {
   buildCattlePlan,
@@ -219,7 +222,7 @@ test('a controller whose Jobs drain replaces a held Job, as the original would',
   expect([nodeActions, sent]).toEqual([[], [{ kind: 'delete', resource: jobs, object: job }]]);
 });
 
-/** What the leader does about what no Plan wants; `plans` exist. */
+/** Returns the node actions of the leader for orphaned work, while only `plans` exist. */
 function leftOver(
   plans: readonly CattlePlan[],
   node: Node,

@@ -1,4 +1,6 @@
-/** Drains from the controller: the Job is held, without the containers that cordon and drain, until its node is empty. */
+/**
+ * Lets the leader drain a node. The Job has no containers that cordon or drain, and is held until its node is empty.
+ */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cordonOwner, type Owner, readOwner } from '../../../drain/cordon-marks.ts';
 import type { RolloutPolicy } from '../../../engine/policy/rollout-policy.ts';
@@ -8,7 +10,7 @@ import { parseGoDuration } from '../../../util/duration.ts';
 import { deadlineOf, type JobSettings } from './config.ts';
 import { CONTROLLER_LABEL, HELD_ANNOTATION, selectorText } from './names.ts';
 
-/** False for what only kubectl can do: then the Job drains. */
+/** False if the drain has an option that only kubectl supports. The Job drains the node then. */
 export function leaderDrains(
   plan: CattlePlan,
   { drainInJob }: Pick<JobSettings, 'drainInJob'>,
@@ -27,12 +29,15 @@ export function cordons({ spec }: CattlePlan): boolean {
   return spec?.cordon === true || spec?.drain !== undefined;
 }
 
-/** True for a Job that waits for the leader's drain, not for one that a person suspended. */
+/** True for a Job that waits for the leader's drain. False for a Job that a person suspended. */
 export function isHeld({ metadata, spec }: Job): boolean {
   return spec?.['suspend'] === true && metadata.annotations?.[HELD_ANNOTATION] !== undefined;
 }
 
-/** As `kubectl drain` with the plan's options; its time ends where that of the original's Job would. */
+/**
+ * Returns the policy with a drain like that of `kubectl drain` with the options of the Plan. The drain ends when the
+ * Job of the original would end.
+ */
 export function withDrainOf(
   plan: CattlePlan,
   policy: RolloutPolicy,
@@ -41,7 +46,7 @@ export function withDrainOf(
   const { drain, jobActiveDeadlineSecs } = plan.spec ?? {};
   if (!leaderDrains(plan, { drainInJob: false }))
     return { ...policy, drain: { ...policy.drain, enabled: false } };
-  // Its nodes wait: a drain without the selector would evict other pods.
+  // The nodes wait until the selector is corrected. A drain without it would evict other pods.
   const isInvalid = selectorFault(drain?.podSelector) !== undefined;
   if (isInvalid && !settings.drainInJob)
     return {
@@ -75,7 +80,10 @@ export function withDrainOf(
   };
 }
 
-/** Plans of k0s have the same kind, and other namespaces other controllers. A Plan does not record when each node began. */
+/**
+ * Returns the owner of a cordon for the Plan. The kind excludes Plans of k0s, and the namespace excludes other
+ * controllers. The attempt is the creation time of the Plan, because a Plan does not record when a node started.
+ */
 export function markOf({ namespace = '', uid = '', creationTimestamp = '' }: ObjectMeta): Owner {
   return { kind: CORDON_KIND, plan: `${namespace}/${uid}`, attempt: creationTimestamp };
 }

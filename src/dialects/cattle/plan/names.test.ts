@@ -1,4 +1,4 @@
-/** Proves which texts of a Plan become labels and selectors, and which are refused first. */
+/** Proves which texts of a Plan become labels and selectors, and which are refused. */
 import { expect, test } from 'vitest';
 import {
   buildCattlePlan,

@@ -1,4 +1,7 @@
-/** Labels, annotations, shortened names and selectors as `upgrade.cattle.io` writes them, since other tools read them. */
+/**
+ * Labels, annotations, shortened names and selectors, exactly as the original writes them, because other tools read
+ * them.
+ */
 import { hash } from 'node:crypto';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { KubeObject, LabelSelector } from '../../../kube/resources.ts';
@@ -14,21 +17,24 @@ export const NODE_LABEL = `${GROUP}/node`;
 export const PLAN_LABEL = `${GROUP}/plan`;
 export const VERSION_LABEL = `${GROUP}/version`;
 export const DIGEST_ANNOTATION = `${GROUP}/digest`;
-/** On Jobs of ours: the leader drains, then it starts them. */
+/** Marks a Job that Refit starts only after the leader has drained the node. */
 export const HELD_ANNOTATION = `refit.${GROUP}/drained-by-leader`;
-/** On Jobs of ours: the machine for which it was made. */
+/** Names the machine that a Job of Refit was made for. */
 export const MACHINE_ANNOTATION = `refit.${GROUP}/machine`;
 export const TTL_ANNOTATION = `${GROUP}/ttl-seconds-after-finished`;
 
-/** The original copies annotations of a Plan to its Jobs, but none with `cattle.io/` in its key. */
+/**
+ * The prefix of the control annotations on a Plan. The original copies annotations of a Plan to its Jobs, except those
+ * with `cattle.io/` in the key.
+ */
 export const CONTROL_PREFIX = `refit.${GROUP}/`;
 
 export const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 
-/** On Jobs and pods: the hash they apply. On nodes: the last hash applied. */
+/** The label with a hash. On Jobs and pods it is the hash that they apply; on nodes it is the last applied hash. */
 export const hashLabelOf = (planName: string): string => `plan.${GROUP}/${planName}`;
 
-/** On nodes: whose cordon it is. The original ignores it. */
+/** The annotation of a node that says whose cordon is on it. The original ignores it. */
 export const cordonMarkOf = (planName: string): string => `cordon.refit.${GROUP}/${planName}`;
 
 /** A node with this value in its hash label is never upgraded by the plan. */
@@ -38,7 +44,7 @@ export function hashOn({ metadata }: KubeObject, plan: CattlePlan): string | und
   return ownMember(metadata.labels, hashLabelOf(plan.metadata.name));
 }
 
-/** The images that install the version of their tag; what others do, only their Plan knows. */
+/** These images install the version of their tag. What other images do depends on the commands in their Plan. */
 const INSTALLERS = /(?:^|\/)(?:k3s|rke2)-upgrade(?:[:@]|$)/;
 
 export function isInstaller(image: string): boolean {
@@ -47,7 +53,7 @@ export function isInstaller(image: string): boolean {
 
 const MAX = 64;
 
-/** True if the plan is for the node, which nobody has left out. */
+/** True if the selector of the Plan matches the node, and the node is not excluded by its hash label. */
 export function selects(plan: CattlePlan, { metadata: { labels = {} } }: KubeObject): boolean {
   return labels[HOSTNAME_LABEL] !== undefined && selectorOf(plan)(labels);
 }
@@ -71,7 +77,10 @@ export function shortenedName(...parts: readonly string[]): string {
     : `${full.slice(0, cut - 1)}-${digest.slice(0, 6)}`;
 }
 
-/** Sorted by key; `further` are more requirements as text. */
+/**
+ * Returns a label selector as text, with its requirements sorted by key. `further` are additional requirements in that
+ * syntax.
+ */
 export function selectorText(
   { matchLabels = {}, matchExpressions = [] }: LabelSelector,
   ...further: string[]
@@ -92,7 +101,7 @@ function keyOf(requirement: string): string {
   return requirement.replace(/^!/, '').split(/[ =]/)[0] ?? '';
 }
 
-/** As kubelets expand variables: `$$` is a `$`, unknown names stay. */
+/** Expands variables as kubelets do: `$$` becomes `$`, and unknown names stay. */
 export function expandedLabels(
   labels: Readonly<Record<string, string>> = {},
   version: string,
@@ -104,7 +113,8 @@ export function expandedLabels(
     '$(LATEST_HASH)': hash,
   };
   const expanded = (text: string): string => {
-    // What follows the last parenthesis has no reference: the search for its end would start again and again.
+    // No reference begins after the last parenthesis. The pattern must not search there, because it would scan to the
+    // end of the text at each `$(`.
     const end = text.lastIndexOf(')') + 1;
     const references = text
       .slice(0, end)

@@ -1,4 +1,6 @@
-/** Says what keeps a plan from starting its Job on a node: another plan at work there, or a Node with the same host name. */
+/**
+ * Finds what prevents a plan from starting its Job on a node: work of another plan, or a Node with the same host name.
+ */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cordonOwner, readOwner } from '../../../drain/cordon-marks.ts';
 import type { World } from '../../../engine/contract/world.ts';
@@ -12,7 +14,10 @@ import { isCordonOf, isHeld } from './leader-drain.ts';
 import * as names from './names.ts';
 import { isOf, isUnfinished, jobsAt } from './plan-jobs.ts';
 
-/** Returns an obstacle if another Node has the same host name label: Jobs are placed by that label, so a Job for one could run on the other. */
+/**
+ * Returns an obstacle if another Node has the same host name label. Jobs are placed by that label, so a Job for one
+ * Node could run on the other.
+ */
 export function twinOf(
   world: World,
   { name, state }: Pick<Target, 'name' | 'state'>,
@@ -30,7 +35,10 @@ const nodesByHost = onceForEach((all: readonly Node[]) =>
   Map.groupBy(all, ({ metadata }) => metadata.labels?.[names.HOSTNAME_LABEL]),
 );
 
-/** Returns who else is at work on the node: another Plan, of any namespace, or a plan of another dialect. Undefined if nobody is. */
+/**
+ * Returns the other plan that works on the node: a Plan of any namespace, or a plan of another dialect. Undefined if
+ * there is none.
+ */
 export function occupantOf(
   world: World,
   target: Target,
@@ -54,7 +62,10 @@ export function occupantOf(
   return isForeign ? `plan ${readOwner(owner)?.plan}, which cordoned it,` : undefined;
 }
 
-/** Kubernetes deletes a Job that names a Plan which is not in its namespace, so nobody else can hold up a node. */
+/**
+ * True if the Job belongs to a Plan of its own namespace. Kubernetes deletes other Jobs, so nobody can block a node
+ * with them.
+ */
 export function isOfSomePlan({ metadata }: Job): boolean {
   return (metadata.ownerReferences ?? []).some(
     ({ kind, apiVersion }) => kind === 'Plan' && apiVersion.startsWith('upgrade.cattle.io/'),

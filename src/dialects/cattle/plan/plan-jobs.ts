@@ -1,4 +1,4 @@
-/** Finds the Jobs of a plan or a node, and says how far each of them is. */
+/** Finds the Jobs of a plan or a node, and tells how far each of them is. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import type { Rollout } from '../../../engine/model/rollout.ts';
@@ -31,7 +31,10 @@ export function latestJobsOn(nodeName: string, plan: CattlePlan, world: World): 
   return jobsOn(nodeName, plan, world).toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)));
 }
 
-/** True if the Job has ended and the node got another one afterwards: going back to its version is a new upgrade. */
+/**
+ * True if the Job has ended and the node got another Job afterwards. A return to the version of the first Job is then a
+ * new upgrade.
+ */
 export function isSuperseded(job: Job, all: readonly Job[]): boolean {
   return (
     isOver(job) && all.some((other) => isUnfinished(other) || createdAt(other) > createdAt(job))
@@ -40,7 +43,7 @@ export function isSuperseded(job: Job, all: readonly Job[]): boolean {
 
 const createdAt = ({ metadata }: Job): string => metadata.creationTimestamp ?? '';
 
-/** Returns the Jobs of the plan for the node that the hash label of the node does not name as finished. */
+/** Returns the Jobs of the plan for the node, except the one that the hash label of the node names as finished. */
 export function openJobs(node: Node, plan: CattlePlan, world: World): readonly Job[] {
   return jobsOn(node.metadata.name, plan, world).filter(
     (job) => names.hashOn(job, plan) !== names.hashOn(node, plan),
@@ -52,7 +55,7 @@ export function jobsAt(world: World, nodeName: string): readonly Job[] {
   return jobsByNode(world).get(nodeName) ?? [];
 }
 
-/** Returns all Jobs by the name of their node. */
+/** Returns all Jobs, grouped by the name of their node. */
 export function jobsByNode(world: World): ReadonlyMap<string | undefined, readonly Job[]> {
   return byNode(world.list(jobs));
 }
@@ -70,12 +73,12 @@ const isNamedFor = onceForEachWith((job: Job, hash) =>
   ),
 );
 
-/** The original creates Jobs paused and then starts them: a paused Job has not started anything. */
+/** True if nothing of the Job has started yet. The original creates its Jobs paused and starts them later. */
 export function isPaused({ spec }: Job): boolean {
   return spec?.['parallelism'] === 0;
 }
 
-/** The nodes of Jobs of this plan, for any hash, that started and have neither failed nor completed. */
+/** Returns the names of the nodes with a Job of this plan, for any hash, that has started and not ended. */
 export function nodesAtWork(plan: CattlePlan, world: World): ReadonlySet<string | undefined> {
   return new Set(
     unfinished(world.list(jobs)).flatMap((job) => (isOf(job, plan) ? nodeOf(job) : [])),
@@ -92,7 +95,7 @@ export const isUnfinished = onceForEach(
 const isOver = (job: Job): boolean =>
   (holds(job, 'Complete') ?? holds(job, 'Failed')) !== undefined;
 
-/** False for the Jobs of a deleted plan of the same name. */
+/** True if the plan owns the Job. False for a Job of a deleted plan with the same name. */
 export function isOf({ metadata }: Job, plan: CattlePlan): boolean {
   if (
     metadata.labels?.[names.PLAN_LABEL] !== plan.metadata.name ||
@@ -102,7 +105,10 @@ export function isOf({ metadata }: Job, plan: CattlePlan): boolean {
   return (metadata.ownerReferences ?? []).some(({ uid }) => uid === plan.metadata.uid);
 }
 
-/** Returns what the cache keeps of a Job: templates are most of its size. A paused Job is written back as a whole, and the stamp of a failed one is compared. */
+/**
+ * Returns what the cache keeps of a Job. It drops the template, which is most of the size. A paused Job stays whole
+ * because Refit writes it back. A failed Job keeps its stamp because Refit compares it.
+ */
 export function trimJob(job: Job): Job {
   if (isPaused(job) || isHeld(job) || holds(job, 'Failed')) return job;
   const { template: _t, selector: _s, ...spec } = job.spec ?? {};

@@ -1,4 +1,7 @@
-/** Proves that the commonest reasons of a pod that does not run are told, and that a pod that just starts says nothing. */
+/**
+ * Proves that the most common reasons of a pod that does not run are reported, and that a pod that is just starting
+ * reports none.
+ */
 import { expect, test } from 'vitest';
 import { buildWorldOf } from '../../../../test/support/builders/worlds-of-kinds.ts';
 import { later, SECOND } from '../../../../test/support/clock/times.ts';
@@ -58,7 +61,7 @@ test('of several pods of a Job the last one counts, and that of another Job says
   const job = { metadata: { name: 'a', uid: 'a' } };
   expect(stallOf(job, world)).toBe('its last pod failed (last)');
   expect(stallOf({ ...job, status: { ready: 1 } }, world)).toBeUndefined();
-  // Another pod runs, which is not watched.
+  // Another pod of the Job runs, and the watch does not show running pods.
   expect(stallOf({ ...job, status: { active: 1 } }, world)).toBeUndefined();
 });
 

@@ -4,13 +4,16 @@ import { type ContainerStatus, type Job, type Pod, pods } from '../../../kube/re
 import { defined } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';
 
-/** A pod that just starts says these. */
+/** Every pod has these reasons for a moment when it starts, so they are no stall. */
 const ROUTINE = new Set(['PodInitializing', 'ContainerCreating']);
 
-/** Milliseconds in which the pods of most Jobs run. */
+/** Most Jobs have a running pod within this many milliseconds. */
 const STARTS_WITHIN_MS = 10_000;
 
-/** True if its pod does not run yet, or failed. By a clock that differs every Job waits long. One that has not started has no pod. */
+/**
+ * True if a pod of the Job failed, or if no pod is ready some time after the start. If the clocks differ, every Job
+ * counts as waiting long. A Job that has not started has no pod, so it does not.
+ */
 export function waitsLong(
   { status: { ready = 0, failed = 0, startTime = '' } = {} }: Job,
   now: number,
@@ -18,12 +21,15 @@ export function waitsLong(
   return failed > 0 || (ready === 0 && Math.abs(now - Date.parse(startTime)) > STARTS_WITHIN_MS);
 }
 
-/** Of its last pod; undefined while that runs, or if pods cannot be read. Pods that run are not watched. */
+/**
+ * Returns why the last pod of a Job does not run; undefined if it runs, or if pods cannot be read. The watch does not
+ * show running pods.
+ */
 export function stallOf(
   { metadata, status: { ready = 0, active = 0 } = {} }: Job,
   world: World,
 ): string | undefined {
-  // Without a ready pod only, so that many nodes at work cost nothing.
+  // The pods are not searched for a Job with a ready pod, so that many nodes in progress cost little.
   if (ready > 0) return undefined;
   const last = lastByOwner(world.list(pods)).get(metadata.uid);
   return last?.status?.phase === 'Failed' && active > 0 ? undefined : last && stallIn(last);
@@ -54,7 +60,7 @@ export function stallIn({ status = {} }: Pod): string | undefined {
   return stalled;
 }
 
-/** What the cache keeps of it. It is never written. */
+/** Returns what the cache keeps of a pod. Refit never writes pods. */
 export function trimPod({ metadata, status = {} }: Pod): Pod {
   const { labels: _l, annotations: _a, managedFields: _m, ...kept } = metadata;
   const {

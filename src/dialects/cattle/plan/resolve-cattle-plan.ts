@@ -1,4 +1,4 @@
-/** Turns a Plan into a rollout: which nodes are selected, done, or hold a slot. */
+/** Resolves a Plan into a rollout: which nodes it selects, which of them are done, and which have a slot. */
 import { hash } from 'node:crypto';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
@@ -90,7 +90,7 @@ function phaseOf(plan: CattlePlan, judgement: Latest, targets: readonly Target[]
   return isComplete && targets.every(({ state }) => state === 'done') ? 'done' : 'running';
 }
 
-/** False for a Job that runs, and that the status does not tell of: another controller made it. */
+/** False if a Job runs on a node that the status does not list. Another controller created that Job. */
 function areRecorded(plan: CattlePlan, targets: readonly Target[]): boolean {
   const applying = new Set(plan.status?.applying);
   return inState({ targets }, 'intended').every((target) => applying.has(hostOf(target)));
@@ -147,7 +147,7 @@ function targetsOf(scene: Scene): readonly Target[] {
   return memory.sameList(targets);
 }
 
-/** Reads the target of a Node; undefined for a Node that the Plan leaves alone. */
+/** Returns a function that computes the target of a Node. The target is undefined if the Plan ignores the Node. */
 function targetReader(scene: Scene, time: string): (node: Node) => Target | undefined {
   const { plan, judgement } = scene;
   const { concurrency = 0 } = plan.spec ?? {};
@@ -168,7 +168,7 @@ function targetReader(scene: Scene, time: string): (node: Node) => Target | unde
 function sinceReader({ plan, world, judgement, failures }: Scene, time: string) {
   const resolvedAt =
     conditionOf(plan, 'LatestResolved')?.lastUpdateTime ?? plan.metadata.creationTimestamp ?? time;
-  // While that is False, when this version began.
+  // The time of `Complete` is when the last version ended. While it is False, it is when this version began.
   const completedAt = conditionOf(plan, 'Complete')?.lastUpdateTime ?? resolvedAt;
   return ({ metadata: { name } }: Node, state: RecordedState): string => {
     if (state === 'pending') return resolvedAt;
@@ -192,21 +192,23 @@ function stateReader(
   return (node) => {
     const { name, labels = {} } = node.metadata;
     if (working.has(name)) return 'intended';
-    // It held a slot for another version, whose Job may have changed it: going back is a new upgrade.
-    // Also for a node that the Plan selects no more: its cordon ends first, and the label says what is not true.
+    // The node had a slot for another version, whose Job may have changed it. So a return to the version of its label
+    // is a new upgrade. This holds also for a node that the Plan no longer selects: its cordon must be removed, and its
+    // label is wrong.
     const isOutdated = latestHash !== hash && applying.has(hostnameOf(node));
     if (hash !== '' && ownMember(labels, label) === hash) return isOutdated ? 'intended' : 'done';
-    // It keeps its place until its failure no longer counts.
+    // A failed node stays failed until its failure no longer counts.
     const failure = failures.nodes.get(name);
     if (failure) return latestHash !== hash || isOver(node, scene) ? 'pending' : failure.state;
-    // Also for an earlier hash.
+    // The recorded hash may be that of an earlier version. A node with its label was done then.
     if (!applying.has(hostnameOf(node)) || ownMember(labels, label) === latestHash)
       return 'pending';
     const own = openJobs(node, plan, world);
     const isBegun = own.length > 0 || isCordonedBy(node, plan, own);
     if (!isBegun && twinOf(world, { name, state: 'pending' })) return 'pending';
     if (isSelected(node)) return 'intended';
-    // One that is left out while its Job works, or whose plan became invalid, ends first: it may be cordoned.
+    // The node was excluded while its Job ran, or the Plan became invalid. Its Job ends first, because it may have
+    // cordoned the node.
     const job = jobFor(world, { id: hash }, name, plan);
     const isAnswered = ownMember(labels, label) !== DISABLED && job !== undefined && !isHeld(job);
     const endedWell = job ? holds(job, 'Complete') : !own.some((each) => holds(each, 'Failed'));
@@ -216,7 +218,7 @@ function stateReader(
   };
 }
 
-/** True if the recorded failure of the node counts no longer. */
+/** True if the recorded failure of the node no longer counts. */
 function isOver(node: Node, { plan, world, now, judgement, attempts, failures }: Scene): boolean {
   const { version, hash } = judgement;
   const job = jobFor(world, { id: hash }, node.metadata.name, plan);

@@ -1,6 +1,7 @@
 /**
- * Finds Plans that bring one Node to different versions: each is carried out, one after the other, and the version that
- * stays is by chance. The original says nothing of that. Plans for different images, or with other commands, upgrade different things.
+ * Finds Plans that upgrade the same Node to different versions. Refit runs both, one after the other, so the final
+ * version is random. The original gives no warning. Plans with different images or commands do not conflict, because
+ * they upgrade different things.
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
@@ -13,7 +14,10 @@ import { isInstaller, selects } from './names.ts';
 
 const REMEDY = 'give both one version, or selectors that share no Node';
 
-/** By the Nodes of the cluster, one sentence for each other Plan. Of two with the same name, the later one counts. */
+/**
+ * Returns one sentence for each other Plan that conflicts on a Node of the cluster. If two Plans have the same name,
+ * the later one counts.
+ */
 export function rivalsInCluster(
   plan: CattlePlan,
   world: World,
@@ -33,7 +37,10 @@ export function rivalsInCluster(
   });
 }
 
-/** By their selectors alone: one Plan selects at least all Nodes of the other, whatever the cluster has. */
+/**
+ * Returns one sentence for each other Plan that conflicts by its selector alone: one of the two selects all Nodes that
+ * the other selects, in any cluster.
+ */
 export function rivalsAmong(plan: CattlePlan, others: readonly CattlePlan[]): string[] {
   const own = plan.spec?.nodeSelector;
   return others
@@ -46,7 +53,7 @@ export function rivalsAmong(plan: CattlePlan, others: readonly CattlePlan[]): st
 }
 
 function sentenceOf(plan: CattlePlan, other: CattlePlan, which: string): string {
-  // Both Plans say the same sentence, so that a list of plans can have it once.
+  // The sentence is the same for both Plans, so that a list of plans shows it once.
   const titles = [titleOf(plan), titleOf(other)].toSorted();
   return `Plans ${titles.join(' and ')} both select ${which}: ${REMEDY}`;
 }
@@ -63,13 +70,13 @@ function isCattlePlan(object: KubeObject): object is CattlePlan {
   return object.apiVersion?.startsWith(`${cattlePlans.group}/`) === true;
 }
 
-/** A file need not say the namespace. */
+/** True if both are the same Plan. A Plan in a file may have no namespace, so a missing one matches any. */
 function isSame({ metadata: one }: CattlePlan, { metadata: other }: CattlePlan): boolean {
   const isSomewhere = one.namespace === undefined || other.namespace === undefined;
   return one.name === other.name && (isSomewhere || one.namespace === other.namespace);
 }
 
-/** True if both upgrade the same thing, and not to the same version. */
+/** True if both Plans upgrade the same thing to different versions. */
 function isRival(plan: CattlePlan, other: CattlePlan): boolean {
   if (isSame(plan, other)) return false;
   const version = versionOf(plan);
@@ -78,14 +85,17 @@ function isRival(plan: CattlePlan, other: CattlePlan): boolean {
   return areKnown && version !== its && isSameWork(plan, other);
 }
 
-/** Undefined of a Plan that cannot start, or not on any node. */
+/** Returns undefined for a Plan that cannot start, or that may start on no node. */
 function versionOf(plan: CattlePlan): string | undefined {
   const { version, problems } = resolveLatest(plan, undefined);
   const isOff = (plan.spec?.concurrency ?? 0) <= 0;
   return problems.length > 0 || isOff || version === '' ? undefined : version;
 }
 
-/** Images that are not made for one product are told apart by what they run. */
+/**
+ * True if both Plans upgrade the same thing. An image that does not belong to one product may run anything, so the
+ * commands are compared too.
+ */
 function isSameWork({ spec }: CattlePlan, { spec: other }: CattlePlan): boolean {
   const image = repositoryOf(spec?.upgrade?.image);
   if (image === '' || image !== repositoryOf(other?.upgrade?.image)) return false;
@@ -97,7 +107,7 @@ function workOf(spec: CattlePlan['spec']): unknown {
   return [command, args];
 }
 
-/** Without the tag, the digest and what a registry adds to short names. */
+/** Returns the image without its tag, its digest, and the parts that a registry adds to short names. */
 function repositoryOf(image = ''): string {
   const [bare = ''] = image.split('@');
   return bare.replace(/:[^/:]*$/, '').replace(/^(?:index\.)?docker\.io\/(?:library\/)?/, '');

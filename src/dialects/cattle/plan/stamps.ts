@@ -1,4 +1,7 @@
-/** What the original's library writes on every object that it applies: with it, the original knows our Jobs and leaves them alone. */
+/**
+ * Writes and reads the annotations that the original's library adds to each object that it applies. With them the
+ * original recognizes Refit's Jobs and does not change them.
+ */
 import { hash } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
@@ -8,18 +11,18 @@ import { isRecord, parseJson, sameJson } from '../../../util/json.ts';
 import { isZero } from './latest.ts';
 
 const PREFIX = 'objectset.rio.cattle.io';
-/** The Job as it was applied, packed. */
+/** The annotation with the applied Job, compressed. */
 export const STAMP_ANNOTATION = `${PREFIX}/applied`;
 const OWNER_KIND = 'upgrade.cattle.io/v1, Kind=Plan';
-/** Bytes that stay of a text. */
+/** The library cuts longer texts to this many bytes. */
 const MOST = 64;
-/** In items of lists the values of these keys stay whole. */
+/** The library does not cut the values of these keys in the items of lists. */
 const WHOLE = new Set(
   'apiVersion containerPort devicePath ip kind mountPath name port topologyKey type'.split(' '),
 );
-/** A fraction of zlib's usual memory, for each of thousands; as small in the end. */
+/** These options use a fraction of zlib's usual memory, which matters for thousands of Jobs. The result is as small. */
 const PACKING = { windowBits: 12, memLevel: 3, chunkSize: 4096 };
-/** Anybody who may write Jobs may write the stamp. */
+/** The limit protects against a huge annotation, because everybody with the right to write Jobs can set it. */
 const MOST_JSON_BYTES = 1 << 20;
 
 export function stamped(job: Job, controller: string, { metadata }: CattlePlan): Job {
@@ -38,7 +41,10 @@ export function stamped(job: Job, controller: string, { metadata }: CattlePlan):
   return annotated(object, { [STAMP_ANNOTATION]: packed.replaceAll('=', '') });
 }
 
-/** True if the Job was made from another pod template than `wanted`. A Job without a stamp counts as made from the same. */
+/**
+ * True if the Job was made from another pod template than `wanted`. False for a Job without a stamp, because its
+ * template is not known.
+ */
 export function isOutdated(job: Job, wanted: Job): boolean {
   const was = templateOf(job);
   const is = templateOf(wanted);
@@ -69,7 +75,7 @@ function cut(value: unknown, isKept = false, isInList = false): unknown {
   return Object.fromEntries(members);
 }
 
-/** Go writes some members that are empty. */
+/** Removes empty members, because Go writes some of them. */
 function withoutZeros(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutZeros);
   if (!isRecord(value)) return value;

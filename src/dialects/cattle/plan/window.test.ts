@@ -1,11 +1,11 @@
-/** Proves when windows are open, as the original reads them, and which ones are invalid. */
+/** Proves when windows are open, as the original reads them, and which windows are invalid. */
 import { describe, expect, test } from 'vitest';
 import { openAt } from '../../../util/maintenance-windows.ts';
 import { windowsOf } from './window.ts';
 
 type Window = Parameters<typeof windowsOf>[0];
 
-/** 2026-11-20 is a Friday. */
+/** The date 2026-11-20 is a Friday. */
 function isOpen(window: Window, at: string): boolean {
   const windows = windowsOf(window);
   if (typeof windows === 'string') throw new Error(windows);
@@ -13,7 +13,7 @@ function isOpen(window: Window, at: string): boolean {
 }
 
 const OFFICE: Window = { days: ['fr'], startTime: '9:00', endTime: '17:00' };
-/** In its morning as in its evening it asks for the day that it is. */
+/** Both in the morning and in the evening the original checks the current day. */
 const NIGHT: Window = { days: ['fri'], startTime: '22:00', endTime: '06:00' };
 const BERLIN: Window = { ...OFFICE, timeZone: 'Europe/Berlin' };
 

@@ -5,20 +5,20 @@ import { ownMember } from '../../../util/own-member.ts';
 
 type Window = NonNullable<NonNullable<CattlePlan['spec']>['window']>;
 
-/** By the first two letters; ISO 8601 numbers. */
+/** The ISO 8601 numbers of the days, by their first two letters. */
 const DAYS: Readonly<Record<string, number>> = { mo: 1, tu: 2, we: 3, th: 4, fr: 5, sa: 6, su: 7 };
 const DAY_MINUTES = 24 * 60;
-/** Milliseconds; longer than any day. */
+/** This length in milliseconds is longer than any day, so that it never closes a window. */
 const LONGEST_MS = 26 * 60 * 60 * 1000;
-/** The window is open until the end of the second of `endTime`. */
+/** One second in minutes. The window stays open until the end of the second of `endTime`. */
 const SECOND = 1 / 60;
 
-/** The windows of a week, or a text that says what is wrong. */
+/** Returns the windows of a week, or a text that says what is wrong. */
 export function windowsOf(window: Window): MaintenanceWindow[] | string {
   const { days = [], startTime = '', endTime = '', timeZone = '' } = window;
   const start = minuteOf(startTime);
   const end = minuteOf(endTime);
-  // The original's container runs in UTC.
+  // The container of the original has no time zone, so its local time is UTC.
   const zone = timeZone === '' || timeZone === 'Local' ? 'UTC' : timeZone;
   const faults = [
     ...(start === undefined
@@ -42,18 +42,22 @@ export function windowsOf(window: Window): MaintenanceWindow[] | string {
     lengthMs: LONGEST_MS,
     timeZone: zone,
   });
-  // Past midnight, the original checks the current day: the morning belongs to the listed day itself, not to the next one.
+  // After midnight the original checks the current day. So the morning belongs to the listed day itself, not to the day
+  // after it.
   if (start > end) return [stretch(0, end + SECOND), stretch(start, DAY_MINUTES)];
   return [stretch(start, end + SECOND)];
 }
 
-/** The ISO 8601 number of a day: Plans name days by words, or by numbers that begin with Sunday as 0. */
+/** Returns the ISO 8601 number of a day. Plans name days by words, or by numbers from 0 for Sunday. */
 function dayOf(day: string): number {
   if (/^\d$/.test(day)) return ((Number(day) + 6) % 7) + 1;
   return ownMember(DAYS, day.slice(0, 2)) ?? 0;
 }
 
-/** Minutes since midnight of `9:30`, `09:30:15`, `21`, `9pm`, `09pm` or `09:30pm`; undefined for forms that the original rejects. */
+/**
+ * Returns the minutes since midnight of `9:30`, `09:30:15`, `21`, `9pm`, `09pm` or `09:30pm`; undefined for forms that
+ * the original rejects.
+ */
 function minuteOf(text: string): number | undefined {
   const [, hour24, minute24 = '0', second = '0'] =
     /^(\d{1,2})(?::(\d\d)(?::(\d\d))?)?$/.exec(text) ?? [];

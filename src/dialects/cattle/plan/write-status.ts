@@ -1,4 +1,4 @@
-/** Writes a rollout into the status of its Plan, with the conditions of the original, which scripts wait for. */
+/** Writes a rollout into the status of its Plan, with the conditions of the original, because scripts wait for them. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { NOTHING_DONE } from '../../../engine/assess/ended.ts';
 import { type Rollout, type Target, targetsIn, withStages } from '../../../engine/model/rollout.ts';
@@ -11,14 +11,17 @@ import { conditionOf, withVerdicts } from './conditions.ts';
 import { conditionsOf, NOT_READY } from './latest.ts';
 import { windowsOf } from './window.ts';
 
-/** Our own conditions; each is removed when it is no longer true. */
+/** The types of Refit's own conditions. Each condition is removed when it is no longer true. */
 export const WAITING_TYPE = 'RefitWaits';
 export const ABORTED_TYPE = 'RefitAborted';
-/** The Plan is complete, as in the original, and did nothing. */
+/** The type of the condition which says that the Plan is complete without any node, as the original reports it. */
 const EMPTY_TYPE = 'RefitNoTargets';
 const OWN_TYPES = new Set([FAILED_TYPE, WAITING_TYPE, ABORTED_TYPE, EMPTY_TYPE]);
 
-/** Which gate may hold nodes back: who drains looks at budgets before, and read-only commands do, too. */
+/**
+ * The reason of WAITING_TYPE if the leader drains. Gates then also check PodDisruptionBudgets, in read-only commands
+ * too.
+ */
 export const GATE_BEFORE_DRAIN = 'GateBeforeDrain';
 
 export function project(
@@ -27,7 +30,7 @@ export function project(
   now: number,
   gate = 'Gate',
 ): CattlePlan {
-  // Failed nodes, too: they keep their slots.
+  // Failed nodes are listed too, because they keep their slots.
   const holders = targetsIn(rollout, 'intended', 'failed').toSorted((a, b) =>
     a.name < b.name ? -1 : 1,
   );
@@ -60,7 +63,7 @@ export function hostOf({ key }: Target): string {
   return key.slice(0, key.indexOf('/'));
 }
 
-/** Reasons that are replaced as soon as they no longer hold. */
+/** A condition with one of these reasons gets another reason as soon as its own is no longer true. */
 const PASSING = new Set([NOT_READY.reason, 'Waiting', 'JobFailed', 'ValidationFailed']);
 
 function completeness(
@@ -75,12 +78,13 @@ function completeness(
   const open = (reason: string, message = '') =>
     ({ type: 'Complete', status: 'False', reason, message }) as const;
   const { status, reason = '', message = '' } = conditionOf(plan, 'Complete') ?? {};
-  // Without the node's name, which the engine adds: the sentence of the original contains it already.
+  // The engine puts the name of the node first. It is removed, because the sentence of the original already contains
+  // it.
   const failed = rollout.reason?.message.replace(/^\S+: (?=Job )/, '') ?? '';
   const failure = rollout.reason?.code === 'Aborted' ? message : failed;
   const [first] = targetsIn(rollout, 'failed');
   if (first) return open('JobFailed', failure === '' ? failureOn(first.name) : failure);
-  // The original's word for a Job that cannot be made.
+  // The original uses this reason for a Job that cannot be created.
   if (targetsIn(rollout, 'unsupported').length > 0) return open('ValidationFailed', failure);
   if (!sameJson(applying, plan.status?.applying ?? [])) return open('SyncJob');
   if (rollout.blocked && !isOpenAt(plan, now))
@@ -94,7 +98,10 @@ function isOpenAt({ spec }: CattlePlan, now: number): boolean {
   return typeof windows === 'string' || openAt({ windows, blackouts: [] }, now).open;
 }
 
-/** Our own, as far as they are true. The one of an abort ends with its annotation: the next record clears it. */
+/**
+ * Returns Refit's own conditions that are true. The condition of an abort is removed by the next record after its
+ * annotation is gone.
+ */
 function ownConditions(rollout: Rollout, plan: CattlePlan, gate: string): ConditionUpdate[] {
   const { phase, reason, blocked } = rollout;
   const failed = targetsIn(rollout, 'failed', 'unsupported');
