@@ -114,7 +114,7 @@ function nodeSharing(config: CattleConfig): NodeSharing<CattlePlan> {
 
 const PLAN_OBJECTS: PlanObjects<CattlePlan> = { controlPrefix: CONTROL_PREFIX, ordersByUid: true };
 
-/** For commands that only read, in all namespaces and without access to Secrets. */
+/** The dialect for read-only commands, which look at all namespaces and cannot read Secrets. */
 export const cattleView: Dialect<CattlePlan> = viewOf({
   name: 'system-upgrade-controller',
   namespace: '',
@@ -146,14 +146,15 @@ function viewOf(config: CattleConfig): Dialect<CattlePlan> {
         policyOf(plan, policy, world ? settingsIn(plan, world) : config.job),
     },
     orphanedWork: { plans: (world, plans) => orphanedPlans(config.namespace, world, plans) },
-    // Held Jobs wait for the leader's drain; the others drain, and the leader only uncordons.
+    // A held Job waits until the leader has drained its node. Other Jobs drain their node, and the leader only
+    // uncordons it.
     drainDelegation: {
       always: true,
       nodeOf: (_stage, { name }, world) => world.get(nodes, name),
       unnamedCordon,
     },
     nodeSharing: { occupantOf, awaits: awaitedBy },
-    // Its Job stands for a node that was deleted.
+    // If the Node was deleted, its Job represents the target.
     objectOf: (_stage, { name }, world) => world.get(nodes, name) ?? jobsAt(world, name)[0],
     // A Plan does not say which nodes are controllers, so API server health is not checked.
     endpoints: () => [],
