@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { UpdateMachineResponse } from '../../src/api/capi/hooks.ts';
 import { clusters, drainRules, machines } from '../../src/api/capi/machine.ts';
-import { HELD_LABEL } from '../../src/dialects/capi/plan/machine-care.ts';
+import { SKIP_LABEL } from '../../src/dialects/capi/plan/machine-care.ts';
 import { apiVersionOf, pods, type Resource } from '../../src/kube/resources.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
 import { sleep, systemClock } from '../../src/util/clock.ts';
@@ -152,6 +152,6 @@ test('pods stay where rules or labels say so, a pause holds the drain, and no Ma
   await vi.waitFor(async () => {
     const { annotations = {}, labels = {} } = (await client.get(machines, machineOf(NODE), IN))
       .metadata;
-    expect([annotations[SKIP], labels[HELD_LABEL]]).toEqual([undefined, undefined]);
+    expect([annotations[SKIP], labels[SKIP_LABEL]]).toEqual([undefined, undefined]);
   }, PATIENCE);
 });

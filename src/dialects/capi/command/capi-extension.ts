@@ -42,20 +42,20 @@ interface ExtensionFlags extends ControllerFlags {
   readonly payloadUrl: string;
   readonly checksumUrl?: string;
   readonly updaterCerts?: string;
-  /** Milliseconds. */
+  /** The milliseconds in which a call is answered. */
   readonly callTimeout: number;
-  /** Milliseconds; no Machine is deleted if not set. */
+  /** The milliseconds after which a stuck Machine is deleted. No Machine is deleted if this is undefined. */
   readonly deleteStuckAfter?: number;
 }
 
 const AGAIN_MS = 5000;
-/** In the cluster that has the Nodes; see deploy/rbac-capi.yaml. */
+/** The Lease is in the cluster that has the Nodes; see deploy/rbac-capi.yaml. */
 const LEASE = { namespace: 'refit-system', name: 'refit-capi-extension' };
 const LEASE_TITLE = `${LEASE.namespace}/${LEASE.name} in the cluster with the Nodes`;
-/** For one API server, while a caller waits. */
+/** The milliseconds for a probe of one API server while a caller waits. */
 const ASK_MS = 1000;
 
-/** Runs until `abort`. Every replica answers hook calls; the leader carries out the upgrades. */
+/** Runs until `abort` fires. Every replica answers hook calls; the leader carries out the upgrades. */
 export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal): Promise<number> {
   if ((flags.clientCa === undefined) !== (flags.insecureNoClientAuth === true))
     throw new RefitError(
@@ -131,7 +131,7 @@ export async function runCapiExtension(flags: ExtensionFlags, abort: AbortSignal
 }
 
 type ProcessOptions = processes.ControllerProcessOptions;
-/** What is the same for every cluster. */
+/** The options that are the same for every workload cluster. */
 type SharedOptions = Omit<ProcessOptions, 'dialects' | 'config' | 'client'> &
   Required<Pick<ProcessOptions, 'policy' | 'lease' | 'metrics'>> &
   Pick<CareParts, 'management' | 'rulesOf'>;
@@ -145,7 +145,10 @@ function oneCluster(
     plans.map((seen) => machineCare({ management, writer, seen, rulesOf }));
   const ask = askerOf(options.config);
   let problem: string | undefined = 'it is being connected';
-  /** If the process ended, the managers of Cluster API would not start either, for any of their clusters. */
+  /**
+   * Retries instead of ending the process. If the process ended, the managers of Cluster API could not start either,
+   * for any of their clusters.
+   */
   const prepared = async (abort: AbortSignal): Promise<processes.ControllerProcess> => {
     for (;;) {
       try {
@@ -155,7 +158,8 @@ function oneCluster(
         );
       } catch (error) {
         const { code, message } = describeProblem(error);
-        // A server that starts refuses everything, and a proxy without one answers with a page.
+        // The error may be temporary: an API server that is starting refuses every request, and a proxy without an API
+        // server answers with an HTML page.
         if (code === 'REFIT_INTERNAL') throw error;
         problem = message;
         options.log.warn(
@@ -187,7 +191,10 @@ function oneCluster(
   };
 }
 
-/** All whose kubeconfig is in a Secret of the management cluster: in a namespace, or in any. */
+/**
+ * Serves every workload cluster whose kubeconfig is in a Secret of the management cluster, in one namespace or in all
+ * of them.
+ */
 function everyCluster(management: KubeClient, where: string | true, options: SharedOptions) {
   const { component: userAgent, log, lease, metrics } = options;
   const namespace = where === true ? undefined : where;
@@ -210,7 +217,7 @@ function everyCluster(management: KubeClient, where: string | true, options: Sha
       using ended = new DisposableStack();
       ended.use(client);
       ended.defer(() => metrics.forgetCluster(name));
-      // In a cluster that Cluster API has just made, nobody else has made it.
+      // The namespace does not exist yet in a cluster that Cluster API has just created.
       await ifAllowed(
         ifNew(client.create(namespaces, { metadata: { name: lease.namespace } }, { abort })),
       );

@@ -1,4 +1,4 @@
-/** Proves how the change between two objects is divided. */
+/** Proves how the difference of two objects is divided into changes. */
 import { expect, test } from 'vitest';
 import type { Json } from '../../../util/json.ts';
 import { type Change, differences } from './can-update.ts';

@@ -1,4 +1,4 @@
-/** Proves that Refit claims a version change and nothing else, with exact patches. */
+/** Proves that Refit claims a change of the version and nothing else, with exact patches. */
 import { describe, expect, test } from 'vitest';
 import { captured } from '../../../../test/support/capi/captured.ts';
 import { buildTriple, type Specs } from '../../../../test/support/capi/triples.ts';

@@ -1,4 +1,7 @@
-/** Answers CanUpdateMachine and CanUpdateMachineSet: returns the change of the version, which Refit can make, as a patch. */
+/**
+ * Answers CanUpdateMachine and CanUpdateMachineSet for Refit itself. The answer is a patch with the change of the
+ * version, the only change that Refit can make.
+ */
 import * as hooks from '../../../api/capi/hooks.ts';
 import { isRecord, type Json, sameJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
@@ -9,7 +12,7 @@ interface Part {
   readonly object: hooks.PatchedObject;
 }
 
-/** What one kind of hook compares. Fields outside of `root` are neither compared nor patched. */
+/** The objects that one kind of hook compares. Fields outside of `root` are neither compared nor patched. */
 export interface Shape {
   readonly parts: readonly Part[];
   readonly root: readonly string[];
@@ -33,7 +36,7 @@ export const SET_SHAPE: Shape = {
   ],
 };
 
-/** Fields of a Machine's spec that callers do not compare either: they are propagated or immutable. */
+/** Callers do not compare these fields of a Machine's spec either, because they are propagated or immutable. */
 const IGNORED = new Set([
   'clusterName',
   'bootstrap',
@@ -54,7 +57,7 @@ export interface Change {
 
 type Value = Json | undefined;
 
-/** `path` starts below the shape's root. */
+/** A change in one of the objects. `path` starts below the root of the shape. */
 export interface PartChange extends Change {
   readonly part: Part;
 }
@@ -71,7 +74,7 @@ export function changesBetween(
   });
 }
 
-/** Such as `machine.spec.version`; the same for Machines and for the templates of MachineSets. */
+/** Returns a name such as `machine.spec.version`. It is the same for Machines and for the templates of MachineSets. */
 export function nameOf({ part, path }: PartChange): string {
   return [part.name, 'spec', ...path].join('.');
 }
@@ -82,7 +85,7 @@ export function compared(
   object: hooks.HookObject | null | undefined,
 ): Value {
   const value = valueAt(object, root);
-  // The caller decodes machines into types: there, empty means absent.
+  // The caller decodes Machines into Go types, for which an empty value is an absent value.
   if (part.name !== 'machine' || !isRecord(value)) return value;
   return Object.fromEntries(
     Object.entries(value).filter(([key, field]) => !IGNORED.has(key) && !isEmpty(field)),
@@ -94,7 +97,10 @@ export function isEmpty(value: Value): boolean {
   return value === undefined || value === null || value === '';
 }
 
-/** The changes from `from` to `to`, sorted by path. An added object is one change per leaf; a removed object is one change. */
+/**
+ * Returns the changes from `from` to `to`, sorted by path. An added object is one change per leaf; a removed object is
+ * one change.
+ */
 export function differences(from: Value, to: Value, path: readonly string[] = []): Change[] {
   const isNewAndEmpty = from === undefined && isRecord(to) && Object.keys(to).length === 0;
   const hasMembers = from === undefined || isRecord(from);
@@ -139,13 +145,13 @@ export function answerCan(kind: string, shape: Shape, { settings, current, desir
   });
 }
 
-/** True for the change that agents can carry out: another version of Kubernetes. */
+/** True for a change of the Kubernetes version, the only change that agents can carry out. */
 function isOurs(change: PartChange): boolean {
   if (nameOf(change) !== 'machine.spec.version') return false;
   return typeof change.to === 'string' && parseVersion(change.to) !== undefined;
 }
 
-/** The object that has the value at the path, and nothing else. */
+/** Returns an object that has only the value at the path. */
 function nested(path: readonly string[], value: unknown): unknown {
   let document = value;
   for (const key of path.toReversed()) document = { [key]: document };
@@ -166,7 +172,7 @@ export function accepted(
   };
 }
 
-/** A setting of Cluster API's reference extension. */
+/** True if the setting of Cluster API's reference extension turns in-place updates off. */
 export function isDisabled(settings: hooks.Settings | null | undefined): boolean {
   return settings?.['disableInPlaceUpdates'] === 'true';
 }

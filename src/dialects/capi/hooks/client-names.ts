@@ -1,14 +1,16 @@
-/** Who of those with a certificate of the managers' CA may call the hooks. */
+/** Checks which of the callers with a certificate of the managers' CA may call the hooks. */
 import type { TLSSocket } from 'node:tls';
 
-/** Why this caller is refused; undefined if it may call. Without names, every certificate of the CA counts. */
+/**
+ * Returns why this caller is refused; undefined if it may call. Without `names`, every certificate of the CA may call.
+ */
 export function callerRefusal(
   socket: TLSSocket,
   names: readonly string[] | undefined,
 ): string | undefined {
   if (names === undefined) return undefined;
   const subject: unknown = socket.getPeerCertificate().subject?.CN;
-  // OpenSSL compares: the text of the names could be made so that it looks like others.
+  // OpenSSL compares the names, because a name in the certificate could contain text that looks like several names.
   const certificate = socket.getPeerX509Certificate();
   const isNamed = names.some(
     (name) =>

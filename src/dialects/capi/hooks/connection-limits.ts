@@ -1,4 +1,4 @@
-/** Keeps callers of the hooks from holding the server: with silent, slow or many connections and requests. */
+/** Limits what callers of the hooks can use of the server: silent, slow or many connections, and many requests. */
 import type { EventEmitter } from 'node:events';
 import type { Http2SecureServer, Http2ServerRequest } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -8,22 +8,25 @@ import type { LogFields, Logger } from '../../../util/log.ts';
 export type Limits = Readonly<typeof DEFAULT_LIMITS>;
 
 export const DEFAULT_LIMITS = {
-  /** Milliseconds for a handshake, for the head of a request, and for its body. */
+  /** The milliseconds for a handshake, for the head of a request, and for its body, each. */
   patienceMs: 10_000,
-  /** Connections whose caller has shown its certificate; beyond it a new one is closed. */
+  /** The limit for connections after the handshake. A new one beyond the limit is closed. */
   connections: 128,
-  /** Connections in their handshake; beyond it the oldest is closed. */
+  /** The limit for connections in their handshake. The oldest one beyond the limit is closed. */
   handshakes: 128,
   requests: 64,
-  /** As in other servers for these hooks. */
+  /** Other servers for these hooks have the same limit. */
   bodyBytes: 20 * 1024 * 1024,
-  /** Of all bodies that are being read or answered. */
+  /** The limit for all bodies together that are being read or answered. */
   bytesInFlight: 128 * 1024 * 1024,
 };
 
 const LOG_EVERY_MS = 1000;
 
-/** Applies the limits to every connection of `server`; returns what closes them all. `refusalOf` says why a caller may not call. */
+/**
+ * Applies the limits to every connection of `server`. `refusalOf` returns why a caller may not call. The returned
+ * function closes all connections.
+ */
 export function limitConnections(
   server: Http2SecureServer,
   limits: Limits,
@@ -32,7 +35,7 @@ export function limitConnections(
 ): () => void {
   const { connections, handshakes, patienceMs } = limits;
   const pending = new Map<string, Socket>();
-  const secured = new Map<string, ReturnType<typeof secure>>();
+  const secured = new Map<string, SecuredConnection>();
   const refused = occasionally((fields) => log.warn('a connection was refused', fields));
   server.on('connection', (socket: Socket) => {
     const key = keyOf(socket);
@@ -69,8 +72,17 @@ export function limitConnections(
   };
 }
 
-/** Closed when no request has begun for the time: also when the head of one never ends. */
-function secure(socket: TLSSocket, patienceMs: number) {
+/** A connection after its handshake. */
+interface SecuredConnection {
+  readonly socket: TLSSocket;
+  /** Ends the timer that would close the connection. */
+  stopWaiting(): void;
+  /** Counts a request until its response is closed. */
+  serve(response: EventEmitter): void;
+}
+
+/** Closes the connection if no request starts within the time, or if the head of a request never ends. */
+function secure(socket: TLSSocket, patienceMs: number): SecuredConnection {
   const wait = (ms: number): NodeJS.Timeout => setTimeout(() => socket.destroy(), ms);
   let timer = wait(patienceMs);
   let open = 0;
@@ -83,7 +95,7 @@ function secure(socket: TLSSocket, patienceMs: number) {
       stopWaiting();
       response.once('close', () => {
         open -= 1;
-        // Managers use a connection again.
+        // The connection stays open for a while, because managers use it for further requests.
         if (open === 0 && !socket.destroyed) timer = wait(patienceMs * 6);
       });
     },
@@ -97,7 +109,7 @@ function keyOf({
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** Calls at most once a second, with how many calls were left out before it. */
+/** Returns a function that calls at most once a second. It adds the number of calls that it skipped before. */
 function occasionally(call: (fields: LogFields) => void): (fields: LogFields) => void {
   let last = Number.NEGATIVE_INFINITY;
   let leftOut = 0;

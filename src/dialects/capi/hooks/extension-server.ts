@@ -1,4 +1,4 @@
-/** The HTTPS server of the hooks: HTTP/2 and HTTP/1.1 on one port, and limited callers. */
+/** The HTTPS server of the hooks. It serves HTTP/2 and HTTP/1.1 on one port and limits its callers. */
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import {
   type CertificateFiles,
@@ -15,12 +15,15 @@ import type { AnswerHook } from './hook-service.ts';
 import { routeOf } from './routes.ts';
 
 export interface ServerOptions {
-  /** `host:port`; port 0 means any free port. */
+  /** The address as `host:port`. Port 0 means any free port. */
   readonly address: string;
   readonly files: CertificateFiles;
-  /** Subjects or DNS names of the certificates that may call; all of the authority if absent. */
+  /**
+   * The subjects or DNS names of the certificates that may call. If undefined, every certificate of the authority may
+   * call.
+   */
   readonly clientNames?: readonly string[] | undefined;
-  /** Milliseconds for one call, unless its caller allows less. */
+  /** The milliseconds for one call. A caller may allow less. */
   readonly callTimeoutMs: number;
   readonly answer: AnswerHook;
   readonly log: Logger;
@@ -28,7 +31,7 @@ export interface ServerOptions {
   readonly limits?: Limits;
 }
 
-/** Resolves once it listens; rejects with REFIT_FILE or REFIT_USAGE. */
+/** Resolves when the server listens. Rejects with REFIT_FILE or REFIT_USAGE. */
 export async function startExtensionServer(options: ServerOptions) {
   const { files, log } = options;
   const mutual =
@@ -54,7 +57,7 @@ export async function startExtensionServer(options: ServerOptions) {
   const following = followCertificate(files, (renewed) => server.setSecureContext(renewed), log);
   return {
     address,
-    /** Aborts running calls: callers retry. */
+    /** Stops the server and aborts running calls, which callers retry. */
     async close(): Promise<void> {
       following[Symbol.dispose]();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -111,13 +114,16 @@ async function serve(
 const TRAVEL_MS = 500;
 const LEAST_MS = 100;
 
-/** Milliseconds in which to answer; `granted` is the value of `?timeout=`, a Go duration. */
+/** Returns the milliseconds in which to answer. `granted` is the value of `?timeout=`, a Go duration. */
 export function answerWithin(granted: string | null, limitMs: number): number {
   const ms = (parseGoDuration(granted ?? '') ?? 0) / 1e6;
   return Math.max(LEAST_MS, (ms > 0 ? Math.min(ms, limitMs) : limitMs) - TRAVEL_MS);
 }
 
-/** Resolves with the HTTP status of a refusal if it is too long, too slow, or too much with the others. */
+/**
+ * Resolves with the body, or with an HTTP status if the body is too large, too slow, or too large together with other
+ * bodies.
+ */
 async function readBody(request: Http2ServerRequest, load: Load, own: Pick<Load, 'bytes'>) {
   const { bodyBytes, bytesInFlight, patienceMs } = load.limits;
   const parts: Buffer[] = [];
@@ -131,7 +137,7 @@ async function readBody(request: Http2ServerRequest, load: Load, own: Pick<Load,
   }, patienceMs);
   try {
     for await (const part of request as AsyncIterable<Buffer>) {
-      // Answered at its end: some callers read no answer before it.
+      // A refused body is read to its end before the answer, because some callers read no answer before that.
       if (refused !== undefined) continue;
       own.bytes += part.length;
       load.bytes += part.length;

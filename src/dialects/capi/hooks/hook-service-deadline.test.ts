@@ -1,4 +1,4 @@
-/** Shows how the time that a caller grants is read, and that an answer always comes before it is over. */
+/** Proves how the timeout of a caller is read, and that there is always an answer within it. */
 import { expect, test } from 'vitest';
 import { FakeClock, settle } from '../../../../test/support/clock/fake-clock.ts';
 import { T0 } from '../../../../test/support/clock/times.ts';

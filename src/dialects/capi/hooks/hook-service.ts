@@ -1,4 +1,4 @@
-/** Answers a call: decodes the body, answers in time, and turns every error into a Failure response. */
+/** Answers one call of a hook. It decodes the body, answers in time, and turns every error into a Failure response. */
 import type { ZodType } from 'zod';
 import type { HookName, HookResponse, UpdateMachineResponse } from '../../../api/capi/hooks.ts';
 import * as hooks from '../../../api/capi/hooks.ts';
@@ -13,12 +13,12 @@ import { discovery } from './routes.ts';
 import { type CanHook, canUpdate } from './updaters/answer-can.ts';
 import { describeIssue } from './updaters/hook-patch.ts';
 import { forgetUnasked } from './updaters/refused-changes.ts';
-import { type StepParts, updateInSteps } from './updaters/update-steps.ts';
+import { type StepTools, updateInSteps } from './updaters/update-steps.ts';
 
 /** Answers one call of `hook` within `withinMs` milliseconds. Never rejects. */
 export type AnswerHook = (hook: HookName, body: string, withinMs: number) => Promise<HookResponse>;
 
-export type ServiceParts = Omit<StepParts, 'abort'>;
+export type ServiceParts = StepTools;
 
 export function hookService(parts: ServiceParts): AnswerHook {
   return async (hook, body, withinMs) => {
@@ -41,7 +41,7 @@ async function answer(
 ): Promise<HookResponse> {
   switch (hook) {
     case 'Discovery':
-      // Cluster API asks every ten minutes, and must get its answer.
+      // This runs in the background, because it must not delay the answer. Cluster API asks every ten minutes.
       forgetUnasked({ ...parts, abort: AbortSignal.timeout(withinMs) }).catch((error: unknown) =>
         parts.log.warn('cannot read or write UpdaterSets', { reason: error }),
       );
@@ -94,10 +94,16 @@ export async function within<T>(
   return await Promise.race([work(time.signal), over.promise]).finally(cancel);
 }
 
-/** Temporary problems, such as an unavailable server, a late credential plugin, or a checksum that is not published yet. */
+/**
+ * These codes stand for temporary problems, such as an unavailable server, a late credential plugin, or a checksum that
+ * is not published yet.
+ */
 const PASSING = /^REFIT_(UNREACHABLE|BAD_ANSWER|KUBECONFIG|TLS|FILE|INTERNAL)$/;
 
-/** A temporary problem is not a Failure: the Machine shows the message, and the caller retries soon. */
+/**
+ * Returns the answer for an error. A temporary problem is not a Failure: the Machine shows the message, and the caller
+ * retries soon.
+ */
 function explained(thrown: unknown): UpdateMachineResponse {
   const { message, code } = describeProblem(thrown);
   return PASSING.test(code) ? underWay(message) : failure(message);

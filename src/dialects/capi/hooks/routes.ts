@@ -1,7 +1,7 @@
 /** The paths of the hooks, and the discovery response. */
 import { HOOK_GROUP, type HookName, type HookResponse } from '../../../api/capi/hooks.ts';
 
-/** With the caller's timeout, which may be 30 seconds at most. */
+/** The hooks with their timeouts in seconds. Cluster API allows 30 seconds at most. */
 export const HANDLERS = [
   { name: 'can-update-machine', hook: 'CanUpdateMachine', timeoutSeconds: 10 },
   { name: 'can-update-machineset', hook: 'CanUpdateMachineSet', timeoutSeconds: 10 },
@@ -15,17 +15,20 @@ const ROUTES = new Map<string, HookName>([
   ),
 ]);
 
-/** An ExtensionConfig may name one, where other extensions share the address. */
+/** An ExtensionConfig may add a path prefix if other extensions share the address. */
 const PREFIX = /^(?:\/[\w-]+)+(?=\/hooks\.)/;
 
-/** The hook, or an HTTP status. Paths are case-sensitive. */
+/** Returns the name of the hook, or the HTTP status of a refusal. Paths are case-sensitive. */
 export function routeOf(method: string | undefined, path: string): HookName | 404 | 405 {
   const hook = ROUTES.get(path.replace(PREFIX, ''));
   if (hook === undefined) return 404;
   return method === 'POST' ? hook : 405;
 }
 
-/** With the failure policy `Ignore`, a lost answer of UpdateMachine would count as done. */
+/**
+ * Returns the discovery response. The failure policy must be `Fail`: with `Ignore`, a lost answer of UpdateMachine
+ * would count as done.
+ */
 export function discovery(): HookResponse & { readonly handlers: readonly object[] } {
   return {
     apiVersion: HOOK_GROUP,

@@ -1,4 +1,4 @@
-/** The dialect of Cluster API: a Node with an update request as a rollout of the engine. */
+/** The dialect of Cluster API. It maps a Node with an update request to a rollout of the engine. */
 import { NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import type { Dialect } from '../../../engine/contract/dialect.ts';
 import type { World } from '../../../engine/contract/world.ts';
@@ -41,7 +41,10 @@ export const capi: Dialect<Node> = {
   signal: annotationSignal({ resourceOf: () => nodes, agent: { cordoning: 'leader' } }),
 };
 
-/** Each Machine is a rollout of its own, so the limit of one controller is applied here. Cluster API limits workers. */
+/**
+ * Returns the controllers in progress as foreign work. Each Machine is a rollout of its own, so the limit of one
+ * controller is applied here. Cluster API limits workers.
+ */
 function controllersAtWork(world: World, rollout: Rollout): ForeignWork[] {
   if (rollout.stages.some(({ role }) => role === 'worker')) return [];
   return world.list(nodes).flatMap((node) => {

@@ -1,4 +1,4 @@
-/** Proves what becomes of a node whose request somebody removes while it is at work. */
+/** Proves how a node is cleaned up after somebody removes its request while it is in progress. */
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { buildMachineUpdate } from '../../../../test/support/builders/machine-updates.ts';
 import { buildWorld } from '../../../../test/support/builders/worlds.ts';
@@ -9,7 +9,7 @@ import { decodeSignal } from '../../../signal/annotations.ts';
 import { orphanedPlans } from './capi-orphaned-work.ts';
 import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 
-/** A node at this status, cordoned for its request, which is then removed. */
+/** Brings a node to this status, cordoned for its request, and then removes the request. */
 async function orphanAt(scene: MachineScene, name: string, status: string): Promise<void> {
   await scene.ask(name);
   await scene.lead(name);

@@ -1,4 +1,4 @@
-/** Finds what an update leaves on a Node when somebody removes its request: a signal, a cordon or a taint. */
+/** Finds what remains of an update on a Node after somebody removes its request: a signal, a cordon or a taint. */
 import { machines } from '../../../api/capi/machine.ts';
 import { cordonOwner, pendingOwner, readOwner } from '../../../drain/cordon-marks.ts';
 import type { OrphanedPlan } from '../../../engine/contract/features.ts';
@@ -16,7 +16,10 @@ import { recordOf, rolloutOf, updateOn } from './rollout.ts';
 export const orphanedPlans = (world: World): readonly OrphanedPlan<Node>[] =>
   orphanedAmong(world.list(nodes));
 
-/** Once for each list of Nodes: all that were updated once are plans, and a change wakes them all. */
+/**
+ * The result is computed once for each list of Nodes. Every Node that was updated once is a plan, and a change causes a
+ * turn for each of them.
+ */
 const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<Node>[] =>
   all.flatMap((node) => {
     const uid = orphanOn(node);
@@ -43,7 +46,10 @@ const orphanedAmong = onceForEach((all: readonly Node[]): readonly OrphanedPlan<
   }),
 );
 
-/** The uid of an earlier request that is gone; undefined if nothing is left of it, or a later one or its signal is at work. */
+/**
+ * Returns the uid of a removed request that left something on the node. Undefined if nothing is left, or if a later
+ * request is in progress.
+ */
 export const orphanOn = onceForEach((node: Node): string | undefined => {
   const update = updateOn(node);
   const record = update && recordOf(node, update);
@@ -61,7 +67,10 @@ export const orphanOn = onceForEach((node: Node): string | undefined => {
   return uid === update?.uid ? undefined : uid;
 });
 
-/** The signal that the node still works on, of whichever request: one that failed at its deadline, or was made again, leaves it. */
+/**
+ * Returns the signal that the node still works on, whichever request sent it. Such a signal may remain after a failure
+ * at the deadline, or after a request was replaced.
+ */
 export function signalAtWorkOn({ metadata: { annotations } }: Node): SignalData | undefined {
   const signal = decodeSignal(annotations);
   const isOurs = decodeAgentPolicy(annotations).cordoning === 'leader';

@@ -1,4 +1,4 @@
-/** What is kept up to date on Nodes and Machines while an update runs, and that nothing of it is left at its end. */
+/** Proves what is kept current on Nodes and Machines during an update, and that nothing of it remains afterwards. */
 import { expect, test, vi } from 'vitest';
 import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';
 import { clusters, machines } from '../../../api/capi/machine.ts';
@@ -7,13 +7,13 @@ import { type Node, nodes } from '../../../kube/resources.ts';
 import type { Informer } from '../../../kube/watch/informer.ts';
 import { silentLogger } from '../../../util/log.ts';
 import { STEPS_ANNOTATION } from '../hooks/updaters/step-record.ts';
-import { HELD_LABEL, machineCare } from './machine-care.ts';
+import { machineCare, SKIP_LABEL } from './machine-care.ts';
 import { UPDATE_ANNOTATION, updateOn, withRequest, withRules } from './rollout.ts';
 
 const SKIP = 'cluster.x-k8s.io/skip-remediation';
 const OURS = { [SKIP]: 'upgrade.refit.dev' };
 
-/** A scene whose update is at its first signal, and the controller beside it. */
+/** Starts an update up to its first signal, and the controller that looks after its Machine. */
 async function sceneOf() {
   const scene = new MachineScene(['w1', 'w2']);
   const seen = scene.api.view(nodes);
@@ -33,7 +33,7 @@ async function sceneOf() {
   const marks = () => {
     const { annotations: { [STEPS_ANNOTATION]: _, ...annotations } = {}, labels = {} } =
       scene.api.read(machines, 'm-w1').metadata;
-    return { annotations, isLabelled: HELD_LABEL in labels };
+    return { annotations, isLabelled: SKIP_LABEL in labels };
   };
   await scene.ask('w1');
   await scene.lead('w1');
@@ -47,11 +47,11 @@ test.each([
   ['Restart', true],
   ['UnCordoning', true],
   ['Completed', true],
-])('a Machine whose node is at %s: remediation is held off: %s', async (status, isHeld) => {
+])('a Machine whose node is at %s: remediation is held off: %s', async (status, isSkipped) => {
   const { scene, look, marks } = await sceneOf();
   scene.report('w1', status);
   expect(await look()).toEqual({ requeueAfterMs: 5_000 });
-  expect(marks()).toMatchObject({ isLabelled: isHeld, ...(isHeld && { annotations: OURS }) });
+  expect(marks()).toMatchObject({ isLabelled: isSkipped, ...(isSkipped && { annotations: OURS }) });
   expect(scene.api.read(machines, 'm-w2').metadata.annotations ?? {}).toEqual({});
 });
 
@@ -90,15 +90,15 @@ test.each<[string, (scene: MachineScene) => Promise<void> | void]>([
   expect(marks()).toEqual({ annotations: {}, isLabelled: false });
 });
 
-test('a hold that comes late, after the end of the update, is found, too', async () => {
+test('marks that are written late, after the end of the update, are removed', async () => {
   const { scene, look, marks } = await sceneOf();
   scene.report('w1', 'Failed');
   await scene.lead('w1');
   expect(await look()).toEqual({ requeueAfterMs: 300_000 });
-  const held = { labels: { [HELD_LABEL]: '' }, annotations: OURS };
+  const late = { labels: { [SKIP_LABEL]: '' }, annotations: OURS };
   scene.api.change(machines, 'm-w1', (machine) => ({
     ...machine,
-    metadata: { ...machine.metadata, ...held },
+    metadata: { ...machine.metadata, ...late },
   }));
   await look();
   expect(marks()).toEqual({ annotations: {}, isLabelled: false });
@@ -140,14 +140,14 @@ test('a Machine of a cluster without a Node here is left as it is', async () => 
   const metadata = {
     name: 'other',
     namespace: 'default',
-    labels: { [HELD_LABEL]: '' },
+    labels: { [SKIP_LABEL]: '' },
     annotations: OURS,
   };
   scene.api.put(machines, { metadata, spec: { clusterName: 'elsewhere' } });
   await look();
   expect(scene.api.read(machines, 'other').metadata.annotations).toEqual(OURS);
   const asked = updateOn(scene.node('w1'));
-  // A kubelet can write what its Node asks for.
+  // A kubelet can write the request on its own Node.
   if (asked)
     scene.api.change(nodes, 'w1', (node) =>
       withRequest(node, { ...asked, machine: 'default/other' }),

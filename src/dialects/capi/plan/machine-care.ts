@@ -1,4 +1,7 @@
-/** While updates run, keeps their rules as Cluster API's objects have them, and MachineHealthChecks away from their Machines. */
+/**
+ * Looks after Machines while they are updated. It keeps the rules of their update current, and stops
+ * MachineHealthChecks from replacing them.
+ */
 import { type Machine, machines, NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
 import { isFinal } from '../../../engine/model/rollout.ts';
 import type { KubeClient } from '../../../kube/client.ts';
@@ -17,23 +20,29 @@ import { ownMember } from '../../../util/own-member.ts';
 import { type MachineUpdate, recordOf, updateOn, withRequest } from './rollout.ts';
 import { disagreementOf, type UpdateParts } from './update-machine.ts';
 
-/** `management`: of the cluster with the Machines. `writer`: of that with the Nodes. */
+/** `management` is for the cluster with the Machines, `writer` for the cluster with the Nodes. */
 export interface CareParts extends Pick<UpdateParts, 'management' | 'rulesOf'> {
   readonly writer: KubeClient;
   readonly seen: Pick<Informer<Node>, 'get' | 'list'>;
 }
 
-/** MachineHealthChecks leave out a Machine with it, whatever its value. Another value than ours is a person's, and stays. */
+/**
+ * MachineHealthChecks skip a Machine with this annotation, whatever its value. A value other than ours belongs to a
+ * person, and stays.
+ */
 const SKIP = { annotation: 'cluster.x-k8s.io/skip-remediation', ours: 'upgrade.refit.dev' };
-/** Beside it, since only labels can be selected by. */
-export const HELD_LABEL = 'upgrade.refit.dev/skips-remediation';
+/** The label is set together with the annotation, because the API server can select only by labels. */
+export const SKIP_LABEL = 'upgrade.refit.dev/skips-remediation';
 
-/** No watch shows Machines: these are about as many requests as Cluster API makes itself. */
+/**
+ * The milliseconds between two reads of the Machines, because Refit does not watch them. Cluster API itself sends about
+ * as many requests.
+ */
 const LOOK_MS = 5_000;
 
 export function machineCare(parts: CareParts & { readonly seen: Informer<Node> }): Controller {
   const { management, seen } = parts;
-  // Also what comes, as at the start of a term: an earlier leader may have left something.
+  // New Nodes count too, as at the start of a term, because an earlier leader may have left something.
   const isConcerned = (node: Node, before?: Node): boolean =>
     !before || [node, before].some((each) => activeUpdate(each) !== undefined);
   return {
@@ -41,19 +50,19 @@ export function machineCare(parts: CareParts & { readonly seen: Informer<Node> }
     sources: [fromMapping(seen, () => ['all'], isConcerned)],
     reconcile: async (_all, context) => {
       const asked = seen.list().flatMap((node) => activeUpdate(node)?.machine ?? []);
-      const held = await management.listAll(machines, {
-        labelSelector: HELD_LABEL,
+      const labelled = await management.listAll(machines, {
+        labelSelector: SKIP_LABEL,
         abort: context.abort,
       });
-      const left = held.items.map(keyOf);
+      const left = labelled.items.map(keyOf);
       const all = [...new Set([...asked, ...left])].map(
         async (key) => await care(parts, key, context),
       );
       const failed = (await Promise.allSettled(all)).filter((each) => each.status === 'rejected');
-      // The others do not wait until one comes right.
+      // A failure of one Machine does not delay the others.
       for (const { reason } of failed)
         context.log.warn('cannot look after a Machine; trying again', { reason });
-      // A late write of an earlier leader may leave a hold.
+      // A late write of an earlier leader may set the label again, so the Machines are read again from time to time.
       return { requeueAfterMs: asked.length + failed.length > 0 ? LOOK_MS : 60 * LOOK_MS };
     },
     concurrency: 1,
@@ -67,7 +76,10 @@ function activeUpdate(node: Node): MachineUpdate | undefined {
   return record && isFinal(record) ? undefined : update;
 }
 
-/** Others are in the same place, and the Node of one may be gone. */
+/**
+ * True if the Machine belongs to this workload cluster. The namespace may have Machines of other clusters. The Node of
+ * a Machine may be gone, so any Node of the cluster counts.
+ */
 function isOfCluster({ list }: CareParts['seen'], { metadata, spec }: Machine): boolean {
   const { cluster, namespace } = NODE_ANNOTATIONS;
   const isThere = ({ metadata: { annotations: at = {} } }: Node): boolean =>
@@ -94,10 +106,14 @@ async function care(
     const asked = withRequest(node, { ...update, rules });
     if (!sameJson(update.rules, rules)) await ifUnchanged(writer.replace(nodes, asked, { abort }));
   }
-  if (machine) await holdOff(management, machine, isIts === true && isTouched(node, update), abort);
+  if (machine)
+    await markSkipped(management, machine, isIts === true && isTouched(node, update), abort);
 }
 
-/** From the end of the drain to the recorded end: before, a node that breaks is none of our doing. */
+/**
+ * The statuses from the end of the drain until the end is recorded. A node that breaks before that was not broken by
+ * the update.
+ */
 const TOUCHED = ['ApplyingUpdate', 'Restart', 'RollingBack', 'UnCordoning', 'Completed'];
 
 function isTouched(node: Node, update: MachineUpdate): boolean {
@@ -107,19 +123,22 @@ function isTouched(node: Node, update: MachineUpdate): boolean {
   return isOurs && TOUCHED.includes(decodeSignal(annotations)?.status?.status ?? '');
 }
 
-async function holdOff(
+/** Sets or removes the marks that make MachineHealthChecks skip the Machine. Writes only if something changes. */
+async function markSkipped(
   management: KubeClient,
   { metadata }: Machine,
-  isHeld: boolean,
+  shouldSkip: boolean,
   abort: AbortSignal,
 ) {
   const { name, namespace, resourceVersion, annotations: before, labels = {} } = metadata;
   const found = ownMember(before, SKIP.annotation);
-  if (isHeld ? found !== undefined : found !== SKIP.ours && labels[HELD_LABEL] === undefined)
-    return;
-  const [value, label] = isHeld ? [SKIP.ours, ''] : [null, null];
-  const annotations = isHeld || found === SKIP.ours ? { [SKIP.annotation]: value } : {};
-  const patch = { metadata: { resourceVersion, annotations, labels: { [HELD_LABEL]: label } } };
-  // A conflict is an error, and tried again.
+  const isOurs = found === SKIP.ours;
+  const isMarked = isOurs || labels[SKIP_LABEL] !== undefined;
+  if (shouldSkip ? found !== undefined : !isMarked) return;
+  const value = shouldSkip ? SKIP.ours : null;
+  const annotations = shouldSkip || isOurs ? { [SKIP.annotation]: value } : {};
+  const marks = { annotations, labels: { [SKIP_LABEL]: shouldSkip ? '' : null } };
+  const patch = { metadata: { resourceVersion, ...marks } };
+  // A conflict is an error, and is retried.
   await ifFound(management.patch(machines, name, patch, { type: 'merge', namespace, abort }));
 }

@@ -1,4 +1,4 @@
-/** Shows what is told of an update on the Machine, once and not at each call. */
+/** Proves which Events an update writes to its Machine, and that repeated calls write none. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
 import { HOOK_GROUP, type UpdateMachineResponse } from '../../../api/capi/hooks.ts';

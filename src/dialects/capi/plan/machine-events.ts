@@ -1,4 +1,4 @@
-/** Tells in Events on a Machine, or on the MachineDeployment of a MachineSet, what becomes of its update. */
+/** Writes Events about the progress of an update to a Machine, or to the MachineDeployment of a MachineSet. */
 import { createHash } from 'node:crypto';
 import type {
   HookObject,
@@ -18,7 +18,10 @@ export type TellMachine = (asked: HookObject, note: EventNote) => Promise<void>;
 const MOST = 10_000;
 const READ_MS = 5_000;
 
-/** Cluster API asks again and again: only what differs from the last note of an object is told. */
+/**
+ * Returns a function that writes an Event only if it differs from the last one of the object, because Cluster API
+ * repeats its calls.
+ */
 export function machineEvents(
   management: KubeClient,
   events: Pick<EventRecorder, 'record'>,
@@ -36,12 +39,12 @@ export function machineEvents(
     if (told.size >= MOST) told.clear();
     told.set(key, words);
     try {
-      // The caller sends no uid, and may name an object that is not there.
+      // The caller sends no uid, and may name an object that does not exist.
       const object = await management.get(resource, name, {
         namespace,
         abort: AbortSignal.timeout(READ_MS),
       });
-      // The same of each replica.
+      // All replicas compute the same digest, so the Event is written once.
       const once = createHash('sha256')
         .update(`${object.metadata.uid} ${words}`)
         .digest('hex')

@@ -1,4 +1,4 @@
-/** Which MachineDrainRules count for the drain of a Machine, and what becomes of which pod then. */
+/** Proves which MachineDrainRules count for the drain of a Machine, and how they treat each pod. */
 import { expect, test, vi } from 'vitest';
 import { MemoryApi } from '../../../../test/support/builders/memory-api.ts';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
@@ -36,7 +36,7 @@ const UPDATE: MachineUpdate = {
 function apiWith(...specs: DrainRule['spec'][]): MemoryApi {
   const api = new MemoryApi();
   api.put(clusters, { metadata: { name: 'prod', ...IN, labels: { region: 'eu' } } });
-  // In no order of their names.
+  // The rules are created in reverse order, so that they are not sorted by name.
   for (const [index, spec] of [...specs.entries()].toReversed())
     api.put(drainRules, { metadata: { name: `rule-${index}`, ...IN }, spec });
   return api;
@@ -48,7 +48,7 @@ async function rulesWith(...specs: DrainRule['spec'][]) {
 
 const WEB = { matchLabels: { app: 'web' } };
 
-/** Of a pod `app: web` with these labels besides. */
+/** Returns the verdict for a pod with the label `app: web` and these further labels. */
 function verdictOf(rules: MachineUpdate['rules'], labels: Record<string, string> = {}): PodVerdict {
   const { options } = withRules(
     withRequest(buildNode('w1'), { ...UPDATE, ...(rules && { rules }) }),

@@ -1,4 +1,4 @@
-/** What Cluster API's objects say of an update: who paused it, and which pods its drain evicts when. */
+/** Reads from Cluster API's objects the rules of an update: who paused it, and how its drain treats each pod. */
 import { clusters, type DrainRule, drainRules, type Machine } from '../../../api/capi/machine.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { matchesLabels } from '../../../kube/selectors.ts';
@@ -14,15 +14,21 @@ export type RulesOf = (
   abort: AbortSignal,
 ) => Promise<NonNullable<MachineUpdate['rules']>>;
 
-/** A Node with more annotations than it can hold would hear of no pause either. */
+/**
+ * The limit for the text of the rules. A Node whose annotations are too large could not be written, not even with a
+ * pause.
+ */
 const MOST_CHARACTERS = 64 * 1024;
 
 const unlessUntold = unlessError((error) => isForbidden(error) || isNotFound(error));
 
-/** What the API server does not show counts as not there, which is said once. Rejects if it does not answer. */
+/**
+ * Returns a reader of the rules. Objects that it may not read, or that do not exist, do not count; it logs that once.
+ * The reader rejects if the API server does not answer.
+ */
 export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>): RulesOf {
   let isSaid = false;
-  /** Once for all Machines of one reconcile. */
+  /** The rules are listed once for all Machines of one reconcile. */
   const listed = onceForEach(
     (_run: AbortSignal) => new Map<string, Promise<{ items: DrainRule[] } | undefined>>(),
   );
@@ -41,7 +47,7 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
     isSaid ||= !(cluster && found);
     const itself = `Machine ${namespace}/${name}`;
     const own = 'cluster.x-k8s.io/paused' in annotations && itself;
-    // Cluster API drains its node then, and deletes it.
+    // Cluster API drains the node of a deleted Machine itself, and then deletes it.
     const gone = metadata.deletionTimestamp !== undefined && `${itself}, which is being deleted,`;
     const paused = gone || (cluster?.spec?.paused ? `Cluster ${namespace}/${clusterName}` : own);
     const isMeant = ({ spec: { machines: selectors = [{}] } }: DrainRule): boolean =>
@@ -50,7 +56,7 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
           matchesLabels(selector, labels) &&
           matchesLabels(clusterSelector, cluster?.metadata.labels),
       );
-    // Cluster API takes the first by name that selects a pod.
+    // Cluster API uses the first rule, by name, that selects a pod.
     const rules = (found?.items ?? []).toSorted((a, b) =>
       a.metadata.name < b.metadata.name ? -1 : 1,
     );
@@ -68,5 +74,5 @@ export function machineRules(management: KubeClient, log: Pick<Logger, 'info'>):
   };
 }
 
-/** What a later Cluster API may add waits, too. */
+/** Any other behavior, such as one of a later Cluster API, means that the drain waits for the pod. */
 const ACTIONS: Readonly<Record<string, 'evict' | 'leave'>> = { Drain: 'evict', Skip: 'leave' };

@@ -1,4 +1,4 @@
-/** Proves which procedure a Machine gets, and that its signal reaches only an agent for that. */
+/** Proves which procedure a Machine gets, and that its signal reaches only an agent that supports it. */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../../test/support/builders/nodes.ts';
 import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';

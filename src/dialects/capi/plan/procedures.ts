@@ -1,15 +1,16 @@
-/** Decides which procedure updates a Machine, and compares it with what the agent on its node is for. */
+/** Decides which procedure updates a Machine, and whether the agent on its node supports that procedure. */
 import type { Machine } from '../../../api/capi/machine.ts';
 import { kubeletVersionOf, type Node } from '../../../kube/resources.ts';
 import { type Procedure, procedureOf } from '../../../signal/agent-presence.ts';
 import { withPlusSign } from '../../../util/version.ts';
 
-/** Only kubeadm writes it. Its later versions may leave it out, so its absence shows nothing. */
+/** Only kubeadm writes this annotation. Later versions may not write it, so its absence proves nothing. */
 const KUBEADM_ANNOTATION = 'kubeadm.alpha.kubernetes.io/cri-socket';
 
 /**
- * The kind of its bootstrap config says what a Machine is; one without a config is judged by its Node. The version text of k0s names
- * it, with any provider. Undefined for providers that Refit does not know, such as those of RKE2, k3s, Talos and MicroK8s.
+ * Returns the procedure for a Machine. The kind of its bootstrap config decides; without a config, the Node does. A
+ * version of k0s contains the name k0s, with any provider. Undefined for providers that Refit does not support, such as
+ * those of RKE2, k3s, Talos and MicroK8s.
  */
 export function procedureFor(
   { metadata, spec }: Machine,
@@ -32,7 +33,7 @@ function procedureShownBy(node: Node): Procedure | undefined {
   return procedureOf(node) ?? (isJoinedByKubeadm ? 'kubeadm' : undefined);
 }
 
-/** Why Refit cannot update the Machine to the version; undefined if it can, and where the node has no agent. */
+/** Returns why Refit cannot update the Machine to the version; undefined if it can, or if the node has no agent. */
 export function refusalByProcedure(
   machine: Machine,
   version: string,

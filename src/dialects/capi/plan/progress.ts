@@ -1,4 +1,7 @@
-/** Describes the progress of an update: repeats the leader's decision on fresh objects, since any replica may be asked. */
+/**
+ * Describes the progress of an update. It repeats the leader's assessment on fresh objects, because any replica may be
+ * asked.
+ */
 import type { Machine } from '../../../api/capi/machine.ts';
 import { drainPreviewer } from '../../../drain/drain-preview.ts';
 import { assess } from '../../../engine/assess/assess.ts';
@@ -20,10 +23,10 @@ import { capi } from './capi-dialect.ts';
 
 export interface NodeCluster {
   readonly workload: KubeClient;
-  /** As last seen by the watch of this process; undefined where it has not begun, too. */
+  /** Returns the Node as the watch of this process last saw it; undefined also before the watch has started. */
   readonly seenNode: (name: string) => Node | undefined;
   readonly policyFor: (node: Node) => RolloutPolicy;
-  /** Why nothing goes on there; undefined while somebody leads. */
+  /** Returns why no leader works on this cluster; undefined while there is one. */
   readonly whyIdle: () => string | undefined;
   readonly askApiServers: (
     endpoints: readonly Endpoint[],
@@ -31,7 +34,10 @@ export interface NodeCluster {
   ) => Promise<readonly EndpointHealth[]>;
 }
 
-/** Of a Machine in the API, not of one in a call. Throws REFIT_UNREACHABLE for a cluster that cannot be asked now. */
+/**
+ * Returns the cluster of a Machine. The Machine must come from the API, not from a call. Throws REFIT_UNREACHABLE if
+ * the cluster cannot be asked now.
+ */
 export type ClusterOf = (machine: Machine) => NodeCluster;
 
 export interface ProgressParts extends NodeCluster {
@@ -39,10 +45,22 @@ export interface ProgressParts extends NodeCluster {
   readonly clock: Clock;
 }
 
-export type Progress = Awaited<ReturnType<typeof progressOf>>;
+/** The progress of an update, as any replica can compute it. */
+export interface Progress {
+  readonly isOver: boolean;
+  readonly failed: boolean;
+  /** The reason of the end, or else the event that the update waits for. */
+  readonly message: string;
+  /** True while a person, a clock, a budget or another node must end a wait first. */
+  readonly waitsForOthers: boolean;
+  /** False while the request can still be withdrawn. */
+  readonly isBegun: boolean;
+  /** The milliseconds since the last change was recorded. */
+  readonly ageMs: number;
+}
 
-/** Uses no state of this process: any replica may be asked, not only the leader. */
-export async function progressOf(parts: ProgressParts, node: Node) {
+/** Computes the progress without state of this process, so any replica can answer. */
+export async function progressOf(parts: ProgressParts, node: Node): Promise<Progress> {
   const found = parts.policyFor(node);
   // Only the leader may end a drain at its deadline.
   const policy: RolloutPolicy = { ...found, drain: { ...found.drain, onDeadline: 'wait' } };
@@ -58,23 +76,21 @@ export async function progressOf(parts: ProgressParts, node: Node) {
     isOver: isFinal(rollout),
     failed: rollout.phase !== 'done',
     message: rollout.reason?.message ?? message,
-    /** True while a person, a clock, a budget or another node must end a wait first. */
-    isHeld: idle !== undefined || wait?.reason.code === 'DrainBlocked' || (!isSent && isGate(wait)),
-    /** False while the request can still be withdrawn. */
+    waitsForOthers:
+      idle !== undefined || wait?.reason.code === 'DrainBlocked' || (!isSent && isGate(wait)),
     isBegun: isSent || rollout.stages[0]?.targets[0]?.state !== 'pending',
-    /** Milliseconds since its last change was recorded. */
     ageMs: parts.clock.now() - Date.parse(rollout.stages[0]?.targets[0]?.since ?? ''),
   };
 }
 
-/** API servers count as ready, since only the leader probes them. */
+/** Takes a snapshot in which all API servers are ready, because only the leader probes them. */
 async function look(
   { workload, clock, abort }: ProgressParts,
   node: Node,
   policy: RolloutPolicy,
 ): Promise<Snapshot> {
   const { name } = node.metadata;
-  // Other Nodes count for few gates.
+  // Few gates depend on other Nodes, so they are listed only for those.
   const isAlone = policy.maxUnavailable === undefined && !isController(node);
   const all = isAlone ? [node] : (await listNodes(workload, { abort })).items;
   const world = worldOf(node, all);
@@ -97,7 +113,7 @@ async function look(
   });
 }
 
-/** A world with nothing but Nodes, `all` of those that count. */
+/** Returns a world that contains only Nodes. `all` are the Nodes that gates depend on. */
 function worldOf(node: Node, all: readonly Node[]): World {
   const { resourceVersion } = node.metadata;
   const view = { get: () => node, list: () => all, resourceVersion: () => resourceVersion };
@@ -106,7 +122,7 @@ function worldOf(node: Node, all: readonly Node[]): World {
 
 const isGate = (wait?: Wait): boolean => wait !== undefined && wait.gate !== 'intended';
 
-/** If no other gate waits, the API servers may be the reason: only the leader probes them all the time. */
+/** Returns the current wait. If no other gate waits, the API servers may be the reason, so they are probed now. */
 async function waitOf(parts: ProgressParts, snapshot: Snapshot, policy: RolloutPolicy) {
   const { workload, askApiServers, clock, abort } = parts;
   const waitIn = (seen: Snapshot): Wait | undefined =>

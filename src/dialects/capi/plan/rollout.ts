@@ -1,4 +1,4 @@
-/** Turns a Node with an update request into a rollout of one target, and writes the record back. */
+/** Turns a Node with an update request into a rollout of one target, and writes the record back to the Node. */
 import { z } from 'zod';
 import { machines } from '../../../api/capi/machine.ts';
 import { labelSelectorSchema } from '../../../api/cattle/workload.ts';
@@ -23,7 +23,7 @@ import { rfc3339 } from '../../../util/clock.ts';
 import { parseJson } from '../../../util/json.ts';
 import { onceForEach } from '../../../util/memo.ts';
 
-/** The request: makes the Node a plan. Remove it to allow the same update again. */
+/** The annotation with the request, which makes the Node a plan. Remove it to allow the same update again. */
 export const UPDATE_ANNOTATION = 'upgrade.refit.dev/machine-update';
 export const RECORD_ANNOTATION = 'upgrade.refit.dev/machine-update-record';
 
@@ -39,21 +39,24 @@ const podRuleSchema = z.object({
 });
 
 const updateSchema = z.object({
-  /** Unique for each request, so that records and signals of earlier requests do not count. */
+  /** The uid is unique for each request, so that records and signals of earlier requests do not count. */
   uid: z.string().min(1),
-  /** `<namespace>/<name>`. */
+  /** The key of the Machine, `<namespace>/<name>`. */
   machine: z.string().min(1),
-  /** As the Machine has it in `spec.version`. */
+  /** The version in `spec.version` of the Machine. */
   version: z.string().min(1),
   role: z.enum(['controller', 'worker']),
   requested: z.iso.datetime(),
-  /** `<os>-<architecture>` of the payload. */
+  /** The platform of the payload, `<os>-<architecture>`. */
   platform: z.string().min(1),
   url: z.string().min(1),
   sha256: z.string().exactOptional(),
-  /** Of a kubeadm node; absent: k0s. */
+  /** The procedure for a node of kubeadm. It is absent for k0s. */
   procedure: z.literal('kubeadmupdate').exactOptional(),
-  /** As Cluster API's objects have them: which one is paused, and how long a drain may take; 0: as the policy says. */
+  /**
+   * The rules from Cluster API's objects: which object pauses the update, and how long a drain may take. A time of 0
+   * means that the policy decides.
+   */
   rules: z
     .object({
       paused: z.string().exactOptional(),
@@ -96,7 +99,7 @@ export function withRequest<T extends KubeObject>(node: T, update: MachineUpdate
   return annotated(node, { [UPDATE_ANNOTATION]: JSON.stringify(update) });
 }
 
-/** Agents may already download for it. */
+/** Returns the node without its request and record, and without the requests to download for it. */
 export function withoutUpdate<T extends KubeObject>(node: T): T {
   return withoutAnnotations(
     node,
@@ -107,7 +110,7 @@ export function withoutUpdate<T extends KubeObject>(node: T): T {
   );
 }
 
-/** By a label of the pod, in usual spellings: Cluster API ignores case, and a hyphen. */
+/** These labels of a pod set its rule. Cluster API ignores case and hyphens, so each usual spelling is listed. */
 const LABEL_RULES = [
   labelled('leave', ['skip', 'Skip', 'SKIP']),
   labelled('wait', [
@@ -124,7 +127,9 @@ function labelled(action: PodRule['action'], values: string[]): PodRule {
   return { pods: [{ selector: { matchExpressions } }], action, turn: 0 };
 }
 
-/** If an UpgradePolicy covers the Node, that says how long a drain may take. */
+/**
+ * Applies the rules of the request to the policy. If an UpgradePolicy covers the Node, its limit for a drain counts.
+ */
 export function withRules(node: Node, policy: RolloutPolicy): RolloutPolicy {
   const { paused, drainSeconds = 0, podRules = [] } = updateOn(node)?.rules ?? {};
   const drain = {
@@ -176,7 +181,7 @@ export function project({ phase, blocked, reason, stages }: Rollout, node: Node)
   return annotated(node, { [RECORD_ANNOTATION]: JSON.stringify(record) });
 }
 
-/** Each Machine is one rollout: Cluster API decides how many run at once. */
+/** Returns the only stage. Each Machine is a rollout of its own, and Cluster API decides how many run at once. */
 function stageOf(
   update: MachineUpdate,
   name: string,

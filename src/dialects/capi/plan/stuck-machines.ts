@@ -1,4 +1,7 @@
-/** Deletes the Machine of an update that failed at its deadline, where asked for, so that its MachineSet replaces it. */
+/**
+ * Deletes the Machine of an update that failed at its deadline, if a flag allows it, so that its MachineSet replaces
+ * it.
+ */
 import { type Machine, machines } from '../../../api/capi/machine.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { kubeletVersionOf, type Node } from '../../../kube/resources.ts';
@@ -15,10 +18,13 @@ import { ownMember } from '../../../util/own-member.ts';
 import { mayBePartOf } from '../../../versions/release-parts.ts';
 import { recordOf, UPDATE_ANNOTATION, updateOn } from './rollout.ts';
 
-/** What became of the Machine, to be added to the message; empty if nothing. */
+/** Resolves with a text about the Machine that is added to the message. The text is empty if Refit did nothing. */
 export type ReplaceStuck = (machine: Machine, node: Node, abort: AbortSignal) => Promise<string>;
 
-/** Only time counts in which this process saw the same on the Node. Without `silentMs` no Machine is deleted. */
+/**
+ * Deletes a Machine after this process has seen no change on its Node for `silentMs`. If that is undefined, no Machine
+ * is deleted.
+ */
 export function stuckMachines(
   management: KubeClient,
   silentMs: number | undefined,
@@ -46,7 +52,7 @@ export function stuckMachines(
   };
 }
 
-/** True if its update failed at the deadline, and neither its agent nor its kubelet has said since that it is over. */
+/** True if the update failed at the deadline, and neither the agent nor the kubelet has reported its end since. */
 function isSilent(node: Node): boolean {
   const update = updateOn(node);
   const reason = update && recordOf(node, update)?.reason;
@@ -54,7 +60,8 @@ function isSilent(node: Node): boolean {
   if (mayBePartOf(kubeletVersionOf(node) ?? '', update.version)) return false;
   const { annotations } = node.metadata;
   const signal = decodeSignal(annotations);
-  // The leader itself ends the signal of a node that has not begun, with the reason that it records.
+  // If the node has not started, the leader itself ends the signal, with the reason that it records. Such an end is no
+  // report of the node.
   return (
     !signal ||
     !isOver(signal) ||

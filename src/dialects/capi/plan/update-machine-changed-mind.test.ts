@@ -1,4 +1,4 @@
-/** Shows what becomes of an update when the Machine wants another version, or somebody paused it, before it has begun. */
+/** Proves how an update ends if, before it has started, the Machine gets another version or somebody pauses it. */
 import { describe, expect, test } from 'vitest';
 import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';
 import { later } from '../../../../test/support/clock/times.ts';
@@ -12,7 +12,7 @@ const isSignalled = (scene: MachineScene, name: string): boolean =>
   decodeSignal(scene.node(name).metadata.annotations) !== undefined;
 
 describe('another version before anything has begun', () => {
-  async function heldScene(): Promise<MachineScene> {
+  async function waitingScene(): Promise<MachineScene> {
     const scene = new MachineScene(['w1']);
     scene.policy = { ...scene.policy, paused: true };
     await scene.ask('w1');
@@ -21,7 +21,7 @@ describe('another version before anything has begun', () => {
   }
 
   test('that which the node runs already: the request is withdrawn, and the update is done', async () => {
-    const scene = await heldScene();
+    const scene = await waitingScene();
     scene.want('w1', 'v1.35.0');
     expect((await scene.ask('w1', 'v1.35.0')).message).toBe(
       'the update to v1.35.1 has not begun, and is withdrawn',
@@ -37,7 +37,7 @@ describe('another version before anything has begun', () => {
   });
 
   test('a later one: only that is carried out', async () => {
-    const scene = await heldScene();
+    const scene = await waitingScene();
     scene.want('w1', 'v1.35.2');
     await scene.ask('w1', 'v1.35.2');
     await scene.ask('w1', 'v1.35.2');

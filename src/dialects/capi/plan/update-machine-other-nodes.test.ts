@@ -1,4 +1,4 @@
-/** A Machine that waits for other Nodes says so, whichever replica is asked. */
+/** Proves that the answer for a Machine that waits for other Nodes says so, on every replica. */
 import { expect, test } from 'vitest';
 import { buildUpgradePolicy } from '../../../../test/support/builders/policies.ts';
 import { MachineScene } from '../../../../test/support/capi/machine-scene.ts';
@@ -29,7 +29,7 @@ test('a policy allows no other node to be unavailable', async () => {
   expect(await scene.ask('w2')).toMatchObject({ message, retryAfterSeconds: 20 });
 });
 
-/** The first of two controllers is in mid-upgrade. */
+/** Returns a scene in which the first of two controllers is being upgraded. */
 async function inMotion(): Promise<MachineScene> {
   const scene = new MachineScene(['c1', 'c2'], 'controller');
   await signalled(scene, 'c1');

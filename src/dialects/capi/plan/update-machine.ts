@@ -1,4 +1,4 @@
-/** Answers UpdateMachine: writes a request on the Node, then reports the progress. */
+/** Answers UpdateMachine: writes a request to the Node, and then reports the progress. */
 import { randomUUID } from 'node:crypto';
 import {
   HOOK_GROUP,
@@ -32,14 +32,18 @@ import { type MachineUpdate, updateOn, withoutUpdate, withRequest } from './roll
 import type { ReplaceStuck } from './stuck-machines.ts';
 import { judgeMachines } from './version-problem.ts';
 
-export interface UpdateParts extends ProgressParts {
-  /** Of the cluster with the Machines; may be that with the Nodes. */
+/** What UpdateMachine needs for Nodes of any cluster. */
+export interface UpdateTools {
+  /** The client of the cluster with the Machines. It may be the same cluster as the one with the Nodes. */
   readonly management: KubeClient;
   readonly rulesOf: RulesOf;
   readonly source: {
-    /** May contain `{version}`, `{os}`, `{arch}` and `{procedure}`. For kubeadm it is that of a list of binaries. */
+    /**
+     * The URL of the payload. It may contain `{version}`, `{os}`, `{arch}` and `{procedure}`. For kubeadm it is the URL
+     * of a list of binaries.
+     */
     readonly url: string;
-    /** Template for the output of sha256sum; without it the payload is not verified. */
+    /** The URL of the output of sha256sum, with the same placeholders. If undefined, the payload is not verified. */
     readonly checksumUrl?: string | undefined;
   };
   readonly readText: (url: string, abort: AbortSignal) => Promise<string>;
@@ -47,9 +51,15 @@ export interface UpdateParts extends ProgressParts {
   readonly tell: TellMachine;
 }
 
+/** What one call of UpdateMachine needs for a Node of one cluster. */
+export interface UpdateParts extends ProgressParts, UpdateTools {}
+
 type Wanted = Pick<MachineUpdate, 'machine' | 'version'>;
 
-/** Idempotent, on any replica. `live` is the Machine in the API. Rejects if an API server or the checksum is unavailable. */
+/**
+ * Answers one call. It is idempotent and works on any replica. `live` is the Machine in the API. Rejects if an API
+ * server or the checksum is unavailable.
+ */
 export async function updateMachine(
   parts: UpdateParts,
   request: UpdateMachineRequest,
@@ -64,7 +74,7 @@ export async function updateMachine(
     );
   const wanted: Wanted = { machine: `${namespace}/${name}`, version };
   const seen = parts.seenNode(live.status?.nodeRef?.name ?? '');
-  // What it says that is at work is known without a question. Everything else is looked up.
+  // The watched Node is enough to tell that this update is in progress. Any other answer needs the current Node.
   if (seen && disagreementOf(live, seen) === undefined && isFor(wanted, updateOn(seen))) {
     const progress = await progressOf(parts, seen);
     if (!progress.isOver) return underWay(progress.message, secondsAt(progress));
@@ -80,7 +90,7 @@ const isFor = ({ machine, version }: Wanted, update?: MachineUpdate): boolean =>
 
 interface CallParts extends UpdateParts, Pick<UpdateMachineRequest, 'settings'> {}
 
-async function follow(parts: CallParts, wanted: Wanted, found: Found) {
+async function follow(parts: CallParts, wanted: Wanted, found: MachineWithNode) {
   const { node } = found;
   const update = updateOn(node);
   const progress = update && (await progressOf(parts, node));
@@ -90,7 +100,7 @@ async function follow(parts: CallParts, wanted: Wanted, found: Found) {
     return underWay(`the update to ${update.version} has not begun, and is withdrawn`);
   }
   if (progress && !progress.isOver) {
-    // An earlier update must end first: a node must not be left half upgraded.
+    // An earlier update must end first, because a node must not stay half upgraded.
     const message = isSame
       ? progress.message
       : `waiting for the update to ${update.version}: ${progress.message}`;
@@ -110,10 +120,10 @@ async function follow(parts: CallParts, wanted: Wanted, found: Found) {
   return await begin(parts, wanted, found);
 }
 
-/** A kubelet says its version when it starts. */
+/** The milliseconds in which a kubelet must report the new version. It does so when it starts. */
 const VERIFY_MS = 10 * 60_000;
 
-/** The answer DONE is final, so wait until the kubelet reports the version. */
+/** Answers DONE only after the kubelet reports the version, because that answer is final. */
 function verified(node: Node, { version }: Wanted, { ageMs }: Progress): UpdateMachineResponse {
   const kubelet = kubeletVersionOf(node) ?? 'no version';
   if (mayBePartOf(kubelet, version)) return DONE;
@@ -126,7 +136,7 @@ function verified(node: Node, { version }: Wanted, { ageMs }: Progress): UpdateM
   );
 }
 
-async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: Found) {
+async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: MachineWithNode) {
   const { workload, clock, abort } = parts;
   const { name } = node.metadata;
   const platform = platformOf(node);
@@ -134,7 +144,7 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
     return failure(`node ${name} has no labels kubernetes.io/os and kubernetes.io/arch`);
   const procedure = procedureFor(machine, wanted.version, node);
   if (procedure === undefined) return failure(unknownProvider(machine));
-  // CanUpdateMachine may have been asked about another version, or not at all.
+  // CanUpdateMachine may have been called for another version, or not at all.
   const refusal =
     refusalByProcedure(machine, wanted.version, node) ?? namedHostRefusal(node, wanted.version);
   if (refusal !== undefined) return failure(refusal);
@@ -156,7 +166,7 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
     rules: await parts.rulesOf(machine, abort),
     ...(procedure === 'kubeadm' && { procedure: 'kubeadmupdate' }),
   };
-  // Another replica or the kubelet may have written the Node: the next call reads it again.
+  // After a conflict, another replica or the kubelet has written the Node. The next call reads it again.
   await ifUnchanged(workload.replace(nodes, withRequest(withoutControls(node), update), { abort }));
   const starts = `node ${name} is about to start`;
   if (unchecked === undefined) return underWay(starts);
@@ -168,12 +178,18 @@ async function begin(parts: CallParts, wanted: Wanted, { machine, node, role }: 
 }
 
 const HEAD = { apiVersion: HOOK_GROUP, kind: 'UpdateMachineResponse' } as const;
-/** Seconds: calls are cheap, and the steps of an agent take seconds to minutes. */
+/**
+ * The seconds until the next call while an agent works. Calls are cheap, and the steps of an agent take seconds to
+ * minutes.
+ */
 const SOON = 2;
-/** Seconds: Cluster API itself looks so often at a drain. It asks no sooner, and the leader waits for no call. */
+/**
+ * The seconds until the next call while something else must end a wait. Cluster API checks a drain as often. The leader
+ * needs no call to continue.
+ */
 const LATER = 20;
 
-const secondsAt = ({ isHeld }: Progress): number => (isHeld ? LATER : SOON);
+const secondsAt = ({ waitsForOthers }: Progress): number => (waitsForOthers ? LATER : SOON);
 
 export const DONE: UpdateMachineResponse = { ...HEAD, status: 'Success', retryAfterSeconds: 0 };
 
@@ -181,29 +197,42 @@ export function underWay(message: string, retryAfterSeconds = SOON): UpdateMachi
   return { ...HEAD, status: 'Success', message, retryAfterSeconds };
 }
 
-/** Needs a person; the caller retries anyway, with a growing backoff. */
+/** Returns the answer for a problem that a person must fix. The caller retries anyway, with a growing backoff. */
 export function failure(message: string): UpdateMachineResponse {
   return { ...HEAD, status: 'Failure', message, retryAfterSeconds: 0 };
 }
 
-type Found = Exclude<Awaited<ReturnType<typeof findNode>>, string>;
+/** A Machine with the Node that is surely its own. */
+export interface MachineWithNode {
+  readonly machine: Machine;
+  readonly node: Node;
+  readonly role: Role;
+}
 
-/** Returns a message if the Machine has no Node that is surely its own. */
-export async function findNode({ workload, abort }: UpdateParts, title: string, machine: Machine) {
+/** Returns the Node of the Machine, or a message if the Machine has no Node that is surely its own. */
+export async function findNode(
+  { workload, abort }: UpdateParts,
+  title: string,
+  machine: Machine,
+): Promise<MachineWithNode | string> {
   const nodeName = machine.status?.nodeRef?.name;
   const node = nodeName === undefined ? undefined : await workload.get(nodes, nodeName, { abort });
   if (!node) return `${title} has no Node yet`;
   const disagreement = disagreementOf(machine, node);
   if (disagreement !== undefined)
     return `${title} and node ${node.metadata.name} do not belong together: ${disagreement}; check that --kubeconfig is for the cluster of this Machine`;
-  // Who may write Machines alone must not make two controllers go at once.
+  // The label of the Node counts too. Otherwise a person who may write only Machines could make two controllers upgrade
+  // at once.
   const isControlPlane =
     machine.metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined || isController(node);
   const role: Role = isControlPlane ? 'controller' : 'worker';
   return { machine, node, role };
 }
 
-/** Nodes of two clusters may have the same name, so the name alone proves nothing. Undefined if everything agrees. */
+/**
+ * Returns the fields in which the Machine and the Node disagree; undefined if they agree. The name proves nothing,
+ * because Nodes of two clusters may have the same name.
+ */
 export function disagreementOf(
   { metadata, spec, status }: Machine,
   node: Node,
@@ -238,7 +267,7 @@ type WantedPayload = Pick<MachineUpdate, 'version' | 'platform'> & {
 const MAX_CHECKSUM_BYTES = 64 * 1024;
 const HEADERS = { 'user-agent': 'refit-capi-extension', 'accept-encoding': 'identity' };
 
-/** Rejects if there is a `checksumUrl` without a readable checksum. */
+/** Fills in the URLs of the payload. Rejects if there is a `checksumUrl` but no checksum can be read from it. */
 async function findPayload(
   { source, readText, abort }: UpdateParts,
   wanted: WantedPayload,

@@ -1,4 +1,4 @@
-/** Judges the version that Machines are to get: Cluster API checks versions only before it creates Machines. */
+/** Judges the version that Machines are to get. Cluster API checks versions only before it creates Machines. */
 import type { Settings } from '../../../api/capi/hooks.ts';
 import { isRecord, parseJson } from '../../../util/json.ts';
 import { parseVersion } from '../../../util/version.ts';
@@ -8,9 +8,9 @@ import type { ProgressParts } from './progress.ts';
 const ALLOW = 'allowedVersionRules';
 
 export interface MachineVersionVerdict {
-  /** Which rule is broken, and how to lift it; undefined if none is. */
+  /** The version rule that is broken, and how to allow the version; undefined if no rule is broken. */
   readonly problem: string | undefined;
-  /** Which Nodes no rule was applied to, and why; undefined if there are none. For people: it holds nothing back. */
+  /** The Nodes that could not be checked, and why; undefined if there are none. It is for people and blocks nothing. */
   readonly unchecked: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Proves that each workload cluster is served for itself, from the Secret that Cluster API keeps for it. */
+/** Proves that each workload cluster is served separately, from the Secret that Cluster API keeps for it. */
 
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { stringify } from 'yaml';
@@ -63,13 +63,13 @@ const machineIn = (name: string): Machine => {
 class Scene {
   readonly clock = new FakeClock(T0);
   readonly secrets = createStore<Secret>(silentLogger);
-  /** In order, such as `start default/prod https://prod:6443 one`, and `end` with the same. */
+  /** The events in order, such as `start default/prod https://prod:6443 one`, and `end` with the same text. */
   readonly events: string[] = [];
-  /** What each was started with. */
+  /** The configuration with which each cluster was started. */
   readonly configs: ClusterConfig[] = [];
-  /** Why a cluster cannot be asked: an error ends it, a text may pass. */
+  /** Why a cluster cannot be asked. An Error ends its service; a text is a temporary problem. */
   readonly faults = new Map<string, Error | string>();
-  /** What the end of a cluster waits for. */
+  /** The service of a cluster ends only after its promise has resolved. */
   readonly ends = new Map<string, Promise<void>>();
   readonly #clusters: ReturnType<typeof workloadClusters>;
 
@@ -114,7 +114,7 @@ class Scene {
     this.secrets.apply('DELETED', KUBECONFIG_SECRETS.transform(secretOf(name, '')));
   }
 
-  /** Whose client a Machine gets, or why it gets none. */
+  /** Returns the client that a Machine gets, or why it gets none. */
   of(name: string): string {
     try {
       return (this.#clusters.of(machineIn(name)) as unknown as { title: string }).title;
@@ -278,7 +278,7 @@ const FOREIGN: [string, KubeconfigText, string][] = [
   ],
   ['a file with a token', { user: { tokenFile: '/etc/shadow' } }, 'tokenFile of user "u"'],
   [
-    'a file beside the token',
+    'a file next to the token',
     { user: { token: 'x', tokenFile: '/etc/shadow' } },
     'tokenFile of user "u"',
   ],
@@ -319,7 +319,7 @@ describe('a kubeconfig', () => {
     );
     await scene.expectOf('default/prod', 'default/prod https://prod:6443 one');
     expect(scene.events).toHaveLength(1);
-    // Somebody fixes it.
+    // Somebody corrects the kubeconfig.
     scene.put('default/bad', kubeconfig({}));
     await scene.expectOf('default/bad', 'default/bad https://prod:6443 one');
   });

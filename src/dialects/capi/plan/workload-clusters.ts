@@ -1,4 +1,4 @@
-/** Serves each workload cluster for itself: its kubeconfig is in the Secret that Cluster API keeps for it. */
+/** Serves each workload cluster separately. Its kubeconfig is in the Secret that Cluster API keeps for it. */
 import type { ClusterConfig } from '../../../kube/config/cluster-config.ts';
 import { keyOf, type Secret } from '../../../kube/resources.ts';
 import type { Informer } from '../../../kube/watch/informer.ts';
@@ -18,7 +18,10 @@ import {
 const LABEL = 'cluster.x-k8s.io/cluster-name';
 const SUFFIX = '-kubeconfig';
 
-/** For an informer. Of any type, as Cluster API takes those of users, too. Of others, such as the keys of a cluster, nothing is kept. */
+/**
+ * The selection of an informer for Secrets. Secrets of any type count, because Cluster API also uses those that users
+ * create. The cache keeps no data of other Secrets, such as the keys of a cluster.
+ */
 export const KUBECONFIG_SECRETS = {
   labelSelector: LABEL,
   transform({ metadata, data }: Secret): Secret {
@@ -32,10 +35,10 @@ export const KUBECONFIG_SECRETS = {
 
 const clusterOf = (key: string): string => key.slice(0, -SUFFIX.length);
 
-/** Memory is shared: no answer of one cluster may take much of it. */
+/** All clusters share the memory of this process, so the answers of each one are limited. */
 export const CLIENT_LIMITS = { mostBytes: 16 * 1024 * 1024, mostItems: 20_000 };
 
-/** What happens to one cluster concerns no other. `name` is `<namespace>/<name>` of the Cluster. */
+/** Serves the clusters so that a problem of one affects no other. `name` is `<namespace>/<name>` of the Cluster. */
 export function workloadClusters(
   secrets: Pick<Informer<Secret>, 'addHandler'>,
   serve: (name: string, config: ClusterConfig) => ServedCluster,
@@ -45,7 +48,7 @@ export function workloadClusters(
   const isFull = (): boolean =>
     [...members.values()].filter(({ served }) => served).length >= MOST_CLUSTERS;
 
-  /** Never serves one cluster twice at once: the next member starts when nothing of the last one runs. */
+  /** Serves a cluster after everything of its previous member has ended, so that no cluster is served twice at once. */
   const attendAfter = async (
     before: Member | undefined,
     key: string,
@@ -65,7 +68,8 @@ export function workloadClusters(
     if (before?.kubeconfig === kubeconfig) return;
     const member = await createMember(clusterOf(key), kubeconfig, key, { log });
     if (before?.config && member.config && isSameButUser(before.config, member.config)) {
-      // Some tokens last for minutes: the work goes on, and its next request has the new one.
+      // Only the user changed, because some tokens last for minutes. The work continues, and its next request uses the
+      // new token.
       before.kubeconfig = kubeconfig;
       before.config.user = member.config.user;
       return;
@@ -76,7 +80,7 @@ export function workloadClusters(
     member.ended = attendAfter(before, key, member, stopped);
   };
   let followed = Promise.resolve();
-  /** One after the other: the last one counts. */
+  /** Handles changes one after the other, so that the last one counts. */
   const change = (secret: Secret, kubeconfig: string | undefined, abort: AbortSignal): void => {
     followed = followed.then(async () => await follow(keyOf(secret), kubeconfig, abort));
   };

@@ -1,4 +1,4 @@
-/** Serves one workload cluster with one version of its kubeconfig, again and again after failures. */
+/** Serves one workload cluster with one version of its kubeconfig, and starts again after failures. */
 import type { ClusterConfig, UserConfig } from '../../../kube/config/cluster-config.ts';
 import { parseClusterConfig } from '../../../kube/config/kubeconfig.ts';
 import { describeProblem } from '../../../kube/status-error.ts';
@@ -9,20 +9,20 @@ import type { NodeCluster } from './progress.ts';
 
 export interface ServedCluster extends NodeCluster {
   problem(): string | undefined;
-  /** Until `abort`, or rejects if it cannot go on. Nothing is sent afterwards. */
+  /** Runs until `abort` fires. Rejects if it cannot continue. It sends nothing after it has ended. */
   run(abort: AbortSignal): Promise<void>;
 }
 
 /** A workload cluster with one version of its kubeconfig. */
 export interface Member {
-  /** `<namespace>/<name>` of the Cluster. */
+  /** The key of the Cluster, `<namespace>/<name>`. */
   readonly cluster: string;
-  /** In base64; undefined once the Secret is gone. */
+  /** The kubeconfig in base64; undefined once the Secret is gone. */
   kubeconfig: string | undefined;
   readonly stop: AbortController;
   /** Undefined if the kubeconfig cannot be used. Its user is replaced while it is in use. */
   config?: (ClusterConfig & { user: UserConfig }) | undefined;
-  /** Why the cluster is not served. */
+  /** The reason why the cluster is not served. */
   problem: string;
   /** Undefined while the cluster is not served. */
   served?: ServedCluster | undefined;
@@ -31,20 +31,23 @@ export interface Member {
 }
 
 export interface MemberParts extends Pick<Tools, 'clock' | 'log'> {
-  /** `name` is `<namespace>/<name>` of the Cluster. */
+  /** Starts to serve a cluster. `name` is `<namespace>/<name>` of the Cluster. */
   readonly serve: (name: string, config: ClusterConfig) => ServedCluster;
-  /** True while as many clusters are served as may be. */
+  /** True while the number of served clusters is at its limit. */
   readonly isFull: () => boolean;
 }
 
 /** Milliseconds until a cluster is tried again after a failure. */
 const AGAIN_MS = 5_000;
-/** Milliseconds until a cluster is tried again for which there was no room. */
+/** Milliseconds until Refit tries a cluster again that was beyond the limit. */
 const FULL_MS = 60_000;
-/** Each has watches, connections and a lease to renew. */
+/** The limit for served clusters. Each has watches, connections and a Lease to renew. */
 export const MOST_CLUSTERS = 500;
 
-/** Returns a member that is not served yet. Its `config` is undefined, and its `problem` says why, if the kubeconfig cannot be read. `secret` names it in that sentence. */
+/**
+ * Returns a member that is not served yet. If the kubeconfig cannot be read, its `config` is undefined and its
+ * `problem` says why. `secret` is the name of the Secret in that sentence.
+ */
 export async function createMember(
   cluster: string,
   kubeconfig: string | undefined,
@@ -64,14 +67,14 @@ export async function createMember(
   return member;
 }
 
-/** Serves the cluster until `abort`; returns at once if its Secret is gone. Never rejects. */
+/** Serves the cluster until `abort` fires. Returns at once if its Secret is gone. Never rejects. */
 export async function attend(
   member: Member,
   { serve, isFull, clock, log }: MemberParts,
   abort: AbortSignal,
 ): Promise<void> {
   const { cluster } = member;
-  // Only another text reads differently.
+  // The text cannot be read, and only a new text can help. So this member waits for its end.
   if (member.kubeconfig !== undefined && !member.config) await aborted(abort);
   while (member.config && !abort.aborted) {
     try {

@@ -1,4 +1,7 @@
-/** Proves when the agent on a node counts as gone, as not there yet, or without room, whatever the clocks say. */
+/**
+ * Proves when the agent on a node counts as gone, as not started yet, or as short of disk space, even with wrong
+ * clocks.
+ */
 import { expect, test } from 'vitest';
 import { buildNode } from '../../../../../test/support/builders/nodes.ts';
 import { later, T0 } from '../../../../../test/support/clock/times.ts';
@@ -60,7 +63,7 @@ test.each<[string, Node]>([
 
 test.each<[string, Node, string]>([
   [
-    'silent beside its kubelet',
+    'silent while its kubelet reports',
     nodeWith(beat(120)),
     'the agent on node w1 has been silent for 2 h',
   ],
@@ -96,7 +99,7 @@ test.each<[string, Node, string | undefined]>([
   [
     'has none',
     nodeWith(beat(4, 256 * 1024 ** 2 - 1)),
-    'node w1 has 255 MiB free beside its reserve, and an update needs 256 MiB',
+    'node w1 has 255 MiB free besides its reserve, but an update needs 256 MiB',
   ],
 ])('an agent that %s', (_name, node, lack) => {
   expect(lackOfRoom(node)).toBe(lack);

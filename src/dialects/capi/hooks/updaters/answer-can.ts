@@ -34,17 +34,23 @@ import { type CallParts, type Labels, listSets, setFor, updatersFor } from './up
 
 export interface CanParts extends CallParts {
   readonly clusterOf: (machine: Machine) => Pick<NodeCluster, 'workload'>;
-  /** Undefined where anybody may call: then only Refit's own updater works. */
+  /** Undefined if Refit does not check who calls it. Then only Refit's own updater works. */
   readonly callUpdater: CallUpdater | undefined;
   readonly log: Logger;
 }
 
 export type CanHook = 'CanUpdateMachine' | 'CanUpdateMachineSet';
 
-/** The share of the time that updaters may use, each as much as those after it. The rest is for the answer. */
+/**
+ * Updaters may use this share of the time, divided equally among those that are still to be asked. The rest is for the
+ * answer itself.
+ */
 const SHARED = 0.9;
 
-/** Throws for a change that is neither accepted nor to be replaced: then Cluster API waits and asks again. */
+/**
+ * Answers which changes the updaters can make. Throws if the change can neither be accepted nor left to a replacement;
+ * Cluster API then waits and asks again.
+ */
 export async function canUpdate(
   parts: CanParts,
   hook: CanHook,
@@ -56,7 +62,8 @@ export async function canUpdate(
   const shape = hook === 'CanUpdateMachine' ? MACHINE_SHAPE : SET_SHAPE;
   const { current, desired, settings } = request;
   const { machine, machineSet } = current;
-  // Of the Machine, or those that the Machines of the MachineSet get before they are updated.
+  // The labels are those of the Machine. For a MachineSet they are the labels that its Machines get before they are
+  // updated.
   const ofTemplate =
     valueAt(desired['machineSet'], ['spec', 'template', 'metadata', 'labels']) ?? {};
   const labels = desired['machine']?.metadata.labels ?? (ofTemplate as Labels);
@@ -74,7 +81,8 @@ export async function canUpdate(
   if (!set) {
     const { answer, missing } = await askRefit(request);
     if (missing !== undefined) return accepted(hook, `covers nothing: ${missing}`);
-    // What a set accepted before, for an update that did not come, is not for this one.
+    // The Machine may have a record that a set accepted an earlier update which was never carried out. It must not
+    // count for this update.
     if (machine && recordOn(machine, '')) await saved(parts, machine);
     return answer;
   }
@@ -116,7 +124,8 @@ export async function canUpdate(
   );
   const takes = ({ name }: Updater): boolean =>
     composition.steps.some(({ updater }) => updater === name);
-  // The text of a kubelet may not tell whether its node runs that version, so Refit is not asked where it stays.
+  // Refit is needed only if the version changes. If it stays, Refit cannot always tell from the kubelet's version
+  // whether the node runs it.
   const needed = updaters.filter((each) =>
     each.refit ? changesVersion : !each.nodeConfiguration || takes(each),
   );
@@ -127,7 +136,7 @@ export async function canUpdate(
 
 const TITLE = /^([A-Za-z]+) ([a-z0-9.-]+)\/([a-z0-9.-]+)$/;
 
-/** Why Cluster API must wait; undefined if it may go on, in place or by replacement. */
+/** Returns why Cluster API must wait; undefined if it may update in place or replace the Machine. */
 function holdBy(
   { spec, status }: UpdaterSet,
   updaters: readonly Updater[],
@@ -149,7 +158,7 @@ function holdBy(
     spec.uncovered === 'Ask' &&
     status?.approved?.includes(title) !== true
   ) {
-    // The title is the caller's, and somebody runs this in a shell.
+    // The caller chose the title, and a person will paste the command into a shell.
     const [, kind, namespace, name] = TITLE.exec(title) ?? [];
     if (!kind)
       return `refused, because ${JSON.stringify(title.slice(0, 100))} names no object, such as Machine prod/cp-1`;
@@ -171,7 +180,10 @@ function describe({ steps, uncovered, unanswered }: Composition): string {
 
 const SET_VERSION = ['spec', 'template', 'spec', 'version'];
 
-/** The Machines with their Nodes, and which lack an agent. Throws for a Node that has just joined: an answer would have all replaced. */
+/**
+ * Returns the Machines with their Nodes, and a reason for each that has no agent. Throws if a Node has just joined and
+ * its agent may still start, because the answer would replace all Machines.
+ */
 async function nodesOf(
   { management, clusterOf, clock, abort }: CanParts,
   { machine, machineSet }: Triple,
@@ -181,7 +193,8 @@ async function nodesOf(
   const listed = machine
     ? [await management.get(machines, name, { namespace, abort })]
     : (await management.listAll(machines, { namespace, labelSelector, abort })).items;
-  // Of a set, Cluster API updates the others, and keeps the answer for a day.
+  // Machines of a set that are being deleted do not count. Cluster API updates only the others, and caches the answer
+  // for a day.
   const found = listed.filter((each) => machine || each.metadata.deletionTimestamp === undefined);
   const [cluster, other] = new Set(found.map(clusterOf));
   if (other) throw new Error(`Machines of several clusters have the label ${labelSelector}`);
@@ -193,7 +206,7 @@ async function nodesOf(
     if (node) own.push({ machine: each, node });
     if (node && agentOf(node).ours) return stalenessOf(node, clock.now()) ?? [];
     const nodeName = each.status?.nodeRef?.name;
-    // Machines of a set without a Node are skipped by Cluster API.
+    // Cluster API skips Machines of a set that have no Node.
     if (nodeName === undefined && !machine) return [];
     const reason =
       nodeName === undefined ? 'the Machine has no Node' : `node ${nodeName} has no agent of Refit`;
@@ -208,7 +221,7 @@ function withUnchecked(message: string, unchecked: string | undefined): string {
   return unchecked === undefined ? message : `${message}; ${unchecked}`;
 }
 
-/** Whether Refit's own updater can bring all Nodes concerned to the version. */
+/** Judges whether Refit's own updater can bring all these Nodes to the version. */
 async function judgeNodes(
   parts: CanParts,
   { current, desired, settings }: CanRequest,
@@ -235,13 +248,16 @@ async function judgeNodes(
   return await judgeMachines({ ...parts, workload }, { role, version, targets }, settings);
 }
 
-/** Milliseconds in which an agent that has just started says that it is there. */
+/** An agent announces itself within this many milliseconds after the start of its node. */
 const STARTS_WITHIN_MS = 300_000;
 
-/** kubeadm, kubelet and kubectl of v1.36.3 have 208 MiB together, and k0s has about as many. */
+/** The binaries of kubeadm v1.36.3 need 208 MiB together, and k0s needs about the same. */
 const PAYLOAD_MIB = 256;
 
-/** How long the node or its agent has said nothing; undefined if that is no time. Throws if it may yet be alive. */
+/**
+ * Returns since when the node or its agent is silent; undefined if neither is. Throws if the silence is so short that
+ * it may end soon.
+ */
 export function stalenessOf(node: Node, now: number): string | undefined {
   const { name } = node.metadata;
   const ready = readyCondition(node);
@@ -256,10 +272,13 @@ export function stalenessOf(node: Node, now: number): string | undefined {
   return staleness || undefined;
 }
 
-/** Undefined also if the agent does not say how much there is. */
+/**
+ * Returns a message if the node has too little free disk space. Undefined if it has enough, or if its agent does not
+ * report it.
+ */
 export function lackOfRoom(node: Node): string | undefined {
   const { room = Number.POSITIVE_INFINITY } = heartbeatOn(node);
   const freeMiB = Math.floor(room / 1024 ** 2);
   if (freeMiB >= PAYLOAD_MIB) return undefined;
-  return `node ${node.metadata.name} has ${freeMiB} MiB free beside its reserve, and an update needs ${PAYLOAD_MIB} MiB`;
+  return `node ${node.metadata.name} has ${freeMiB} MiB free besides its reserve, but an update needs ${PAYLOAD_MIB} MiB`;
 }

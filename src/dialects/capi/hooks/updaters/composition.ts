@@ -1,4 +1,7 @@
-/** Divides the changes of one Machine among several updaters: each in turn takes those that it can make. */
+/**
+ * Divides the changes of one Machine among several updaters. Each updater, in order, takes the changes that it can
+ * make.
+ */
 import { createPatch } from 'rfc6902';
 import type { HookObject, Patches, Triple } from '../../../../api/capi/hooks.ts';
 import type { Updater } from '../../../../api/refit/updater-set.ts';
@@ -16,19 +19,25 @@ import {
 } from '../can-update.ts';
 import { applyPatches, brief, placed } from './hook-patch.ts';
 
-/** Answers without a side effect; rejects when there is no valid answer. */
+/**
+ * Asks an updater which changes it can make, as patches. The call has no side effects. Rejects if there is no valid
+ * answer.
+ */
 export type AskCan = (updater: Updater, current: Triple, desired: Triple) => Promise<Patches>;
 
 export interface Composition {
-  /** In order: who takes which changes, such as `machine.spec.version`. */
+  /** The updaters in order, each with its changes, such as `machine.spec.version`. */
   readonly steps: readonly { readonly updater: string; readonly changes: readonly string[] }[];
   readonly uncovered: readonly string[];
-  /** Updaters without a valid answer, which counts as taking nothing. */
+  /** The updaters that gave no valid answer. They take no changes. */
   readonly unanswered: readonly { readonly updater: string; readonly reason: string }[];
   readonly reached: Triple;
 }
 
-/** Asks each updater about the objects as the ones before it leave them, until no change is left. */
+/**
+ * Asks each updater in order until no change remains. Each is asked about the objects with the changes of the updaters
+ * before it.
+ */
 export async function compose(
   shape: Shape,
   request: CanRequest,
@@ -59,18 +68,21 @@ export async function compose(
   };
 }
 
-/** The changes that the patches make. Throws if they change anything else, or to another value than desired. */
+/**
+ * Returns the changes that the patches make. Throws if they change other fields, or set a value that is not the desired
+ * one.
+ */
 function claimed(shape: Shape, current: Triple, desired: Triple, patches: Patches): PartChange[] {
   const patched = applyPatches(shape, current, patches);
   const stray = strayIn(shape, current, patched, desired);
-  // Their names may be long: thousands would fill the memory.
+  // The names may be long, and thousands of them would fill the memory.
   const names = stray.slice(0, 5).map(nameOf).join(', ');
   if (stray.length > 0) throw new Error(`its patches set other values than desired for ${names}`);
   const left = new Set(changesBetween(shape, patched, desired).map(nameOf));
   return changesBetween(shape, current, desired).filter((change) => !left.has(nameOf(change)));
 }
 
-/** Also in fields that are not compared. */
+/** Returns the changes that are not desired, including those in fields that are not compared. */
 function strayIn(
   { parts, root }: Shape,
   current: Triple,

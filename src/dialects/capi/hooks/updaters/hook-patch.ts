@@ -1,4 +1,4 @@
-/** Applies the patches of hooks as callers do. */
+/** Applies the patches of hooks as callers apply them. */
 import { applyPatch as applyOperations, type Operation } from 'rfc6902';
 import { z } from 'zod';
 import type { Patch, Patches, Triple } from '../../../../api/capi/hooks.ts';
@@ -6,7 +6,7 @@ import { applyMergePatch, isRecord, type Json } from '../../../../util/json.ts';
 import { printable } from '../../../../util/printable.ts';
 import { type Shape, valueAt } from '../can-update.ts';
 
-/** Without `copy` and `move`: a few dozen copies of copies fill any memory. */
+/** The operations `copy` and `move` are not allowed, because a few dozen copies of copies fill any memory. */
 const operationsSchema = z
   .array(
     z.object({
@@ -33,7 +33,9 @@ export function applyPatches(shape: Shape, current: Triple, patches: Patches): T
   }, current);
 }
 
-/** Throws for an unknown type, or an operation that does not apply or is not supported. */
+/**
+ * Returns the patched object. Throws for an unknown type, and for an operation that does not apply or is not supported.
+ */
 export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
   const text = Buffer.from(patch, 'base64').toString('utf8');
   if (patchType === 'JSONMergePatch')
@@ -41,7 +43,7 @@ export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
   if (patchType !== 'JSONPatch') throw new Error(`patchType "${String(patchType)}" is unknown`);
   const { data, error } = operationsSchema.safeParse(parsed(text));
   if (data === undefined) throw new Error(`its JSON patch is not valid: ${describeIssue(error)}`);
-  // In a holder, so that a patch can replace the whole.
+  // The object is wrapped so that a patch can replace all of it.
   const holder = { object: structuredClone(object) };
   const operations = data.map((each) => ({ ...each, path: `/object${each.path}` })) as Operation[];
   const failure = applyOperations(holder, operations).find((each) => each !== null);
@@ -50,7 +52,10 @@ export function applyPatch(object: Json, { patchType, patch }: Patch): Json {
   return holder.object;
 }
 
-/** Throws for too many values, since each operation may copy all of them, and for more levels than the stack has room for. */
+/**
+ * Parses a patch. Throws if it has too many values, because each operation may copy all of them, or more levels than
+ * fit on the stack.
+ */
 function parsed(text: string): unknown {
   let values = 0;
   try {
@@ -65,7 +70,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A copy of `value` with `to` at the path; undefined removes the member. */
+/** Returns a copy of `value` with `to` at the path. If `to` is undefined, the copy has no member there. */
 export function placed(
   value: unknown,
   [key, ...rest]: readonly string[],

@@ -1,4 +1,7 @@
-/** Shows which changes of a KubeadmConfig are claimed, path by path, and that UpdateMachine is done only once the agent says so. */
+/**
+ * Proves which changes of a KubeadmConfig are claimed, path by path, and that UpdateMachine is done only after the
+ * agent has reported it.
+ */
 import { describe, expect, test } from 'vitest';
 import { fitting } from '../../../../../sandbox/cluster/hook-schema.ts';
 import { identityOf } from '../../../../../sandbox/cluster/machines.ts';
@@ -57,7 +60,7 @@ class Scene {
     this.allow(allowed);
   }
 
-  /** What the agent says that it may change. */
+  /** Sets what the agent reports that it may change. */
   allow(configurable: readonly string[]): void {
     this.note(AGENT_ANNOTATION, encodePresence({ version: '1', since: later(0), configurable }));
   }
@@ -94,7 +97,10 @@ class Scene {
     return fitting('CanUpdateMachineResponse', answer);
   }
 
-  /** What is not covered. Where all is, Cluster API compares the patched objects with the desired ones. */
+  /**
+   * Returns the changes that are not covered. If all are covered, the patched objects must equal the desired ones, as
+   * Cluster API requires.
+   */
   async left(from: Json, to: Json): Promise<string[]> {
     const answer = await this.can(from, to);
     const [, left = ''] = /; leaves (.*)$/.exec(answer.message ?? '') ?? [];
@@ -134,7 +140,7 @@ const alice = (keys: string[], more: object = {}): Json => ({
   sshAuthorizedKeys: keys,
   ...more,
 });
-/** What the schema of a KubeadmConfig forbids. */
+/** Lets a test use a value that the schema of a KubeadmConfig forbids. */
 const odd = (value: unknown): never => value as never;
 const FILES = ['bootstrap.spec.files'];
 
@@ -235,7 +241,7 @@ describe('a change is claimed as a whole, or not at all', () => {
       [],
     ],
     [
-      'an argument beside another',
+      'an argument besides another',
       {},
       { joinConfiguration: args(['node-ip', '192.0.2.1'], ['v', '4']) },
       [JOIN],
@@ -266,7 +272,7 @@ describe('a change is claimed as a whole, or not at all', () => {
       [INIT, JOIN],
     ],
     [
-      'another member beside it',
+      'another member next to it',
       {},
       { ntp: { servers: ['x'] }, ...(demo() as object) },
       ['bootstrap.spec.ntp.servers'],

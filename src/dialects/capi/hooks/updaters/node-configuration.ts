@@ -1,4 +1,7 @@
-/** Refit's own updater of files, keys of users and arguments of the kubelet: claims what all agents concerned may change, and has them do it. */
+/**
+ * Refit's own updater for files, SSH keys of users and arguments of the kubelet. It claims the changes that all agents
+ * allow, and has the agents make them.
+ */
 import { randomUUID } from 'node:crypto';
 import type { UpdateMachineRequest } from '../../../../api/capi/hooks.ts';
 import type { Machine } from '../../../../api/capi/machine.ts';
@@ -24,7 +27,7 @@ import { patchesTo, withChange } from './composition.ts';
 
 type Concerned = readonly { readonly node: Node }[];
 
-/** `own`: the Nodes concerned. */
+/** Returns the patch for the changes that the agents can make. `own` are the Nodes of the Machines. */
 export function claimConfiguration(
   hook: string,
   shape: Shape,
@@ -48,7 +51,10 @@ export function claimConfiguration(
   );
 }
 
-/** Has the node's agent bring all that it may change to what the objects say. Idempotent, on any replica. */
+/**
+ * Asks the agent of the node for the whole desired configuration that it may change. The call is idempotent and works
+ * on any replica.
+ */
 export async function configureNode(
   parts: UpdateParts,
   { desired }: UpdateMachineRequest,
@@ -78,12 +84,15 @@ export async function configureNode(
     );
   const text = JSON.stringify({ uid: randomUUID(), items } satisfies wire.ConfigurationRequest);
   const written = annotated(node, { [wire.CONFIGURATION_ANNOTATION]: text });
-  // Another replica or the kubelet wrote the Node: the next call reads it again.
+  // A conflict means that another replica or the kubelet wrote the Node. The next call reads it again.
   await unlessError(isConflict)(parts.workload.replace(nodes, written, { abort: parts.abort }));
   return underWay(`node ${name}: waiting for its agent`);
 }
 
-/** What Refit can change on a node that runs; nothing unless all agents may change all of it: part of it would count as all. */
+/**
+ * Returns the items that Refit can change on a running node. Returns none unless all agents allow every one of them,
+ * because Cluster API would take a part for the whole.
+ */
 function itemsFor(spec: unknown, own: Concerned): wire.ConfigurationItem[] {
   const all = Object.entries(FIELDS).flatMap(([path, field]) =>
     [...(byName(field, valueAt(spec, path.split('.')))?.values() ?? [])].flatMap(
@@ -104,12 +113,12 @@ function itemsFor(spec: unknown, own: Concerned): wire.ConfigurationItem[] {
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** A list of a KubeadmConfig whose entries have names. */
+/** A list in a KubeadmConfig whose entries have names. */
 interface Field {
   readonly key: string;
-  /** Undefined for an entry that cannot be carried out on a node that runs. */
+  /** Returns undefined for an entry that cannot be changed on a running node. */
   readonly item: (entry: Entry) => wire.ConfigurationItem | undefined;
-  /** What of an entry must stay as it is; an entry without that may be new. */
+  /** Returns the part of an entry that must not change. An entry without such a part may be new. */
   readonly fixed: (entry: Entry) => unknown;
 }
 
@@ -122,7 +131,10 @@ const FIELDS: Readonly<Record<string, Field>> = {
   'joinConfiguration.nodeRegistration.kubeletExtraArgs': ARGUMENTS,
 };
 
-/** Whether this change is all done once the items are. What leaves a list is not: what would be there without it is not known. */
+/**
+ * True if the items make this change completely. A removed entry is never covered, because its value on a new node is
+ * not known.
+ */
 function isCovered({ path, from, to }: Change, items: readonly wire.ConfigurationItem[]): boolean {
   const field = ownMember(FIELDS, path.join('.'));
   const before = byName(field, from);
@@ -137,7 +149,7 @@ function isCovered({ path, from, to }: Change, items: readonly wire.Configuratio
   });
 }
 
-/** Undefined if names are missing, or there twice. */
+/** Returns the entries by name; undefined if a name is missing or occurs twice. */
 function byName(
   { key = '' }: Partial<Field> = {},
   list: unknown = [],
@@ -151,7 +163,10 @@ function byName(
   return entries.size === list.length ? entries : undefined;
 }
 
-/** Of root, with all its content in the list; undefined for another, and for one that cloud-init fills in. */
+/**
+ * Returns the item for a file that root owns and whose full content is in the list. Undefined for other files, and for
+ * templates that cloud-init fills in.
+ */
 function fileOf({
   path,
   content,
@@ -165,7 +180,7 @@ function fileOf({
   const isWhole = Object.keys(others).length === 0 && append !== true && encoding === undefined;
   if (!isOfRoot || !isWhole || typeof content !== 'string' || /\{[{%#]/.test(content))
     return undefined;
-  // As on a new Machine: text ends with one line break.
+  // The text ends with exactly one line break, as on a new Machine.
   const bytes = Buffer.from(content.replace(/([^\n])\n*$/, '$1\n'));
   return {
     name: String(path),
@@ -174,7 +189,7 @@ function fileOf({
   };
 }
 
-/** Without keys nobody could log in any more. */
+/** Returns the item for the keys of a user; undefined without keys, because nobody could log in any more. */
 function keysOf({ name, sshAuthorizedKeys: keys }: Entry) {
   if (!Array.isArray(keys) || keys.length === 0) return undefined;
   if (!keys.every((key) => typeof key === 'string' && /^[ -~]+$/.test(key))) return undefined;

@@ -1,4 +1,4 @@
-/** Shows how long the status of an UpdaterSet names a change that nobody covers. */
+/** Proves how long the status of an UpdaterSet lists a change that no updater covers. */
 import { expect, test } from 'vitest';
 import { MemoryApi } from '../../../../../test/support/builders/memory-api.ts';
 import {

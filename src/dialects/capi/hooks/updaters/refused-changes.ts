@@ -1,4 +1,6 @@
-/** Tells in the status of an UpdaterSet which Machines and MachineSets wait, because nobody covers their change. */
+/**
+ * Lists in the status of an UpdaterSet the Machines and MachineSets that wait because no updater covers their change.
+ */
 import { type UpdaterSet, updaterSets } from '../../../../api/refit/updater-set.ts';
 import { withCondition } from '../../../../runtime/conditions.ts';
 import { rfc3339 } from '../../../../util/clock.ts';
@@ -7,17 +9,20 @@ import { type CallParts, listSets } from './updater-sets.ts';
 
 export const MOST = 20;
 const LONGEST = 1000;
-/** Cluster API asks again after 17 minutes at the latest. */
+/** An entry is removed after this many milliseconds. Cluster API asks again after 17 minutes at the latest. */
 const FORGET_MS = 30 * 60_000;
-/** An entry that is older is written again when Cluster API asks, so that it is not forgotten. */
+/** An entry that is older than this is written again when Cluster API asks, so that it is not removed. */
 const RENEW_MS = 5 * 60_000;
 
-/** What Cluster API no longer asks about was undone, or its object is gone. */
+/** Removes entries about which Cluster API no longer asks: the change was undone, or the object was deleted. */
 export async function forgetUnasked(parts: CallParts): Promise<void> {
   for (const set of await listSets(parts)) await tellRefused(parts, set, '');
 }
 
-/** `why` is undefined once the change of `object` is accepted or left to Cluster API. Writes only what is new. */
+/**
+ * Writes or removes the entry of `object`. `why` is undefined if the change is accepted or left to Cluster API. Writes
+ * only if something is new.
+ */
 export async function tellRefused(
   parts: CallParts,
   set: UpdaterSet,

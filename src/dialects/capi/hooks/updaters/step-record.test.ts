@@ -1,4 +1,6 @@
-/** Proves which record of an update counts, whose it is, and what a MachineDeployment keeps of what was accepted. */
+/**
+ * Proves which record of an update counts and for which Machine, and which accepted changes a MachineDeployment keeps.
+ */
 import { describe, expect, test } from 'vitest';
 import { MemoryApi, refusal } from '../../../../../test/support/builders/memory-api.ts';
 import {

@@ -1,4 +1,7 @@
-/** Records on the Machine which updaters its update takes, and which of them are done; and before that, who accepted the change. */
+/**
+ * Records which updaters accepted a change, then which updaters the update of a Machine takes and which of them are
+ * done.
+ */
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { UpdateMachineRequest } from '../../../../api/capi/hooks.ts';
@@ -17,36 +20,45 @@ import { ownMember } from '../../../../util/own-member.ts';
 import { type CanRequest, compared, MACHINE_SHAPE } from '../can-update.ts';
 import type { CallParts } from './updater-sets.ts';
 
-/** Removing it ends the steps: the next call begins with those of the UpdaterSet as it is then. */
+/**
+ * The annotation with the record. If a person removes it, the next call starts again with the updaters that the
+ * UpdaterSet then has.
+ */
 export const STEPS_ANNOTATION = 'upgrade.refit.dev/updater-steps';
 
 const acceptedSchema = z.object({
-  /** Absent where no UpdaterSet is for the Machine, so that Refit updates it alone. */
+  /** The name of the UpdaterSet. It is absent if none is for the Machine, so that Refit updates the Machine alone. */
   set: z.string().exactOptional(),
-  /** Names of the updaters, in order. Later changes of the UpdaterSet take none away. */
+  /** The names of the updaters, in order. A later change of the UpdaterSet removes none. */
   steps: z.array(z.string()).min(1),
 });
 
 const recordSchema = acceptedSchema.extend({
-  /** Of the Machine and its desired objects, so that the record of another update does not count. Empty before the first call. */
+  /**
+   * A digest of the Machine and its desired objects, so that the record of another update does not count. It is empty
+   * before the first call.
+   */
   id: z.string(),
   done: z.int().min(0),
 });
 
-/** Of a MachineDeployment: by the hash of the MachineSet that its Machines move to. */
+/** The record on a MachineDeployment, by the hash of the MachineSet that its Machines move to. */
 const acceptedSets = z.record(z.string(), acceptedSchema);
 
 export type Accepted = z.infer<typeof acceptedSchema>;
 export type StepRecord = z.infer<typeof recordSchema>;
 
-/** A MachineDeployment rolls out one MachineSet, and at most some earlier ones end. */
+/** A MachineDeployment rolls out one MachineSet, and only a few earlier ones may still be ending. */
 const MOST = 10;
 
 export function acceptedBy({ metadata }: UpdaterSet, updaters: readonly Updater[]): Accepted {
   return { set: metadata.name, steps: updaters.map(({ name }) => name) };
 }
 
-/** Written before the answer: until UpdateMachine is called, the UpdaterSet may be deleted or changed, or its labels. */
+/**
+ * Records who accepted the change. It must be written before the answer, because the UpdaterSet may be changed or
+ * deleted before UpdateMachine is called.
+ */
 export async function recordAccepted(
   parts: CallParts,
   request: CanRequest,
@@ -71,7 +83,8 @@ export async function recordAccepted(
   const sets = acceptedOn(owner);
   const before = ownMember(sets, hash);
   const others = Object.entries(sets).filter(([other]) => other !== hash);
-  // Machines come from several MachineSets, and each may need others. What the set no longer has is first, since it fails.
+  // The Machines come from several MachineSets, and each may need other updaters, so earlier updaters stay. An updater
+  // that the set no longer has comes first, because it fails.
   const earlier = before?.set === set.metadata.name ? before.steps : [];
   const place = (step: string): number => set.spec.updaters.findIndex(({ name }) => name === step);
   const steps = [...new Set([...earlier, ...accepted.steps])].toSorted(
@@ -85,7 +98,9 @@ export async function recordAccepted(
   await management.patch(machineDeployments, deployment, patch, options);
 }
 
-/** Who accepted the change of this Machine, or of all Machines of its MachineSet; undefined if Refit alone did. */
+/**
+ * Returns who accepted the change of this Machine, or of all Machines of its MachineSet; undefined if Refit alone did.
+ */
 export async function acceptedOf(
   { management, abort }: CallParts,
   machine: Machine,
@@ -103,7 +118,10 @@ function acceptedOn({ metadata }: KubeObject): z.infer<typeof acceptedSets> {
   return acceptedSets.safeParse(parseJson(metadata.annotations?.[STEPS_ANNOTATION])).data ?? {};
 }
 
-/** Undefined if somebody else wrote the Machine: the next call reads it again. */
+/**
+ * Writes the record, or removes it if `record` is undefined. Resolves with undefined after a conflict; the next call
+ * reads the Machine again.
+ */
 export async function saved(
   { management, abort }: CallParts,
   { metadata }: KubeObject,
@@ -119,7 +137,7 @@ export async function saved(
 
 export function recordOn({ metadata }: KubeObject, id: string): StepRecord | undefined {
   const { data } = recordSchema.safeParse(parseJson(metadata.annotations?.[STEPS_ANNOTATION]));
-  // One that says that all is done was written by somebody else.
+  // Refit removes a record when all updaters are done. A record that says so was written by somebody else.
   return data?.id === id && data.done < data.steps.length ? data : undefined;
 }
 
@@ -133,7 +151,7 @@ export function idOf(
   return hash('sha256', stableStringify([uid, ...specs.map(withoutDiscovery)])).slice(0, 16);
 }
 
-/** The token of a joined worker may change meanwhile. */
+/** The token in the discovery of a worker may change during the update. */
 function withoutDiscovery(spec: unknown): unknown {
   if (!isRecord(spec) || !isRecord(spec['joinConfiguration'])) return spec;
   const { discovery: _token, ...join } = spec['joinConfiguration'];

@@ -1,4 +1,7 @@
-/** Proves that what an UpdaterSet accepted is done by its updaters, whatever becomes of the set before UpdateMachine is called. */
+/**
+ * Proves that the updaters that accepted a change carry it out, even if the UpdaterSet changes before UpdateMachine is
+ * called.
+ */
 import { describe, expect, test } from 'vitest';
 import { fitting } from '../../../../../sandbox/cluster/hook-schema.ts';
 import { identityOf } from '../../../../../sandbox/cluster/machines.ts';
@@ -34,14 +37,17 @@ const FILER = buildUpdater('filer');
 const OWN: Updater = { name: 'configuration', nodeConfiguration: {} };
 const SET = buildUpdaterSet('in-place', [FILER, REFIT]);
 
-/** The Machine has this version before and after. */
+/** Returns a request in which the version of the Machine does not change. */
 function filesOnly(version: string, request: CanRequest): CanRequest {
   return JSON.parse(
     JSON.stringify(request).replaceAll(/"version":"[^"]*"/g, `"version":"${version}"`),
   ) as CanRequest;
 }
 
-/** The recorded question of a manager, and then the update of one Machine. Only files change: its node runs the version. */
+/**
+ * Replays the recorded request of a manager, and then the update of one Machine. Only files change, because the node
+ * already runs the version.
+ */
 class Scene {
   readonly api = new MemoryApi();
   readonly called: string[] = [];

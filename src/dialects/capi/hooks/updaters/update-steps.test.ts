@@ -1,4 +1,7 @@
-/** Explores every crash of the extension while three updaters work on a Machine: it is never done without each of them. */
+/**
+ * Explores every crash of the extension while three updaters work on a Machine. The Machine must never be done before
+ * each updater is.
+ */
 import { describe, expect, test } from 'vitest';
 import { fitting } from '../../../../../sandbox/cluster/hook-schema.ts';
 import { MemoryApi } from '../../../../../test/support/builders/memory-api.ts';
@@ -24,7 +27,7 @@ const FAILED = { status: 'Failure', message: 'the disk is full' } as const;
 
 class Crash extends Error {}
 
-/** Where the process dies: at its n-th call or write, before or after the effect. */
+/** The point at which the process dies: its n-th call or write, before or after the effect. */
 interface CrashPoint {
   readonly at: number;
   readonly when: 'before' | 'after';
@@ -32,9 +35,9 @@ interface CrashPoint {
 
 class Scene {
   readonly api = new MemoryApi();
-  /** Such as `call first` and `done first`, in order. */
+  /** The events in order, such as `call first` and `done first`. */
   readonly events: string[] = [];
-  /** What each updater answers next; done at the end. */
+  /** The next answers of each updater. After the last one it answers that it is done. */
   readonly answers: Record<string, (UpdaterAnswer | Error)[]>;
   effects = 0;
   #crashes: readonly CrashPoint[];
@@ -58,9 +61,9 @@ class Scene {
 
   readonly told: string[] = [];
   settings: Readonly<Record<string, string>> = {};
-  /** What the call says that the Machine is to run. */
+  /** The version that the call asks for. */
   version: string | undefined = 'v1.35.1';
-  /** False where anybody may call. */
+  /** False if anybody may call. */
   isProven = true;
 
   get machine(): Machine {
@@ -83,7 +86,7 @@ class Scene {
     return fitting('UpdateMachineResponse', answer);
   }
 
-  /** As Cluster API: until the answer is final, also after a crash. */
+  /** Calls as Cluster API does, until the answer is final, also after a crash. */
   async drive(): Promise<UpdateMachineResponse> {
     for (let calls = 0; calls < 40; calls++) {
       const answer = await this.ask().catch((error: unknown) => {
@@ -138,7 +141,7 @@ class Scene {
   }
 }
 
-/** What is wrong with a Machine that counts as done after these events. */
+/** Returns what is wrong with a Machine that counts as done after these events. */
 function faultsIn(events: readonly string[]): string[] {
   return NAMES.flatMap((name, index) => {
     const called = events.indexOf(`call ${name}`);
@@ -422,7 +425,7 @@ test('an updater that the set has no more is named with its set, and what to rem
     status: 'Failure',
     message: `updater first is to update this Machine, but UpdaterSet all no longer has it: put it back, or remove the annotation ${STEPS_ANNOTATION} of the Machine, and of its MachineDeployment, to continue without it`,
   });
-  // A set of another name with the same updater is not the one that accepted.
+  // A set with another name did not accept the change, even if it has the same updater.
   scene.api.put(updaterSets, buildUpdaterSet('other', [buildUpdater('first')]));
   expect(await scene.ask()).toMatchObject({ status: 'Failure' });
   expect(scene.events).toEqual([]);

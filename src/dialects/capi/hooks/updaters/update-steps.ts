@@ -1,36 +1,50 @@
-/** Answers UpdateMachine: calls the updaters of an UpdaterSet one after the other. What is done is recorded on the Machine. */
-
+/**
+ * Answers UpdateMachine: calls the updaters of an UpdaterSet one after the other, and records on the Machine which of
+ * them are done.
+ */
 import type { UpdateMachineRequest, UpdateMachineResponse } from '../../../../api/capi/hooks.ts';
 import { type Machine, machines } from '../../../../api/capi/machine.ts';
 import type { Updater } from '../../../../api/refit/updater-set.ts';
 import { ifFound } from '../../../../kube/status-error.ts';
+import type { Clock } from '../../../../util/clock.ts';
 import { messageOf } from '../../../../util/errors.ts';
+import type { Logger } from '../../../../util/log.ts';
 import { versionIn } from '../../plan/desired-version.ts';
-import type { TellMachine } from '../../plan/machine-events.ts';
-import type { ClusterOf, NodeCluster } from '../../plan/progress.ts';
+import type { ClusterOf } from '../../plan/progress.ts';
 import {
   DONE,
   failure,
-  type UpdateParts,
+  type UpdateTools,
   underWay,
   updateMachine,
 } from '../../plan/update-machine.ts';
 import { isDisabled } from '../can-update.ts';
-import type { CanParts } from './answer-can.ts';
 import { configureNode } from './node-configuration.ts';
 import * as stepRecord from './step-record.ts';
-import { UNPROVEN, type UpdaterAnswer } from './updater-client.ts';
+import { type CallUpdater, UNPROVEN, type UpdaterAnswer } from './updater-client.ts';
 import { listSets, setFor, updatersFor } from './updater-sets.ts';
 
-export type StepParts = Omit<UpdateParts & CanParts, keyof NodeCluster | 'clusterOf'> & {
+/** What the hooks need for Machines of any cluster. */
+export interface StepTools extends UpdateTools {
+  readonly clock: Clock;
   readonly clusterOf: ClusterOf;
-  readonly tell: TellMachine;
-};
+  /** Undefined if Refit does not check who calls it. Then only Refit's own updater works. */
+  readonly callUpdater: CallUpdater | undefined;
+  readonly log: Logger;
+}
 
-/** Seconds: an updater must not put a Machine off for years. */
+/** What one call of a hook needs. */
+export interface StepParts extends StepTools {
+  readonly abort: AbortSignal;
+}
+
+/** The limit in seconds for a retry, so that an updater cannot delay a Machine for years. */
 const LONGEST_RETRY = 300;
 
-/** Calls at most one updater. Idempotent, on any replica. Done means that each updater has said so itself. */
+/**
+ * Answers one call, and calls at most one updater. The call is idempotent and works on any replica. The answer is done
+ * only after each updater has answered that it is done.
+ */
 export async function updateInSteps(
   parts: StepParts,
   request: UpdateMachineRequest,
@@ -44,7 +58,7 @@ export async function updateInSteps(
     parts.management.get(machines, name, { namespace, abort: parts.abort }),
   );
   if (!machine) return failure(`${title} does not exist`);
-  // The body is not trusted, since anybody can send one: only the Machine in the API counts.
+  // Anybody can send a body, so only the Machine in the API counts.
   const live = machine.spec?.version;
   const asked = versionIn(desired.machine);
   if (live !== asked)
@@ -69,7 +83,8 @@ async function chosenFor(parts: StepParts, { metadata }: Machine): Promise<stepR
   const set = setFor(await listSets(parts), labels);
   if (!set) return { steps: [REFIT_ALONE.name] };
   const all = updatersFor(set, labels);
-  // It does what it has accepted, and is recorded then. Alone, it is asked again because its last answer was lost.
+  // The updater of the node configuration runs only if it accepted the change, and that is recorded. If it is the only
+  // updater, its last answer was lost, so it is asked again.
   const others = all.filter(({ nodeConfiguration }) => !nodeConfiguration);
   return stepRecord.acceptedBy(set, others.length > 0 ? others : all);
 }
@@ -79,7 +94,7 @@ interface StepCall extends StepParts {
   readonly request: UpdateMachineRequest;
 }
 
-/** The record says which updater is called, before it is. */
+/** Calls the next updater of the record. The record names the updater before it is called. */
 async function takeStep(
   call: StepCall,
   record: stepRecord.StepRecord,
@@ -102,7 +117,7 @@ async function takeStep(
   if (retryAfterSeconds > 0)
     return { ...underWay(words), retryAfterSeconds: Math.min(retryAfterSeconds, LONGEST_RETRY) };
   const isLast = done + 1 === steps.length;
-  // Without a record, no call can be answered before every updater has been called again.
+  // The step must be recorded before the answer. Otherwise the next call would start with the first updater again.
   const next = await stepRecord.saved(
     call,
     call.machine,
@@ -126,7 +141,7 @@ async function answerOf(call: StepCall, updater: Updater): Promise<UpdaterAnswer
   if (updater.refit)
     return await updateMachine({ ...call, ...call.clusterOf(machine) }, asked, machine);
   if (!callUpdater) return new Error(UNPROVEN);
-  // The Machine does not say what it is to be configured with, so the call is believed.
+  // The Machine does not contain the desired configuration, so the body of the call counts.
   if (updater.nodeConfiguration)
     return await configureNode({ ...call, ...call.clusterOf(machine) }, request, machine);
   const told = (error: unknown): Error => new Error(messageOf(error), { cause: error });

@@ -1,4 +1,4 @@
-/** Calls of updaters are counted; what they may answer is in test/attacks/hostile-updater.test.ts. */
+/** Proves that calls of updaters are counted. Their answers are tested in test/attacks/hostile-updater.test.ts. */
 import { expect, test } from 'vitest';
 import { buildUpdater } from '../../../../../test/support/builders/updater-sets.ts';
 import { createMetrics } from '../../../../runtime/metrics.ts';

@@ -1,4 +1,4 @@
-/** Calls an updater over HTTPS as Cluster API calls an extension. What it answers is not trusted. */
+/** Calls an updater over HTTPS as Cluster API calls an extension. Refit does not trust its answer. */
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
@@ -22,7 +22,7 @@ export interface UpdaterAnswer extends Patches {
   readonly retryAfterSeconds?: number;
 }
 
-/** Rejects with the reason when there is no valid answer. */
+/** Calls a hook of an updater. Rejects with the reason if there is no valid answer. */
 export type CallUpdater = (
   updater: Updater,
   hook: UpdaterHook,
@@ -30,7 +30,10 @@ export type CallUpdater = (
   abort: AbortSignal,
 ) => Promise<UpdaterAnswer>;
 
-/** Tells each call, with its milliseconds and its outcome: Success, Failure, or `<error>` if no valid answer came. */
+/**
+ * Reports each call to `observe`, with its milliseconds and its outcome: Success, Failure, or `<error>` if there was no
+ * valid answer.
+ */
 export function observed(call: CallUpdater, observe: Metrics['updaterCalled']): CallUpdater {
   return async (updater, hook, body, abort) => {
     const began = performance.now();
@@ -45,14 +48,17 @@ export function observed(call: CallUpdater, observe: Metrics['updaterCalled']): 
   };
 }
 
-/** Otherwise anybody could have Refit send its own text to an updater, with Refit's certificate. */
+/**
+ * The message if the caller is not checked. Otherwise anybody could make Refit send a text to an updater with Refit's
+ * certificate.
+ */
 export const UNPROVEN = 'updaters other than refit need --client-ca';
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 const message = z.string().transform(brief).exactOptional();
 const common = { status: z.enum(['Success', 'Failure']), message };
-/** Go's encoder writes `{}` for a patch that is not there. */
+/** Go's encoder writes `{}` for an absent patch. */
 const patch = z.preprocess(
   (given) => (isRecord(given) && Object.keys(given).length === 0 ? null : given),
   z.object({ patchType: z.enum(['JSONPatch', 'JSONMergePatch']), patch: z.base64() }).nullish(),
@@ -62,7 +68,7 @@ const patchesOf = ({ parts }: Shape) =>
 const ANSWERS = {
   CanUpdateMachine: z.object({ ...common, ...patchesOf(MACHINE_SHAPE) }),
   CanUpdateMachineSet: z.object({ ...common, ...patchesOf(SET_SHAPE) }),
-  /** A missing or negative number would count as done, so neither is an answer. */
+  /** Cluster API would take a missing or negative number for done, so such an answer is not valid. */
   UpdateMachine: z.object({ ...common, retryAfterSeconds: z.int().min(0).max(2_147_483_647) }),
 } as const;
 
@@ -97,7 +103,10 @@ function keyOf(hook: UpdaterHook) {
   return `${hook.charAt(0).toLowerCase()}${hook.slice(1)}` as Uncapitalize<UpdaterHook>;
 }
 
-/** Asked each time: a handler that is gone must not be called. An updater that cannot update must not accept either. */
+/**
+ * Returns the handler of the hook. It is discovered again at each call, because a handler that was removed must not be
+ * called. An updater without a handler for UpdateMachine must not accept changes.
+ */
 async function handlerOf(
   { handlers = {} }: Updater,
   hook: UpdaterHook,
@@ -119,7 +128,7 @@ async function handlerOf(
   return nameFor(hook);
 }
 
-/** Seconds for one call, unless the set says another number. */
+/** The seconds for one call if the set has no other number. */
 const CALL_SECONDS = 3;
 
 async function post(
@@ -137,7 +146,7 @@ async function post(
     headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
     ca: Buffer.from(caBundle, 'base64').toString(),
     minVersion: 'TLSv1.2',
-    // A certificate that was replaced counts at once.
+    // Connections are not kept, so that a replaced certificate is used at once.
     agent: false,
     signal,
     ...(await clientCertificate(updater, certificates)),
@@ -158,7 +167,7 @@ async function post(
       throw new Error(`it answered HTTP ${response.statusCode} to ${path}`);
     return body;
   };
-  // A switch of protocols ends the connection without an answer or an error.
+  // A switch of protocols ends the connection without an answer and without an error.
   const answer = await untilAborted(answering(), signal).catch((error: unknown) => {
     throw new Error(
       abort.aborted ? 'no answer in time' : `no answer from ${address.host}: ${messageOf(error)}`,

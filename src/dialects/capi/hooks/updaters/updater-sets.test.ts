@@ -1,4 +1,4 @@
-/** Shows what is said about an UpdaterSet that cannot be used. */
+/** Proves the messages for an UpdaterSet that cannot be used. */
 import { expect, test } from 'vitest';
 import {
   buildUpdater,

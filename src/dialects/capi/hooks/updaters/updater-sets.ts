@@ -1,4 +1,4 @@
-/** Finds the UpdaterSet for a Machine or a MachineSet, and its updaters. */
+/** Finds the UpdaterSet for a Machine or a MachineSet, and the updaters of the set. */
 import { X509Certificate } from 'node:crypto';
 import {
   type Updater,
@@ -16,18 +16,21 @@ import { ifPossible, RefitError } from '../../../../util/errors.ts';
 export type Labels = Readonly<Record<string, string>>;
 
 export interface CallParts {
-  /** Of the cluster with the Machines and the UpdaterSets. */
+  /** The client of the cluster with the Machines and the UpdaterSets. */
   readonly management: KubeClient;
   readonly clock: Clock;
   readonly abort: AbortSignal;
 }
 
-/** All of them; none where the kind is not installed. */
+/** Returns all UpdaterSets. There are none if the kind is not installed. */
 export async function listSets({ management, abort }: CallParts): Promise<readonly UpdaterSet[]> {
   return (await ifFound(management.listAll(updaterSets, { abort })))?.items ?? [];
 }
 
-/** Undefined if none is for these labels. Throws if several are, or if it cannot be read: nothing may be guessed then. */
+/**
+ * Returns the UpdaterSet for these labels; undefined if there is none. Throws if there are several, or if the set is
+ * invalid, because a guess could be wrong.
+ */
 export function setFor(sets: readonly UpdaterSet[], labels: Labels): UpdaterSet | undefined {
   const isMeant = ({ spec: { selector = {} } }: UpdaterSet) =>
     selectorFault(selector) !== undefined || matchesLabels(selector, labels);
@@ -48,7 +51,10 @@ export function updatersFor({ spec }: UpdaterSet, labels: Labels): readonly Upda
   return spec.updaters.filter(({ selector }) => matchesLabels(selector ?? {}, labels));
 }
 
-/** What is wrong with it, also where the API server did not check: each problem with its field and what would be right. */
+/**
+ * Returns the problems of a set, each with its field and a valid value. It also checks what the API server does not
+ * check.
+ */
 export function setProblems({ spec }: UpdaterSet): string[] {
   const { error } = updaterSetKind.schema.safeParse({ spec }, { reportInput: true });
   if (error) return listIssues(error, 'the UpdaterSet');
